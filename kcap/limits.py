@@ -160,6 +160,9 @@ FRAME_HEAD_KEPT = 1 << 12
 FIRST_FRAME_BYTES_MAX = 512 << 20
 """The first frame of a connection that is not known to be Kafka may not claim more."""
 
+CUT_MESSAGE_BYTES = 64 << 10
+"""Bytes behind the captured part of a message that are looked at for whether what it says of lengths has room."""
+
 RECOGNISE_BYTES = 64 << 10
 """Bytes of a stream that may be buffered before it is recognised."""
 

@@ -6,8 +6,10 @@ unknown API or version leaves the body alone.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from kcap import limits
+from kcap.decode.interpreter import MALFORMED, SHORT, State, run
 from kcap.decode.json import JsonReading, Records, read_json
 from kcap.decode.nodes import Buffers, Node
 from kcap.decode.plan import Plan, plan_for, plan_of
@@ -21,6 +23,9 @@ from kcap.schema import facts, registry
 from kcap.schema.quirks import UNPREFIXED
 from kcap.wire.cursor import Cursor
 from kcap.wire.varints import DamageError
+
+WIDEST_LENGTH: Final = 5
+"""Bytes of a length or count, of which some may be cut."""
 
 
 @dataclass(slots=True)
@@ -92,6 +97,23 @@ class Message:
         if reading.undecoded is None and left:
             return f"{left} bytes behind the message"
         return reading.undecoded
+
+    def may_have(self, size: int) -> bool:
+        """Whether this may be a message of `size` bytes of which the frame is the beginning: it neither ends in it nor asks for
+        more room.
+
+        What is not there is read as zeros, which is the least that may follow.
+        """
+        captured = len(self.frame)
+        if self._plan is None or self.header.fault or size <= captured:
+            return True
+        state = State()
+        state.begin(0, 0, self.header.end)
+        end = min(size, captured + limits.CUT_MESSAGE_BYTES)
+        run(state, self._plan.rows, self.frame + bytes(end - captured), end)
+        if state.status == SHORT:
+            return state.position <= size and end < size
+        return state.position + (WIDEST_LENGTH if state.status == MALFORMED else 0) >= captured
 
     def tree(self) -> Node:
         """The frame as nodes with byte spans; children are made on demand and tile their parent."""

@@ -4,8 +4,8 @@ Law: applied to what is printed, shown or exported, never to what a message says
 hold a secret, what could not be read is taken for one. A message of an API that is not known may, as a response without its
 request, and so may what does not read of any message, and the bytes behind it: where its API or its length is damaged they are
 those of others. A message that was captured whole and does not read to its end is not what it says it is (`shown_as`), nor is
-one that was cut and has binary texts: its texts, bytes and wide numbers may be a secret of another, and all of its body in a
-dump.
+one that was cut and has binary texts or asks for more bytes than it has: its texts, bytes and wide numbers may be a secret of
+another, and all of its body in a dump.
 """
 
 import re
@@ -43,16 +43,31 @@ SENSITIVE: Final = re.compile(
 )
 """Parts of the names of configs whose values Kafka, Connect, their plugins and cloud clients treat as passwords."""
 
+
+def _damaged(word: str) -> str:
+    """A word with any character in the place of one of its own."""
+    return "|".join(f"{word[:at]}.{word[at + 1 :]}" for at in range(len(word)))
+
+
+DAMAGED_NAME: Final = re.compile(
+    "|".join(map(_damaged, ("passw", "phrase", "secret", "creds", "token", "cookie", "bearer", "api.key", "access.key")))
+    + f"|(^|[^a-z])({'|'.join(map(_damaged, ('pwd', 'kms', 'jaas', 'hmac', 'cred')))})($|[^a-z])"
+    + f"|(^|[._-])({_damaged('key')})$"
+    + f"|{'|'.join(map(_damaged, ('private.key', 'authorization', 'signature', 'user.info')))}",
+    re.IGNORECASE,
+)
+"""Names that may have been one of those before a character of theirs was damaged; Kafka has none of them."""
+
 SECRET_VALUE: Final = re.compile(
-    r"/[^/\s@,]*:[^/\s@]*@"  # a URL with a password (RFC 3986 userinfo)
+    r"/[^/\s@,:]*:[^/\s@]*@"  # a URL with a password (RFC 3986 userinfo)
     r"|(^|[\s:\"'=])(bearer|basic|negotiate|digest|apikey|token)\s+[^\s]{4}"  # an Authorization header
     r"|----|BEGIN .{0,30}KEY|PRIVATE KEY"  # PEM, also where a bit of it is damaged
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]"  # no text that a person wrote: damage may hide what it looked like
     r"|private_?key|client_?secret|refresh_?token|access_?token"  # a service account's JSON
     r"|(pass(word|wd|phrase)?|pwd|secret|token|[a-z]key|sig|signature|credential)s?[\"']?\s*[=:]\s*[\"']?[^\s\"'&;,]"
     r"|(^|[^A-Za-z0-9])(AKIA|ASIA)[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{16}|xox[a-z]-[A-Za-z0-9-]{8}|sk-[A-Za-z0-9_-]{16}"
-    r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}"  # a JSON web token
-    r"|(^|[;&?\s])(user|username)=[^;&]*[;&].*\bpassword\b",
+    r"|eyJ[A-Za-z0-9_-]{8}"  # JSON in base64, as of a JSON web token
+    r"|\bpassword\b",
     re.IGNORECASE,
 )
 """Values that are secrets by their look."""
@@ -78,6 +93,7 @@ def _sensitive(struct: Mapping[str, Any], value: Any) -> bool:
         bool(struct.get("isSensitive"))
         or struct.get("configType") == PASSWORD_TYPE
         or SENSITIVE.search(name) is not None
+        or DAMAGED_NAME.search(name) is not None
         or CONFIG_NAME.fullmatch(name) is None
         or looks_secret(value)
     )
@@ -178,7 +194,8 @@ def shown_as(message: "Message", size: int | None) -> str | None:
     if message.undecoded is None:
         return message.name
     whole = size is not None and len(message.frame) >= size - 4
-    return DAMAGED if whole or _has_binary_text(message.to_json("size")) else message.name
+    fits = size is None or message.may_have(size - 4)
+    return DAMAGED if whole or not fits or _has_binary_text(message.to_json("size")) else message.name
 
 
 def _has_binary_text(value: Any) -> bool:

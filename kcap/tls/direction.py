@@ -55,9 +55,28 @@ class Epoch:
     """One set of keys of one direction."""
 
     label: str
-    opener: RecordOpener
+    made: RecordOpener | None = field(repr=False)
+    """What opens its records; None of TLS 1.3 where it is made of the secret when it is used."""
     secret: bytes = field(default=b"", repr=False)
     """Of TLS 1.3, from which the next one follows."""
+    suite: Suite | None = None
+    """Of TLS 1.3."""
+
+    @property
+    def opener(self) -> RecordOpener:
+        """What opens its records."""
+        if self.made is None:
+            assert self.suite is not None
+            self.made = opener_of(TLS13, self.suite.cipher, traffic_keys(self.secret, self.suite))
+            assert self.made is not None
+        return self.made
+
+    def release(self) -> None:
+        """Drops what is quickly made again: keys whose secret is here, else a cipher; connections come by the ten thousand."""
+        if self.suite is not None:
+            self.made = None
+        elif self.made is not None:
+            self.made.release()
 
 
 @dataclass(slots=True)
@@ -109,15 +128,24 @@ class Direction:
         return self.epochs[self.at].opener
 
     def move(self, at: int, number: int) -> None:
-        """The next record has this number in this epoch."""
-        self.at, self.number = at, number
+        """The next record, which no message announced, has this number in this epoch."""
+        self.enter(at, number)
         self.release()
 
+    def enter(self, at: int, number: int = 0) -> None:
+        """The next record has this number in this epoch."""
+        if is_last(self.epochs[at]):  # no record goes back to the keys before
+            del self.epochs[:at]
+            at = 0
+        self.at, self.number = at, number
+
     def release(self) -> None:
-        """Drops ciphers of epochs that are not in use: those before, and those ahead that opened nothing."""
+        """Drops the keys of epochs that are not in use, and epochs behind KeyUpdates that were tried and opened nothing."""
+        last = next((at for at, epoch in enumerate(self.epochs) if is_last(epoch)), len(self.epochs))
+        del self.epochs[max(last, self.at) + 1 :]
         for at, epoch in enumerate(self.epochs):
             if at != self.at or not self.number:
-                epoch.opener.release()
+                epoch.release()
 
     @property
     def is_early(self) -> bool:
@@ -171,7 +199,7 @@ def epoch13(label: str, secret: bytes, suite: Suite) -> Epoch | None:
     if suite.cipher is None:
         return None
     opener = opener_of(TLS13, suite.cipher, traffic_keys(secret, suite))
-    return None if opener is None else Epoch(label, opener, secret)
+    return None if opener is None else Epoch(label, opener, secret, suite)
 
 
 def spans(record: Record, opened: Opened) -> list[Span]:

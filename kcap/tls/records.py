@@ -66,7 +66,7 @@ class RecordReader:
         self._looked = 0
         """How many bytes behind `_at` no record begins at."""
         self._pieces: list[Piece] = []
-        self._holes: list[tuple[int, int]] = []
+        self._holes: list[tuple[int, int]] | tuple[()] = ()
         """Start and end; `_data` holds zeros there. Lists, as an empty deque takes 600 bytes, and few wait here."""
 
     @property
@@ -127,22 +127,29 @@ class RecordReader:
     def _room(self, offset: int) -> None:
         """Forgets what was read."""
         if self._at >= self.end:
-            self._data.clear()
-            self._base = self._at = max(offset, self._at)
+            self._at = max(offset, self._at)
+            self._forget()
         elif self._at - self._base > COMPACT_BYTES:
             del self._data[: self._at - self._base]
             self._base = self._at
+
+    def _forget(self) -> None:
+        """Drops all bytes: they were read, and connections that rest are many."""
+        self._data.clear()
+        self._base = self._at
 
     def _hole(self, start: int, end: int) -> None:
         if end - start > 2 * LENGTH_MAX:  # no record can span it
             self.skipped += end - self._at
             self._pieces.clear()
-            self._holes.clear()
+            self._holes = ()
             self._data.clear()
             self._base = self._at = end
             self.searching, self._looked = True, 0
             return
         self._data += bytes(end - start)
+        if not self._holes:
+            self._holes = []
         self._holes.append((start, end))
 
     def next(self, *, final: bool = False) -> Record | None:
@@ -202,6 +209,8 @@ class RecordReader:
             passed += 1
         if passed:
             del pieces[:passed]
+        if self._at >= self.end:
+            self._forget()
         if holes:
             del holes[: next((i for i, hole in enumerate(holes) if hole[1] > self._at), len(holes))]
 
@@ -227,6 +236,8 @@ class RecordReader:
         self.skipped, self._at = 0, at + size
         if pieces[0].end == at + size:
             del pieces[0]
+        if len(data) == start + size:
+            self._forget()
         return record
 
     def _taken(self, size: int, *, whole: bool) -> Record:

@@ -170,7 +170,7 @@ class TlsSession(InBatches):
         lost, direction.lost = direction.lost, True
         direction.lost_bytes += record.behind
         if direction.sealed or record.content_type == APPLICATION:
-            opened = self._opened(side, record)
+            opened = self._opened(side, record) if direction.budget >= 0 else None
             direction.lost_bytes -= record.behind
             if opened is None:
                 direction.lost = lost
@@ -277,8 +277,9 @@ class TlsSession(InBatches):
         direction.lost_records += 1
         direction.lost = True
         self.facts.undecrypted += record.content_type == APPLICATION
-        if direction.epochs:
-            direction.epochs[direction.at].opener.passed(record.body)
+        opener = direction.epochs[direction.at].made if direction.epochs else None
+        if opener is not None:
+            opener.passed(record.body)
 
     def _released(self, side: int) -> list[Record]:
         direction = self.sides[side]
@@ -437,7 +438,8 @@ class TlsSession(InBatches):
         direction.sealed = True
         direction.handshake.clear()
         if self._keys12(side):
-            direction.at = len(direction.epochs) - 1
+            del direction.epochs[:-1]
+            direction.at = 0
             direction.number, direction.lost, direction.lost_bytes, direction.lost_records = 0, False, 0, 0
 
     def _keys12(self, side: int) -> bool:
@@ -536,7 +538,7 @@ class TlsSession(InBatches):
         elif number == messages.KEY_UPDATE:
             direction = self.sides[side]
             if self._has_epoch(direction, direction.at + 1):
-                direction.at, direction.number = direction.at + 1, 0
+                direction.enter(direction.at + 1)
         elif number == messages.END_OF_EARLY_DATA:
             self.events += self.early.decided(True)
             self._next_epoch(side, "HANDSHAKE_TRAFFIC_SECRET")
@@ -552,10 +554,7 @@ class TlsSession(InBatches):
         direction = self.sides[side]
         for at in range(direction.at + 1, len(direction.epochs)):
             if direction.epochs[at].label.endswith(label):
-                direction.at, direction.number = at, 0
-                if is_last(direction.epochs[at]):  # no record goes back to the keys before
-                    del direction.epochs[:at]
-                    direction.at = 0
+                direction.enter(at)
                 return
 
     def _client_hello(self, hello: Hello, time_ns: int) -> None:
@@ -573,6 +572,7 @@ class TlsSession(InBatches):
         if self.suite.cipher is None:
             facts.why = f"records of {self.suite.name} are not read"
         if hello.version == TLS13:
+            self.transcript.clear()
             if self.turns is not None:
                 self.turns.server_hello(self.suite)
             facts.resumed = messages.PRE_SHARED_KEY in hello.extensions

@@ -1,6 +1,7 @@
 """Laws of masking: what is a secret, in JSON and in trees; and the table names fields that exist."""
 
 import struct
+import time
 from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +9,18 @@ from typing import Any
 import pytest
 
 from kcap.decode.message import decode_request, decode_response
-from kcap.decode.secrets import DAMAGED, MASKED, RULES, is_secret, masked, secret_spans, shown_as
+from kcap.decode.secrets import (
+    DAMAGED,
+    DAMAGED_NAME,
+    MASKED,
+    RULES,
+    SENSITIVE,
+    is_secret,
+    looks_secret,
+    masked,
+    secret_spans,
+    shown_as,
+)
 from kcap.schema import facts
 from kcap.schema.facts import Field, Variant
 
@@ -182,7 +194,9 @@ def test_a_message_that_does_not_read_to_its_end_shows_its_shape_alone() -> None
     whole, damaged = (decode_request(head + fields + behind) for behind in (b"", b"rest"))
     assert shown_as(whole, len(whole.frame) + 4) == "AddOffsetsToTxnRequest"
     assert shown_as(damaged, None) == "AddOffsetsToTxnRequest", "its size is not known"
-    assert shown_as(damaged, len(damaged.frame) + 9) == "AddOffsetsToTxnRequest", "a part of it was captured"
+    assert shown_as(damaged, len(damaged.frame) + 9) == DAMAGED, "cut, and it ends before the cut"
+    part = decode_request(whole.frame[:-4])
+    assert shown_as(part, len(whole.frame) + 4) == "AddOffsetsToTxnRequest", "a part of it was captured"
     name = shown_as(damaged, len(damaged.frame) + 4)
     assert name == DAMAGED
     body = damaged.to_json("base64")
@@ -200,4 +214,36 @@ def test_a_message_that_was_cut_and_has_binary_texts_shows_its_shape_alone() -> 
     """A damaged length took the next message in: a SaslHandshake response whose second mechanism is what came behind it."""
     for text, name in ((b"SCRAM", "SaslHandshakeResponse"), (b"\0\0\0\2\0\4Plantd", DAMAGED)):
         frame = bytes(4 + 2) + struct.pack(">i", 256) + struct.pack(">h", len(text)) + text
-        assert shown_as(decode_response(frame, 17, 1), 526) == name
+        assert shown_as(decode_response(frame, 17, 1), 626) == name
+
+
+def test_a_message_that_was_cut_and_asks_for_more_bytes_than_it_has_shows_its_shape_alone() -> None:
+    """Its API or a length is damaged: what is missing of it is too short for its counts, even if all of that were empty."""
+    entries, text = 44, b"Plantd"
+    frame = bytes(4 + 2) + struct.pack(">i", entries) + struct.pack(">h", len(text)) + text
+    needed = len(frame) + 2 * (entries - 1)
+    for size, name in ((needed, "SaslHandshakeResponse"), (needed - 1, DAMAGED)):
+        assert shown_as(decode_response(frame, 17, 1), size + 4) == name
+    for kept in range(len(frame)):
+        assert decode_response(frame[:kept], 17, 1).may_have(needed), "a length of which a part is there"
+
+
+def test_what_is_looked_for_in_a_value_takes_linear_time() -> None:
+    """A value of 200 kB that each of its parts could begin a secret in; a search from each of them anew would take minutes."""
+    for piece in ("/", ":", "eyJ", ";user=&", "token ", " token", "a/:b", "key =", "bearer ", "BEGIN ", "aA1+", "passwor"):
+        value = "/" + piece * (200_000 // len(piece))
+        begun = time.process_time()
+        looks_secret(value)
+        SENSITIVE.search(value)
+        DAMAGED_NAME.search(value)
+        assert time.process_time() - begun < 2, piece
+
+
+@pytest.mark.parametrize("name", ["db.pwd", "ldap.bindcreds", "sasl.password", "client.secret", "ssl.key", "aws.access.key"])
+def test_names_of_which_one_character_was_damaged_are_taken_for_what_they_were(name: str) -> None:
+    rule = RULES["IncrementalAlterConfigsRequest"]["resources", "configs", "value"]
+    for at in (at for at, character in enumerate(name) if character != "."):
+        for other in "xQ7":
+            damaged = name[:at] + other + name[at + 1 :]
+            assert rule({"name": damaged}, "value"), damaged
+    assert not any(rule({"name": open_name}, "value") for open_name in OPEN)

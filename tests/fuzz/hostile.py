@@ -15,6 +15,7 @@ slope is too steep, and prints what breaks the promise where it takes a second.
 
 import argparse
 import gzip
+import hmac
 import math
 import os
 import random
@@ -1284,12 +1285,178 @@ def tls_with_keys(n: int) -> bytes:
         for i in range(n)
         for label in labels
     )
-    parts, at = [SECTION, block(10, struct.pack("<II", 0x544C534B, len(log)) + log), INTERFACE], 24
-    while at < len(plain):
-        seconds, fraction, size, _ = struct.unpack_from("<IIII", plain, at)
-        parts.append(packet_block(0, seconds * 10**6 + fraction, plain[at + 16 : at + 16 + size]))
-        at += 16 + size
-    return b"".join(parts)
+
+    def packets() -> Iterator[Packet]:
+        at = 24
+        while at < len(plain):
+            seconds, fraction, size, _ = struct.unpack_from("<IIII", plain, at)
+            yield seconds * 10**6 + fraction, plain[at + 16 : at + 16 + size]
+            at += 16 + size
+
+    return with_keys(log, packets())
+
+
+def with_keys(log: bytes, packets: Iterator[Packet]) -> bytes:
+    """A pcapng file with a key log in front."""
+    parts = [SECTION, block(10, struct.pack("<II", 0x544C534B, len(log)) + log), INTERFACE]
+    return b"".join([*parts, *(packet_block(0, when, data) for when, data in packets)])
+
+
+def server_hello(version: int, suite: int) -> bytes:
+    """A ServerHello, as a record."""
+    extensions = b"\0\x06\0\x2b\0\x02\x03\x04" if version == 0x0304 else b""
+    body = b"\x03\x03" + noise(32, 99) + b"\0" + struct.pack(">H", suite) + b"\0" + extensions
+    return tls_record(22, b"\2" + len(body).to_bytes(3, "big") + body)
+
+
+class Sealed:
+    """A connection of TLS 1.3 whose keys a key log gives, at the first record of the client's application data."""
+
+    def __init__(self) -> None:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        self.aead, self.secret, self.number = AESGCM, bytes([1]) * 32, 0
+        self.talk = Talk().open()
+        self.talk.send(0, client_hello(1))
+        self.talk.send(1, server_hello(0x0304, 0x1301))
+        self.log = b"CLIENT_TRAFFIC_SECRET_0 %s %s\n" % (noise(32, 1).hex().encode(), self.secret.hex().encode())
+
+    def expanded(self, label: bytes, size: int) -> bytes:
+        """HKDF-Expand-Label of the secret."""
+        full = b"tls13 " + label
+        info = struct.pack(">HB", size, len(full)) + full + b"\0\1"
+        return hmac.digest(self.secret, info, "sha256")[:size]
+
+    def record(self, kind: int, data: bytes) -> bytes:
+        """The next record; behind a KeyUpdate with the next keys."""
+        header = b"\x17\x03\x03" + struct.pack(">H", len(data) + 17)
+        nonce = (int.from_bytes(self.expanded(b"iv", 12), "big") ^ self.number).to_bytes(12, "big")
+        sealed = self.aead(self.expanded(b"key", 16)).encrypt(nonce, data + bytes([kind]), header)
+        self.number += 1
+        if kind == 22 and data[:1] == b"\x18":
+            self.secret, self.number = self.expanded(b"traffic upd", 32), 0
+        return header + sealed
+
+    def file(self) -> bytes:
+        """A pcapng file of it."""
+        return with_keys(self.log, iter(self.talk.packets))
+
+
+@hostile(5_000)
+def tls_key_updates(n: int) -> bytes:
+    """TLS 1.3 with keys: KeyUpdates without end, each under the keys of the one before."""
+    made = Sealed()
+    made.talk.send(0, b"".join(made.record(22, b"\x18\0\0\1\0") for _ in range(n)))
+    return made.file()
+
+
+@hostile(5_000)
+def tls_updates_and_data(n: int) -> bytes:
+    """The same, between them requests in records of their own packets."""
+    made = Sealed()
+    for i in range(n):
+        made.talk.send(0, made.record(23, request(i)))
+        made.talk.send(0, made.record(22, b"\x18\0\0\1\0"))
+    return made.file()
+
+
+@hostile(20_000)
+def tls_sealed_fragments(n: int) -> bytes:
+    """TLS 1.3 with keys: a message of the handshake in records of one byte, and empty records between them."""
+    made = Sealed()
+    beginning = made.record(22, b"\4\xff\xff\xff")
+    made.talk.send(0, beginning + b"".join(made.record(22, b"x") + made.record(23, b"") for _ in range(n)))
+    return made.file()
+
+
+@hostile(20_000)
+def tls_sealed_alerts(n: int) -> bytes:
+    """TLS 1.3 with keys: alerts without end."""
+    made = Sealed()
+    made.talk.send(0, b"".join(made.record(21, b"\1\x28") for _ in range(n)))
+    return made.file()
+
+
+@hostile(20_000)
+def tls_tiny_data(n: int) -> bytes:
+    """TLS 1.3 with keys: requests in records of one byte each."""
+    made = Sealed()
+    plain = b"".join(request(i) for i in range(n // 20 + 1))[:n]
+    made.talk.send(0, b"".join(made.record(23, plain[at : at + 1]) for at in range(n)))
+    return made.file()
+
+
+@hostile(5_000)
+def tls_foreign_records(n: int) -> bytes:
+    """TLS 1.3 with keys: behind a record with a hole such under other keys, whose numbers are not known."""
+    made = Sealed()
+    made.talk.send(0, made.record(23, request(1)) + b"\x17\x03\x03\x40\0")
+    made.talk.next[0] += 0x4000
+    made.talk.send(0, b"".join(b"\x17\x03\x03\0\x22" + noise(34, i) for i in range(n)))
+    made.talk.add(1, ACK)
+    return made.file()
+
+
+@hostile(20_000)
+def tls_lying_lengths(n: int) -> bytes:
+    """Behind a hole headers of records of 16 KB each, five bytes apart."""
+    talk = Talk().open()
+    talk.send(0, client_hello(1) + tls_record(23, bytes(30)))
+    talk.next[0] += 100
+    talk.send(0, b"\x17\x03\x03\x40\x00" * n)
+    talk.add(1, ACK)
+    return talk.file()
+
+
+@hostile(20_000)
+def tls_lying_sealed(n: int) -> bytes:
+    """The same with keys."""
+    made = Sealed()
+    made.talk.send(0, made.record(23, request(1)))
+    made.talk.next[0] += 100
+    made.talk.send(0, b"\x17\x03\x03\x40\x00" * n)
+    made.talk.add(1, ACK)
+    return made.file()
+
+
+@hostile(20_000)
+def tls_long_records(n: int) -> bytes:
+    """Records that are longer than any may be, each a reason to search for the next."""
+    talk = Talk().open()
+    talk.send(0, client_hello(1) + b"\x17\x03\x03\xff\xff" * n)
+    return talk.file()
+
+
+MASTER = b"CLIENT_RANDOM %s %s\n" % (noise(32, 1).hex().encode(), b"0f" * 48)
+"""A line of a key log for the first client_hello."""
+
+
+@hostile(20_000)
+def tls_tickets(n: int) -> bytes:
+    """TLS 1.2 with keys: session tickets without end, each of which might be resumed."""
+    talk = Talk().open()
+    talk.send(0, client_hello(1))
+    tickets = (b"\4\0\0\x0a" + struct.pack(">IHI", 0, 4, i) for i in range(n))
+    talk.send(1, server_hello(0x0303, 0x009C) + b"".join(tls_record(22, ticket) for ticket in tickets))
+    return with_keys(MASTER, iter(talk.packets))
+
+
+@hostile(5_000)
+def tls_renegotiations(n: int) -> bytes:
+    """TLS 1.2 with keys: ChangeCipherSpecs without end, each under the keys that the one before began."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    seed, block_ = b"key expansion" + noise(32, 99) + noise(32, 1), b""
+    step = seed
+    while len(block_) < 40:
+        step = hmac.digest(b"\x0f" * 48, step, "sha256")
+        block_ += hmac.digest(b"\x0f" * 48, step + seed, "sha256")
+    sealed = AESGCM(block_[:16]).encrypt(block_[32:36] + bytes(8), b"\1", bytes(8) + b"\x14\x03\x03\0\1")
+    talk = Talk().open()
+    talk.send(0, client_hello(1))
+    talk.send(1, server_hello(0x0303, 0x009C))
+    talk.send(0, tls_record(20, b"\1") + tls_record(20, bytes(8) + sealed) * n)
+    return with_keys(MASTER, iter(talk.packets))
 
 
 # --- the curve ---------------------------------------------------------------------------------------------------------

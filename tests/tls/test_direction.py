@@ -35,6 +35,29 @@ def test_spans_tile_the_plaintext_by_the_packets_of_its_ciphertext() -> None:
     assert [span[:2] for span in spans(record, Opened(23, bytes(18), 0))] == [(0, 3), (3, 15), (15, 18)]
 
 
+def test_keys_that_were_dropped_are_those_that_are_made_again() -> None:
+    direction = Direction(epochs=epochs13(0, suite_of(0x1301), SECRETS))
+    made = [epoch.opener.keys for epoch in direction.epochs]
+    direction.release()
+    assert [epoch.made for epoch in direction.epochs] == [None, None]
+    assert [epoch.opener.keys for epoch in direction.epochs] == made
+
+
+def test_of_epochs_no_more_are_held_than_records_may_need() -> None:
+    """A direction that goes on to application data forgets the keys before; those that were tried behind it go, too."""
+    direction = Direction(epochs=epochs13(0, suite_of(0x1301), SECRETS))
+    last = direction.epochs[1]
+    direction.enter(1)
+    assert (direction.epochs, direction.at, direction.number) == ([last], 0, 0)
+    direction.epochs += epochs13(0, suite_of(0x1301), {"CLIENT_TRAFFIC_SECRET_0": b"n" * 32}) * 2
+    newest = direction.epochs[2]
+    direction.release()
+    assert direction.epochs == [last]
+    direction.epochs.append(newest)
+    direction.move(1, 5)
+    assert (direction.epochs, direction.at, direction.number) == ([newest], 0, 5)
+
+
 def test_a_direction_that_has_opened_nothing_is_not_in_good_order() -> None:
     assert not Direction().in_good_order
     assert Direction(ready=True, sealed=True).in_good_order

@@ -1,5 +1,6 @@
 """Records out of stream bytes, however they were cut."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -107,3 +108,13 @@ def test_before_the_wanted_offset_no_record_is_complete(sizes: list[int], cut: i
             while (record := reader.next()) is not None and not record.proposed:
                 out.append(record)
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("cut", [7, 1000])
+def test_of_records_that_were_read_no_byte_is_held(cut: int) -> None:
+    reader = RecordReader()
+    data = framed(bytes(10), bytes(300), bytes(5))
+    assert len(feed(reader, data, cut)) == 3
+    assert reader.idle
+    assert reader.held() == (len(data), b"", [])
+    assert not reader._data
