@@ -325,6 +325,10 @@ class Analyzer:
         """
         self.table.expect_end()
         self.advance(self.table.time_ns)
+        while self.table.unswept:
+            if self.full or self.closed_connections >= limits.CLOSED_TOGETHER:
+                yield
+            self.advance(self.table.time_ns)
         for _ in (self.table if self.fast_path is None else self.fast_path).ends():
             if self.full or self.closed_connections >= limits.CLOSED_TOGETHER:
                 yield

@@ -16,6 +16,7 @@ import pyarrow as pa
 from kcap.arrays.arrow import Array, lists, nulls, take
 from kcap.arrays.vectors import grouped
 from kcap.batch.bodies import Messages, SideColumns, encoded, encoded_ids
+from kcap.wire.text import name_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -104,7 +105,7 @@ class TopicColumns:
         row, name, uuid = row[both], name[both], uuid[both]
         first = np.sort(grouped(name * len(self._ids) + uuid)[1])
         named = zip(row[first].tolist(), name[first].tolist(), uuid[first].tolist())
-        return [(at, self._names[text].decode(errors="replace"), self._id_texts[number]) for at, text, number in named]
+        return [(at, name_text(self._names[text]), self._id_texts[number]) for at, text, number in named]
 
     def mentions(self, name: str, uuid: str) -> bool:
         """Whether a message has a topic of that name or id."""
@@ -116,7 +117,7 @@ class TopicColumns:
 
     def names(self, known: Mapping[str, str] = MappingProxyType({})) -> Array:
         """The column `topics`; `known` has names of ids that the messages themselves do not name."""
-        texts, name = [text.decode(errors="replace") for text in self._names], self._name
+        texts, name = [name_text(text) for text in self._names], self._name
         alone = name < 0
         if known and alone.any():
             place = np.full(len(self._ids) + 1, -1, np.int64)

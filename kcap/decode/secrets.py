@@ -4,8 +4,8 @@ Law: applied to what is printed, shown or exported, never to what a message says
 hold a secret, what could not be read is taken for one. A message of an API that is not known may, as a response without its
 request, and so may what does not read of any message, and the bytes behind it: where its API or its length is damaged they are
 those of others. A message that was captured whole and does not read to its end is not what it says it is (`shown_as`), nor is
-one that was cut and has binary texts or asks for more bytes than it has: its texts, bytes and wide numbers may be a secret of
-another, and all of its body in a dump.
+one that has binary texts, or was cut and asks for more bytes than it has: its texts, bytes and wide numbers may be a secret
+of another, and all of its body in a dump.
 """
 
 import re
@@ -17,14 +17,16 @@ from kcap.decode.nodes import BEHIND, UNDECODED, Node
 from kcap.decode.plan import json_key
 from kcap.decode.tokens import SECRET_PARTS
 from kcap.schema.registry import api_name
+from kcap.wire import text as wire_text
 
 if TYPE_CHECKING:
     from kcap.decode.message import Message
 
-MASKED: Final = "(masked)"
+MASKED: Final = wire_text.MASKED
 DAMAGED: Final = "(damaged)"
 """In the place of a message's name: the message does not read to its end, though all of it is there."""
-BINARY: Final = re.compile(r"[\x00-\x08]")
+BINARY: Final = re.compile(r"[\x00-\x06\x08]")
+"""Characters of other fields, as in `kcap.wire.text`."""
 NARROW_BYTES: Final = 4
 """Bytes of numbers that are shown of a damaged message: counts, partitions, error codes."""
 Path = tuple[str, ...]
@@ -191,11 +193,10 @@ TOKENS: Final = frozenset({"SaslAuthenticateRequest", "SaslAuthenticateResponse"
 
 def shown_as(message: "Message", size: int | None) -> str | None:
     """The name by which parts of a message are masked; `size`: bytes of its frame with the length, None where not known."""
-    if message.undecoded is None:
-        return message.name
-    whole = size is not None and len(message.frame) >= size - 4
-    fits = size is None or message.may_have(size - 4)
-    return DAMAGED if whole or not fits or _has_binary_text(message.to_json("size")) else message.name
+    damaged = _has_binary_text(message.to_json("size"))
+    if message.undecoded is not None and size is not None:
+        damaged |= len(message.frame) >= size - 4 or not message.may_have(size - 4)
+    return DAMAGED if damaged else message.name
 
 
 def _has_binary_text(value: Any) -> bool:

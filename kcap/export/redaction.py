@@ -67,9 +67,9 @@ def plan(
     _Visit(message.name, buffer, made, redact, rename).children(root, (), known=False, top=True)
     if message.undecoded is not None:
         made.shown = min(made.shown, PREFIX + min((n.start for n in _unread(root)), default=len(body)))
-        if redact and shown_as(message, int.from_bytes(frame[:PREFIX], "big") + PREFIX) == DAMAGED:
-            header = next((node.end for node in root.children if node.name == HEADER), 0)
-            made.shown = min(made.shown, PREFIX + header)
+    if redact and shown_as(message, int.from_bytes(frame[:PREFIX], "big") + PREFIX) == DAMAGED:
+        header = next((node.end for node in root.children if node.name == HEADER), 0)
+        made.shown = min(made.shown, PREFIX + header)
     made.hidden.sort()
     return made
 

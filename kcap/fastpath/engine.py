@@ -415,16 +415,26 @@ class FastPath:
         if table.crowded:
             self._back(np.flatnonzero((connections[:, at.LIVE] != at.FREE) & (connections[:, at.OWN] == 0)).tolist())
         time_ns = max(time_ns, table.time_ns)
-        if table.sweeps(time_ns):
-            live = connections[:, at.LIVE]
-            last = connections[:, at.LAST]
-            idle = (live != at.FREE) & (live != at.CLOSING) & (time_ns - last >= limits.CONNECTION_IDLE_NS)
-            self._back(np.flatnonzero(idle).tolist())
-            for slot in np.flatnonzero((live != at.FREE) & (connections[:, at.OWN] == 0)).tolist():
-                conversation = self.state.conversations[slot]
-                assert conversation is not None
-                conversation.tcp.last_ns = int(last[slot])
+        left = self._sweep(time_ns) if table.sweeps(time_ns) else False
         table.advance(time_ns)
+        table.unswept |= left
+
+    def _sweep(self, time_ns: int) -> bool:
+        """Exports those of the idle connections that the table closes next; whether others are left."""
+        connections, table = self.state.connections, self.analyzer.table
+        live, last, own = connections[:, at.LIVE], connections[:, at.LAST], connections[:, at.OWN] != 0
+        idle = (live != at.FREE) & (live != at.CLOSING) & (time_ns - last >= limits.CONNECTION_IDLE_NS)
+        self._back(np.flatnonzero(idle & ~own).tolist())
+        for slot in np.flatnonzero((live != at.FREE) & ~own).tolist():
+            conversation = self.state.conversations[slot]
+            assert conversation is not None
+            conversation.tcp.last_ns = int(last[slot])
+        slots = np.flatnonzero(idle & own)
+        numbers = connections[slots, at.PLACE].copy()
+        every = np.sort([*numbers.tolist(), *(number for number, _ in table.idle(time_ns))])
+        chosen = numbers <= (every[: limits.CLOSED_TOGETHER][-1] if len(every) else -1)
+        self._back(slots[chosen].tolist())
+        return not chosen.all()
 
     def close(self, slot: int) -> Connection | None:
         """Closes an own connection, or exports it where the reference path has to decide its end."""

@@ -146,6 +146,8 @@ class ConnectionTable:
         self.order_base = 0
         """Order of a file's packet 0."""
         self._swept_ns = 0
+        self.unswept = False
+        """There are more idle connections than the last sweep closed."""
 
     def feed(self, batch: SegmentBatch) -> None:
         """Takes segments in capture order."""
@@ -443,19 +445,28 @@ class ConnectionTable:
 
     def sweeps(self, time_ns: int) -> bool:
         """Whether idle connections are swept at this time."""
-        return time_ns - self._swept_ns >= limits.SWEEP_NS
+        return self.unswept or time_ns - self._swept_ns >= limits.SWEEP_NS
 
-    def _sweep(self, time_ns: int) -> None:
-        idle = time_ns - limits.CONNECTION_IDLE_NS
-        old = [
+    def idle(self, time_ns: int) -> list[tuple[int, bytes | Connection]]:
+        """Idle connections by number; of those in compact form the flow key."""
+        before = time_ns - limits.CONNECTION_IDLE_NS
+        alive = {s.connection: None for s in self.streams.values()}
+        found: list[tuple[int, bytes | Connection]] = [
+            (c.number, c) for c in alive if c.closing_ns is None and c.last_ns <= before
+        ]
+        found += [
             (silent.number_of(stored), flow)
             for flow, stored in self.silent.items()
-            if not isinstance(stored, Ended) and silent.last_ns_of(stored) <= idle
+            if not isinstance(stored, Ended) and silent.last_ns_of(stored) <= before
         ]
-        alive = {s.connection: None for s in self.streams.values()}
-        quiet: list[tuple[int, bytes | Connection]] = [(c.number, c) for c in alive if c.closing_ns is None]
-        for _, connection in sorted([*quiet, *old], key=itemgetter(0)):
+        return sorted(found, key=itemgetter(0))
+
+    def _sweep(self, time_ns: int) -> None:
+        """Closes idle connections, so many that what is left of them until it is taken is little; the others come next time."""
+        found = self.idle(time_ns)
+        for _, connection in found[: limits.CLOSED_TOGETHER]:
             self._over(connection if isinstance(connection, Connection) else self.thaw(connection), time_ns)
+        self.unswept = len(found) > limits.CLOSED_TOGETHER
 
     def _bound(self, time_ns: int) -> None:
         """Closes the quietest eighth of the connections that are allowed, so that few of many new ones lead to a search."""

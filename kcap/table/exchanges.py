@@ -27,6 +27,7 @@ from kcap.schema import registry
 from kcap.schema.errors import ERRORS
 from kcap.schema.releases import deprecated_in, removed_in
 from kcap.table.schema import TYPES, arrow_schema
+from kcap.wire.text import name_text
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Bools, Int64s
@@ -220,7 +221,7 @@ class Exchanges:
         some, texts = encoded(self.columns.messages.pool, np.concatenate([starts, spans[0]]), np.concatenate([ends, spans[1]]))
         numbers = np.full(self.size, -1, np.int64)
         numbers[rows] = some
-        return NameColumn([text.decode(errors="replace") for text in texts]).take(numbers)
+        return NameColumn([name_text(text) for text in texts]).take(numbers)
 
     def _texts(self, side: str, name: str) -> "tuple[Int64s, Int64s, Int64s]":
         """As `SideColumns.texts`, but of messages that read as their API says.

@@ -27,6 +27,7 @@ from kcap.table.batch_headers import BatchFacts
 from kcap.table.exchanges import ERROR_BASE, ERROR_NAMES
 from kcap.table.partition_pairs import Pairs
 from kcap.table.schema import TYPES, columns_of
+from kcap.wire.text import name_text
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Bools, Int64s
@@ -90,7 +91,7 @@ class Partitions:
         """The name in the message, or the name of the topic id as the capture reports it."""
         pairs = self.pairs
         uuids = [self._tracker.topic_name(text) for text in self._uuids]
-        known = pa.array([*(name.decode(errors="replace") for name in pairs.names), *uuids, None], pa.string())
+        known = pa.array([*(name_text(name) for name in pairs.names), *uuids, None], pa.string())
         last = len(known) - 1
         by_id = np.where(pairs.uuid >= 0, pairs.uuid + len(pairs.names), last)
         return take(known, np.where(pairs.name >= 0, pairs.name, by_id))
@@ -108,7 +109,7 @@ class Partitions:
         """The group beside the partition, or that of the message."""
         bodies = self.pairs.bodies
         messages, numbers, names = bodies.texts("group_id")
-        texts = [name.decode(errors="replace") for name in (*self.pairs.groups, *names)]
+        texts = [name_text(name) for name in (*self.pairs.groups, *names)]
         of_row = np.full(len(self._columns.batch), -1, np.int64)
         backwards = slice(None, None, -1)  # that of the request counts, which comes before that of the response
         of_row[bodies.rows[messages][backwards]] = numbers[backwards] + len(self.pairs.groups)

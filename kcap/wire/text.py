@@ -4,6 +4,13 @@ Law: the text is what `new String(bytes, UTF_8)` gives in Java, so that it equal
 """
 
 import codecs
+import re
+from typing import Final
+
+MASKED: Final = "(masked)"
+"""In the place of what may be a secret."""
+UNNAMED: Final = re.compile(rb"[\x00-\x06\x08]")
+"""Bytes that no name of Kafka's has, and SASL tokens have (RFC 4616, RFC 7628)."""
 
 
 def _replace(error: UnicodeError) -> tuple[str, int]:
@@ -22,3 +29,8 @@ codecs.register_error("kafka", _replace)
 def decode_text(data: bytes | bytearray | memoryview) -> str:
     """UTF-8 to text; malformed bytes become U+FFFD."""
     return str(data, "utf-8", "kafka")
+
+
+def name_text(data: bytes) -> str:
+    """A name in a body, masked where it is none: it stands in a damaged message, which may be a login."""
+    return MASKED if UNNAMED.search(data) else data.decode(errors="replace")

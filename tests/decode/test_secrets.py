@@ -217,6 +217,16 @@ def test_a_message_that_was_cut_and_has_binary_texts_shows_its_shape_alone() -> 
         assert shown_as(decode_response(frame, 17, 1), 626) == name
 
 
+def test_a_login_that_reads_as_another_message_shows_its_shape_alone() -> None:
+    """A damaged API key: a token of SaslAuthenticate is the member of a LeaveGroup request (api 13), which reads to its end."""
+    token = b"n,,\x01auth=Bearer Plantd\x01\x01"
+    head = bytes.fromhex("000d 0000 00000003 ffff")
+    for member, name in ((b"consumer-1", "LeaveGroupRequest"), (token, DAMAGED)):
+        message = decode_request(head + struct.pack(">i", len(member)) + member)
+        assert message.undecoded is None
+        assert shown_as(message, len(message.frame) + 4) == name
+
+
 def test_a_message_that_was_cut_and_asks_for_more_bytes_than_it_has_shows_its_shape_alone() -> None:
     """Its API or a length is damaged: what is missing of it is too short for its counts, even if all of that were empty."""
     entries, text = 44, b"Plantd"

@@ -1,5 +1,9 @@
 """How connections end: in whatever order FIN, RST and later packets come, the fast path ends as the reference path do."""
 
+from operator import attrgetter
+from unittest.mock import patch
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -106,6 +110,28 @@ def test_what_waits_at_the_end_has_no_response(asked: list[str], end: str, size:
     assert found.own == 1
     late = "late_response" in {weird.kind.value for weird, _ in found.weirds}
     assert late == (end == "fin late" and "ask" in asked)
+
+
+@pytest.mark.parametrize("size", [3, 1000])
+def test_idle_connections_are_closed_a_few_at_a_time(size: int) -> None:
+    """Both paths close the same ones next, and what is said of each is as if all were closed at once."""
+    taps = [Tap(port=port, time_ns=10**18 + port).open() for port in range(1000, 1020)]
+    for tap in taps:
+        if tap.port % 4:
+            tap.client(metadata(1))
+        if tap.port % 3:
+            tap.server(metadata_answer(1))
+    late = steady(4)
+    for number in range(30):
+        late.time_ns = max(late.time_ns, 10**18 + 2 * limits.CONNECTION_IDLE_NS) + 1
+        late.client(metadata(100 + number)).server(metadata_answer(100 + number))
+    segments = sorted((one for tap in (*taps, late) for one in tap.segments), key=attrgetter("time_ns"))
+    at_once = agree(segments, size)
+    with patch.object(limits, "CLOSED_TOGETHER", 3):
+        few = agree(segments, size)
+    assert sum(values["ended"] == "idle" for values in few.connections) >= 20
+    for one, other in ((few.rows, at_once.rows), (few.connections, at_once.connections)):
+        assert sorted(map(repr, one)) == sorted(map(repr, other))
 
 
 def test_what_is_open_is_decided_by_the_reference_path() -> None:

@@ -358,6 +358,42 @@ def zero_windows(n: int) -> bytes:
     return talk.file()
 
 
+@hostile(8_000)
+def swapped_segments(n: int) -> bytes:
+    """Each second segment of 100 bytes comes before the one in front of it."""
+    talk = spoken()
+    data = b"".join(request(3 + i) for i in range(n * 100 // 24 + 1))[: n * 100]
+    first = talk.next[0]
+    for at in range(0, n - 1, 2):
+        for place in (at + 1, at):
+            talk.add(0, PSH | ACK, data[100 * place : 100 * place + 100], seq=first + 100 * place)
+    return talk.file()
+
+
+@hostile(8_000)
+def old_copies(n: int) -> bytes:
+    """Each request comes again when a thousand others came."""
+    talk = spoken()
+    sent: list[tuple[int, bytes]] = []
+    for i in range(n):
+        sent.append((talk.next[0], request(3 + i)))
+        talk.send(0, sent[-1][1])
+        talk.send(1, response(3 + i))
+        if i >= 1_000:
+            talk.add(0, PSH | ACK, sent[i - 1_000][1], seq=sent[i - 1_000][0])
+    return talk.file()
+
+
+@hostile(4_000)
+def clock_jumps(n: int) -> bytes:
+    """Connections that wait for a response, and as many packets of one of them, ten minutes and a bit apart."""
+    first = greetings(n, lambda i: request(1))
+    talk = Talk(when=10**12 + 10**9, step=601 * 10**6).open()
+    for i in range(n):
+        talk.send(0, request(i))
+    return first + talk.file()[24:]
+
+
 # --- frames ------------------------------------------------------------------------------------------------------------
 @hostile(2_000)
 def lying_prefixes(n: int) -> bytes:
@@ -569,7 +605,11 @@ def times_back(n: int) -> bytes:
 # --- records -----------------------------------------------------------------------------------------------------------
 def varint(value: int) -> bytes:
     """A zigzag varint."""
-    value = (value << 1) ^ (value >> 63)
+    return unsigned((value << 1) ^ (value >> 63))
+
+
+def unsigned(value: int) -> bytes:
+    """A varint."""
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)
@@ -804,6 +844,37 @@ def described_configs(n: int) -> bytes:
     entries = [string(b"name%d" % i) + string(b"v%d" % i) + bytes(3) for i in range(n)]
     result = struct.pack(">h", 0) + string(b"") + b"\x04" + string(b"1") + array(entries)
     return exchange(32, 0, array([b"\x04" + string(b"1") + struct.pack(">i", -1)]), bytes(4) + array([result]))
+
+
+@hostile(50)
+def config_looks(n: int) -> bytes:
+    """An IncrementalAlterConfigs request v0 with values of 30,000 characters, in each of which a credential might begin."""
+    pieces = (b"/" + b":" * 29_999, b"eyJ" * 10_000, b";user=&" * 4_000, b"token " * 5_000, b"aA1+" * 7_500)
+    entries = [string(b"name%d" % i) + b"\0" + string(pieces[i % len(pieces)]) for i in range(n)]
+    return exchange(44, 0, array([b"\2" + string(b"t") + array(entries)]) + b"\0", bytes(4) + array([]))
+
+
+@hostile(20_000)
+def tagged_fields(n: int) -> bytes:
+    """A request of a flexible version with n tagged fields that nobody knows."""
+    tags = b"".join(unsigned(1_000 + i) + b"\1x" for i in range(n))
+    body = b"\0" + b"\4lib\0021" + unsigned(n) + tags
+    talk = spoken()
+    head = struct.pack(">hhih", 18, 3, 3, 1) + b"c"
+    talk.send(0, struct.pack(">i", len(head) + len(body)) + head + body)
+    talk.send(1, response(3, bytes(2) + b"\1" + bytes(5)))
+    return talk.file()
+
+
+@hostile(20_000, "--table", "records")
+def record_headers(n: int) -> bytes:
+    """A Produce request with one record of n headers of one letter without a value."""
+    inner = b"\0\0\0\1\1" + varint(n) + b"\2h\1" * n
+    rest = struct.pack(">hiqqqhii", 0, 0, 0, 0, -1, -1, -1, 1) + varint(len(inner)) + inner
+    batch = struct.pack(">qiibI", 0, 9 + len(rest), 0, 2, 0) + rest
+    parts = array([struct.pack(">ii", 0, len(batch)) + batch])
+    body = struct.pack(">hhi", -1, 1, 1000) + array([string(b"t") + parts])
+    return exchange(0, 3, body, array([string(b"t") + array([struct.pack(">ihqq", 0, 0, 0, -1)])]) + bytes(4))
 
 
 @hostile(4_000)

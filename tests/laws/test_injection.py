@@ -56,6 +56,11 @@ class Tags(HTMLParser):
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> str:
     name = "e\x1b[31m\u202e<img src=x>|`a`_b_.pcap"
+    return str(saved(tmp_path_factory.mktemp("evil") / name, *hostile_stories()))
+
+
+def hostile_stories() -> tuple[Story, Story, Story]:
+    """Three connections with such names in every place."""
     story = began()
     story.ask(api_versions(1, EVIL[:60], EVIL[60:], client=EVIL), api_versions_answer(1, {1: (0, 13), 3: (0, 12)}))
     topics: dict[bytes, str | None] = {bytes(range(16)): EVIL}
@@ -64,7 +69,7 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> str:
         story.ask(fetch(correlation, client=EVIL), fetch_answer(correlation, throttle=5), after_ms=600)
     other = began(port=40_001)
     other.ask(api_versions(1, client=FORMULA), api_versions_answer(1, {1: (0, 13)}))
-    return str(saved(tmp_path_factory.mktemp("evil") / name, story, other, coordinated()))
+    return story, other, coordinated()
 
 
 def coordinated() -> Story:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.wire.text import decode_text
+from kcap.wire.text import MASKED, decode_text, name_text
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
@@ -27,3 +27,10 @@ def test_malformed_bytes_as_in_java() -> None:
     assert decode_text(b"\xed\xbf") == "\N{REPLACEMENT CHARACTER}"
     assert decode_text(b"\xf5\x80") == "\N{REPLACEMENT CHARACTER}" * 2
     assert decode_text(memoryview(b"ok")) == "ok"
+
+
+def test_a_name_with_the_control_characters_of_a_login_is_masked() -> None:
+    for token in (b"\0alice\0open sesame", b"n,,\x01auth=Bearer x\x01\x01"):
+        assert name_text(token) == MASKED
+    for name in ("orders", "caf\u00e9", "t\x1b[31m", "a\tb", "\x07"):
+        assert name_text(name.encode()) == name

@@ -1,0 +1,99 @@
+"""Names that a stranger chose, in damaged captures: what a terminal, a browser or a spreadsheet obeys is raw in no output for
+people. Mutants are those of mutate_captures.py.
+
+usage: python tests/fuzz/planted_names.py [--seed N] [--seconds N] [--keep FOLDER] [PATH...]
+
+In: the capture of `tests/laws/test_injection.py`; captures that are given are mixed with it. Out: one line per mutant and
+command whose output is not harmless, with the number that makes it again (`--seed N --seconds 0`).
+"""
+
+import argparse
+import random
+import re
+import sys
+import tempfile
+import time
+import traceback
+from functools import partial
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.cli.running import run_here
+from tests.fuzz.mutate_captures import sources
+from tests.fuzz.planted_secrets import TABLES, mutant, shown
+from tests.laws.test_injection import PEOPLE, REPORTS, harmless, hostile_stories
+from tests.support.messages import saved
+
+NAME = "e\x1b[31m\u202e<img src=x>|`a`_b_.pcap"
+FORMS = {"table": "text", "markdown": "markdown", "html": "html"}
+DETAILED = ("check", "groups", "transactions")
+FORMULA = re.compile(r"(^|,)\"?[=+\-@\t](?![0-9.,\"\n]|$)", re.MULTILINE)
+"""The beginning of a CSV cell that a spreadsheet evaluates; negative numbers are none."""
+
+
+def commands(path: str, rng: random.Random) -> list[tuple[str, list[str]]]:
+    """Form of the output, command."""
+    found: list[tuple[str, list[str]]] = []
+    for form in PEOPLE:
+        found += [(form, ["rows", path, "--table", name, "--format", form]) for name in rng.sample(TABLES, 2)]
+        found += [(form, [report, path, "--format", form]) for report in rng.sample((*REPORTS, "versions"), 1)]
+        found += [(form, [report, path, "--format", FORMS[form]]) for report in rng.sample(DETAILED, 1)]
+    found += [("table", words) for words in (["health", path], ["connections", path], ["rows", path, "-T", "ek"])]
+    found.append(
+        ("table", ["rows", path, "-T", "fields", *(f"-ekafka.{name}" for name in ("client_id", "group_id", "topics"))])
+    )
+    found.append(("csv", ["rows", path, "--format", "csv", "--csv-safe"]))
+    return found
+
+
+def odd(path: str, rng: random.Random) -> list[str]:
+    """What is not harmless, and of which command."""
+    found = []
+    outputs = [(form, " ".join(words), partial(run_here, *words)) for form, words in commands(path, rng)]
+    try:
+        outputs += [("table", name, partial(str, written)) for name, written in shown(path)]
+    except Exception:  # noqa: BLE001 - a find, whatever it is
+        found.append(traceback.format_exc())
+    for form, command, write in outputs:
+        try:
+            made = write()
+            written = made if isinstance(made, str) else made[1]
+            if form == "csv":
+                assert not FORMULA.search(written), FORMULA.search(written)
+            else:
+                harmless(written, form)
+        except Exception:  # noqa: BLE001 - a find, whatever it is
+            found.append(f"{command.replace(path, 'FILE')}: {traceback.format_exc(limit=1)}")
+    return found
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("paths", nargs="*", type=Path)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--keep", type=Path)
+    options = parser.parse_args()
+    others, number, finds = sources(options.paths), options.seed, 0
+    ends = time.monotonic() + options.seconds
+    with tempfile.TemporaryDirectory() as folder:
+        planted, path = Path(folder) / "planted.pcap", Path(folder) / NAME
+        saved(planted, *hostile_stories())
+        while number == options.seed or time.monotonic() < ends:
+            what, data = mutant(number, planted, others)
+            path.write_bytes(data)
+            found = odd(str(path), random.Random(number))
+            if found:
+                finds += 1
+                print(number, what, *found, sep="\n    ", flush=True)
+                if options.keep is not None:
+                    (options.keep / f"{number}.pcap").write_bytes(data)
+            number += 1
+    print(f"{number - options.seed} mutants from {options.seed} on, {finds} with an output that is not harmless")
+    return 1 if finds else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
