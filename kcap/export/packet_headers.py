@@ -67,7 +67,7 @@ def renew(packet: EditablePacket, payload: bytes, names: Pseudonyms | None) -> b
     What lies behind the payload, such as a link's padding, is zeros.
     """
     end = packet.payload + len(payload)
-    tail = bytes(len(packet.data) - end)
+    tail = bytes(max(len(packet.data) - end, 0))  # a snapshot length may have cut options of the header
     if names is None and payload + tail == packet.data[packet.payload :]:
         return packet.data
     tcp = tcp_start(packet)

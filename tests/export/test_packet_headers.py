@@ -56,6 +56,21 @@ def test_a_packet_that_was_cut_stays_as_right_as_it_was(payload, kept):
     assert whole == right(whole, False)
 
 
+@given(st.integers(20, 31))
+def test_a_packet_that_was_cut_in_the_options_of_its_header_stays_as_long_as_it_was(kept):
+    from scapy.layers.inet import IP, TCP
+    from scapy.layers.l2 import Ether
+
+    segment = TCP(sport=40000, dport=9092, seq=7, options=[("NOP", None), ("NOP", None), ("Timestamp", (1, 2))])
+    data = bytes(Ether(dst="00:aa:bb:cc:dd:ee") / IP(src="10.1.2.3", dst="10.1.9.9") / segment / b"payload")
+    header = 14 + 20 + kept
+    _, packet = made(b"")
+    cut = EditablePacket(data[:header], len(data) - 7, 7, packet.flow, packet.link)
+    changed = renew(cut, b"", Pseudonyms("key"))
+    assert changed is not None
+    assert len(changed) == header
+
+
 @given(PAYLOADS, st.binary(min_size=1, max_size=20))
 def test_what_lies_behind_the_payload_is_zeros(payload, tail):
     """A packet that was damaged may say less of its length than it holds: behind that a secret may stand."""
