@@ -68,15 +68,15 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
     advice="Look at that broker: disk, garbage collection, CPU, network threads (RequestQueueTimeMs, LocalTimeMs, "
     "RemoteTimeMs).",
     instead="partitions with more load, or with slow followers, on that broker",
-    requests=20, times=5, milliseconds=50, share=0.15, late=5, seconds=2,
+    requests=20, times=5, milliseconds=50, share=0.15, late=5, seconds=2, alone=0.5,
 )  # fmt: skip
 def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
     """One broker whose service is slow where that of its peers is not.
 
     Of 20 requests one is the 95th percentile, and a cluster that waits for another broker's replicas is slow for a moment
     anywhere: `late` requests must have been slow, over `seconds` from the first of them to the response of the last, beside
-    those that were waited for while the slowest one was: the clock of the capture may have been set forward then. Seconds in
-    which the other brokers were late as well do not count: a cluster or a client that starts is slow everywhere.
+    those that were waited for while the slowest one was: the clock of the capture may have been set forward then. And most of
+    that (`alone`) must be in seconds in which the other brokers were not late: a cluster that starts is slow everywhere.
     """
     calls = seen.calls_by(("api", "server_ip", "server_port"), set(SERVED) - set(WAITING))
     often = [api for (api, _, _), some in calls.items() if totals(some)["n"] >= limit["requests"]]
@@ -110,13 +110,18 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
             if others and stands_out(row, others, limit):
                 usual = median(other["p95"] for other in others)
                 slow.setdefault((row["server_ip"], row["server_port"]), []).append((row, usual))
-    beside = (
-        {(row["server_ip"], row["server_port"], row["api"]): row for row in seen.run(late_alone(chosen, late, limit["times"]))}
-        if slow
-        else {}
-    )
+    beside: dict[tuple[str, int, str], Row] = {}
+    alone: dict[tuple[str, int, str], float] = {}
+    if slow:
+        beside = {place_of(row): row for row in seen.run(late_beside(chosen, late))}
+        lone = seen.run(late_alone(chosen, late, limit["times"]))
+        alone = {place_of(row): (row["alone_ns"] or 0) / max(row["own_ns"], 1) for row in lone}
     for (ip, port), every in slow.items():
-        found = [one for one in every if again(beside.get((ip, port, one[0]["api"])), one[0], limit)]
+        found = [
+            (row, usual)
+            for row, usual in every
+            if again(beside.get(place_of(row)), row, limit) and alone.get(place_of(row), 0) >= limit["alone"]
+        ]
         if not found:
             continue
         row, others_p95 = max(found, key=lambda one: one[0]["total"])
@@ -131,19 +136,10 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
         )  # fmt: skip
 
 
-def late_alone(chosen: Any, late: Any, times: float) -> Any:
-    """Of each API and broker the late exchanges of seconds in which it had `times` as many as its peers, which were not under
-    way while the slowest was: how many, how slow, when.
-    """
+def late_beside(chosen: Any, late: Any) -> Any:
+    """Of each API and broker the late exchanges that were not under way while the slowest was: how many, how slow, when."""
     key = ["server_ip", "server_port", "api"]
     some = chosen.filter(late).select(*key, "own", "request_first_ns", "response_first_ns")
-    some = some.mutate(second=some.request_first_ns // 1_000_000_000)
-    servers = chosen.select(*key).distinct()
-    servers = servers.group_by("api").aggregate(servers=servers.count())
-    each = some.group_by(*key, "second").aggregate(mine=some.count())
-    each = each.mutate(all=each.mine.sum().over(group_by=["api", "second"])).inner_join(servers, "api")
-    alone = each.filter((each.all - each.mine) * times <= each.mine * (each.servers - 1))
-    some = some.semi_join(alone, [*key, "second"])
     worst = some.group_by(*key).aggregate(
         since=some.request_first_ns.argmax(some.own), until=some.response_first_ns.argmax(some.own)
     )
@@ -155,6 +151,24 @@ def late_alone(chosen: Any, late: Any, times: float) -> Any:
         late_ns=rest.request_first_ns.min(),
         late_until_ns=rest.response_first_ns.max(),
     )
+
+
+def late_alone(chosen: Any, late: Any, times: float) -> Any:
+    """Of each API and broker how long the late exchanges took in all, and those of seconds in which it had `times` as many as
+    its peers together.
+    """
+    key = ["server_ip", "server_port", "api"]
+    some = chosen.filter(late)
+    some = some.select(*key, "own", second=some.request_first_ns // 1_000_000_000)
+    each = some.group_by(*key, "second").aggregate(mine=some.count(), own_ns=some.own.sum())
+    each = each.mutate(all=each.mine.sum().over(group_by=["api", "second"]))
+    alone = (each.all - each.mine) * times <= each.mine
+    return each.group_by(*key).aggregate(own_ns=each.own_ns.sum(), alone_ns=each.own_ns.sum(where=alone))
+
+
+def place_of(row: Row) -> tuple[str, int, str]:
+    """Broker and API of a row."""
+    return row["server_ip"], row["server_port"], row["api"]
 
 
 def again(rest: Row | None, row: Row, limit: Mapping[str, float]) -> bool:
