@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from kcap.limits import OFFSET_MOST
 from kcap.reports.findings.model import Finding, Found, named, rule, where
 from kcap.reports.findings.observed import Observed, Row
 
@@ -46,9 +47,8 @@ def commit_lags(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
     enough commits over enough time.
     """
     parts = seen.parts
-    chosen = parts.filter(
-        parts.api.isin(["OffsetCommit", "TxnOffsetCommit"]), parts.committed_offset >= 0, parts.error == "NONE"
-    )
+    committed = parts.committed_offset.between(0, OFFSET_MOST)
+    chosen = parts.filter(parts.api.isin(["OffsetCommit", "TxnOffsetCommit"]), committed, parts.error == "NONE")
     commits = chosen.group_by("client_id", "group_id", "topic", "partition").aggregate(
         n=chosen.count(), first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_first_ns.max(),
         first=chosen.committed_offset.argmin(chosen.request_first_ns),
@@ -57,7 +57,8 @@ def commit_lags(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
     lasted = commits.last_ns - commits.first_ns
     commits = commits.filter(commits.n >= int(limit["commits"]), lasted >= int(limit["seconds"] * 1e9))
     told = parts.filter(parts.api.isin(["Fetch", "Produce"]), parts.error == "NONE")
-    log_end = told.high_watermark.fill_null(told.base_offset + told.records)
+    written = told.base_offset.clip(0, OFFSET_MOST) + told.records.clip(0, OFFSET_MOST)
+    log_end = told.high_watermark.clip(0, OFFSET_MOST).fill_null(written)
     told = told.select("topic", "partition", "response_first_ns", log_end=log_end)
     both = commits.inner_join(told, ["topic", "partition"])
     ends = both.group_by("client_id", "group_id", "topic", "partition", "n", "first_ns", "last_ns", "first", "last").aggregate(

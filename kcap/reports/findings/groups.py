@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from kcap.limits import OFFSET_MOST
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, totals
 
@@ -134,7 +135,8 @@ def advances(seen: Observed) -> dict[tuple[str | None, str | None], int]:
     """Offsets from the lowest to the highest commit, of all partitions together, by client and group; only of commits that were
     captured so far that they can be read.
     """
-    parts = seen.parts.filter((seen.parts.api == "OffsetCommit") & (seen.parts.committed_offset >= 0))
+    committed = seen.parts.committed_offset.between(0, OFFSET_MOST)
+    parts = seen.parts.filter((seen.parts.api == "OffsetCommit") & committed)
     by = parts.group_by("client_id", "group_id", "topic", "topic_id", "partition")
     each = by.aggregate(moved=parts.committed_offset.max() - parts.committed_offset.min())
     sums = each.group_by("client_id", "group_id").aggregate(moved=each.moved.sum())

@@ -59,11 +59,13 @@ def test_offsets_and_timestamps_may_have_any_64_bits() -> None:
     """Law: no number of a message makes a rule fail."""
     some = [-(1 << 63), -1, 0, (1 << 63) - 1]
     rows = many(4, 1.0, "Fetch") + [exchange("C2", at + 1, "Produce", at) for at in range(4)]
+    rows += [exchange("C3", at + 1, "OffsetCommit", at / 40 + 6 * (at % 2), group_id="g") for at in range(60)]
     parts = [
-        {"connection": row["connection"], "exchange": row["exchange"], "api": row["api"], "topic": "t", "partition": 0,
-         "error": "NONE", "high_watermark": some[row["exchange"] - 1], "last_stable_offset": other, "base_offset": other,
-         "max_timestamp_ms": other, "lag": other, "fetch_offset": other, "committed_offset": other}
-        for row in rows for other in some
+        {"connection": row["connection"], "exchange": row["exchange"], "api": row["api"], "topic": "t", "partition": partition,
+         "error": "NONE", "high_watermark": some[row["exchange"] - 1] if row["api"] == "Fetch" else None,
+         "last_stable_offset": other, "base_offset": other, "records": other, "max_timestamp_ms": other, "lag": other,
+         "fetch_offset": other, "committed_offset": some[row["exchange"] % 4 if partition else 3], "group_id": "g"}
+        for row in rows for other in some for partition in (0, 1)
     ]  # fmt: skip
     seen = observed(rows, parts)
     assert max(flow["behind"] for flow in seen.flows_of("Fetch")) == (1 << 63) - 1
