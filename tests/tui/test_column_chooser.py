@@ -18,8 +18,8 @@ def test_columns_are_chosen_ordered_and_given_up() -> None:
             await press(pilot, "c", "down", "space", "home", "J", "enter")
             assert app.view.chosen
             assert "client" not in app.view.names
-            assert app.view.names[:2] == ["broker", "time"]
-            assert next(line for line in lines(app) if "Latency" in line).split()[:2] == ["Broker", "Time▲"]
+            assert app.view.names[:2] == ["source", "time"]
+            assert next(line for line in lines(app) if "Latency" in line).split()[:3] == ["Client", "address", "Time▲"]
             await press(pilot, "c", "tab", *"removed", "tab", "tab")
             await press(pilot, "escape")
             await press(pilot, "c", "r")

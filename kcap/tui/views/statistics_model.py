@@ -176,7 +176,7 @@ def slow(result: Row) -> Sheet:
     fields = [
         lasting("latency_ns", "latency", tone=lambda _row: "bold"),
         SheetField("long poll", lambda row: duration(row["long_poll_ns"] or None), rank=3, key=lambda row: row["long_poll_ns"]),
-        SheetField("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False),
+        SheetField("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False, whole=True),
         named("client_id", "client", 1),
         named("why", least=60),
         SheetField("time", lambda row: (row["time"] or "")[11:23], right=False, rank=3),

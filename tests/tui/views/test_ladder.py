@@ -64,7 +64,8 @@ def test_time_and_filter() -> None:
     book = StubBook(NAME, "api == EndTxn")
     assert "ApiVersions" in drive(book, "ladder").text
     seen = drive(book, "ladder", "f")
-    assert "display filter applied" in seen.lines[0]
+    assert "display filter" in seen.lines[0]
+    assert "· filter " in seen.lines[0]
     assert "EndTxn" in seen.text
     assert "ApiVersions" not in seen.text
 

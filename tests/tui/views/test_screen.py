@@ -215,7 +215,7 @@ def test_more_rows_are_seen_by_themselves(monkeypatch: pytest.MonkeyPatch) -> No
             assert "r2" not in screen(app)
             kind.rows = [{"name": f"r{at}", "n": at} for at in range(1, 4)]
             book.rows += 1
-            for _ in range(50):
+            for _ in range(1000):  # it ends with the rows
                 await pilot.pause(0.02)
                 if "r2" in screen(app):
                     break
