@@ -415,6 +415,7 @@ OTHERS_KEPT = 1 << 16
 
 OFFSET_MOST = 1 << 53
 """Largest offset that rules calculate with: a damaged message may have any 64 bits, whose sums and differences overflow."""
+
 LINKS_KEPT = 1 << 14
 """Groups of connections, by client and server, that rules of `check` look at, 1.7 KB each: those with the most exchanges.
 Scans are not among them, which count where a broker advertises the address alone; without them an estate has some thousands.

@@ -59,11 +59,6 @@ def only_plain(output: str, form: str | None = None) -> None:
         raise UsageError(f"{output}: {suffix} says another format than -F {form}")
 
 
-def counted(count: int, thing: str) -> str:
-    """`1 packet`, `2,000 packets`."""
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
-
-
 def unreadable(failed: Sequence[str]) -> int:
     """Says which files could not be read; the exit code."""
     for error in failed:

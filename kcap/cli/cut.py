@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
-from kcap.cli.capture_output import FORMS, SECRETS_STAY, Passes, counted, only_plain, unreadable
+from kcap.cli.capture_output import FORMS, SECRETS_STAY, Passes, only_plain, unreadable
 from kcap.cli.options import analyzer_options, filters, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.errors import UsageError
+from kcap.reports.text import count
 
 if TYPE_CHECKING:
     from kcap.analyzer import Options
@@ -143,14 +144,14 @@ def report_cut(done: "Cut", output: str, *, written: bool) -> None:
         what = "no exchange matches" if done.picked.kafka else "no Kafka found"
         say(f"{what}; {'a file without packets was written' if written else f'{output} was not written'}")
         return
-    said = f"{counted(rows, 'exchange')} of {counted(len(done.picked.chosen), 'connection')}, {counted(done.packets, 'packet')}"
+    said = f"{count(rows, 'exchange')} of {count(len(done.picked.chosen), 'connection')}, {count(done.packets, 'packet')}"
     if done.verdict.beside > 0:
-        said += f"; {counted(done.verdict.beside, 'exchange')} beside them share their packets or are what they rest on"
+        said += f"; {count(done.verdict.beside, 'exchange')} beside them share their packets or are what they rest on"
     if done.widened:
-        said += f"; {counted(done.widened, 'connection')} kept whole, for parts of them would not read the same"
+        said += f"; {count(done.widened, 'connection')} kept whole, for parts of them would not read the same"
     say(said)
     if done.verdict.rows:
-        say(f"{counted(done.verdict.rows, 'row')} differ from those of the whole capture")
+        say(f"{count(done.verdict.rows, 'row')} differ from those of the whole capture")
     if done.left_secrets:
         say(SECRETS_STAY)
     if done.lost:
@@ -164,6 +165,6 @@ def tell_changes(done: "Rewritten") -> None:
     if done.compressed:
         say(f"compressed batches whose records are zeros that do not inflate any more: {done.compressed:,}")
     if done.encrypted:
-        say(f"payload of {counted(done.encrypted, 'TLS connection')} is zeros: inside of records nothing can be changed")
+        say(f"payload of {count(done.encrypted, 'TLS connection')} is zeros: inside of records nothing can be changed")
     if done.left_out:
-        say(f"{counted(done.left_out, 'packet')} could not be changed safely and stayed out")
+        say(f"{count(done.left_out, 'packet')} could not be changed safely and stayed out")

@@ -196,7 +196,7 @@ def message_json(
 
 def tags_json(tags: Iterable[tuple[int, bytes]], hidden: bool) -> list[dict[str, Any]]:
     """Unknown tagged fields; what they hold is masked where the message may hold secrets."""
-    from kcap.decode.secrets import MASKED
+    from kcap.wire.text import MASKED
 
     return [{"tag": tag, "data": MASKED if hidden else data.hex()} for tag, data in tags]
 

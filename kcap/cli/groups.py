@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import click
 
-from kcap.cli.capture_output import counted
 from kcap.cli.options import analyzer_options, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.cli.report_formats import Document, Section, Sentences
@@ -17,7 +16,7 @@ from kcap.output.grid import duration
 from kcap.reports import drill_down
 from kcap.reports.definition import instant
 from kcap.reports.groups.events import HEARTBEATS
-from kcap.reports.text import TextColumn, number, words
+from kcap.reports.text import TextColumn, count, number, words
 
 Row = dict[str, Any]
 SHOWN: Final = 40
@@ -72,11 +71,11 @@ def sentence(row: Row) -> str:
     why = f" ({', '.join(f'{count} {cause}' for cause, count in causes.items())})" if causes else ""
     lost = f", {duration(row['lost_ns'])} of members' time lost" if row["lost_ns"] else ""
     failed = f", {row['commit_errors']:,} failed" if row["commit_errors"] else ""
-    behind = f", {counted(row['lag_last'], 'record')} behind" if row["lag_last"] is not None else ""
+    behind = f", {count(row['lag_last'], 'record')} behind" if row["lag_last"] is not None else ""
     kind = f"{row['protocol']} protocol, " if row["protocol"] else ""
     return (
-        f"{kind}coordinator {row['coordinator']}, {counted(len(row['members']), 'member')}, "
-        f"{counted(len(rebalances), 'rebalance')}{why}{lost}, {counted(row['commits'], 'commit')}{failed}{behind}"
+        f"{kind}coordinator {row['coordinator']}, {count(len(row['members']), 'member')}, "
+        f"{count(len(rebalances), 'rebalance')}{why}{lost}, {count(row['commits'], 'commit')}{failed}{behind}"
     )
 
 

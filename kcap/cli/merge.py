@@ -2,9 +2,10 @@
 
 import click
 
-from kcap.cli.capture_output import FORMS, SECRETS_STAY, counted, only_plain, unreadable
+from kcap.cli.capture_output import FORMS, SECRETS_STAY, only_plain, unreadable
 from kcap.cli.places import Reads, Writes
 from kcap.errors import UsageError
+from kcap.reports.text import count
 
 
 @click.command("merge", short_help="Several captures as one file.")
@@ -39,7 +40,7 @@ def run(files: tuple[str, ...], more_files: tuple[str, ...], output: str, form: 
     if not packets:
         say("no packets")
     else:
-        say(counted(packets, "packet"))
+        say(count(packets, "packet"))
     if left:
         say(SECRETS_STAY)
     return unreadable(failed)

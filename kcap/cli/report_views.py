@@ -12,7 +12,7 @@ from kcap.cli.report_formats import Block, Commands, Document, Section, Sentence
 from kcap.filter.fields import WITHOUT_POLLS
 from kcap.output.grid import duration
 from kcap.reports import drill_down
-from kcap.reports.definition import PARTITIONED, Key, Row, key_of
+from kcap.reports.definition import PARTITIONED, Key, Row, group_name, key_of
 from kcap.reports.findings.model import headline
 from kcap.reports.text import (
     Style,
@@ -100,11 +100,6 @@ def shape(result: Row, style: Style, rank: int) -> TextColumn:
     first = "0" if low == 0 else duration_short(edges[low - 1])
     last = duration_short(edges[high - 1]) if high - 1 < len(edges) else "more"
     return TextColumn(f"{first} to {last}", lambda row: spark(row["histogram"][low:high], style), False, rank, whole=True)
-
-
-def names(row: Row, by: Sequence[Key]) -> str:
-    """What a row is about: its values in the columns of the grouping."""
-    return ", ".join(words(row[key.name]) for key in by)
 
 
 # -- where numbers lead -----------------------------------------------------------------------------------------------
@@ -349,7 +344,7 @@ def throttle(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]
     return document(
         result,
         files,
-        Sentences([f"{names(row, by)}: {row['sentence']}" for row in result["rows"]], tone="bold", most=SHOWN),
+        Sentences([f"{group_name(row, by)}: {row['sentence']}" for row in result["rows"]], tone="bold", most=SHOWN),
         Section(
             result["rows"],
             columns,
@@ -385,7 +380,7 @@ def errors(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]) 
         named("partition", right=True),
     ]
     first = f"the first: kcap show {shell(files)} {result['rows'][0]['example']}" if result["rows"] and files else ""
-    most = [f"{names(row, by)}: {row['count']:,}, first at {clock(row['first_ns'])}." for row in result["rows"][:1]]
+    most = [f"{group_name(row, by)}: {row['count']:,}, first at {clock(row['first_ns'])}." for row in result["rows"][:1]]
     most += [
         f"{row['api']}, {words(row['client_id'])}: {row['count']:,} without a response ({row['reason']})."
         for row in result["unanswered"][:1]
@@ -465,7 +460,7 @@ def clients(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str])
         named("topics_in", "writes", 9), named("topics_out", "reads", 9), named("groups", "groups", 8),
         named("principals", "principals", 10), named("apis", "apis", 11),
     ]  # fmt: skip
-    most = [f"Most requests: {names(row, by)}, {row['requests']:,}." for row in result["rows"][:1]]
+    most = [f"Most requests: {group_name(row, by)}, {row['requests']:,}." for row in result["rows"][:1]]
     return document(
         result,
         files,

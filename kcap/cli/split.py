@@ -7,11 +7,12 @@ from typing import Final
 
 import click
 
-from kcap.cli.capture_output import FORMS, SECRETS_STAY, Passes, counted, only_plain, unreadable
+from kcap.cli.capture_output import FORMS, SECRETS_STAY, Passes, only_plain, unreadable
 from kcap.cli.options import analyzer_options, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.errors import OutputError, UsageError
 from kcap.inputs import refuse_input
+from kcap.reports.text import count
 
 DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|d)?")
 UNITS_NS: Final = {
@@ -90,7 +91,7 @@ def run(
         for part in parts:
             move(part.path, name_of(prefix, part, chosen, timed=every is not None))
     packets = sum(part.packets for part in parts)
-    say(f"{counted(packets, 'packet')} in {counted(len(parts), 'file')}" if parts else "no packets; nothing was written")
+    say(f"{count(packets, 'packet')} in {count(len(parts), 'file')}" if parts else "no packets; nothing was written")
     if left:
         say(SECRETS_STAY)
     return unreadable(failed)

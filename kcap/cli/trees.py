@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from kcap.decode.nodes import UNDECODED, Node
-from kcap.decode.secrets import MASKED, Path, is_secret_node, step
+from kcap.decode.secrets import Path, is_secret_node, step
 from kcap.output.escaping import visible
+from kcap.wire.text import MASKED
 
 WORDS_MAX: Final = 400
 """Characters of a value that are shown; its bytes stand in the dump."""

@@ -17,16 +17,15 @@ from kcap.decode.nodes import BEHIND, UNDECODED, Node
 from kcap.decode.plan import json_key
 from kcap.decode.tokens import SECRET_PARTS
 from kcap.schema.registry import api_name
-from kcap.wire import text as wire_text
+from kcap.wire.text import MASKED, NO_NAME
 
 if TYPE_CHECKING:
     from kcap.decode.message import Message
 
-MASKED: Final = wire_text.MASKED
 DAMAGED: Final = "(damaged)"
 """In the place of a message's name: the message does not read to its end, though all of it is there."""
-BINARY: Final = re.compile(r"[\x00-\x06\x08]")
-"""Characters of other fields, as in `kcap.wire.text`."""
+BINARY: Final = re.compile(NO_NAME)
+"""Characters of other fields."""
 NARROW_BYTES: Final = 4
 """Bytes of numbers that are shown of a damaged message: counts, partitions, error codes."""
 Path = tuple[str, ...]

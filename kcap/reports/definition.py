@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from kcap.columns import EXCHANGES
 from kcap.errors import UsageError
+from kcap.reports.text import words
 from kcap.table.schema import nearest
 
 Row = dict[str, Any]
@@ -131,6 +132,11 @@ class Key:
         if self.step_ns:
             return TIMES
         return ("topics", "topic_ids") if self.column == "topics" else (self.column,)
+
+
+def group_name(row: Row, keys: Sequence[Key]) -> str:
+    """What a row is about: its values in the columns of the grouping."""
+    return ", ".join(words(row[key.name]) for key in keys)
 
 
 def key_of(name: str, own: frozenset[str] = frozenset()) -> Key:

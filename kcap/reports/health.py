@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from kcap.reports.capture_quality import SIDES, CaptureQuality
+from kcap.reports.text import count
 from kcap.weird import WeirdKind
 
 GOOD, CARE, BAD = "good", "care", "bad"
@@ -30,11 +31,6 @@ class Point:
     verdict: str
     sentence: str
     numbers: dict[str, object] = field(default_factory=dict)
-
-
-def count(number: int, noun: str, plural: str | None = None) -> str:
-    """`1 packet`, `2,000 packets`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def share(part: int, whole: int) -> str:

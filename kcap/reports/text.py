@@ -88,6 +88,11 @@ class Style:
         return f"{DIM}{text}{PLAIN}" if self.color else text
 
 
+def count(many: int, noun: str, plural: str | None = None) -> str:
+    """`1 packet`, `2,000 packets`."""
+    return f"{many:,} {noun if many == 1 else plural or noun + 's'}"
+
+
 def size(count: int | None) -> str:
     """`1.2 kB`: Kafka's own limits are powers of two, but what is sent is counted as networks do."""
     if count is None:
@@ -253,9 +258,9 @@ def left_out(counts: dict[str, int]) -> str:
     if not counts:
         return ""
     found = []
-    for reason, count in counts.items():
+    for reason, many in counts.items():
         words_ = REASONS.get(reason, "exchange{s} with " + reason.replace("_", " "))
-        found.append(f"{count:,} {words_.format(s='' if count == 1 else 's')}")
+        found.append(f"{many:,} {words_.format(s='' if many == 1 else 's')}")
     return "not counted: " + ", ".join(found)
 
 

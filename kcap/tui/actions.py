@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kcap.errors import KcapError
 from kcap.output.grid import clean
-from kcap.reports.health import count
+from kcap.reports.text import count
 from kcap.tui.clipboard import item_text, row_json, span_hex, tree_text
 from kcap.tui.completion import joined
 from kcap.tui.export import PACKETS, cut, protected, write_rows

@@ -158,7 +158,7 @@ class KcapApp(KeyQueue):
     def _register_child(self, parent: DOMNode, child: Widget, before: int | None, after: int | None) -> None:
         """Registers a widget so that an exception in one of its messages does not end its message loop.
 
-        A screen that is told of a size which the terminal no longer has does not follow: it would tell the screens behind it,
+        A screen does not follow a size which the terminal no longer has: it would post it to the screens behind it,
         which answer with theirs, and two sizes would go back and forth for ever.
         """
         dispatch = child._dispatch_message

@@ -14,17 +14,17 @@ from kcap.columns import EXCHANGES
 from kcap.decode.message import Message, decode_request, decode_response
 from kcap.decode.nodes import UNDECODED, Node
 from kcap.decode.plan import json_key
-from kcap.decode.secrets import MASKED, Path, is_secret_node, shown_as, step
+from kcap.decode.secrets import Path, is_secret_node, shown_as, step
 from kcap.filter.fields import deep_fields, snake
 from kcap.output.grid import call, clean, duration, endpoint, result
 from kcap.reports.definition import Row
-from kcap.reports.health import count
 from kcap.reports.slow import RETRANSMITTED, why
-from kcap.reports.text import wrapped
+from kcap.reports.text import count, wrapped
 from kcap.tui.list_columns import equals
 from kcap.tui.tree_lines import Item
 from kcap.tui.views.findings_model import TONES
 from kcap.tui.views.sheet import Line
+from kcap.wire.text import MASKED
 
 WORTH_A_REASON_NS: Final = 5_000_000
 """Latency from which on the tree says where the time went."""

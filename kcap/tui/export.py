@@ -20,7 +20,7 @@ from kcap.errors import KcapError, OutputError, UsageError
 from kcap.inputs import reading, refuse_input
 from kcap.output.formats import SUFFIXES, compression, format_of
 from kcap.output.sink import compressed, new_file, output_errors
-from kcap.reports.health import count
+from kcap.reports.text import count
 
 if TYPE_CHECKING:
     from kcap.tui.reader_main import ReadRequest

@@ -22,7 +22,7 @@ from kcap.capture.frame_bytes import SIDES, FrameBytes
 from kcap.decode.secrets import masked, secret_spans, shown_as
 from kcap.filter.parse import parse
 from kcap.output.grid import call, clean, duration, endpoint
-from kcap.reports.health import count
+from kcap.reports.text import count
 from kcap.tui.exchange_tree import message, why_not
 from kcap.tui.hex_dump import WIDE, Dump
 from kcap.tui.keys import Keys

@@ -23,7 +23,7 @@ GAP: Final = 1
 NEEDED_MOST: Final = 36
 """Cells of an error or a reason that are shown before others are cut: the longest names of errors."""
 WHY_COLUMN: Final = "why"
-KEPT: Final = frozenset({"result", "call"})
+CUT_LAST: Final = frozenset({"result", "call"})
 """Columns that are cut last; they keep their room where their cells are short."""
 NARROWEST: Final = 8
 """Signs that a column keeps which gives way to others."""
@@ -282,11 +282,11 @@ def fitted(
     """
     heads = [HEADS[name] for name in names if name in HEADS]
     longest = needs or {}
-    needs = {name: max(HEADS[name].width, min(longest.get(name, 0), NEEDED_MOST)) for name in KEPT}
+    needs = {name: max(HEADS[name].width, min(longest.get(name, 0), NEEDED_MOST)) for name in CUT_LAST}
 
     def base(head: Head) -> int:
         width = max(needs.get(head.name, head.width), min(reason, NEEDED_MOST) * (head.name == WHY_COLUMN))
-        if head.name not in KEPT and longest.get(head.name):
+        if head.name not in CUT_LAST and longest.get(head.name):
             width = min(width, max(longest[head.name], len(head.title) + len(SORTED[0]), NARROWEST))
         return widths.get(head.name, width)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from kcap.columns import EXCHANGES, ON_REQUEST
 from kcap.facts.tracker import EVERY_FACT, MetadataTracker
-from kcap.reports.health import count
+from kcap.reports.text import count
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.runtime import trim_heap
 from kcap.table.backfill import Backfill, Backfiller

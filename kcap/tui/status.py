@@ -12,7 +12,7 @@ from typing import Final
 from rich.text import Text
 
 from kcap.output.grid import clean, duration
-from kcap.reports.health import count
+from kcap.reports.text import count
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.hex_dump import Dump
 from kcap.tui.list_model import ListModel

@@ -14,7 +14,7 @@ from kcap.filter.ast import Filter, columns_of
 from kcap.filter.parse import parse
 from kcap.output.grid import duration
 from kcap.reports import drill_down
-from kcap.reports.health import count
+from kcap.reports.text import count
 from kcap.table.arrow_filter import mask
 from kcap.tui.color_rules import ERROR, UNANSWERED
 from kcap.tui.list_columns import moment

@@ -9,8 +9,9 @@ from typing import Final
 
 MASKED: Final = "(masked)"
 """In the place of what may be a secret."""
-UNNAMED: Final = re.compile(rb"[\x00-\x06\x08]")
-"""Bytes that no name of Kafka's has, and SASL tokens have (RFC 4616, RFC 7628)."""
+NO_NAME: Final = r"[\x00-\x06\x08]"
+"""Characters that no name of Kafka's has, and SASL tokens have (RFC 4616, RFC 7628)."""
+UNNAMED: Final = re.compile(NO_NAME.encode())
 
 
 def _replace(error: UnicodeError) -> tuple[str, int]:

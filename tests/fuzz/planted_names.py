@@ -7,12 +7,9 @@ In: the capture of `tests/laws/test_injection.py`; captures that are given are m
 command whose output is not harmless, with the number that makes it again (`--seed N --seconds 0`).
 """
 
-import argparse
 import random
 import re
 import sys
-import tempfile
-import time
 import traceback
 from functools import partial
 from pathlib import Path
@@ -20,10 +17,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.cli.running import run_here
-from tests.fuzz.mutate_captures import sources
-from tests.fuzz.planted_secrets import TABLES, mutant, shown
+from tests.fuzz.planted_secrets import TABLES, shown, sweep
 from tests.laws.test_injection import PEOPLE, REPORTS, harmless, hostile_stories
-from tests.support.messages import saved
 
 NAME = "e\x1b[31m\u202e<img src=x>|`a`_b_.pcap"
 FORMS = {"table": "text", "markdown": "markdown", "html": "html"}
@@ -78,32 +73,5 @@ def odd(path: str, rng: random.Random) -> list[str]:
     return found
 
 
-def main() -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("paths", nargs="*", type=Path)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--keep", type=Path)
-    options = parser.parse_args()
-    others, number, finds = sources(options.paths), options.seed, 0
-    ends = time.monotonic() + options.seconds
-    with tempfile.TemporaryDirectory() as folder:
-        planted, path = Path(folder) / "planted.pcap", Path(folder) / NAME
-        saved(planted, *hostile_stories())
-        while number == options.seed or time.monotonic() < ends:
-            what, data = mutant(number, planted, others)
-            path.write_bytes(data)
-            found = odd(str(path), random.Random(number))
-            if found:
-                finds += 1
-                print(number, what, *found, sep="\n    ", flush=True)
-                if options.keep is not None:
-                    (options.keep / f"{number}.pcap").write_bytes(data)
-            number += 1
-    print(f"{number - options.seed} mutants from {options.seed} on, {finds} with an output that is not harmless")
-    return 1 if finds else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(sweep(__doc__, hostile_stories(), NAME, odd))

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -27,6 +27,7 @@ from tests.cli.running import run_here
 from tests.fuzz.mutate_captures import Mutant, Packet, packets_of, sources
 from tests.laws.test_planted_secrets import SECRETS, dumped, forms, stories
 from tests.support.messages import saved
+from tests.support.wire import Tap
 
 MARK = b"Plantd-"
 MARKS = {MARK.decode(), MARK.hex(), MARK.hex(" "), *(MARK.decode().encode(code).hex() for code in ("utf-16-le", "utf-16-be"))}
@@ -86,35 +87,37 @@ def hits(path: str, rng: random.Random) -> list[str]:
     return found
 
 
-def main() -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def sweep(usage: str | None, taps: Iterable[Tap], name: str, odd: Callable[[str, random.Random], list[str]]) -> int:
+    """The command line of a fuzzer: mutants of a capture of these connections, in a file of this name, until the time is over.
+    Out: 1 where `odd` found something in one.
+    """
+    parser = argparse.ArgumentParser(description=usage, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="*", type=Path)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
-    others, number, odd = sources(options.paths), options.seed, 0
+    others, number, finds = sources(options.paths), options.seed, 0
     ends = time.monotonic() + options.seconds
-    with tempfile.TemporaryDirectory() as name:
-        planted, path = Path(name) / "planted.pcap", Path(name) / "mutant.pcap"
-        saved(planted, *stories())
+    with tempfile.TemporaryDirectory() as folder:
+        planted, path = Path(folder) / "planted.pcap", Path(folder) / name
+        saved(planted, *taps)
         while number == options.seed or time.monotonic() < ends:
             what, data = mutant(number, planted, others)
             path.write_bytes(data)
             try:
-                found = hits(str(path), random.Random(number))
-            except Exception:  # noqa: BLE001 - a find, too
+                found = odd(str(path), random.Random(number))
+            except Exception:  # noqa: BLE001 - a find, whatever it is
                 found = [traceback.format_exc()]
             if found:
-                odd += 1
+                finds += 1
                 print(number, what, *found, sep="\n    ", flush=True)
                 if options.keep is not None:
                     (options.keep / f"{number}.pcap").write_bytes(data)
             number += 1
-    print(f"{number - options.seed} mutants from {options.seed} on, {odd} with a secret in an output")
-    return 1 if odd else 0
+    print(f"{number - options.seed} mutants from {options.seed} on, {finds} with a find")
+    return 1 if finds else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(sweep(__doc__, stories(), "mutant.pcap", hits))

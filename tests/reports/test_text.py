@@ -9,6 +9,7 @@ from kcap.reports.text import (
     UNLIMITED,
     Style,
     TextColumn,
+    count,
     duration_short,
     figures,
     folded,
@@ -128,3 +129,8 @@ def test_figures_have_units_behind_them_and_ids_no_separators() -> None:
     assert figures(values) == "others p95 3.54ms; held 1.50s; commits 12,345; broker id 1001; clients a, b; share 0.5"
     assert figures({"topics": [str(at) for at in range(LISTED + 3)]}).endswith(" and 3 more")
     assert figures({"rtt_ns": "unknown", "ns": 5}) == "rtt ns unknown; ns 5"
+
+
+def test_counts_have_their_plurals() -> None:
+    assert (count(1, "packet"), count(2000, "packet"), count(2, "try", "tries")) == ("1 packet", "2,000 packets", "2 tries")
+    assert [count(n, "packet") for n in (0, 1, 2000)] == ["0 packets", "1 packet", "2,000 packets"]

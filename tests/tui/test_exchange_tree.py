@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from kcap.decode.secrets import MASKED
 from kcap.filter.parse import parse
 from kcap.tui import exchange_tree
 from kcap.tui.capture_model import CaptureModel, read_whole
 from kcap.tui.exchange_tree import anatomy, bar, message
 from kcap.tui.tree_lines import Item, Outline
+from kcap.wire.text import MASKED
 from tests.tui.conftest import PCAPS
 
 

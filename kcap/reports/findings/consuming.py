@@ -43,7 +43,7 @@ def lags(seen: Observed) -> list[Row]:
 
 def commit_lags(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
     """How far the first and the last commit of each client, group and partition were behind the end of the log, as Fetch and
-    Produce responses had told it by then: first, last, grown (of the log in between), first_ns, last_ns, n; of those with
+    Produce responses had reported it by then: first, last, grown (of the log in between), first_ns, last_ns, n; of those with
     enough commits over enough time.
     """
     parts = seen.parts
@@ -56,11 +56,11 @@ def commit_lags(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
     )  # fmt: skip
     lasted = commits.last_ns - commits.first_ns
     commits = commits.filter(commits.n >= int(limit["commits"]), lasted >= int(limit["seconds"] * 1e9))
-    told = parts.filter(parts.api.isin(["Fetch", "Produce"]), parts.error == "NONE")
-    written = told.base_offset.clip(0, OFFSET_MOST) + told.records.clip(0, OFFSET_MOST)
-    log_end = told.high_watermark.clip(0, OFFSET_MOST).fill_null(written)
-    told = told.select("topic", "partition", "response_first_ns", log_end=log_end)
-    both = commits.inner_join(told, ["topic", "partition"])
+    reported = parts.filter(parts.api.isin(["Fetch", "Produce"]), parts.error == "NONE")
+    written = reported.base_offset.clip(0, OFFSET_MOST) + reported.records.clip(0, OFFSET_MOST)
+    log_end = reported.high_watermark.clip(0, OFFSET_MOST).fill_null(written)
+    reported = reported.select("topic", "partition", "response_first_ns", log_end=log_end)
+    both = commits.inner_join(reported, ["topic", "partition"])
     ends = both.group_by("client_id", "group_id", "topic", "partition", "n", "first_ns", "last_ns", "first", "last").aggregate(
         begin=both.log_end.max(where=both.response_first_ns <= both.first_ns),
         end=both.log_end.max(where=both.response_first_ns <= both.last_ns),
@@ -157,7 +157,7 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Fetch sessions that do not last.
 
     A broker without a free slot answers with session id 0. Where it gives another and the client begins anew all the same, the
-    client does not use sessions; only the messages tell.
+    client does not use sessions; only the messages show that.
     """
     if seen.most_calls(("client_id", "server_ip", "server_port"), ("Fetch",)) < limit["sessions"]:
         return
@@ -173,23 +173,16 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     rows = [row for row in rows if row["new"] >= max(limit["sessions"], limit["share"] * row["n"])]
     for row in seen.prepared(rows):
         server = f"{row['server_ip']}:{row['server_port']}"
-        offered = (seen.message(row, "response").get("sessionId") or 0) > 0
-        if offered and row["new"] == row["n"]:
-            yield Finding(
-                f"client {row['client_id']} does not use the fetch sessions that {server} offers: each of {row['n']} Fetch "
-                "requests began a new one",
-                {"client_id": row["client_id"], "server": server}, row["new"],
-                where("api == Fetch", "session_epoch == 0", client_id=row["client_id"]), row["first_ns"], row["last_ns"], 0,
-                {"new_sessions": row["new"], "fetches": row["n"]}, "info",
-            )  # fmt: skip
-        else:
-            yield Finding(
-                f"{row['new']} of {row['n']} Fetch requests of client {row['client_id']} to {server} had to begin a "
-                "new session",
-                {"client_id": row["client_id"], "server": server}, row["new"],
-                where("api == Fetch", "session_epoch == 0", client_id=row["client_id"]), row["first_ns"], row["last_ns"], 0,
-                {"new_sessions": row["new"], "fetches": row["n"]},
-            )  # fmt: skip
+        client, fetches = f"client {row['client_id']}", f"{row['n']} Fetch requests"
+        unused = row["new"] == row["n"] and (seen.message(row, "response").get("sessionId") or 0) > 0
+        yield Finding(
+            f"{client} does not use the fetch sessions that {server} offers: each of {fetches} began a new one"
+            if unused
+            else f"{row['new']} of {fetches} of {client} to {server} had to begin a new session",
+            {"client_id": row["client_id"], "server": server}, row["new"],
+            where("api == Fetch", "session_epoch == 0", client_id=row["client_id"]), row["first_ns"], row["last_ns"], 0,
+            {"new_sessions": row["new"], "fetches": row["n"]}, "info" if unused else None,
+        )  # fmt: skip
 
 
 @rule(

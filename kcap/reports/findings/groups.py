@@ -107,7 +107,7 @@ def commit_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
 
     Automatic commits come every 5 s (`interval_s`). A storm that outlasts such an interval commits a hundred times where
     one would do. A shorter burst of fewer commits than `many`, which automatic commits make in 20 minutes, is worth knowing and
-    no more. Clients that fetch ahead have many more records than they are through with: the committed offsets tell how far.
+    no more. Clients that fetch ahead have many more records than they are through with: the committed offsets show how far.
     """
     fetched = seen.calls_by("client_id", ("Fetch",))
     for (client, group), calls in seen.calls_by(("client_id", "group_id"), ("OffsetCommit",)).items():

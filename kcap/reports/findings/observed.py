@@ -30,8 +30,12 @@ OWN_CLIENTS: Final = ("ReplicaFetcherThread-", "raft-client-", "AddPartitionsMan
 """How client ids of brokers and controllers begin: those that copy logs from their leaders (ReplicaFetcherBlockingSend,
 KafkaRaftManager), ask whether a transaction is open (AddPartitionsToTxnManager, KIP-890), keep the state of share groups
 (PersisterStateManager, KIP-932)."""
-BROKER: Final = ("broker-", ("-fetcher-", "-txn-marker-sender"))
-"""How others begin since 0.11, and how they go on: those that copy logs and those that end transactions."""
+BROKER: Final = "broker-"
+BROKER_THREADS: Final = ("-fetcher-", "-txn-marker-sender")
+"""How others begin since 0.11, and how they go on: those that copy logs and those that end transactions.
+
+Every query tests these for each row, in a third of the time of the regular expression with more of them that `versions` tests
+for each client (`kcap.reports.versions.libraries.BROKER_IDS`)."""
 REQUESTS_OF_BROKERS: Final = (
     "LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "WriteTxnMarkers", "AlterPartition", "Vote",
     "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot", "BrokerRegistration", "BrokerHeartbeat", "AllocateProducerIds",
@@ -394,7 +398,8 @@ def of_cluster(table: Any) -> Any:
 def of_brokers(table: Any) -> Any:
     """Which rows have a client id that brokers and controllers use among each other."""
     name = table.client_id.fill_null("")
-    own = name.startswith(BROKER[0]) & (name.contains(BROKER[1][0]) | name.contains(BROKER[1][1]))
+    copies, ends = (name.contains(thread) for thread in BROKER_THREADS)
+    own = name.startswith(BROKER) & (copies | ends)
     for begin in OWN_CLIENTS:
         own |= name.startswith(begin)
     return own

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from kcap.facts.brokers import Server
+from kcap.reports.text import count
 from kcap.reports.versions.fingerprints import Software
 from kcap.reports.versions.identity import Clients
 from kcap.reports.versions.profile import ConnectionProfile
@@ -76,8 +77,8 @@ class Diagnosis:
         at = f" at {addresses[0]}" if len(addresses) == 1 else f" ({len(addresses):,} addresses)" if addresses else ""
         one, alone = len(self.ids) == 1, len(servers) == 1
         parts = {
-            "n": counted(len(self.connections)), "who": self.who(), "at": at, "servers": shown, "s": "s" if one else "",
-            "vs": "s" if alone else "",
+            "n": count(len(self.connections), "connection"), "who": self.who(), "at": at, "servers": shown,
+            "s": "s" if one else "", "vs": "s" if alone else "",
         }  # fmt: skip
         text = self.sentence
         for name, value in parts.items():
@@ -185,11 +186,6 @@ def library(known: Software | None) -> str:
     """A library in words; nothing where it is not known."""
     text = " ".join(filter(None, (known.name, known.version))) if known is not None else ""
     return ("probably " if text and known is not None and known.guessed else "") + text
-
-
-def counted(number: int) -> str:
-    """`1 connection`."""
-    return f"{number:,} connection" + ("" if number == 1 else "s")
 
 
 def server_of(line: Row) -> Server:

@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 from kcap.output.grid import endpoint
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
-from kcap.reports.health import count
-from kcap.reports.text import clock, number, words
+from kcap.reports.text import clock, count, number, words
 from kcap.tui.views.grouping import bold
 from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasted, lasting, named, sized
 

@@ -16,8 +16,8 @@ from kcap.output.grid import endpoint
 from kcap.reports import drill_down
 from kcap.reports.capture_quality import SIDES, CaptureQuality
 from kcap.reports.definition import Row
-from kcap.reports.health import Point, count, judge
-from kcap.reports.text import clock, number, words, wrapped
+from kcap.reports.health import Point, judge
+from kcap.reports.text import clock, count, number, words, wrapped
 from kcap.tui.views.grouping import bold
 from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasted, named, sized
 

@@ -17,8 +17,7 @@ from kcap.output.grid import ELLIPSIS, call, clean, duration, endpoint, result
 from kcap.output.grid import topics as topic_names
 from kcap.reports import drill_down
 from kcap.reports.definition import Row, instant
-from kcap.reports.health import count
-from kcap.reports.text import number, size, words, wrapped
+from kcap.reports.text import count, number, size, words, wrapped
 from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField
 from kcap.tui.views.statistics_model import spent
 

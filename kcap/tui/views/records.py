@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual.binding import Binding, BindingType
 
 from kcap.output.grid import call
-from kcap.reports.health import count
+from kcap.reports.text import count
 from kcap.tui.views import records_model as model
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page

@@ -15,7 +15,7 @@ from kcap.output.grid import clean
 from kcap.records.batch import Batch, Record
 from kcap.records.record_sets import decode_records
 from kcap.reports.definition import Row
-from kcap.reports.health import count
+from kcap.reports.text import count
 from kcap.schema.registry import REQUEST
 from kcap.table.records import fetched, produced
 from kcap.tui.views.sheet import Line, Sheet, counted, named

@@ -20,7 +20,7 @@ from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
 from kcap.output.grid import ELLIPSIS, clean
-from kcap.reports.health import count
+from kcap.reports.text import count
 from kcap.runtime import trim_heap
 from kcap.tui.faults import write_fault
 from kcap.tui.handoff import Handoff, has_ended

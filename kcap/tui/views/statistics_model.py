@@ -10,9 +10,8 @@ from typing import Final
 from kcap.filter.fields import WITHOUT_POLLS
 from kcap.output.grid import duration
 from kcap.reports import drill_down
-from kcap.reports.definition import EDGES_NS, Key, Row, instant
-from kcap.reports.health import count
-from kcap.reports.text import BARS, duration_short, left_out, number, words
+from kcap.reports.definition import EDGES_NS, Key, Row, group_name, instant
+from kcap.reports.text import BARS, count, duration_short, left_out, number, words
 from kcap.tui.views.grouping import keyed
 from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasting, named, sized
 
@@ -119,7 +118,7 @@ def latency(result: Row, keys: Sequence[Key], time: str = WITHOUT_POLLS) -> Shee
 
     def detail(row: Row, width: int) -> list[Line]:
         parts = {name: row[f"{name}_sum"] for name in PARTS if row.get(f"{name}_sum")}
-        out: list[Line] = [[(", ".join(words(row[key.name]) for key in keys)[:width], "bold")]]
+        out: list[Line] = [[(group_name(row, keys)[:width], "bold")]]
         sums = ", ".join(f"{PARTS[name]} {duration(value)}" for name, value in parts.items())
         out += [[(f"time: {sums}"[: 2 * width], "dim")]] if sums else []
         if row["unanswered"]:

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from kcap.reports import drill_down
-from kcap.reports.definition import Key, Row
-from kcap.reports.health import count
-from kcap.reports.text import left_out, number, size, words, wrapped
+from kcap.reports.definition import Key, Row, group_name
+from kcap.reports.text import count, left_out, number, size, words, wrapped
 from kcap.tui.views.grouping import bold, keyed, over_time
 from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, named, sized
 
@@ -162,7 +161,7 @@ def clients(result: Row, keys: Sequence[Key]) -> Sheet:
 
 def client_detail(row: Row, keys: Sequence[Key], width: int) -> list[Line]:
     """One client in words."""
-    out: list[Line] = [[(", ".join(words(row[key.name]) for key in keys)[:width], "bold")]]
+    out: list[Line] = [[(group_name(row, keys)[:width], "bold")]]
     lists = {
         "writes": "topics_in", "reads": "topics_out", "groups": "groups", "users": "principals", "brokers": "brokers",
         "transactions": "transactional_ids", "SASL": "sasl_mechanisms", "compresses with": "codecs_in", "uses": "apis",

@@ -26,7 +26,7 @@ def test_lag_that_grows_is_told_and_lag_that_shrinks_is_not() -> None:
     assert found("slow-consumer-fetch", observed(*fetched([5, 400, 9, 300, 2, 500, 4]))) == []
 
 
-def test_commits_that_fall_behind_are_told_where_fetches_run_ahead() -> None:
+def test_commits_that_fall_behind_are_found_where_fetches_run_ahead() -> None:
     """kafka-python fetches ahead of what the program works on: its Fetch responses leave no lag."""
 
     def seen(worked: float) -> list[Row]:

@@ -73,7 +73,7 @@ def test_the_sheets_lead_to_the_exchanges() -> None:
 
 def test_secrets_stay_masked_and_are_compared_by_their_bytes() -> None:
     book = book_of("sasl-raw-tokens.pcap")
-    from kcap.decode.secrets import MASKED
+    from kcap.wire.text import MASKED
 
     table = book.snapshot().table(["api"]).column(0).to_pylist()
     rows = [at for at, name in enumerate(table) if name == "SaslAuthenticate"]
