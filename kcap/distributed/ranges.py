@@ -88,6 +88,8 @@ class RangeSummary:
     """The file ends with this range, or cannot be read further."""
     first_ns: int | None = None
     """Time of its first packet; `facts` has the earliest and the latest."""
+    first_position: int = 0
+    """Where in the file its first packet is."""
     final_ns: int | None = None
     """Time of its last packet."""
     timeless: bool = False
@@ -237,7 +239,7 @@ class RangeScan:
         for batch in reader.batches():
             times = batch.time_ns
             if summary.first_ns is None:
-                summary.first_ns = int(times[0])
+                summary.first_ns, summary.first_position = int(times[0]), int(batch.position[0])
             summary.final_ns = self._time_ns = int(times[-1])
             yield batch, reader.base
         summary.after = reader.context()

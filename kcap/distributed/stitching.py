@@ -166,8 +166,8 @@ def _stitch_file(stitched: StitchedCapture, planned: PlannedFile, summaries: Ite
         stitched.positions[summary.part.unit] = RangePosition(before, latest)
         if summary.first_ns is not None:
             if final is not None and summary.first_ns < final:
-                back = f"{final - summary.first_ns} ns"
-                _add(oddities, CountedWeird(WeirdKind.TIME_WENT_BACK, back, 1, summary.start or 0, summary.first_ns), before)
+                back, place = f"{final - summary.first_ns} ns", summary.first_position
+                _add(oddities, CountedWeird(WeirdKind.TIME_WENT_BACK, back, 1, place, summary.first_ns), before)
             final = summary.final_ns
         for oddity in summary.oddities.values():
             _add(oddities, oddity, before)

@@ -127,3 +127,14 @@ def test_files_without_a_packet_say_so(tmp_path: Path) -> None:
         pass
     assert [str(oddity.kind) for _, oddity in shared.stitched.oddities] == weirds.kinds
     assert all(not batch.rows for reader in shared.readers() for batch in reader.batches())
+
+
+def test_time_that_goes_back_between_ranges_is_where_the_packet_is() -> None:
+    """Found by drawn captures: a range may begin with blocks that are no packets."""
+    first, second = enhanced(2_000_000, b"a" * 60), enhanced(1_999_000, b"b" * 60)
+    data = section() + interface() + first + 4 * interface() + second
+    _, weirds, _ = read("pcapng", data)
+    ((_, detail, _, packet, position),) = weirds.seen
+    for step in (20, 40, 100):
+        (oddity,) = (one for _, one in ranged("pcapng", data, step)[1].oddities)
+        assert (oddity.detail, oddity.packet, oddity.position) == (detail, packet, position)
