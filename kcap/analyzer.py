@@ -82,9 +82,20 @@ class KeptConnection:
 
     count = 1
 
-    def __init__(self, connection: "tuple[Connection, Conversation] | ClosedState", phase: str, detail: str, ref: int) -> None:
-        self._connection: tuple[Connection, Conversation] | ClosedState | None = connection
+    def __init__(
+        self,
+        connection: "tuple[Connection, Conversation] | ClosedState | dict[str, object]",
+        phase: str,
+        detail: str,
+        ref: int,
+    ) -> None:
+        """`connection`: the connection, the numbers that it is made of, or its row."""
+        self._connection: tuple[Connection, Conversation] | ClosedState | None = None
         self._values: dict[str, object] = {}
+        if isinstance(connection, dict):
+            self._values = connection
+        else:
+            self._connection = connection
         self.phase = phase if phase != "waiting" else "opaque"
         self.detail = detail or None
         self.ref = ref
@@ -105,7 +116,7 @@ class KeptConnection:
         if isinstance(connection, tuple):
             self._values = describe(*connection)
         elif connection is not None:
-            self._values = describe_closed(connection)
+            self._values = describe_released(*connection.restore())
 
 
 class SilentConnection:
@@ -162,7 +173,7 @@ class KeptConnections:
 
     def connections(self) -> list[ClosedConnection]:
         """Each of them."""
-        return [KeptConnection(state, self.phase, "", state.ref) for state in self._states.each()]
+        return [KeptConnection(row, self.phase, "", ref) for row, ref in self._states.each()]
 
 
 ClosedTogether: TypeAlias = ClosedConnection | KeptConnections
@@ -488,7 +499,7 @@ def connection_uid(connection: Connection) -> str:
 
 
 def describe(connection: Connection, conversation: Conversation) -> dict[str, object]:
-    """The row of `connections`, without the file's name."""
+    """The row of `connections`, without the file's name and the community id; `flow`, the client's flow key, is for that."""
     client = connection.client or connection.streams[0]
     place = connection.streams.index(client)
     server, flow = connection.streams[1 - place], connection.flows[place]
@@ -497,7 +508,7 @@ def describe(connection: Connection, conversation: Conversation) -> dict[str, ob
     values: dict[str, object] = {
         "connection": connection_uid(connection),
         "number": connection.number,
-        "community_id": community_id(flow),
+        "flow": flow,
         "client_ip": ip,
         "client_port": port,
         "server_ip": peer_ip,
@@ -549,19 +560,6 @@ def describe_released(connection: Connection, conversation: Conversation) -> dic
     """`describe` of objects that were made for it alone."""
     conversation.release()
     return describe(connection, conversation)
-
-
-def describe_closed(kept: "ClosedState") -> dict[str, object]:
-    """As `describe`, of a connection that lived in the fast path alone: where it can be without its objects."""
-    numbers = kept.described()
-    if numbers is None:
-        return describe_released(*kept.restore())
-    lower, flow, first_ns, isn = kept.named()
-    ip, port, peer_ip, peer_port = endpoints(flow)
-    return numbers | {
-        "connection": uid_of(lower, first_ns, isn), "community_id": community_id(flow), "client_ip": ip,
-        "client_port": port, "server_ip": peer_ip, "server_port": peer_port,
-    }  # fmt: skip
 
 
 def community_id(flow: bytes) -> str:

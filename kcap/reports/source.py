@@ -398,10 +398,16 @@ def written(
     observers: Sequence[Observer] = (),
     changed: "Callable[[pa.RecordBatch], pa.RecordBatch] | None" = None,
 ) -> dict[str, str]:
-    """The tables of a reading as Parquet files, with all facts of the capture; `changed`: what is written of a batch."""
+    """The tables of a reading as Parquet files, with all facts of the capture; `changed`: what is written of a batch, of which
+    it may change the schema."""
+    import pyarrow as pa
+
     from kcap.output.sink import output_errors
     from kcap.output.writers import Parquet
     from kcap.table.backfill import leading, needs_backfill, read_again
+
+    def schema(made: "pa.Schema") -> "pa.Schema":
+        return made if changed is None else changed(pa.RecordBatch.from_pylist([], made)).schema
 
     tables = TableSet.of({label: with_companions(request) for label, request in requests.items()}, observers)
     tracker = tables.begin(reading)
@@ -409,7 +415,9 @@ def written(
     with ExitStack() as stack:
         stack.enter_context(output_errors(f"temporary files in {folder}"))
         sinks: dict[str, OutputSink] = {label: stack.enter_context(open(path, "wb")) for label, path in places.items()}
-        writers = {label: Parquet(sinks[label], builder.made_schema, "none") for label, builder in tables.builders.items()}
+        writers = {
+            label: Parquet(sinks[label], schema(builder.made_schema), "none") for label, builder in tables.builders.items()
+        }
         for label, batch in leading(tables.rows(), tracker):
             writers[label].write(batch if changed is None else changed(batch))
             del batch  # it would stay for as long as the next one is made
@@ -423,7 +431,7 @@ def written(
             first, places[label] = places[label], os.path.join(folder, f"{label}-backfilled.parquet")
             finish = tables.finisher(label)
             with open(first, "rb") as source, open(places[label], "wb") as file:
-                again = Parquet(file, builder.schema, "none")
+                again = Parquet(file, schema(builder.schema), "none")
                 for batch in read_again("parquet", source):
                     again.write(finish(batch) if changed is None else changed(finish(batch)))
                 again.close()

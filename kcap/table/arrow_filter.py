@@ -170,7 +170,7 @@ def _entries(column: Any) -> Entries:
     if pa.types.is_list(column.type):
         owners, column = parents(column), flattened(column)
     valid = ~absent(column) if column.null_count else None
-    if pa.types.is_string(column.type):
+    if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type):
         numbers, words = coded(column)
         if not words:
             none = np.zeros(0, np.int64)

@@ -6,7 +6,7 @@ connections, files, APIs and names, not over rows.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from operator import or_
 from typing import TYPE_CHECKING, Final
 
@@ -101,11 +101,19 @@ class Exchanges:
     def __init__(self, columns: BatchColumns, context: RowContext, files: NameColumn) -> None:
         """`files`: the names of the capture's files."""
         self.columns, self.context, self.files = columns, context, files
+        self._made: dict[str, Array] = {}
         self.size, self.array, self.number = columns.size, columns.array, columns.number
 
     def select(self, places: "Int64s") -> "Exchanges":
         """Some rows of the batch."""
         return Exchanges(self.columns.select(places), self.context.select(places), self.files)
+
+    def made(self, name: str, make: "Callable[[Exchanges], Array]") -> Array:
+        """A column of the table; made once, though tables of parts of exchanges have it as well."""
+        found = self._made.get(name)
+        if found is None:
+            found = self._made[name] = make(self)
+        return found
 
     # -- the connection -----------------------------------------------------------------------------------------------
     def stream(self) -> Array:
@@ -384,7 +392,7 @@ class ExchangeColumns:
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self.schema = arrow_schema("exchanges", columns)
-        self.makers = {column.name: maker(column) for column in columns}
+        self.makers = {column.name: partial(Exchanges.made, name=column.name, make=maker(column)) for column in columns}
 
     def make(self, rows: Exchanges) -> pa.RecordBatch:
         """The columns of a batch."""

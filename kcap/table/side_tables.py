@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from kcap.analyzer import ClosedConnection
+from kcap.analyzer import ClosedConnection, community_id
 from kcap.capture.paths import readable
 from kcap.columns import Column
 from kcap.facts.brokers import Server
@@ -50,12 +50,20 @@ def batch_of(table: str, columns: Sequence[Column], rows: Sequence[dict[str, obj
 
 
 def connection_rows(
-    closed: Iterable[ClosedConnection], files: Sequence[CaptureFile], known: Callable[[str], ConnectionFacts] | None = None
+    closed: Iterable[ClosedConnection],
+    files: Sequence[CaptureFile],
+    known: Callable[[str], ConnectionFacts] | None = None,
+    *,
+    community: bool = True,
 ) -> list[dict[str, object]]:
-    """Rows of `connections`; `known` gives the facts of a connection."""
+    """Rows of `connections`; `known` gives the facts of a connection, `community` their community ids."""
     rows = []
     for connection in closed:
         row = connection.values | {"capture": files[connection.ref >> REF_FILE_SHIFT].name}
+        if community:
+            flow = row["flow"]
+            assert isinstance(flow, bytes)
+            row["community_id"] = community_id(flow)
         if known is not None:
             facts = known(str(row["connection"]))
             row |= {name: pick(facts) for name, pick in FACT_COLUMNS.items()}

@@ -377,13 +377,15 @@ class ConnectionsBuilder(TableBuilder):
 
     def __init__(self, request: TableRequest) -> None:
         super().__init__(request)
-        self._facts = any(column.name in FACT_COLUMNS for column in request.columns)
+        names = {column.name for column in request.columns}
+        self._facts, self._community = not names.isdisjoint(FACT_COLUMNS), "community_id" in names
         self.needs = Fact.CONNECTIONS if self._facts else NO_FACT
 
     def close(self, closed: Sequence[ClosedConnection]) -> Batches:
         known = self.tracker.known if self._facts else None
         for start in range(0, max(len(closed), 1), ROWS_AT_ONCE):
-            rows = connection_rows(closed[start : start + ROWS_AT_ONCE], self.reading.capture_files, known)
+            some = closed[start : start + ROWS_AT_ONCE]
+            rows = connection_rows(some, self.reading.capture_files, known, community=self._community)
             yield batch_of("connections", self.request.columns, rows)
 
 

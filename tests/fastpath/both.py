@@ -4,10 +4,9 @@ import pickle
 from dataclasses import dataclass, field
 from unittest.mock import patch
 
-from kcap.analyzer import ROW, Analyzer, Options, RowBatch
+from kcap.analyzer import ROW, Analyzer, KeptConnection, Options, RowBatch
 from kcap.decode import slots
 from kcap.fastpath import engine
-from kcap.fastpath.closed_connections import ClosedState
 from kcap.model import SegmentBatch
 from kcap.net.segment_columns import columns_of
 from kcap.weird import Weird
@@ -77,7 +76,7 @@ def result_of(
         analyzer.finish()
     result.take(analyzer)
     closed = analyzer.take_connections()
-    result.own = sum(isinstance(getattr(each, "_connection", None), ClosedState) for each in closed)
+    result.own = sum(isinstance(each, KeptConnection) and not isinstance(each._connection, tuple) for each in closed)
     result.connections = [each.values for each in closed]
     result.weirds = analyzer.sightings()
     analyzer.fast_path = None  # megabytes that lead back to the analyzer, as readers of captures drop them

@@ -25,7 +25,8 @@ def width_of(span: Span) -> int:
 def of_files(files: Sequence[str], filters: Sequence[str], span: Span) -> Courses:
     """The counts of exchanges in Parquet files, in one reading."""
     import numpy as np
-    from pyarrow.parquet import ParquetFile
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile, read_schema
 
     from kcap.arrays.arrow import filled
     from kcap.filter.ast import columns_of
@@ -36,8 +37,10 @@ def of_files(files: Sequence[str], filters: Sequence[str], span: Span) -> Course
     counts = np.zeros((len(filters), PARTS), np.int64)
     wanted = {name for tree in trees if tree is not None for name in columns_of(tree)}
     for path in files if any(filters) else ():
-        file: Any = ParquetFile(path)
-        names = set(file.schema_arrow.names)
+        schema = read_schema(path)
+        names = set(schema.names)
+        texts = [name for name in wanted & names if schema.field(name).type == pa.string()]
+        file: Any = ParquetFile(path, read_dictionary=texts)
         able = [at for at, tree in enumerate(trees) if tree is not None and names.issuperset(columns_of(tree))]
         for batch in file.iter_batches(columns=sorted((wanted | {*TIMES}) & names)):
             first, other = (filled(batch.column(name), -1).to_numpy(zero_copy_only=False) for name in TIMES)

@@ -5,6 +5,7 @@ Law: a summary has a row for each class of exchanges or connections, whatever th
 same.
 """
 
+import operator
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
@@ -34,14 +35,16 @@ BROKER: Final = "broker-"
 BROKER_THREADS: Final = ("-fetcher-", "-txn-marker-sender")
 """How others begin since 0.11, and how they go on: those that copy logs and those that end transactions.
 
-Every query tests these for each row, in a third of the time of the regular expression with more of them that `versions` tests
-for each client (`kcap.reports.versions.libraries.BROKER_IDS`)."""
+Queries over saved tables test these for each row, in a third of the time of the regular expression with more of them that
+`versions` tests for each client (`kcap.reports.versions.libraries.BROKER_IDS`)."""
 REQUESTS_OF_BROKERS: Final = (
     "LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "WriteTxnMarkers", "AlterPartition", "Vote",
     "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot", "BrokerRegistration", "BrokerHeartbeat", "AllocateProducerIds",
     "Envelope", "ControllerRegistration", "AssignReplicasToDirs",
 )  # fmt: skip
 """APIs that only brokers and controllers call."""
+OF_CLUSTER: Final = "of_cluster"
+"""A column of the tables of a capture: what `of_cluster` gives. Testing each row in each query takes a quarter of the time."""
 
 
 class Observed:
@@ -56,10 +59,12 @@ class Observed:
         brokers: Any,
         message: Callable[[str, int, str], Row | None] | None = None,
         parts: Any = None,
+        *,
+        marked: bool = False,
     ) -> None:
         """`run` gives the rows of an expression; `message` the request or response of an exchange as Kafka's JSON (connection,
         number, side), None where its bytes cannot be had; `parts` are the partitions with `BESIDE_COLUMNS`, where they need not
-        be joined."""
+        be joined; `marked`: `exchanges` and `parts` have the column `OF_CLUSTER`."""
         self._run = run
         self.exchanges = exchanges
         self.every = exchanges
@@ -71,6 +76,7 @@ class Observed:
         self.brokers = brokers
         self._message = message
         self._parts = parts
+        self._marked = marked
         self.has_messages = message is not None
         """Whether messages can be read, as they can of captures."""
         self._made: dict[Callable[[Observed], Any], Any] = {}
@@ -96,11 +102,10 @@ class Observed:
         """The same without what brokers and controllers send each other: their errors and polls are the cluster's own."""
         table, links = self.exchanges, self.connections
         rows, clients, parts = table, links, self._parts
-        if self._run(
-            table.filter(of_cluster(table)).select("exchange").limit(1)
-        ):  # the filter is a seventh of all queries' time
-            rows = table.filter(~of_cluster(table))
-            parts = None if parts is None else parts.filter(~of_cluster(parts))
+        own = operator.itemgetter(OF_CLUSTER) if self._marked else of_cluster
+        if self._run(table.filter(own(table)).select("exchange").limit(1)):
+            rows = table.filter(~own(table))
+            parts = None if parts is None else parts.filter(~own(parts))
         if self._run(links.filter(of_brokers(links)).select("connection").limit(1)):
             clients = links.filter(~of_brokers(links))
         mine = Observed(self._run, rows, self.partitions, clients, self.brokers, self._message, parts)
@@ -403,3 +408,10 @@ def of_brokers(table: Any) -> Any:
     for begin in OWN_CLIENTS:
         own |= name.startswith(begin)
     return own
+
+
+def is_broker(name: str | None) -> bool:
+    """`of_brokers` of one client id."""
+    return name is not None and (
+        name.startswith(OWN_CLIENTS) or (name.startswith(BROKER) and any(thread in name for thread in BROKER_THREADS))
+    )

@@ -12,13 +12,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from kcap import limits
+from kcap.arrays.arrow import booleans, coded
 from kcap.capture.frame_bytes import frame
 from kcap.decode.message import decode_request, decode_response
 from kcap.errors import UsageError
 from kcap.reports.findings.columns import BESIDE_COLUMNS, COLUMNS, MESSAGE_COLUMNS
 from kcap.reports.findings.courses import of_files
-from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.observed import OF_CLUSTER, REQUESTS_OF_BROKERS, Observed, Row, is_broker
 from kcap.reports.names import shorter
 from kcap.reports.plans import CompiledPlan
 from kcap.reports.recorded import Recorded, Replay, name_of, table
@@ -31,6 +35,18 @@ from kcap.table.table_builders import TableRequest
 
 ADDRESSES = ("client_ip", "server_ip")
 """Columns whose names stay as they are: messages are found by the addresses of their connection."""
+
+
+def marked(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch of a table with long names shortened, and with `OF_CLUSTER` where it is of exchanges or of their partitions."""
+    batch = shorter(batch)
+    if "api" not in batch.schema.names:
+        return batch
+    own = np.zeros(len(batch), np.bool_)
+    for name, is_own in (("client_id", is_broker), ("api", REQUESTS_OF_BROKERS.__contains__)):
+        places, values = coded(batch.column(name), nulls_too=True)
+        own |= np.array([is_own(value) for value in values], np.bool_)[places]
+    return batch.append_column(OF_CLUSTER, booleans(own))
 
 
 class Messages:
@@ -114,7 +130,10 @@ def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMN
             beside = {*BESIDE_COLUMNS} <= {*tables["exchanges"]}  # quicker than to join them
             if beside:
                 requests["partitions"] = replace(requests["partitions"], of_exchanges=choose("exchanges", BESIDE_COLUMNS))
-            places = {name: [path] for name, path in written(requests, reading, folder, given.observers, shorter).items()}
+            places = {
+                name: [path]
+                for name, path in written(requests, reading, folder, given.observers, marked if beside else shorter).items()
+            }
             given.captures = [file.name for file in reading.capture_files]
             release_reading()
         else:
@@ -146,6 +165,7 @@ def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMN
                 brokers,
                 message,
                 partitions if beside else None,
+                marked=beside,
             )
             seen.courses = partial(of_files, places["exchanges"])
             yield engine, seen

@@ -3,13 +3,17 @@
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from kcap.errors import UsageError
 from kcap.reports.findings.columns import COLUMNS
+from kcap.reports.findings.observed import OF_CLUSTER, of_cluster
 from kcap.reports.findings.report import check
-from kcap.reports.findings.source import observed
-from kcap.reports.source import ReportInput
+from kcap.reports.findings.source import marked, observed
+from kcap.reports.source import Engine, ReportInput
+from tests.reports.findings.tables import exchange, table_of
 
 PCAPS = Path(__file__).resolve().parents[3] / "pcaps"
 CAPTURE = str(PCAPS / "problems" / "sasl-mechanism-mismatch.pcap")
@@ -30,8 +34,6 @@ def test_saved_tables_give_the_findings_that_need_no_message(tmp_path: Path) -> 
     import kcap
 
     capture = kcap.open(str(PCAPS / "problems" / "authorization-denied.pcap"))
-    from pyarrow import parquet
-
     for name in COLUMNS:
         parquet.write_table(capture.table(name).to_arrow(), tmp_path / f"{name}.parquet")
     with observed(ReportInput([str(tmp_path)])) as seen:
@@ -43,9 +45,46 @@ def test_saved_tables_give_the_findings_that_need_no_message(tmp_path: Path) -> 
         pass
 
 
-def test_a_table_that_is_missing_is_named(tmp_path: Path) -> None:
-    from pyarrow import parquet
+def test_exchanges_of_the_cluster_are_marked_as_the_expression_finds_them(tmp_path: Path) -> None:
+    """Law: the mark of a row is what `of_cluster` says of it, whether or not there is a client id."""
+    names = (
+        "app", None, "broker-1-fetcher-0", "broker-of-mine", "broker-2-txn-marker-sender", "x-broker-1-fetcher-0",
+        "raft-client-3", "my-raft-client-", "ReplicaFetcherThread-0-2", "AddPartitionsManager-client-1", "Persister-client-3",
+    )  # fmt: skip
+    rows = [
+        exchange(f"C{at}", number, api, 1.0, client_id=name)
+        for at, name in enumerate(names)
+        for number, api in enumerate(("Fetch", "Vote", "Produce", "AlterPartition"), 1)
+    ]
+    (batch,) = table_of("exchanges", rows).combine_chunks().to_batches()
+    made = marked(batch)
+    engine = Engine(str(tmp_path))
+    table = engine.given("exchanges", pa.Table.from_batches([made]))
+    found = engine.rows(table.select(OF_CLUSTER, own=of_cluster(table)))
+    engine.close()
+    assert [row[OF_CLUSTER] for row in found] == [row["own"] for row in found]
+    assert 0 < sum(row["own"] for row in found) < len(rows)
+    links = pa.RecordBatch.from_pylist([{"client_id": "a"}])
+    assert marked(links) is links, "connections have no API and no mark"
 
+
+def test_what_brokers_send_each_other_is_left_out_of_captures_and_of_saved_tables(tmp_path: Path) -> None:
+    import kcap
+
+    place = str(PCAPS / "old-java-new-broker.pcap")
+    capture = kcap.open(place)
+    for name in COLUMNS:
+        parquet.write_table(capture.table(name).to_arrow(), tmp_path / f"{name}.parquet")
+    counts = []
+    for path in (place, str(tmp_path)):
+        with observed(ReportInput([path])) as seen:
+            mine = seen.of_clients()
+            counts.append([seen.run(rows.exchanges.count().name("n").as_table())[0]["n"] for rows in (seen, mine)])
+    assert counts[0] == counts[1]
+    assert counts[0][0] > counts[0][1] > 0
+
+
+def test_a_table_that_is_missing_is_named(tmp_path: Path) -> None:
     import kcap
 
     parquet.write_table(kcap.open(CAPTURE).exchanges().to_arrow(), tmp_path / "exchanges.parquet")
