@@ -14,7 +14,7 @@ from kcap.identities import Identities, Identity, endpoints, uid_of
 from kcap.kafka.bodies import BodyBatch, BodyCollector
 from kcap.kafka.conversation import Conversation, PassedOver
 from kcap.kafka.frames import FLAG, Frame
-from kcap.model import REF_FILE_SHIFT, SegmentBatch
+from kcap.model import REF_FILE_SHIFT, ROW, SegmentBatch
 from kcap.net.connections import ConnectionTable, reverse_flow
 from kcap.net.segment_columns import SegmentColumns, columns_of
 from kcap.net.silent import pack, ref_of, speechless, unpack
@@ -29,16 +29,6 @@ if TYPE_CHECKING:
     from kcap.fastpath.rows import FastPathRows
     from kcap.kafka.decrypted import Listen
 
-ROW = (
-    "identity", "exchange", "api_key", "api_version", "correlation_id", "client_id", "outcome", "reason", "age_ns",
-    "rtt_min_ns", "previous_ns", "flags", "request_slot", "response_slot",
-    "request_start", "request_bytes", "request_first_ns", "request_first_ref", "request_last_ns", "request_last_ref",
-    "request_pos", "request_end_pos", "request_flags",
-    "response_start", "response_bytes", "response_first_ns", "response_first_ref", "response_last_ns", "response_last_ref",
-    "response_pos", "response_end_pos", "response_flags",
-)  # fmt: skip
-"""The parts of a row as `Conversation.emit` gives them; `*_ref` are packet references, file << 40 | number."""
-
 SLOTS_AT, FRAMES_AT = ROW.index("request_slot"), ROW.index("request_start")
 
 BROKEN = FLAG["snaplen"] | FLAG["gap"] | FLAG["truncated"]
@@ -47,7 +37,7 @@ BROKEN = FLAG["snaplen"] | FLAG["gap"] | FLAG["truncated"]
 
 @dataclass(slots=True)
 class RowBatch:
-    """Decided exchanges: raw rows (see `ROW`), the connections they refer to, and their projected bodies."""
+    """Decided exchanges: raw rows (see `model.ROW`), the connections they refer to, and their projected bodies."""
 
     tuples: list[tuple[Any, ...]]
     """Rows of the reference path."""

@@ -23,6 +23,17 @@ class Transition(NamedTuple):
     result: str
 
 
+ROW = (
+    "identity", "exchange", "api_key", "api_version", "correlation_id", "client_id", "outcome", "reason", "age_ns",
+    "rtt_min_ns", "previous_ns", "flags", "request_slot", "response_slot",
+    "request_start", "request_bytes", "request_first_ns", "request_first_ref", "request_last_ns", "request_last_ref",
+    "request_pos", "request_end_pos", "request_flags",
+    "response_start", "response_bytes", "response_first_ns", "response_first_ref", "response_last_ns", "response_last_ref",
+    "response_pos", "response_end_pos", "response_flags",
+)  # fmt: skip
+"""The parts of a row as `Conversation.emit` gives them; `*_ref` are packet references, file << 40 | number."""
+
+
 @dataclass(slots=True)
 class PacketBatch:
     """Packets of one file as columns; entry i of each list is one packet, in file order.

@@ -154,3 +154,10 @@ def validity(array: Array) -> "NDArray[np.bool_] | None":
         return None
     unpacked: NDArray[Any] = np.unpackbits(np.frombuffer(bits, np.uint8), count=len(array), bitorder="little")
     return unpacked.view(np.bool_)
+
+
+def values(column: Any) -> list[Any]:
+    """A column as Python values; times as microseconds since the epoch."""
+    kind = _pa.int64() if _pa.types.is_timestamp(column.type) else None
+    found: list[Any] = (column.cast(kind) if kind is not None else column).to_pylist()
+    return found

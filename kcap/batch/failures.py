@@ -21,7 +21,7 @@ def report_failure(report: Report | None, batch: "RowBatch", at: int, what: str,
     """Reports that reading `what` of row `at` failed; the place is the answer's first packet, or the request's."""
     if report is None:
         return
-    from kcap.analyzer import ROW
+    from kcap.model import ROW
 
     row: dict[str, Any] = dict(zip(ROW, batch.rows[at], strict=True))
     side = "request" if row["response_first_ref"] is None else "response"

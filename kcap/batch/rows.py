@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from kcap.analyzer import ROW, RowBatch
+from kcap.analyzer import RowBatch
 from kcap.arrays.arrow import Array, coded, picked, take, validity
 from kcap.arrays.vectors import Vector, vector
+from kcap.model import ROW
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s

@@ -10,10 +10,9 @@ from collections.abc import Callable, Hashable, Sequence
 from operator import itemgetter
 from typing import Any
 
-from kcap.analyzer import ROW
 from kcap.capture.fileset import ignore
 from kcap.capture.packet_source import Packet, PacketSource
-from kcap.model import REF_FILE_SHIFT, PacketBatch
+from kcap.model import REF_FILE_SHIFT, ROW, PacketBatch
 from kcap.net.fragments import FragmentPlace, FragmentTable
 from kcap.net.packet_cursor import Report
 from kcap.net.segments import SegmentParser

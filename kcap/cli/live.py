@@ -170,7 +170,8 @@ def watched(source: IO[bytes], said: IO[bytes], interface: str, options: "Option
     poll.register(source, select.POLLIN | select.POLLHUP)
     if [event for _, event in poll.poll(1000 * STARTS_SECONDS) if not event & select.POLLIN]:
         raise CaptureError(last_line(said))
-    return browse(request(["-"], options, source=interface, span=look[0], every=look[1]), source.fileno(), only)
+    ports = options.kafka_ports, options.not_kafka_ports
+    return browse(request(["-"], ports, source=interface, span=look[0], every=look[1]), source.fileno(), only)
 
 
 def findings(capture: "Capture", span: int, every: int, machine: bool) -> int:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
-from kcap.analyzer import Options
 from kcap.cli.completion_words import columns_of, filter_words, listed
 from kcap.cli.places import Reads, Writes
 from kcap.columns import TABLES
@@ -17,6 +16,7 @@ from kcap.jobs.cores import processes as processes_for
 from kcap.output.formats import FORMATS
 
 if TYPE_CHECKING:
+    from kcap.analyzer import Options
     from kcap.filter.ast import Filter
     from kcap.tls.secrets import Secrets
 
@@ -181,8 +181,19 @@ def paths_of(files: Sequence[str], more_files: Sequence[str]) -> list[str]:
     return paths
 
 
-def analyzer_options(decode_as: Sequence[str], not_kafka: Sequence[int]) -> Options:
-    """The user's word on ports.
+def analyzer_options(decode_as: Sequence[str], not_kafka: Sequence[int]) -> "Options":
+    """The user's word on ports, secrets and processes.
+
+    Raises UsageError and CaptureError as `kafka_ports` and `secrets_given` do.
+    """
+    from kcap.analyzer import Options
+
+    ports, others = kafka_ports(decode_as, not_kafka)
+    return Options(ports, others, secrets_given(), jobs=jobs_given())
+
+
+def kafka_ports(decode_as: Sequence[str], not_kafka: Sequence[int]) -> tuple[frozenset[int], frozenset[int]]:
+    """Ports that are Kafka's, and ports that are not, as the user says.
 
     Raises UsageError for a rule that is not understood, or that contradicts another.
     """
@@ -199,7 +210,7 @@ def analyzer_options(decode_as: Sequence[str], not_kafka: Sequence[int]) -> Opti
     both = ports & set(not_kafka)
     if both:
         raise UsageError(f"port {min(both)} is given as Kafka and as not Kafka")
-    return Options(frozenset(ports), frozenset(not_kafka), secrets_given(), jobs=jobs_given())
+    return frozenset(ports), frozenset(not_kafka)
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> None:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kcap.cli.options import analyzer_options, filter_of, filters, inputs, paths_of, secret_files
+from kcap.cli.options import filter_of, filters, inputs, kafka_ports, paths_of, secret_files, secrets_given
 from kcap.errors import CaptureError, UsageError
 
 if TYPE_CHECKING:
-    from kcap.analyzer import Options
     from kcap.tui.reader_main import ReadRequest
 
 DUMB: Final = frozenset({"dumb", "unknown"})
@@ -49,35 +48,39 @@ def run(
     from kcap.capture.source import STANDARD_INPUT
 
     paths = paths_of(files, more_files)
-    options = analyzer_options(decode_as, not_kafka)
-    filter_of(only)  # a fault of the filter is shown before the screen is taken
+    ports = kafka_ports(decode_as, not_kafka)
+    secrets_given()  # faults of secrets and of the filter are shown before the screen is taken
+    filter_of(only)
     missing = next((path for path in expand(paths) if path != STANDARD_INPUT and not os.path.exists(path)), None)
     if missing is not None:
         raise CaptureError(f"{missing}: no such file or directory")
-    order = request(paths, options, follow=follow)
+    order = request(paths, ports, follow=follow)
     return browse(order, keys_from_terminal(piped=STANDARD_INPUT in paths), only, show_secrets=show_secrets)
 
 
 def request(
-    paths: list[str], options: "Options", *, follow: bool = False, source: str = "", span: int = LOOKS_BACK_SECONDS,
-    every: int = LOOKS_EVERY_SECONDS,
+    paths: list[str], ports: tuple[frozenset[int], frozenset[int]], *, follow: bool = False, source: str = "",
+    span: int = LOOKS_BACK_SECONDS, every: int = LOOKS_EVERY_SECONDS,
 ) -> "ReadRequest":  # fmt: skip
     """What the reading process is to read, with the secrets and the thresholds of the configuration.
 
-    `source`: what the capture comes from, where it is not a file. `span`, `every`: how far rules look back on a capture that
-    goes on, and how often they look, s of capture time.
+    `ports`: those that are Kafka's, and those that are not. `source`: what the capture comes from, where it is not a file.
+    `span`, `every`: how far rules look back on a capture that goes on, and how often they look, s of capture time.
     """
     from kcap.cli.configuration import config_file, settings
-    from kcap.reports.findings.report import rules
-    from kcap.reports.findings.thresholds import thresholds_of
     from kcap.runtime import load_arrow
     from kcap.tui.reader_main import ReadRequest
 
     load_arrow()
     keylogs, keys = map(list, secret_files())
-    limits = thresholds_of(settings().get("check", {}), rules(), f"{config_file()}: [check]")
+    limits: dict[str, dict[str, float]] = {}
+    if given := settings().get("check", {}):  # the rules take longer to load than the first rows of a capture
+        from kcap.reports.findings.report import rules
+        from kcap.reports.findings.thresholds import thresholds_of
+
+        limits = thresholds_of(given, rules(), f"{config_file()}: [check]")
     return ReadRequest(
-        paths, kafka_ports=sorted(options.kafka_ports), not_kafka_ports=sorted(options.not_kafka_ports), follow=follow,
+        paths, kafka_ports=sorted(ports[0]), not_kafka_ports=sorted(ports[1]), follow=follow,
         keylogs=keylogs, private_keys=keys, span_seconds=span, every_seconds=every, source=source,
         thresholds={rule: dict(some) for rule, some in limits.items()},
     )  # fmt: skip
@@ -86,15 +89,18 @@ def request(
 def browse(order: "ReadRequest", stdin: int | None, only: str, *, show_secrets: bool = False) -> int:
     """Shows what is read until the user leaves; the exit code. `stdin`: descriptor of the pipe that is `-`."""
     from kcap.runtime import SCREENS, collect_rarely, pool, share_heap
-    from kcap.tui.app import KcapApp
+    from kcap.tui.capture_model import CaptureModel
 
     share_heap()
     pool(of_library=True)
-    collect_rarely(SCREENS)  # what is loaded by now stays, and is not looked at again
-    app = KcapApp(order, stdin, only=only, show_secrets=show_secrets)
-    with app.leaving_on_signals():
-        app.run()
-    return app.return_code or (CaptureError.exit_code if app.book.heard.error is not None else 0)
+    with CaptureModel(order, stdin) as book:  # it is read while the screens are loaded
+        from kcap.tui.app import KcapApp
+
+        collect_rarely(SCREENS)  # what is loaded by now stays, and is not looked at again
+        app = KcapApp(book, only=only, show_secrets=show_secrets)
+        with app.leaving_on_signals():
+            app.run()
+        return app.return_code or (CaptureError.exit_code if book.heard.error is not None else 0)
 
 
 def keys_from_terminal(*, piped: bool) -> int | None:

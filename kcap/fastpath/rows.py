@@ -1,6 +1,6 @@
 """Rows of the fast path as columns, and their order among the rows of the reference path.
 
-In: the kernel's table of rows. Out: the parts of `analyzer.ROW`, as columns or as tuples. Law: `tuples` is what
+In: the kernel's table of rows. Out: the parts of `model.ROW`, as columns or as tuples. Law: `tuples` is what
 `Conversation.emit` would make of the same exchanges.
 """
 

@@ -11,13 +11,13 @@ from operator import attrgetter
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, Final
 
-from kcap.analyzer import ROW, SLOTS_AT, ClosedConnection, KeptConnection, Options, RowBatch, SilentConnection
+from kcap.analyzer import SLOTS_AT, ClosedConnection, KeptConnection, Options, RowBatch, SilentConnection
 from kcap.capture.reader import Section
 from kcap.errors import CaptureError
 from kcap.kafka.bodies import BodyValues
 from kcap.kafka.deferred_bodies import DeferredBodies, PortableBodies
 from kcap.kafka.frames import NO_BODY
-from kcap.model import CaptureFile
+from kcap.model import ROW, CaptureFile
 from kcap.tls.keylog import GrowingKeyLog
 from kcap.weird import Weird
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final
 
-from kcap.analyzer import ROW, ClosedConnection, RowBatch
+from kcap.analyzer import ClosedConnection, RowBatch
 from kcap.facts.tracker import NO_FACT, Fact
-from kcap.model import CaptureFile
+from kcap.model import ROW, CaptureFile
 from kcap.session import CapturePass
 from kcap.table.exchanges import Exchanges
 

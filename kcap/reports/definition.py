@@ -61,6 +61,8 @@ class ReportRequest:
     """Exchanges that waited for data count as others do."""
     listed: int = 0
     """Exchanges to list of each group (`kcap.reports.listing`)."""
+    busiest: int | None = None
+    """Groups to compute, those with most time, where a report heeds it: memory grows with groups."""
 
 
 @dataclass(frozen=True, slots=True)

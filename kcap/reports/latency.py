@@ -82,6 +82,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
     keys = keys_of(REPORT, request)
     timed = with_times(tables.selected, request)
     rows, by = grouped(timed, keys), names_by(keys)
+    rows = busiest(rows, by, request.busiest) if request.busiest is not None else rows
     waiting, value = rows.outcome == "unanswered", rows.timed_ns
     figures = {
         "count": total(value.notnull()),
@@ -115,6 +116,14 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         "over_time": over_time(timed),
         **sources(timed),
     }
+
+
+def busiest(rows: Any, by: list[str], most: int) -> Any:
+    """The rows of the groups with most time; in their order groups of equal time follow each other by name."""
+    import ibis
+
+    sums = rows.group_by(by).aggregate(sum_ns=added(rows.timed_ns)).order_by([ibis.desc("sum_ns"), *by]).limit(most)
+    return rows.semi_join(sums, [rows[name].identical_to(sums[name]) for name in by])
 
 
 def steps(rows: Any, span: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from kcap.arrays.arrow import absent, coded, filled, flattened, parents
+from kcap.arrays.arrow import absent, coded, filled, flattened, parents, values
 from kcap.filter.ast import (
     And,
     Compare,
@@ -29,7 +29,6 @@ from kcap.filter.ast import (
     columns_of,
 )
 from kcap.filter.row_test import FUNCTIONS, OPERATORS, RowSelector, test_of
-from kcap.table.row_filter import values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from kcap.analyzer import RowBatch
+from kcap.arrays.arrow import values
 from kcap.batch.columns import BatchColumns
 from kcap.columns import Column
 from kcap.filter.ast import Filter, Membership, is_deep, packets_of
@@ -139,10 +140,3 @@ class RowFilter:
             return rows
         taken: pa.RecordBatch = rows.take(pa.array(numbers, pa.int64()))
         return taken
-
-
-def values(column: Any) -> list[Any]:
-    """A column as Python values; times as microseconds since the epoch."""
-    kind = pa.int64() if pa.types.is_timestamp(column.type) else None
-    found: list[Any] = (column.cast(kind) if kind is not None else column).to_pylist()
-    return found

@@ -35,9 +35,8 @@ from kcap.tui import conclusions, saved_index
 from kcap.tui.folders import spill_folder
 from kcap.tui.reader_main import KEY, Heard, ReadRequest
 from kcap.tui.reader_process import Process, ReadBefore
-from kcap.tui.reader_tables import COLUMNS, OWNERS, PROFILES, RESOLVED
 from kcap.tui.row_index import NONE, NOWHERE, RowIndex
-from kcap.tui.spill import Pages, main_path, read_file
+from kcap.tui.spill import COLUMNS, OWNERS, PROFILES, RESOLVED, Pages, main_path, read_file
 
 if TYPE_CHECKING:
     from kcap.reports.definition import Report, ReportRequest

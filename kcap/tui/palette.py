@@ -52,7 +52,8 @@ SAVES: Final = (
 
 ALSO: Final = {
     "Save": "export", "Mark": "bookmark", "Coloring": "colour rules highlight", "View: Problems": "diagnoses check",
-    "Follow": "stream", "View: Capture health": "anomalies oddities", "Filter: save": "bookmark", "Comment": "note annotate",
+    "Follow": "stream", "View: Capture health": "anomalies oddities",
+    "View: Conversations": "tls connections", "Filter: save": "bookmark", "Comment": "note annotate",
 }  # fmt: skip
 """How titles begin -> what other programs call it."""
 

@@ -218,7 +218,7 @@ class Child:
             elif self.order.against:
                 self._differ()
             elif self.order.partitions:
-                from kcap.tui.reader_tables import OWNERS
+                from kcap.tui.spill import OWNERS
 
                 self._beside(
                     "partitions", [column.name for column in (*PARTITIONS, *ON_REQUEST["partitions"])], of_exchanges=OWNERS

@@ -7,7 +7,6 @@ the rows that a pass of its own would give; memory grows with connections, not w
 import os
 from typing import TYPE_CHECKING, Final
 
-from kcap.columns import EXCHANGES, ON_REQUEST
 from kcap.facts.tracker import EVERY_FACT, MetadataTracker
 from kcap.reports.text import count
 from kcap.reports.versions.profiles import ConnectionProfiles
@@ -15,7 +14,7 @@ from kcap.runtime import trim_heap
 from kcap.table.backfill import Backfill, Backfiller
 from kcap.table.builder import TableSet
 from kcap.table.table_builders import TableRequest
-from kcap.tui.spill import Mapped, Mark, Spill, SpillStream, main_path
+from kcap.tui.spill import COLUMNS, OTHERS, PROFILES, RESOLVED, Mapped, Mark, Spill, SpillStream, main_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,14 +24,6 @@ if TYPE_CHECKING:
     from kcap.session import CapturePass
     from kcap.table.backfill import Labelled
 
-COLUMNS: Final = (*EXCHANGES, *ON_REQUEST["exchanges"])
-"""Of the spill: also columns on request, which filters know."""
-OTHERS: Final = ("connections", "captures", "weirds", "topic_names")
-"""Tables that views show."""
-OWNERS: Final = ("client_id", "group_id", "broker_id", "server_ip", "server_port", "request_first_ns", "response_first_ns")
-"""Columns of exchanges that stand beside their partitions too: to join the two takes a report GB where there are millions."""
-PROFILES: Final = "profiles.pickle"
-RESOLVED: Final = "resolved"
 WATCHED: Final = "watched-"
 """Before the names of tables that rules look at while the capture goes on."""
 RESOLVED_COLUMNS: Final = ("broker_id", "cluster_id", "topics", "version_verdict")

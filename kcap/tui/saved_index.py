@@ -25,8 +25,7 @@ from kcap.limits import INDEXED_LEAST_BYTES, INDEXES_BYTES
 from kcap.tui import conclusions
 from kcap.tui.notes import identity
 from kcap.tui.reader_main import Heard, ReadRequest
-from kcap.tui.reader_tables import OTHERS, PROFILES, RESOLVED
-from kcap.tui.spill import main_path
+from kcap.tui.spill import OTHERS, PROFILES, RESOLVED, main_path
 
 PREFIX: Final = "index-"
 HEARD: Final = "heard.pickle"

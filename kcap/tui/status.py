@@ -16,6 +16,7 @@ from kcap.reports.text import count
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.hex_dump import Dump
 from kcap.tui.list_model import ListModel
+from kcap.tui.reader_main import Heard
 from kcap.tui.tree_lines import Item
 from kcap.tui.views.bars import EIGHTHS
 
@@ -68,10 +69,8 @@ def progress(pulse: Pulse, book: CaptureModel, width: int) -> Text:
     elif book.state != "done":
         right = {"stopped": "stopped", "failed": f"not read to the end: {clean(heard.error or '')}"}[book.state]
     else:
-        bad, cut = len(heard.failed), book.truncation()
-        right = f"{heard.packets:,} packet{'s' * (heard.packets != 1)}, "
-        right += f"{heard.connections:,} connection{'s' * (heard.connections != 1)}"
-        right += (f", {cut}" if cut else "") + (f", {bad:,} file{'s' * (bad != 1)} not read" if bad else "")
+        right = f"{count(heard.packets, 'packet')}, {connected(book)}"
+        right += "".join(f", {text}" for text in (book.truncation(), unread(heard)) if text)
     left = " kcap "
     room = max(8, width - len(left) - len(right) - 4)
     if room < 12:
@@ -82,6 +81,23 @@ def progress(pulse: Pulse, book: CaptureModel, width: int) -> Text:
     line.append(f" {name}", "bold")
     line.append(" " * max(1, width - line.cell_len - len(right) - 1) + right)
     return line
+
+
+def connected(book: CaptureModel) -> str:
+    """How many connections there are: as many as Conversations shows; those that were recognized as Kafka where others are."""
+    kafka, table = book.heard.connections, book.table("connections")
+    every = table.num_rows if table is not None else kafka
+    return count(every, "connection") + (f" ({kafka:,} Kafka)" if kafka != every else "")
+
+
+def unread(heard: Heard) -> str:
+    """Files of which nothing was read, and those with packets of a link that is not read; a file that was cut is neither."""
+    read = {file.path: file.packets - sum(file.unread_links.values()) for file in heard.files}
+    cut = {file.path for file in heard.files if not file.complete}
+    failed = {path for path, _ in heard.failed} - cut
+    partly = sum(read.get(path, 0) > 0 for path in failed)
+    found = ((len(failed) - partly, "not read"), (partly, "read in part"))
+    return ", ".join(f"{count(files, 'file')} {how}" for files, how in found if files)
 
 
 def trouble(book: CaptureModel) -> str:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.analyzer import ROW
 from kcap.batch.bodies import Messages, Pool, SideColumns, encoded, encoded_ids
 from kcap.decode import slots
+from kcap.model import ROW
 from kcap.session import CapturePass
 
 REQUEST, RESPONSE = ROW.index("request_slot"), ROW.index("response_slot")

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from kcap.analyzer import ROW, RowBatch
+from kcap.analyzer import RowBatch
 from kcap.batch.rows import TEXTS, RowColumns
 from kcap.fastpath import layout
 from kcap.fastpath.rows import FastPathRows
+from kcap.model import ROW
 from tests.table.handmade import NO_BODIES, batch, row, unanswered
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kcap.analyzer import ROW
 from kcap.batch.bodies import Messages, SideColumns
 from kcap.batch.topics import NO_ID, TopicColumns, join, whole
+from kcap.model import ROW
 from kcap.session import CapturePass
 
 REQUEST, RESPONSE = ROW.index("request_slot"), ROW.index("response_slot")

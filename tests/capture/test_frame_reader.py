@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import kcap
-from kcap.analyzer import ROW
 from kcap.capture.frame_reader import FrameLocation, cut_out, laid
 from kcap.capture.packet_source import Packet
+from kcap.model import ROW
 from tests.distributed.test_shard_reader import fragmented
 
 

@@ -2,6 +2,8 @@
 
 import os
 import pty
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,8 +60,6 @@ def test_a_pipe_is_handed_on() -> None:
     os.write(writer, b"pipe")
     process, terminal = pty.fork()
     if not process:
-        import sys
-
         os.dup2(reader, 0)
         os.execve(sys.executable, [sys.executable, "-c", program], os.environ | {"TERM": "xterm"})
     os.close(reader)
@@ -73,3 +73,25 @@ def test_a_pipe_is_handed_on() -> None:
     os.close(terminal)
     os.close(writer)
     assert told == b"1 pipe"
+
+
+def test_reading_begins_before_the_screens_are_loaded() -> None:
+    """Law: the first rows wait for nothing that they do not need: neither Textual, nor rules, nor the analyzer's modules."""
+    program = (
+        "import sys; from kcap.cli.tui import browse, request\n"
+        "import kcap.tui.capture_model as model\n"
+        "names = 'textual', 'kcap.reports.findings.report', 'kcap.analyzer', 'kcap.table.builder', 'pandas'\n"
+        "def begun(*given): print([name for name in names if name in sys.modules]); sys.exit(0)\n"
+        "model.CaptureModel = begun\n"
+        "browse(request([sys.argv[1]], (frozenset(), frozenset())), None, '')"
+    )
+    done = subprocess.run([sys.executable, "-c", program, NODE], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_screens_load_no_part_that_reads_packets() -> None:
+    program = (
+        "import sys, kcap.tui.app; print([name for name in ('kcap.analyzer', 'kcap.table.builder') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

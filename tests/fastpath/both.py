@@ -4,10 +4,10 @@ import pickle
 from dataclasses import dataclass, field
 from unittest.mock import patch
 
-from kcap.analyzer import ROW, Analyzer, KeptConnection, Options, RowBatch
+from kcap.analyzer import Analyzer, KeptConnection, Options, RowBatch
 from kcap.decode import slots
 from kcap.fastpath import engine
-from kcap.model import SegmentBatch
+from kcap.model import ROW, SegmentBatch
 from kcap.net.segment_columns import columns_of
 from kcap.weird import Weird
 from tests.support.wire import Segment, batch

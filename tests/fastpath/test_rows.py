@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from kcap.analyzer import ROW
 from kcap.fastpath import layout as at
 from kcap.fastpath.rows import FastPathRows
 from kcap.kafka.frames import FLAG
+from kcap.model import ROW
 
 
 def rows() -> FastPathRows:

@@ -613,9 +613,8 @@ def screen(path: str, folder: str) -> None:
     from kcap.table.schema import arrow_schema
     from kcap.tui.exchange_tree import anatomy
     from kcap.tui.reader_main import Child, ReadRequest
-    from kcap.tui.reader_tables import COLUMNS, PROFILES
     from kcap.tui.row_index import RowIndex as Rows
-    from kcap.tui.spill import main_path, read_file
+    from kcap.tui.spill import COLUMNS, PROFILES, main_path, read_file
     from kcap.tui.timeline import timeline
 
     spill = f"{folder}/spill"

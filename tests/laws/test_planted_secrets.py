@@ -20,9 +20,8 @@ from kcap.tui.annotations import Annotations
 from kcap.tui.exchange_tree import anatomy
 from kcap.tui.notes import as_json
 from kcap.tui.reader_main import Child, ReadRequest
-from kcap.tui.reader_tables import COLUMNS
 from kcap.tui.row_index import RowIndex
-from kcap.tui.spill import main_path, read_file
+from kcap.tui.spill import COLUMNS, main_path, read_file
 from kcap.tui.tree_lines import Item
 from tests.cli.running import run_here
 from tests.cli.test_live import live, tool

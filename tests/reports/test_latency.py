@@ -50,6 +50,20 @@ def test_the_report_is_plain_python_over_the_rows(polls: bool, rows: list[Row]) 
         assert is_nearest(row["with_polls_p99_ns"], np.percentile(whole, 99)) if whole else row["with_polls_p99_ns"] is None
 
 
+@given(rows=exchanges())
+@settings(max_examples=8, deadline=None)
+def test_the_busiest_groups_are_those_of_the_whole_report(rows: list[Row]) -> None:
+    """Law: groups with most time, each with the figures that it has among all, also where what names it is null."""
+    by = ("client_id", "api")
+    whole = report(REPORT, rows, ReportRequest(by))
+    some = report(REPORT, rows, ReportRequest(by, busiest=2))
+    named = {tuple(row[name] for name in by): row for row in whole["rows"]}
+    assert all(named[tuple(row[name] for name in by)] == row for row in some["rows"])
+    sums = sorted((row["sum_ns"] for row in whole["rows"]), reverse=True)
+    assert sorted((row["sum_ns"] for row in some["rows"]), reverse=True) == sums[:2]
+    assert {name: some[name] for name in some if name != "rows"} == {name: whole[name] for name in whole if name != "rows"}
+
+
 def test_large_percentiles_are_exact() -> None:
     rng = np.random.default_rng(7)
     values = rng.integers(0, 10**11, 5000)

@@ -4,8 +4,8 @@ import random
 import struct
 from dataclasses import dataclass, field, replace
 
-from kcap.analyzer import ROW, Analyzer, Options
-from kcap.model import SegmentBatch
+from kcap.analyzer import Analyzer, Options
+from kcap.model import ROW, SegmentBatch
 from kcap.net.connections import reverse_flow
 from kcap.net.tcp import ACK, FIN, MASK, PSH, RST, SYN
 

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from kcap.analyzer import ROW, RowBatch
+from kcap.analyzer import RowBatch
 from kcap.decode.projection import project
 from kcap.identities import Identities, Identity
 from kcap.kafka.bodies import BodyBatch
+from kcap.model import ROW
 
 NO_BODIES = BodyBatch(bytearray(), [], [], [], project(b"", [], [], []), {})
 SECOND = 1_000_000_000

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 
 import kcap
+from kcap.arrays.arrow import values
 from kcap.filter.ast import columns_of
 from kcap.filter.parse import parse
 from kcap.filter.row_test import RowSelector
 from kcap.table.arrow_filter import mask
-from kcap.table.row_filter import values
 from kcap.table.schema import TYPES
 from kcap.table.schema import columns_of as declared
 from tests.conftest import ROOT

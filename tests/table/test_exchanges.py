@@ -174,7 +174,7 @@ def test_flags_are_those_of_the_row_and_both_frames() -> None:
 )
 def test_a_whole_body_that_no_program_reads_is_undecoded(pcaps: Path, parts: dict[str, Any], undecoded: bool) -> None:
     """The rows of a real batch, whose first row was read, with parts changed."""
-    from kcap.analyzer import ROW
+    from kcap.model import ROW
     from kcap.session import CapturePass
 
     made = next(b for b in CapturePass([str(pcaps / "java-transactions.pcap")]).batches() if b.rows)

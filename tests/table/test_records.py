@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import kcap
-from kcap.analyzer import ROW
 from kcap.batch.columns import BatchColumns
 from kcap.capture import spool
 from kcap.capture.writer import PcapWriter
@@ -21,6 +20,7 @@ from kcap.decode.projection import program_index, project
 from kcap.facts.topic_names import METADATA_ID
 from kcap.facts.tracker import Fact, MetadataTracker
 from kcap.kafka.bodies import BodyBatch
+from kcap.model import ROW
 from kcap.schema.registry import RESPONSE
 from kcap.session import CapturePass
 from kcap.table import records

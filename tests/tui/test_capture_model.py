@@ -20,7 +20,7 @@ from kcap.reports.source import Interrupted, ReportInput
 from kcap.tui.capture_model import CaptureModel, read_whole
 from kcap.tui.reader_main import ReadRequest
 from kcap.tui.reader_process import Process
-from kcap.tui.reader_tables import OTHERS
+from kcap.tui.spill import OTHERS
 from tests.tui.conftest import PCAPS
 
 JAVA = str(PCAPS / "java-transactions.pcap")

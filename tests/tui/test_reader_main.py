@@ -13,8 +13,7 @@ import kcap
 from kcap.columns import ON_REQUEST, ONLY_ROW, PARTITIONS, exchange_column
 from kcap.tui.reader_main import KEY, Child, ReadRequest, arguments
 from kcap.tui.reader_process import Process
-from kcap.tui.reader_tables import OWNERS
-from kcap.tui.spill import main_path, read_file
+from kcap.tui.spill import OWNERS, main_path, read_file
 from tests.tui.conftest import PCAPS
 
 NODE = PCAPS / "node-platformatic.pcap"

@@ -8,7 +8,7 @@ import pytest
 
 import kcap
 from kcap.tui.capture_model import CaptureModel, read_whole
-from kcap.tui.reader_tables import OTHERS, PROFILES
+from kcap.tui.spill import OTHERS, PROFILES
 from kcap.tui.versions_source import loaded
 from tests.tui.conftest import PCAPS
 

@@ -1,13 +1,17 @@
 """The title and the status line."""
 
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kcap.model import CaptureFile
 from kcap.tui.capture_model import CaptureModel, read_whole
 from kcap.tui.hex_dump import Dump
 from kcap.tui.list_model import ListModel
-from kcap.tui.status import Pulse, names, position, progress, spark, trouble
+from kcap.tui.reader_main import Heard
+from kcap.tui.status import Pulse, names, position, progress, spark, trouble, unread
 from kcap.tui.tree_lines import Item
 from tests.tui.conftest import PCAPS
 
@@ -75,4 +79,23 @@ def test_a_truncated_capture_says_so_in_the_list(book: CaptureModel, tmp_path: P
     with read_whole(str(tmp_path / "cut.pcap")) as cut:
         assert cut.truncation() == "1 truncated file"
         assert "1 truncated file" in progress(Pulse(), cut, 120).plain
+        assert "not read" not in progress(Pulse(), cut, 120).plain, "what stands before the cut was read"
     assert book.truncation() == ""
+
+
+def test_files_that_were_not_read_and_parts_of_files() -> None:
+    links = CaptureFile("c", "c", packets=3, unread_links=Counter({"USB": 1}))
+    heard = Heard(files=[CaptureFile("a", "a", complete=False), links], failed=[("a", "cut"), ("c", "USB"), ("b", "none")])
+    assert unread(heard) == "1 file not read, 1 file read in part"
+    assert unread(replace(heard, failed=[("a", "cut")])) == unread(Heard()) == ""
+
+
+def test_the_title_counts_the_connections_that_conversations_show() -> None:
+    for name, words in (("raw-frames.pcap", " Kafka)"), ("java-transactions.pcap", "17 connections")):
+        with read_whole(str(PCAPS / name)) as book:
+            table = book.table("connections")
+            assert table is not None
+            text = progress(Pulse(), book, 100).plain
+            assert f" {table.num_rows} connections" in text
+            assert text.rstrip().endswith(words)
+            assert (f"({book.heard.connections} Kafka)" in text) == (book.heard.connections != table.num_rows)

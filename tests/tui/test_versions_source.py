@@ -8,7 +8,7 @@ import pytest
 from kcap.errors import UsageError
 from kcap.schema.facts import releases
 from kcap.tui import versions_source
-from kcap.tui.reader_tables import PROFILES
+from kcap.tui.spill import PROFILES
 from kcap.tui.versions_source import VersionsInside, VersionsProcess, VersionsRequest, loaded, source_of
 from tests.tui.driving import book_of
 

@@ -1,12 +1,14 @@
-"""The view of conversations: connections, or the clients and brokers they belong to.
+"""The view of conversations: connections, or the clients and brokers they belong to; TLS connections.
 
-In: the capture model. Out: a screen. Law: the TCP columns appear when the capture has been read.
+In: the capture model. Out: a screen. Law: the TCP columns appear when the capture has been read, and so does the section of TLS
+where there is any.
 """
 
 from typing import TYPE_CHECKING, ClassVar
 
 from kcap.output.grid import endpoint
 from kcap.tui.views import conversations_model as model
+from kcap.tui.views import tls_model
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 
@@ -26,7 +28,7 @@ class Conversations(View):
         self.server = server
 
     def page(self, book: "CaptureModel") -> Page:
-        """The only section."""
+        """Both sections, where the second has connections."""
         connections = book.table("connections") if book.done else None
         exchanges, title = book.exchanges(model.COLUMNS), f"by {', '.join(self.by)}"
         if self.server is not None:
@@ -34,4 +36,8 @@ class Conversations(View):
             connections = model.of_server(connections, *self.server) if connections is not None else None
             title += f", to {endpoint(*self.server)}"
         every = self.server is not None or not book.filter_text
-        return Page([model.conversations(exchanges, self.by, connections, every=every)], title)
+        sheets = [model.conversations(exchanges, self.by, connections, every=every)]
+        if connections is not None:
+            found = tls_model.tls(connections, None if every else exchanges["connection"])
+            sheets += [found] if found is not None else []
+        return Page(sheets, title)

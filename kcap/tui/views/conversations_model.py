@@ -1,7 +1,8 @@
 """Aggregates exchanges by connection, client, host or broker. Free of widgets.
 
 In: columns of `exchanges` under the filter, the table `connections` once it is complete. Out: a sheet. Law: the counts of the
-groups add up to the given exchanges; connections without an exchange come last, and only without a filter.
+groups add up to the given exchanges, without a filter the connections to all of the capture; those without an exchange come
+last, with the bytes that both sides sent.
 """
 
 from collections import Counter
@@ -33,6 +34,8 @@ APIS: Final = 8
 """APIs of a group that are drawn."""
 SHOWN: Final = 5000
 """Groups that are shown: the busiest."""
+REASON_LEAST: Final = 28
+"""Cells of a protocol and of the alert that ended it, which are cut after other names."""
 FLAG: Final = pa.uint8()
 """Narrow, since there is one for each exchange."""
 AT_ONCE: Final = 1 << 17
@@ -41,13 +44,15 @@ SUMMED: Final = (
     "count", "errors", "unanswered", "throttled", "timed", "request_bytes", "response_bytes", "latency_ns", "max_ns",
     "first_ns", "last_ns",
 )  # fmt: skip
+LIFE: Final = ("packet_first_ns", "packet_last_ns")
+"""Times of the first and the last packet."""
 ENDS: Final = ("client_ip", "client_port", "client_id", "server_ip", "server_port")
 HOWS: Final = dict.fromkeys(SUMMED, "sum") | dict.fromkeys(("max_ns", "last_ns", *ENDS), "max") | {
-    "first_ns": "min", "connections": "sum",
+    "first_ns": "min", "connections": "sum", **dict(zip(LIFE, ("min", "max"))),
 }  # fmt: skip
 """Column -> its aggregate function."""
 FACTS: Final = (
-    "connection", "first_ns", "last_ns", "ended", "rtt_min_ns", "retransmitted", "client_missing", "server_missing", "phase",
+    "connection", "ended", "rtt_min_ns", "retransmitted", "client_missing", "server_missing", "phase",
     "detail", "tls", "tls_version", "tls_alerts",
 )  # fmt: skip
 """Columns of `connections` that the table shows; the details of one row read all."""
@@ -100,13 +105,24 @@ def totals(table: pa.Table, keys: Sequence[str], names: Sequence[str]) -> pa.Tab
     return fold(pa.concat_tables(parts), keys, names)
 
 
-def groups_of(table: pa.Table, by: Sequence[str]) -> tuple[list[Row], int]:
-    """A row a group, most exchanges first, the busiest alone where there are many; how many there are."""
+def groups_of(
+    table: pa.Table, by: Sequence[str], connections: pa.Table | None = None, *, every: bool = False
+) -> tuple[list[Row], int]:
+    """A row a group, most exchanges first, the busiest alone where there are many; how many there are.
+
+    `connections`: the table, where it is known. `every`: its connections without an exchange are counted, too.
+    """
     one = "connection" in by
     names = [*SUMMED, *ENDS] if one else list(SUMMED)
     found = totals(table, by if one else [*by, "connection"], names)
+    if connections is not None:
+        found = pa.concat_tables([found, silent(connections, found)]) if every else found
+        places = calc.index_in(found["connection"], value_set=connections["connection"])
+        for name, column in zip(LIFE, ("first_ns", "last_ns")):
+            found = found.append_column(name, connections[column].take(places))
     if not one:
         counts = pa.array(np.ones(found.num_rows, np.uint8))
+        names += LIFE if connections is not None else ()
         found = fold(found.append_column("connections", counts), by, [*names, "connections"])
     groups = found.num_rows
     if groups > SHOWN:
@@ -115,7 +131,22 @@ def groups_of(table: pa.Table, by: Sequence[str]) -> tuple[list[Row], int]:
     for row in out:
         row |= {name: row[name] or 0 for name in ("request_bytes", "response_bytes", "latency_ns")}
         row["mean_ns"] = row["latency_ns"] // row["timed"] if row["timed"] else None
-    return sorted(out, key=lambda row: (-row["count"], *(str(row[name]) for name in by))), groups
+
+    def order(row: Row) -> tuple[Any, ...]:
+        return (-row["count"], *(str(row[name]) for name in by)) if row["count"] else (0, row["first_ns"])
+
+    return sorted(out, key=order), groups
+
+
+def silent(connections: pa.Table, spoke: pa.Table) -> pa.Table:
+    """Connections without an exchange as groups of `spoke`, a table of groups, in their order of time."""
+    found = connections.filter(calc.invert(calc.is_in(connections["connection"], value_set=calc.unique(spoke["connection"]))))
+    found = found.take(calc.sort_indices(found, sort_keys=[("first_ns", "ascending")]))
+    zero, none = pa.array(np.zeros(found.num_rows, np.uint8)), pa.nulls(found.num_rows)
+    columns: dict[str, Any] = dict.fromkeys(spoke.column_names, zero) | {"max_ns": none}
+    columns |= {name: found[name] for name in spoke.column_names if name in found.column_names}
+    columns |= {"request_bytes": found["client_captured"], "response_bytes": found["server_captured"]}
+    return pa.table(columns).cast(spoke.schema)
 
 
 def apis_of(table: pa.Table, by: Sequence[str], rows: Sequence[Row]) -> dict[tuple[Any, ...], list[tuple[str | None, int]]]:
@@ -154,29 +185,17 @@ def whole(connections: pa.Table, row: Row) -> Row:
     return row | {name: value for name, value in found[0].items() if name not in row} if found else row
 
 
-def silent(connections: pa.Table, table: pa.Table, room: int) -> list[Row]:
-    """Connections without an exchange, the first ones."""
-    spoke = calc.is_in(connections["connection"], value_set=calc.unique(table["connection"]))
-    found = connections.select([*FACTS, *ENDS]).filter(calc.invert(spoke))
-    nothing = {"errors": 0, "unanswered": 0, "throttled": 0, "request_bytes": 0, "response_bytes": 0, "latency_ns": 0,
-               "count": 0, "connections": 1, "mean_ns": None, "max_ns": None}  # fmt: skip
-    order = calc.sort_indices(found, sort_keys=[("first_ns", "ascending")])
-    return [row | nothing for row in found.take(order.slice(0, max(0, room))).to_pylist()]
-
-
 def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | None, *, every: bool) -> Sheet:
     """The sheet. `every`: no filter is in force, so that connections without an exchange belong to it."""
     one = "connection" in by
-    rows, groups = groups_of(table, by)
+    rows, groups = groups_of(table, by, connections, every=every)
     apis, known = apis_of(table, by, rows), connections is not None
-    foot = f"the {len(rows):,} busiest of {groups:,}" if groups > len(rows) else ""
+    foot = count(connections.num_rows, "connection") if every and connections is not None else ""
+    foot = f"the {len(rows):,} busiest of {groups:,}" if groups > len(rows) else foot
     if one and connections is not None:
         facts_of = facts(connections, rows)
         for row in rows:
-            found = facts_of.get(row["connection"], {})
-            row |= {f"packet_{name}": found[name] for name in ("first_ns", "last_ns") if name in found}
-            row |= {name: value for name, value in found.items() if name not in row}
-        rows += silent(connections, table, SHOWN - len(rows)) if every else []
+            row |= facts_of.get(row["connection"], {})
 
     def group(row: Row) -> str:
         return drill_down.every(*(drill_down.equals(name, row[name]) for name in by)) if row["count"] else ""
@@ -194,7 +213,8 @@ def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | No
     if one:
         heads = [
             SheetField("client", lambda row: endpoint(row["client_ip"], row["client_port"]), right=False, tone=bold),
-            named("client_id", "client id", 2),
+            SheetField("client id", lambda row: words(row["client_id"]) if row["count"] else "", right=False, rank=2,
+                  key=lambda row: row["client_id"]),
             SheetField("broker", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, rank=1),
         ]  # fmt: skip
     else:
@@ -202,19 +222,20 @@ def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | No
         heads.append(counted("connections", "conns", 2))
     fields = [
         *heads, counted("count", "exchanges", counts=lambda row: row["count"]),
-        some("errors", "errors", 3, drill_down.FAILED, "bad"), some("unanswered", "unansw.", 5, drill_down.UNANSWERED, "care"),
-        some("throttled", "throttled", 6, drill_down.THROTTLED, "care"),
-        sized("request_bytes", "request bytes", 8), sized("response_bytes", "response bytes", 7),
+        some("errors", "errors", 3, drill_down.FAILED, "bad"), some("unanswered", "unansw.", 4, drill_down.UNANSWERED, "care"),
+        some("throttled", "throttled", 4, drill_down.THROTTLED, "care"),
+        sized("request_bytes", "request bytes", 7), sized("response_bytes", "response bytes", 6),
         lasting("mean_ns", "mean", 9), lasting("max_ns", "max", 2, down=lambda row: slowest(group(row), row)),
         SheetField("first", lambda row: clock(row["first_ns"]), right=False, rank=10, key=lambda row: row["first_ns"]),
         SheetField("lasted", lambda row: lasted(life(row)), rank=4, key=lambda row: life(row) or 0),
     ]  # fmt: skip
     if one and known:
         fields += [
-            named("ended", rank=11, tone=lambda row: "care" if row.get("ended") == "rst" else ""),
+            named("ended", rank=5, whole=True, tone=lambda row: "care" if row.get("ended") == "rst" else ""),
             lasting("rtt_min_ns", "rtt", 12), counted("retransmitted", "retransmissions", 13, zero=False),
             SheetField("missing", lambda row: number(missing(row) or None), rank=3, key=missing, tone=lambda _row: "care"),
-            SheetField("protocol", protocol, right=False, rank=5, tone=lambda row: "dim" if row["count"] else "care"),
+            SheetField("protocol", protocol, right=False, rank=2, least=REASON_LEAST,
+                  tone=lambda row: "dim" if row["count"] else "care"),
         ]  # fmt: skip
     return Sheet(
         "conversations", fields, rows, group, "no exchange", foot=foot, charts=charts,
@@ -229,8 +250,8 @@ def slowest(group: str, row: Row) -> str:
 
 
 def life(row: Row) -> int | None:
-    """Nanoseconds from the first packet of a connection to its last; of a group, from its first exchange to its last."""
-    first, last = row.get("packet_first_ns", row["first_ns"]), row.get("packet_last_ns", row["last_ns"])
+    """Nanoseconds from the first packet of the connections to the last; of their requests where packets are not known."""
+    first, last = (row.get(packet) or row[name] for packet, name in zip(LIFE, ("first_ns", "last_ns")))
     return last - first if first is not None and last is not None else None
 
 
@@ -240,11 +261,11 @@ def missing(row: Row) -> int:
 
 
 def protocol(row: Row) -> str:
-    """The protocol of a connection that is not plain Kafka; of TLS its version and its alerts."""
+    """The protocol of a connection that is not plain Kafka; of TLS its version and the names of its alerts."""
     phase, detail = row.get("phase"), row.get("detail")
     if row.get("tls"):
         text = " ".join(filter(None, (row.get("tls_version") or "TLS", "Kafka" if phase == "kafka" else "")))
-        return "; ".join([text, *(row.get("tls_alerts") or ())])
+        return "; ".join([text, *(alert.partition(" (")[0] for alert in row.get("tls_alerts") or ())])
     return "" if phase == "kafka" else f"{phase or ''}: {detail}" if detail and detail != phase else phase or ""
 
 
@@ -266,7 +287,7 @@ def detail(row: Row, width: int) -> list[Line]:
             out += [[(line, "bad" if name == "tls_alerts" else "")] for line in wrapped(f"{head}: {text}", width, "  ") if text]
     if row.get("packets") is not None:
         began = "SYN" if row["began"] == "syn" else str(row["began"])
-        tcp = f"began: {began}, ended: {row['ended']}; {count(row['packets'], 'packet')}, "
+        tcp = f"began: {began}, ended: {row['ended']}, lasted {lasted(life(row))}; {count(row['packets'], 'packet')}, "
         tcp += f"{count(row['retransmitted'], 'retransmission')}, {count(row['duplicated'], 'duplicate')}, "
         tcp += count(row["zero_window_stalls"], "zero window stall")
         out += [[(text, "dim")] for text in wrapped(tcp, width)]

@@ -384,7 +384,10 @@ class View(Body):
             return
         sheet, row = self.sheet, self.table.current
         side = self.side
-        width = max(20, side.scrollable_content_region.width - (not side.show_vertical_scrollbar))  # its place stays free
+        room = side.scrollable_content_region.width
+        if not room:
+            return  # it is not laid out yet: its size comes as an event
+        width = max(20, room - (not side.show_vertical_scrollbar))  # the place of the scrollbar stays free
         detail = self.query_one("#detail", StyledText)
         more, pictures_of = sheet.detail, sheet.charts
         lines: list[Line] = self.careful(lambda: more(row, width), []) if more is not None and row is not None else []

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 TOP = 100
 """The slowest that are shown."""
+GROUPS_SHOWN = 5000
+"""Groups of latencies that are computed at most, those with most time."""
 
 
 class Statistics(View):
@@ -46,10 +48,14 @@ class Statistics(View):
         sheets = [waiting(name) for name in ("latency", "digest", "slowest")]
         if at < 2:
             report = report_of(("latency", "stats")[at])
-            request = ReportRequest(by, long_polls=polls and at == 0)
+            # of more groups than are shown the busiest are computed
+            most = GROUPS_SHOWN if at == 0 and book.rows > GROUPS_SHOWN else None
+            request = ReportRequest(by, long_polls=polls and at == 0, busiest=most)
             result, keys = book.report(report, request), keys_of(report, request)
             time = "latency_ns" if polls else WITHOUT_POLLS
             sheets[at] = model.latency(result, keys, time) if at == 0 else model.digest(result, keys)
+            if most is not None and len(result["rows"]) >= most:
+                sheets[at].foot = f"the {most:,} groups with most time"
         else:
             sheets[at] = model.slow(book.report(report_of("slow"), ReportRequest(top=TOP, long_polls=polls)))
         title = f"by {', '.join(by)}" if at < 2 else "the slowest exchanges"

@@ -3,6 +3,7 @@
 import pytest
 
 from kcap.tui.views import conversations_model as model
+from kcap.tui.views.sheet import lasted
 from tests.tui.views.laws import lines_hold, passing, sheet_holds
 from tests.tui.views.stub import StubBook
 
@@ -78,11 +79,38 @@ def test_the_busiest_of_many_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert some.foot == f"the 3 busiest of {len(whole.rows)}"
 
 
-@pytest.mark.parametrize("name", ["java-transactions.pcap", "raw-frames.pcap"])
-def test_lasted_is_the_life_of_the_connection(name: str) -> None:
+@pytest.mark.parametrize("name", CAPTURES)
+@pytest.mark.parametrize("by", model.BY)
+def test_groups_have_all_connections_with_their_life_bytes_and_end(name: str, by: tuple[str, ...]) -> None:
+    """Law: what the table `connections` says of the connections of a group is what the group shows."""
     book = StubBook(name)
-    connections = book.table("connections")
+    connections, exchanges = book.table("connections"), book.exchanges(model.COLUMNS)
     assert connections is not None
-    lives = {row["connection"]: row["last_ns"] - row["first_ns"] for row in connections.to_pylist()}
-    sheet = model.conversations(book.exchanges(model.COLUMNS), ("connection",), connections, every=True)
-    assert {row["connection"]: model.life(row) for row in sheet.rows} == lives
+    rows = connections.to_pylist()
+    sheet = model.conversations(exchanges, by, connections, every=True)
+    some = {(row[by[0]], row["connection"]) for row in exchanges.select([by[0], "connection"]).to_pylist()}
+    spoke = {uid for _, uid in some}
+    assert sum(row["connections"] for row in sheet.rows) >= len(rows)
+    if "client_id" not in by:  # a connection may have several
+        assert sum(row["connections"] for row in sheet.rows) == len(rows)
+        for row in sheet.rows:
+            of = [one for one in rows if all(one[key] == row[key] for key in by)]
+            assert row["connections"] == len(of)
+            assert model.life(row) == max(one["last_ns"] for one in of) - min(one["first_ns"] for one in of)
+    silent = [one for one in rows if one["connection"] not in spoke]
+    for sum_of, column in (("request_bytes", "client_captured"), ("response_bytes", "server_captured")):
+        framed = sum(value or 0 for value in exchanges[sum_of].to_pylist())
+        assert sum(row[sum_of] for row in sheet.rows) == framed + sum(one[column] for one in silent)
+    if by == ("connection",):
+        assert {row["connection"]: row["ended"] for row in sheet.rows} == {one["connection"]: one["ended"] for one in rows}
+        assert [row["connection"] for row in sheet.rows if not row["count"]] == [one["connection"] for one in sorted(
+            silent, key=lambda one: one["first_ns"])]  # fmt: skip
+
+
+def test_details_say_how_long_a_connection_lasted_and_how_it_ended() -> None:
+    book = StubBook("raw-frames.pcap")
+    sheet = model.conversations(book.exchanges(model.COLUMNS), ("connection",), book.table("connections"), every=True)
+    assert sheet.detail is not None
+    for row in sheet.rows:
+        text = " ".join(text for line in sheet.detail(row, 300) for text, _ in line)
+        assert f"ended: {row['ended']}, lasted {lasted(model.life(row))};" in text

@@ -4,7 +4,11 @@ import asyncio
 import threading
 from typing import Any
 
+import pytest
+
 from kcap.reports.definition import Report, ReportRequest
+from kcap.tui.views import statistics
+from kcap.tui.views.grouping import report_of
 from tests.tui.views.stub import StubApp, StubBook, drive, screen
 
 NAME = "java-transactions.pcap"
@@ -76,3 +80,13 @@ def test_who_leaves_waits_for_nothing() -> None:
             assert book.gone == [view]
 
     asyncio.run(run())
+
+
+def test_of_many_groups_those_with_most_time_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statistics, "GROUPS_SHOWN", 2)
+    seen = drive(StubBook(NAME), "statistics", size=(160, 50))
+    assert "the 2 groups with most time" in seen.text
+    groups = StubBook(NAME).report(report_of("latency"), ReportRequest(("api",)))["rows"]
+    groups.sort(key=lambda row: -row["sum_ns"])
+    shown = [row["api"] for row in groups if any(line[1:].startswith(f"{row['api']} ") for line in seen.lines)]
+    assert shown == [row["api"] for row in groups[:2]]
