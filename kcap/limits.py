@@ -513,6 +513,14 @@ TLS_HANDSHAKE_BYTES = 1 << 18
 TLS_HELLO_BYTES = 1 << 15
 """Bytes of a server that wait for the ClientHello, which stands behind them in captures out of order."""
 
+TLS_REPEATS = 64
+"""Fields of handshakes of one kind (suites, chains, EncryptedExtensions) whose meaning is retained: few clients and brokers
+send the same ones in each handshake.
+"""
+
+TLS_REPEATED_BYTES = 1 << 13
+"""Bytes of such a field: a chain of four certificates has 5 kB; 64 lists of 4,096 suites take 9 MB."""
+
 TLS_ALERTS_KEPT = 16
 """Alerts of a connection that are named."""
 

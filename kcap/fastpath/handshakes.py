@@ -60,17 +60,13 @@ def _shaken(
     decryptor = conversation.decrypt()
     session, starts, rows = decryptor.session, [-1, -1], []
     try:
-        for row in _each(log, mine):
+        for row, time_ns, position in _each(columns, log, mine):
             rows.append(row)
-            index, place, start, length, offset = row[: at.G_RTT]
+            index, place, start, length, offset = row
             stream, side = place & 1, place & 1 ^ decryptor.swapped
             if starts[stream] >= 0:
                 continue
-            time_ns, position, payload = (
-                int(columns.time_ns[index]),
-                int(columns.position[index]),
-                buffer[start : start + length],
-            )
+            payload = buffer[start : start + length]
             if session.feed(side, offset, payload, length, time_ns, base + index, position):
                 found = session.to_data(side)
                 if found == FAULT:
@@ -94,10 +90,12 @@ def _shaken(
     return True
 
 
-def _each(log: Any, places: Any) -> Iterator[list[int]]:
-    """These rows of `log`, most of which are not wanted."""
+def _each(columns: SegmentColumns, log: Any, places: Any) -> Iterator[tuple[list[int], int, int]]:
+    """These rows of `log` as far as G_OFFSET, with time and position of their packets; most of them are not wanted."""
     for first in range(0, len(places), FEW):
-        yield from log[places[first : first + FEW]].tolist()
+        some = log[places[first : first + FEW], : at.G_RTT]
+        index = some[:, at.G_INDEX]
+        yield from zip(some.tolist(), columns.time_ns[index].tolist(), columns.position[index].tolist())
 
 
 def begin(state: FastPathState, shaken: list[int]) -> None:

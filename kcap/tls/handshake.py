@@ -4,12 +4,16 @@ In: the body of a handshake message. Out: its fields; None where it does not rea
 7.4, RFC 8446 section 4, RFC 6066 (server name), RFC 7301 (ALPN); JA3 by Salesforce, JA4 by FoxIO.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, update_wrapper
 from hashlib import md5, sha256
 from struct import unpack_from
-from typing import Final
+from typing import Final, TypeVar
+
+from kcap import limits
+
+T = TypeVar("T")
 
 CLIENT_HELLO, SERVER_HELLO, NEW_SESSION_TICKET, CERTIFICATE, CLIENT_KEY_EXCHANGE, FINISHED, KEY_UPDATE = 1, 2, 4, 11, 16, 20, 24
 END_OF_EARLY_DATA: Final = 5
@@ -97,6 +101,17 @@ class _Fields:
         return self.at < len(self.data) and not self.short
 
 
+def repeated(read: Callable[[bytes], T]) -> Callable[[bytes], T]:
+    """`read`, which gives what it gave before for short bytes that come in one handshake after another."""
+    kept = lru_cache(maxsize=limits.TLS_REPEATS)(read)
+
+    def known(data: bytes) -> T:
+        return kept(data) if len(data) <= limits.TLS_REPEATED_BYTES else read(data)
+
+    return update_wrapper(known, read)
+
+
+@repeated
 def numbers(data: bytes) -> tuple[int, ...]:
     """16-bit numbers that stand one behind the other."""
     return unpack_from(f">{len(data) // 2}H", data)
@@ -193,11 +208,13 @@ def read_server_hello(body: bytes) -> Hello | None:
     return Hello(version, body[2:34], body[35:at], (body[at] << 8 | body[at + 1],), extensions)
 
 
+@repeated
 def read_alpn(body: bytes) -> str | None:
     """The protocol that EncryptedExtensions of TLS 1.3 choose."""
     return next(iter(Hello(0, b"", b"", (), _extensions(body)).protocols), None)
 
 
+@repeated
 def takes_early_data(body: bytes) -> bool:
     """Whether EncryptedExtensions of TLS 1.3 say that the server takes the client's early data (RFC 8446 section 4.2.10)."""
     return EARLY_DATA in _extensions(body)
@@ -218,7 +235,7 @@ def read_certificates(body: bytes, *, tls13: bool = False) -> list[bytes]:
     return out
 
 
-@lru_cache(maxsize=64)  # brokers send the same one in each handshake
+@repeated
 def subject_of(certificate: bytes) -> str | None:
     """The subject of a DER certificate as RFC 4514 writes it; None where it does not read."""
     from cryptography import x509
@@ -237,6 +254,18 @@ def shared(certificate: bytes) -> bytes | str | None:
     if found is None and len(_SHARED) < SHARED_MAX:
         found = _SHARED[certificate] = certificate
     return found or subject_of(certificate)
+
+
+@repeated
+def sender12(body: bytes) -> bytes | str | None:
+    """The sender's own certificate of a Certificate message before TLS 1.3, as `shared` gives it; None where there is none."""
+    return next(map(shared, read_certificates(body)), None)
+
+
+@repeated
+def sender13(body: bytes) -> bytes | str | None:
+    """As `sender12`, of TLS 1.3."""
+    return next(map(shared, read_certificates(body, tls13=True)), None)
 
 
 def message_size(buffer: bytes | bytearray) -> int:

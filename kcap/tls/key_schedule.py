@@ -100,9 +100,10 @@ def info_of(label: bytes, size: int) -> bytes:
 
 def traffic_keys(secret: bytes, suite: Suite) -> WriteKeys:
     """Key and IV of a traffic secret of TLS 1.3 (RFC 8446 section 7.3)."""
-    cipher = suite.cipher
-    assert cipher is not None
-    return WriteKeys(expand_label(secret, b"key", cipher.key_bytes, suite.hash), expand_label(secret, b"iv", 12, suite.hash))
+    assert suite.cipher is not None
+    size, hash_name, digest = suite.cipher.key_bytes, suite.hash, hmac.digest
+    key, iv = digest(secret, info_of(b"key", size), hash_name), digest(secret, info_of(b"iv", 12), hash_name)
+    return WriteKeys(key[:size], iv[:12])
 
 
 def next_secret(secret: bytes, suite: Suite) -> bytes:

@@ -80,6 +80,8 @@ class KeyLog:
     """Lines that are neither secrets, comments nor of a label that decrypts nothing."""
     dropped: int = 0
     """Lines of sessions behind the first TLS_SESSIONS_MAX."""
+    _asked: tuple[bytes, dict[str, bytes]] = field(default=(b"", {}), repr=False, compare=False)
+    """What `of` returned last: a handshake asks several times."""
 
     def __bool__(self) -> bool:
         return len(self) > 0
@@ -100,7 +102,10 @@ class KeyLog:
 
     def of(self, random: bytes) -> dict[str, bytes]:
         """The secrets of the session with this client random, by label."""
-        return unpacked(self.stored.get(random, b""))
+        stored = self.stored.get(random, b"")
+        if stored is not self._asked[0]:
+            self._asked = stored, unpacked(stored)
+        return self._asked[1]
 
     def sessions(self) -> Iterator[dict[str, bytes]]:
         """The secrets of each session that has a client random, by label."""

@@ -241,22 +241,26 @@ def opener_of(version: int, cipher: RecordCipher | None, keys: WriteKeys, *, etm
         return None
 
 
-@cache
 def aead_of(cipher: RecordCipher) -> Callable[[bytes], Any]:
     """What makes the AEAD of a suite, with the tag length that it uses, of a key; it raises InvalidTag for data that does not
     authenticate.
     """
+    return _aead_of(cipher.kind, cipher.algorithm)
+
+
+@cache  # by names, whose hashes are known, while that of a cipher is computed of its fields each time
+def _aead_of(kind: str, algorithm: str) -> Callable[[bytes], Any]:
     from cryptography.hazmat.primitives.ciphers import aead
 
-    if cipher.algorithm == "ARIA":
+    if algorithm == "ARIA":
         from kcap.tls.libcrypto import AriaGcm
 
         return AriaGcm
-    if cipher.kind == "gcm":
+    if kind == "gcm":
         return aead.AESGCM
-    if cipher.kind == "chacha":
+    if kind == "chacha":
         return aead.ChaCha20Poly1305
-    return partial(aead.AESCCM, tag_length=8 if cipher.kind == "ccm8" else 16)
+    return partial(aead.AESCCM, tag_length=8 if kind == "ccm8" else 16)
 
 
 def block_of(cipher: RecordCipher, key: bytes) -> Any:

@@ -514,8 +514,8 @@ class TlsSession(InBatches):
             elif hello is not None:
                 self._server_hello(hello)
         elif number == messages.CERTIFICATE:
-            certificates = messages.read_certificates(body, tls13=self.version == TLS13)
-            self.facts.certificates[side] = messages.shared(certificates[0]) if certificates else None
+            sender = messages.sender13 if self.version == TLS13 else messages.sender12
+            self.facts.certificates[side] = sender(body)
         elif number == messages.FINISHED:
             self.facts.ready_ns = time_ns
             self._finished(side)

@@ -191,11 +191,15 @@ class Hidden(NamedTuple):
     """Alerts in a client's last flight, also with padding: no message that stands there is as short."""
 
     @classmethod
-    @cache
     def of(cls, suite: Suite) -> "Hidden":
         """Of a cipher suite."""
-        added = 1 + (8 if suite.cipher is not None and suite.cipher.kind == "ccm8" else 16)
-        message = 4 + (48 if suite.hash == "sha384" else 32)
+        return cls._of("" if suite.cipher is None else suite.cipher.kind, suite.hash)
+
+    @classmethod
+    @cache
+    def _of(cls, kind: str, hash_name: str) -> "Hidden":
+        added = 1 + (8 if kind == "ccm8" else 16)
+        message = 4 + (48 if hash_name == "sha384" else 32)
         return cls(
             frozenset({message + added, message + added + JAVA_PADDING}),
             frozenset({2 + added, 5 + added}),

@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcap import limits
 from kcap.tls.handshake import (
     ALERT_MEANINGS,
     ALERTS,
@@ -16,6 +17,9 @@ from kcap.tls.handshake import (
     read_certificates,
     read_client_hello,
     read_server_hello,
+    repeated,
+    sender12,
+    sender13,
     subject_of,
 )  # fmt: skip
 from tests.support.tls import CLIENT, converse
@@ -78,10 +82,31 @@ def test_a_real_hello_and_certificate_are_read() -> None:
     assert server is not None
     assert (server.version, server.suites) == (0x0303, (0x009C,))
     (certificate,) = read_certificates(told[11])
+    assert (sender12(told[11]), sender12(vector(3, b"")), sender13(told[11])) == (certificate, None, None)
+    assert sender13(b"\0" + vector(3, vector(3, certificate) + vector(2, b""))) is sender12(told[11])
     assert subject_of(certificate) == "CN=broker.test"
     for at in range(60):  # versions, numbers, lengths and types of the beginning, damaged
         for flipped in (1, 0x20, 0xFF):
             subject_of(certificate[:at] + bytes([certificate[at] ^ flipped]) + certificate[at + 1 :])
+
+
+def test_what_repeats_is_read_once_and_neither_many_nor_long_fields_are_held() -> None:
+    read: list[bytes] = []
+
+    @repeated
+    def taken(data: bytes) -> int:
+        read.append(data)
+        return len(data)
+
+    short, long = b"s" * limits.TLS_REPEATED_BYTES, b"l" * (limits.TLS_REPEATED_BYTES + 1)
+    assert [taken(short), taken(bytes(bytearray(short)))] == [len(short)] * 2
+    assert read == [short]
+    assert [taken(long), taken(long)] == [len(long)] * 2
+    assert read == [short, long, long]
+    for number in range(limits.TLS_REPEATS):
+        taken(number.to_bytes(2, "big"))
+    taken(short)
+    assert read[-1] == short
 
 
 def test_messages_wait_for_their_end() -> None:

@@ -34,12 +34,16 @@ def test_of_repeated_secrets_the_last_counts_and_they_do_not_add_up() -> None:
     for number in range(5_000):
         log.add(b"CLIENT_TRAFFIC_SECRET_0 %b %b\n" % (random, bytes([number % 256] * 32).hex().encode()))
         log.add(b"SERVER_TRAFFIC_SECRET_0 %b %b\n" % (random, bytes([number % 251] * 32).hex().encode()))
+    assert log.of(RANDOM) is log.of(RANDOM)
     assert log.of(RANDOM) == {
         "CLIENT_TRAFFIC_SECRET_0": bytes([4_999 % 256] * 32),
         "SERVER_TRAFFIC_SECRET_0": bytes([4_999 % 251] * 32),
     }
     assert len(log.stored[RANDOM]) < 1_000
     assert list(log.sessions()) == [log.of(RANDOM)]
+    log.add(b"CLIENT_TRAFFIC_SECRET_0 %b %b\n" % (random, b"0e" * 32))
+    assert log.of(RANDOM)["CLIENT_TRAFFIC_SECRET_0"] == b"\x0e" * 32
+    assert log.of(OTHER) == {}
 
 
 def test_secrets_behind_the_bound_are_counted_and_those_of_known_sessions_taken(monkeypatch: pytest.MonkeyPatch) -> None:
