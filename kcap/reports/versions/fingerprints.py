@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kcap.reports.versions.libraries import BROKER_IDS, FAMILIES, INTERNAL, JAVA, NAMES_OF_IDS, PROFILES, RDKAFKA, Profile
-from kcap.reports.versions.profile import ConnectionProfile, Trait
+from kcap.reports.versions.profile import AUTHENTICATE, HANDSHAKE, LOGIN_APIS, ConnectionProfile, Trait
 from kcap.reports.versions.profile_store import StoredProfile
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.traits import UNMISTAKABLE, excluded, numbered, weight
@@ -21,8 +21,6 @@ from kcap.schema.registry import api_name
 from kcap.schema.releases import releases, taken
 
 MANY_APIS: Final = 5
-SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
-LOGIN_APIS: Final = frozenset({API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE})
 CLEARLY: Final = 2
 """By so much the defaults of one library have to fit better than those of any other."""
 LEAST_APIS: Final = 2
@@ -127,7 +125,7 @@ def asks_of(profiles: Iterable[ConnectionProfile]) -> tuple[set[int], bool]:
     """
     found = set()
     for profile in profiles:
-        login = next((step.exchange for step in profile.opening if step.key == SASL_HANDSHAKE), None)
+        login = next((step.exchange for step in profile.opening if step.key == HANDSHAKE), None)
         behind = [probe for probe in profile.probes if login is not None and probe.step.exchange > login]
         if profile.probes:
             found.add((behind or profile.probes)[0].step.version)
@@ -194,7 +192,7 @@ def java_login(profiles: Sequence[ConnectionProfile], found: dict[int, dict[int,
         return None
     for profile in profiles:
         keys = [(step.key, step.version) for step in profile.opening[:3]]
-        if keys[:2] == [(API_VERSIONS, 0), (SASL_HANDSHAKE, 1)] and keys[2:3] == [(SASL_AUTHENTICATE, 2)]:
+        if keys[:2] == [(API_VERSIONS, 0), (HANDSHAKE, 1)] and keys[2:3] == [(AUTHENTICATE, 2)]:
             evidence = "its login: ApiVersions v0, SaslHandshake v1, SaslAuthenticate v2, as Java clients send it"
             return Software(JAVA, "2.5 or later", JAVA, True, f"guessed by {evidence}", False, 0.8, (evidence,))
     return None

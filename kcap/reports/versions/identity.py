@@ -13,8 +13,9 @@ from typing import Any, Final
 from kcap.facts.api_versions import Offer
 from kcap.facts.api_versions import Software as Named
 from kcap.reports.versions.fingerprints import Software, hint_of, release_in, who
+from kcap.reports.versions.profile import HANDSHAKE
 from kcap.reports.versions.profile_store import ProfileTemplate, StoredProfile, layout_of
-from kcap.reports.versions.profiles import HANDSHAKE, ConnectionProfiles
+from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.readiness import BEGINNING, keys_of, range_in
 from kcap.reports.versions.traits import ENOUGH
 from kcap.schema.facts import Versions

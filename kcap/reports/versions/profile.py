@@ -5,14 +5,20 @@ is or deduplicated (`kcap.reports.versions.profile_store`).
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap.facts.api_versions import Offer, Software
 from kcap.facts.brokers import Server
+from kcap.schema.quirks import API_VERSIONS
 
 if TYPE_CHECKING:
     from kcap.identities import Identity
+
+
+HANDSHAKE, AUTHENTICATE = 17, 36
+LOGIN_APIS: Final = frozenset({API_VERSIONS, HANDSHAKE, AUTHENTICATE})
 
 
 class ConnectionRecord:
@@ -137,3 +143,11 @@ LINE: Final = (
     "hello_bytes",
 )  # fmt: skip
 """Columns of `connections` that are kept, and what the analyzer says beside them."""
+
+
+def is_proven(errors: Iterable[tuple[int, int]], used: Iterable[tuple[int, bool]]) -> bool:
+    """Whether a principal is more than the name in a token whose proof the broker refused in the next: no login failed, or
+    another request was served. `errors`: APIs of SASL with their error codes; `used`: APIs, and whether some were served.
+    """
+    refused = any(key == AUTHENTICATE for key, _ in errors)
+    return not refused or any(served for key, served in used if key not in LOGIN_APIS)

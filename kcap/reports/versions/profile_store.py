@@ -7,8 +7,8 @@ test of counts besides (is there one, did all die, is it the size of an alert) i
 
 from array import array
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, MutableMapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -24,6 +24,7 @@ from kcap.reports.versions.profile import (
     ProfiledCall,
     Trait,
     Use,
+    is_proven,
 )
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ NEVER: Final = -(1 << 63)
 """Stands for a time or an exchange that there is none of."""
 BLOCK_BYTES: Final = 1 << 16
 """Figures of so many bytes are deflated together."""
+BLOCKS_INFLATED: Final = 8
+"""Blocks that stay inflated: connections end in about the order in which they began."""
 ALERT_BYTES: Final = 7
 """A TLS alert record: 5 bytes of header, 2 of alert."""
 
@@ -57,6 +60,12 @@ CHECKED: Final = frozenset(
 )  # fmt: skip
 """Numbers of a line that rules test."""
 
+OWN: Final = {name: (name, Placeholder.OWN) for name in OF_IDENTITY}
+
+Line = tuple[tuple[str, Any], ...]
+"""A row of `connections` with placeholders for what a template does not have."""
+Signs = tuple[int, ...]
+"""Of each number that rules test: 0, 7 for the size of an alert, 1 for others."""
 First = tuple[int, int, int, str, str | None, int | None]
 """A step without its times: exchange, key, version, outcome, reason, error."""
 
@@ -102,9 +111,8 @@ class ProfileTemplate:
     mechanisms: tuple[str, ...]
     ids_from: int | None
     traits: frozenset[Trait]
-    line: tuple[tuple[str, Any], ...]
-    signs: tuple[int, ...]
-    """Of each number that rules test: 0, 7 for the size of an alert, 1 for others."""
+    line: Line
+    signs: Signs
 
     @property
     def first_use(self) -> int:
@@ -225,6 +233,10 @@ class ProfileDeduplicator:
 
     def __init__(self) -> None:
         self._templates: dict[tuple[Any, ...], ProfileTemplate] = {}
+        self._common: dict[ProfileTemplate, tuple[Any, ...]] = {}
+        """What the keys of templates that differ in their line alone have in common."""
+        self._ended: dict[tuple[ProfileTemplate, str | None, bool, Line, Signs], ProfileTemplate] = {}
+        """Template, and what `ended` gives it -> the template with that."""
         self._clients: dict[tuple[str | None, ...], tuple[str | None, ...]] = {}
 
     def store(self, profile: ConnectionProfile) -> StoredProfile:
@@ -250,53 +262,85 @@ class ProfileDeduplicator:
             ))  # fmt: skip
         for error, count in profile.errors.items():
             figures += (count, profile.error_example[error])
-        line: list[tuple[str, Any]] = []
-        signs = []
-        for name, value in profile.line.items():
-            if name in OF_IDENTITY and value == getattr(profile.identity, OF_IDENTITY[name]):
-                line.append((name, Placeholder.OWN))
-            elif type(value) is int:
-                line.append((name, Placeholder.NUMBER))
-                figures.append(value)
-                if name in CHECKED:
-                    signs.append(sign(value))
-            else:
-                line.append((name, value))
         first, traits = tuple(map(_first, opening)), frozenset(profile.traits)
-        key_ = (
-            profile.software, profile.principal, id(profile.offer), profile.midstream, first,
-            tuple((which, id(answer)) for which, answer in probes),
-            tuple(uses), tuple(profile.errors), profile.mechanism, profile.mechanisms, profile.ids_from, traits, tuple(line),
-            tuple(signs),
+        line, signs, numbers = _line_of(profile.line, profile.identity)
+        figures += numbers
+        common = (
+            profile.software, id(profile.offer), first, tuple((which, id(answer)) for which, answer in probes),
+            tuple(uses), tuple(profile.errors), profile.mechanism, profile.mechanisms, profile.ids_from, traits,
         )  # fmt: skip
-        template = self._templates.get(key_)
+        whole = common, profile.principal, profile.midstream, line, signs
+        template = self._templates.get(whole)
         if template is None:
-            template = self._templates[key_] = ProfileTemplate(
+            template = self._templates[whole] = ProfileTemplate(
                 profile.software, profile.principal, profile.offer, profile.midstream, first, tuple(probes),
                 tuple(TemplateUse(*one) for one in uses),
-                tuple(profile.errors), profile.mechanism, profile.mechanisms, profile.ids_from, traits, tuple(line),
-                tuple(signs),
+                tuple(profile.errors), profile.mechanism, profile.mechanisms, profile.ids_from, traits, line, signs,
             )  # fmt: skip
+            self._common[template] = common
         ids = tuple(clients)
         return StoredProfile(profile.identity, template, self._clients.setdefault(ids, ids), array("q", figures).tobytes())
 
+    def __contains__(self, template: ProfileTemplate) -> bool:
+        return template in self._common
+
+    def ended(
+        self, template: ProfileTemplate, identity: "Identity", values: Mapping[str, Any], *, midstream: bool, proven: bool
+    ) -> tuple[ProfileTemplate, bytes]:
+        """The template of a profile without a line with that of its connection, and the figures that come behind those it has:
+        `store` makes the same of the whole profile. `proven`: its principal stays.
+        """
+        line, signs, numbers = _line_of(values, identity)
+        principal = template.principal if proven else None
+        made = self._ended.get(short := (template, principal, midstream, line, signs))
+        if made is None:
+            common = self._common[template]
+            whole = common, principal, midstream, line, signs
+            made = self._templates.get(whole)
+            if made is None:
+                made = replace(template, principal=principal, midstream=midstream, line=line, signs=signs)
+                self._templates[whole], self._common[made] = made, common
+            self._ended[short] = made
+        return made, array("q", numbers).tobytes()
+
+
+def _line_of(values: Mapping[str, Any], identity: "Identity") -> tuple[Line, Signs, list[int]]:
+    """The line of a template, its signs, and the numbers that are figures."""
+    line: list[tuple[str, Any]] = []
+    signs: list[int] = []
+    numbers: list[int] = []
+    for name, value in values.items():
+        if name in OF_IDENTITY and value == getattr(identity, OF_IDENTITY[name]):
+            line.append(OWN[name])
+        elif type(value) is int:
+            line.append((name, Placeholder.NUMBER))
+            numbers.append(value)
+            if name in CHECKED:
+                signs.append(sign(value))
+        else:
+            line.append((name, value))
+    return tuple(line), tuple(signs), numbers
+
 
 class ProfileColumns:
-    """Stored profiles as columns: a sixth of the memory of objects, and one value each for pickle. Append-only."""
+    """Stored profiles as columns: a sixth of the memory of objects, and one value each for pickle. Append-only, but for what
+    the end of a connection adds.
+    """
 
     def __init__(self) -> None:
         self._addresses, self._servers, self._templates, self._clients = (_Numbered() for _ in range(4))
         self._columns = {name: array("q") for name in ("address", "port", "server", "number", "template", "clients")}
-        self._block, self._start, self._size = array("l"), array("l"), array("l")
-        """Where the figures of each are: number of the block, place and bytes there."""
+        self._figures, self._added = _Pieces(), _Pieces()
+        """Figures of each, and those that its end added."""
         self._blocks: list[bytes] = []
         """Figures of several each, deflated."""
         self._open = bytearray()
         """Figures of the last ones."""
-        self._inflated: tuple[int, bytes] = -1, b""
+        self._inflated: dict[int, bytes] = {}
+        """Blocks that were read last."""
 
     def __len__(self) -> int:
-        return len(self._block)
+        return len(self._figures.block)
 
     def append(self, one: StoredProfile) -> int:
         """Adds one; its place."""
@@ -307,32 +351,72 @@ class ProfileColumns:
         )  # fmt: skip
         for column, value in zip(self._columns.values(), row):
             column.append(value)
+        self._figures.append(*self._put(one.figures))
+        self._added.append(0, 0, 0)
+        return len(self) - 1
+
+    def _put(self, figures: bytes) -> tuple[int, int, int]:
+        """Stores figures: number of their block, place and bytes there."""
         if len(self._open) >= BLOCK_BYTES:
             self._blocks.append(compress(self._open, 1))
             self._open = bytearray()
-        self._block.append(len(self._blocks))
-        self._start.append(len(self._open))
-        self._size.append(len(one.figures))
-        self._open += one.figures
-        return len(self) - 1
+        start = len(self._open)
+        self._open += figures
+        return len(self._blocks), start, len(figures)
+
+    def end(self, place: int, template: ProfileTemplate, figures: bytes) -> None:
+        """Gives one another template, of which these are the last figures."""
+        self._columns["template"][place] = self._templates[template]
+        self._added.set(place, *self._put(figures))
+
+    def identity(self, uid: str, place: int) -> "Identity":
+        """Whose one of them is; `uid`: its connection."""
+        from kcap.identities import Identity
+
+        address, port, server, number = (self._columns[name][place] for name in ("address", "port", "server", "number"))
+        host, door = self._servers.known[server]
+        return Identity(uid, self._addresses.known[address], port, host, door, number)
+
+    def template(self, place: int) -> ProfileTemplate:
+        """The template of one of them."""
+        found: ProfileTemplate = self._templates.known[self._columns["template"][place]]
+        return found
 
     def get(self, uid: str, place: int) -> StoredProfile:
         """One of them; `uid`: its connection."""
-        from kcap.identities import Identity
+        clients = self._clients.known[self._columns["clients"][place]]
+        figures = b"".join(self._piece(*pieces.get(place)) for pieces in (self._figures, self._added))
+        return StoredProfile(self.identity(uid, place), self.template(place), clients, figures)
 
-        address, port, server, number, template, clients = (column[place] for column in self._columns.values())
-        host, door = self._servers.known[server]
-        identity = Identity(uid, self._addresses.known[address], port, host, door, number)
-        start = self._start[place]
-        figures = self._figures(self._block[place])[start : start + self._size[place]]
-        return StoredProfile(identity, self._templates.known[template], self._clients.known[clients], bytes(figures))
-
-    def _figures(self, block: int) -> bytes | bytearray:
+    def _piece(self, block: int, start: int, size: int) -> bytes | bytearray:
+        if not size:
+            return b""
         if block == len(self._blocks):
-            return self._open
-        if self._inflated[0] != block:
-            self._inflated = block, decompress(self._blocks[block])
-        return self._inflated[1]
+            return self._open[start : start + size]
+        data = self._inflated.get(block)
+        if data is None:
+            if len(self._inflated) >= BLOCKS_INFLATED:
+                del self._inflated[next(iter(self._inflated))]
+            data = self._inflated[block] = decompress(self._blocks[block])
+        return data[start : start + size]
+
+
+class _Pieces:
+    """Where figures are: number of a block, place and bytes there."""
+
+    def __init__(self) -> None:
+        self.block, self.start, self.size = array("l"), array("l"), array("l")
+
+    def append(self, block: int, start: int, size: int) -> None:
+        self.block.append(block)
+        self.start.append(start)
+        self.size.append(size)
+
+    def set(self, place: int, block: int, start: int, size: int) -> None:
+        self.block[place], self.start[place], self.size[place] = block, start, size
+
+    def get(self, place: int) -> tuple[int, int, int]:
+        return self.block[place], self.start[place], self.size[place]
 
 
 class _Numbered(dict[Any, int]):
@@ -408,6 +492,26 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
         if isinstance(found, ConnectionProfile):
             self._kept[uid] = self._columns.append(self._folder.store(found))
             self._stored = None
+
+    def end(self, uid: str, line: dict[str, Any], *, midstream: bool) -> bool:
+        """A connection is over: gives its profile its line and stores it; whether there is one."""
+        found = self._kept.get(uid)
+        if found is None:
+            return False
+        if isinstance(found, int):
+            template = self._columns.template(found)
+            if not template.line and template in self._folder:
+                proven = is_proven(template.errors, ((use.key, use.served) for use in template.uses))
+                identity = self._columns.identity(uid, found)
+                self._columns.end(found, *self._folder.ended(template, identity, line, midstream=midstream, proven=proven))
+                self._stored = None
+                return True
+            self[uid] = found = self[uid]
+        found.line, found.midstream = line, midstream
+        if not is_proven(found.errors, ((key, use.served > 0) for (_, key, _), use in found.uses.items())):
+            found.principal = None
+        self.store(uid)
+        return True
 
     def close(self) -> None:
         """Stores all of them."""

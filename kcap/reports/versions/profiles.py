@@ -19,7 +19,16 @@ from kcap.facts.tracker import NO_FACT, Fact, MetadataTracker
 from kcap.facts.version_verdicts import NONE, OK, UNNEGOTIATED, VERDICTS, final_verdict
 from kcap.kafka.frames import NO_BODY
 from kcap.reports.names import FirstNames
-from kcap.reports.versions.profile import LINE, ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, ProfiledCall, Use
+from kcap.reports.versions.profile import (
+    AUTHENTICATE,
+    HANDSHAKE,
+    LINE,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    ConnectionProfile,
+    ProfiledCall,
+    Use,
+)
 from kcap.reports.versions.profile_store import ProfileStore, StoredProfile
 from kcap.reports.versions.traits import SETTINGS, of_join
 from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION, response_version
@@ -39,8 +48,6 @@ if TYPE_CHECKING:
 OPENING: Final = 12
 """Requests of a connection that are kept one by one: a client shows its hand in the first few."""
 ASKS_KEPT: Final = 8
-HANDSHAKE, AUTHENTICATE = 17, 36
-LOGIN_APIS: Final = frozenset({API_VERSIONS, HANDSHAKE, AUTHENTICATE})
 JOIN_GROUP: Final = 11
 NUMBERED: Final = 2
 """First requests whose correlation ids are compared: a Java client may send its second before its first."""
@@ -247,16 +254,7 @@ class ConnectionProfiles:
 
     def _closed(self, line: dict[str, Any]) -> bool:
         """Gives a connection its line; whether there is one with an exchange."""
-        profile = self.profiles.get(str(line["connection"]))
-        if profile is None:
-            return False
-        refused = any(key == AUTHENTICATE for key, _ in profile.errors)
-        if refused and not any(use.served for (_, key, _), use in profile.uses.items() if key not in LOGIN_APIS):
-            profile.principal = None  # the broker took the name in the first token, and refused the proof in the next
-        profile.line, profile.midstream = line, line["began"] != "syn"
-        self.profiles[profile.uid] = profile
-        self.profiles.store(profile.uid)
-        return True
+        return self.profiles.end(str(line["connection"]), line, midstream=line["began"] != "syn")
 
     def finish(self, reading: "Reading") -> None:
         """The capture is over."""

@@ -15,7 +15,17 @@ from kcap.facts.api_versions import Offer
 from kcap.identities import Identity
 from kcap.reports.versions import profile_store
 from kcap.reports.versions.diagnosis import answered, whole_line
-from kcap.reports.versions.profile import LINE, ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, ProfiledCall, Use
+from kcap.reports.versions.profile import (
+    AUTHENTICATE,
+    HANDSHAKE,
+    LINE,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    ConnectionProfile,
+    ProfiledCall,
+    Use,
+    is_proven,
+)
 from kcap.reports.versions.profile_store import CHECKED, ProfileDeduplicator, ProfileStore, sign
 from tests.reports.talking import SERVER, of, profile
 
@@ -242,3 +252,55 @@ def test_profiles_that_are_opened_again_and_again_take_their_room_once(monkeypat
     assert len(shelf._columns) <= 3 * len(shelf)
     again = pickle.loads(pickle.dumps(shelf))
     assert [(one.uid, one.open().uses[None, 1, 4].count) for one in again.stored()] == [(uid, 29) for uid in shelf]
+
+
+@given(profiles(), st.data())
+def test_a_profile_that_was_stored_before_its_end_is_as_one_that_was_not(made: ConnectionProfile, data: st.DataObject) -> None:
+    """Law: the line is added to a stored profile without opening it, and gives the profile that opening it would give."""
+    line, midstream, made.line = data.draw(lines(made.identity)), data.draw(st.booleans()), {}
+    shelf = ProfileStore()
+    assert not shelf.end(made.uid, line, midstream=midstream)
+    shelf[made.uid] = made
+    shelf.store(made.uid)
+    assert shelf.end(made.uid, line, midstream=midstream)
+    (late,) = shelf.stored()
+    del shelf[made.uid]
+    shelf[made.uid] = made
+    assert shelf.end(made.uid, line, midstream=midstream)
+    (early,) = shelf.stored()
+    assert late.template is early.template
+    assert (late.identity, late.clients, late.figures) == (early.identity, early.clients, early.figures)
+    assert late.open() == early.open()
+    assert late.open().line == line
+    assert late.open().midstream == midstream
+
+
+def test_an_end_comes_to_profiles_of_another_store_too() -> None:
+    shelf = ProfileStore()
+    uid = "C1"
+    shelf[uid] = profile([(3, 1)], uid=uid)
+    again = pickle.loads(pickle.dumps(shelf))
+    assert again.end(uid, {"began": "syn", "packets": 7}, midstream=False)
+    assert again[uid].line == {"began": "syn", "packets": 7}
+
+
+def test_a_name_whose_proof_was_refused_is_no_principal() -> None:
+    refused = [(AUTHENTICATE, 58)]
+    assert is_proven([], [(3, False)])
+    assert is_proven([(HANDSHAKE, 33)], [])
+    assert not is_proven(refused, [(AUTHENTICATE, True), (18, True), (3, False)])
+    assert is_proven(refused, [(3, False), (3, True)])
+
+
+def test_ends_come_in_any_order_and_take_no_second_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures of a connection and of its end are in blocks of their own, of which few stay inflated."""
+    monkeypatch.setattr(profile_store, "BLOCK_BYTES", 1)
+    shelf, uids = ProfileStore(), [f"C{number}" for number in range(40)]
+    for uid in uids:
+        shelf[uid] = profile([(3, 1)], uid=uid)
+    shelf.close()
+    for number, uid in enumerate(sorted(uids)):
+        assert shelf.end(uid, {"began": "syn", "packets": number}, midstream=False)
+    assert len(shelf._columns) == len(uids)
+    for found in (shelf, pickle.loads(pickle.dumps(shelf))):
+        assert [one.open().line["packets"] for one in found.stored()] == [sorted(uids).index(uid) for uid in uids]
