@@ -298,6 +298,7 @@ def test_ends_come_in_any_order_and_take_no_second_place(monkeypatch: pytest.Mon
     shelf, uids = ProfileStore(), [f"C{number}" for number in range(40)]
     for uid in uids:
         shelf[uid] = profile([(3, 1)], uid=uid)
+        shelf[uid].line = {}
     shelf.close()
     for number, uid in enumerate(sorted(uids)):
         assert shelf.end(uid, {"began": "syn", "packets": number}, midstream=False)
