@@ -60,7 +60,7 @@ DAMAGED_NAME: Final = re.compile(
 """Names that may have been one of those before a character of theirs was damaged; Kafka has none of them."""
 
 SECRET_VALUE: Final = re.compile(
-    r"/[^/\s@,:]*:[^/\s@]*@"  # a URL with a password (RFC 3986 userinfo)
+    r"/[^/\s@,:]*:[^/\s@]*@|//[^/\s@,]+@"  # a URL with userinfo (RFC 3986), also where the colon before a password is damaged
     r"|(^|[\s:\"'=])(bearer|basic|negotiate|digest|apikey|token)\s+[^\s]{4}"  # an Authorization header
     r"|----|BEGIN .{0,30}KEY|PRIVATE KEY"  # PEM, also where a bit of it is damaged
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]"  # no text that a person wrote: damage may hide what it looked like

@@ -40,7 +40,7 @@ OPEN = (
     " connections.max.reauth.ms inter.broker.listener.name zookeeper.set.acl log.message.timestamp.type"
 ).split()
 SECRET_BY_LOOK = (
-    "jdbc:postgresql://u:p4ss@h/db", "https://user:pw@host/x", "Bearer abcdef", "Basic dXNlcjpwYXNz",
+    "jdbc:postgresql://u:p4ss@h/db", "https://user:pw@host/x", "jdbc:x://u>p4ss@h/d", "Bearer abcdef", "Basic dXNlcjpwYXNz",
     '{"type":"service_account","private_key":"x"}', "AccountName=x;AccountKey=abcd==",
     "jdbc:mysql://h/db?user=a&password=b", "q8Zk3Jf9sLw2Xc7Vb1Nm5Tr6Yu0PoAe4", "0f1e2d3c4b5a69788796a5b4c3d2e1f0",
     "-----BEGIN PRIVATE KEY-----", "-----BEGIN KE\0-----abc", "---%-BEGIN KEY-----abc", "jdbc:x:/ou:pass@h/d",
