@@ -80,12 +80,8 @@ class KeptConnection:
         ref: int,
     ) -> None:
         """`connection`: the connection, the numbers that it is made of, or its row."""
-        self._connection: tuple[Connection, Conversation] | ClosedState | None = None
-        self._values: dict[str, object] = {}
-        if isinstance(connection, dict):
-            self._values = connection
-        else:
-            self._connection = connection
+        self._connection = None if isinstance(connection, dict) else connection
+        self._values = connection if isinstance(connection, dict) else {}
         self.phase = phase if phase != "waiting" else "opaque"
         self.detail = detail or None
         self.ref = ref

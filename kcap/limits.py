@@ -546,6 +546,9 @@ PROFILES_INSIDE_BYTES = 1 << 20
 INDEXED_LEAST_BYTES = 32 << 20
 """Bytes of captures from which on the terminal UI keeps what it read for the next opening; smaller ones take a second."""
 
+VIEW_ROWS = 5000
+"""Rows of a sheet of the terminal UI that has a row for each connection or group: those that matter most."""
+
 INDEXES_BYTES = 8 << 30
 """Bytes of all kept indexes of captures; the ones that were not opened for the longest time go first."""
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kcap.faults import Fault, fault_of
+from kcap.model import ROW
 from kcap.weird import WeirdKind
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ def report_failure(report: Report | None, batch: "RowBatch", at: int, what: str,
     """Reports that reading `what` of row `at` failed; the place is the answer's first packet, or the request's."""
     if report is None:
         return
-    from kcap.model import ROW
-
     row: dict[str, Any] = dict(zip(ROW, batch.rows[at], strict=True))
     side = "request" if row["response_first_ref"] is None else "response"
     uid = batch.identities[row["identity"]].uid

@@ -68,7 +68,7 @@ def sentence(row: Row) -> str:
     causes: dict[str, int] = {}
     for one in rebalances:
         causes[one["cause"]] = causes.get(one["cause"], 0) + 1
-    why = f" ({', '.join(f'{count} {cause}' for cause, count in causes.items())})" if causes else ""
+    why = f" ({', '.join(f'{times} {cause}' for cause, times in causes.items())})" if causes else ""
     lost = f", {duration(row['lost_ns'])} of members' time lost" if row["lost_ns"] else ""
     failed = f", {row['commit_errors']:,} failed" if row["commit_errors"] else ""
     behind = f", {count(row['lag_last'], 'record')} behind" if row["lag_last"] is not None else ""

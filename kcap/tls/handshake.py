@@ -103,10 +103,10 @@ class _Fields:
 
 def repeated(read: Callable[[bytes], T]) -> Callable[[bytes], T]:
     """`read`, which gives what it gave before for short bytes that come in one handshake after another."""
-    kept = lru_cache(maxsize=limits.TLS_REPEATS)(read)
+    cached = lru_cache(maxsize=limits.TLS_REPEATS)(read)
 
     def known(data: bytes) -> T:
-        return kept(data) if len(data) <= limits.TLS_REPEATED_BYTES else read(data)
+        return cached(data) if len(data) <= limits.TLS_REPEATED_BYTES else read(data)
 
     return update_wrapper(known, read)
 

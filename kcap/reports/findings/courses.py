@@ -26,7 +26,7 @@ def of_files(files: Sequence[str], filters: Sequence[str], span: Span) -> Course
     """The counts of exchanges in Parquet files, in one reading."""
     import numpy as np
     import pyarrow as pa
-    from pyarrow.parquet import ParquetFile, read_schema
+    from pyarrow.parquet import ParquetFile, read_metadata
 
     from kcap.arrays.arrow import filled
     from kcap.filter.ast import columns_of
@@ -37,10 +37,11 @@ def of_files(files: Sequence[str], filters: Sequence[str], span: Span) -> Course
     counts = np.zeros((len(filters), PARTS), np.int64)
     wanted = {name for tree in trees if tree is not None for name in columns_of(tree)}
     for path in files if any(filters) else ():
-        schema = read_schema(path)
+        metadata: Any = read_metadata(path)
+        schema = metadata.schema.to_arrow_schema()
         names = set(schema.names)
         texts = [name for name in wanted & names if schema.field(name).type == pa.string()]
-        file: Any = ParquetFile(path, read_dictionary=texts)
+        file: Any = ParquetFile(path, metadata=metadata, read_dictionary=texts)
         able = [at for at, tree in enumerate(trees) if tree is not None and names.issuperset(columns_of(tree))]
         for batch in file.iter_batches(columns=sorted((wanted | {*TIMES}) & names)):
             first, other = (filled(batch.column(name), -1).to_numpy(zero_copy_only=False) for name in TIMES)

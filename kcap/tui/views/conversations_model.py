@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kcap import limits
 from kcap.output.grid import endpoint
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
@@ -32,8 +33,6 @@ BY: Final[tuple[tuple[str, ...], ...]] = (
 """What connections are grouped into."""
 APIS: Final = 8
 """APIs of a group that are drawn."""
-SHOWN: Final = 5000
-"""Groups that are shown: the busiest."""
 REASON_LEAST: Final = 28
 """Cells of a protocol and of the alert that ended it, which are cut after other names."""
 FLAG: Final = pa.uint8()
@@ -125,8 +124,8 @@ def groups_of(
         names += LIFE if connections is not None else ()
         found = fold(found.append_column("connections", counts), by, [*names, "connections"])
     groups = found.num_rows
-    if groups > SHOWN:
-        found = found.take(calc.sort_indices(found, sort_keys=[("count", "descending")]).slice(0, SHOWN))
+    if groups > limits.VIEW_ROWS:
+        found = found.take(calc.sort_indices(found, sort_keys=[("count", "descending")]).slice(0, limits.VIEW_ROWS))
     out = [{"connections": 1} | row for row in found.to_pylist()]
     for row in out:
         row |= {name: row[name] or 0 for name in ("request_bytes", "response_bytes", "latency_ns")}
@@ -260,12 +259,17 @@ def missing(row: Row) -> int:
     return (row.get("client_missing") or 0) + (row.get("server_missing") or 0)
 
 
+def alerts(row: Row) -> str:
+    """The names of a connection's TLS alerts, without their meanings."""
+    return "; ".join(alert.partition(" (")[0] for alert in row.get("tls_alerts") or ())
+
+
 def protocol(row: Row) -> str:
     """The protocol of a connection that is not plain Kafka; of TLS its version and the names of its alerts."""
     phase, detail = row.get("phase"), row.get("detail")
     if row.get("tls"):
         text = " ".join(filter(None, (row.get("tls_version") or "TLS", "Kafka" if phase == "kafka" else "")))
-        return "; ".join([text, *(alert.partition(" (")[0] for alert in row.get("tls_alerts") or ())])
+        return "; ".join(filter(None, (text, alerts(row))))
     return "" if phase == "kafka" else f"{phase or ''}: {detail}" if detail and detail != phase else phase or ""
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kcap import limits
 from kcap.model import CaptureFile
 from kcap.output.grid import endpoint
 from kcap.reports import drill_down
@@ -26,8 +27,6 @@ COLUMNS: Final = ("outcome", "reason")
 """Columns of `exchanges` that are read."""
 AT_ONCE: Final = 4096
 """Connections that are looked at together."""
-SHOWN: Final = 5000
-"""Connections whose bytes are shown: those with the most in doubt."""
 calc: Any = pc
 LEDGER: Final = ("captured", "framed", "skipped", "opaque", "pending", "missing")
 
@@ -167,7 +166,7 @@ def ledger(connections: pa.Table) -> Sheet:
     doubt = calc.add(calc.add(summed["missing"], summed["skipped"]), summed["pending"])
     summed = summed.append_column("doubt", doubt).select([*LEDGER_COLUMNS, *LEDGER, "doubt"])
     keys = [("doubt", "descending"), ("captured", "descending"), ("connection", "ascending")]
-    rows = summed.take(calc.sort_indices(summed, sort_keys=keys).slice(0, SHOWN)).to_pylist()
+    rows = summed.take(calc.sort_indices(summed, sort_keys=keys).slice(0, limits.VIEW_ROWS)).to_pylist()
     fields = [
         SheetField("client", lambda row: endpoint(row["client_ip"], row["client_port"]), right=False, tone=bold),
         SheetField("server", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, rank=1),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import Binding, BindingType
 
+from kcap import limits
 from kcap.filter.fields import WITHOUT_POLLS
 from kcap.reports.definition import ReportRequest, keys_of
 from kcap.tui.views import statistics_model as model
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 TOP = 100
 """The slowest that are shown."""
-GROUPS_SHOWN = 5000
-"""Groups of latencies that are computed at most, those with most time."""
 
 
 class Statistics(View):
@@ -49,7 +48,7 @@ class Statistics(View):
         if at < 2:
             report = report_of(("latency", "stats")[at])
             # of more groups than are shown the busiest are computed
-            most = GROUPS_SHOWN if at == 0 and book.rows > GROUPS_SHOWN else None
+            most = limits.VIEW_ROWS if at == 0 and book.rows > limits.VIEW_ROWS else None
             request = ReportRequest(by, long_polls=polls and at == 0, busiest=most)
             result, keys = book.report(report, request), keys_of(report, request)
             time = "latency_ns" if polls else WITHOUT_POLLS

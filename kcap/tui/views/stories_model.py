@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from heapq import nsmallest
 from typing import Final
 
+from kcap import limits
 from kcap.facts.api_versions import Offer
 from kcap.facts.version_verdicts import VERDICTS
 from kcap.output.grid import ELLIPSIS, clean, duration, endpoint
@@ -27,8 +28,6 @@ from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasting, name
 
 LEVEL_TONES: Final = {"error": "bad", "warning": "care", "note": "dim"}
 VERDICT_TONES: Final = {"ok": "good", "not_highest": "care", "unnegotiated": "care", "": "dim"}
-SHOWN: Final = 5000
-"""Connections that are shown."""
 LAST_LEAST: Final = 20
 """Columns for `ok  removed in 4.0`."""
 TROUBLE: Final = {"bad": 0, "care": 1}
@@ -111,7 +110,7 @@ def rows_of(profiles: ConnectionProfiles, known: Known) -> list[Row]:
         return alike[kind]
 
     every: list[StoredProfile | Row] = [*profiles.profiles.stored(), *profiles.others]
-    chosen = nsmallest(SHOWN, every, key=rank)
+    chosen = nsmallest(limits.VIEW_ROWS, every, key=rank)
     rows = [profile_row(one.open(), profiles, known) if isinstance(one, StoredProfile) else other_row(one) for one in chosen]
     return sorted(rows, key=lambda row: (row["first_ns"] or 0, row["connection"]))
 

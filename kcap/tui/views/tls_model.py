@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kcap import limits
 from kcap.output.grid import endpoint
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
 from kcap.reports.text import count, words
-from kcap.tui.views.conversations_model import ENDS, LIFE, SHOWN, detail, whole
+from kcap.tui.views.conversations_model import ENDS, REASON_LEAST, alerts, detail, whole
 from kcap.tui.views.sheet import Sheet, SheetField, counted, lasting, named
 
 FACTS: Final = (
@@ -22,14 +23,7 @@ FACTS: Final = (
     "tls_server_subject", "tls_client_subject", "tls_alerts", "exchanges",
 )  # fmt: skip
 """Columns of `connections` that the sheet shows."""
-ALERT_LEAST: Final = 28
-"""Cells of an alert, which is cut after all names."""
 calc: Any = pc
-
-
-def alerts(row: Row) -> str:
-    """The names of the alerts, without their meanings."""
-    return "; ".join(alert.partition(" (")[0] for alert in row["tls_alerts"] or ())
 
 
 def tls(connections: pa.Table, spoke: "pa.ChunkedArray[Any] | None") -> Sheet | None:
@@ -44,10 +38,7 @@ def tls(connections: pa.Table, spoke: "pa.ChunkedArray[Any] | None") -> Sheet | 
     order = calc.sort_indices(
         found.append_column("alerted", alerted), sort_keys=[("alerted", "descending"), ("first_ns", "ascending")]
     )
-    shown = found.take(order.slice(0, SHOWN))
-    rows = shown.select(FACTS).to_pylist()
-    for row, first, last in zip(rows, shown["first_ns"].to_pylist(), shown["last_ns"].to_pylist()):
-        row |= dict(zip(LIFE, (first, last)))
+    rows = found.take(order.slice(0, limits.VIEW_ROWS)).select(FACTS).to_pylist()
     failed = int(calc.sum(alerted).as_py())
     sealed = int(calc.sum(calc.equal(found["exchanges"], 0)).as_py())
     note = f"{count(found.num_rows, 'TLS connection')}: {failed:,} with an alert, {sealed:,} without an exchange"
@@ -62,7 +53,7 @@ def tls(connections: pa.Table, spoke: "pa.ChunkedArray[Any] | None") -> Sheet | 
         SheetField("client", lambda row: endpoint(row["client_ip"], row["client_port"]), right=False,
               tone=lambda _row: "bold"),
         SheetField("broker", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, rank=1),
-        SheetField("alerts", alerts, right=False, rank=2, least=ALERT_LEAST, tone=lambda _row: "bad"),
+        SheetField("alerts", alerts, right=False, rank=2, least=REASON_LEAST, tone=lambda _row: "bad"),
         text("tls_version", "version", 3, whole=True), lasting("tls_handshake_ns", "handshake", 4),
         counted("exchanges", rank=5, counts=lambda row: row["exchanges"] if spoke is None else None),
         named("ended", rank=6, whole=True, tone=lambda row: "care" if row["ended"] == "rst" else ""),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kcap import limits
 from kcap.tui.views import conversations_model as model
 from kcap.tui.views.sheet import lasted
 from tests.tui.views.laws import lines_hold, passing, sheet_holds
@@ -73,7 +74,7 @@ def test_the_busiest_of_many_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     book = StubBook("java-transactions.pcap")
     table, connections = book.exchanges(model.COLUMNS), book.table("connections")
     whole = model.conversations(table, ("connection",), connections, every=True)
-    monkeypatch.setattr(model, "SHOWN", 3)
+    monkeypatch.setattr(limits, "VIEW_ROWS", 3)
     some = model.conversations(table, ("connection",), connections, every=True)
     assert [row["connection"] for row in some.rows] == [row["connection"] for row in whole.rows[:3]]
     assert some.foot == f"the 3 busiest of {len(whole.rows)}"

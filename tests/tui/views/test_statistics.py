@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kcap import limits
 from kcap.reports.definition import Report, ReportRequest
-from kcap.tui.views import statistics
 from kcap.tui.views.grouping import report_of
 from tests.tui.views.stub import StubApp, StubBook, drive, screen
 
@@ -83,7 +83,7 @@ def test_who_leaves_waits_for_nothing() -> None:
 
 
 def test_of_many_groups_those_with_most_time_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, "GROUPS_SHOWN", 2)
+    monkeypatch.setattr(limits, "VIEW_ROWS", 2)
     seen = drive(StubBook(NAME), "statistics", size=(160, 50))
     assert "the 2 groups with most time" in seen.text
     groups = StubBook(NAME).report(report_of("latency"), ReportRequest(("api",)))["rows"]

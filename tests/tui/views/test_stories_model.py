@@ -2,6 +2,7 @@
 
 import pytest
 
+from kcap import limits
 from kcap.schema.facts import releases
 from kcap.tui.versions_source import VersionsInside, VersionsRequest
 from kcap.tui.views import stories_model as model
@@ -46,7 +47,7 @@ def test_columns_of_apis_fit() -> None:
 
 def test_of_many_those_with_trouble_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = sheet_of("raw-frames.pcap")
-    monkeypatch.setattr(model, "SHOWN", 6)
+    monkeypatch.setattr(limits, "VIEW_ROWS", 6)
     some = sheet_of("raw-frames.pcap")
     assert len(some.rows) == 6
     assert {row["verdict"] for row in some.rows} <= set(model.WRONG) | {"", "unnegotiated", "ok"}
