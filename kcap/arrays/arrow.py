@@ -4,6 +4,7 @@ Law: nothing is copied that need not be, and nothing here makes pyarrow import p
 that its stubs give a scalar by scalar end here: an array is an array.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -61,6 +62,75 @@ def picked(array: Array, indices: "NDArray[Any]") -> Array:
     return made
 
 
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """Texts as places among known ones, of which some may be null and two may be equal."""
+
+    known: Array
+    places: "NDArray[Any]"
+
+    def take(self, places: "NDArray[Any]") -> "Coded":
+        """Entries by their places."""
+        return Coded(self.known, self.places[places])
+
+    def plain(self) -> Array:
+        """The texts, one after the other."""
+        return picked(self.known, self.places)
+
+    def dictionary(self) -> Array:
+        """Numbers of texts, and these without null; where there are many, those alone that occur."""
+        few: Any = self.known
+        codes, valid, there = self.places.astype(np.int32), None, None
+        if few.null_count:
+            there = ~absent(few)
+            valid = there[codes]
+        if len(few) > FEW:
+            occurs = np.zeros(len(few), np.bool_)
+            occurs[codes] = True
+            there = occurs if there is None else there & occurs
+        if there is not None:
+            codes = np.maximum(np.cumsum(there, dtype=np.int32) - 1, 0, dtype=np.int32)[codes]
+            few = take(few, np.flatnonzero(there))
+        made: Array = _pa.DictionaryArray.from_arrays(numbers(_pa.int32(), codes, valid), few, safe=False)
+        return made
+
+
+FEW: Final = 1024
+"""Texts that may stand in a dictionary without being looked at whether they occur."""
+CODED: Final = pa.dictionary(pa.int32(), pa.string())
+"""The type of `Coded.dictionary`."""
+
+
+def of_type(made: "Array | Coded", kind: pa.DataType) -> Array:
+    """A column as the type of its table, which is `CODED` or that of the column itself."""
+    if isinstance(made, Coded):
+        return made.dictionary() if kind == CODED else made.plain()
+    if kind == CODED and made.type != CODED:
+        encoded: Array = _call("dictionary_encode", [made], ENCODE[0])
+        return encoded
+    if kind != CODED and made.type == CODED:
+        texts: Any = made
+        decoded: Array = texts.dictionary_decode()
+        return decoded
+    return made
+
+
+def as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with its texts as a schema has them, which is of the same columns."""
+    if batch.schema.types == schema.types:
+        return batch
+    return pa.RecordBatch.from_arrays(
+        [of_type(column, kind) for column, kind in zip(batch.columns, schema.types)], schema=schema
+    )
+
+
+def with_texts(schema: pa.Schema, *, coded: bool) -> pa.Schema:
+    """The schema with its texts dictionary-encoded, or one after the other."""
+    old, new = (pa.string(), CODED) if coded else (CODED, pa.string())
+    fields = [field.with_type(new) if field.type == old else field for field in schema]
+    return pa.schema(fields).with_metadata(schema.metadata)
+
+
 def renamed(array: Array, name_of: "Callable[[str], str]") -> Array:
     """Texts, or lists of texts, with what `name_of` gives for each; it is called once for equal ones, in their order."""
     if _pa.types.is_list(array.type):
@@ -71,10 +141,14 @@ def renamed(array: Array, name_of: "Callable[[str], str]") -> Array:
             array.type, len(array), [valid, offsets], array.null_count, array.offset, children
         )
         return lists_
+    if array.type == CODED:
+        whole: Any = array
+        made: Array = _pa.DictionaryArray.from_arrays(whole.indices, renamed(whole.dictionary, name_of))
+        return made
     coded_: Any = _call("dictionary_encode", [array], ENCODE[0])
     texts = [None if text is None else name_of(text) for text in coded_.dictionary.to_pylist()]
-    made: Array = _call("take", [_pa.array(texts, array.type), coded_.indices], TAKE)
-    return made
+    named: Array = _call("take", [_pa.array(texts, array.type), coded_.indices], TAKE)
+    return named
 
 
 def numbers(kind: pa.DataType, values: "NDArray[Any]", valid: "NDArray[np.bool_] | None") -> Array:
@@ -106,9 +180,21 @@ def binary(kind: pa.DataType, size: int, *parts: "NDArray[Any]") -> Array:
 
 
 def coded(array: Array, nulls_too: bool = False) -> tuple["NDArray[np.int32]", list[Any]]:
-    """Entries as numbers of the distinct ones, and those. What stands for null means nothing, or null is one of the values."""
+    """Entries as numbers of the distinct ones, and those. What stands for null means nothing, or null is one of the values.
+
+    Of an array that is dictionary-encoded these are the texts of its dictionary, of which two may be equal."""
+    if array.type == CODED:
+        return _recoded(array, nulls_too)
     found: Any = _call("dictionary_encode", [array], ENCODE[nulls_too])
     return raw(found.indices, np.int32), found.dictionary.to_pylist()
+
+
+def _recoded(array: Any, nulls_too: bool) -> tuple["NDArray[np.int32]", list[Any]]:
+    texts = array.dictionary.to_pylist()
+    codes, valid = raw(array.indices, np.int32), validity(array.indices)
+    if valid is None or not nulls_too:
+        return codes, texts
+    return np.where(valid, codes, np.int32(len(texts))), [*texts, None]
 
 
 def flattened(array: Array) -> Array:

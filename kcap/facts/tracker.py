@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from kcap import limits
-from kcap.arrays.arrow import Array, nulls, take
+from kcap.arrays.arrow import Array, Coded, nulls, take
 from kcap.batch.failures import Report, of_row, of_waiting
 from kcap.facts.api_versions import Offer, Software, offer_of, software_of
 from kcap.facts.brokers import Brokers, Server
@@ -125,19 +125,20 @@ class RowContext:
             throttled=None if self.throttled is None else self.throttled[places],
         )
 
-    def texts(self, pick: Callable[[ConnectionFacts], str | None]) -> Array:
+    def texts(self, pick: Callable[[ConnectionFacts], str | None]) -> Array | Coded:
         """A text of each row's connection."""
         values = [pick(known) for known in self.states]
         if not any(value is not None for value in values):
             return nulls(len(self.state), pa.string())
-        return take(pa.array(values, pa.string()), self.state)
+        return Coded(pa.array(values, pa.string()), self.state)
 
-    def of_servers(self, part: int, kind: pa.DataType) -> Array:
+    def of_servers(self, part: int, kind: pa.DataType) -> Array | Coded:
         """Node id (part 0) or cluster id (part 1) of each row's server."""
         values = [both[part] for both in self.brokers]
         if not any(value is not None for value in values):
             return nulls(len(self.server), kind)
-        return take(pa.array(values, kind), self.server)
+        known = pa.array(values, kind)
+        return Coded(known, self.server) if kind == pa.string() else take(known, self.server)
 
 
 def no_context(size: int) -> RowContext:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kcap import limits
-from kcap.arrays.arrow import Array, nulls, take
+from kcap.arrays.arrow import Array, Coded, nulls, take
 from kcap.arrays.vectors import Vector, grouped
 from kcap.batch.columns import KEYS, VERSIONS
 from kcap.facts.api_versions import Offer, Software
@@ -227,14 +227,14 @@ class Verdicts:
         """The verdicts of some rows."""
         return Verdicts(self.kinds, self.kind[places])
 
-    def to_arrow(self) -> Array:
+    def to_arrow(self) -> Array | Coded:
         """The verdict of each row, as a text."""
         import pyarrow as pa
 
         if (self.kinds == NONE).all():
             return nulls(len(self.kind), pa.string())
         names = take(pa.array([*VERDICTS, None], pa.string()), np.where(self.kinds == NONE, len(VERDICTS), self.kinds))
-        return take(names, self.kind)
+        return Coded(names, self.kind)
 
 
 class VersionClassifier:

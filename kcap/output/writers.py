@@ -170,10 +170,12 @@ class Parquet:
     """
 
     def __init__(self, sink: OutputSink, schema: pa.Schema, compression: str = "lz4") -> None:
-        """`compression`: `none` for files that are read soon and removed."""
+        """`compression`: `none` for files that are read soon and removed. Texts that are dictionary-encoded are texts for those
+        who read the file."""
         from pyarrow.parquet import ParquetWriter
 
-        texts = [field.name for field in schema if pa.types.is_string(field.type)]
+        self._coded = any(pa.types.is_dictionary(field.type) for field in schema)
+        texts = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_dictionary(field.type)]
         lists = [f"{field.name}.list.element" for field in schema if pa.types.is_list(field.type)]
         numbers = [f.name for f in schema if pa.types.is_integer(f.type) or pa.types.is_timestamp(f.type)]
         make: Any = ParquetWriter
@@ -185,6 +187,7 @@ class Parquet:
             write_batch_size=BATCH,
             column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
             write_statistics=[name for name in schema.names if name in FILTERED],
+            store_schema=not self._coded,
         )
         self._waiting: list[pa.RecordBatch] = []
         self._rows = 0
@@ -202,6 +205,8 @@ class Parquet:
         if self._waiting:
             table = pa.Table.from_batches(self._waiting)
             self._waiting, self._rows = [], 0
+            if self._coded:  # else each batch's texts are written one after the other
+                table = table.unify_dictionaries()
             self._file.write_table(table, row_group_size=table.num_rows)
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from kcap import limits
-from kcap.arrays.arrow import Array, renamed
+from kcap.arrays.arrow import CODED, Array, renamed
 
 OTHERS: Final = "(other names)"
 """Stands for all names behind the first `limits.REPORT_NAMES_MAX` of a column."""
@@ -68,7 +68,7 @@ def changed(batch: pa.RecordBatch, columns: Collection[str], by: Callable[[str],
 
 def names_of(schema: pa.Schema, whole: Collection[str] = ()) -> list[str]:
     """Columns of names, but for those in `whole`."""
-    kinds = (pa.string(), pa.list_(pa.string()))
+    kinds = (pa.string(), CODED, pa.list_(pa.string()))
     return [field.name for field in schema if field.type in kinds and field.name not in KEYS and field.name not in whole]
 
 
@@ -76,7 +76,7 @@ def longest(array: Array) -> bool:
     """Whether a column has a name of more than `limits.REPORT_NAME_BYTES`. A list's entries are looked at even where a slice
     leaves them out."""
     column: Any = array
-    texts = column.values if pa.types.is_list(column.type) else column
+    texts = column.values if pa.types.is_list(column.type) else column.dictionary if column.type == CODED else column
     if not len(texts):
         return False
     ends = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]

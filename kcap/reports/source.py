@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kcap import limits
 from kcap.analyzer import Options
+from kcap.arrays.arrow import with_texts
 from kcap.capture.source import STANDARD_INPUT
 from kcap.columns import EXCHANGES, ON_REQUEST, TABLES
 from kcap.errors import CaptureError, UsageError
@@ -409,7 +410,7 @@ def written(
     def schema(made: "pa.Schema") -> "pa.Schema":
         return made if changed is None else changed(pa.RecordBatch.from_pylist([], made)).schema
 
-    tables = TableSet.of({label: with_companions(request) for label, request in requests.items()}, observers)
+    tables = TableSet.of({label: for_parquet(request) for label, request in requests.items()}, observers)
     tracker = tables.begin(reading)
     places = {label: os.path.join(folder, f"{label}.parquet") for label in requests}
     with ExitStack() as stack:
@@ -431,7 +432,7 @@ def written(
             first, places[label] = places[label], os.path.join(folder, f"{label}-backfilled.parquet")
             finish = tables.finisher(label)
             with open(first, "rb") as source, open(places[label], "wb") as file:
-                again = Parquet(file, schema(builder.schema), "none")
+                again = Parquet(file, with_texts(schema(builder.schema), coded=False), "none")
                 for batch in read_again("parquet", source):
                     again.write(finish(batch) if changed is None else changed(finish(batch)))
                 again.close()
@@ -439,10 +440,11 @@ def written(
     return places
 
 
-def with_companions(request: TableRequest) -> TableRequest:
-    """The request with the columns that a backfill of its rows needs."""
+def for_parquet(request: TableRequest) -> TableRequest:
+    """The request with the columns that a backfill of its rows needs, and with texts as they are quickest to write."""
     more = companions("exchanges", request.of_exchanges)
-    return replace(request, columns=companions(request.table, request.columns), of_exchanges=more)
+    columns = companions(request.table, request.columns)
+    return replace(request, columns=columns, of_exchanges=more, coded=request.table in ("exchanges", "partitions"))
 
 
 def kept_input(folder: str) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import numpy as np
 import pyarrow as pa
 
-from kcap.arrays.arrow import Array, absent, coalesced, coded, flattened, lists, nulls, numbers, take
+from kcap.arrays.arrow import Array, absent, as_schema, coalesced, coded, flattened, lists, nulls, numbers, take, with_texts
 from kcap.columns import Column
 from kcap.facts.brokers import Server
 from kcap.facts.tracker import MetadataTracker
@@ -82,12 +82,14 @@ class Backfiller:
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The same rows with today's facts."""
+        schema = batch.schema
+        batch = as_schema(batch, with_texts(schema, coded=False))
         rows = _Rows(batch, self)
         for name, make in MAKERS.items():
             at = batch.schema.get_field_index(name)
             if at >= 0 and all(companion in batch.schema.names for companion in COMPANIONS.get(name, ())):
                 batch = batch.set_column(at, batch.schema.field(at), make(rows))
-        return batch
+        return as_schema(batch, schema)
 
 
 class _Rows:

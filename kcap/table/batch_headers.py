@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from kcap import kernels
-from kcap.arrays.arrow import Array, booleans, nulls, take
+from kcap.arrays.arrow import Array, Coded, booleans, nulls
 from kcap.arrays.vectors import Vector
 from kcap.faults import Fault
 from kcap.records import header_facts as facts
@@ -137,13 +137,13 @@ class BatchFacts:
                 known[one] &= plain is not None
         return Vector(size, known)
 
-    def column(self, name: str, kind: pa.DataType) -> Array:
+    def column(self, name: str, kind: pa.DataType) -> Array | Coded:
         """A column by its name, one of COLUMNS."""
         if name in TEXTS:
             if not self._filled.any():
                 return nulls(len(self._starts), kind)
             fact, texts = TEXTS[name]
-            return take(pa.array([*texts, None], pa.string()), np.where(self._filled, self._facts[fact], len(texts)))
+            return Coded(pa.array([*texts, None], pa.string()), np.where(self._filled, self._facts[fact], len(texts)))
         if name in NUMBERS:
             values = self._facts[NUMBERS[name]]
             return Vector(values, self._filled & (values != facts.NONE)).to_arrow(kind)

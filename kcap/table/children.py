@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from kcap.arrays.arrow import lists
+from kcap.arrays.arrow import lists, of_type
 from kcap.batch.columns import BatchColumns
 from kcap.columns import PAYLOADS, TABLES, Column
 from kcap.facts.fetch_positions import Positions
 from kcap.facts.tracker import MetadataTracker, Reread
 from kcap.table.partitions import Partitions
 from kcap.table.records import RecordRows, placed_records
-from kcap.table.schema import arrow_schema
+from kcap.table.schema import TYPES, arrow_schema
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
@@ -57,7 +57,7 @@ class Children:
         """Exchange of each partition, and the partitions."""
         chosen = columns_of_child("partitions")
         found = Partitions(columns, self._tracker, self._positions, self._reread)
-        arrays: list[Any] = [found.column(column.name) for column in chosen]
+        arrays: list[Any] = [of_type(found.column(column.name), TYPES[column.type]) for column in chosen]
         return found.pairs.row, STRUCTS.from_arrays(arrays, fields=list(arrow_schema("partitions", chosen)))
 
     def _records(self, columns: BatchColumns, where: "Int64s") -> tuple["Int64s", Any]:

@@ -8,13 +8,13 @@ connections, files, APIs and names, not over rows.
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial, reduce
 from operator import or_
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from kcap import limits
-from kcap.arrays.arrow import Array, nulls, picked, take
+from kcap.arrays.arrow import Array, Coded, nulls, of_type, picked, take, with_texts
 from kcap.arrays.vectors import Vector
 from kcap.batch.bodies import encoded
 from kcap.batch.columns import VERSIONS, BatchColumns
@@ -84,15 +84,19 @@ class NameColumn:
         self.array = pa.array([*names, None], pa.string())
         self.null = len(names)
 
-    def take(self, numbers: "Int64s") -> Array:
+    def take(self, numbers: "Int64s") -> Coded:
         """The name of each number, null for those out of range."""
         known = (numbers >= 0) & (numbers < self.null)
-        return picked(self.array, np.where(known, numbers, self.null))
+        return Coded(self.array, np.where(known, numbers, self.null))
 
 
 API_NAMES: Final = NameColumn([*(registry.api_name(key) for key in range(max(registry.api_keys()) + 1)), TOKEN])
 ERROR_BASE: Final = -1
 ERROR_NAMES: Final = NameColumn([ERRORS.get(code) for code in range(ERROR_BASE, max(ERRORS) + 1)])
+
+
+Made: TypeAlias = Array | Coded
+"""A column before it has the type of its table."""
 
 
 class Exchanges:
@@ -101,14 +105,14 @@ class Exchanges:
     def __init__(self, columns: BatchColumns, context: RowContext, files: NameColumn) -> None:
         """`files`: the names of the capture's files."""
         self.columns, self.context, self.files = columns, context, files
-        self._made: dict[str, Array] = {}
-        self.size, self.array, self.number = columns.size, columns.array, columns.number
+        self._made: dict[str, Made] = {}
+        self.size, self.number = columns.size, columns.number
 
     def select(self, places: "Int64s") -> "Exchanges":
         """Some rows of the batch."""
         return Exchanges(self.columns.select(places), self.context.select(places), self.files)
 
-    def made(self, name: str, make: "Callable[[Exchanges], Array]") -> Array:
+    def made(self, name: str, make: "Callable[[Exchanges], Made]") -> Made:
         """A column of the table; made once, though tables of parts of exchanges have it as well."""
         found = self._made.get(name)
         if found is None:
@@ -123,8 +127,19 @@ class Exchanges:
 
     def constant(self, name: str, kind: pa.DataType) -> Array:
         """An attribute of each row's connection."""
-        known = pa.array(self.columns.identities.column(name), kind)
-        return picked(known, self.number("identity").values)
+        return picked(self._attributes(name, kind), self.number("identity").values)
+
+    def text(self, name: str) -> Coded:
+        """The same of one that is a text."""
+        return Coded(self._attributes(name, pa.string()), self.number("identity").values)
+
+    def _attributes(self, name: str, kind: pa.DataType) -> Array:
+        return pa.array(self.columns.identities.column(name), kind)
+
+    def coded(self, name: str) -> Coded:
+        """A text that is a part of the row."""
+        known, numbers = self.columns.rows.codes(name)
+        return Coded(pa.array(known, pa.string()), numbers)
 
     # -- places and times ---------------------------------------------------------------------------------------------
     def file(self, name: str) -> Vector:
@@ -132,11 +147,11 @@ class Exchanges:
         ref = self.number(name)
         return ref if ref.nothing else Vector(ref.values >> REF_FILE_SHIFT, ref.valid)
 
-    def capture(self, side: str) -> Array:
+    def capture(self, side: str) -> Coded:
         """Name of the file with a frame's first byte."""
         return self.files.take(self.file(f"{side}_first_ref").filled(-1))
 
-    def last_capture(self, side: str) -> Array:
+    def last_capture(self, side: str) -> "Made":
         """Name of the file with a frame's last byte where that is another."""
         first, last = self.file(f"{side}_first_ref"), self.file(f"{side}_last_ref")
         other = last.filled(-1) != first.filled(-1)
@@ -192,7 +207,7 @@ class Exchanges:
         return Vector(values, found.valid).where(known)
 
     # -- bodies -------------------------------------------------------------------------------------------------------
-    def error(self) -> Array:
+    def error(self) -> "Made":
         """Kafka's name of the error code."""
         code = self.columns.error_code
         if code.nothing:
@@ -219,7 +234,7 @@ class Exchanges:
         request, response = self.columns.request.slot(name), self.columns.response.slot(name)
         return request.where(~self.records_in_response).otherwise(response)
 
-    def named(self, name: str) -> Array:
+    def named(self, name: str) -> "Made":
         """A text of the request, or of the response where the request lacks it."""
         responses, starts, ends = self._texts("response", name)
         requests, *spans = self._texts("request", name)
@@ -248,7 +263,7 @@ class Exchanges:
         """A slot that is a bit mask, as the list of its members."""
         return choices(members, self.carried(name).filled(), COLUMN_TYPES[name], None)
 
-    def api(self) -> Array:
+    def api(self) -> Coded:
         """Kafka's name of the API."""
         keys = self.number("api_key")
         numbers = keys.values
@@ -257,15 +272,15 @@ class Exchanges:
             numbers = np.where(keys.valid, np.where(numbers < API_NAMES.null - 1, numbers, -1), tokens)
         return API_NAMES.take(numbers)
 
-    def release(self, find: Callable[[int, int], str | None]) -> Array:
+    def release(self, find: Callable[[int, int], str | None]) -> "Made":
         """A fact of each row's API and version."""
         places, known = self.columns.calls
         values = [find(code // VERSIONS, code % VERSIONS) for code in known]
         if not any(values):
             return nulls(self.size, pa.string())
-        return take(pa.array([*values, None], pa.string()), places)
+        return Coded(pa.array([*values, None], pa.string()), places)
 
-    def verdict(self) -> Array:
+    def verdict(self) -> "Made":
         """Whether the version suits the broker."""
         assert self.context.verdicts is not None
         return self.context.verdicts.to_arrow()
@@ -296,25 +311,25 @@ class Exchanges:
         return choices(FLAGS, bits, COLUMN_TYPES["flags"], [])
 
 
-def _number(name: str, kind: pa.DataType) -> Callable[[Exchanges], Array]:
+def _number(name: str, kind: pa.DataType) -> Callable[[Exchanges], Made]:
     return lambda rows: rows.number(name).to_arrow(kind)
 
 
-MAKERS: Final[dict[str, Callable[[Exchanges], Array]]] = {
+MAKERS: Final[dict[str, Callable[[Exchanges], Made]]] = {
     "time": lambda rows: rows.time(),
     "capture": lambda rows: rows.capture("request"),
     "response_capture": lambda rows: rows.capture("response"),
-    "connection": lambda rows: rows.constant("uid", pa.string()),
+    "connection": lambda rows: rows.text("uid"),
     "stream": lambda rows: rows.stream(),
-    "client_ip": lambda rows: rows.constant("client_ip", pa.string()),
+    "client_ip": lambda rows: rows.text("client_ip"),
     "client_port": lambda rows: rows.constant("client_port", pa.int32()),
-    "server_ip": lambda rows: rows.constant("server_ip", pa.string()),
+    "server_ip": lambda rows: rows.text("server_ip"),
     "server_port": lambda rows: rows.constant("server_port", pa.int32()),
     "api": lambda rows: rows.api(),
-    "client_id": lambda rows: rows.array("client_id"),
+    "client_id": lambda rows: rows.coded("client_id"),
     "tls": lambda rows: rows.constant("tls", pa.bool_()),
-    "outcome": lambda rows: rows.array("outcome"),
-    "reason": lambda rows: rows.array("reason"),
+    "outcome": lambda rows: rows.coded("outcome"),
+    "reason": lambda rows: rows.coded("reason"),
     "request_first_packet": lambda rows: rows.packet("request_first_ref"),
     "request_last_packet": lambda rows: rows.packet("request_last_ref"),
     "response_first_packet": lambda rows: rows.packet("response_first_ref"),
@@ -370,7 +385,7 @@ def needs_of(columns: Iterable[Column]) -> Fact:
     return reduce(or_, (NEEDS.get(column.name, NO_FACT) for column in columns), NO_FACT)
 
 
-def maker(column: Column) -> Callable[[Exchanges], Array]:
+def maker(column: Column) -> Callable[[Exchanges], Made]:
     """How a column is made."""
     kind = TYPES[column.type]
     found = MAKERS.get(column.name)
@@ -390,10 +405,13 @@ def maker(column: Column) -> Callable[[Exchanges], Array]:
 class ExchangeColumns:
     """A choice of columns of the table, made of one batch after the other."""
 
-    def __init__(self, columns: Sequence[Column]) -> None:
-        self.schema = arrow_schema("exchanges", columns)
+    def __init__(self, columns: Sequence[Column], *, coded: bool = False) -> None:
+        """`coded`: texts are dictionary-encoded."""
+        schema = arrow_schema("exchanges", columns)
+        self.schema = with_texts(schema, coded=True) if coded else schema
         self.makers = {column.name: partial(Exchanges.made, name=column.name, make=maker(column)) for column in columns}
 
     def make(self, rows: Exchanges) -> pa.RecordBatch:
         """The columns of a batch."""
-        return pa.RecordBatch.from_arrays([make(rows) for make in self.makers.values()], schema=self.schema)
+        made = [of_type(make(rows), kind) for make, kind in zip(self.makers.values(), self.schema.types)]
+        return pa.RecordBatch.from_arrays(made, schema=self.schema)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from kcap.analyzer import RowBatch
-from kcap.arrays.arrow import Array, take
+from kcap.arrays.arrow import Array, Coded
 from kcap.arrays.vectors import Vector, both, nothing
 from kcap.batch.columns import BatchColumns
 from kcap.batch.failures import Report, report_failure
@@ -24,7 +24,7 @@ from kcap.faults import Fault
 from kcap.schema.registry import REQUEST, RESPONSE, api_key
 from kcap.table.batch_headers import COLUMNS as FACTS
 from kcap.table.batch_headers import BatchFacts
-from kcap.table.exchanges import ERROR_BASE, ERROR_NAMES
+from kcap.table.exchanges import ERROR_BASE, ERROR_NAMES, Made
 from kcap.table.partition_pairs import Pairs
 from kcap.table.schema import TYPES, columns_of
 from kcap.wire.text import name_text
@@ -51,7 +51,7 @@ class Partitions:
         self.pairs = Pairs(columns, reread, listed=listed)
         self._fetch_offset = self._positioned(positions)
 
-    def column(self, name: str) -> Array:
+    def column(self, name: str) -> Made:
         """A column of the table."""
         made = MAKERS[name](self)
         return made.to_arrow(KINDS[name]) if isinstance(made, Vector) else made
@@ -61,12 +61,12 @@ class Partitions:
         """A part of the exchange."""
         return self._columns.number(name).take(self.pairs.row)
 
-    def connection(self) -> Array:
+    def connection(self) -> Coded:
         """Uid of the connection."""
         known = pa.array(self._columns.identities.column("uid"), pa.string())
-        return take(known, self.number("identity").values)
+        return Coded(known, self.number("identity").values)
 
-    def time(self) -> Array:
+    def time(self) -> Made:
         """First byte of the request, of the response where there is no request."""
         first = self.number("request_first_ns").otherwise(self.number("response_first_ns"))
         made: Any = Vector(first.values // 1000, first.valid).to_arrow(pa.int64())
@@ -82,30 +82,30 @@ class Partitions:
         """A column of the response."""
         return self.pairs.value(name, RESPONSE)
 
-    def error(self) -> Array:
+    def error(self) -> Coded:
         """Kafka's name of the error."""
         code = self.responded("error_code")
         return ERROR_NAMES.take(np.where(code.mask(), code.values - ERROR_BASE, -1))
 
-    def topic(self) -> Array:
+    def topic(self) -> Coded:
         """The name in the message, or the name of the topic id as the capture reports it."""
         pairs = self.pairs
         uuids = [self._tracker.topic_name(text) for text in self._uuids]
         known = pa.array([*(name_text(name) for name in pairs.names), *uuids, None], pa.string())
         last = len(known) - 1
         by_id = np.where(pairs.uuid >= 0, pairs.uuid + len(pairs.names), last)
-        return take(known, np.where(pairs.name >= 0, pairs.name, by_id))
+        return Coded(known, np.where(pairs.name >= 0, pairs.name, by_id))
 
     @cached_property
     def _uuids(self) -> list[str]:
         return [urlsafe_b64encode(uuid)[:22].decode() for uuid in self.pairs.ids]
 
-    def topic_id(self) -> Array:
+    def topic_id(self) -> Coded:
         """The topic id as Kafka prints its uuids."""
         known = pa.array([*self._uuids, None], pa.string())
-        return take(known, np.where(self.pairs.uuid >= 0, self.pairs.uuid, len(known) - 1))
+        return Coded(known, np.where(self.pairs.uuid >= 0, self.pairs.uuid, len(known) - 1))
 
-    def group(self) -> Array:
+    def group(self) -> Coded:
         """The group beside the partition, or that of the message."""
         bodies = self.pairs.bodies
         messages, numbers, names = bodies.texts("group_id")
@@ -114,7 +114,7 @@ class Partitions:
         backwards = slice(None, None, -1)  # that of the request counts, which comes before that of the response
         of_row[bodies.rows[messages][backwards]] = numbers[backwards] + len(self.pairs.groups)
         places = np.where(self.pairs.group >= 0, self.pairs.group, of_row[self.pairs.row])
-        return take(pa.array([*texts, None], pa.string()), np.where(places >= 0, places, len(texts)))
+        return Coded(pa.array([*texts, None], pa.string()), np.where(places >= 0, places, len(texts)))
 
     def _positioned(self, positions: Positions) -> Vector:
         """`fetch_offset`, from the fetch session where the request does not name the partition."""
@@ -131,11 +131,14 @@ class Partitions:
         links = self._columns.number("identity").values[exchanges].tolist()
         columns = (*(column.values[exchanges].tolist() for column in (session, epoch)), answered.take(exchanges).to_list())
         keys, offsets, named_here = self._keys(places), values[places].tolist(), valid[places].tolist()
-        for low, high, link, session_id, number, given in zip(
-            cuts.tolist(), [*cuts[1:].tolist(), len(places)], links, *columns
-        ):
+        whole = np.logical_and.reduceat(valid[places], cuts).tolist()
+        highs = [*cuts[1:].tolist(), len(places)]
+        for low, high, link, all_named, session_id, number, given in zip(cuts.tolist(), highs, links, whole, *columns):
             if not keeps(number, given):  # the offsets are those of the request
                 positions.fetched(uids[link], session_id, number, {}, given)
+                continue
+            if all_named:  # most requests name what they got records of, which is all that the response has
+                positions.fetched(uids[link], session_id, number, dict(zip(keys[low:high], offsets[low:high])), given)
                 continue
             named = {keys[at]: offsets[at] for at in range(low, high) if named_here[at]}
             held = positions.fetched(uids[link], session_id, number, named, given)
@@ -150,7 +153,7 @@ class Partitions:
         names = [*pairs.names, *pairs.ids, b""]
         by_id = np.where(pairs.uuid[places] >= 0, pairs.uuid[places] + len(pairs.names), len(names) - 1)
         topics = np.where(pairs.name[places] >= 0, pairs.name[places], by_id).tolist()
-        return [(names[topic], number) for topic, number in zip(topics, numbers, strict=True)]
+        return list(zip(map(names.__getitem__, topics), numbers, strict=True))
 
     def _sessions(self) -> tuple[Vector, Vector, Vector]:
         """By exchange the fetch session of the request, where it has an epoch, that epoch, and the session of the response."""
@@ -192,11 +195,11 @@ class Partitions:
         failed = partial(report_fault, self._tracker.report, self._columns.batch, self.pairs.row)
         return BatchFacts(self.pairs.bodies.buffer, *self._spans, failed=failed)
 
-    def of_batches(self, name: str) -> Array:
+    def of_batches(self, name: str) -> Made:
         """A fact of the records."""
         return self._facts.column(name, KINDS[name])
 
-    def plain_bytes(self) -> Array:
+    def plain_bytes(self) -> Made:
         """Of each Produce the size of its batches without compression."""
         produced = self.number("api_key").values == PRODUCE
         return self._facts.plain_bytes(produced).to_arrow(pa.int64())
@@ -218,7 +221,7 @@ def report_fault(report: Report | None, batch: RowBatch, rows: "Int64s", place: 
 
 
 KINDS: Final = {column.name: TYPES[column.type] for column in columns_of("partitions").values()}
-Maker = Callable[[Partitions], "Array | Vector"]
+Maker = Callable[[Partitions], Made | Vector]
 MAKERS: Final[dict[str, Maker]] = {
     "connection": Partitions.connection,
     "exchange": lambda made: made.number("exchange"),

@@ -6,9 +6,15 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from kcap.arrays import arrow
 from kcap.arrays.arrow import (
+    CODED,
+    Coded,
     absent,
+    as_schema,
     binary,
     coalesced,
     coded,
@@ -17,11 +23,16 @@ from kcap.arrays.arrow import (
     lists,
     nulls,
     numbers,
+    of_type,
     picked,
     raw,
+    renamed,
     take,
     validity,
+    with_texts,
 )
+
+words = st.lists(st.one_of(st.none(), st.sampled_from("abc"), st.text(max_size=3)), min_size=1, max_size=6)
 
 
 def test_values_and_validity_are_those_of_the_array() -> None:
@@ -115,3 +126,37 @@ def test_many_batches_are_one_with_the_same_rows() -> None:
     batches = [pa.record_batch({"a": [at], "b": [str(at)]}) for at in range(5)]
     assert joined(batches, batches[0].schema) == [pa.record_batch({"a": [*range(5)], "b": [*map(str, range(5))]})]
     assert joined([], batches[0].schema) == []
+
+
+@given(words, st.data(), st.sampled_from([0, 1024]))
+def test_coded_texts_are_the_texts(known: list[str | None], data: st.DataObject, few: int) -> None:
+    """Law: texts by numbers are the same texts one after the other and dictionary-encoded, whatever is null or equal."""
+    places = np.array(data.draw(st.lists(st.integers(0, len(known) - 1), max_size=9)), np.int64)
+    texts = [known[place] for place in places]
+    made = Coded(pa.array(known, pa.string()), places)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrow, "FEW", few)
+        short = made.dictionary()
+    assert of_type(made, pa.string()).to_pylist() == short.to_pylist() == texts
+    assert short.type == CODED
+    assert short.dictionary.null_count == 0
+    if not few:
+        assert set(short.dictionary.to_pylist()) == set(texts) - {None}
+    for nulls_too in (False, True):
+        codes, values = coded(short, nulls_too)
+        there = [text is not None or nulls_too for text in texts]
+        assert [values[code] for code, one in zip(codes, there) if one] == [text for text, one in zip(texts, there) if one]
+    back = np.arange(len(places))[::-1]
+    assert made.take(back).plain().to_pylist() == texts[::-1]
+    assert renamed(short, str.upper).to_pylist() == [None if text is None else text.upper() for text in texts]
+
+
+def test_a_batch_has_its_texts_as_a_schema_says() -> None:
+    plain = pa.schema([pa.field("a", pa.string(), metadata={"doc": "x"}), pa.field("n", pa.int64())], {"kcap.table": "t"})
+    short = with_texts(plain, coded=True)
+    batch = pa.RecordBatch.from_arrays([pa.array(["x", None, "x"]), pa.array([1, 2, 3])], schema=plain)
+    encoded = as_schema(batch, short)
+    assert encoded.schema.equals(short, check_metadata=True)
+    assert short.field("a").metadata == {b"doc": b"x"}
+    assert as_schema(encoded, with_texts(short, coded=False)).equals(batch, check_metadata=True)
+    assert as_schema(batch, plain) is batch

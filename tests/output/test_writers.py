@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kcap
+from kcap.arrays.arrow import as_schema, with_texts
 from kcap.output import writers
 from kcap.table.schema import arrow_schema, choose
 
@@ -118,3 +119,22 @@ def test_what_was_written_is_out_at_once(form: str, batches: list[pa.RecordBatch
     writer = MAKERS[form](Sink(), batches[0].schema)
     writer.write(batches[0])
     assert sizes[-1] > 1000
+
+
+def test_coded_texts_are_texts_in_parquet(batches: list[pa.RecordBatch]) -> None:
+    """Law: a file of dictionary-encoded texts reads as one of texts, and its dictionaries hold each text once a row group."""
+    short = with_texts(batches[0].schema, coded=True)
+    files = []
+    for schema in (batches[0].schema, short):
+        sink = io.BytesIO()
+        writer = writers.Parquet(sink, schema, "none")
+        for batch in batches:
+            for start in range(0, batch.num_rows, 7):
+                writer.write(as_schema(batch.slice(start, 7), schema))
+        writer.close()
+        files.append(pq.ParquetFile(io.BytesIO(sink.getvalue())))
+    assert files[0].read().equals(files[1].read())
+    for at in range(files[0].metadata.num_columns):
+        plain, coded = (file.metadata.row_group(0).column(at) for file in files)
+        assert plain.encodings == coded.encodings
+        assert coded.total_uncompressed_size <= plain.total_uncompressed_size + 16

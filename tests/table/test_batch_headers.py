@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcap.arrays.arrow import of_type
 from kcap.records.record_sets import decode_records
 from kcap.table import batch_headers
 from kcap.table.batch_headers import COLUMNS, BatchFacts
@@ -18,7 +19,8 @@ from tests.records.batches import message, record
 
 def facts(buffer: Any, starts: Sequence[int], ends: Sequence[int]) -> dict[str, list[Any]]:
     made = BatchFacts(buffer, np.array(starts, np.int64), np.array(ends, np.int64))
-    return {name: made.column(name, KINDS.get(name, KINDS["records"])).to_pylist() for name in COLUMNS}
+    kinds = {name: KINDS.get(name, KINDS["records"]) for name in COLUMNS}
+    return {name: of_type(made.column(name, kind), kind).to_pylist() for name, kind in kinds.items()}
 
 
 def test_sums_and_first_batch() -> None:

@@ -2,19 +2,23 @@
 
 import gc
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import kcap
+from kcap.arrays.arrow import CODED
 from kcap.columns import TABLES
 from kcap.errors import UsageError
 from kcap.filter.parse import parse
 from kcap.table.backfill import Backfill
 from kcap.table.builder import Table, TableSet
+from kcap.table.schema import choose
 from kcap.table.table_builders import BUILDERS, TableRequest, are_only
 from tests.table.test_backfill import eager
 
@@ -37,6 +41,24 @@ def test_one_reading_gives_every_table_that_a_reading_of_its_own_gives(pcaps: Pa
     made = rows_of({table: TableRequest.of(table) for table in TABLES}, pcaps / name)
     for table in TABLES:
         assert made[table] == capture.table(table).to_arrow().to_pylist(), table
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_coded_tables_have_the_same_rows(pcaps: Path, name: str) -> None:
+    """Law: that texts are dictionary-encoded changes no row, filtered or not, before and after a backfill."""
+    beside = choose("exchanges", ("client_id", "server_ip", "latency_ns", "version_verdict"))
+    few = ["connection", "exchange", "topic", "error", "api_key"]
+    requests = {
+        "exchanges": TableRequest.of("exchanges", only=parse("api != Heartbeat")),
+        "partitions": TableRequest.of("partitions", few, only=parse("server_port > 0"), of_exchanges=beside),
+    }
+    short = {label: replace(request, coded=True) for label, request in requests.items()}
+    made = rows_of(short, pcaps / name)
+    assert made == rows_of(requests, pcaps / name)
+    assert made["exchanges"]
+    for request in short.values():
+        assert CODED in request.schema.types
+        assert pa.string() not in request.schema.types
 
 
 def test_every_table_has_a_builder() -> None:

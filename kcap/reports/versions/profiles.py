@@ -110,7 +110,7 @@ class ConnectionProfiles:
         found, number = verdicts.kinds, verdicts.kind
         keys, versions = rows.number("api_key").values[at], rows.number("api_version").values[at]
         calls, call = np.unique((keys + (1 << 15)) << 16 | (versions + (1 << 15)), return_inverse=True)
-        ids = rows.array("client_id").take(_places(at)).dictionary_encode()
+        ids = rows.columns.array("client_id").take(_places(at)).dictionary_encode()
         id_of = ids.indices.fill_null(len(ids.dictionary)).to_numpy(zero_copy_only=False).astype(np.int64)
         names = [*(self._first_ids(text) for text in ids.dictionary.to_pylist() if text is not None), None]
         identity, state = rows.number("identity").values[at], context.state[at]
