@@ -51,7 +51,7 @@ run = inputs(command, tables=True)
 
 def document(result: Row) -> Document:
     """A part for each group: a sentence, its timeline, its members."""
-    blocks: list[Any] = [] if result["rows"] else [Sentences(["no consumer group was found"], tone="bold")]
+    blocks: list[Any] = [Sentences([verdict(result["rows"])], tone="bold")]
     blocks.append(Section(result["rows"], GROUPS, most=SHOWN))
     for row in result["rows"]:
         blocks.append(Sentences([sentence(row)], title=f"group {row['group_id']}", tone="bold"))
@@ -60,6 +60,19 @@ def document(result: Row) -> Document:
         blocks.append(Section(row["members"], MEMBERS, title="members", most=SHOWN))
     blocks.append(foot(result))
     return Document(f"groups: {', '.join(result['captures'])}", blocks)
+
+
+def verdict(rows: list[Row]) -> str:
+    """What the group that rebalances cost most (the first) lost, and how many commits of all groups failed."""
+    if not rows:
+        return "no consumer group was found"
+    worst, many = rows[0], len(rows) > 1
+    lost = f", {duration(worst['lost_ns'])} of members' time{'' if many else ' lost'}" if worst["lost_ns"] else ""
+    most = (
+        f"{worst['group_id']} {'lost most ' if many and lost else ''}with {count(len(worst['rebalances']), 'rebalance')}{lost}"
+    )
+    commits, failed = (sum(row[name] for row in rows) for name in ("commits", "commit_errors"))
+    return f"{count(len(rows), 'consumer group')}: {most}; {failed:,} of {count(commits, 'commit')} failed."
 
 
 def sentence(row: Row) -> str:

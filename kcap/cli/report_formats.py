@@ -9,6 +9,7 @@ names the part of the report.
 import csv
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from typing import Any, Final
 from kcap.cli.output import colored, is_terminal
 from kcap.output.escaping import csv_safe, html_text, markdown_text, visible
 from kcap.output.grid import ELLIPSIS, call, duration, endpoint, result
-from kcap.output.pages import STYLE
+from kcap.output.pages import STYLE, breaking
 from kcap.reports.definition import Row
 from kcap.reports.names import OTHERS
 from kcap.reports.text import UNLIMITED, Aim, Style, Target, TextColumn, clock, lines, size, words, wrapped
@@ -31,6 +32,9 @@ LEADS: Final = 200
 """Rows of a page whose numbers lead to their exchanges; the first ones."""
 TITLE: Final = 100
 """Characters of a row's names above its exchanges."""
+BARS: Final = frozenset(" \u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588")
+"""What bars are drawn with."""
+BAR: Final = re.compile(f"\\|[{''.join(sorted(BARS))}]+\\|")
 ROWS: Final = "rows"
 """Section of the report's own rows in CSV."""
 
@@ -232,7 +236,7 @@ def html(document: Document, pictures: Sequence[str] = ()) -> str:
         if not isinstance(block, Sentences):
             out, waiting = out + waiting, []
         if isinstance(block, Sentences):
-            texts = [html_text(sentence) for sentence in block.texts if sentence]
+            texts = [barred(sentence) for sentence in block.texts if sentence]
             if block.title:
                 out += [f"<p><b>{html_text(block.title)}</b></p>", "<ul>", *(f"<li>{text_}</li>" for text_ in texts), "</ul>"]
             else:
@@ -256,7 +260,7 @@ def html_table(section: Section, leads: "Leads | None" = None) -> list[str]:
     dense = " class=d" if len(columns) > DENSE else ""
     out = [f"<div class=t><table{dense}><thead><tr>{heads}</tr></thead>", "<tbody>"]
     for row, *texts in zip(section.rows, *(texts for _, texts in columns)):
-        cells = [html_text(text) for text in texts]
+        cells = [breaking(text) for text in texts]
         if leads is not None:
             cells = leads.linked(section, row, [column for column, _ in columns], texts, cells)
         mark = "<tr class=b>" if section.red is not None and section.red(row) else "<tr>"
@@ -264,8 +268,15 @@ def html_table(section: Section, leads: "Leads | None" = None) -> list[str]:
     return [*out, "</tbody></table></div>"]
 
 
+def barred(sentence: str) -> str:
+    """A sentence as HTML in which a bar between two strokes keeps its blanks and has characters of one width."""
+    return BAR.sub(r"<span class=m>\g<0></span>", html_text(sentence))
+
+
 def wrapping(texts: Sequence[str]) -> str:
     """How a column of words becomes narrower: a long one always, others where the table is wider than the page; bars never."""
+    if BARS.issuperset("".join(texts)):
+        return " class=m"
     wordy = [text_ for text_ in texts if any(map(str.isalnum, text_))]
     longest = max(map(len, wordy), default=0)
     spaced = any(" " in text_ for text_ in wordy)

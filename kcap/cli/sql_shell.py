@@ -6,9 +6,10 @@ state folder (for this user alone), and Tab completes tables, columns and words 
 """
 
 import os
+import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +34,8 @@ WORDS: Final = (
     "select", "from", "where", "group by all", "order by", "limit", "count(*)", "max(", "min(", "sum(", "avg(", "having",
     "quantile_cont(", "join", "using", "distinct", "unnest(", "show tables", "describe", "summarize",
 )  # fmt: skip
+TABLES_BEHIND: Final = re.compile(r"\b(?:from|join|describe|summarize)\s+(?:\w+\s*,\s*)*\Z", re.IGNORECASE)
+"""Text of a line behind which the name of a table stands."""
 HISTORY: Final = "sql_history"
 HISTORY_LINES: Final = 1000
 
@@ -130,8 +133,14 @@ def edited(queries: "Queries") -> Iterator[None]:
     path = state_folder() / HISTORY
     with suppress(OSError):
         readline.read_history_file(path)
-    words = completions(queries.columns())
-    readline.set_completer(lambda text, at: next(iter(beginning(words, text)[at : at + 1]), None))
+    tables = queries.columns()
+    words = completions(tables)
+
+    def offer(text: str, at: int) -> str | None:
+        before = readline.get_line_buffer()[: readline.get_begidx()]
+        return next(iter(beginning(expected(tables, words, before), text)[at : at + 1]), None)
+
+    readline.set_completer(offer)
     readline.set_completer_delims(" \t\n,;()=<>+-*/'\"")
     readline.parse_and_bind("tab: complete")
     try:
@@ -149,6 +158,11 @@ def completions(columns: dict[str, list[str]]) -> list[str]:
     """The words that Tab completes: tables, columns, columns with their table, words of SQL."""
     names = {name for some in columns.values() for name in some}
     return sorted({*columns, *names, *(f"{table}.{name}" for table, some in columns.items() for name in some), *WORDS})
+
+
+def expected(tables: Iterable[str], words: Sequence[str], before: str) -> Sequence[str]:
+    """The words that may stand behind the text of a line: tables alone where the name of one is due."""
+    return sorted(tables) if TABLES_BEHIND.search(before) else words
 
 
 def beginning(words: Sequence[str], text: str) -> list[str]:

@@ -24,6 +24,9 @@ COLORS: Final = {
     "member": "#4878a8", "committed": "#3a923a", "aborted": "#d08020", "open": "#c03030", "fenced": "#8040a0",
     "timed_out": "#805030", "rebalance": "#c03030",
 }  # fmt: skip
+OTHER: Final = "#888"
+CROSSING: Final = 0.35
+"""How opaque what crosses all lines is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ def picture(title: str, names: Sequence[str], bars: Sequence[Bar], marks: Sequen
         return ""
     times = [time for bar in (*bars, *marks) for time in (bar.first_ns, bar.last_ns)]
     begin, span = min(times), max(max(times) - min(times), 1)
-    height = (len(names) + 2) * LINE
+    height = (len(names) + 3) * LINE
 
     def place(time: int) -> float:
         return LEFT + (time - begin) * (WIDTH - LEFT - 10) / span
@@ -59,18 +62,32 @@ def picture(title: str, names: Sequence[str], bars: Sequence[Bar], marks: Sequen
         left, right = place(bar.first_ns), place(bar.last_ns)
         out.append(
             f'<rect x="{left:.1f}" y="{bar.line * LINE + 10}" width="{max(right - left, 2):.1f}" height="12" '
-            f'fill="{COLORS.get(bar.kind, "#888")}"><title>{html_text(bar.title)}</title></rect>'
+            f'fill="{COLORS.get(bar.kind, OTHER)}"><title>{html_text(bar.title)}</title></rect>'
         )
     for mark in marks[:BARS_MAX]:
         left, right = place(mark.first_ns), place(mark.last_ns)
         out.append(
             f'<rect x="{left:.1f}" y="4" width="{max(right - left, 1):.1f}" height="{len(names) * LINE + 4}" '
-            f'fill="{COLORS[mark.kind]}" fill-opacity="0.35"><title>{html_text(mark.title)}</title></rect>'
+            f'fill="{COLORS[mark.kind]}" fill-opacity="{CROSSING}"><title>{html_text(mark.title)}</title></rect>'
         )
     foot = (len(names) + 1) * LINE + 8
     out.append(f'<text x="{LEFT}" y="{foot}">{instant(begin, 1_000_000)[11:]}</text>')
     out.append(f'<text x="{WIDTH - 10}" y="{foot}" text-anchor="end">{duration(span)} later</text>')
+    out += legend(foot + LINE, bars[:BARS_MAX], marks[:BARS_MAX])
     return "".join([*out, "</svg></figure>"])
+
+
+def legend(y: int, bars: Sequence[Bar], marks: Sequence[Bar]) -> list[str]:
+    """The colors of a picture and what each stands for, in a line."""
+    out, x = [], LEFT
+    for kind, opacity in (dict.fromkeys((bar.kind for bar in bars), 1.0) | {mark.kind: CROSSING for mark in marks}).items():
+        name = html_text(kind.replace("_", " "))
+        out.append(
+            f'<rect x="{x}" y="{y - 11}" width="12" height="12" fill="{COLORS.get(kind, OTHER)}" fill-opacity="{opacity}"/>'
+            f'<text x="{x + 18}" y="{y}">{name}</text>'
+        )
+        x += 18 + 8 * len(name) + 24
+    return out
 
 
 def left_out(names: Sequence[str]) -> str:

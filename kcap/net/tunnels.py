@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Final
 
 from kcap.net.ip import GRE, UDP
-from kcap.net.link import ETHERNET, IPV4, IPV6, MPLS, PPP, VLANS, read_ethertype, read_version
+from kcap.net.link import ETHERNET, IPV4, IPV6, MPLS, PPP, VLANS, read_ethertype, read_snap, read_version
 from kcap.net.packet_cursor import PacketCursor
+from kcap.net.wireless import read_wireless
 
 IP_IN_IP, IPV6_IN_IP, ETHERNET_IN_IP, MPLS_IN_IP = 4, 41, 143, 137
 ERSPAN, ERSPAN_III = 0x88BE, 0x22EB
@@ -122,12 +123,14 @@ def read_gtp(cursor: PacketCursor) -> int:
 
 
 def read_capwap(cursor: PacketCursor) -> int:
-    """CAPWAP data (RFC 5415 section 4.3) with IEEE 802.3 frames inside; encrypted, split and IEEE 802.11 ones stay unread."""
+    """CAPWAP data (RFC 5415 section 4.3): frames of IEEE 802.3 or (T) 802.11; encrypted and split ones stay unread."""
     word = int.from_bytes(cursor.buffer[cursor.at : cursor.at + 4], "big")
     size = (word >> 19 & 0x1F) * 4
-    if word >> 24 or word & 0x180 or size < 8 or not cursor.have(size, "CAPWAP"):
+    if word >> 24 or word & 0x80 or size < 8 or not cursor.have(size, "CAPWAP"):
         return 0
     cursor.at += size
+    if word & 0x100:
+        return read_snap(cursor) if read_wireless(cursor) else 0
     return ETHERNET
 
 

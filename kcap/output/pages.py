@@ -4,6 +4,7 @@ In: record batches of one schema. Out: UTF-8 text to an `OutputSink`, batch by b
 page and never markup: HTML special characters are escaped, and those of Markdown have a backslash before them.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -15,6 +16,8 @@ from kcap.output.sink import OutputSink
 
 NAMES: Final = 20
 """Characters from which a cell is broken within a name where the table is wider than the page; an exchange's name has fewer."""
+DAY: Final = re.compile(r"(?<=\d-\d\d)T(?=\d\d:)")
+"""Between the day and the time of ISO 8601."""
 STYLE: Final = """
 body { font: 14px/1.4 system-ui, sans-serif; margin: 1.5em; color: #222; background: #fff; overflow-wrap: anywhere }
 h1 { font-size: 1.5em } p, li { max-width: 70em }
@@ -22,12 +25,14 @@ table { border-collapse: collapse; margin: .6em 0; font-size: 13px }
 th, td { padding: .2em .4em; text-align: left; border-bottom: 1px solid #ddd; white-space: nowrap }
 th { position: sticky; top: 0; background: #f4f4f4; vertical-align: bottom }
 .t { overflow-x: auto; overflow-wrap: normal } .t th { white-space: normal } .t td { white-space: pre }
-.t td.v { white-space: pre-wrap } .t td.u { white-space: pre-wrap; overflow-wrap: anywhere; min-width: 10em }
+.t td.v { white-space: pre-wrap }
+td.m, span.m { font-family: monospace; white-space: pre }
+.t td.u { white-space: pre-wrap; overflow-wrap: anywhere; min-width: 7em }
 .d { font-size: 12px } .d th, .d td { padding: .2em .25em }
 .s { overflow: auto; max-height: 94vh } .s .n { white-space: nowrap }
 .f { overflow-wrap: normal; font-size: 11px } .f th, .f td { padding: .2em } .f th, .f td:not(.n) { white-space: normal }
-.f td.u { overflow-wrap: anywhere; min-width: 11em }
-.t td.w { white-space: normal; overflow-wrap: anywhere; min-width: 12em }
+.f td.u { overflow-wrap: anywhere; min-width: 6em }
+.t td.w { white-space: normal; overflow-wrap: anywhere; min-width: 9em }
 tr.b td:first-child { box-shadow: inset 4px 0 #c0392b; padding-left: .7em }
 .n { text-align: right; font-variant-numeric: tabular-nums }
 svg { max-width: 100%; height: auto } svg .b { fill: none } svg text { fill: currentColor }
@@ -36,6 +41,11 @@ a { color: inherit; text-decoration: underline dotted } h3:target { background: 
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818 } th, pre { background: #2a2a2a }
 th, td { border-color: #444 } svg line.g { stroke: #444 } }
 """
+
+
+def breaking(text: str, longest: int = NAMES) -> str:
+    """Text as HTML; a longer one may be broken behind the underscores of a name and between a day and its time."""
+    return html_text(text) if len(text) <= longest else DAY.sub("T<wbr>", html_text(text).replace("_", "_<wbr>"))
 
 
 def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[str, ...]]:
@@ -85,7 +95,7 @@ class Html:
         heads = heads_of(schema)
         self._opens = ["<td class=n>" if head.right else "<td>" for head in heads]
         title = (schema.metadata or {}).get(b"kcap.table", b"rows").decode()
-        names = "".join(f"<th>{html_text(head.name).replace('_', '_<wbr>')}</th>" for head in heads)  # breaks at underscores
+        names = "".join(f"<th>{breaking(head.name, 0)}</th>" for head in heads)
         self._head = (
             f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n<title>kcap {html_text(title)}</title>'
             f"<style>{STYLE}</style>\n</head><body><h1>kcap {html_text(title)}</h1>"
@@ -98,7 +108,7 @@ class Html:
         lines = (
             "<tr>"
             + "".join(
-                f"{opens if len(text) <= NAMES else '<td class=u>'}{html_text(text)}</td>"
+                f"{opens if len(text) <= NAMES or DAY.search(text) else '<td class=u>'}{breaking(text)}</td>"
                 for opens, text in zip(self._opens, row)
             )
             + "</tr>\n"

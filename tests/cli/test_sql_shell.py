@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from kcap.cli.sql_shell import beginning, completions, parts
+from kcap.cli.sql_shell import beginning, completions, expected, parts
 from tests.cli.running import PCAPS, ROOT, kcap
 
 QUERIES = b"show tables;\nselect count(*) as n\nfrom exchanges -- ; no end\n;select nope from exchanges;\nselect ';' as sign"
@@ -42,6 +42,17 @@ def test_words_are_completed():
     assert beginning(words, "exc") == ["exchanges"]
     assert beginning(words, "API") == ["api", "api_key"]
     assert beginning(words, "exchanges.a") == ["exchanges.api", "exchanges.api_key"]
+
+
+def test_where_a_table_is_due_tables_alone_are_completed():
+    """A column whose name begins a table's would stop the completion before its end."""
+    tables = {"exchanges": ["exchange", "partition_count"], "partitions": ["partition", "exchange"]}
+    words = completions(tables)
+    for before in ("select * from ", "FROM ", "describe ", "from exchanges, ", "from exchanges join ", "summarize\t"):
+        assert beginning(expected(tables, words, before), "exch") == ["exchanges"], before
+        assert beginning(expected(tables, words, before), "part") == ["partitions"], before
+    for before in ("", "select ", "select from_ ", "select * from exchanges where ", "from exchanges order by api, "):
+        assert "exchange" in beginning(expected(tables, words, before), "exch"), before
 
 
 def test_a_terminal_has_a_history_of_its_own(tmp_path):

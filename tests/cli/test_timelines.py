@@ -1,5 +1,6 @@
 """Timelines of groups and transactions in HTML pages."""
 
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -15,7 +16,8 @@ PROBLEMS = Path(__file__).resolve().parents[2] / "pcaps" / "problems"
 
 
 def rectangles(svg: str) -> list[ET.Element]:
-    return [one for one in ET.fromstring(svg).iter() if one.tag == "rect"]
+    """Those of bars and marks, which say what they are; the legend's say nothing."""
+    return [one for one in ET.fromstring(svg).iter() if one.tag == "rect" and one.find("title") is not None]
 
 
 def test_a_group_has_a_bar_a_member_and_a_mark_a_rebalance() -> None:
@@ -29,6 +31,15 @@ def test_transactions_have_a_bar_each() -> None:
     result = transactions(ReportInput([str(PROBLEMS / "aborted-transactions.pcap")]))
     (svg,) = of_transactions(result)
     assert len(rectangles(svg)) == len(result["rows"])
+
+
+def test_every_color_of_a_picture_is_named() -> None:
+    for name, make in (("static-member-fenced", groups), ("aborted-transactions", transactions)):
+        result = make(ReportInput([str(PROBLEMS / f"{name}.pcap")]))
+        for svg in of_groups(result) if make is groups else of_transactions(result):
+            shapes = [one for one in ET.fromstring(svg).iter() if one.tag in ("rect", "text")]
+            named = {one.get("fill") for one, text in pairwise(shapes) if one.find("title") is None and text.text}
+            assert {one.get("fill") for one in rectangles(svg)} == named - {None}
 
 
 def test_names_are_escaped_and_nothing_is_drawn_of_nothing() -> None:

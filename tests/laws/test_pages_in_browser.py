@@ -61,10 +61,14 @@ def test_pages_fit_and_follow_the_reader_s_scheme(tmp_path: Path, pcaps: Path) -
         ("stats", "go-franz.pcap"), ("topics", "go-franz.pcap"), ("clients", "go-franz.pcap"), ("errors", "go-franz.pcap"),
         ("throttle", "quota-3.9.pcap"), ("slow", "quota-3.9.pcap"), ("check", "broker-paused.pcap"),
         ("health", "cut-message.pcap"), ("groups", "long-polls.pcap"), ("transactions", "java-transactions.pcap"),
+        ("rows", "raw-frames.pcap"), ("topics", "java-transactions.pcap"), ("rows", "java-transactions.pcap"),
     ):  # fmt: skip
         page = tmp_path / f"{name}.html"
         assert main([name, *(str(pcaps / file) for file in files), "-o", str(page)]) == 0
         pages.append(page.read_text(encoding="utf-8"))
+        first = re.search(r"</h1>\s*<(\w+)", pages[-1])
+        assert first is not None
+        assert first[1] == ("div" if name in ("rows", "connections") else "p"), f"{name} begins with its verdict"
     wide = (
         '<!doctype html><meta name="viewport" content="width=device-width"><img><div style="width:2000px">x</div>'
         '<div class=t style="overflow-x:auto;width:50px"><div style="width:60px">x</div></div>'

@@ -64,6 +64,10 @@ TUNNELS = {
     "gtp-u, extension headers": (1, ethernet(udp(2152, b"\x34\xff" + bytes(9) + b"\x85\1\0\0\x40\2" + bytes(7) + V4))),
     "capwap": (1, ethernet(udp(5247, b"\0\x10" + bytes(6) + INNER))),
     "capwap, to an access point": (1, ethernet(udp(9999, b"\0\x10" + bytes(6) + INNER, 5247))),
+    "capwap, 802.11": (
+        1,
+        ethernet(udp(5247, b"\0\x10\3\0" + bytes(4) + b"\x08\1" + bytes(22) + b"\xaa\xaa\3\0\0\0\x08\0" + V4)),
+    ),
     "vxlan in vlan in cooked": (113, bytes(14) + b"\x81\0\0\5\x08\0" + udp(4789, b"\x08" + bytes(7) + INNER)),
 }
 

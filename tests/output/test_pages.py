@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pyarrow as pa
 
-from kcap.output.pages import Html, Markdown
+from kcap.output.pages import Html, Markdown, breaking
 
 EVIL = "<script>alert(1)</script>|`x`\n*y*&"
 SCHEMA = pa.schema([("name", pa.string()), ("count", pa.int64()), ("latency_ns", pa.int64())]).with_metadata(
@@ -33,6 +33,14 @@ def test_a_page_has_the_values_as_text() -> None:
     assert rows[1] == [EVIL.replace("\n", "\\n"), "1", "1.50ms"]
     assert rows[2][:2] == ["", ""]
     assert len(rows) == 5
+
+
+def test_a_time_and_a_long_name_have_places_to_break() -> None:
+    """A day apart from its time, words of a name apart from each other; short names stay as they are."""
+    assert breaking("2026-11-21T07:42:12.122282Z") == "2026-11-21T<wbr>07:42:12.122282Z"
+    assert breaking("CONCURRENT_TRANSACTIONS") == "CONCURRENT_<wbr>TRANSACTIONS"
+    assert breaking("NOT_COORDINATOR") == "NOT_COORDINATOR"
+    assert breaking("<b>_and_a_longer_name_") == "&lt;b&gt;_<wbr>and_<wbr>a_<wbr>longer_<wbr>name_<wbr>"
 
 
 def test_markdown_escapes_what_would_be_markup() -> None:
