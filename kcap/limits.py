@@ -95,6 +95,11 @@ REORDER_SEGMENTS_MAX = 16384
 SEQUENCE_FAR = 1 << 28
 """A segment further than this from its stream belongs to another connection of the same ports."""
 
+ROUND_TRIPS_NS = (1 << 63) - 1
+"""Sum of the round trips of a stream, in columns of 64 bits: three of a century, which a clock that jumps makes, are more.
+Those beyond it do not count; the jumps are reported.
+"""
+
 SYN_DISPLACED_BYTES = 1 << 20
 """A SYN this near to bytes already seen was displaced behind them; further away it opens a new connection."""
 
@@ -109,9 +114,9 @@ CONNECTION_IDLE_NS = 3600 * SECOND_NS
 CONNECTION_LINGER_NS = 30 * SECOND_NS
 """A connection that ended is held this long for displaced and repeated packets: several retransmission time-outs."""
 
-CONNECTIONS_MAX = 1 << 15
-"""Open connections on the reference path that carried bytes, some 4 to 8 KiB each, beside as many on the fast path. The
-quietest are closed first. A broker has some ten thousand connections.
+CONNECTIONS_MAX = 5 << 12
+"""Open connections on the reference path that carried bytes, some 4 to 8 KiB each, beside those on the fast path. The quietest
+are closed first. A broker has some ten thousand connections.
 """
 
 CLOSED_TOGETHER = 1 << 12
@@ -196,6 +201,11 @@ response apart from its records, so that a dozen bytes of some hundred are commo
 EVIDENCE_SHARE = 8
 """Of a response that resync finds and the capture's end cuts, one in so many bytes must be there, unless it is one to a fetch:
 all others are small, so that a length of which nearly nothing follows is rather a misread one.
+"""
+
+DOUBTED_BYTES = 1 << 20
+"""A cut message without records that says to be larger, and of which less than one in EVIDENCE_SHARE bytes is there, is not
+believed: texts and bytes of it are masked. Metadata of some 10,000 partitions is as large.
 """
 
 API_UNKNOWN_MAX = 1000
