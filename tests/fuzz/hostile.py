@@ -1581,7 +1581,7 @@ def ip_options(n: int) -> bytes:
     def packets() -> Iterator[Packet]:
         for i in range(n):
             options = bytes([7, i & 0xFF, 4]) + noise(37, i)
-            head = struct.pack(">BBHHHBBH", 0x4F, 0, 60 + 16, i >> 1, (0x2000, 0x0002)[i & 1], 64, 6, 0)
+            head = struct.pack(">BBHHHBBH", 0x4F, 0, 60 + 16, i >> 1 & 0xFFFF, (0x2000, 0x0002)[i & 1], 64, 6, 0)
             yield 10**12 + i, head + CLIENT + SERVER + options + struct.pack(">HHIIHH", 40_000, 9092, i, 1, 0x5010, 1000)
 
     return pcap(packets())
