@@ -244,6 +244,11 @@ MIDSTREAM_BYTES = 1 << 20
 ROWS_PER_BATCH = 16384
 """Rows built at once."""
 
+LARGE_BODIES_ROOM = 64 << 20
+"""Room for the large bodies of a batch that is made at once: lengths of frames may claim a gigabyte each, of which nothing
+came.
+"""
+
 BODIES_BYTES = 8 << 20
 """Bytes of bodies collected before they are projected and released."""
 
