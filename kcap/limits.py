@@ -95,6 +95,11 @@ REORDER_SEGMENTS_MAX = 16384
 SEQUENCE_FAR = 1 << 28
 """A segment further than this from its stream belongs to another connection of the same ports."""
 
+ROUND_TRIPS_NS = (1 << 63) - 1
+"""Sum of the round trips of a stream, in columns of 64 bits: three of a century, which a clock that jumps makes, are more.
+Those beyond it do not count; the jumps are reported.
+"""
+
 SYN_DISPLACED_BYTES = 1 << 20
 """A SYN this near to bytes already seen was displaced behind them; further away it opens a new connection."""
 
@@ -109,9 +114,9 @@ CONNECTION_IDLE_NS = 3600 * SECOND_NS
 CONNECTION_LINGER_NS = 30 * SECOND_NS
 """A connection that ended is held this long for displaced and repeated packets: several retransmission time-outs."""
 
-CONNECTIONS_MAX = 1 << 15
-"""Open connections on the reference path that carried bytes, some 4 to 8 KiB each, beside as many on the fast path. The
-quietest are closed first. A broker has some ten thousand connections.
+CONNECTIONS_MAX = 5 << 12
+"""Open connections on the reference path that carried bytes, some 4 to 8 KiB each, beside those on the fast path. The quietest
+are closed first. A broker has some ten thousand connections.
 """
 
 CLOSED_TOGETHER = 1 << 12
@@ -198,6 +203,11 @@ EVIDENCE_SHARE = 8
 all others are small, so that a length of which nearly nothing follows is rather a misread one.
 """
 
+DOUBTED_BYTES = 1 << 20
+"""A cut message without records that says to be larger, and of which less than one in EVIDENCE_SHARE bytes is there, is not
+believed: texts and bytes of it are masked. Metadata of some 10,000 partitions is as large.
+"""
+
 API_UNKNOWN_MAX = 1000
 """An unknown key or version from here on is chance, not an API of the future (Kafka 4.4 has keys up to 92)."""
 
@@ -233,6 +243,11 @@ MIDSTREAM_BYTES = 1 << 20
 # --- rows ------------------------------------------------------------------------------------------------------------
 ROWS_PER_BATCH = 16384
 """Rows built at once."""
+
+LARGE_BODIES_ROOM = 64 << 20
+"""Room for the large bodies of a batch that is made at once: lengths of frames may claim a gigabyte each, of which nothing
+came.
+"""
 
 BODIES_BYTES = 8 << 20
 """Bytes of bodies collected before they are projected and released."""

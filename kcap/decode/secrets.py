@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import log2
 from typing import TYPE_CHECKING, Any, Final
 
+from kcap import limits
 from kcap.decode.nodes import BEHIND, UNDECODED, Node
 from kcap.decode.plan import json_key
 from kcap.decode.tokens import SECRET_PARTS
@@ -183,6 +184,8 @@ RULES: Final = _read(_TABLE)
 HEADER: Final = "header"
 RECORDS: Final = "records"
 """The field with record batches; what of these does not read is data of users, which is shown."""
+BULK: Final = frozenset({"ProduceRequest", "FetchResponse", "ShareFetchResponse", "FetchSnapshotResponse"})
+"""Messages that carry records, and are large."""
 CLIENT_ID: Final = ("clientId",)
 """Of a request's header."""
 TOKEN: Final = ("authBytes",)
@@ -194,8 +197,16 @@ def shown_as(message: "Message", size: int | None) -> str | None:
     """The name by which parts of a message are masked; `size`: bytes of its frame with the length, None where not known."""
     damaged = _has_binary_text(message.to_json("size"))
     if message.undecoded is not None and size is not None:
-        damaged |= len(message.frame) >= size - 4 or not message.may_have(size - 4)
+        damaged |= len(message.frame) >= size - 4 or _misread(message, size) or not message.may_have(size - 4)
     return DAMAGED if damaged else message.name
+
+
+def _misread(message: "Message", size: int) -> bool:
+    """Whether so little is there of what a cut message says to have that its length is rather one that was damaged, and what
+    stands there another message.
+    """
+    little = len(message.frame) * limits.EVIDENCE_SHARE < size
+    return little and size > limits.DOUBTED_BYTES and message.name not in BULK
 
 
 def _has_binary_text(value: Any) -> bool:

@@ -12,6 +12,8 @@ from kcap.export.pseudonyms import Pseudonyms
 from kcap.net.link import LINK_ETHERNET, LINK_SLL, LINK_SLL2
 
 TCP: Final = 6
+OFFSET_AT, CHECKSUM_AT = 12, 16
+"""Of the fields "data offset" and "checksum" in a TCP header."""
 LINK_HEADER_MAX: Final = 22
 """Bytes before the IP header of a packet in no tunnel: Ethernet with two VLAN tags, or SLL2."""
 EXTENSIONS_MAX: Final = 256
@@ -44,7 +46,9 @@ def tcp_start(packet: EditablePacket) -> int | None:
     ports = packet.flow[-4:]
     for size in range(20, 64, 4):
         at = packet.payload - size
-        if at >= 0 and packet.data[at : at + 4] == ports and (packet.data[at + 12] >> 4) * 4 == size:
+        if at < 0 or len(packet.data) <= at + OFFSET_AT or packet.data[at : at + 4] != ports:
+            continue
+        if (packet.data[at + OFFSET_AT] >> 4) * 4 == size:
             return at
     return None
 
@@ -90,17 +94,20 @@ def renew(packet: EditablePacket, payload: bytes, names: Pseudonyms | None) -> b
         for first, last in HARDWARE.get(packet.link, ()):
             if last <= ip:
                 out[first:last] = names.hardware(bytes(out[first:last]))
-    header = packet.payload - tcp
-    if len(payload) == packet.length:
-        pseudo = addresses + bytes((0, TCP)) + (header + packet.length).to_bytes(4, "big")
-        pack_into(">H", out, tcp + 16, 0)
-        checksum = ones_sum(pseudo + out[tcp : packet.payload + packet.length]) ^ 0xFFFF
+    if len(packet.data) < tcp + CHECKSUM_AT + 2:  # a snapshot length cut the header before it
+        return bytes(out)
+    if packet.payload + packet.length <= len(packet.data):
+        size = packet.payload - tcp + packet.length
+        pseudo = addresses + bytes((0, TCP)) + size.to_bytes(4, "big")
+        pack_into(">H", out, tcp + CHECKSUM_AT, 0)
+        checksum = ones_sum(pseudo + out[tcp : tcp + size]) ^ 0xFFFF
     else:
-        (old,) = unpack_from(">H", packet.data, tcp + 16)
-        before, after = packet.flow[:-4] + packet.data[tcp + 18 : end], addresses + bytes(out[tcp + 18 : end])
+        (old,) = unpack_from(">H", packet.data, tcp + CHECKSUM_AT)
+        rest = tcp + CHECKSUM_AT + 2
+        before, after = packet.flow[:-4] + packet.data[rest:end], addresses + bytes(out[rest:end])
         total = (old ^ 0xFFFF) + (ones_sum(before) ^ 0xFFFF) + ones_sum(after)
         while total >> 16:
             total = (total & 0xFFFF) + (total >> 16)
         checksum = total ^ 0xFFFF
-    pack_into(">H", out, tcp + 16, checksum)
+    pack_into(">H", out, tcp + CHECKSUM_AT, checksum)
     return bytes(out)

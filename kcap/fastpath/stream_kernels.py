@@ -31,6 +31,7 @@ from kcap.net.tcp import MASK
 
 TWICE_NS = limits.DUPLICATE_NS
 FAR = limits.SEQUENCE_FAR
+ROUND_TRIPS_NS = limits.ROUND_TRIPS_NS
 RETRANSMISSION, DUPLICATE = FLAG["retransmitted"], FLAG["duplicated"]
 
 
@@ -44,7 +45,7 @@ def distance(ahead: int, behind: int) -> Any:
 @compiled
 def round_trip(streams: Any, place: int, sample: int) -> None:
     """As `Stream.round_trip`."""
-    if sample >= 0:
+    if 0 <= sample <= ROUND_TRIPS_NS - streams[place, RTT_SUM]:
         if streams[place, RTT_MIN] == NONE or sample < streams[place, RTT_MIN]:
             streams[place, RTT_MIN] = sample
         streams[place, RTT_SUM] += sample

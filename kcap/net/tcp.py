@@ -136,7 +136,7 @@ class Stream:
     # -- round trips --------------------------------------------------------------------------------------------------
     def round_trip(self, sample: int) -> None:
         """Takes one round trip from the tap to the receiver of this stream and back."""
-        if sample >= 0:
+        if 0 <= sample <= limits.ROUND_TRIPS_NS - self.rtt_sum:
             if self.rtt_min is None or sample < self.rtt_min:
                 self.rtt_min = sample
             self.rtt_sum += sample

@@ -21,7 +21,7 @@ from kcap.batch.topics import NO_ID
 from kcap.decode import slots
 from kcap.decode.projection import program_index, project
 from kcap.kafka.frames import NO_BODY
-from kcap.limits import FRAME_GATHERED_MAX
+from kcap.limits import FRAME_GATHERED_MAX, LARGE_BODIES_ROOM
 from kcap.schema import registry
 from kcap.schema.registry import REQUEST, RESPONSE
 
@@ -50,7 +50,7 @@ class PartitionBodies:
         calls, call = np.unique(keys.values[about] << 16 | versions.values[about] & 0xFFFF, return_inverse=True)
         starts, ends = (np.asarray(column, np.int64) for column in (batch.bodies.starts, batch.bodies.ends))
         sizes = [columns.number(f"{name}_bytes").filled(0)[about] for name in SIDES]
-        large_bytes = sum(int(some[some > FRAME_GATHERED_MAX].sum()) for some in sizes)
+        large_bytes = min(sum(int(some[some > FRAME_GATHERED_MAX].sum()) for some in sizes), LARGE_BODIES_ROOM)
         found: list[Any] = []
         for side in (REQUEST, RESPONSE):
             programs = [program_index(code >> 16, code & 0xFFFF, side, True) for code in calls.tolist()]
@@ -102,7 +102,8 @@ class PartitionBodies:
     ) -> tuple[int, int] | None:
         """Puts a body that is not in the arena, or not all of it, behind a copy of the arena; its span there.
 
-        `large_bytes`: how much room bodies of large frames take, which is made at once.
+        `large_bytes`: how much room bodies of large frames take, which is made at once as far as lengths
+        can be believed; the buffer grows where it is too little.
         """
         if large:
             message = reread(batch, row, SIDES[side])

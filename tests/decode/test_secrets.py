@@ -238,6 +238,18 @@ def test_a_message_that_was_cut_and_asks_for_more_bytes_than_it_has_shows_its_sh
         assert decode_response(frame[:kept], 17, 1).may_have(needed), "a length of which a part is there"
 
 
+def test_of_a_large_message_without_records_some_must_be_there() -> None:
+    """Else its length was damaged, and bytes of the next messages stand where its fields would."""
+    metadata = decode_response(bytes(4) + struct.pack(">iih", 20_000, 1, 4) + b"host", 3, 1)
+    assert metadata.undecoded is not None
+    assert shown_as(metadata, 1 << 19) == "MetadataResponse"
+    assert shown_as(metadata, 1 << 22) == DAMAGED
+    part = struct.pack(">ihqqii", 0, 0, 0, 0, -1, 1_000_000) + bytes(100)
+    fetch = decode_response(bytes(8) + struct.pack(">ihci", 1, 1, b"t", 1) + part, 1, 4)
+    assert fetch.undecoded is not None
+    assert shown_as(fetch, 1 << 22) == "FetchResponse"
+
+
 def test_what_is_looked_for_in_a_value_takes_linear_time() -> None:
     """A value of 200 kB that each of its parts could begin a secret in; a search from each of them anew would take minutes."""
     for piece in ("/", ":", "eyJ", ";user=&", "token ", " token", "a/:b", "key =", "bearer ", "BEGIN ", "aA1+", "passwor"):

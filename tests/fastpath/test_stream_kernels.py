@@ -1,7 +1,7 @@
 """Compiled sequence numbers, acknowledgements and repeats are those of `net.tcp`."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kcap.fastpath.import_state import MOVED
@@ -47,13 +47,19 @@ def test_distances(ahead: int, behind: int) -> None:
     assert distance(behind, behind) == 0
 
 
-@given(st.lists(st.integers(-3, 100), max_size=6))
+CENTURY_NS = 100 * 365 * 86400 * 10**9
+
+
+@given(st.lists(st.integers(-3, 100) | st.just(CENTURY_NS), max_size=12))
+@example([CENTURY_NS] * 4 + [5])
 def test_round_trips(samples: list[int]) -> None:
+    """Their sum is within 64 bits, also where a clock jumps to and fro."""
     stream, row = pair()
     for sample in samples:
         stream.round_trip(sample)
         round_trip(row, 0, sample)
         assert same(stream, row)
+        assert stream.rtt_sum < 1 << 63
     assert none(row[0, RTT_MIN]) == min((sample for sample in samples if sample >= 0), default=None)
 
 

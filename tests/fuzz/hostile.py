@@ -1530,6 +1530,265 @@ def tls_renegotiations(n: int) -> bytes:
     return with_keys(MASTER, iter(talk.packets))
 
 
+# --- more of blocks, headers and options --------------------------------------------------------------------------------
+def enhanced(interface: int, when: int, data: bytes, options: bytes) -> bytes:
+    """An enhanced packet block with options, the last of which need not be the end of options."""
+    head = struct.pack("<IIIII", interface, when >> 32, when & 0xFFFFFFFF, len(data), len(data))
+    return block(6, head + data + bytes(-len(data) % 4) + options)
+
+
+@hostile(20_000)
+def lying_options(n: int) -> bytes:
+    """pcapng: packets with an option that says to be longer than its block, by turns with one of no length."""
+    lies = (struct.pack("<HH", 1, 0xFFFF), struct.pack("<HH", 4, 0), struct.pack("<HH", 2, 0xFFFC) + b"abcd")
+    parts = (enhanced(0, 10**15 + i, tcp(40_000, 9092, i, 1, ACK, b"x"), lies[i % 3]) for i in range(n))
+    return SECTION + INTERFACE + b"".join(parts)
+
+
+@hostile(20_000)
+def resolutions(n: int) -> bytes:
+    """pcapng: interfaces of another resolution and offset of time each, and a packet in each."""
+    parts = [SECTION]
+    for i in range(n):
+        options = struct.pack("<HHB3x", 9, 1, i & 0xFF) + struct.pack("<HHq", 14, 8, (i * 7919 << 20) - (1 << 62)) + bytes(4)
+        parts.append(block(1, struct.pack("<HHI", RAW_IP, 0, 0) + options))
+        parts.append(packet_block(i, 10**15 + i, tcp(40_000, 9092, i, 1, ACK, b"x")))
+    return b"".join(parts)
+
+
+@hostile(20_000)
+def foreign_interfaces(n: int) -> bytes:
+    """pcapng: packets of interfaces that were not described, and packets in blocks without a time."""
+    data = tcp(40_000, 9092, 1, 1, ACK, b"x")
+    simple = block(3, struct.pack("<I", len(data)) + data)
+    return SECTION + INTERFACE + b"".join(packet_block(1 + i, 10**15 + i, data) + simple for i in range(n))
+
+
+@hostile(10_000)
+def turned_sections(n: int) -> bytes:
+    """pcapng: sections of both byte orders by turns, with names of their own for the same address."""
+    big = struct.pack(">IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28)
+    return b"".join(
+        big + SECTION + INTERFACE + block(4, struct.pack("<HHI", 1, 12, 7) + b"n%06d\0" % i + bytes(4)) + ONE_PACKET
+        for i in range(n)
+    )
+
+
+@hostile(20_000)
+def ip_options(n: int) -> bytes:
+    """Fragments with 40 bytes of IP options each, whose lengths lie."""
+
+    def packets() -> Iterator[Packet]:
+        for i in range(n):
+            options = bytes([7, i & 0xFF, 4]) + noise(37, i)
+            head = struct.pack(">BBHHHBBH", 0x4F, 0, 60 + 16, i >> 1 & 0xFFFF, (0x2000, 0x0002)[i & 1], 64, 6, 0)
+            yield 10**12 + i, head + CLIENT + SERVER + options + struct.pack(">HHIIHH", 40_000, 9092, i, 1, 0x5010, 1000)
+
+    return pcap(packets())
+
+
+@hostile(20_000)
+def lying_tcp_options(n: int) -> bytes:
+    """Segments whose options have the length 0, 1 or 255."""
+
+    def packets() -> Iterator[Packet]:
+        for i in range(n):
+            options = bytes([i & 0xFF, (0, 1, 255)[i % 3]]) * 20
+            flags = SYN if i % 5 == 0 else ACK
+            yield 10**12 + i, ip(struct.pack(">HHIIBBHHH", 40_000, 9092, i, 1, 0xF0, flags, 1000, 0, 0) + options + b"x")
+
+    return pcap(packets())
+
+
+@hostile(10_000)
+def keys_of_tunnels(n: int) -> bytes:
+    """The same SYN in another VXLAN network each."""
+
+    def packets() -> Iterator[Packet]:
+        inner = bytes(12) + b"\x08\0" + tcp(40_000, 9092, 1, 0, SYN)
+        for i in range(n):
+            body = struct.pack(">HHHHII", 1, 4789, 16 + len(inner), 0, 0x08000000, i << 8) + inner
+            head = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(body), 0, 0, 64, 17, 0)
+            yield 10**12 + i, head + CLIENT + SERVER + body
+
+    return pcap(packets())
+
+
+# --- more of handshakes ---------------------------------------------------------------------------------------------------
+@hostile(200)
+def tls_certificates(n: int) -> bytes:
+    """Certificate messages of TLS 1.2 without end, of 1,000 certificates of ten bytes each."""
+    entries = b"".join(b"\0\0\x0a" + noise(10, i) for i in range(1000))
+    body = len(entries).to_bytes(3, "big") + entries
+    message = b"\x0b" + len(body).to_bytes(3, "big") + body
+    talk = Talk().open()
+    talk.send(0, client_hello(1))
+    talk.send(1, server_hello(0x0303, 0x009C) + tls_record(22, message) * n)
+    return talk.file()
+
+
+def wide_hello(seed: int) -> bytes:
+    """A ClientHello of 2,000 cipher suites, 1,000 extensions, and a server name of 200 characters."""
+    name = b"%08d" % seed + b"n" * 192
+    names = b"\0" + struct.pack(">H", len(name)) + name
+    extensions = struct.pack(">HHH", 0, len(names) + 2, len(names)) + names
+    extensions += b"".join(struct.pack(">HH", 1000 + i, 0) for i in range(1000))
+    suites = struct.pack(">2000H", *(seed * 7 + i & 0xFFFF for i in range(2000)))
+    body = b"\x03\x03" + noise(32, seed) + b"\0" + struct.pack(">H", len(suites)) + suites + b"\x01\0"
+    body += struct.pack(">H", len(extensions)) + extensions
+    return tls_record(22, b"\x01" + len(body).to_bytes(3, "big") + body)
+
+
+@hostile(500)
+def tls_wide_hellos(n: int) -> bytes:
+    """Connections whose ClientHellos have 2,000 suites and 1,000 extensions each, no two alike."""
+    return greetings(n, wide_hello, close=True)
+
+
+@hostile(20_000)
+def tls_plain_alerts(n: int) -> bytes:
+    """Alerts and ChangeCipherSpecs by turns, in front of any key."""
+    talk = Talk().open()
+    talk.send(0, client_hello(1) + b"".join(tls_record(21, bytes([2, i & 0xFF])) + tls_record(20, b"\1") for i in range(n)))
+    return talk.file()
+
+
+@hostile(2_000)
+def tls_half_records(n: int) -> bytes:
+    """Connections of TLS each of which holds 14 KB of a record whose end never comes."""
+    return greetings(n, lambda i: client_hello(i) + b"\x17\x03\x03\x40\0" + bytes(14_000))
+
+
+# --- more of frames -------------------------------------------------------------------------------------------------------
+@hostile(20_000)
+def empty_frames(n: int) -> bytes:
+    """Frames of the lengths 0 to 7, too short for any header."""
+    talk = spoken()
+    talk.send(0, b"".join(struct.pack(">i", i & 7) + bytes(i & 7) for i in range(n)))
+    return talk.file()
+
+
+@hostile(4_000)
+def announced_frames(n: int) -> bytes:
+    """Connections each of which announces a Produce request of half a gigabyte."""
+
+    def first(i: int) -> bytes:
+        head = struct.pack(">hhih", 0, 3, 1, 1) + b"c" + struct.pack(">hhii", -1, 1, 1000, 1)
+        return request(1) + struct.pack(">i", 500 << 20) + head + bytes(400)
+
+    return greetings(n, first, answer=response(1))
+
+
+@hostile(4_000)
+def unknown_apis(n: int) -> bytes:
+    """Requests of APIs and versions that do not exist, each answered."""
+    return pairs(n, 99, 9, lambda i: noise(50, i), lambda i: noise(50, n + i))
+
+
+# --- more of records ------------------------------------------------------------------------------------------------------
+def produced(n: int, records: Callable[[int], bytes]) -> bytes:
+    """Produce requests v3 with this records field."""
+
+    def body(i: int) -> bytes:
+        data = records(i)
+        return struct.pack(">hhi", -1, 1, 1000) + array([string(b"t") + array([struct.pack(">ii", 0, len(data)) + data])])
+
+    return pairs(n, 0, 3, body, lambda i: array([string(b"t") + array([struct.pack(">ihqq", 0, 0, 0, -1)])]) + bytes(4))
+
+
+@hostile(2_000, "--table", "records")
+def lying_counts(n: int) -> bytes:
+    """Batches of two thousand million records, of which there are none, with lengths and offsets that lie too."""
+
+    def records(i: int) -> bytes:
+        rest = struct.pack(">hiqqqhii", 0, 0x7FFFFFFF, -1, 1 << 62, -1, -1, -1, 0x7FFFFFFF) + varint(-1) * 20
+        return struct.pack(">qiibI", (1 << 63) - 1 - i, 9 + len(rest), 0, 2, 0) + rest
+
+    return produced(n, records)
+
+
+@hostile(50, "--table", "records")
+def wrapped_bombs(n: int) -> bytes:
+    """Messages of format 1 in a compressed one, each of which inflates to 15 MB of such messages of no length."""
+    inner = struct.pack(">qiIbbqii", 0, 22, 0, 1, 0, 0, -1, -1) * 400_000
+    data = gzip.compress(inner, 9)
+    wrapper = struct.pack(">IbbqiI", 0, 1, 1, 0, -1, len(data)) + data
+    whole = struct.pack(">qi", 0, len(wrapper)) + wrapper
+    return produced(n, lambda i: whole)
+
+
+@hostile(4_000, "--table", "records")
+def tiny_sets(n: int) -> bytes:
+    """Produce requests with fifty batches of one record each, every one of another producer."""
+    return produced(n, lambda i: b"".join(batch_v2(50 * i + j, 0, 0) for j in range(50)))
+
+
+# --- blobs of the consumer protocol ---------------------------------------------------------------------------------------
+def member_blob(entries: list[bytes]) -> bytes:
+    """A subscription or an assignment of version 0, as BYTES."""
+    blob = struct.pack(">h", 0) + array(entries) + struct.pack(">i", -1)
+    return struct.pack(">i", len(blob)) + blob
+
+
+@hostile(100)
+def subscriptions(n: int) -> bytes:
+    """JoinGroup v0 whose member subscribes to 1,000 topics, no two alike."""
+    return pairs(
+        n, 11, 0,
+        lambda i: string(b"g") + struct.pack(">i", 1000) + string(b"m%d" % i) + string(b"consumer")
+        + array([string(b"r") + member_blob([string(b"t%d" % (1000 * i + j)) for j in range(1000)])]),
+        lambda i: struct.pack(">hi", 0, i) + string(b"r") + string(b"m%d" % i) * 2
+        + array([string(b"m%d" % i) + member_blob([string(b"t%d" % (1000 * i + j)) for j in range(1000)])]),
+    )  # fmt: skip
+
+
+@hostile(100)
+def assignments(n: int) -> bytes:
+    """SyncGroup v0 that gives 100 members 100 partitions each, in another order each time."""
+
+    def blob(i: int) -> bytes:
+        return member_blob([string(b"t%d" % (i % 7)) + array([struct.pack(">i", (i * j) & 0x7FFF) for j in range(100)])])
+
+    return pairs(
+        n, 14, 0,
+        lambda i: string(b"g") + struct.pack(">i", i) + string(b"m0")
+        + array([string(b"m%d" % j) + blob(i + j) for j in range(100)]),
+        lambda i: b"\0\0" + blob(i),
+    )  # fmt: skip
+
+
+@hostile(2_000)
+def lying_blobs(n: int) -> bytes:
+    """SyncGroup v0 whose assignments claim two thousand million topics, or are cut."""
+    lies = (struct.pack(">hi", 0, 0x7FFFFFFF), struct.pack(">hi", 0, -2), b"\0", struct.pack(">hih", 3, 1, 0x7FFF) + b"t")
+
+    def blob(i: int) -> bytes:
+        return struct.pack(">i", len(lies[i % 4])) + lies[i % 4]
+
+    return pairs(
+        n, 14, 0,
+        lambda i: string(b"g%d" % i) + struct.pack(">i", i) + string(b"m")
+        + array([string(b"m") + blob(i + j) for j in range(9)]),
+        lambda i: b"\0\0" + blob(i),
+    )  # fmt: skip
+
+
+@hostile(100)
+def described_groups(n: int) -> bytes:
+    """DescribeGroups v0 with 200 members each, no two alike."""
+
+    def member(i: int) -> bytes:
+        name = string(b"m%d" % i)
+        return name * 2 + string(b"/10.0.0.1") + member_blob([name]) + member_blob([name + array([struct.pack(">i", i)])])
+
+    return pairs(
+        n, 15, 0,
+        lambda i: array([string(b"g%d" % i)]),
+        lambda i: array([b"\0\0" + string(b"g%d" % i) + string(b"Stable") + string(b"consumer") + string(b"r")
+                         + array([member(200 * i + j) for j in range(200)])]),
+    )  # fmt: skip
+
+
 # --- the curve ---------------------------------------------------------------------------------------------------------
 def cost(command: list[str], seconds: float) -> tuple[float, float, int]:
     """Processor seconds, peak MB and exit code of a command; an exit code of -1 where it took too long."""

@@ -1,11 +1,15 @@
 """Partitions of requests and responses put side by side."""
 
+from pathlib import Path
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+import kcap
 from kcap.decode.slots import NOTHING
 from kcap.table.partition_pairs import body_start, compiled_pairs, pairs_of
+from tests.fuzz.hostile import CLASSES
 
 entries = st.lists(
     st.tuples(st.integers(0, 3), st.integers(-1, 1), st.just(-1), st.integers(0, 1), st.sampled_from([0, 1, 2, NOTHING])),
@@ -47,3 +51,10 @@ def test_programs_read_behind_the_fixed_header() -> None:
     assert body_start(b"\0\1\0\4\0\0\0\7\xff\xff", 0, 2) == 10
     assert body_start(frame, 0, 0) == 8
     assert body_start(frame, 1, None) == 4
+
+
+def test_room_is_made_for_what_came_of_large_messages(tmp_path: Path) -> None:
+    """Cut requests of half a gigabyte each, more together than any machine has."""
+    path = tmp_path / "announced.pcap"
+    path.write_bytes(CLASSES["announced_frames"][0](2_000))
+    assert len(kcap.open(str(path)).partitions().to_arrow()) == 0
