@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kcap import limits
+from kcap.fastpath.closed_rows import ClosedRow
 from kcap.faults import Fault, fault_of
 from kcap.identities import Identities, Identity, endpoints, uid_of
 from kcap.kafka.bodies import BodyBatch, BodyCollector
@@ -141,7 +142,7 @@ class SilentConnection:
         """As `KeptConnection`; it holds nothing that could be released."""
 
 
-ClosedConnection: TypeAlias = KeptConnection | SilentConnection
+ClosedConnection: TypeAlias = KeptConnection | SilentConnection | ClosedRow
 """A closed connection and its row of `connections`."""
 
 
@@ -159,7 +160,9 @@ class KeptConnections:
 
     def connections(self) -> list[ClosedConnection]:
         """Each of them."""
-        return [KeptConnection(row, self.phase, "", ref) for row, ref in self._states.each()]
+        return [
+            one if isinstance(one, ClosedRow) else KeptConnection(one, self.phase, "", ref) for one, ref in self._states.each()
+        ]
 
 
 ClosedTogether: TypeAlias = ClosedConnection | KeptConnections

@@ -5,17 +5,17 @@ when and where the reference path would close it, with the same row of `connecti
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from kcap.fastpath import layout as at
+from kcap.fastpath.closed_rows import ClosedRow, ClosedRows
 from kcap.fastpath.export_state import ConnectionOwner, filled, made
-from kcap.fastpath.state import FastPathState, none
-from kcap.identities import endpoints, uid_of
+from kcap.fastpath.state import FastPathState
 from kcap.kafka.conversation import Conversation
 from kcap.net.connections import Ended
 from kcap.net.tcp import Connection
@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 
 FEW, MANY = 16, 4096
 """Connections that are looked at together: few first, since most runs are short, then up to many."""
-NEVER: Final = np.iinfo(np.int64).max
-OF_BOTH: Final = {
-    "packets": at.PACKETS, "retransmitted": at.RETRANSMITTED, "duplicated": at.DUPLICATED, "zero_window_stalls": at.STALLS,
-}  # fmt: skip
-"""Columns that count what both streams have."""
 
 
 class Closer(Protocol):
@@ -98,14 +93,6 @@ class ClosedState:
         return conversation.connection, conversation
 
 
-Row = dict[str, object]
-ALIKE: Final[Row] = {
-    "began": "syn", "phase": "kafka", "detail": None, "out_of_order": 0, "tls": False,
-    **{f"{name}_{part}": 0 for name in ("client", "server") for part in ("skipped", "opaque", "pending", "missing")},
-}  # fmt: skip
-"""What the rows of all connections that lived in the fast path have in common."""
-
-
 @dataclass(frozen=True, slots=True)
 class ClosedStates:
     """The numbers of connections that were closed together."""
@@ -120,10 +107,12 @@ class ClosedStates:
     def __len__(self) -> int:
         return len(self.connections)
 
-    def each(self) -> Iterator[tuple[Row | ClosedState, int]]:
-        """The row of `connections` of one after the other, or what it is made of, and the reference of its first packet."""
+    def each(self) -> Iterator[tuple[ClosedRow | ClosedState, int]]:
+        """One after the other, in a form that gives its row or from which its objects are made, and the reference of its
+        first packet.
+        """
         spoke = ~np.isin(self.connections[:, at.LIVE], (at.CALLED, at.OPEN))
-        rows = iter(self._rows(np.flatnonzero(spoke)))
+        rows = iter(self._rows(np.flatnonzero(spoke)).each())
         refs, names = (self.connections[:, place].tolist() for place in (at.FIRST_REF, at.NAME))
         for place, (has_spoken, ref) in enumerate(zip(spoke.tolist(), refs)):
             yield (next(rows) if has_spoken else self._state(place, names[place])), ref
@@ -131,47 +120,11 @@ class ClosedStates:
     def _state(self, place: int, name: int) -> ClosedState:
         return ClosedState(self.connections[place], self.streams[place], self.keys[place], self.names[name], self.keeper)
 
-    def _rows(self, places: "Int64s") -> Iterator[Row]:
-        """The rows of connections that need no objects."""
-        values, streams = self.connections[places], self.streams[places]
-        side = values[:, at.CLIENT]
-        every = np.arange(len(places))
-        client, server = streams[every, side], streams[every, 1 - side]
-        ends = np.stack([streams[:, 0, at.FIN_NS], streams[:, 1, at.FIN_NS], values[:, at.RST_NS]])
-        first = np.where(ends == at.NONE, NEVER, ends).argmin(axis=0)  # a FIN goes before a reset of the same time
-        closed_by = np.where((ends == at.NONE).all(axis=0), 2, np.where(first == 2, values[:, at.RST_BY], first) != side)
-        lower, flows = self._flows(places, np.zeros_like(side)), self._flows(places, side)
+    def _rows(self, places: "Int64s") -> ClosedRows:
+        """Connections whose rows need no objects."""
+        values = self.connections[places]
         known = [self.names[name] if some else None for name, some in values[:, (at.NAME, at.NUMBER)].tolist()]
-        columns: dict[str, Iterable[object]] = {
-            "number": values[:, at.PLACE].tolist(), "first_ns": values[:, at.FIRST_NS].tolist(),
-            "last_ns": values[:, at.LAST].tolist(), "ended": map(at.ENDS.__getitem__, values[:, at.ENDED].tolist()),
-            "closed_by": map(("client", "server", None).__getitem__, closed_by.tolist()),
-            "client_packets": client[:, at.PACKETS].tolist(), "server_packets": server[:, at.PACKETS].tolist(),
-            "rtt_min_ns": nones(client[:, at.RTT_MIN]), "client_rtt_min_ns": nones(server[:, at.RTT_MIN]),
-            "rtt_avg_ns": nones(np.where(
-                client[:, at.RTT_COUNT] > 0, client[:, at.RTT_SUM] // np.maximum(client[:, at.RTT_COUNT], 1), at.NONE
-            )),
-            "client_id": known, "exchanges": values[:, at.ROWS].tolist(),
-            "request_frames": values[:, at.REQUEST_FRAMES].tolist(), "response_frames": values[:, at.RESPONSE_FRAMES].tolist(),
-            "client_captured": client[:, at.CAPTURED].tolist(), "client_framed": values[:, at.REQUEST_BYTES].tolist(),
-            "server_captured": server[:, at.CAPTURED].tolist(), "server_framed": values[:, at.RESPONSE_BYTES].tolist(),
-            **{name: (client[:, part] + server[:, part]).tolist() for name, part in OF_BOTH.items()},
-            "connection": map(uid_of, lower, values[:, at.FIRST_NS].tolist(), nones(client[:, at.ISN])), "flow": flows,
-            **dict(zip(("client_ip", "client_port", "server_ip", "server_port"), zip(*map(endpoints, flows)))),
-        }  # fmt: skip
-        for row in zip(*columns.values(), strict=True):
-            yield ALIKE | dict(zip(columns, row))
-
-    def _flows(self, places: "Int64s", sides: "Int64s") -> list[bytes]:
-        """The flow key of one stream of each connection."""
-        keys, width = self.keys[places, sides].tobytes(), self.keys.shape[2]
-        sizes = self.streams[places, sides, at.FLOW_SIZE].tolist()
-        return [keys[start : start + size] for start, size in zip(range(0, len(keys), width), sizes)]
-
-
-def nones(values: "Int64s") -> list[int | None]:
-    """The numbers, None for NONE."""
-    return [none(value) for value in values.tolist()]
+        return ClosedRows(values, self.streams[places], self.keys[places], known)
 
 
 def keep(state: FastPathState, slots: list[int], keeper: ConnectionOwner) -> ClosedStates:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kcap.analyzer import SLOTS_AT, ClosedConnection, KeptConnection, Options, RowBatch, SilentConnection
 from kcap.capture.reader import Section
 from kcap.errors import CaptureError
+from kcap.fastpath.closed_rows import ClosedRow
 from kcap.kafka.bodies import BodyValues
 from kcap.kafka.deferred_bodies import DeferredBodies, PortableBodies
 from kcap.kafka.frames import NO_BODY
@@ -61,7 +62,7 @@ class Step:
     phases: Counter[str] = field(default_factory=Counter)
     details: Counter[str] = field(default_factory=Counter)
     kafka_connections: int = 0
-    connections: list[KeptConnection | tuple[bytes, bytes]] = field(default_factory=list)
+    connections: list[KeptConnection | ClosedRow | tuple[bytes, bytes]] = field(default_factory=list)
     """Connections that ended; of one that carried no byte its flow key and its compact form."""
     weirds: list[tuple[Weird, int]] = field(default_factory=list)
     """Oddities: the first sighting of each kind and connection, and how many."""
@@ -99,7 +100,7 @@ class Steps:
             reading.phases,
             reading.details,
             reading.analyzer.kafka_connections,
-            [one if isinstance(one, KeptConnection) else one.compact for one in closed],
+            [one.compact if isinstance(one, SilentConnection) else one for one in closed],
             reading.analyzer.take_sightings(),
             over=over,
         )

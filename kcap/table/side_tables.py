@@ -17,6 +17,9 @@ from kcap.columns import Column
 from kcap.facts.brokers import Server
 from kcap.facts.negotiations import Negotiation
 from kcap.facts.tracker import ConnectionFacts, MetadataTracker
+from kcap.fastpath.closed_rows import ALIKE, ClosedRow, joined
+from kcap.fastpath.closed_rows import COLUMNS as CONNECTION_COLUMNS
+from kcap.fastpath.layout import NONE
 from kcap.model import REF_FILE_SHIFT, CaptureFile
 from kcap.schema.errors import ERRORS
 from kcap.schema.registry import api_name
@@ -71,6 +74,59 @@ def connection_rows(
     return rows
 
 
+def connection_batch(
+    closed: Sequence[ClosedConnection],
+    columns: Sequence[Column],
+    files: Sequence[CaptureFile],
+    known: Callable[[str], ConnectionFacts] | None = None,
+) -> pa.RecordBatch:
+    """Chosen columns of `connections`, in the order of `closed`; `known` gives the facts of a connection."""
+    together = [one for one in closed if isinstance(one, ClosedRow)]
+    others = [one for one in closed if not isinstance(one, ClosedRow)]
+    if not together:
+        community = any(column.name == "community_id" for column in columns)
+        return batch_of("connections", columns, connection_rows(others, files, known, community=community))
+    batch = _joined_batch(together, columns, files, known)
+    if not others:
+        return batch
+    several = pa.Table.from_batches([batch, connection_batch(others, columns, files, known)])
+    single = np.array([not isinstance(one, ClosedRow) for one in closed])
+    places = np.where(single, len(together) + np.cumsum(single) - 1, np.cumsum(~single) - 1)
+    return several.take(places).combine_chunks().to_batches()[0]
+
+
+def _joined_batch(
+    closed: Sequence[ClosedRow],
+    columns: Sequence[Column],
+    files: Sequence[CaptureFile],
+    known: Callable[[str], ConnectionFacts] | None,
+) -> pa.RecordBatch:
+    """Columns of connections that lived and ended in the fast path, made without their rows."""
+    sides = joined(closed).sides()
+    made: dict[str, Any] = {"connection": CONNECTION_COLUMNS["connection"](sides)}
+    facts = [] if known is None else [known(uid) for uid in made["connection"]]
+    beside: dict[str, Callable[[], list[Any]]] = {
+        "capture": lambda: [files[one.ref >> REF_FILE_SHIFT].name for one in closed],
+        "community_id": lambda: [community_id(flow) for flow in sides.flows],
+    }
+    arrays = []
+    for column in columns:
+        name, kind = column.name, TYPES[column.type]
+        if name in CONNECTION_COLUMNS:
+            values = made[name] if name in made else CONNECTION_COLUMNS[name](sides)
+            mask = values == NONE if column.nullable and isinstance(values, np.ndarray) else None
+            arrays.append(pa.array(values, kind, mask=mask))
+        elif name in beside:
+            arrays.append(pa.array(beside[name](), kind))
+        elif known is not None and name in FACT_COLUMNS:
+            arrays.append(pa.array([FACT_COLUMNS[name](of) for of in facts], kind))
+        else:
+            value = ALIKE.get(name)
+            default = None if column.nullable else DEFAULTS.get(column.type)
+            arrays.append(pa.array([default if value is None else value] * len(closed), kind))
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema("connections", columns))
+
+
 TURNS_AT_ONCE: Final = 1 << 16
 
 
@@ -78,6 +134,8 @@ def turn_batches(closed: Iterable[ClosedConnection], columns: Sequence[Column]) 
     """Rows of `tls_turns`, of connections with turns; one empty batch for none."""
     some: list[tuple[dict[str, object], Int64s]] = []
     for connection in closed:
+        if isinstance(connection, ClosedRow):  # those never have turns
+            continue
         turns = connection.values.get("turns")
         if isinstance(turns, Turns) and len(turns):
             some.append((connection.values, np.frombuffer(turns.done, np.int64).reshape(-1, len(TURN_FIELDS))))

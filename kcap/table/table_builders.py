@@ -32,7 +32,7 @@ from kcap.table.side_tables import (
     batch_of,
     broker_rows,
     capture_rows,
-    connection_rows,
+    connection_batch,
     negotiation_row,
     topic_rows,
     turn_batches,
@@ -385,15 +385,14 @@ class ConnectionsBuilder(TableBuilder):
     def __init__(self, request: TableRequest) -> None:
         super().__init__(request)
         names = {column.name for column in request.columns}
-        self._facts, self._community = not names.isdisjoint(FACT_COLUMNS), "community_id" in names
+        self._facts = not names.isdisjoint(FACT_COLUMNS)
         self.needs = Fact.CONNECTIONS if self._facts else NO_FACT
 
     def close(self, closed: Sequence[ClosedConnection]) -> Batches:
         known = self.tracker.known if self._facts else None
         for start in range(0, max(len(closed), 1), ROWS_AT_ONCE):
             some = closed[start : start + ROWS_AT_ONCE]
-            rows = connection_rows(some, self.reading.capture_files, known, community=self._community)
-            yield batch_of("connections", self.request.columns, rows)
+            yield connection_batch(some, self.request.columns, self.reading.capture_files, known)
 
 
 class TlsTurnsBuilder(TableBuilder):

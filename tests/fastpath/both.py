@@ -4,7 +4,7 @@ import pickle
 from dataclasses import dataclass, field
 from unittest.mock import patch
 
-from kcap.analyzer import Analyzer, KeptConnection, Options, RowBatch
+from kcap.analyzer import Analyzer, KeptConnection, Options, RowBatch, SilentConnection
 from kcap.decode import slots
 from kcap.fastpath import engine
 from kcap.model import ROW, SegmentBatch
@@ -76,7 +76,11 @@ def result_of(
         analyzer.finish()
     result.take(analyzer)
     closed = analyzer.take_connections()
-    result.own = sum(isinstance(each, KeptConnection) and not isinstance(each._connection, tuple) for each in closed)
+    result.own = sum(
+        not (isinstance(each, KeptConnection) and isinstance(each._connection, tuple))
+        for each in closed
+        if not isinstance(each, SilentConnection)
+    )
     result.connections = [each.values for each in closed]
     result.weirds = analyzer.sightings()
     analyzer.fast_path = None  # megabytes that lead back to the analyzer, as readers of captures drop them

@@ -1,0 +1,181 @@
+"""Rows of `connections` of what lived and ended in the fast path.
+
+In: the numbers of connections that were closed together. Out: their columns at once, or the row of one. Law: `COLUMNS` and
+`ALIKE` alone say how a value is made, so that a column and a row agree.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+
+from kcap.fastpath import layout as at
+from kcap.identities import endpoints, uid_of
+
+if TYPE_CHECKING:
+    from kcap.arrays.vectors import Int64s
+
+Row = dict[str, object]
+Values = Any
+"""A column: an array of numbers in which NONE is null, or a list."""
+NEVER: Final = np.iinfo(np.int64).max
+ALIKE: Final[Row] = {
+    "began": "syn", "phase": "kafka", "detail": None, "out_of_order": 0, "tls": False,
+    **{f"{name}_{part}": 0 for name in ("client", "server") for part in ("skipped", "opaque", "pending", "missing")},
+}  # fmt: skip
+"""What the rows of all connections that lived in the fast path have in common."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Sides:
+    """What columns are made of, one entry for each connection."""
+
+    values: Any
+    client: Any
+    """The stream of the client."""
+    server: Any
+    lower: list[bytes]
+    """The flow key of the lower endpoint."""
+    flows: list[bytes]
+    """The flow key of the client."""
+    ends: list[tuple[str, int, str, int]]
+    """Address and port of client and server."""
+    client_ids: list[str | None]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ClosedRows:
+    """The numbers of closed connections whose rows need no objects."""
+
+    connections: Any
+    streams: Any
+    """The two of each connection."""
+    keys: Any
+    client_ids: list[str | None]
+    _made: list[Row] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.connections)
+
+    def each(self) -> "list[ClosedRow]":
+        """One after the other."""
+        return [ClosedRow(self, place, ref) for place, ref in enumerate(self.connections[:, at.FIRST_REF].tolist())]
+
+    def rows(self) -> list[Row]:
+        """Their rows, which are made once."""
+        if not self._made:
+            sides = self.sides()
+            columns = [plain(make(sides)) for make in COLUMNS.values()]
+            self._made.extend(ALIKE | dict(zip(COLUMNS, row)) for row in zip(*columns, strict=True))
+        return self._made
+
+    def sides(self) -> Sides:
+        """What columns are made of."""
+        every, side = np.arange(len(self)), self.connections[:, at.CLIENT]
+        flows = self._flows(every, side)
+        return Sides(
+            self.connections, self.streams[every, side], self.streams[every, 1 - side], self._flows(every, np.zeros_like(side)),
+            flows, list(map(endpoints, flows)), self.client_ids,
+        )  # fmt: skip
+
+    def _flows(self, places: "Int64s", sides: "Int64s") -> list[bytes]:
+        """The flow key of one stream of each connection."""
+        keys, width = self.keys[places, sides].tobytes(), self.keys.shape[2]
+        sizes = self.streams[places, sides, at.FLOW_SIZE].tolist()
+        return [keys[start : start + size] for start, size in zip(range(0, len(keys), width), sizes)]
+
+
+@dataclass(slots=True)
+class ClosedRow:
+    """A closed connection, whose row is made when it is read."""
+
+    together: ClosedRows
+    place: int
+    ref: int
+    """Reference of its first packet."""
+    phase: ClassVar[str] = "kafka"
+    detail: ClassVar[None] = None
+    count: ClassVar[int] = 1
+
+    @property
+    def values(self) -> Row:
+        """The row, without the file's name."""
+        return self.together.rows()[self.place]
+
+    def connections(self) -> "list[ClosedRow]":
+        """As `analyzer.KeptConnections`."""
+        return [self]
+
+    def settle(self) -> None:
+        """As `analyzer.KeptConnection`; it holds nothing that could be released."""
+
+
+def joined(closed: Sequence[ClosedRow]) -> ClosedRows:
+    """The numbers of connections in their order, wherever they were closed."""
+    parts: list[tuple[ClosedRows, list[int]]] = []
+    for _, some in groupby(closed, lambda one: id(one.together)):
+        run = list(some)
+        parts.append((run[0].together, [one.place for one in run]))
+    return ClosedRows(
+        np.concatenate([part.connections[places] for part, places in parts]),
+        np.concatenate([part.streams[places] for part, places in parts]),
+        np.concatenate([part.keys[places] for part, places in parts]),
+        [part.client_ids[place] for part, places in parts for place in places],
+    )
+
+
+def plain(values: Values) -> Iterable[object]:
+    """A column as Python's values."""
+    if not isinstance(values, np.ndarray):
+        return values  # type: ignore[no-any-return]
+    return [None if value == at.NONE else value for value in values.tolist()]
+
+
+def _closed_by(sides: Sides) -> list[str | None]:
+    values, side = sides.values, sides.values[:, at.CLIENT]
+    fins = np.stack([sides.client[:, at.FIN_NS], sides.server[:, at.FIN_NS]])
+    lower = side == 0
+    ends = np.stack([np.where(lower, *fins), np.where(lower, *fins[::-1]), values[:, at.RST_NS]])
+    first = np.where(ends == at.NONE, NEVER, ends).argmin(axis=0)  # a FIN goes before a reset of the same time
+    by = np.where((ends == at.NONE).all(axis=0), 2, np.where(first == 2, values[:, at.RST_BY], first) != side)
+    return list(map(("client", "server", None).__getitem__, by.tolist()))
+
+
+def _average(sides: Sides) -> "Int64s":
+    count = sides.client[:, at.RTT_COUNT]
+    average: Int64s = np.where(count > 0, sides.client[:, at.RTT_SUM] // np.maximum(count, 1), at.NONE)
+    return average
+
+
+def _uids(sides: Sides) -> list[str]:
+    return list(map(uid_of, sides.lower, sides.values[:, at.FIRST_NS].tolist(), plain(sides.client[:, at.ISN])))  # type: ignore[arg-type]
+
+
+def _of(side: str, place: int) -> Callable[[Sides], Values]:
+    return lambda sides: getattr(sides, side)[:, place]
+
+
+def _both(place: int) -> Callable[[Sides], Values]:
+    return lambda sides: sides.client[:, place] + sides.server[:, place]
+
+
+def _end(place: int) -> Callable[[Sides], Values]:
+    return lambda sides: [end[place] for end in sides.ends]
+
+
+COLUMNS: Final[dict[str, Callable[[Sides], Values]]] = {
+    "number": _of("values", at.PLACE), "first_ns": _of("values", at.FIRST_NS), "last_ns": _of("values", at.LAST),
+    "ended": lambda sides: list(map(at.ENDS.__getitem__, sides.values[:, at.ENDED].tolist())), "closed_by": _closed_by,
+    "client_packets": _of("client", at.PACKETS), "server_packets": _of("server", at.PACKETS),
+    "rtt_min_ns": _of("client", at.RTT_MIN), "client_rtt_min_ns": _of("server", at.RTT_MIN), "rtt_avg_ns": _average,
+    "client_id": lambda sides: sides.client_ids, "exchanges": _of("values", at.ROWS),
+    "request_frames": _of("values", at.REQUEST_FRAMES), "response_frames": _of("values", at.RESPONSE_FRAMES),
+    "client_captured": _of("client", at.CAPTURED), "client_framed": _of("values", at.REQUEST_BYTES),
+    "server_captured": _of("server", at.CAPTURED), "server_framed": _of("values", at.RESPONSE_BYTES),
+    "packets": _both(at.PACKETS), "retransmitted": _both(at.RETRANSMITTED), "duplicated": _both(at.DUPLICATED),
+    "zero_window_stalls": _both(at.STALLS), "connection": _uids, "flow": lambda sides: sides.flows,
+    "client_ip": _end(0), "client_port": _end(1), "server_ip": _end(2), "server_port": _end(3),
+}  # fmt: skip
+"""How each column is made."""
