@@ -75,14 +75,14 @@ class KeptConnection:
 
     def __init__(
         self,
-        connection: "tuple[Connection, Conversation] | ClosedState | dict[str, object]",
+        connection: "tuple[Connection, Conversation] | ClosedState",
         phase: str,
         detail: str,
         ref: int,
     ) -> None:
-        """`connection`: the connection, the numbers that it is made of, or its row."""
-        self._connection = None if isinstance(connection, dict) else connection
-        self._values = connection if isinstance(connection, dict) else {}
+        """`connection`: the connection, or the numbers that it is made of."""
+        self._connection: tuple[Connection, Conversation] | ClosedState | None = connection
+        self._values: dict[str, object] = {}
         self.phase = phase if phase != "waiting" else "opaque"
         self.detail = detail or None
         self.ref = ref
@@ -161,7 +161,7 @@ class KeptConnections:
     def connections(self) -> list[ClosedConnection]:
         """Each of them."""
         return [
-            one if isinstance(one, ClosedRow) else KeptConnection(one, self.phase, "", ref) for one, ref in self._states.each()
+            one if isinstance(one, ClosedRow) else KeptConnection(one, self.phase, "", one.ref) for one in self._states.each()
         ]
 
 

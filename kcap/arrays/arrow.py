@@ -115,13 +115,14 @@ def of_type(made: "Array | Coded", kind: pa.DataType) -> Array:
     return made
 
 
+def batch_of_types(made: "Sequence[Array | Coded]", schema: pa.Schema) -> pa.RecordBatch:
+    """Columns as the batch of a schema, with texts as it has them."""
+    return pa.RecordBatch.from_arrays([of_type(column, kind) for column, kind in zip(made, schema.types)], schema=schema)
+
+
 def as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The batch with its texts as a schema has them, which is of the same columns."""
-    if batch.schema.types == schema.types:
-        return batch
-    return pa.RecordBatch.from_arrays(
-        [of_type(column, kind) for column, kind in zip(batch.columns, schema.types)], schema=schema
-    )
+    return batch if batch.schema.types == schema.types else batch_of_types(batch.columns, schema)
 
 
 def with_texts(schema: pa.Schema, *, coded: bool) -> pa.Schema:

@@ -84,6 +84,11 @@ class ClosedState:
     name: str | None
     keeper: ConnectionOwner
 
+    @property
+    def ref(self) -> int:
+        """Reference of its first packet."""
+        return int(self.connection[at.FIRST_REF])
+
     def restore(self) -> tuple[Connection, Conversation]:
         """Makes its objects."""
         values, streams = self.connection.tolist(), self.streams.tolist()
@@ -107,18 +112,16 @@ class ClosedStates:
     def __len__(self) -> int:
         return len(self.connections)
 
-    def each(self) -> Iterator[tuple[ClosedRow | ClosedState, int]]:
-        """One after the other, in a form that gives its row or from which its objects are made, and the reference of its
-        first packet.
-        """
+    def each(self) -> Iterator[ClosedRow | ClosedState]:
+        """One after the other, in a form that gives its row or from which its objects are made."""
         spoke = ~np.isin(self.connections[:, at.LIVE], (at.CALLED, at.OPEN))
         rows = iter(self._rows(np.flatnonzero(spoke)).each())
-        refs, names = (self.connections[:, place].tolist() for place in (at.FIRST_REF, at.NAME))
-        for place, (has_spoken, ref) in enumerate(zip(spoke.tolist(), refs)):
-            yield (next(rows) if has_spoken else self._state(place, names[place])), ref
+        for place, has_spoken in enumerate(spoke.tolist()):
+            yield next(rows) if has_spoken else self._state(place)
 
-    def _state(self, place: int, name: int) -> ClosedState:
-        return ClosedState(self.connections[place], self.streams[place], self.keys[place], self.names[name], self.keeper)
+    def _state(self, place: int) -> ClosedState:
+        values = self.connections[place]
+        return ClosedState(values, self.streams[place], self.keys[place], self.names[values[at.NAME]], self.keeper)
 
     def _rows(self, places: "Int64s") -> ClosedRows:
         """Connections whose rows need no objects."""

@@ -112,7 +112,7 @@ class ClosedRow:
         """As `analyzer.KeptConnection`; it holds nothing that could be released."""
 
 
-def joined(closed: Sequence[ClosedRow]) -> ClosedRows:
+def gathered(closed: Sequence[ClosedRow]) -> ClosedRows:
     """The numbers of connections in their order, wherever they were closed."""
     parts: list[tuple[ClosedRows, list[int]]] = []
     for _, some in groupby(closed, lambda one: id(one.together)):

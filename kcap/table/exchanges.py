@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kcap import limits
-from kcap.arrays.arrow import Array, Coded, nulls, of_type, picked, take, with_texts
+from kcap.arrays.arrow import Array, Coded, batch_of_types, nulls, picked, take, with_texts
 from kcap.arrays.vectors import Vector
 from kcap.batch.bodies import encoded
 from kcap.batch.columns import VERSIONS, BatchColumns
@@ -151,7 +151,7 @@ class Exchanges:
         """Name of the file with a frame's first byte."""
         return self.files.take(self.file(f"{side}_first_ref").filled(-1))
 
-    def last_capture(self, side: str) -> "Made":
+    def last_capture(self, side: str) -> Made:
         """Name of the file with a frame's last byte where that is another."""
         first, last = self.file(f"{side}_first_ref"), self.file(f"{side}_last_ref")
         other = last.filled(-1) != first.filled(-1)
@@ -207,7 +207,7 @@ class Exchanges:
         return Vector(values, found.valid).where(known)
 
     # -- bodies -------------------------------------------------------------------------------------------------------
-    def error(self) -> "Made":
+    def error(self) -> Made:
         """Kafka's name of the error code."""
         code = self.columns.error_code
         if code.nothing:
@@ -234,7 +234,7 @@ class Exchanges:
         request, response = self.columns.request.slot(name), self.columns.response.slot(name)
         return request.where(~self.records_in_response).otherwise(response)
 
-    def named(self, name: str) -> "Made":
+    def named(self, name: str) -> Made:
         """A text of the request, or of the response where the request lacks it."""
         responses, starts, ends = self._texts("response", name)
         requests, *spans = self._texts("request", name)
@@ -272,7 +272,7 @@ class Exchanges:
             numbers = np.where(keys.valid, np.where(numbers < API_NAMES.null - 1, numbers, -1), tokens)
         return API_NAMES.take(numbers)
 
-    def release(self, find: Callable[[int, int], str | None]) -> "Made":
+    def release(self, find: Callable[[int, int], str | None]) -> Made:
         """A fact of each row's API and version."""
         places, known = self.columns.calls
         values = [find(code // VERSIONS, code % VERSIONS) for code in known]
@@ -280,7 +280,7 @@ class Exchanges:
             return nulls(self.size, pa.string())
         return Coded(pa.array([*values, None], pa.string()), places)
 
-    def verdict(self) -> "Made":
+    def verdict(self) -> Made:
         """Whether the version suits the broker."""
         assert self.context.verdicts is not None
         return self.context.verdicts.to_arrow()
@@ -407,11 +407,9 @@ class ExchangeColumns:
 
     def __init__(self, columns: Sequence[Column], *, coded: bool = False) -> None:
         """`coded`: texts are dictionary-encoded."""
-        schema = arrow_schema("exchanges", columns)
-        self.schema = with_texts(schema, coded=True) if coded else schema
+        self.schema = with_texts(arrow_schema("exchanges", columns), coded=coded)
         self.makers = {column.name: partial(Exchanges.made, name=column.name, make=maker(column)) for column in columns}
 
     def make(self, rows: Exchanges) -> pa.RecordBatch:
         """The columns of a batch."""
-        made = [of_type(make(rows), kind) for make, kind in zip(self.makers.values(), self.schema.types)]
-        return pa.RecordBatch.from_arrays(made, schema=self.schema)
+        return batch_of_types([make(rows) for make in self.makers.values()], self.schema)

@@ -12,12 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from kcap.analyzer import ClosedConnection, community_id
+from kcap.arrays.arrow import joined, take
 from kcap.capture.paths import readable
 from kcap.columns import Column
 from kcap.facts.brokers import Server
 from kcap.facts.negotiations import Negotiation
 from kcap.facts.tracker import ConnectionFacts, MetadataTracker
-from kcap.fastpath.closed_rows import ALIKE, ClosedRow, joined
+from kcap.fastpath.closed_rows import ALIKE, ClosedRow, gathered
 from kcap.fastpath.closed_rows import COLUMNS as CONNECTION_COLUMNS
 from kcap.fastpath.layout import NONE
 from kcap.model import REF_FILE_SHIFT, CaptureFile
@@ -46,10 +47,15 @@ def batch_of(table: str, columns: Sequence[Column], rows: Sequence[dict[str, obj
     """Rows by column name as a record batch."""
     arrays = []
     for column in columns:
-        default = None if column.nullable else DEFAULTS.get(column.type)
+        default = default_of(column)
         values = [default if (value := row.get(column.name)) is None else value for row in rows]
         arrays.append(pa.array(values, TYPES[column.type]))
     return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(table, columns))
+
+
+def default_of(column: Column) -> object:
+    """What stands in a column where there is no value."""
+    return None if column.nullable else DEFAULTS.get(column.type)
 
 
 def connection_rows(
@@ -89,10 +95,10 @@ def connection_batch(
     batch = _joined_batch(together, columns, files, known)
     if not others:
         return batch
-    several = pa.Table.from_batches([batch, connection_batch(others, columns, files, known)])
+    (several,) = joined([batch, connection_batch(others, columns, files, known)], batch.schema)
     single = np.array([not isinstance(one, ClosedRow) for one in closed])
     places = np.where(single, len(together) + np.cumsum(single) - 1, np.cumsum(~single) - 1)
-    return several.take(places).combine_chunks().to_batches()[0]
+    return pa.RecordBatch.from_arrays([take(column, places) for column in several.columns], schema=several.schema)
 
 
 def _joined_batch(
@@ -102,7 +108,7 @@ def _joined_batch(
     known: Callable[[str], ConnectionFacts] | None,
 ) -> pa.RecordBatch:
     """Columns of connections that lived and ended in the fast path, made without their rows."""
-    sides = joined(closed).sides()
+    sides = gathered(closed).sides()
     made: dict[str, Any] = {"connection": CONNECTION_COLUMNS["connection"](sides)}
     facts = [] if known is None else [known(uid) for uid in made["connection"]]
     beside: dict[str, Callable[[], list[Any]]] = {
@@ -122,8 +128,7 @@ def _joined_batch(
             arrays.append(pa.array([FACT_COLUMNS[name](of) for of in facts], kind))
         else:
             value = ALIKE.get(name)
-            default = None if column.nullable else DEFAULTS.get(column.type)
-            arrays.append(pa.array([default if value is None else value] * len(closed), kind))
+            arrays.append(pa.array([default_of(column) if value is None else value] * len(closed), kind))
     return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema("connections", columns))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from kcap.analyzer import Analyzer, ClosedConnection, RowBatch
-from kcap.arrays.arrow import Coded, booleans, of_type, take, with_texts
+from kcap.arrays.arrow import Coded, batch_of_types, booleans, take, with_texts
 from kcap.columns import ONLY_ROW, Column, exchange_column
 from kcap.errors import UsageError
 from kcap.facts.brokers import Server
@@ -119,7 +119,7 @@ class TableRequest:
 
             for field in body_columns(self.body_fields):
                 made = made.append(field)
-        return with_texts(made, coded=True) if self.coded else made
+        return with_texts(made, coded=self.coded)
 
 
 def row_filter(tree: "Filter", reading: "Read | None" = None) -> "RowFilter":
@@ -302,9 +302,9 @@ class ExchangesBuilder(OfExchanges):
             made += self._body_fields.make(columns, places)
         columns.report_uncounted(self.tracker.report)
         del rows, columns  # the batch's bodies need not stay while its rows are written
-        typed = [of_type(column, kind) for column, kind in zip(made, self._schema.types)]
+        batch = batch_of_types(made, self._schema)
         del made
-        yield pa.RecordBatch.from_arrays(typed, schema=self._schema)
+        yield batch
 
 
 def exchange_fields(columns: Sequence[Column]) -> list[Any]:
@@ -346,8 +346,7 @@ class PartitionsBuilder(PartsBuilder):
             columns.append(owner.take(found.pairs.row) if isinstance(owner, Coded) else take(owner, found.pairs.row))
         if self._of_exchanges:
             columns.append(booleans(are_only(found.pairs.row)))
-        typed = [of_type(column, kind) for column, kind in zip(columns, self._schema.types)]
-        made = pa.RecordBatch.from_arrays(typed, schema=self._schema)
+        made = batch_of_types(columns, self._schema)
         if self.filter is not None:
             made = made.filter(pa.array(np.isin(found.pairs.row, self.filter.places(rows))))
         yield made

@@ -62,15 +62,19 @@ def test_crowds_restored(segments: list[Segment], size: int) -> None:
     result_of(batches, fast_path=True, pickled=True).same(result_of(batches, fast_path=False))
 
 
-def test_open_ones_are_closed_by_number_at_the_end() -> None:
-    """Own ones and others in turns."""
+def own_and_others() -> list[Segment]:
+    """Twelve connections one after the other, every third of which began before the capture."""
     segments: list[Segment] = []
     for number in range(12):
         tap = Tap(port=1000 + number, time_ns=(number + 1) * 100 * MS)
         if number % 3:
             tap.open()
         segments += tap.client(metadata(1)).server(metadata_answer(1)).segments
-    found = agree(segments)
+    return segments
+
+
+def test_open_ones_are_closed_by_number_at_the_end() -> None:
+    found = agree(own_and_others())
     assert [row["number"] for row in found.connections] == list(range(1, 13))
     assert found.own == 8
 

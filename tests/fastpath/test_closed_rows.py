@@ -2,24 +2,18 @@
 
 from kcap.analyzer import Analyzer
 from kcap.columns import TABLES
-from kcap.fastpath.closed_rows import COLUMNS, ClosedRow, joined, plain
+from kcap.fastpath.closed_rows import COLUMNS, ClosedRow, gathered, plain
 from kcap.model import CaptureFile
 from kcap.net.segment_columns import columns_of
 from kcap.table.side_tables import batch_of, connection_batch, connection_rows
 from tests.fastpath.both import cut
-from tests.support.wire import MS, Segment, Tap, metadata, metadata_answer
+from tests.fastpath.test_closed_connections import own_and_others
 
 
 def test_columns_agree_with_rows_in_any_order() -> None:
     """Own ones and others in turns."""
-    segments: list[Segment] = []
-    for number in range(12):
-        tap = Tap(port=1000 + number, time_ns=(number + 1) * 100 * MS)
-        if number % 3:
-            tap.open()
-        segments += tap.client(metadata(1)).server(metadata_answer(1)).segments
     analyzer = Analyzer()
-    for batch in cut(segments, 8):
+    for batch in cut(own_and_others(), 8):
         analyzer.feed(columns_of(batch))
     analyzer.finish()
     taken = analyzer.take_connections()
@@ -29,6 +23,6 @@ def test_columns_agree_with_rows_in_any_order() -> None:
     for closed in (taken, taken[::-1], own):
         made = connection_batch(closed, columns, files)
         assert made.equals(batch_of("connections", columns, connection_rows(closed, files)))
-    sides = joined(own).sides()
+    sides = gathered(own).sides()
     for name, make in COLUMNS.items():
         assert list(plain(make(sides))) == [one.values[name] for one in own]
