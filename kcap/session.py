@@ -76,6 +76,8 @@ class CapturePass:
         """How far each file was read, in bytes."""
         self._piped = any(file.path == STANDARD_INPUT for file in self.files.files)
         self._emitted = -EAGER_SECONDS
+        self.patient = False
+        """Rows leave in full batches, however long they wait: what they go to is not looked at before the end."""
         self.noted: list[PacketIndex] = []
         """Packets that are looked for."""
         self.frame_lengths: FrameLengths | None = None
@@ -213,6 +215,8 @@ class CapturePass:
 
     def _due(self) -> bool:
         """Whether rows leave in a batch that is not full: they have waited long, or the pipe has nothing to say just now."""
+        if self.patient:
+            return False
         if time.monotonic() - self._emitted >= EAGER_SECONDS:
             return True
         return self._piped and not select.select([0], [], [], 0)[0]

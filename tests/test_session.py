@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import kcap
+from kcap.capture.fileset import FileSet
 from kcap.errors import CaptureError, UsageError
 from kcap.session import CapturePass
 
@@ -129,6 +130,18 @@ def test_a_reading_tells_how_far_it_is(pcaps: Path) -> None:
     assert reading.phases["kafka"] > 0
     assert reading.details["http"] == 1
     assert reading.connections == []
+
+
+def test_a_patient_reading_gives_full_batches(pcaps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: no clock decides where batches end."""
+    monkeypatch.setattr("kcap.session.EAGER_SECONDS", 0)
+    monkeypatch.setattr("kcap.limits.ROWS_PER_BATCH", 100)
+    monkeypatch.setattr(FileSet.__init__, "__defaults__", (0,))
+    early, patient = (CapturePass([str(pcaps / "java-transactions.pcap")]) for _ in range(2))
+    patient.patient = True
+    ones, others = ([len(batch) for batch in reading.batches()] for reading in (early, patient))
+    assert sum(ones) == sum(others)
+    assert min(ones) < 100 <= min(others[:-1])
 
 
 def test_a_capture_opens_from_lists_paths_and_files(pcaps: Path) -> None:

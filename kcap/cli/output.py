@@ -100,6 +100,7 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
     from kcap.output.grid import DEFAULTS
     from kcap.output.payloads import as_text
     from kcap.output.payloads import shown as readable
+    from kcap.output.sink import is_device
     from kcap.output.time_format import timed, timed_schema
     from kcap.table.backfill import Backfill
     from kcap.table.builder import Table
@@ -131,6 +132,7 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
         body_fields=inside,
     )
     reading = capture.read()
+    reading.patient = output is not None and not is_device(output)  # a file appears when it is whole
     measured = order.layout is not None and order.layout.needs_lengths
     left = limit
     with (

@@ -41,6 +41,8 @@ class ReadOrder:
     keep_bodies: bool = False
     """`BodyCollector.keep`."""
     infer_turns: bool = False
+    patient: bool = False
+    """`CapturePass.patient`."""
     growing: list[GrowingKeyLog] = field(default_factory=list)
     """Key logs of the options that programs may still write to, which secrets do not take along."""
     pushed: "tuple[Filter, Fact] | None" = None

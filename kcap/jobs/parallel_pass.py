@@ -50,10 +50,16 @@ class ParallelPass(CapturePass):
 
     def _order(self) -> ReadOrder:
         paths, options = self._again
-        analyzer = self.analyzer
-        growing = [] if options is None or options.secrets is None else options.secrets.growing
-        keep, infer = analyzer.bodies.keep, analyzer.infer_turns
-        return ReadOrder(list(paths), options or Options(), self.keep_connections, keep, infer, growing, self._pushed())
+        return ReadOrder(
+            list(paths),
+            options or Options(),
+            keep_connections=self.keep_connections,
+            keep_bodies=self.analyzer.bodies.keep,
+            infer_turns=self.analyzer.infer_turns,
+            patient=self.patient,
+            growing=[] if options is None or options.secrets is None else options.secrets.growing,
+            pushed=self._pushed(),
+        )
 
     def _pushed(self) -> "tuple[Filter, Fact] | None":
         """What `unwanted` is made of; None where there is none."""

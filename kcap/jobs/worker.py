@@ -94,6 +94,7 @@ def opened(order: ReadOrder) -> "CapturePass":
     reading = CapturePass(order.paths, order.options, keep_connections=order.keep_connections)
     reading.analyzer.bodies.keep = order.keep_bodies
     reading.analyzer.infer_turns = order.infer_turns
+    reading.patient = order.patient
     if order.pushed is not None:
         from kcap.table.push_down import PushDown
 

@@ -89,6 +89,11 @@ def output_errors(name: str) -> Iterator[None]:
         raise OutputError(f"{name}: {(error.strerror or str(error)).lower()}") from None
 
 
+def is_device(path: str) -> bool:
+    """Whether a path names a device, a pipe or a folder, which `new_file` does not replace."""
+    return os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode)
+
+
 @contextmanager
 def new_file(path: str) -> Iterator[BinaryIO]:
     """A file that takes its place when the block ends without an exception; devices and pipes are written as they are.
@@ -96,7 +101,7 @@ def new_file(path: str) -> Iterator[BinaryIO]:
     Raises UsageError for a file that is being read.
     """
     refuse_input(path)
-    if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
+    if is_device(path):
         with output_errors(path), open(path, "wb") as file:
             yield file
         return

@@ -148,6 +148,7 @@ class Pairs:
         keys = np.array([names[topic], ids[topic], groups, elements[slots.PARTITION]])
         pairs = compiled_pairs if kernels.worthwhile(PAIR_NS * len(message)) else pairs_of
         self.row, self.at = pairs(bodies.rows[message], middle, keys)
+        self._there, self._places = self.at >= 0, np.maximum(self.at, 0)
         self.name = self._either(names[topic])
         """Number of the topic's name in `names`, -1 for none."""
         self.uuid = self._either(ids[topic])
@@ -158,28 +159,31 @@ class Pairs:
 
     def value(self, name: str, side: int) -> Vector:
         """A column of the side buffer as one side has it."""
-        at, values = self.at[side], self.bodies.elements[slots.ELEMENT_AT[name]]
+        values = self.bodies.elements[slots.ELEMENT_AT[name]]
         if not len(values):
             return nothing(len(self))
-        values = values[np.maximum(at, 0)]
-        valid = (at >= 0) & (values != slots.NOTHING)
+        values = values[self._places[side]]
+        valid = self._there[side] & (values != slots.NOTHING)
         return Vector(values, valid if name in MINUS_ONE_COUNTS else valid & (values != -1))
 
     def span(self, start: int, side: int) -> "Int64s":
         """A place in the buffer that one side's element has, -1 for none."""
-        at, values = self.at[side], self.bodies.elements[start]
-        return np.where(at >= 0, values[np.maximum(at, 0)], -1) if len(values) else np.full(len(self), -1, np.int64)
+        return self._of_side(self.bodies.elements[start], side)
 
     def body_end(self, side: int) -> "Int64s":
         """Where the body of one side's element ends in the buffer, -1 for none."""
-        at, message = self.at[side], self.bodies.elements[slots.MESSAGE]
-        return np.where(at >= 0, self.bodies.ends[message[np.maximum(at, 0)]], -1) if len(message) else at
+        return self._of_side(self.bodies.ends[self.bodies.elements[slots.MESSAGE]], side)
 
     def _either(self, numbers: "Int64s") -> "Int64s":
+        requests, responses = (self._of_side(numbers, side) for side in (REQUEST, RESPONSE))
+        found: Int64s = np.where(requests >= 0, requests, responses)
+        return found
+
+    def _of_side(self, numbers: "Int64s", side: int) -> "Int64s":
+        """For each pair the number of one side's entry, -1 for none."""
         if not len(numbers):
             return np.full(len(self), -1, np.int64)
-        requests, responses = (np.where(at >= 0, numbers[np.maximum(at, 0)], -1) for at in self.at)
-        found: Int64s = np.where(requests >= 0, requests, responses)
+        found: Int64s = np.where(self._there[side], numbers[self._places[side]], -1)
         return found
 
 

@@ -84,6 +84,17 @@ def test_filters_and_children_see_the_same(pcaps: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.usefixtures("threaded")
+@pytest.mark.usefixtures("threaded")
+@pytest.mark.parametrize("patient", [False, True])
+def test_the_other_process_is_as_patient(pcaps: Path, patient: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kcap.session.EAGER_SECONDS", 0)
+    monkeypatch.setattr(FileSet.__init__, "__defaults__", (0,))
+    reading = Capture([str(pcaps / "java-transactions.pcap")], Options(jobs=2)).read()
+    assert isinstance(reading, ParallelPass)
+    reading.patient = patient
+    assert (sum(len(batch) > 0 for batch in reading.batches()) == 1) is patient
+
+
 def test_each_exchange_has_its_messages(pcaps: Path) -> None:
     path = str(pcaps / "node-platformatic.pcap")
     told = [

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kcap.errors import OutputError
-from kcap.output.sink import Counted, new_file, new_folder, output_errors
+from kcap.output.sink import Counted, is_device, new_file, new_folder, output_errors
 
 
 def test_a_file_appears_when_it_is_whole(tmp_path: Path) -> None:
@@ -81,6 +81,15 @@ def test_a_link_keeps_pointing_where_it_did(tmp_path: Path) -> None:
         file.write(b"new")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_bytes() == b"new"
+
+
+def test_devices_are_no_files_to_replace(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    os.mkfifo(tmp_path / "pipe")
+    assert not is_device(str(tmp_path / "file"))
+    assert not is_device(str(tmp_path / "new"))
+    assert is_device(str(tmp_path / "pipe"))
+    assert is_device(os.devnull)
 
 
 def test_devices_are_written_as_they_are() -> None:

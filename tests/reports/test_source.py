@@ -1,5 +1,6 @@
 """Where a report's tables come from: captures and what was saved of them tell the same."""
 
+import os
 import threading
 import time
 from pathlib import Path
@@ -10,12 +11,13 @@ from duckdb import InterruptException
 from pyarrow import parquet
 
 import kcap
+from kcap.analyzer import Options
 from kcap.errors import CaptureError, UsageError
 from kcap.filter.parse import parse
 from kcap.reports import errors, latency, stats, throttle
 from kcap.reports.definition import Report, ReportRequest
 from kcap.reports.run import run
-from kcap.reports.source import Engine, Interrupted, ReportInput, saved_files, table_of
+from kcap.reports.source import Engine, Interrupted, ReportInput, opened, saved_files, table_of
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +114,11 @@ def test_a_bounded_engine_gives_the_same_rows(tmp_path: Path) -> None:
     assert found[0] == found[1] == [
         [{"key": key, "n": 4} for key in range(3)], [{"half": [999_999.5], "more": [1_000_000.5]}],
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("jobs", [0, 1, 2])
+def test_one_process_means_one_thread(jobs: int, saved: Path) -> None:
+    given = ReportInput([str(saved)], Options(jobs=jobs))
+    with opened(given, ["api"], []) as (engine, _):
+        threads = engine.rows("SELECT current_setting('threads') AS threads")[0]["threads"]
+    assert (threads == 1) is (jobs == 1 or os.cpu_count() == 1)
