@@ -24,6 +24,15 @@ def test_no_format_needs_pandas() -> None:
     )
 
 
+@pytest.mark.parametrize("report", ["health", "latency", "check", "groups", "transactions", "versions", "connections"])
+def test_no_report_needs_pandas(report: str) -> None:
+    run(
+        "import sys, os\nfrom kcap.cli.main import main\n"
+        f"assert main([{report!r}, {str(PCAPS / 'java-transactions.pcap')!r}, '-o', os.devnull]) == 0\n"
+        "assert 'pandas' not in sys.modules and 'numba' not in sys.modules"
+    )
+
+
 def test_pandas_is_found_when_it_is_asked_for() -> None:
     run(
         "import sys\nfrom kcap.runtime import load_arrow\nload_arrow()\nimport pyarrow as pa\n"

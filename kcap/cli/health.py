@@ -28,6 +28,9 @@ def run(
     output: str | None,
 ) -> int:
     """How far the capture can be trusted: holes, drops, cuts, oddities. A verdict for each point, and one for all."""
+    from kcap.runtime import for_tables
+
+    for_tables()
     from kcap.cli.output import place, report_failed
     from kcap.cli.progress import Progress
     from kcap.cli.report_output import formatted

@@ -5,7 +5,9 @@ In: requests and responses as descriptors, in the order their headers were compl
 is the state table of a request and of a response.
 
 Brokers respond to a connection's requests in order (SocketServer mutes the channel meanwhile), so pairing is first in, first
-out, checked by correlation id. Captures do show responses before their requests; such a response waits for the reorder window.
+out, checked by correlation id. A request that a later one's response has passed over lost its own: of requests with one id, as
+re-authentications have (KIP-368), the others come first. Captures do show responses before their requests; such a response
+waits for the reorder window.
 """
 
 from typing import Final, Protocol

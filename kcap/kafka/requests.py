@@ -227,6 +227,8 @@ class RequestFramer(Framer):
                 return False
             if region.comes(at, 4 + size) and size <= limits.FRAME_GATHERED_MAX and not final:
                 return None
+            if not first and region.have(at) < 4 + size and header.client_id not in self.client_ids:
+                return False
         if first:
             return names_client(header) or region.have(at) >= 4 + size
         if self.client_ids and header.client_id not in self.client_ids:

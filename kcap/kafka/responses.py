@@ -45,7 +45,9 @@ class ResponseFramer(Framer):
     def data(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
     ) -> None:
-        """Takes bytes; a complete frame that responds to the oldest request goes the short way."""
+        """Takes bytes; a complete frame that responds to the oldest request goes the short way, unless a later request had its
+        response first.
+        """
         pairing = self.pairing
         if self.open is None and self.search is None and captured == length and not self.boundary_flags:
             end = at + length
@@ -59,6 +61,7 @@ class ResponseFramer(Framer):
                     or size < 4
                     or correlation is None
                     or exchange.request is None
+                    or exchange.skipped_ns is not None
                     or buffer[at + 4 : at + 8] != correlation.to_bytes(4, "big", signed=True)
                     or pairing.one_way
                 ):
@@ -198,13 +201,15 @@ class ResponseFramer(Framer):
         if not 4 <= size <= limits.RESYNC_FRAME_MAX:
             return False
         known = self._known(correlation)
-        if first and known:
-            return True
-        if not first and not known:
-            return False
+        if not first and (not known or (not correlation and at not in region.starts)):
+            return False  # bodies have zeros anywhere, and what is read from them on ends where a Fetch response ends
         if known and not self._fits(region, at, size, correlation):
             return False
         following = at + 4 + size
+        if first and known:
+            if self._believed(region.have(at), 4 + size, correlation):
+                return True
+            return None if region.comes(at, 4 + size) and not final else False
         have = region.have(following)
         if have >= HEAD:
             next_size, next_correlation = PAIR.unpack_from(region.data, following)
@@ -213,8 +218,9 @@ class ResponseFramer(Framer):
             whole = 4 + size <= min(region.have(at), limits.FRAME_GATHERED_MAX)
             proven = first or whole or at in region.starts
             near = 0 < next_correlation - correlation < limits.IDS_IN_FLIGHT
-            # Records end a Fetch response: behind their size stands an offset, whose first half reads as the id 0.
-            known_next = self._known(next_correlation) and (proven or bool(correlation))
+            # The same id again is no evidence: one request has one response, and bodies repeat zeros and small numbers.
+            other = next_correlation != correlation or self.pairing.outstanding.several(correlation)
+            known_next = other and self._known(next_correlation)
             return next_size >= 4 and (known_next or (proven and near))
         if region.comes(following, HEAD) and not final:
             return None
@@ -232,5 +238,7 @@ class ResponseFramer(Framer):
 
     def _believed(self, seen: int, size: int, correlation: int) -> bool:
         """Whether `seen` bytes of a response of `size` bytes are evidence for it."""
+        if seen >= size:
+            return True
         fetched = any(request.api_key in FETCHES for request in self.pairing.outstanding.all_of(correlation))
         return enough(seen, size) and (fetched or seen * limits.EVIDENCE_SHARE >= size)

@@ -6,7 +6,8 @@ time on average, however many wait and however their ids repeat: a capture choos
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Any, Final, Generic, Protocol, TypeVar
+from itertools import islice
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 
 class Identified(Protocol):
@@ -17,6 +18,7 @@ class Identified(Protocol):
 
 
 Item = TypeVar("Item", bound=Identified)
+ById: TypeAlias = dict[int | None, Item | OrderedDict[int, Item]]
 NONE: Final[OrderedDict[int, Any]] = OrderedDict()
 NO_IDS: Final[dict[int | None, Any]] = {}
 """What a queue has in which nothing has waited yet, as in most: a connection has three, and a flood a hundred thousand
@@ -27,15 +29,17 @@ connections. Nothing is written to these.
 class WaitingQueue(Generic[Item]):
     """A queue whose entries are also found by correlation id."""
 
-    __slots__ = ("_by_id", "_order", "_passed")
+    __slots__ = ("_by_id", "_order", "_passed", "_passed_by_id")
 
     def __init__(self) -> None:
         self._passed: OrderedDict[int, Item] = NONE
         """Entries that were passed over, by identity, oldest first; all of them are older than those of `_order`."""
         self._order: OrderedDict[int, Item] = NONE
         """The other entries. A dict would scan what was removed from its front."""
-        self._by_id: dict[int | None, Item | OrderedDict[int, Item]] = NO_IDS
-        """Correlation id -> its entry, or its entries where several wait."""
+        self._by_id: ById[Item] = NO_IDS
+        """Correlation id -> its entry of `_order`, or its entries where several wait."""
+        self._passed_by_id: ById[Item] = NO_IDS
+        """The same of `_passed`."""
 
     def __len__(self) -> int:
         return len(self._order) + len(self._passed)
@@ -66,6 +70,7 @@ class WaitingQueue(Generic[Item]):
             return
         if passed is NONE:
             passed = self._passed = OrderedDict()
+            self._passed_by_id = {}
         while order:
             key, item = order.popitem(last=False)
             if item is until:
@@ -73,6 +78,8 @@ class WaitingQueue(Generic[Item]):
                 order.move_to_end(key, last=False)
                 return
             passed[key] = item
+            _leave(self._by_id, item)
+            _enter(self._passed_by_id, item)
             yield item
 
     def append(self, item: Item) -> None:
@@ -80,36 +87,35 @@ class WaitingQueue(Generic[Item]):
         if self._order is NONE:
             self._order, self._by_id = OrderedDict(), {}
         self._order[id(item)] = item
-        known = self._by_id.get(item.correlation_id)
-        if known is None:
-            self._by_id[item.correlation_id] = item
-        elif isinstance(known, OrderedDict):
-            known[id(item)] = item
-        else:
-            self._by_id[item.correlation_id] = OrderedDict(((id(known), known), (id(item), item)))
+        _enter(self._by_id, item)
 
     def oldest(self, correlation_id: int | None) -> Item | None:
-        """The oldest entry of an id."""
+        """The oldest entry of an id that was not passed over; where all were, the oldest of these."""
         known = self._by_id.get(correlation_id)
+        if known is None:
+            known = self._passed_by_id.get(correlation_id)
         return next(iter(known.values())) if isinstance(known, OrderedDict) else known
 
     def all_of(self, correlation_id: int | None) -> Iterator[Item]:
         """The entries of an id, oldest first."""
-        known = self._by_id.get(correlation_id)
-        if isinstance(known, OrderedDict):
-            yield from known.values()
-        elif known is not None:
-            yield known
+        for entries in (self._passed_by_id, self._by_id):
+            known = entries.get(correlation_id)
+            if isinstance(known, OrderedDict):
+                yield from known.values()
+            elif known is not None:
+                yield known
+
+    def several(self, correlation_id: int | None) -> bool:
+        """Whether more than one entry has an id."""
+        return next(islice(self.all_of(correlation_id), 1, None), None) is not None
 
     def remove(self, item: Item) -> None:
         """Removes an entry; KeyError where it does not wait."""
-        if self._order.pop(id(item), None) is None:
-            del self._passed[id(item)]
-        known = self._by_id[item.correlation_id]
-        if isinstance(known, OrderedDict) and len(known) > 1:
-            del known[id(item)]
+        if self._order.pop(id(item), None) is not None:
+            _leave(self._by_id, item)
         else:
-            del self._by_id[item.correlation_id]
+            del self._passed[id(item)]
+            _leave(self._passed_by_id, item)
 
     def popleft(self) -> Item:
         """Removes the oldest entry and returns it; IndexError where none waits."""
@@ -124,15 +130,37 @@ class WaitingQueue(Generic[Item]):
         self._passed.clear()
         self._order.clear()
         self._by_id.clear()
+        self._passed_by_id.clear()
 
     def __getstate__(self) -> tuple[list[Item], int]:
         return list(self), len(self._passed)
 
     def __setstate__(self, state: tuple[list[Item], int]) -> None:
         items, passed = state
-        self._passed, self._order, self._by_id = OrderedDict(), OrderedDict(), {}  # identities are those of this process
-        for item in items:
+        self._passed, self._order = OrderedDict(), OrderedDict()  # identities are those of this process
+        self._by_id, self._passed_by_id = {}, {}
+        for item in items[:passed]:
+            self._passed[id(item)] = item
+            _enter(self._passed_by_id, item)
+        for item in items[passed:]:
             self.append(item)
-        for _ in range(passed):
-            key, item = self._order.popitem(last=False)
-            self._passed[key] = item
+
+
+def _enter(entries: ById[Item], item: Item) -> None:
+    """Adds an entry as the newest of its id."""
+    known = entries.get(item.correlation_id)
+    if known is None:
+        entries[item.correlation_id] = item
+    elif isinstance(known, OrderedDict):
+        known[id(item)] = item
+    else:
+        entries[item.correlation_id] = OrderedDict(((id(known), known), (id(item), item)))
+
+
+def _leave(entries: ById[Item], item: Item) -> None:
+    """Removes an entry of its id."""
+    known = entries[item.correlation_id]
+    if isinstance(known, OrderedDict) and len(known) > 1:
+        del known[id(item)]
+    else:
+        del entries[item.correlation_id]

@@ -16,6 +16,10 @@ from kcap.output.sink import OutputSink
 
 NAMES: Final = 20
 """Characters from which a cell is broken within a name where the table is wider than the page; an exchange's name has fewer."""
+WORDS: Final = 12
+"""Characters from which a cell of a table of rows, which has more columns than others, may be broken between words."""
+WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
+"""Between two words of an API's name."""
 DAY: Final = re.compile(r"(?<=\d-\d\d)T(?=\d\d:)")
 """Between the day and the time of ISO 8601."""
 STYLE: Final = """
@@ -28,7 +32,7 @@ th { position: sticky; top: 0; background: #f4f4f4; vertical-align: bottom }
 .t td.v { white-space: pre-wrap }
 td.m, span.m { font-family: monospace; white-space: pre }
 .t td.u { white-space: pre-wrap; overflow-wrap: anywhere; min-width: 7em }
-.d { font-size: 12px } .d th, .d td { padding: .2em .25em }
+.d { font-size: 12px } .d th, .d td { padding: .2em }
 .s { overflow: auto; max-height: 94vh } .s .n { white-space: nowrap }
 .f { overflow-wrap: normal; font-size: 11px } .f th, .f td { padding: .2em } .f th, .f td:not(.n) { white-space: normal }
 .f td.u { overflow-wrap: anywhere; min-width: 6em }
@@ -46,6 +50,11 @@ th, td { border-color: #444 } svg line.g { stroke: #444 } }
 def breaking(text: str, longest: int = NAMES) -> str:
     """Text as HTML; a longer one may be broken behind the underscores of a name and between a day and its time."""
     return html_text(text) if len(text) <= longest else DAY.sub("T<wbr>", html_text(text).replace("_", "_<wbr>"))
+
+
+def in_words(text: str) -> str:
+    """The same of a cell in a table of rows: a longer one may be broken between the words of an API's name, too."""
+    return WORD.sub("<wbr>", breaking(text, WORDS)) if len(text) > WORDS else html_text(text)
 
 
 def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[str, ...]]:
@@ -108,7 +117,7 @@ class Html:
         lines = (
             "<tr>"
             + "".join(
-                f"{opens if len(text) <= NAMES or DAY.search(text) else '<td class=u>'}{breaking(text)}</td>"
+                f"{opens if len(text) <= NAMES or DAY.search(text) else '<td class=u>'}{in_words(text)}</td>"
                 for opens, text in zip(self._opens, row)
             )
             + "</tr>\n"

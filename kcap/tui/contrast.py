@@ -23,6 +23,14 @@ DRAWN: Final = " ·" + "".join(map(chr, range(0x2500, 0x25A0)))
 """What is no text: blanks, dots between words, lines (U+2500 to U+257F), bars and fillings (U+2580 to U+259F)."""
 SYSTEMS: Final = {"standard": ColorSystem.STANDARD, "256": ColorSystem.EIGHT_BIT}
 """Rich's name of what a terminal can show, where that is not true color."""
+XTERM: Final = TerminalTheme(
+    (0, 0, 0), (229, 229, 229),
+    [(0, 0, 0), (205, 0, 0), (0, 205, 0), (205, 205, 0), (0, 0, 238), (205, 0, 205), (0, 205, 205), (229, 229, 229)],
+    [(127, 127, 127), (255, 0, 0), (0, 255, 0), (255, 255, 0), (92, 92, 255), (255, 0, 255), (0, 255, 255), (255, 255, 255)],
+)  # fmt: skip
+"""The sixteen colors as xterm has them (XTerm-col.ad). Its green and cyan are lighter than those that Rich takes for them, on
+which white would do; black can be read on both.
+"""
 BLACK, WHITE = Color.from_rgb(0, 0, 0), Color.from_rgb(255, 255, 255)
 OWN: Final = (Color.default(), Color.from_ansi(15), Color.from_ansi(0))
 """Colors of the terminal's palette that a text gets: its own, white, black."""
@@ -45,7 +53,8 @@ def ratio(one: tuple[int, int, int], other: tuple[int, int, int]) -> float:
 
 def contrast(color: Color, back: Color, system: ColorSystem = ColorSystem.TRUECOLOR) -> float:
     """Contrast of a text and its background as a terminal shows them."""
-    return ratio(color.downgrade(system).get_truecolor(), back.downgrade(system).get_truecolor())
+    theme = XTERM if system is ColorSystem.STANDARD else None
+    return ratio(*(one.downgrade(system).get_truecolor(theme) for one in (color, back)))
 
 
 def legible(color: Color, back: Color, system: ColorSystem = ColorSystem.TRUECOLOR) -> Color:

@@ -108,3 +108,20 @@ def test_tokens_after_handshake_v0_are_rows_of_their_own() -> None:
         (None, None, "answered", 15, 4),
         (3, 2, "answered", 24, 20),
     ]
+
+
+def test_a_request_that_was_passed_over_leaves_the_responses_of_its_id_to_others() -> None:
+    """Java clients authenticate again with the same few ids: one lost response must not move all later ones by a place."""
+    again = (1 << 31) - 8
+    tap = Tap().open()
+    for i in range(3):
+        tap.client(metadata(again)).server(metadata_answer(again, i)).client(metadata(i)).server(metadata_answer(i))
+    seen = analyze([segment for at, segment in enumerate(tap.segments) if at != 4])
+    assert sorted(seen.brief("exchange", "correlation_id", "outcome", "response_bytes")) == [
+        (1, again, "unanswered", None),
+        (2, 0, "answered", 20),
+        (3, again, "answered", 36),
+        (4, 1, "answered", 20),
+        (5, again, "answered", 52),
+        (6, 2, "answered", 20),
+    ]

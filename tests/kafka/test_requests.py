@@ -1,5 +1,7 @@
 """A client's stream as requests."""
 
+import struct
+
 import pytest
 
 from kcap.kafka.frames import FLAG
@@ -85,3 +87,14 @@ def test_a_client_id_of_any_bytes_is_a_request_where_one_is_expected(first: byte
         (at, decode_text(raw), "answered") for at, raw in enumerate((first, second, first, b"app"))
     ]
     assert not seen.weirds
+
+
+def test_two_headers_without_names_are_no_requests_over_a_hole() -> None:
+    """Bodies have zeros and small numbers anywhere, and a body that a hole cuts cannot tell them from a header."""
+    inner = struct.pack(">ihhihi", 44, 0, 3, 1, 0, 2)
+    after = struct.pack(">ihhihi", 44, 0, 1, 2, 0, 4)
+    tap = Tap().open().client(b"lost" * 5).client(b"junk" + inner).client(bytes(16)).client(bytes(48 - 34) + after + bytes(30))
+    for number in (7, 8, 9):
+        tap.client(metadata(number)).server(metadata_answer(number))
+    seen = analyze([segment for at, segment in enumerate(tap.segments) if at not in (3, 5)])
+    assert {row[0] for row in seen.brief("api_key")} == {3}, seen.rows

@@ -1,11 +1,12 @@
 """A broker's stream as responses."""
 
+import struct
 from dataclasses import replace
 
 import pytest
 
 from kcap.kafka.frames import FLAG
-from tests.support.wire import Tap, analyze, metadata, metadata_answer, produce_answer, response
+from tests.support.wire import Tap, analyze, metadata, metadata_answer, produce_answer, request, response
 
 
 def test_several_answers_in_one_segment() -> None:
@@ -218,3 +219,36 @@ def test_a_response_whose_end_is_missing_is_believed_by_a_share_of_it(size: int,
     tap = Tap().open().client(metadata(5)).server(b"lost").server(head)
     kept = [segment for at, segment in enumerate(tap.segments) if at != 4]
     assert analyze(kept).brief("correlation_id", "outcome") == [(5, outcome)]
+
+
+PARTITION = struct.pack(">ihqqqbib", 0, 0, 17, 17, 0, 0, -1, 1) + b"\0"
+"""A partition of a Fetch v13 response: high watermark and last stable offset 17, no records."""
+
+
+def test_the_partition_behind_an_offset_is_no_response_to_the_id_0() -> None:
+    """From the second half of an offset of 17 on, a partition reads as a Fetch response of 21 bytes, to the last one."""
+    fetch = request(1, 13, 0, b"\0" + bytes(34), "fetcher")
+    body = b"\0" + bytes(10) + b"\2" + bytes(16) + b"\3" + PARTITION * 2 + b"\0\0"
+    for behind in (response(9, b"\0" + bytes(12)), response(3, b"\0" + bytes(12)), b""):
+        tap = Tap().open().client(fetch).server(response(0, body)[:30]).server(response(0, body)[30:] + behind)
+        seen = analyze([segment for at, segment in enumerate(tap.segments) if at != 4])
+        assert ("unanswered", 0, None) in seen.brief("outcome", "correlation_id", "response_bytes"), seen.rows
+
+
+def test_the_same_id_again_is_no_evidence_for_a_response() -> None:
+    """A length and the id 5, whose end is where they stand again: one request has one response."""
+    inner = struct.pack(">iiiii", 16, 5, 0, 0, 0)
+    tap = Tap().open().client(metadata(5)).server(b"lost" * 5).server(b"junk" + inner + inner + b"junk")
+    seen = analyze([segment for at, segment in enumerate(tap.segments) if at != 4])
+    assert seen.brief("outcome", "response_bytes") == [("unanswered", None)]
+
+
+def test_the_first_bytes_of_a_capture_are_no_response_of_megabytes_for_a_small_number() -> None:
+    """What a broker writes behind the head of a response may stand first; a request with such an id may come much later."""
+    tail = bytes.fromhex("0101090000000100000001000001001602000000010b3132372e312e302e31310000238500 00".replace(" ", ""))
+    tap = Tap().server(tail)
+    for number in range(200, 256):
+        tap.client(metadata(number)).server(metadata_answer(number))
+    tap.client(request(1, 4, 256, bytes(21)))
+    seen = analyze([segment for at, segment in enumerate(tap.segments) if segment.payload[:4] != b"\0\0\0\x10"])
+    assert ("answered", 256) not in seen.brief("outcome", "correlation_id")

@@ -39,7 +39,9 @@ def test_a_queue_behaves_as_the_list_it_stands_for() -> None:
             assert item not in queue
         wanted = rng.choice([None, 1, 2, 3, 4])
         assert list(queue.all_of(wanted)) == [x for x in plain if x.correlation_id == wanted]
-        assert queue.oldest(wanted) is next((x for x in plain if x.correlation_id == wanted), None)
+        ordered = sorted((x for x in plain if x.correlation_id == wanted), key=passed.__contains__)
+        assert queue.oldest(wanted) is next(iter(ordered), None)
+        assert queue.several(wanted) == (len(ordered) > 1)
         assert (list(queue), len(queue)) == (plain, len(plain))
         assert (queue.first(), queue.last()) == ((plain[0], plain[-1]) if plain else (None, None))
 

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pyarrow as pa
 
-from kcap.output.pages import Html, Markdown, breaking
+from kcap.output.pages import Html, Markdown, breaking, in_words
 
 EVIL = "<script>alert(1)</script>|`x`\n*y*&"
 SCHEMA = pa.schema([("name", pa.string()), ("count", pa.int64()), ("latency_ns", pa.int64())]).with_metadata(
@@ -41,6 +41,14 @@ def test_a_time_and_a_long_name_have_places_to_break() -> None:
     assert breaking("CONCURRENT_TRANSACTIONS") == "CONCURRENT_<wbr>TRANSACTIONS"
     assert breaking("NOT_COORDINATOR") == "NOT_COORDINATOR"
     assert breaking("<b>_and_a_longer_name_") == "&lt;b&gt;_<wbr>and_<wbr>a_<wbr>longer_<wbr>name_<wbr>"
+
+
+def test_names_in_a_table_of_rows_break_between_words() -> None:
+    """An error or an API of up to twenty characters would push the last columns out of the page."""
+    assert in_words("UNKNOWN_LEADER_EPOCH") == "UNKNOWN_<wbr>LEADER_<wbr>EPOCH"
+    assert in_words("AssignReplicasToDirs") == "Assign<wbr>Replicas<wbr>To<wbr>Dirs"
+    assert in_words("CreateTopics") == "CreateTopics"
+    assert in_words("<aB_c>") == "&lt;aB_c&gt;"
 
 
 def test_markdown_escapes_what_would_be_markup() -> None:

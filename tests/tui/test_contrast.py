@@ -5,7 +5,7 @@ from rich.style import Style
 from rich.terminal_theme import MONOKAI
 from textual.color import Color as ThemeColor
 
-from kcap.tui.contrast import LEAST, ContrastFilter, contrast, legible, luminance, ratio
+from kcap.tui.contrast import LEAST, XTERM, ContrastFilter, contrast, legible, luminance, ratio
 
 BACKS = [Color.from_rgb(red, green, blue) for red in range(0, 256, 51) for green in range(0, 256, 51) for blue in (0, 90, 255)]
 
@@ -22,6 +22,14 @@ def test_any_background_gets_a_legible_text(system: ColorSystem) -> None:
     for back in BACKS:
         for color in BACKS[::7]:
             assert contrast(legible(color, back, system), back, system) >= LEAST, (color, back)
+
+
+@pytest.mark.parametrize("number", [2, 3, 6, 10, 11, 14])
+def test_sixteen_colors_are_those_of_xterm(number: int) -> None:
+    """Green, yellow and cyan are dark for Rich, as VGA had them, and light in terminals: black can be read on both."""
+    back = Color.from_rgb(*XTERM.ansi_colors[number])
+    white = Color.from_rgb(255, 255, 255)
+    assert legible(white, back, ColorSystem.STANDARD).downgrade(ColorSystem.STANDARD).number == 0
 
 
 def test_a_legible_color_stays_and_another_keeps_its_hue() -> None:

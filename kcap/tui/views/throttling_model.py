@@ -31,11 +31,6 @@ def verdict(row: Row) -> str:
     return f"{row['complied']:,} of {row['muting']:,}" if row["muting"] else "broker delayed"
 
 
-def complies(row: Row) -> str:
-    """Whether a group complies: `mostly` where it does but for a few throttles, which the report calls `yes`, too."""
-    return "mostly" if row["obeys"] == "yes" and row["complied"] < row["muting"] else words(row["obeys"])
-
-
 def groups(result: Row, keys: Sequence[Key]) -> Sheet:
     """Throttles by group."""
 
@@ -50,7 +45,8 @@ def groups(result: Row, keys: Sequence[Key]) -> Sheet:
         milli("throttle_ms_sum", "time", 2), milli("throttle_ms_max", "longest", 4),
         SheetField("complied", verdict, right=False, whole=True, tone=lambda row: TONES[row["obeys"]],
               key=lambda row: row["complied"] / row["muting"] if row["muting"] else None),
-        SheetField("complies", complies, rank=1, right=False, whole=True, tone=lambda row: TONES[row["obeys"]]),
+        SheetField("obeys", lambda row: words(row["obeys"]), rank=1, right=False, whole=True,
+              tone=lambda row: TONES[row["obeys"]]),
         counted("violations", "sent while muted", 2, zero=False, tone=lambda row: TONES[row["obeys"]]),
         milli("earliest_ms", "early by", 3), counted("elsewhere", "other connections", 8, zero=False),
         lasting("muted_ns_sum", "muted", 5), lasting("throttle_ns_sum", "delayed", 7),

@@ -38,3 +38,14 @@ def test_the_verdict_on_a_group(name: str, word: str) -> None:
     sheet = model.groups(StubBook(name).report(report, asked), keys_of(report, asked))
     assert {model.verdict(row) for row in sheet.rows} == {word}
     assert {model.TONES[row["obeys"]] for row in sheet.rows} <= {"good", "dim"}
+
+
+def test_a_group_obeys_in_the_word_of_the_report() -> None:
+    """Also where it did not comply with a few: JSON and CSV promise `obeys`."""
+    report, asked = report_of("throttle"), ReportRequest(("client_id",))
+    result = StubBook("quota-3.9.pcap").report(report, asked)
+    first = {**result["rows"][0], "complied": result["rows"][0]["muting"] - 1}
+    rows = [{**first, "obeys": word} for word in ("yes", "mixed", "no")]
+    sheet = model.groups({**result, "rows": rows}, keys_of(report, asked))
+    obeys = next(field for field in sheet.fields if field.head == "obeys")
+    assert [obeys.text(row) for row in sheet.rows] == ["yes", "mixed", "no"]
