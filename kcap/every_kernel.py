@@ -19,11 +19,11 @@ from kcap.decode.projection import compiled_programs
 from kcap.decode.projection_kernels import batch
 from kcap.fastpath.body_kernels import carry_over
 from kcap.fastpath.client_ids import name_number
-from kcap.fastpath.close_kernels import all_settled, release, release_all, settled
+from kcap.fastpath.close_kernels import all_settled, release_all, settled
 from kcap.fastpath.flow_table import enter_all, find
 from kcap.fastpath.frame_kernels import chain, settled_run, unchain
 from kcap.fastpath.packet_kernels import walk
-from kcap.fastpath.sealed_kernels import delivered, framed, gathered
+from kcap.fastpath.sealed_kernels import delivered, flights, framed, gathered
 from kcap.fastpath.state import FastPathState, header_tables
 from kcap.net.segment_kernels import parse_packets
 from kcap.records.header_kernels import read_headers
@@ -61,7 +61,6 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield unchain, (connections, 0, queues, meta)
     yield settled, (0, connections, streams)
     yield all_settled, (one, np.zeros(1, np.bool_), connections, streams)
-    yield release, (0, table, keys, connections, streams, state.free, meta)
     yield release_all, (one, table, keys, connections, streams, state.free, meta)
     yield settled_run, (one, 0, 0, False, connections, streams, queues, state.rows, one, meta)
     bodies, arena = state.bodies, state.arena
@@ -74,6 +73,7 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield pair, (one, 0, pairs, one, pairs, pairs, one, 0)
     yield gathered, (data, pairs, data)
     yield framed, (data, one, pairs)
+    yield flights, (data, pairs, one[:0], one, one, data, pairs)
     yield delivered, (
         data, pairs, 0, pairs, one, one, one, pairs, one, connections, streams, queues, state.ids, *header_tables(), state.rows,
         arena, bodies, one, meta, large, *names,

@@ -22,10 +22,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts the tests in the background has interrupts ignored, by whatever they start too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# No deadline: the first example of a law may compile a kernel or load a schema.
-settings.register_profile("fast", max_examples=50, deadline=None)
+# No deadline and no limit of the time that examples take to be made: the first example of a law may compile a kernel or load a
+# schema, and other work may have the processor.
+PATIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("fast", max_examples=50, **PATIENT)
 settings.register_profile("ci", parent=settings.get_profile("fast"), derandomize=True, print_blob=True)
-settings.register_profile("deep", max_examples=20_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("deep", max_examples=20_000, **PATIENT)
 settings.load_profile(os.environ.get("KCAP_LAWS") or ("ci" if os.environ.get("CI") else "fast"))
 
 

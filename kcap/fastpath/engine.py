@@ -328,7 +328,7 @@ class FastPath:
 
     def _back(self, slots: Iterable[int]) -> list[Conversation]:
         """Exports these connections to the reference path."""
-        table, conversations = self.analyzer.table, []
+        table, conversations, slots = self.analyzer.table, [], list(slots)
         for slot in slots:
             guest = self.state.conversations[slot] is not None
             conversation = export_connection(self.state, slot, self.analyzer)
@@ -342,6 +342,7 @@ class FastPath:
             if ending is not None:
                 connection.closing_order = ending.closing_order
                 connection.ending = ending.exported = Ended(connection, table)
+        self.state.release_all(slots)
         return conversations
 
     def _adopted(self, conversation: Conversation | None) -> Conversation:

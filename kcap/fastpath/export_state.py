@@ -74,11 +74,12 @@ def filled(conversation: Conversation, values: Numbers, streams: Sequence[Number
         responses.frames, responses.framed = values[at.RESPONSE_FRAMES], values[at.RESPONSE_BYTES]
     for stream, numbers in zip(connection.streams, streams):
         for place, attribute in MOVED:
-            setattr(stream, attribute, none(numbers[place]))
+            value = numbers[place]
+            setattr(stream, attribute, None if value == at.NONE else value)
 
 
 def export_connection(state: FastPathState, slot: int, keeper: ConnectionOwner) -> Conversation:
-    """Exports a connection to the reference path."""
+    """Exports a connection to the reference path; its slot is to be freed."""
     values: Numbers = state.connections[slot].tolist()
     streams: list[Numbers] = state.streams[2 * slot : 2 * slot + 2].tolist()
     conversation = state.conversations[slot]
@@ -98,7 +99,6 @@ def export_connection(state: FastPathState, slot: int, keeper: ConnectionOwner) 
             _open_response(state, conversation, responses, streams[1 - client])
     if conversation.tls is not None and values[at.LIVE] in (at.SEALED, at.SHAKING):
         conversation.tls.resumed()
-    state.release(slot)
     return conversation
 
 

@@ -5,21 +5,21 @@ with the first record of application data of each side. Law: what is not such a 
 so that the reference path can take its packets.
 """
 
-from collections.abc import Iterator
 from typing import Any, Final
+
+import numpy as np
 
 from kcap.fastpath import layout as at
 from kcap.fastpath.export_state import ConnectionOwner, made
+from kcap.fastpath.sealed_kernels import flights
 from kcap.fastpath.state import FastPathState
 from kcap.kafka.conversation import Conversation
 from kcap.net.segment_columns import SegmentColumns
-from kcap.tls.batches import FAULT
 from kcap.tls.handshake import EARLY_DATA
 
 RANDOM: Final = slice(11, 43)
 """Place of the random in a record that begins with a ClientHello."""
-FEW: Final = 24
-"""Packets with payload that are looked at together, and that most handshakes do with."""
+RECORD: Final = slice(at.H_SIDE, at.FLIGHT_WIDTH)
 
 
 def shake(state: FastPathState, columns: SegmentColumns, log: Any, slots: Any, keeper: ConnectionOwner) -> list[int]:
@@ -30,72 +30,73 @@ def shake(state: FastPathState, columns: SegmentColumns, log: Any, slots: Any, k
         return []
     connections = state.connections
     connections[slots, at.LIVE] = at.OPEN
-    flows = state.flows((2 * slots[:, None] + (0, 1)).ravel())
     rows = log[:, at.G_PLACE] >> 1
     mine = ((connections[rows, at.LIVE] == at.OPEN) & (log[:, at.G_LENGTH] > 0)).nonzero()[0]
     mine = mine[rows[mine].argsort(kind="stable")]
-    ordered = rows[mine]
-    firsts, lasts = (ordered.searchsorted(slots, side=side).tolist() for side in ("left", "right"))
-    shaken = []
-    for slot, first, last, low, high in zip(slots.tolist(), firsts, lasts, flows[::2], flows[1::2]):
-        if first < last and _shaken(state, columns, log, mine[first:last], slot, (low, high), keeper):
-            shaken.append(slot)
-        else:
-            connections[slot, at.TOUCHED] = -connections[slot, at.TOUCHED]
+    taken: dict[int, list[int]] = {}
+    if len(mine):
+        wanted = np.sort(slots)
+        firsts, lasts = (rows[mine].searchsorted(wanted, side=side) for side in ("left", "right"))
+        hellos = log[mine[np.minimum(firsts, len(mine) - 1)], at.G_AT].tolist()
+        stored, buffer = keeper.secrets.keylog.stored, columns.buffer
+        known = np.array([buffer[hello + RANDOM.start : hello + RANDOM.stop] in stored for hello in hellos], np.bool_)
+        known &= firsts < lasts
+        if known.any():
+            mine = mine[np.repeat(known, lasts - firsts)]
+            taken = _read(state, columns, log, mine, wanted[known], keeper)
+    shaken = [slot for slot in slots.tolist() if slot in taken]
+    left = [slot for slot in slots.tolist() if slot not in taken]
+    connections[left, at.TOUCHED] = -connections[left, at.TOUCHED]
     connections[shaken, at.LIVE] = at.SHAKING
     connections[shaken, at.OWN] = 0
     return shaken
 
 
-def _shaken(
-    state: FastPathState, columns: SegmentColumns, log: Any, mine: Any, slot: int, flows: tuple[bytes, bytes],
-    keeper: ConnectionOwner,
-) -> bool:  # fmt: skip
-    """Reads one handshake, in the rows `mine` of `log`."""
-    buffer, base, hello = columns.buffer, int(state.meta[at.M_REF]), int(log[mine[0], at.G_AT])
-    if buffer[hello + RANDOM.start : hello + RANDOM.stop] not in keeper.secrets.keylog.stored:
-        return False
-    streams = state.streams[2 * slot : 2 * slot + 2].tolist()
-    conversation = made(state.connections[slot].tolist(), streams, flows, None, keeper)
+def _read(
+    state: FastPathState, columns: SegmentColumns, log: Any, mine: Any, slots: Any, keeper: ConnectionOwner
+) -> dict[int, list[int]]:
+    """Reads the handshakes of these connections, whose packets are the rows `mine` of `log`; of those that were read the bytes
+    of each stream that are of the handshake, which `G_TAKEN` has then.
+    """
+    rows, lengths = log[mine, at.G_PLACE] >> 1, log[mine, at.G_LENGTH]
+    lasts = rows.searchsorted(slots, side="right")
+    cipher = np.empty(int(lengths.sum()), np.uint8)
+    found = np.empty((2 * at.FLIGHT_RECORDS * len(slots), at.FLIGHT_WIDTH), np.int64)
+    found = found[: flights(columns.data, log, mine, lasts, columns.time_ns, cipher, found)]
+    cuts = found[:, at.H_CONNECTION].searchsorted(np.arange(len(slots) + 1)).tolist()
+    data, records = cipher.tobytes(), found[:, RECORD].tolist()
+    both = np.stack([2 * slots, 2 * slots + 1], axis=1)
+    flows = state.flows(both.ravel())
+    every = zip(slots.tolist(), state.connections[slots].tolist(), state.streams[both].tolist(), flows[::2], flows[1::2])
+    taken: dict[int, list[int]] = {}
+    for (slot, values, streams, low, high), first, last in zip(every, cuts, cuts[1:]):
+        outer = made(values, streams, (low, high), None, keeper)
+        starts = _shaken(outer, data, records[first:last])
+        inner = outer.inner
+        if starts is not None and inner is not None:
+            taken[slot], state.conversations[slot] = starts, inner
+            inner.fast_path_slot = slot
+    ends = np.array([taken.get(slot, (0, 0)) for slot in slots.tolist()], np.int64)[slots.searchsorted(rows)]
+    places = log[mine, at.G_PLACE] & 1
+    log[mine, at.G_TAKEN] = np.clip(ends[np.arange(len(mine)), places] - log[mine, at.G_OFFSET], 0, lengths)
+    return taken
+
+
+def _shaken(conversation: Conversation, data: bytes, records: list[list[int]]) -> list[int] | None:
+    """Reads one handshake; the stream offsets of the first application data, None where it is for the reference path."""
     decryptor = conversation.decrypt()
-    session, starts, rows = decryptor.session, [-1, -1], []
+    session, swapped = decryptor.session, decryptor.swapped
     try:
-        for row, time_ns, position in _each(columns, log, mine):
-            rows.append(row)
-            index, place, start, length, offset = row
-            stream, side = place & 1, place & 1 ^ decryptor.swapped
-            if starts[stream] >= 0:
-                continue
-            payload = buffer[start : start + length]
-            if session.feed(side, offset, payload, length, time_ns, base + index, position):
-                found = session.to_data(side)
-                if found == FAULT:
-                    return False
-                if found is not None:
-                    starts[stream] = found
-                    if min(starts) >= 0:
-                        break
+        if swapped:
+            for record in records:
+                record[0] ^= 1
+        starts = session.handshake(data, records)
     except Exception:  # noqa: BLE001 - the reference path reads the same bytes and reports what fails
-        return False
-    if min(starts) < 0 or not session.for_batches or session.client is None or EARLY_DATA in session.client.extensions:
-        return False
-    for number, row in zip(mine.tolist(), rows):
-        taken = starts[row[at.G_PLACE] & 1] - row[at.G_OFFSET]
-        if taken > 0:
-            log[number, at.G_TAKEN] = min(taken, row[at.G_LENGTH])
+        return None
+    if starts is None or not session.for_batches or session.client is None or EARLY_DATA in session.client.extensions:
+        return None
     decryptor.open()
-    assert conversation.inner is not None
-    state.conversations[slot] = conversation.inner
-    conversation.inner.fast_path_slot = slot
-    return True
-
-
-def _each(columns: SegmentColumns, log: Any, places: Any) -> Iterator[tuple[list[int], int, int]]:
-    """These rows of `log` as far as G_OFFSET, with time and position of their packets; most of them are not wanted."""
-    for first in range(0, len(places), FEW):
-        some = log[places[first : first + FEW], : at.G_RTT]
-        index = some[:, at.G_INDEX]
-        yield from zip(some.tolist(), columns.time_ns[index].tolist(), columns.position[index].tolist())
+    return [starts[swapped], starts[1 - swapped]]
 
 
 def begin(state: FastPathState, shaken: list[int]) -> None:

@@ -102,6 +102,14 @@ LOG_WIDTH: Final = 7
 """Index in the window, stream, place and length of its payload, stream offset, `RTT_MIN` of the client at that time, and how
 many bytes of the payload are of the handshake.
 """
+H_CONNECTION, H_SIDE, H_KIND, H_AT, H_END, H_OFFSET, H_NS = range(7)
+FLIGHT_WIDTH: Final = 7
+"""A record at the beginning of a stream, in the order in which records were complete: number of its connection among those that
+were asked for, stream 0 or 1, content type (-1 for what is no record), start and end in the gathered bytes, stream offset, and
+the time of the packet that completed it.
+"""
+FLIGHT_RECORDS: Final = 32
+"""Records of one stream that are looked for: those of a handshake, and the first data."""
 U_SLOT, U_LAST, U_STREAMS = range(3)
 UNDO_WIDTH: Final = U_STREAMS + 2 * OPEN_START
 """U_STREAMS: the columns up to OPEN_START of both streams, which TCP alone changes."""

@@ -20,6 +20,7 @@ from kcap.fastpath.layout import (
     F_FIRST_NS,
     F_FIRST_REF,
     F_LOW,
+    FLIGHT_RECORDS,
     FULL_ROOM,
     G_AT,
     G_INDEX,
@@ -28,6 +29,13 @@ from kcap.fastpath.layout import (
     G_PLACE,
     G_RTT,
     G_TAKEN,
+    H_AT,
+    H_CONNECTION,
+    H_END,
+    H_KIND,
+    H_NS,
+    H_OFFSET,
+    H_SIDE,
     LAST,
     LIVE,
     M_FULL,
@@ -69,6 +77,8 @@ from kcap.kernels import compiled, int32, routine, uint16
 HEADER = 5
 SHORTEST, LONGEST = 16, (1 << 14) + 2048
 """Bytes behind the header of a record that is read here."""
+FIRST_TYPE, LAST_TYPE = 20, 24
+"""Content types of records."""
 HANDSHAKE, APPLICATION, VERSION = 22, 23, 0x0303
 CLIENT_HELLO, HELLO_HEAD = 1, 43
 """A handshake message, and the bytes from the header of its record to the end of its random."""
@@ -161,6 +171,57 @@ def framed(cipher: Any, ends: Any, bounds: Any) -> int:
             if not simple:
                 break
             at = stop
+    return count
+
+
+@routine
+def flights(data: Any, log: Any, mine: Any, lasts: Any, times: Any, cipher: Any, found: Any) -> int:
+    """Cuts the beginnings of both streams of connections into records; how many there are.
+
+    The rows `mine` of `log` are those of each connection in turn, up to `lasts`. `cipher` has room for their bytes, which are
+    gathered there, and `found` for FLIGHT_RECORDS of each stream.
+    """
+    count, first, room = 0, 0, 0
+    for connection in range(lasts.size):
+        last = lasts[connection]
+        low0 = room  # streams 0 and 1 of this connection: begin, next record and end in `cipher`, offset of `cipher` in it
+        low1 = low0
+        for k in range(first, last):
+            if not log[mine[k], G_PLACE] & 1:
+                low1 += log[mine[k], G_LENGTH]
+            room += log[mine[k], G_LENGTH]
+        at0, at1, end0, end1, base0, base1 = low0, low1, low0, low1, 0, 0
+        left0, left1 = FLIGHT_RECORDS, FLIGHT_RECORDS
+        for k in range(first, last):
+            row = log[mine[k]]
+            side, length = row[G_PLACE] & 1, row[G_LENGTH]
+            base, at, end, left = (base1, at1, end1, left1) if side else (base0, at0, end0, left0)
+            if not left:
+                continue
+            if end == (low1 if side else low0):
+                base = row[G_OFFSET] - at
+            for i in range(length):
+                cipher[end + i] = data[row[G_AT] + i]
+            end += length
+            while left and end - at >= HEADER:
+                size, kind = uint16(cipher, at + 3), int(cipher[at])
+                simple = kind >= FIRST_TYPE and kind <= LAST_TYPE and cipher[at + 1] == VERSION >> 8 and size <= LONGEST
+                stop = at + HEADER + size
+                if simple and stop > end:
+                    break
+                out = found[count]
+                count += 1
+                left -= 1
+                out[H_CONNECTION], out[H_SIDE], out[H_KIND] = connection, side, kind if simple else -1
+                out[H_AT], out[H_END], out[H_OFFSET], out[H_NS] = at, stop, base + at, times[row[G_INDEX]]
+                if not simple:
+                    left = 0
+                at = stop
+            if side:
+                base1, at1, end1, left1 = base, at, end, left
+            else:
+                base0, at0, end0, left0 = base, at, end, left
+        first = last
     return count
 
 

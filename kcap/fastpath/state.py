@@ -14,7 +14,7 @@ from kcap.decode import opcodes
 from kcap.decode.projection import acks_steps
 from kcap.fastpath import layout as at
 from kcap.fastpath.client_ids import NO_NAME, name_number
-from kcap.fastpath.close_kernels import release, release_all
+from kcap.fastpath.close_kernels import release_all
 from kcap.fastpath.flow_table import enter_all
 from kcap.fastpath.large_frames import LargeFrames
 from kcap.kafka.conversation import Conversation
@@ -140,16 +140,12 @@ class FastPathState:
         self.meta[at.M_SLOTS] -= 1
         return int(self.free[self.meta[at.M_SLOTS]])
 
-    def release(self, slot: int) -> None:
-        """Frees the slot."""
-        release(slot, self.table, self.keys, self.connections, self.streams, self.free, self.meta)
-        self.conversations[slot] = None
-        self.dropped += 2
-        if 2 * self.dropped > len(self.table):
-            self._fill_table()
-
     def release_all(self, slots: list[int]) -> None:
-        """Frees the slots of own connections, which have no conversations."""
+        """Frees the slots."""
+        if not slots:
+            return
+        for slot in slots:
+            self.conversations[slot] = None
         release_all(np.array(slots), self.table, self.keys, self.connections, self.streams, self.free, self.meta)
         self.dropped += 2 * len(slots)
         if 2 * self.dropped > len(self.table):

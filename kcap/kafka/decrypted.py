@@ -7,7 +7,8 @@ decrypted is a gap.
 
 from collections import deque
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from kcap import limits
 from kcap.kafka.framing import Framer
@@ -20,8 +21,9 @@ from kcap.weird import WeirdKind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kcap.tls.direction import Event, Plaintext, Span
+    from kcap.tls.direction import Event, LostPlaintext, Plaintext, Span
     from kcap.tls.record_ciphers import Whole
+    from kcap.tls.session import TlsSession
 
     Listen = Callable[[bytes, int, bytes, int, int], None]
     """Called with flow key, plaintext offset, plaintext, packet reference and file position."""
@@ -232,6 +234,15 @@ def _over(_connection: DecryptedConnection) -> None:
     """What a `Decryptor` calls whose connection is over: nothing."""
 
 
+@cache
+def session_types() -> "tuple[type[Plaintext], type[TlsSession]]":
+    """What sessions are made of, which loads the library of ciphers; few captures need it."""
+    from kcap.tls.direction import Plaintext
+    from kcap.tls.session import TlsSession
+
+    return Plaintext, TlsSession
+
+
 class Decryptor:
     """Decrypts a TLS connection; calls `begin` before the first plaintext byte, which sets the sinks."""
 
@@ -246,12 +257,9 @@ class Decryptor:
         turns: bool = False,
     ) -> None:
         """`client` is the index of the stream that sent the ClientHello, as far as is known; `turns`: these are inferred."""
-        from kcap.tls.direction import Plaintext
-        from kcap.tls.session import TlsSession  # loads the library of ciphers, which few captures need
-
-        self._plaintext = Plaintext
+        self._plaintext, session = session_types()
         self.connection = connection
-        self.session = TlsSession(secrets, Turns() if turns else None, whole=connection.streams[client].anchored)
+        self.session = session(secrets, Turns() if turns else None, whole=connection.streams[client].anchored)
         self.swapped = client == 1
         self.plain: DecryptedConnection | None = None
         self._begin = begin
@@ -319,6 +327,7 @@ class Decryptor:
             if isinstance(event, self._plaintext):
                 stream.deliver(event, self._listen)
             else:
-                detail = f"{event.length} bytes of plaintext of the {stream.side}"
+                lost = cast("LostPlaintext", event)
+                detail = f"{lost.length} bytes of plaintext of the {stream.side}"
                 self.connection.report(WeirdKind.TLS_RECORDS_LOST, detail)
-                stream.lose(event.length, exact=event.exact, time_ns=event.time_ns)
+                stream.lose(lost.length, exact=lost.exact, time_ns=lost.time_ns)

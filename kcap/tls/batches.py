@@ -4,20 +4,25 @@ In: a session. Out: whole records of a packet; the place of the first applicatio
 as if it had read every record itself.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
+from kcap import limits
 from kcap.tls.direction import TLS13, Direction, Event, is_last
 from kcap.tls.early_data import EarlyData
 from kcap.tls.facts import TlsFacts
-from kcap.tls.handshake import Hello
-from kcap.tls.record_ciphers import Opened, Whole
-from kcap.tls.records import HEADER, Record
-from kcap.tls.turns import Seen, Turns
+from kcap.tls.handshake import EARLY_DATA, Hello
+from kcap.tls.record_ciphers import Whole
+from kcap.tls.records import HEADER
+from kcap.tls.suites import Suite
+from kcap.tls.turns import Hidden, Seen, Turns
 
-CHANGE_CIPHER_SPEC, APPLICATION = 20, 23
+CHANGE_CIPHER_SPEC, HANDSHAKE, APPLICATION = 20, 22, 23
 CLIENT: Final = 0
-FAULT: Final = -1
-"""What `InBatches.to_data` returns for a handshake that it does not read."""
+Flight = list[int]
+"""A record of a handshake: its side, content type, start and end in the bytes that were gathered, its stream offset, and the
+time of the packet that completed it.
+"""
 
 
 class InBatches:
@@ -27,24 +32,19 @@ class InBatches:
     facts: TlsFacts
     turns: Turns | None
     client: Hello | None
+    server: Hello | None
+    suite: Suite | None
     version: int
+    refused: bool
     early: EarlyData
     events: list[Event]
 
-    def _record(self, side: int, record: Record) -> None:
-        """Takes a record, whatever it is."""
+    def _handshake(self, side: int, data: bytes, time_ns: int) -> None:
+        """Takes the content of a handshake record."""
         raise NotImplementedError
 
-    def _open(self, direction: Direction, at: int, number: int, record: Record) -> Opened | None:
-        """The content of a record under one key and number."""
-        raise NotImplementedError
-
-    def _content(self, side: int, record: Record, opened: Opened) -> None:
-        """Takes the content of a record."""
-        raise NotImplementedError
-
-    def _time_handshake(self, direction: Direction, record: Record) -> None:
-        """Notes when a handshake ended."""
+    def _change_keys(self, side: int) -> None:
+        """Takes a ChangeCipherSpec before TLS 1.3."""
         raise NotImplementedError
 
     def whole_records(self, side: int, buffer: bytes, at: int, end: int, time_ns: int) -> tuple[int, list[Whole]]:
@@ -80,48 +80,75 @@ class InBatches:
         self.sides[side].passed(records, size)
         self.facts.decrypted += records
 
-    def to_data(self, side: int) -> int | None:
-        """Reads the records of a direction up to the first one of application data. Returns the stream offset of that one,
-        which is forgotten as if it had not come yet; None while it is not there, FAULT where the handshake is not simple.
+    def handshake(self, data: bytes, flights: Iterable[Flight]) -> tuple[int, int] | None:
+        """Reads the records of both directions, which begin them, up to the first one of application data of each; their stream
+        offsets. None where the handshake is not simple, or its end is not there: the session is of no use then.
         """
-        direction = self.sides[side]
-        reader = direction.reader
-        while (record := reader.next()) is not None:
-            if record.proposed or record.behind or not record.whole:
-                return FAULT
-            if record.content_type == APPLICATION and self._only_data_follows(side, direction):
+        starts, facts = [-1, -1], self.facts
+        for side, kind, at, end, offset, time_ns in flights:
+            if starts[side] >= 0:
+                continue
+            direction = self.sides[side]
+            if kind == APPLICATION and self._only_data_follows(side, direction):
+                starts[side] = offset
+            elif direction.sealed and (kind != CHANGE_CIPHER_SPEC or self.version != TLS13):
+                if not direction.epochs:
+                    return None
+                direction.budget -= end - at - HEADER + limits.TLS_TRIAL_COST
+                version, body = data[at + 1] << 8 | data[at + 2], data[at + HEADER : end]
+                inner = direction.opener.open(direction.number, kind, version, body)
+                if inner is None:
+                    return None
+                if direction.finished_ns is None:
+                    self._time_handshake(direction, kind, end - at - HEADER, time_ns)
+                if inner[0] == APPLICATION:
+                    starts[side], facts.ready_ns = offset, facts.ready_ns or time_ns
+                elif inner[0] == HANDSHAKE:
+                    direction.number += 1
+                    facts.decrypted += 1
+                    self._handshake(side, inner[1], time_ns)
+                else:
+                    return None
+            elif kind == HANDSHAKE:
+                self._handshake(side, data[at + HEADER : end], time_ns)
+            elif kind != CHANGE_CIPHER_SPEC or not self.version:
+                return None
+            elif self.version != TLS13:
+                self._change_keys(side)
+            if starts[side] >= 0:
                 direction.ready = True
-                reader.restart(record.offset, b"", [])
-                return record.offset
-            if not (direction.sealed and direction.epochs and self._opens_next(side, direction, record)):
-                self._record(side, record)
-            if direction.ready and direction.number and len(self.events) <= 1 and not self.early.held:
-                self.events.clear()
-                direction.number -= 1
-                self.facts.decrypted -= 1
-                reader.restart(record.offset, b"", [])
-                return record.offset
-            if direction.ready or direction.waiting or self.events:
-                return FAULT
+                direction.budget += limits.TLS_TRIAL_FACTOR * offset
+                direction.reader.restart(offset, b"", [])
+                if min(starts) >= 0:
+                    return None if self.events or self.early.held else (starts[0], starts[1])
         return None
+
+    def _time_handshake(self, direction: Direction, kind: int, size: int, time_ns: int, *, whole: bool = True) -> None:
+        """Notes when a direction's handshake ended, by the first encrypted record: its outer content type and length, and when
+        it was complete.
+        """
+        client, first = self.client, direction.finished_ns is None
+        if not first or client is None or self.server is None or self.facts.hello_ns is None:
+            return
+        if direction.lost_bytes or (self.version == TLS13 and EARLY_DATA in client.extensions):
+            return
+        if kind != (APPLICATION if self.version == TLS13 else HANDSHAKE):
+            return
+        if self.version == TLS13 and direction is self.sides[CLIENT] and whole and self.suite is not None:
+            self.refused = size in Hidden.of(self.suite).handshake_alert
+            if self.refused:
+                return
+        direction.finished_ns = time_ns
+        ends = [side.finished_ns for side in self.sides if side.finished_ns is not None]
+        if len(ends) == 2:
+            self.facts.handshake_ns = max(ends) - self.facts.hello_ns
 
     def _only_data_follows(self, side: int, direction: Direction) -> bool:
         """Whether a record of application data by its outer type is one, but for rare messages behind the handshake: before
         TLS 1.3, and behind the client's Finished, while session tickets stand behind the server's.
         """
+        if not direction.sealed or not direction.epochs or direction.handshake:
+            return False
         if self.version != TLS13:
-            return self.facts.ready_ns is not None and bool(direction.epochs)
+            return self.facts.ready_ns is not None
         return side == CLIENT and self.facts.handshake_ns is not None and is_last(direction.epochs[direction.at])
-
-    def _opens_next(self, side: int, direction: Direction, record: Record) -> bool:
-        """Takes a record if it is the next one under the present key; nothing waits for keys, and nothing is lost."""
-        if record.content_type == CHANGE_CIPHER_SPEC:
-            return False
-        opened = self._open(direction, direction.at, direction.number, record)
-        if opened is None:
-            return False
-        if self.facts.handshake_ns is None:
-            self._time_handshake(direction, record)
-        direction.number += 1
-        self._content(side, record, opened)
-        return True

@@ -6,13 +6,14 @@ session. Law: values alone, which can be pickled; no secret is in a `repr`.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final, NamedTuple
 
 from kcap import limits
-from kcap.tls.key_schedule import traffic_keys
+from kcap.tls.key_schedule import WriteKeys, traffic_keys
 from kcap.tls.record_ciphers import Opened, RecordOpener, Whole, opener_of
 from kcap.tls.records import HEADER, Piece, Record, RecordReader
-from kcap.tls.suites import Suite
+from kcap.tls.suites import RecordCipher, Suite
 
 TLS13: Final = 0x0304
 LABELS: Final = (
@@ -67,8 +68,8 @@ class Epoch:
         """What opens its records."""
         if self.made is None:
             assert self.suite is not None
-            self.made = opener_of(TLS13, self.suite.cipher, traffic_keys(self.secret, self.suite))
-            assert self.made is not None
+            assert self.suite.cipher is not None
+            self.made = RecordOpener(TLS13, self.suite.cipher, traffic_keys(self.secret, self.suite))
         return self.made
 
     def release(self) -> None:
@@ -196,10 +197,17 @@ def is_last(epoch: Epoch) -> bool:
 
 def epoch13(label: str, secret: bytes, suite: Suite) -> Epoch | None:
     """Keys of a traffic secret; None where no record of the suite can be opened, which a damaged ServerHello may name."""
-    if suite.cipher is None:
-        return None
-    opener = opener_of(TLS13, suite.cipher, traffic_keys(secret, suite))
-    return None if opener is None else Epoch(label, opener, secret, suite)
+    return Epoch(label, None, secret, suite) if opens13(suite) else None
+
+
+def opens13(suite: Suite) -> bool:
+    """Whether records of a suite of TLS 1.3 can be opened, which the library has to have a cipher for."""
+    return suite.cipher is not None and _opens13(suite.cipher.kind, suite.cipher.algorithm, suite.cipher.key_bytes)
+
+
+@cache
+def _opens13(kind: str, algorithm: str, key_bytes: int) -> bool:
+    return opener_of(TLS13, RecordCipher(kind, algorithm, key_bytes), WriteKeys(bytes(key_bytes), bytes(12))) is not None
 
 
 def spans(record: Record, opened: Opened) -> list[Span]:
@@ -215,12 +223,7 @@ def spans(record: Record, opened: Opened) -> list[Span]:
 
 def epochs13(side: int, suite: Suite, traffic: dict[str, bytes]) -> list[Epoch]:
     """The epochs of a side (0 client, 1 server) of TLS 1.3 whose secrets are known; none where a cipher is missing."""
+    if not opens13(suite):
+        return []
     size = 48 if suite.hash == "sha384" else 32
-    made = []
-    for label in LABELS[side]:
-        if len(traffic.get(label, b"")) == size:
-            epoch = epoch13(label, traffic[label], suite)
-            if epoch is None:
-                return []
-            made.append(epoch)
-    return made
+    return [Epoch(label, None, traffic[label], suite) for label in LABELS[side] if len(traffic.get(label, b"")) == size]

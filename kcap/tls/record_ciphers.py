@@ -46,17 +46,20 @@ class RecordOpener:
         cipher.
         """
         self.version, self.cipher, self.keys, self.etm = version, cipher, keys, etm
-        self.mac_bytes = new_hash(cipher.mac, usedforsecurity=False).digest_size if cipher.mac else 0
+        self.mac_bytes = 0
         self._made: Any = None
         """The AEAD, while it is there."""
         self._iv = int.from_bytes(keys.iv, "big")
         self._refused: Any = ()
         """What the AEAD raises for a record that does not authenticate."""
         self._block: Any = None
-        if cipher.kind == "cbc":
-            self._block = block_of(cipher, keys.key)
-        elif cipher.kind != "null":
-            self._made, self._refused = aead_of(cipher)(keys.key), library().InvalidTag
+        if cipher.kind not in NO_AEAD:
+            make, self._refused = _aead_of(cipher.kind, cipher.algorithm)
+            self._made = make(keys.key)
+        else:
+            self.mac_bytes = new_hash(cipher.mac, usedforsecurity=False).digest_size if cipher.mac else 0
+            if cipher.kind == "cbc":
+                self._block = block_of(cipher, keys.key)
         self._chained = keys.iv
         """The IV of the next record of TLS 1.0: the last block of the one before."""
 
@@ -245,22 +248,24 @@ def aead_of(cipher: RecordCipher) -> Callable[[bytes], Any]:
     """What makes the AEAD of a suite, with the tag length that it uses, of a key; it raises InvalidTag for data that does not
     authenticate.
     """
-    return _aead_of(cipher.kind, cipher.algorithm)
+    return _aead_of(cipher.kind, cipher.algorithm)[0]
 
 
 @cache  # by names, whose hashes are known, while that of a cipher is computed of its fields each time
-def _aead_of(kind: str, algorithm: str) -> Callable[[bytes], Any]:
+def _aead_of(kind: str, algorithm: str) -> tuple[Callable[[bytes], Any], Any]:
+    """What makes it, and what it raises."""
     from cryptography.hazmat.primitives.ciphers import aead
 
+    refused = library().InvalidTag
     if algorithm == "ARIA":
         from kcap.tls.libcrypto import AriaGcm
 
-        return AriaGcm
+        return AriaGcm, refused
     if kind == "gcm":
-        return aead.AESGCM
+        return aead.AESGCM, refused
     if kind == "chacha":
-        return aead.ChaCha20Poly1305
-    return partial(aead.AESCCM, tag_length=8 if kind == "ccm8" else 16)
+        return aead.ChaCha20Poly1305, refused
+    return partial(aead.AESCCM, tag_length=8 if kind == "ccm8" else 16), refused
 
 
 def block_of(cipher: RecordCipher, key: bytes) -> Any:

@@ -24,7 +24,7 @@ from kcap.tls.record_ciphers import Opened, opener_of
 from kcap.tls.records import HEADER, Record
 from kcap.tls.secrets import Secrets
 from kcap.tls.suites import Suite, suite_of, version_name
-from kcap.tls.turns import Hidden, Seen, Turns
+from kcap.tls.turns import Seen, Turns
 
 CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, APPLICATION = 20, 21, 22, 23
 CLIENT, SERVER = 0, 1
@@ -231,7 +231,10 @@ class TlsSession(InBatches):
     def _sealed(self, side: int, record: Record) -> None:
         direction = self.sides[side]
         if self.facts.handshake_ns is None:
-            self._time_handshake(direction, record)
+            pieces = record.pieces
+            if pieces:
+                last_ns = pieces[-1].time_ns
+                self._time_handshake(direction, record.content_type, len(record.body), last_ns, whole=record.whole)
         other_waits = bool(self.sides[1 - side].waiting)
         if other_waits and self._late_keys(1 - side):
             self._release()
@@ -251,24 +254,6 @@ class TlsSession(InBatches):
             direction.waiting.append(record)
             return
         self._unopened(side, record)
-
-    def _time_handshake(self, direction: Direction, record: Record) -> None:
-        """Notes when a direction's handshake ended, by the first encrypted record; the outer content types are enough."""
-        client, first = self.client, direction.finished_ns is None
-        if not first or client is None or self.server is None or self.facts.hello_ns is None or not record.pieces:
-            return
-        if direction.lost_bytes or (self.version == TLS13 and messages.EARLY_DATA in client.extensions):
-            return
-        if record.content_type != (APPLICATION if self.version == TLS13 else HANDSHAKE):
-            return
-        if self.version == TLS13 and direction is self.sides[CLIENT] and record.whole and self.suite is not None:
-            self.refused = len(record.body) in Hidden.of(self.suite).handshake_alert
-            if self.refused:
-                return
-        direction.finished_ns = record.pieces[-1].time_ns
-        ends = [side.finished_ns for side in self.sides if side.finished_ns is not None]
-        if len(ends) == 2:
-            self.facts.handshake_ns = max(ends) - self.facts.hello_ns
 
     def _unopened(self, side: int, record: Record) -> None:
         """A record that no key opens."""
@@ -475,19 +460,24 @@ class TlsSession(InBatches):
             if data:
                 self.events += self.early.data(Plaintext(side, data, spans(record, opened)), early=direction.is_early)
         elif kind == HANDSHAKE:
-            if data and not direction.handshake and len(data) == messages.message_size(data):
-                self._message(side, data[0], data[4:], data, time_ns)
-            else:
-                direction.handshake += data
-                if len(direction.handshake) > limits.TLS_HANDSHAKE_BYTES:
-                    direction.handshake.clear()
-                for number, body, whole in messages.messages(direction.handshake):
-                    self._message(side, number, body, whole, time_ns)
+            self._handshake(side, data, time_ns)
         elif kind == ALERT and len(data) == 2:
             self._alert(side, data)
         elif kind == CHANGE_CIPHER_SPEC and self.version != TLS13:
             self._change_keys(side)
         direction.lost, direction.lost_bytes, direction.lost_records = False, 0, 0
+
+    def _handshake(self, side: int, data: bytes, time_ns: int) -> None:
+        """Takes the content of a handshake record: messages, or parts of them."""
+        begun = self.sides[side].handshake
+        if data and not begun and len(data) == messages.message_size(data):
+            self._message(side, data[0], data[4:], data, time_ns)
+            return
+        begun += data
+        if len(begun) > limits.TLS_HANDSHAKE_BYTES:
+            begun.clear()
+        for number, body, whole in messages.messages(begun):
+            self._message(side, number, body, whole, time_ns)
 
     def _alert(self, side: int, data: bytes) -> None:
         if data[1]:
@@ -581,7 +571,11 @@ class TlsSession(InBatches):
                 self.traffic = self.secrets.traffic(self.client.random)
             self.sides[CLIENT].sealed = True
             if self.traffic and not self.sides[CLIENT].epochs:
-                self._release()
+                if any(direction.waiting for direction in self.sides):
+                    self._release()
+                elif self.client is not None:
+                    for side, direction in enumerate(self.sides):
+                        direction.epochs = direction.epochs or epochs13(side, self.suite, self.traffic)
         elif self.client is not None:
             facts.resumed = bool(hello.session_id) and hello.session_id == self.client.session_id
 

@@ -29,6 +29,20 @@ def test_a_connection_whose_handshake_lies_in_one_walk_never_leaves_the_fast_pat
     assert found.fast_rows == len(found.rows) == 40
 
 
+@pytest.mark.parametrize("step", [14, 40, 1 << 12])
+@pytest.mark.parametrize("kind", range(len(KINDS)))
+def test_records_of_a_handshake_and_of_the_first_data_span_packets(kind: int, step: int) -> None:
+    """Each message comes in packets of 20 bytes, or the data alone does."""
+    for sizes in (20, 1448):
+        sealer, tap = sealer_of(kind).restart(), Tap().open()
+        for side, data in sealer.handshake:
+            tap.send(side, data, sizes)
+        for number in range(12):
+            tap.send(CLIENT, sealer.record(CLIENT, metadata(number)), 20)
+            tap.send(SERVER, sealer.record(SERVER, metadata_answer(number, 3)), 20)
+        agree(tap.close().segments, 1 << 12, step, options=options_of(sealer))
+
+
 Sent = Callable[[Tap, Sealer], object]
 BETWEEN: dict[str, Sent] = {
     "nothing": lambda tap, sealer: None,

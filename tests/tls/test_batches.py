@@ -2,7 +2,6 @@
 
 import pytest
 
-from kcap.tls.batches import FAULT
 from kcap.tls.direction import Plaintext
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
@@ -32,13 +31,9 @@ def test_a_handshake_is_read_up_to_the_first_data_which_is_not_taken(version: st
     """What is read from there on is what a session reads that took everything."""
     made = talk(version, ciphers)
     wanted, _ = read(made, secrets_of(made))
-    session, offsets, starts = TlsSession(secrets_of(made)), [0, 0], [-1, -1]
-    for ref, (side, data) in enumerate(made.wire):
-        if starts[side] < 0 and session.feed(side, offsets[side], data, len(data), ref, ref, offsets[side]):
-            found = session.to_data(side)
-            assert found != FAULT
-            starts[side] = -1 if found is None else found
-        offsets[side] += len(data)
+    session = TlsSession(secrets_of(made))
+    starts = session.handshake(*flights(made.wire))
+    assert starts is not None
     assert session.for_batches
     assert min(starts) > 0
     for side in (CLIENT, SERVER):
@@ -49,7 +44,34 @@ def test_a_handshake_is_read_up_to_the_first_data_which_is_not_taken(version: st
     assert (session.facts.handshake_ns, session.facts.ready_ns) == (wanted.facts.handshake_ns, wanted.facts.ready_ns)
 
 
-def test_what_is_no_handshake_is_not_read_up_to_data() -> None:
-    session = TlsSession(Secrets())
-    session.feed(CLIENT, 0, b"GET / HTTP/1.1\r\n" + b"\x16\x03\x03\0\4" * 2, 26, 0, 0, 0)
-    assert session.to_data(CLIENT) == FAULT
+def flights(wire: list[tuple[int, bytes]]) -> tuple[bytes, list[list[int]]]:
+    """The records of a conversation, of which each message is a packet."""
+    data, found, offsets = bytearray(), [], [0, 0]
+    for time_ns, (side, sent) in enumerate(wire):
+        at = 0
+        while at < len(sent):
+            end = at + 5 + int.from_bytes(sent[at + 3 : at + 5], "big")
+            found.append([side, sent[at], len(data) + at, len(data) + end, offsets[side] + at, time_ns])
+            at = end
+        data += sent
+        offsets[side] += len(sent)
+    return bytes(data), found
+
+
+@pytest.mark.parametrize(("version", "ciphers"), [("TLSv1_3", None), ("TLSv1_2", "ECDHE-RSA-AES128-GCM-SHA256")])
+def test_a_handshake_that_is_not_whole_or_not_simple_is_left(version: str, ciphers: str | None) -> None:
+    made = talk(version, ciphers)
+    data, records = flights(made.wire)
+    read = TlsSession(secrets_of(made)).handshake(data, records)
+    assert read is not None
+    last = max(number for number, record in enumerate(records) if record[4] == read[record[0]])
+    for count in range(last):
+        assert TlsSession(secrets_of(made)).handshake(data, records[:count]) is None, "its end is missing"
+    for number in range(last):
+        kinds = [*records[:number], [records[number][0], 21, *records[number][2:]], *records[number + 1 :]]
+        assert TlsSession(secrets_of(made)).handshake(data, kinds) is None, "an alert is in it"
+    assert TlsSession(Secrets()).handshake(data, records) is None, "there are no keys"
+
+
+def test_what_is_no_handshake_is_not_read() -> None:
+    assert TlsSession(Secrets()).handshake(b"GET / HTTP/1.1\r\n", [[CLIENT, -1, 0, 5, 0, 0]]) is None
