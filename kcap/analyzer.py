@@ -23,6 +23,7 @@ from kcap.net.tcp import Connection
 from kcap.tls.facts import tls_values
 from kcap.tls.secrets import Secrets
 from kcap.weird import Weird, WeirdKind
+from kcap.wire.text import client_text
 
 if TYPE_CHECKING:
     from kcap.fastpath.closed_connections import ClosedState, ClosedStates
@@ -519,7 +520,7 @@ def describe(connection: Connection, conversation: Conversation) -> dict[str, ob
         "rtt_avg_ns": client.rtt_sum // client.rtt_count if client.rtt_count else None,
         "client_rtt_min_ns": server.rtt_min,
         "zero_window_stalls": client.zero_stalls + server.zero_stalls,
-        "client_id": next(iter(kafka.requests.client_ids), None) if kafka.requests is not None else None,
+        "client_id": client_text(next(iter(kafka.requests.client_ids), None)) if kafka.requests is not None else None,
         "tls": conversation.tls is not None,
         "exchanges": kafka.rows,
         "request_frames": kafka.requests.frames if kafka.requests is not None else 0,

@@ -167,6 +167,7 @@ def message_json(
     """A message in the vectors' form; without payloads there are sizes in the place of records. `size`: as of `shown_as`."""
     from kcap.decode.secrets import masked, may_hold_secrets, shown_as
     from kcap.schema.registry import api_name
+    from kcap.wire.text import client_text
 
     header, body = message.header, message.to_json("base64" if payloads else "size")
     name = shown_as(message, size)
@@ -185,7 +186,7 @@ def message_json(
             made["body_version"] = message.version
         made |= {"header_version": header.version, "correlation_id": header.correlation_id}
     if kind == "request":
-        made["client_id"] = header.client_id
+        made["client_id"] = header.client_id if show_secrets else client_text(header.client_id)
     made |= {"body": body, "unknown_tags": tags_json(message.unknown_tags, hidden)}
     if kind != "data":
         made["header_unknown_tags"] = tags_json(header.unknown_tags, hidden)

@@ -5,7 +5,7 @@ hold a secret, what could not be read is taken for one. A message of an API that
 request, and so may what does not read of any message, and the bytes behind it: where its API or its length is damaged they are
 those of others. A message that was captured whole and does not read to its end is not what it says it is (`shown_as`), nor is
 one that has binary texts, or was cut and asks for more bytes than it has: its texts, bytes and wide numbers may be a secret
-of another, and all of its body in a dump.
+of another, and all of its body in a dump. So is a client id that runs into its message.
 """
 
 import re
@@ -18,15 +18,13 @@ from kcap.decode.nodes import BEHIND, UNDECODED, Node
 from kcap.decode.plan import json_key
 from kcap.decode.tokens import SECRET_PARTS
 from kcap.schema.registry import api_name
-from kcap.wire.text import MASKED, NO_NAME
+from kcap.wire.text import BINARY, MASKED, is_client_id
 
 if TYPE_CHECKING:
     from kcap.decode.message import Message
 
 DAMAGED: Final = "(damaged)"
 """In the place of a message's name: the message does not read to its end, though all of it is there."""
-BINARY: Final = re.compile(NO_NAME)
-"""Characters of other fields."""
 NARROW_BYTES: Final = 4
 """Bytes of numbers that are shown of a damaged message: counts, partitions, error codes."""
 Path = tuple[str, ...]
@@ -195,7 +193,7 @@ TOKENS: Final = frozenset({"SaslAuthenticateRequest", "SaslAuthenticateResponse"
 
 def shown_as(message: "Message", size: int | None) -> str | None:
     """The name by which parts of a message are masked; `size`: bytes of its frame with the length, None where not known."""
-    damaged = _has_binary_text(message.to_json("size"))
+    damaged = not is_client_id(message.header.client_id) or _has_binary_text(message.to_json())
     if message.undecoded is not None and size is not None:
         damaged |= len(message.frame) >= size - 4 or _misread(message, size) or not message.may_have(size - 4)
     return DAMAGED if damaged else message.name
@@ -225,6 +223,8 @@ def may_hold_secrets(name: str | None) -> bool:
 
 def is_secret(message: str | None, path: Path, struct: Mapping[str, Any], value: Any) -> bool:
     """Whether the field at `path` of a message, beside the others of its struct, must not be shown."""
+    if path == CLIENT_ID:
+        return isinstance(value, str) and not is_client_id(value)
     rule = RULES.get(message or "", {}).get(path)
     return rule is not None and value is not None and rule(struct, value)
 
@@ -269,9 +269,11 @@ def is_secret_node(message: str | None, path: Path, node: Node, siblings: Sequen
     """`is_secret` for a node at `path` of a tree, given the nodes beside it."""
     if node.name == UNDECODED and node.data:
         return message is None or message in RULES or node.words == BEHIND or RECORDS not in path
+    if path == CLIENT_ID:
+        return is_secret(message, path, {}, node.value)
     if message == DAMAGED:
         wide = node.value is not None and node.end - node.start > NARROW_BYTES
-        return path != CLIENT_ID and (wide or (isinstance(node.value, str | bytes) and bool(node.value)))
+        return wide or (isinstance(node.value, str | bytes) and bool(node.value))
     if message not in RULES:
         return False
     if path[:1] == TOKEN and message in TOKENS:
@@ -289,7 +291,7 @@ def secret_spans(message: str | None, root: Node) -> list[tuple[int, int]]:
     """Spans of the frame that hold secrets, rising; `root` is the tree of a message."""
     if message == DAMAGED:
         return [
-            span for child in root.children for span in (_unread(child) if child.name == HEADER else [(child.start, child.end)])
+            span for child in root.children for span in (_header(child) if child.name == HEADER else [(child.start, child.end)])
         ]
     if message in RULES:
         return list(_spans(message, (), root, at_top=True))
@@ -312,11 +314,13 @@ def _spans(message: str, path: Path, node: Node, *, at_top: bool = False) -> Ite
         if is_secret_node(message, inner, child, node.children):
             yield child.start, child.end
         elif child.name == HEADER:
-            yield from _unread(child)
+            yield from _header(child)
         else:
             yield from _spans(message, inner, child)
 
 
-def _unread(header: Node) -> Iterator[tuple[int, int]]:
-    """What did not read of a header: the message behind it is there."""
-    return ((node.start, node.end) for node in header.children if node.name == UNDECODED)
+def _header(header: Node) -> Iterator[tuple[int, int]]:
+    """What did not read of a header, and a client id that is none: the message behind it is there."""
+    for node in header.children:
+        if node.name == UNDECODED or is_secret_node(None, step((), node), node, ()):
+            yield node.start, node.end

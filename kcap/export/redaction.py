@@ -16,7 +16,7 @@ import kcap.records.batch_nodes  # noqa: F401 - the trees of messages open their
 from kcap.decode.message import decode_request, decode_response
 from kcap.decode.nodes import UNDECODED, Node
 from kcap.decode.plan import json_key
-from kcap.decode.secrets import DAMAGED, HEADER, RULES, Path, is_secret, shown_as, step
+from kcap.decode.secrets import CLIENT_ID, DAMAGED, HEADER, RULES, Path, is_secret, shown_as, step
 from kcap.wire.checksums import crc32, crc32c
 from kcap.wire.formats import CODEC_MASK
 
@@ -115,7 +115,7 @@ class _Visit:
 
     def secret(self, path: Path, node: Node, siblings: Sequence[Node]) -> bool:
         """A field that may hold a secret, whole: parts of a token that are none go with it."""
-        if path not in RULES.get(self.message or "", ()):
+        if path != CLIENT_ID and path not in RULES.get(self.message or "", ()):
             return False
         return is_secret(self.message, path, {json_key(other.name): other.value for other in siblings}, node.value)
 

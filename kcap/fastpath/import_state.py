@@ -17,6 +17,7 @@ from kcap.kafka.frames import FLAG
 from kcap.kafka.requests import RequestFramer
 from kcap.kafka.responses import ResponseFramer
 from kcap.net.tcp import Connection, Stream
+from kcap.wire.text import is_client_id
 
 MIDSTREAM, SNAPLEN = FLAG["midstream"], FLAG["snaplen"]
 MOVED = (
@@ -66,7 +67,7 @@ def fits(connection: Connection, conversation: Conversation) -> bool:
 
 
 def framers_fit(requests: RequestFramer, responses: ResponseFramer) -> bool:
-    """Whether both framers are at a boundary and requests look like the last one."""
+    """Whether both framers are at a boundary and requests look like the last one, whose client id rows may have."""
     raw = requests.raw_id
     return (
         requests.open is None
@@ -79,6 +80,7 @@ def framers_fit(requests: RequestFramer, responses: ResponseFramer) -> bool:
         and not requests.raw_tokens
         and requests.last_correlation is not None
         and (raw is None or len(raw) <= at.ID_BYTES)
+        and is_client_id(requests.client_id)
     )
 
 

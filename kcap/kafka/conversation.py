@@ -21,6 +21,7 @@ from kcap.net.tcp import Connection
 from kcap.schema.registry import api_key
 from kcap.tls.secrets import Secrets
 from kcap.weird import WeirdKind
+from kcap.wire.text import client_text
 
 if TYPE_CHECKING:
     from kcap.kafka.decrypted import Listen
@@ -439,7 +440,7 @@ class Conversation:
             age_ns = decided_ns - request.last_ns
         facts = (
             place, exchange.number, exchange.api_key, exchange.api_version, exchange.correlation_id,
-            exchange.client_id, outcome, reason, age_ns, rtt_ns, previous_ns, flags, request_slot, response_slot,
+            client_text(exchange.client_id), outcome, reason, age_ns, rtt_ns, previous_ns, flags, request_slot, response_slot,
         )  # fmt: skip
         collector.orders.append(collector.table.order)
         collector.rows.append(facts + request + response_frame)

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from kcap.batch.columns import BatchColumns
-from kcap.decode.secrets import masked
 from kcap.errors import UsageError
 from kcap.facts.tracker import Reread
 from kcap.filter.ast import Deep
 from kcap.filter.fields import deep_fields, fractions, lookup, nearest
 from kcap.filter.row_test import values_at
-from kcap.schema.registry import REQUEST, RESPONSE, api_name
+from kcap.schema.registry import REQUEST, RESPONSE
 from kcap.table.records import Exchanged
 
 if TYPE_CHECKING:
@@ -78,8 +77,7 @@ class BodyFields:
                     continue
                 if field.side not in bodies:
                     exchanged = exchanged or Exchanged(columns, at, self._reread)
-                    name = f"{api_name(key)}{field.side.capitalize()}"
-                    bodies[field.side] = masked(name, exchanged.body(SIDES[field.side]))
+                    bodies[field.side] = exchanged.shown(SIDES[field.side])
                 values = [value for value in values_at(bodies[field.side], field.path) if isinstance(value, kind)]
                 out.append(values or None)
         return [pa.array(values, column.type) for values, column in zip(found, self.fields)]

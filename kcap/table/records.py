@@ -7,6 +7,7 @@ nothing raises.
 
 from binascii import a2b_base64
 from collections.abc import Callable, Iterator, Sequence
+from struct import pack
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -16,7 +17,9 @@ from kcap.batch.columns import SIDES, BatchColumns
 from kcap.batch.failures import report_failure
 from kcap.columns import Column
 from kcap.decode.json import read_json
+from kcap.decode.message import decode_request, decode_response
 from kcap.decode.plan import plan_for
+from kcap.decode.secrets import DAMAGED, masked, shown_as
 from kcap.facts.message_json import behind_tags
 from kcap.facts.topic_names import NO_ID
 from kcap.facts.tracker import MetadataTracker, Reread
@@ -25,12 +28,14 @@ from kcap.kafka.frames import NO_BODY
 from kcap.limits import FRAME_GATHERED_MAX
 from kcap.records.batch import Batch, Record
 from kcap.records.record_sets import decode_records
-from kcap.schema.registry import REQUEST, RESPONSE, api_key, api_name
+from kcap.schema.registry import REQUEST, RESPONSE, api_key, api_name, request_header_version
 from kcap.table.schema import TYPES, arrow_schema
+from kcap.wire.text import MASKED
 from kcap.wire.varints import java_long
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
+    from kcap.decode.message import Message
 
 Json = dict[str, Any]
 PRODUCE, FETCH, SHARE_FETCH = (api_key(name) for name in ("Produce", "Fetch", "ShareFetch"))
@@ -52,6 +57,7 @@ class Exchanged:
         self._columns, self._at, self._reread = columns, at, reread
         self._slots = [part(f"{side}_slot") for side in SIDES]
         self._sizes = [part(f"{side}_bytes") for side in SIDES]
+        self._correlation = part("correlation_id")
         self.fault: Fault | None = None
         """What failed on one of the bodies; what was read before that stays."""
 
@@ -62,19 +68,52 @@ class Exchanged:
         plan = plan_for(self.key, self.version, side)
         if plan is None:
             return {}
+        data, message = self._kept(side)
+        if message is not None:
+            self.note(message.undecoded)
+            return message.to_json() or {}
+        reading = read_json(plan, data, behind_tags(data, self.key, self.version, side))
+        self.note(reading.undecoded)
+        return reading.value
+
+    def shown(self, side: int) -> Json:
+        """The same with what may be a secret masked."""
+        if self.key is None or self.version is None or (side == RESPONSE and self._sizes[RESPONSE] is None):
+            return {}
+        data, message = self._kept(side)
+        if message is None:
+            message = self._headed(side, data, self.key, self.version)
+        self.note(message.undecoded)
+        damaged = side == REQUEST and self._client_id() == MASKED
+        return masked(DAMAGED if damaged else shown_as(message, self._sizes[side]), message.to_json() or {})
+
+    def _kept(self, side: int) -> "tuple[bytes, Message | None]":
+        """What the batch has of the body, and the message where more was read again."""
         slot = self._slots[side]
         (low,), (high,) = self._columns.spans(np.array([NO_BODY if slot is None else slot]))
         data = self._columns.body(low, high)
         if not data or (self._sizes[side] or 0) > FRAME_GATHERED_MAX:
             # A large frame is not gathered: the batch has its beginning at most.
             message = self._reread(self._columns.batch, self._at, SIDES[side])
-            body: Json | None = message.to_json() if message is not None else None
-            if message is not None and body is not None:
-                self.note(message.undecoded)
-                return body
-        reading = read_json(plan, data, behind_tags(data, self.key, self.version, side))
-        self.note(reading.undecoded)
-        return reading.value
+            if message is not None and message.to_json() is not None:
+                return data, message
+        return data, None
+
+    def _headed(self, side: int, data: bytes, key: int, version: int) -> "Message":
+        """The message of a body behind the header that its row describes."""
+        head = (self._correlation or 0).to_bytes(4, "big", signed=True)
+        if side == RESPONSE:
+            return decode_response(head + data, key, version)
+        head = pack(">hh", key, version) + head
+        if request_header_version(key, version):
+            raw = (self._client_id() or "").encode()
+            head += pack(">h", len(raw)) + raw
+        return decode_request(head + data)
+
+    def _client_id(self) -> str | None:
+        known, numbers = self._columns.rows.codes("client_id")
+        name: str | None = known[int(numbers[self._at])]
+        return name
 
     def note(self, undecoded: str | None) -> None:
         """Holds the first fault; damage is reported elsewhere."""

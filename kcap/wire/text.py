@@ -9,9 +9,10 @@ from typing import Final
 
 MASKED: Final = "(masked)"
 """In the place of what may be a secret."""
-NO_NAME: Final = r"[\x00-\x06\x08]"
+BINARY: Final = re.compile(r"[\x00-\x06\x08]")
 """Characters that no name of Kafka's has, and SASL tokens have (RFC 4616, RFC 7628)."""
-UNNAMED: Final = re.compile(NO_NAME.encode())
+UNNAMED: Final = re.compile(BINARY.pattern.encode())
+"""The same in bytes."""
 
 
 def _replace(error: UnicodeError) -> tuple[str, int]:
@@ -35,3 +36,15 @@ def decode_text(data: bytes | bytearray | memoryview) -> str:
 def name_text(data: bytes) -> str:
     """A name in a body, masked where it is none: it stands in a damaged message, which may be a login."""
     return MASKED if UNNAMED.search(data) else data.decode(errors="replace")
+
+
+def is_client_id(text: str | None) -> bool:
+    """Whether a client id may be one. One with such characters has a damaged length and takes in what stands behind it: a body
+    that can hold a credential, or the tags before it, begins with a zero.
+    """
+    return text is None or text.isprintable() or BINARY.search(text) is None
+
+
+def client_text(text: str | None) -> str | None:
+    """A client id as rows have it."""
+    return text if is_client_id(text) else MASKED

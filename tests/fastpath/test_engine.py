@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kcap import limits
 from kcap.capture.fileset import FileSet, ignore
 from kcap.fastpath import engine
+from kcap.model import ROW
 from kcap.net.segments import SegmentParser
 from kcap.net.tcp import MASK
 from tests.fastpath.both import agree, cut, result_of
@@ -131,7 +132,11 @@ def test_any_bytes_in_order(pieces: list[tuple[int, bytes]], sane: bool) -> None
     agree(tap.segments, 20, 4)
 
 
-@given(st.lists(st.sampled_from(("id", "same", "early", "late", "token", "versions", "next", "wait", "zero")), max_size=12))
+@given(
+    st.lists(
+        st.sampled_from(("id", "same", "early", "late", "token", "versions", "next", "wait", "zero", "binary")), max_size=12
+    )
+)
 def test_what_the_lane_leaves_to_the_machines(turns: list[str]) -> None:
     """Another client id, a correlation id again, answers out of turn, handshakes: in the middle of a calm connection."""
     tap = steady(6)
@@ -139,6 +144,8 @@ def test_what_the_lane_leaves_to_the_machines(turns: list[str]) -> None:
         match turn:
             case "id":
                 tap.client(metadata(number, client_id="other")).server(metadata_answer(number))
+            case "binary":
+                tap.client(metadata(number, client_id="app\0\1") * 3).server(metadata_answer(number) * 3)
             case "same":
                 tap.client(metadata(number) + metadata(number)).server(metadata_answer(number) * 2)
             case "early":
@@ -198,6 +205,14 @@ def test_client_ids_are_forgotten() -> None:
         for number in range(60, 90):
             tap.client(metadata(number, client_id=f"app-{number // 10}")).server(metadata_answer(number))
         assert agree(tap.segments, 12, 4).fast_rows > 10
+
+
+def test_client_ids_that_are_none_are_masked() -> None:
+    tap = steady(30)
+    for number in range(60, 90):
+        tap.client(metadata(number, client_id="app\0\1")).server(metadata_answer(number))
+    masked = [row[ROW.index("client_id")] for row in agree(tap.segments, 12, 4).rows[30:]]
+    assert masked == ["(masked)"] * 30
 
 
 def test_ports_used_again() -> None:

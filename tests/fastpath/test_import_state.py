@@ -34,6 +34,8 @@ def test_who_fits() -> None:
     within.client(metadata(9)[:-3])
     assert not fit(within)
     assert not fit(Tap().open().client(b"GET / HTTP/1.1\r\n\r\n"))
+    assert not fit(steady(6).client(metadata(9, client_id="a\0b")))
+    assert fit(steady(6).client(metadata(9, client_id="a\tb")))
 
 
 def test_numbers_stand_where_the_kernel_looks() -> None:

@@ -25,7 +25,7 @@ from kcap.errors import KcapError
 from kcap.output.escaping import json_text
 from tests.cli.running import run_here
 from tests.fuzz.mutate_captures import Mutant, Packet, packets_of, sources
-from tests.laws.test_planted_secrets import SECRETS, dumped, forms, stories
+from tests.laws.test_planted_secrets import DEEP, SECRETS, dumped, forms, stories
 from tests.support.messages import saved
 from tests.support.wire import Tap
 
@@ -37,6 +37,7 @@ REPORTS = (
     "health", "check", "errors", "clients", "versions", "connections", "groups", "transactions", "stats", "slow", "topics",
     "latency", "throttle", "check --format sarif", "versions --format json", "stats --format html", "versions --format html",
     "rows -T ek", "rows --partitions --records", "rows -T fields -e kafka.client_id -e kafka.group_id -e kafka.error",
+    " ".join(("rows -T fields", *DEEP)),
 )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kcap.capture.frame_bytes import read
+from kcap.filter.fields import deep_fields
 from kcap.table.schema import arrow_schema
 from kcap.tui.annotations import Annotations
 from kcap.tui.exchange_tree import anatomy
@@ -57,6 +58,13 @@ TABLES = (
     "topic_names",
     "brokers",
 )
+
+
+DEEP = [
+    word for name, field in deep_fields().items() if field.kind == "text" and field.path[-1] != "records"
+    for word in ("-e", name)
+]  # fmt: skip
+"""Options for all texts of messages as columns."""
 
 
 def forms(secret: bytes) -> set[str]:
@@ -120,7 +128,19 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     data = bytearray(paths[0].read_bytes())
     data[data.index(b"\0\x11\0\1") - 3] |= 4  # the length of a message that holds no secret takes in those behind it
     longer.write_bytes(data)
-    return [*map(str, paths), str(damaged), str(longer)]
+    swallowed = folder / "swallowed.pcap"
+    data = bytearray(paths[0].read_bytes())
+    for name, more in ((b"app", 0), (b"connection.url", 30)):  # lengths of names, which take in what stands behind them
+        for found in re.finditer(re.escape(len(name).to_bytes(2, "big") + name), bytes(data)):
+            data[found.start() + 1] += more or _left(data, found.end())
+    swallowed.write_bytes(data)
+    return [*map(str, paths), str(damaged), str(longer), str(swallowed)]
+
+
+def _left(data: bytes, end: int) -> int:
+    """Bytes of a request behind its client id, which ends here; none of the first, which shows that the connection is Kafka."""
+    start, first = end - 17, data[end - 6] == 1
+    return 0 if first else start + 4 + int.from_bytes(data[start : start + 4], "big") - end
 
 
 def exchanges(path: str) -> list[str]:
@@ -140,7 +160,7 @@ def outputs(path: str, *more: str) -> str:
         ("health", path), ("check", path), ("errors", path), ("clients", path), ("versions", path, "--format", "json"),
         ("connections", path), ("groups", path), ("transactions", path), ("stats", path), ("slow", path), ("topics", path),
         ("check", path, "--format", "sarif"), ("diff", path, path, "--format", "json"), ("rows", path, "-T", "ek"),
-        ("sql", "select * from exchanges", path), ("sql", "select * from weirds", path),
+        ("sql", "select * from exchanges", path), ("sql", "select * from weirds", path), ("rows", path, "-T", "fields", *DEEP),
     ):  # fmt: skip
         out.append(run_here(*words)[1])
     return "\n".join(out)
@@ -164,7 +184,7 @@ DOCUMENTS = (
 """Commands and the files that they write."""
 
 
-@pytest.mark.parametrize("which", [0, 1, 2, 3], ids=["whole", "cut", "damaged", "longer"])
+@pytest.mark.parametrize("which", range(5), ids=["whole", "cut", "damaged", "longer", "swallowed"])
 def test_no_document_holds_a_planted_secret(captures: list[str], which: int, tmp_path: Path) -> None:
     """Files for programs and browsers, searched as bytes; compression is left out of Parquet by reading it again."""
     for command, name in DOCUMENTS:
@@ -185,7 +205,7 @@ def dumped(written: str) -> bytes:
     return b"".join(b"*" if pair == "**" else bytes.fromhex(pair) for row in rows for pair in row.split())
 
 
-@pytest.mark.parametrize("which", [0, 1, 2, 3], ids=["whole", "cut", "damaged", "longer"])
+@pytest.mark.parametrize("which", range(5), ids=["whole", "cut", "damaged", "longer", "swallowed"])
 def test_no_output_holds_a_planted_secret(captures: list[str], which: int) -> None:
     written = outputs(captures[which])
     found = [secret for secret in SECRETS if any(form in written for form in forms(secret))]

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.wire.text import MASKED, decode_text, name_text
+from kcap.wire.text import MASKED, client_text, decode_text, name_text
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
@@ -34,3 +34,10 @@ def test_a_name_with_the_control_characters_of_a_login_is_masked() -> None:
         assert name_text(token) == MASKED
     for name in ("orders", "caf\u00e9", "t\x1b[31m", "a\tb", "\x07"):
         assert name_text(name.encode()) == name
+
+
+def test_a_client_id_that_takes_in_the_body_behind_it_is_masked() -> None:
+    for text in ("app\0\0\0\x1c\0alice\0open sesame", "app\0\x01\x02\x06alice", "\x08"):
+        assert client_text(text) == MASKED
+    for name in (None, "", "orders", "caf\u00e9", "\N{REPLACEMENT CHARACTER}", "t\x1b[31m", "a\tb"):
+        assert client_text(name) == name
