@@ -452,6 +452,11 @@ names but in `check`, `groups` and `transactions`, which find messages by them.
 REPORT_NAMES_ROWS = 1 << 10
 """Rows of a report's table whose names are changed at once: each may have several names of 32 KB."""
 
+REPORT_ROW_GROUP = 1 << 16
+"""Rows of a row group of a report's tables, which wait in memory. Each of its dozens of statements begins anew with each row
+group: with twice as many rows those of `check` take an eighth less time, and writing them a fifth less.
+"""
+
 REPORT_FETCHED_ROWS = 1 << 12
 """Rows of an answer that a report takes from its engine at once, as tuples."""
 

@@ -169,9 +169,9 @@ class Parquet:
     0.75 instead of 1.16 us a row, 52 instead of 47 bytes).
     """
 
-    def __init__(self, sink: OutputSink, schema: pa.Schema, compression: str = "lz4") -> None:
-        """`compression`: `none` for files that are read soon and removed. Texts that are dictionary-encoded are texts for those
-        who read the file."""
+    def __init__(self, sink: OutputSink, schema: pa.Schema, compression: str = "lz4", group: int | None = None) -> None:
+        """`compression`: `none` for files that are read soon and removed. `group`: rows of a row group, `ROW_GROUP` by default.
+        Texts that are dictionary-encoded are texts for those who read the file."""
         from pyarrow.parquet import ParquetWriter
 
         self._coded = any(pa.types.is_dictionary(field.type) for field in schema)
@@ -190,14 +190,14 @@ class Parquet:
             store_schema=not self._coded,
         )
         self._waiting: list[pa.RecordBatch] = []
-        self._rows = 0
+        self._rows, self._group = 0, group or ROW_GROUP
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Takes rows."""
         if batch.num_rows:
             self._waiting.append(batch)
             self._rows += batch.num_rows
-        if self._rows >= ROW_GROUP:
+        if self._rows >= self._group:
             self.flush()
 
     def flush(self) -> None:

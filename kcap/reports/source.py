@@ -437,7 +437,8 @@ def written(
         stack.enter_context(output_errors(f"temporary files in {folder}"))
         sinks: dict[str, OutputSink] = {label: stack.enter_context(open(path, "wb")) for label, path in places.items()}
         writers = {
-            label: Parquet(sinks[label], schema(builder.made_schema), "none") for label, builder in tables.builders.items()
+            label: Parquet(sinks[label], schema(builder.made_schema), "none", limits.REPORT_ROW_GROUP)
+            for label, builder in tables.builders.items()
         }
         for label, batch in leading(tables.rows(), tracker):
             writers[label].write(batch if changed is None else changed(batch))
@@ -452,7 +453,7 @@ def written(
             first, places[label] = places[label], os.path.join(folder, f"{label}-backfilled.parquet")
             finish = tables.finisher(label)
             with open(first, "rb") as source, open(places[label], "wb") as file:
-                again = Parquet(file, with_texts(schema(builder.schema), coded=False), "none")
+                again = Parquet(file, with_texts(schema(builder.schema), coded=False), "none", limits.REPORT_ROW_GROUP)
                 for batch in read_again("parquet", source):
                     again.write(finish(batch) if changed is None else changed(finish(batch)))
                 again.close()

@@ -81,6 +81,12 @@ def test_parquet_gathers_row_groups(batches: list[pa.RecordBatch], monkeypatch: 
     assert sum(groups) == sum(batch.num_rows for batch in batches)
     assert all(rows >= 100 for rows in groups[:-1])
     assert len(groups) > 1
+    whole = io.BytesIO()
+    writer = writers.Parquet(whole, batches[0].schema, group=sum(groups))
+    for batch in batches:
+        writer.write(batch)
+    writer.close()
+    assert pq.ParquetFile(whole).num_row_groups == 1
 
 
 def test_parquet_tells_differences_and_what_is_filtered_by(batches: list[pa.RecordBatch]) -> None:
