@@ -1,10 +1,10 @@
 """Where a report's tables come from: captures and what was saved of them tell the same."""
 
-import os
 import threading
 import time
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pytest
 from duckdb import InterruptException
@@ -14,10 +14,12 @@ import kcap
 from kcap.analyzer import Options
 from kcap.errors import CaptureError, UsageError
 from kcap.filter.parse import parse
-from kcap.reports import errors, latency, stats, throttle
+from kcap.reports import errors, latency, source, stats, throttle
 from kcap.reports.definition import Report, ReportRequest
 from kcap.reports.run import run
 from kcap.reports.source import Engine, Interrupted, ReportInput, opened, saved_files, table_of
+
+DUCKDB_THREADS = duckdb.connect().execute("SELECT current_setting('threads')").fetchall()[0][0]
 
 
 @pytest.fixture(scope="module")
@@ -116,9 +118,12 @@ def test_a_bounded_engine_gives_the_same_rows(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("jobs", [0, 1, 2])
-def test_one_process_means_one_thread(jobs: int, saved: Path) -> None:
+@pytest.mark.parametrize(("jobs", "cores", "alone"), [(0, 2, True), (1, 8, True), (0, 8, False), (2, 8, False)])
+def test_one_thread_for_one_process_or_few_processors(
+    jobs: int, cores: int, alone: bool, saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "free_cores", lambda: cores)
     given = ReportInput([str(saved)], Options(jobs=jobs))
     with opened(given, ["api"], []) as (engine, _):
         threads = engine.rows("SELECT current_setting('threads') AS threads")[0]["threads"]
-    assert (threads == 1) is (jobs == 1 or os.cpu_count() == 1)
+    assert threads == (1 if alone else DUCKDB_THREADS)
