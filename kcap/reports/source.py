@@ -23,7 +23,7 @@ from kcap.capture.source import STANDARD_INPUT
 from kcap.columns import EXCHANGES, ON_REQUEST, TABLES
 from kcap.errors import CaptureError, UsageError
 from kcap.filter.ast import Filter, columns_of, is_deep
-from kcap.jobs.cores import free_cores
+from kcap.jobs.cores import AUTO, free_cores
 from kcap.reports.definition import KEY, Tables
 from kcap.reports.names import bounded_files, shorter
 from kcap.runtime import enough_room, release_reading
@@ -56,6 +56,11 @@ class ReportInput:
     """The pass over the captures, once it began."""
     captures: list[str] = field(default_factory=list)
     """Names of the files, once they were read."""
+
+    @property
+    def jobs(self) -> int:
+        """As of `Options.jobs`."""
+        return AUTO if self.options is None else self.options.jobs
 
 
 def saved_files(paths: Sequence[str]) -> list[str] | None:
@@ -127,6 +132,8 @@ SETTINGS: Final = (
     "parquet_metadata_cache = true",
 )
 """Of DuckDB."""
+FEW_CORES: Final = 2
+"""Processors with which one thread answers sooner than several: `check` of 1 GB on two took 18.0 s for 20.1 s."""
 
 
 class Engine:
@@ -135,14 +142,14 @@ class Engine:
     Ibis is loaded for expressions alone: what is known as SQL runs without it.
     """
 
-    def __init__(self, folder: str, memory: int | None = None, *, alone: bool = False) -> None:
-        """`memory`: bytes that it takes before it writes to the folder. `alone`: one thread is to do all."""
+    def __init__(self, folder: str, memory: int | None = None, *, jobs: int = AUTO) -> None:
+        """`memory`: bytes that it takes before it writes to the folder. `jobs`: as of `Options.jobs`; one is one thread."""
         enough_room(limits.ADDRESS_SPACE_DUCKDB)
         self._stopped, self._bounded = False, memory is not None
         self._duckdb = _duckdb().connect(config={"temp_directory": os.path.join(folder, "spill")})
         for setting in SETTINGS:
             self._duckdb.execute(f"SET {setting}")
-        if alone:
+        if jobs == 1 or free_cores() <= FEW_CORES:
             self._duckdb.execute("SET threads = 1")
         if memory is not None:
             self._duckdb.execute(f"SET memory_limit = '{memory:d}B'")
@@ -299,7 +306,7 @@ def engine_over(
         else:
             places = found(given, saved, columns, partitions)
         names: list[str] = [name for name in VIEWS if name in places]
-        engine = Engine(folder, alone=one_thread(given.options)) if into is None else into
+        engine = Engine(folder, jobs=given.jobs) if into is None else into
         try:
             for name in names:
                 engine.define(name, bounded(places[name], folder, name, tested_by(given.only)))
@@ -316,15 +323,6 @@ def opened(given: ReportInput, columns: Sequence[str], partitions: Sequence[str]
     """The tables of a report, with the engine that they are in. Raises as `engine_over` does."""
     with engine_over(given, columns, partitions) as (engine, names):
         yield engine, tables_of(engine, names, given)
-
-
-FEW_CORES: Final = 2
-"""Processors with which one thread answers sooner than several: `check` of 1 GB on two took 18.0 s for 20.1 s."""
-
-
-def one_thread(options: Options | None) -> bool:
-    """Whether an engine takes one thread: where a reading was told to take one processor, or there are few."""
-    return (options is not None and options.jobs == 1) or free_cores() <= FEW_CORES
 
 
 def tested_by(only: Filter | None) -> Sequence[str]:
@@ -434,6 +432,7 @@ def written(
     def schema(made: "pa.Schema") -> "pa.Schema":
         return made if changed is None else changed(pa.RecordBatch.from_pylist([], made)).schema
 
+    temporary = partial(Parquet, compression="none", group=limits.REPORT_ROW_GROUP)
     tables = TableSet.of({label: for_parquet(request) for label, request in requests.items()}, observers)
     tracker = tables.begin(reading)
     reading.patient = True
@@ -441,10 +440,7 @@ def written(
     with ExitStack() as stack:
         stack.enter_context(output_errors(f"temporary files in {folder}"))
         sinks: dict[str, OutputSink] = {label: stack.enter_context(open(path, "wb")) for label, path in places.items()}
-        writers = {
-            label: Parquet(sinks[label], schema(builder.made_schema), "none", limits.REPORT_ROW_GROUP)
-            for label, builder in tables.builders.items()
-        }
+        writers = {label: temporary(sinks[label], schema(builder.made_schema)) for label, builder in tables.builders.items()}
         for label, batch in leading(tables.rows(), tracker):
             writers[label].write(batch if changed is None else changed(batch))
             del batch  # it would stay for as long as the next one is made
@@ -458,7 +454,7 @@ def written(
             first, places[label] = places[label], os.path.join(folder, f"{label}-backfilled.parquet")
             finish = tables.finisher(label)
             with open(first, "rb") as source, open(places[label], "wb") as file:
-                again = Parquet(file, with_texts(schema(builder.schema), coded=False), "none", limits.REPORT_ROW_GROUP)
+                again = temporary(file, with_texts(schema(builder.schema), coded=False))
                 for batch in read_again("parquet", source):
                     again.write(finish(batch) if changed is None else changed(finish(batch)))
                 again.close()

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
@@ -127,3 +128,9 @@ def test_one_thread_for_one_process_or_few_processors(
     with opened(given, ["api"], []) as (engine, _):
         threads = engine.rows("SELECT current_setting('threads') AS threads")[0]["threads"]
     assert threads == (1 if alone else DUCKDB_THREADS)
+
+
+def test_an_engine_of_its_own_takes_one_thread_on_few_processors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "free_cores", lambda: 2)
+    with closing(Engine(str(tmp_path))) as engine:
+        assert engine.rows("SELECT current_setting('threads') AS threads") == [{"threads": 1}]

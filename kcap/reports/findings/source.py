@@ -26,7 +26,7 @@ from kcap.reports.findings.observed import OF_CLUSTER, REQUESTS_OF_BROKERS, Obse
 from kcap.reports.names import shorter
 from kcap.reports.plans import CompiledPlan
 from kcap.reports.recorded import Recorded, Replay, name_of, table
-from kcap.reports.source import Engine, ReportInput, bounded, one_thread, saved_files, table_of, written
+from kcap.reports.source import Engine, ReportInput, bounded, saved_files, table_of, written
 from kcap.runtime import release_reading
 from kcap.session import Capture, CapturePass
 from kcap.table.backfill import Backfill
@@ -144,7 +144,7 @@ def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMN
             if missing:
                 raise UsageError(f"this report needs the tables {', '.join(tables)}; {missing[0]} is not among the saved ones")
             given.captures = list(saved)
-        engine = Engine(folder, alone=one_thread(given.options))
+        engine = Engine(folder, jobs=given.jobs)
         try:
             for name in tables:
                 places[name] = bounded(places[name], folder, name, ADDRESSES)
