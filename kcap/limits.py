@@ -245,9 +245,10 @@ ROWS_PER_BATCH = 16384
 """Rows built at once."""
 
 LARGE_BODIES_ROOM = 64 << 20
-"""Room for the large bodies of a batch that is made at once: lengths of frames may claim a gigabyte each, of which nothing
-came.
-"""
+"""Room for large bodies that is made at once for a batch: lengths may claim a gigabyte each, of which nothing came."""
+
+SPARSE_BODIES_ROOM = 1 << 30
+"""Addresses of a batch's large bodies of which excerpts are enough, a few pages of memory each; their offsets have 32 bit."""
 
 BODIES_BYTES = 8 << 20
 """Bytes of bodies collected before they are projected and released."""
@@ -336,6 +337,10 @@ FAST_PATH_LARGE_WRAPPED = 4096
 """Stored bytes, topics, and compressed messages of magic 0 and 1 of one such frame; a frame with more of them continues on the
 reference path.
 """
+
+FAST_PATH_EXCERPTS = 1024
+FAST_PATH_EXCERPT_BYTES = FAST_PATH_EXCERPTS * 256
+"""Excerpts of one such frame, all but its records, and their bytes: with more, its partitions are read from the file again."""
 
 FAST_PATH_LARGE_PIECE = 256
 """Bytes of such a frame that are stored before it is decided which of the next are needed: room for a batch header (61 bytes)

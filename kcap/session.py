@@ -27,7 +27,7 @@ from kcap.capture.paths import expand
 from kcap.capture.source import STANDARD_INPUT
 from kcap.capture.unread import unread
 from kcap.errors import CaptureError, UsageError
-from kcap.limits import CLOSED_TOGETHER, FRAME_GATHERED_MAX
+from kcap.limits import CLOSED_TOGETHER, FAST_PATH_LARGE_FROM
 from kcap.model import REF_FILE_SHIFT, CaptureFile
 from kcap.net.connections import flow_of, reverse_flow
 from kcap.net.packet_index import PacketIndex
@@ -96,9 +96,12 @@ class CapturePass:
             return None
         return CapturePass(*self._again)
 
-    def keep_bodies(self) -> None:
-        """Bodies will be asked for: batches keep their bytes, and large ones can be read again from what passes but once."""
-        self.analyzer.bodies.keep = True
+    def keep_bodies(self, *, records: bool = True) -> None:
+        """Bodies will be asked for: batches keep their bytes, and large ones can be read again from what passes but once.
+
+        Without `records` those of large bodies may be left out.
+        """
+        self.analyzer.bodies.retain(records=records)
         self.files.keeps = True
 
     @cached_property
@@ -126,7 +129,7 @@ class CapturePass:
         """The request or the response of a decided exchange, read again; None where it was not kept."""
         exchange = Exchange(ExchangeRows(batch, self.capture_files), at, self.frames)
         found = exchange.request if side == "request" else exchange.response
-        self.not_kept += found is None and (batch.rows[at][PART[f"{side}_bytes"]] or 0) > FRAME_GATHERED_MAX
+        self.not_kept += found is None and (batch.rows[at][PART[f"{side}_bytes"]] or 0) > FAST_PATH_LARGE_FROM
         return found
 
     @property

@@ -12,7 +12,7 @@ from typing import Any
 
 from kcap.capture.fileset import ignore
 from kcap.capture.packet_source import Packet, PacketSource
-from kcap.model import REF_FILE_SHIFT, ROW, PacketBatch
+from kcap.model import REF_FILE_SHIFT, ROW, PacketBatch, SegmentBatch
 from kcap.net.fragments import FragmentPlace, FragmentTable
 from kcap.net.packet_cursor import Report
 from kcap.net.segments import SegmentParser
@@ -65,7 +65,8 @@ class FrameReader:
         pieces: list[Piece] = []
         base: int | None = None
         for batch in self._source.batches(file, start, place.high):
-            segments = parser.parse(batch)
+            found = parser.columns(batch)
+            segments = found if isinstance(found, SegmentBatch) else found.lists(found.of_flow(place.flow))
             for at in range(len(segments)):
                 if segments.flow[at] != place.flow or not segments.length[at] or segments.position[at] < place.low:
                     continue

@@ -25,6 +25,8 @@ OPEN_FILES_MAX = 16
 """Open files: bodies of one exchange come from two at most."""
 ONE_PACKET_BYTES = 4096
 """Read for one packet: more than a packet without offload has."""
+PLAIN_BYTE_NS = 2
+"""Processor time of a byte that is read and parsed without kernels, in packets of Ethernet's size."""
 READERS: dict[str, type[PcapReader | PcapngReader]] = {"pcap": PcapReader, "pcapng": PcapngReader}
 
 
@@ -69,7 +71,8 @@ class PacketSource:
 
     def batches(self, file: int, first: int, last: int) -> Iterator[PacketBatch]:
         """The packets from position `first` to position `last`, both included; they are numbered from 1."""
-        reader = self._reader(file, first, ONE_PACKET_BYTES if first == last else READ_WINDOW_BYTES)
+        compiled = is_long(last - first)
+        reader = self._reader(file, first, ONE_PACKET_BYTES if first == last else READ_WINDOW_BYTES, compiled=compiled)
         for batch in reader.batches() if reader is not None else ():
             if batch.position[-1] >= last:
                 yield cut(batch, 0, bisect_right(batch.position, last))
@@ -85,8 +88,10 @@ class PacketSource:
         """Lets the files go."""
         close_all(self._open)
 
-    def _reader(self, file: int, position: int, window_bytes: int, *, beginning: bool = False) -> CaptureFileReader | None:
-        """A reader from a position on; at the `beginning` it reads the file's header first."""
+    def _reader(
+        self, file: int, position: int, window_bytes: int, *, beginning: bool = False, compiled: bool = False
+    ) -> CaptureFileReader | None:
+        """A reader from a position on; at the `beginning` it reads the file's header first. `compiled`: by kernels."""
         known = self._files[file]
         spool = self._spools.get(file)
         kind = READERS.get(known.format if spool is None else known.format.partition("+")[0])
@@ -96,7 +101,7 @@ class PacketSource:
         if section is None and not beginning:
             return None
         window = self._window(file, position, window_bytes)
-        return kind(window, CaptureFile(known.path, known.name), file, ignore, None, section)
+        return kind(window, CaptureFile(known.path, known.name), file, ignore, position if compiled else None, section)
 
     def _section(self, file: int, kind: type[PcapReader | PcapngReader], position: int) -> Section | None:
         """The section that `position` is in; of a file that was not read here, what its beginning says."""
@@ -132,6 +137,15 @@ class PacketSource:
             number = os.open(self._files[file].path, os.O_RDONLY)
         self._open[file] = number
         return number
+
+
+def is_long(size: int) -> bool:
+    """Whether `size` bytes of a file are read sooner by kernels, which this process has loaded or is about to."""
+    if not size:
+        return False
+    from kcap import kernels
+
+    return kernels.worthwhile(size * PLAIN_BYTE_NS)
 
 
 def close_all(files: dict[int, int]) -> None:

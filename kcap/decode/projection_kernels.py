@@ -119,7 +119,8 @@ def message(  # type: ignore[no-untyped-def]  # noqa: C901
 ):
     """Goes on with one message from row `pc` and position `p`: (status, position, row, mask, end of the records that are walked
     or -1, topics so far, wrapped so far). `part` has the partitions so far and the group of those at hand; a table of elements
-    with one row holds the last partition alone. After SHORT the same call goes on with more bytes.
+    with one row holds the last partition alone, of a program without partitions the place of the last records. After SHORT the
+    same call goes on with more bytes.
     """
     one = np.int64(1)
     while p <= end:
@@ -282,9 +283,10 @@ def message(  # type: ignore[no-untyped-def]  # noqa: C901
                     continue
                 out[_RECORDS_BYTES, i] += n
                 records_end = p + n
-                if c:
-                    elements[part[0] - 1, _RECORDS_START] = p
-                    elements[part[0] - 1, _RECORDS_END] = records_end
+                if c or len(elements) == 1:
+                    e = part[0] - 1 if c else np.int64(0)
+                    elements[e, _RECORDS_START] = p
+                    elements[e, _RECORDS_END] = records_end
             p, w = _walk(b, p, end, records_end, i, out, wrapped, w)
             if p < 0:
                 return _FULL, p, pc, mask, records_end, t, w

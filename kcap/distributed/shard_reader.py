@@ -178,9 +178,9 @@ class ShardReader:
         """None: the chunks of a shard are read once."""
         return None
 
-    def keep_bodies(self) -> None:
-        """Retains message bodies until `message` reads them."""
-        self.analyzer.bodies.keep = True
+    def keep_bodies(self, *, records: bool = True) -> None:
+        """Retains message bodies until `message` reads them; without `records` those of large bodies may be left out."""
+        self.analyzer.bodies.retain(records=records)
 
     @property
     def capture_files(self) -> Sequence[CaptureFile]:

@@ -509,7 +509,8 @@ class MetadataTracker:
         lists = (places.tolist(), versions, identities, sizes, *(span.tolist() for span in spans))
         for at, version, identity, size, low, high in zip(*lists):
             data = columns.body(low, high)
-            if size > limits.FRAME_GATHERED_MAX and self._reread is not None:
+            gone = size > (limits.FRAME_GATHERED_MAX if data else limits.FAST_PATH_LARGE_FROM)
+            if gone and self._reread is not None:
                 with of_row(self.report, columns.batch, at, "the log"):
                     message = self._reread(columns.batch, at, "response")
                     body = message.to_json() if message is not None else None

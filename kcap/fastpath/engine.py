@@ -175,7 +175,7 @@ class FastPath:
         meta[list(COUNTED)] = 0
         meta[at.M_TLS] = self.analyzer.reads_handshakes()
         meta[at.M_IDENTITIES], decided = len(self.analyzer.identities), int(meta[at.M_ROWS])
-        meta[at.M_LARGE_FROM] = limits.FRAME_GATHERED_MAX if self.analyzer.bodies.keep else limits.FAST_PATH_LARGE_FROM
+        meta[at.M_LARGE_FROM] = limits.FRAME_GATHERED_MAX if self.analyzer.bodies.records else limits.FAST_PATH_LARGE_FROM
         left, opened, ended = np.empty((3, span, 2), np.int64)
         gone = np.empty(span, np.int64)
         fresh = np.empty(state.slots, np.int64)
@@ -522,7 +522,8 @@ class FastPath:
         bodies = self.analyzer.bodies
         for place in (at.R_REQUEST_SLOT, at.R_RESPONSE_SLOT):
             for row in np.flatnonzero(rows[place] >= at.LARGE_BASE).tolist():
-                rows[place, row] = number = bodies.carry(self.state.large.take(int(rows[place, row])))
+                values = self.state.large.take(int(rows[place, row]), excerpts=bodies.keep)
+                rows[place, row] = number = bodies.carry(values)
                 bodies.settle_carried(number)
 
     # -- rows ---------------------------------------------------------------------------------------------------------

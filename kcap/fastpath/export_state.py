@@ -136,7 +136,7 @@ def _body(state: FastPathState, conversation: Conversation, exchange: PendingExc
         exchange.request_slot = slot
         return
     if slot >= at.LARGE_BASE:
-        exchange.request_slot = bodies.carry(state.large.take(slot))
+        exchange.request_slot = bodies.carry(state.large.take(slot, excerpts=bodies.keep))
         return
     start, end, index = state.bodies[:, slot - at.SLOT_BASE].tolist()
     state.bodies[2, slot - at.SLOT_BASE] = UNKNOWN

@@ -4,13 +4,13 @@ In: rows that `kcap.fastpath.large_kernels` filled. Out: the values of a body, o
 Law: both are those of a `Resumable` that was fed with the same bytes.
 """
 
-import mmap
-from math import prod
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from kcap import limits
+from kcap.arrays.sparse import sparse
 from kcap.decode import slots
 from kcap.decode.projection import Resumable, compiled_programs, program_index
 from kcap.fastpath import layout as at
@@ -36,6 +36,10 @@ class LargeArrays(NamedTuple):
     stored: Any
     topics: Any
     wrapped: Any
+    excerpts: Any
+    """Place in the body and size of each excerpt."""
+    excerpted: Any
+    """Their bytes."""
     elements: Any
     free: Any
     """Rows that are free, M_LARGE_FREE of them."""
@@ -55,20 +59,11 @@ def arrays(frames: int) -> LargeArrays:
         sparse((frames, limits.FAST_PATH_LARGE_ROOM), np.uint8),
         sparse((frames, limits.FAST_PATH_LARGE_TOPICS, 4), np.int64),
         sparse((frames, limits.FAST_PATH_LARGE_WRAPPED, 3), np.int64),
+        sparse((frames, limits.FAST_PATH_EXCERPTS, 2), np.int64),
+        sparse((frames, limits.FAST_PATH_EXCERPT_BYTES), np.uint8),
         np.empty((1, len(slots.ELEMENTS)), np.int64),
         np.arange(frames, dtype=np.int64),
     )
-
-
-def sparse(shape: tuple[int, ...], kind: type[Any]) -> Any:
-    """An array of zeros of which only the pages that are written to take memory; numpy asks for huge pages, of 2 MiB each."""
-    size = prod(shape)
-    if not size:
-        return np.zeros(shape, kind)
-    room = mmap.mmap(-1, size * np.dtype(kind).itemsize)
-    if hasattr(mmap, "MADV_NOHUGEPAGE"):
-        room.madvise(mmap.MADV_NOHUGEPAGE)
-    return np.frombuffer(room, kind).reshape(shape)
 
 
 class LargeFrames:
@@ -104,11 +99,27 @@ class LargeFrames:
         self.arrays.free[self.meta[at.M_LARGE_FREE]] = slot - at.LARGE_BASE
         self.meta[at.M_LARGE_FREE] += 1
 
-    def take(self, slot: int) -> BodyValues:
-        """The values of a frame that has passed, whose row is free then."""
+    def take(self, slot: int, *, excerpts: bool) -> BodyValues:
+        """The values of a frame that has passed, whose row is free then; with its `excerpts`, where that is wanted."""
         values = values_of(self.reader(slot))
+        if excerpts:
+            values = replace(values, excerpts=self.excerpts(slot))
         self.release(slot)
         return values
+
+    def excerpts(self, slot: int) -> tuple[tuple[int, bytes], ...]:
+        """All of a frame's body that is no record, and its size as an empty excerpt behind it; nothing where there is more than
+        there is room for.
+        """
+        frame = slot - at.LARGE_BASE
+        row, kept = self.arrays.large[frame], self.arrays.excerpted[frame]
+        if row[at.L_EXCERPTS] < 0:
+            return ()
+        spans, top, found = self.arrays.excerpts[frame, : row[at.L_EXCERPTS]].tolist(), 0, []
+        for place, size in spans:
+            found.append((place, kept[top : top + size].tobytes()))
+            top += size
+        return *found, (int(row[at.L_PASSED]), b"")
 
     def stored(self, slot: int) -> Any:
         """The stored bytes of a frame."""

@@ -17,6 +17,9 @@ from kcap.fastpath.layout import (
     L_COUNTERS,
     L_CURSOR,
     L_ENDS,
+    L_EXCERPT_BYTES,
+    L_EXCERPTS,
+    L_FIELDS,
     L_GROUP_END,
     L_GROUP_START,
     L_LOW,
@@ -40,7 +43,7 @@ from kcap.kernels import compiled, routine
 PIECE = limits.FAST_PATH_LARGE_PIECE
 COUNTED_MAX = limits.FRAME_GATHERED_MAX + 4
 COUNTERS = opcodes.COUNTERS
-RECORDS_START = slots.RECORDS_START
+RECORDS_START, RECORDS_END = slots.RECORDS_START, slots.RECORDS_END
 TOPIC_LEAST, WRAPPED_LEAST = 2, 14
 """The fewest bytes that one topic, or one message of magic 0, takes."""
 TOPICS_ROOM, WRAPPED_ROOM = PIECE // TOPIC_LEAST + 1, PIECE // WRAPPED_LEAST + 1
@@ -72,6 +75,27 @@ def moved_down(row: Any, distance: int) -> None:
         row[L_ENDS + k] -= distance
 
 
+@compiled
+def excerpt(data: Any, at: int, count: int, frame: int, big: Any) -> None:
+    """Keeps `data[at:at + count]`, the next bytes of a frame's body, beside what is stored: these stay in their place."""
+    row, spans, kept = big.large[frame], big.excerpts[frame], big.excerpted[frame]
+    number, top, place = row[L_EXCERPTS], row[L_EXCERPT_BYTES], row[L_PASSED]
+    if number < 0:
+        return
+    follows = number > 0 and spans[number - 1, 0] + spans[number - 1, 1] == place
+    if top + count > kept.size or (not follows and number == spans.shape[0]):
+        row[L_EXCERPTS] = -1
+        return
+    for k in range(count):
+        kept[top + k] = data[at + k]
+    if follows:
+        spans[number - 1, 1] += count
+    else:
+        spans[number, 0], spans[number, 1] = place, count
+        row[L_EXCERPTS] += 1
+    row[L_EXCERPT_BYTES] += count
+
+
 @routine
 def take_large(data: Any, at: int, end: int, frame: int, big: Any) -> int:
     """Takes `data[at:end]`, the next bytes of a frame's body; returns how far it came: there is no room for more."""
@@ -84,6 +108,8 @@ def take_large(data: Any, at: int, end: int, frame: int, big: Any) -> int:
     )
     while at < end:
         step = min(row[L_SKIP], end - at)
+        if row[L_FIELDS] and step:
+            excerpt(data, at, step, frame, big)
         at += step
         row[L_SKIP] -= step
         row[L_PASSED] += step
@@ -103,11 +129,12 @@ def take_large(data: Any, at: int, end: int, frame: int, big: Any) -> int:
             return at
         for k in range(count):
             body[top + k] = data[at + k]
+        excerpt(data, at, count, frame, big)
         at += count
         top += count
         row[L_PASSED] += count
         elements[0, RECORDS_START] = -1
-        before = row[L_WRAPPED]
+        before, records_end = row[L_WRAPPED], row[L_RECORDS_END]
         status, cursor, pc, mask, stop, t, w = message(
             body, row[L_CURSOR], top, big.rows, row[L_PC], row[L_MASK], row[L_RECORDS_END], frame, big.values, topics,
             row[L_TOPICS], wrapped, before, elements, row[L_PART : L_GROUP_END + 1], row[L_COUNTERS:L_ENDS],
@@ -116,7 +143,7 @@ def take_large(data: Any, at: int, end: int, frame: int, big: Any) -> int:
         row[L_STATUS], row[L_CURSOR], row[L_PC], row[L_MASK], row[L_RECORDS_END] = status, cursor, pc, mask, stop
         row[L_TOPICS], row[L_WRAPPED], row[L_TOP] = t, w, top
         if elements[0, RECORDS_START] >= 0:
-            row[L_LOW] = elements[0, RECORDS_START]
+            row[L_LOW], records_end = elements[0, RECORDS_START], elements[0, RECORDS_END]
         if status != SHORT:
             continue
         if w > before and row[L_SIZE] <= COUNTED_MAX:
@@ -128,10 +155,10 @@ def take_large(data: Any, at: int, end: int, frame: int, big: Any) -> int:
             rest = max(top - cursor, np.int64(0))
             for k in range(rest):
                 body[low + k] = body[top - rest + k]
-            row[L_SKIP] = max(cursor - top, np.int64(0))
+            row[L_SKIP], row[L_FIELDS] = max(cursor - top, np.int64(0)), 0
             row[L_TOP] = low + rest
             moved_down(row, cursor - low)
         elif cursor > top:
-            row[L_SKIP] = cursor - top
+            row[L_SKIP], row[L_FIELDS] = cursor - top, int(cursor != records_end)
             moved_down(row, cursor - top)
     return at

@@ -86,14 +86,15 @@ FULL_ROOM, FULL_SLOTS = 1, 2
 # A large frame: a row of `large`.
 (
     L_CODE, L_SIZE, L_STATUS, L_CURSOR, L_PC, L_MASK, L_RECORDS_END, L_PART, L_GROUP_START, L_GROUP_END, L_TOPICS, L_WRAPPED,
-    L_TOP, L_SKIP, L_WHOLE, L_LOW, L_PASSED, L_COUNTERS,
-) = range(18)  # fmt: skip
+    L_TOP, L_SKIP, L_WHOLE, L_LOW, L_PASSED, L_EXCERPTS, L_EXCERPT_BYTES, L_FIELDS, L_COUNTERS,
+) = range(21)  # fmt: skip
 L_ENDS: Final = L_COUNTERS + COUNTERS
 LARGE_WIDTH: Final = L_ENDS + COUNTERS
 """L_CODE: its program; L_SIZE: bytes of the frame; L_STATUS to L_GROUP_END, L_COUNTERS and L_ENDS: the state of the
 projection's interpreter, with positions in the stored bytes; L_TOPICS, L_WRAPPED: entries so far; L_TOP: stored bytes; L_SKIP:
 bytes that come and will not be stored; L_WHOLE: all further bytes are stored; L_LOW: start of the records at hand, or -1;
-L_PASSED: bytes of the body so far.
+L_PASSED: bytes of the body so far; L_EXCERPTS: entries of its excerpts, -1 where there was no room, L_EXCERPT_BYTES: bytes of
+these; L_FIELDS: what is skipped are fields, not records.
 """
 
 # A packet of a connection with TLS in this walk: a row of `log`. Such a connection before its first packet: a row of `undo`.

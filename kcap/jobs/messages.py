@@ -40,6 +40,8 @@ class ReadOrder:
     keep_connections: bool = False
     keep_bodies: bool = False
     """`BodyCollector.keep`."""
+    keep_records: bool = False
+    """`BodyCollector.records`."""
     infer_turns: bool = False
     patient: bool = False
     """`CapturePass.patient`."""

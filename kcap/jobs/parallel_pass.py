@@ -55,6 +55,7 @@ class ParallelPass(CapturePass):
             options or Options(),
             keep_connections=self.keep_connections,
             keep_bodies=self.analyzer.bodies.keep,
+            keep_records=self.analyzer.bodies.records,
             infer_turns=self.analyzer.infer_turns,
             patient=self.patient,
             growing=[] if options is None or options.secrets is None else options.secrets.growing,

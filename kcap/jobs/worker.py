@@ -92,7 +92,7 @@ def opened(order: ReadOrder) -> "CapturePass":
     if order.options.secrets is not None:
         order.options.secrets.growing = order.growing
     reading = CapturePass(order.paths, order.options, keep_connections=order.keep_connections)
-    reading.analyzer.bodies.keep = order.keep_bodies
+    reading.analyzer.bodies.keep, reading.analyzer.bodies.records = order.keep_bodies, order.keep_records
     reading.analyzer.infer_turns = order.infer_turns
     reading.patient = order.patient
     if order.pushed is not None:

@@ -50,6 +50,10 @@ class BodyValues:
     """The body's bytes, where bodies are retained."""
     fault: Fault | None = None
     """The failure of the projection on this body."""
+    excerpts: tuple[tuple[int, bytes], ...] = ()
+    """Of a large body, where bodies are retained: (place, bytes) of all that is no record, and its size with no bytes; empty
+    where that was not to be had.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,10 +224,17 @@ class BodyCollector:
         self.carried: dict[int, BodyValues] = {}
         self.keep = False
         """Bodies of outstanding requests retain their bytes from batch to batch."""
+        self.records = False
+        """So do the records in large bodies."""
         self.deferred = False
         """Batches are projected elsewhere (`kcap.kafka.deferred_bodies`)."""
         self._settled: set[int] = set()
         self._next_carried = NO_BODY - 1
+
+    def retain(self, *, records: bool) -> None:
+        """Retains bodies from now on; the `records` in large ones too."""
+        self.keep = True
+        self.records |= records
 
     def add(self, buffer: Buffer, low: int, high: int, index: int, owner: PendingExchange | PendingResponse) -> int:
         """Adds a body to the batch; returns its slot."""

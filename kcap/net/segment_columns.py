@@ -44,6 +44,18 @@ class SegmentColumns:
     def __len__(self) -> int:
         return len(self.time_ns)
 
+    def of_flow(self, flow: bytes) -> "Int64s":
+        """Indexes of the segments of a flow, in order."""
+        where: Int64s = ((self.state == CLEAN) & (self.flow_size == len(flow))).nonzero()[0]
+        for at in reversed(range(len(flow))):  # ports, which differ most, come last
+            where = where[self.data[self.flow_at[where] + at] == flow[at]]
+        slow = [at for at, other in self.flows.items() if other == flow]
+        if slow:
+            import numpy as np
+
+            where = np.sort(np.append(where, slow))
+        return where
+
     def all(self) -> SegmentBatch:
         """All segments."""
         return self.lists((self.state != ABSENT).nonzero()[0])

@@ -14,14 +14,16 @@ import numpy as np
 
 from kcap import kernels
 from kcap.analyzer import RowBatch
+from kcap.arrays.sparse import sparse
 from kcap.arrays.vectors import Vector, nothing
 from kcap.batch.bodies import Pool, encoded, encoded_ids
 from kcap.batch.columns import SIDES, BatchColumns
 from kcap.batch.topics import NO_ID
 from kcap.decode import slots
 from kcap.decode.projection import program_index, project
+from kcap.kafka.bodies import BodyValues
 from kcap.kafka.frames import NO_BODY
-from kcap.limits import FRAME_GATHERED_MAX, LARGE_BODIES_ROOM
+from kcap.limits import FAST_PATH_LARGE_FROM, FRAME_GATHERED_MAX, LARGE_BODIES_ROOM, SPARSE_BODIES_ROOM
 from kcap.schema import registry
 from kcap.schema.registry import REQUEST, RESPONSE
 
@@ -38,37 +40,41 @@ MINUS_ONE_COUNTS: Final = frozenset({"error_code", "partition"})
 class PartitionBodies:
     """The bodies of a batch's exchanges that are about partitions, projected."""
 
-    def __init__(self, columns: BatchColumns, reread: "Reread", *, listed: bool = False) -> None:
-        """`listed`: those that Metadata lists too."""
+    def __init__(self, columns: BatchColumns, reread: "Reread", *, listed: bool = False, records: bool = True) -> None:
+        """`listed`: those that Metadata lists too; `records`: with the bytes of all records, not of batch headers alone."""
         batch = columns.batch
         self.buffer: Any = batch.bodies.arena
-        """The arena, and behind it the bodies that it lacks."""
+        """The arena, and behind it the bodies that it lacks; without `records` those of large bodies are zeros."""
         self._length = len(self.buffer)
         keys, versions = columns.number("api_key"), columns.number("api_version")
         wanted = [key for key in KEYS if listed or key != LISTING]
         about = np.flatnonzero(np.isin(keys.filled(-1), wanted) & versions.mask())
         calls, call = np.unique(keys.values[about] << 16 | versions.values[about] & 0xFFFF, return_inverse=True)
         starts, ends = (np.asarray(column, np.int64) for column in (batch.bodies.starts, batch.bodies.ends))
-        sizes = [columns.number(f"{name}_bytes").filled(0)[about] for name in SIDES]
-        large_bytes = min(sum(int(some[some > FRAME_GATHERED_MAX].sum()) for some in sizes), LARGE_BODIES_ROOM)
         found: list[Any] = []
+        pieces: list[tuple[Pieces, Body]] = []
+        absent: list[tuple[int, int, Body]] = []
+        room = SPARSE_BODIES_ROOM
         for side in (REQUEST, RESPONSE):
             programs = [program_index(code >> 16, code & 0xFFFF, side, True) for code in calls.tolist()]
             program = np.array([*programs, -1], np.int64)[call]
             slot = columns.number(f"{SIDES[side]}_slot").filled(NO_BODY)[about]
-            large = sizes[side] > FRAME_GATHERED_MAX
+            sizes = columns.number(f"{SIDES[side]}_bytes").filled(0)[about]
+            large = sizes > FRAME_GATHERED_MAX
             here = np.flatnonzero((program >= 0) & (slot >= 0) & ~large)
-            other = [
-                (*span, int(program[at]), int(about[at]), side)
-                for at in np.flatnonzero((program >= 0) & (large | (slot < NO_BODY))).tolist()
-                if (span := self._elsewhere(batch, int(about[at]), int(slot[at]), bool(large[at]), side, reread, large_bytes))
-                is not None
-            ]
             sides = np.full(len(here), side)
-            some = np.stack([starts[slot[here]], ends[slot[here]], program[here], about[here], sides], axis=1)
-            some = np.concatenate([some, np.array(other, np.int64).reshape(-1, 5)])
-            found.append(some[np.argsort(some[:, 3], kind="stable")])
-        table: Any = np.concatenate(found)
+            found.append(np.stack([starts[slot[here]], ends[slot[here]], program[here], about[here], sides], axis=1))
+            for at in np.flatnonzero((program >= 0) & (large | (slot < NO_BODY))).tolist():
+                body, values = (int(program[at]), int(about[at]), side), batch.bodies.carried.get(int(slot[at]))
+                known = pieces_of(values, int(sizes[at]), records=records)
+                if known and room >= known[-1][0]:
+                    room -= known[-1][0]
+                    pieces.append((known, body))
+                elif sizes[at] > FAST_PATH_LARGE_FROM:
+                    absent.append((int(sizes[at]), int(slot[at]), body))
+        others = [*self._read_again(batch, absent, reread), *self._laid(pieces)]
+        table: Any = np.concatenate([*found, np.array(others, np.int64).reshape(-1, 5)])
+        table = table[np.lexsort((table[:, 3], table[:, 4]))]
         found_columns: tuple[Any, ...] = tuple(np.ascontiguousarray(column) for column in table.T)
         starts, ends, which = found_columns[:3]
         self.rows: Int64s = found_columns[3]
@@ -97,29 +103,64 @@ class PartitionBodies:
         found: Bools = np.asarray(self.projection.mask, np.int64) >> bit & 1 != 0
         return found
 
-    def _elsewhere(
-        self, batch: RowBatch, row: int, slot: int, large: bool, side: int, reread: "Reread", large_bytes: int
-    ) -> tuple[int, int] | None:
-        """Puts a body that is not in the arena, or not all of it, behind a copy of the arena; its span there.
+    def _read_again(self, batch: RowBatch, absent: "list[tuple[int, int, Body]]", reread: "Reread") -> list[tuple[int, ...]]:
+        """Reads large bodies again, and puts them behind a copy of the arena; a row of the table for each.
 
-        `large_bytes`: how much room bodies of large frames take, which is made at once as far as lengths
-        can be believed; the buffer grows where it is too little.
+        `absent`: size of each frame, slot of what the arena has of it, body. Room is made at once as far as these sizes can be
+        believed; the buffer grows where it is too little.
         """
-        if large:
-            message = reread(batch, row, SIDES[side])
-            begin = 0 if message is None else body_start(message.frame, side, message.header.version)
-            data: bytes | memoryview | None = None if message is None else memoryview(message.frame)[begin:]
-        else:
-            values = batch.bodies.carried.get(slot)
-            data = None if values is None else values.data
-        if data is None:
-            return (int(batch.bodies.starts[slot]), int(batch.bodies.ends[slot])) if slot >= 0 else None
-        start, self._length = self._length, self._length + len(data)
-        if self.buffer is batch.bodies.arena:
-            self.buffer = bytearray(start + large_bytes)
-            self.buffer[:start] = batch.bodies.arena
-        self.buffer[start : self._length] = data
-        return start, self._length
+        arena, found = batch.bodies.arena, list[tuple[int, ...]]()
+        claimed = min(sum(size for size, _, _ in absent), LARGE_BODIES_ROOM)
+        for _, slot, body in absent:
+            _, exchange, side = body
+            message = reread(batch, exchange, SIDES[side])
+            if message is None:
+                if slot >= 0:
+                    found.append((int(batch.bodies.starts[slot]), int(batch.bodies.ends[slot]), *body))
+                continue
+            data = memoryview(message.frame)[body_start(message.frame, side, message.header.version) :]
+            start, self._length = self._length, self._length + len(data)
+            if self.buffer is arena:
+                self.buffer = bytearray(start + claimed)
+                self.buffer[:start] = arena
+            self.buffer[start : self._length] = data
+            found.append((start, self._length, *body))
+        return found
+
+    def _laid(self, pieces: "list[tuple[Pieces, Body]]") -> list[tuple[int, ...]]:
+        """Puts bodies of which pieces are known behind the others, with zeros in between; a row of the table for each."""
+        found = list[tuple[int, ...]]()
+        if not pieces:
+            return found
+        wider = memoryview(sparse((self._length + sum(known[-1][0] for known, _ in pieces),), np.uint8, self._length))
+        wider[: self._length] = memoryview(self.buffer)[: self._length]
+        for known, body in pieces:
+            start = self._length
+            for place, data in known:
+                wider[start + place : start + place + len(data)] = data
+            self._length += known[-1][0]
+            found.append((start, self._length, *body))
+        self.buffer = wider
+        return found
+
+
+Pieces = tuple[tuple[int, bytes], ...]
+"""(place, bytes) of what is known of a body, and behind it its size with no bytes."""
+Body = tuple[int, int, int]
+"""Program, exchange, side."""
+HEADED: Final = 0, 1 << 2
+"""Formats of records, as bits, whose batch headers say how many there are: none, and magic 2."""
+
+
+def pieces_of(values: BodyValues | None, size: int, *, records: bool) -> Pieces:
+    """What is known of the carried body of a frame of `size` bytes; nothing where that is not enough. `records`: these are
+    needed too.
+    """
+    if values is None:
+        return ()
+    if values.data or size <= FAST_PATH_LARGE_FROM:
+        return (0, values.data), (len(values.data), b"")
+    return values.excerpts if not records and values.values[slots.MAGICS] in HEADED else ()
 
 
 def body_start(frame: bytes, side: int, header_version: int | None) -> int:
@@ -134,8 +175,8 @@ def body_start(frame: bytes, side: int, header_version: int | None) -> int:
 class Pairs:
     """The partitions of a batch, one entry each."""
 
-    def __init__(self, columns: BatchColumns, reread: "Reread", *, listed: bool = False) -> None:
-        self.bodies = PartitionBodies(columns, reread, listed=listed)
+    def __init__(self, columns: BatchColumns, reread: "Reread", *, listed: bool = False, records: bool = True) -> None:
+        self.bodies = PartitionBodies(columns, reread, listed=listed, records=records)
         bodies, elements = self.bodies, self.bodies.elements
         topic = elements[slots.TOPIC]
         names, self.names = encoded(bodies.pool, bodies.topics[1], bodies.topics[2])

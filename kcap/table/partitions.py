@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 PRODUCE, FETCH = api_key("Produce"), api_key("Fetch")
 LEADER: Final = "leader_id"
+OF_RECORDS: Final = frozenset({"crc_ok", "plain_bytes"})
+"""Columns for which the records are read; the others need no more of a record batch than its header."""
 RESPONSE_ONLY: Final = ("error_code", "base_offset", "high_watermark", "last_stable_offset", "log_start_offset", LEADER)
 """Columns that only a response has."""
 EITHER: Final = ("partition", "committed_offset", "timestamp_ms", "leader_epoch")
@@ -44,11 +46,20 @@ class Partitions:
     """The partitions of one batch as columns; what several of them need is made once."""
 
     def __init__(
-        self, columns: BatchColumns, tracker: MetadataTracker, positions: Positions, reread: Reread, *, listed: bool = False
+        self,
+        columns: BatchColumns,
+        tracker: MetadataTracker,
+        positions: Positions,
+        reread: Reread,
+        *,
+        listed: bool = False,
+        records: bool = True,
     ) -> None:
-        """`listed`: the partitions that Metadata lists too. Takes the batch's fetch sessions into `positions`."""
+        """`listed`: the partitions that Metadata lists too. `records`: columns `OF_RECORDS` are wanted. Takes the batch's fetch
+        sessions into `positions`.
+        """
         self._columns, self._tracker = columns, tracker
-        self.pairs = Pairs(columns, reread, listed=listed)
+        self.pairs = Pairs(columns, reread, listed=listed, records=records)
         self._fetch_offset = self._positioned(positions)
 
     def column(self, name: str) -> Made:

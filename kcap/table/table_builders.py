@@ -24,7 +24,7 @@ from kcap.model import CaptureFile
 from kcap.net.packet_index import PacketIndex
 from kcap.table.backfill import BACKFILLED, Backfill, Backfiller, companions, needs_backfill
 from kcap.table.exchanges import ExchangeColumns, Exchanges, needs_of
-from kcap.table.partitions import LEADER, Partitions
+from kcap.table.partitions import LEADER, OF_RECORDS, Partitions
 from kcap.table.records import RecordRows, records_of
 from kcap.table.schema import arrow_schema, choose
 from kcap.table.side_tables import (
@@ -62,7 +62,7 @@ class Reading(Protocol):
 
     def another(self) -> "Reading | None": ...
 
-    def keep_bodies(self) -> None: ...
+    def keep_bodies(self, *, records: bool = True) -> None: ...
 
     def message(self, batch: RowBatch, at: int, side: str) -> "Message | None": ...
 
@@ -198,6 +198,8 @@ class OfExchanges(TableBuilder):
         resolved = request.backfill is not Backfill.AS_KNOWN
         self.needs = NO_FACT if only is None else only.needs
         self.bodies = only is not None and only.deep
+        self.records = True
+        """Whether bodies are needed with the records in them."""
         self.filtered_late = self._can_wait(only) and resolved
         self.primed = only is not None and only.late and resolved and not self.filtered_late
         columns = list(request.columns)
@@ -220,7 +222,7 @@ class OfExchanges(TableBuilder):
     def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
         super().begin(reading, tracker)
         if self.bodies:
-            reading.keep_bodies()
+            reading.keep_bodies(records=self.records)
         self.filter: RowFilter | None = None
         if self.request.only is not None and not self.filtered_late:
             self.filter = row_filter(self.request.only, reading)
@@ -329,6 +331,8 @@ class PartitionsBuilder(PartsBuilder):
     def __init__(self, request: TableRequest) -> None:
         super().__init__(request)
         self.needs |= needs_of(request.of_exchanges)
+        deep = request.only is not None and row_filter(request.only).deep
+        self.records = deep or any(column.name in OF_RECORDS for column in self.made)
 
     def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
         super().begin(reading, tracker)
@@ -337,7 +341,9 @@ class PartitionsBuilder(PartsBuilder):
         self._listed = any(column.name == LEADER for column in self.made)
 
     def take(self, rows: Exchanges) -> Batches:
-        found = Partitions(rows.columns, self.tracker, self._positions, self.reading.message, listed=self._listed)
+        found = Partitions(
+            rows.columns, self.tracker, self._positions, self.reading.message, listed=self._listed, records=self.records
+        )
         if not len(found.pairs):
             return
         columns = [found.column(column.name) for column in self.made]

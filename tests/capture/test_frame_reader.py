@@ -3,7 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import kcap
+from kcap.capture import packet_source
 from kcap.capture.frame_reader import FrameLocation, cut_out, laid
 from kcap.capture.packet_source import Packet
 from kcap.model import ROW
@@ -37,6 +40,17 @@ def test_a_frame_is_cut_out_of_its_packets() -> None:
     assert cut_out(pieces, place(16, b"NONE", 2)) == ([], b"")
     assert cut_out([], place(16, b"HEAD", 2)) == ([], b"")
     assert laid(pieces, place(16, b"HEAD", 2)) == (12, data)
+
+
+def test_kernels_read_the_same_packets(pcaps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: frames and their packets are those that the plain reader finds."""
+
+    def frames(*, compiled: bool) -> list[Any]:
+        monkeypatch.setattr(packet_source, "is_long", lambda _: compiled)
+        found = kcap.open(pcaps / "go-franz.pcap")
+        return [(exchange.frame("request"), exchange.frame("response"), exchange.packets()) for exchange in found]
+
+    assert frames(compiled=True) == frames(compiled=False)
 
 
 def test_messages_in_fragments_are_those_of_the_whole_packets(pcaps: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from kcap.capture import packet_source
 from kcap.capture.packet_source import PacketSource
 from tests.capture.handmade import START_NS, enhanced, interface, old_packet, pcap, read_all, rows, save, section
 
@@ -52,8 +53,10 @@ def test_a_source_finds_the_layout_itself(tmp_path):
     assert PacketSource(found.files).packet(0, got[0][4]) == (START_NS, b"abc", 3, 113)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("form", FORMS)
-def test_ranges_read_again(tmp_path, form):
+def test_ranges_read_again(tmp_path, monkeypatch, form, compiled):
+    monkeypatch.setattr(packet_source, "is_long", lambda size: compiled)
     got, found, _ = read_all(save(tmp_path, FORMS[form]))
     source = PacketSource(found.files, found.layouts)
     for first, last in [(0, 0), (3, 50), (120, len(got) - 1)]:

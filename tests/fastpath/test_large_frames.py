@@ -1,16 +1,13 @@
 """Large frames on the fast path: rows are those of the reference path, and the table's rows are used again."""
 
 import gzip
-import mmap
 import random
 import struct
 from unittest.mock import patch
 
-import numpy as np
 import pytest
 
 from kcap import limits
-from kcap.fastpath.large_frames import sparse
 from tests.fastpath.both import agree
 from tests.fastpath.test_engine import steady
 from tests.fastpath.test_large_kernels import batch, message
@@ -73,24 +70,3 @@ def test_no_free_row() -> None:
     """With one row for large frames, others stay as they would be without."""
     with patch.object(limits, "FAST_PATH_LARGE_FROM", 200), patch.object(limits, "FAST_PATH_LARGE_FRAMES", 1):
         agree(traffic(), 50, 10)
-
-
-def test_sparse_arrays_take_memory_where_they_are_written() -> None:
-    """One byte of each frame's room takes a page, not the room and not a huge page."""
-    room = 1 << 20
-    made = sparse((64, room), np.uint8)
-    assert made.shape == (64, room)
-    assert not made[::7, ::4096].any()
-    before = resident()
-    made[:, 0] = 1
-    assert resident() - before < 8 << 20
-    assert sparse((0, room), np.uint8).shape == (0, room)
-
-
-def resident() -> int:
-    """Bytes of memory that this process has in use; 0 where nothing says so."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * mmap.PAGESIZE
-    except OSError:
-        return 0

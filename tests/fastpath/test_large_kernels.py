@@ -7,13 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap import limits
-from kcap.decode.projection import MALFORMED, Resumable, program_index
+from kcap.arrays.arrow import of_type
+from kcap.decode import slots
+from kcap.decode.projection import MALFORMED, Resumable, program_index, project
 from kcap.fastpath import layout as at
 from kcap.fastpath.large_frames import FETCH, LargeFrames
 from kcap.fastpath.large_kernels import open_large, take_large
 from kcap.kafka.bodies import REQUEST, RESPONSE, values_of
 from kcap.kafka.headers import PRODUCE
 from kcap.kernels import compiled
+from kcap.table.batch_headers import COLUMNS as FACTS
+from kcap.table.batch_headers import BatchFacts
+from kcap.table.partition_pairs import HEADED
+from kcap.table.partitions import KINDS, OF_RECORDS
 
 
 @compiled
@@ -115,3 +121,53 @@ def test_little_is_stored() -> None:
         assert large.arrays.large[frame, at.L_TOP] < stored
         assert large.arrays.large[frame, at.L_PASSED] == len(body)
     assert large.arrays.large[frame, at.L_STATUS] == MALFORMED
+
+
+@given(bodies(), st.lists(st.integers(1, 4000), max_size=40))
+def test_excerpts_are_enough_but_for_the_records(body: tuple[int, bytes], sizes: list[int]) -> None:
+    """Law: partitions and batch headers read from excerpts, with zeros between them, are those read from all of the body."""
+    program, data = body
+    large = LargeFrames(np.zeros(at.META_WIDTH, np.int64))
+    large.meta[at.M_LARGE_WANTED] = 1
+    large.make_room()
+    slot = opened(program, limits.FRAME_BYTES_MAX, large.arrays, large.meta) + at.LARGE_BASE
+    array, start = np.frombuffer(data or b"\0", np.uint8), 0
+    for size in [*sizes, len(data)]:
+        end = min(start + size, len(data))
+        assert taken(array, start, end, slot - at.LARGE_BASE, large.arrays) == end
+        start = end
+    excerpts = large.excerpts(slot)
+    values = large.take(slot, excerpts=True)
+    assert values.excerpts == excerpts
+    if values.values[slots.MAGICS] not in HEADED:
+        return
+    room = bytearray(len(data))
+    for place, part in excerpts:
+        assert data[place : place + len(part)] == part
+        room[place : place + len(part)] = part
+    assert excerpts[-1] == (len(data), b"")
+    produced = program == program_index(PRODUCE, 3, REQUEST)
+    apart = program_index(PRODUCE, 3, REQUEST, True) if produced else program_index(FETCH, 11, RESPONSE, True)
+    for engine in ("plain", "jit"):
+        whole, parts = (project(bytes(each), [0], [len(data)], [apart], engine=engine) for each in (data, room))
+        for name in ("status", "mask", "position", "topics", "elements"):
+            assert np.array_equal(getattr(whole, name), getattr(parts, name)), name
+    starts, ends = (np.array(whole.elements[column], np.int64) for column in (slots.RECORDS_START, slots.RECORDS_END))
+    found, made = (BatchFacts(bytes(each), starts, ends) for each in (data, room))
+    for name in set(KINDS) & set(FACTS) - OF_RECORDS:
+        both = [of_type(each.column(name, KINDS[name]), KINDS[name]) for each in (found, made)]
+        assert both[0].equals(both[1]), name
+
+
+def test_a_frame_of_many_batches_has_no_excerpts() -> None:
+    """More batch headers than there is room for: its partitions are read from the file again."""
+    large = LargeFrames(np.zeros(at.META_WIDTH, np.int64))
+    large.meta[at.M_LARGE_WANTED] = 1
+    large.make_room()
+    sets = batch(400, 1) * (limits.FAST_PATH_EXCERPTS + 10)
+    body = struct.pack(">hhii", -1, 1, 500, 1) + struct.pack(">h", 1) + b"t" + struct.pack(">iii", 1, 0, len(sets)) + sets
+    slot = opened(program_index(PRODUCE, 3, REQUEST), len(body), large.arrays, large.meta) + at.LARGE_BASE
+    data, reached = np.frombuffer(body, np.uint8), 0
+    reached = taken(data, 0, len(body), slot - at.LARGE_BASE, large.arrays)
+    assert reached == len(body)
+    assert large.take(slot, excerpts=True).excerpts == ()

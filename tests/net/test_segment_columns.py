@@ -3,8 +3,8 @@
 import numpy as np
 
 from kcap.model import SegmentBatch
-from kcap.net.segment_columns import columns_of
-from tests.support.wire import Tap, batch, metadata
+from kcap.net.segment_columns import SLOW, columns_of
+from tests.support.wire import Tap, batch, flow, metadata
 
 
 def sample() -> SegmentBatch:
@@ -22,6 +22,22 @@ def without_buffer(made: SegmentBatch) -> list[object]:
 def test_there_and_back() -> None:
     assert without_buffer(columns_of(sample()).all()) == without_buffer(sample())
     assert len(columns_of(SegmentBatch(0, b""))) == 0
+
+
+def test_those_of_a_flow() -> None:
+    """Law: the segments of a flow are those among all whose flow it is, also where the slow path read them."""
+    taps = [Tap(port=40_000 + number) for number in range(3)]
+    for tap in taps:
+        tap.open().client(metadata(1)).close()
+    segments = sorted((segment for tap in taps for segment in tap.segments), key=lambda segment: segment.time_ns)
+    columns = columns_of(batch(segments))
+    other = len(columns) - 3
+    columns.state[other], columns.flows[other] = SLOW, flow(40_000)
+    every = columns.all()
+    for each in {*every.flow, b"none", flow(50_000)}:
+        wanted = [at for at, name in enumerate(every.flow) if name == each]
+        assert columns.of_flow(each).tolist() == wanted
+    assert other in columns.of_flow(flow(40_000)).tolist()
 
 
 def test_some_places() -> None:

@@ -67,7 +67,7 @@ def test_columns_are_those_of_the_batches(few: int, fields: list[list[bytes]], c
         buffer += b"".join(pieces)
         ends.append(max(starts[-1], len(buffer) - cut))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batch_headers, "FEW", few)
+        patch.setattr(batch_headers, "FEW_NS", few * batch_headers.FIELD_NS)
         found = facts(buffer, starts, ends)
     for at, (start, end) in enumerate(zip(starts, ends, strict=True)):
         batches = decode_records(bytes(buffer[start:end])).batches

@@ -1,14 +1,24 @@
 """Partitions of requests and responses put side by side."""
 
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import kcap
+from kcap import limits, session
+from kcap.analyzer import RowBatch
+from kcap.capture.fileset import FileSet
+from kcap.columns import PARTITIONS
 from kcap.decode.slots import NOTHING
+from kcap.session import CapturePass
+from kcap.table import partition_pairs
 from kcap.table.partition_pairs import body_start, compiled_pairs, pairs_of
+from kcap.table.partitions import OF_RECORDS
 from tests.fuzz.hostile import CLASSES
 
 entries = st.lists(
@@ -51,6 +61,51 @@ def test_programs_read_behind_the_fixed_header() -> None:
     assert body_start(b"\0\1\0\4\0\0\0\7\xff\xff", 0, 2) == 10
     assert body_start(frame, 0, 0) == 8
     assert body_start(frame, 1, None) == 4
+
+
+@pytest.mark.parametrize("name", ["librdkafka-zstd", "java-transactions", "quota-0.10", "cluster-startup"])
+def test_large_bodies_need_not_be_read_again(pcaps: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Law: partitions of bodies that passed without being stored are those of bodies that were; excerpts are enough for all
+    that is not in the records, and where they are not, the file is read again.
+    """
+    columns = [column.name for column in PARTITIONS]
+    without = [column for column in columns if column not in OF_RECORDS]
+    rereads: list[int] = []
+    message = CapturePass.message
+
+    def counted(self: CapturePass, batch: RowBatch, at: int, side: str) -> Any:
+        rereads.append(at)
+        return message(self, batch, at, side)
+
+    monkeypatch.setattr(CapturePass, "message", counted)
+    monkeypatch.setattr(limits, "FAST_PATH_AFTER_PACKETS", 0)
+    monkeypatch.setattr(session, "FileSet", partial(FileSet, jit_after=0))
+
+    def rows(names: list[str]) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = kcap.open(pcaps / f"{name}.pcap").table("partitions", names).to_arrow().to_pylist()
+        return found
+
+    whole = rows(columns)
+    for module in (limits, partition_pairs):
+        monkeypatch.setattr(module, "FAST_PATH_LARGE_FROM", 300)
+    rereads.clear()
+    excerpted: list[int] = []
+    plain = partition_pairs.pieces_of
+
+    def seen(values: Any, size: int, *, records: bool) -> Any:
+        found = plain(values, size, records=records)
+        excerpted.append(size > 300 and found != () and not values.data)
+        return found
+
+    monkeypatch.setattr(partition_pairs, "pieces_of", seen)
+    assert rows(without) == [{column: row[column] for column in without} for row in whole]
+    if name == "quota-0.10":  # only the records of old messages say how many there are
+        assert rereads
+        assert not any(excerpted)
+    else:
+        assert any(excerpted)
+        assert bool(rereads) == (name == "cluster-startup")  # for the names in the cluster's log
+    assert rows(columns) == whole
 
 
 def test_room_is_made_for_what_came_of_large_messages(tmp_path: Path) -> None:
