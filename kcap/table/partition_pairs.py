@@ -129,17 +129,19 @@ class PartitionBodies:
 
     def _laid(self, pieces: "list[tuple[Pieces, Body]]") -> list[tuple[int, ...]]:
         """Puts bodies of which pieces are known behind the others, with zeros in between; a row of the table for each."""
-        found = list[tuple[int, ...]]()
-        if not pieces:
-            return found
-        wider = memoryview(sparse((self._length + sum(known[-1][0] for known, _ in pieces),), np.uint8, self._length))
-        wider[: self._length] = memoryview(self.buffer)[: self._length]
+        found, before = list[tuple[int, ...]](), self._length
         for known, body in pieces:
-            start = self._length
+            start, self._length = self._length, self._length + known[-1][0]
+            found.append((start, self._length, *body))
+        parts = [data for known, _ in pieces for _, data in known]
+        if before + sum(map(len, parts)) == self._length:
+            self.buffer = b"".join([memoryview(self.buffer)[:before], *parts]) if pieces else self.buffer
+            return found
+        wider = memoryview(sparse((self._length,), np.uint8, before))
+        wider[:before] = memoryview(self.buffer)[:before]
+        for (known, _), (start, *_) in zip(pieces, found, strict=True):
             for place, data in known:
                 wider[start + place : start + place + len(data)] = data
-            self._length += known[-1][0]
-            found.append((start, self._length, *body))
         self.buffer = wider
         return found
 
