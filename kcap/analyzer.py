@@ -256,7 +256,14 @@ class Analyzer:
     def full(self) -> bool:
         """Whether enough rows or bodies are there for a batch."""
         gathered = self.fast_path.gathered if self.fast_path is not None else 0
-        return self.waiting >= limits.ROWS_PER_BATCH or len(self.bodies.arena) + gathered >= limits.BODIES_BYTES
+        if self.waiting >= limits.ROWS_PER_BATCH or len(self.bodies.arena) + gathered >= limits.BODIES_BYTES:
+            return True
+        return self.bodies.records and self._large_bytes >= limits.LARGE_BODIES_ROOM
+
+    @property
+    def _large_bytes(self) -> int:
+        """Bytes of large messages since the last batch, which are in memory together where their records are read again."""
+        return self.bodies.large_bytes + (self.fast_path.large_bytes if self.fast_path is not None else 0)
 
     def take(self, unwanted: Callable[[RowBatch], Any] | None = None) -> RowBatch:
         """The exchanges decided since the last call.

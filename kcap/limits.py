@@ -245,7 +245,7 @@ ROWS_PER_BATCH = 16384
 """Rows built at once."""
 
 LARGE_BODIES_ROOM = 64 << 20
-"""Room for large bodies that is made at once for a batch: lengths may claim a gigabyte each, of which nothing came."""
+"""Bytes of large bodies of a batch whose records are read again: a batch ends there, and no more room is made beforehand."""
 
 SPARSE_BODIES_ROOM = 1 << 30
 """Addresses of a batch's large bodies of which excerpts are enough, a few pages of memory each; their offsets have 32 bit."""

@@ -4,9 +4,10 @@ import pytest
 
 from kcap import limits
 from kcap.analyzer import Analyzer, Options, community_id
+from kcap.model import ROW
 from kcap.net.connections import reverse_flow
 from kcap.net.segment_columns import columns_of
-from tests.support.wire import Tap, analyze, batch, metadata, metadata_answer
+from tests.support.wire import Tap, analyze, batch, metadata, metadata_answer, produce, produce_answer
 
 
 def conversation(port: int = 40_000) -> Tap:
@@ -72,3 +73,24 @@ def test_oddities_of_many_connections_are_counted_together(monkeypatch: pytest.M
     analyzer.feed(batch(segments))
     analyzer.finish()
     assert [(weird.connection is None, count) for weird, count in analyzer.sightings()] == [(False, 1)] * 3 + [(True, 7)]
+
+
+@pytest.mark.parametrize("fast_path", [False, True])
+def test_large_records_that_are_read_again_end_a_batch(monkeypatch: pytest.MonkeyPatch, fast_path: bool) -> None:
+    """Law: the large messages of a batch whose records are needed fit in memory together, but for the last of them."""
+    monkeypatch.setattr(limits, "FAST_PATH_AFTER_PACKETS", 0)
+    monkeypatch.setattr(limits, "LARGE_BODIES_ROOM", 3 << 20)
+    tap = Tap().open().client(metadata(1)).server(metadata_answer(1))
+    size = limits.FRAME_GATHERED_MAX + 100
+    for number in range(2, 22):
+        tap.client(produce(number, 1, bytes(size))).server(produce_answer(number))
+    for records in (False, True):
+        analyzer = Analyzer(Options(fast_path=fast_path))
+        analyzer.bodies.retain(records=records)
+        found = []
+        for at in range(0, len(tap.segments), 100):
+            segments = batch(tap.segments[at : at + 100], at + 1)
+            analyzer.feed(columns_of(segments) if fast_path else segments)
+            if analyzer.full:
+                found.append(sum(row[ROW.index("request_bytes")] > size for row in analyzer.take().rows))
+        assert found == ([3] * 6 if records else [])

@@ -140,6 +140,14 @@ class FastPath:
         large = 2 * self.state.large.used * limits.BODIES_BYTES // limits.FAST_PATH_LARGE_FRAMES
         return int(self.state.meta[at.M_TOP]) - self.kept + large
 
+    @property
+    def large_bytes(self) -> int:
+        """Bytes of the large frames of rows since the last batch."""
+        large = self.state.large
+        rows = self.state.rows[: self.state.meta[at.M_ROWS] if large.used else 0]
+        slots = rows[:, (at.R_REQUEST_SLOT, at.R_RESPONSE_SLOT)]
+        return int(large.arrays.large[slots[slots >= at.LARGE_BASE] - at.LARGE_BASE, at.L_PASSED].sum())
+
     # -- packets ------------------------------------------------------------------------------------------------------
     def feed(self, columns: SegmentColumns) -> None:
         """Takes segments."""

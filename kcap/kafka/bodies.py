@@ -226,6 +226,8 @@ class BodyCollector:
         """Bodies of outstanding requests retain their bytes from batch to batch."""
         self.records = False
         """So do the records in large bodies."""
+        self.large_bytes = 0
+        """Bytes of the large frames that ended in this batch."""
         self.deferred = False
         """Batches are projected elsewhere (`kcap.kafka.deferred_bodies`)."""
         self._settled: set[int] = set()
@@ -308,6 +310,11 @@ class BodyCollector:
         self._next_carried -= 1
         return slot
 
+    def carry_large(self, reader: Resumable, size: int) -> int:
+        """Carries the values of a large frame of `size` bytes that has ended; returns their slot."""
+        self.large_bytes += size
+        return self.carry(values_of(reader))
+
     def close(self, batch: "BodyBatch | DeferredBodies | None" = None) -> Any:
         """Projects the batch, unless the fast path projected it with its own bodies, and starts the next one."""
         batch = batch or self.projected()
@@ -316,7 +323,7 @@ class BodyCollector:
         owners, settled = self.owners, self._settled
         self.arena, self.starts, self.ends, self.programs, self.owners = bytearray(), [], [], [], []
         self.carried = {number: values for number, values in batch.carried.items() if number not in settled}
-        self._settled = set()
+        self._settled, self.large_bytes = set(), 0
         for slot, owner in enumerate(owners):
             if type(owner) is PendingExchange:
                 if owner.request_slot == slot:

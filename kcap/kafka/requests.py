@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from kcap import limits
 from kcap.decode.projection import Resumable, acks_of_produce, program_index
-from kcap.kafka.bodies import REQUEST, UNKNOWN, BodyCollector, resumed, values_of
+from kcap.kafka.bodies import REQUEST, UNKNOWN, BodyCollector, resumed
 from kcap.kafka.frames import Frame, PendingExchange
 from kcap.kafka.framing import Framer, OpenFrame
 from kcap.kafka.headers import (
@@ -188,7 +188,7 @@ class RequestFramer(Framer):
                 low = 4 + header.body
                 index = program_index(key, version, REQUEST)
                 if frame.rest is not None:
-                    exchange.request_slot = self.bodies.carry(values_of(frame.rest))
+                    exchange.request_slot = self.bodies.carry_large(frame.rest, frame.size)
                 else:
                     exchange.request_slot = self.bodies.add(frame.head, low, len(frame.head), index, exchange)
                 if key == PRODUCE and acks_of_produce(frame.head, low, len(frame.head), version) == 0:

@@ -9,7 +9,7 @@ from struct import Struct
 
 from kcap import limits
 from kcap.decode.projection import COMPLETE, SHORT, Resumable, program_index, project
-from kcap.kafka.bodies import RESPONSE, UNKNOWN, BodyCollector, resumed, values_of
+from kcap.kafka.bodies import RESPONSE, UNKNOWN, BodyCollector, resumed
 from kcap.kafka.frames import Frame, PendingResponse
 from kcap.kafka.framing import Framer, OpenFrame
 from kcap.kafka.headers import PREFIX
@@ -124,7 +124,7 @@ class ResponseFramer(Framer):
             self.last_ns = frame.last_ns
         exchange = response.exchange
         if frame.rest is not None:
-            response.slot = self.bodies.carry(values_of(frame.rest))
+            response.slot = self.bodies.carry_large(frame.rest, frame.size)
         elif exchange is None or not exchange.token:
             response.slot = self.bodies.add(frame.head, HEAD, len(frame.head), UNKNOWN, response)
         self.pairing.response_done(response)
