@@ -115,6 +115,21 @@ class TlsSession(InBatches):
         events, self.events = self.events, []
         return events
 
+    def rest(self) -> None:
+        """No more bytes are expected: drops keys that the secrets here or those of the key log give again, should some come all
+        the same. Connections that ended are held for a while, and come by the ten thousand.
+        """
+        client, suite = self.client, self.suite
+        if self.version == TLS13 and client is not None and suite is not None:
+            self.traffic = {}
+        for side, direction in enumerate(self.sides):
+            for epoch in direction.epochs:
+                epoch.release()
+            if client is None or suite is None or self.version != TLS13 or direction.ready or direction.waiting:
+                continue
+            if direction.epochs == epochs13(side, suite, self.secrets.traffic(client.random)):
+                direction.epochs = []  # as `_find_keys` makes them
+
     def _read(self, side: int, *, final: bool) -> None:
         if side == SERVER:
             if not final and self._hello_may_come():
@@ -534,6 +549,7 @@ class TlsSession(InBatches):
             self._next_epoch(side, "HANDSHAKE_TRAFFIC_SECRET")
 
     def _finished(self, side: int) -> None:
+        self.transcript.clear()  # the next ClientHello begins a new one
         if self.version == TLS13:
             self._next_epoch(side, "TRAFFIC_SECRET_0")
         elif self.master is not None and self.client is not None and self.server is not None:
