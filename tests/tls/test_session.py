@@ -232,7 +232,10 @@ def test_behind_its_handshake_a_session_holds_no_transcript_and_at_rest_no_ciphe
 
 @pytest.mark.parametrize(("version", "ciphers"), [("TLSv1_3", None), ("TLSv1_2", None), ("TLSv1_2", "AES128-SHA")])
 @pytest.mark.parametrize("lines_at_once", [1, 9])
-def test_keys_that_come_late_lose_nothing(version: str, ciphers: str | None, lines_at_once: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rests", [False, True])
+def test_keys_that_come_late_lose_nothing(
+    version: str, ciphers: str | None, rests: bool, lines_at_once: int, tmp_path: Path
+) -> None:
     """Whenever the lines of a key log come, from the first packet to the end, the plaintext and its order are the same."""
     made = talk(version, ciphers)
     path = tmp_path / "keys"
@@ -248,6 +251,8 @@ def test_keys_that_come_late_lose_nothing(version: str, ciphers: str | None, lin
             secrets.follow()
             events += session.data(side, offsets[side], data, len(data), ref, ref, offsets[side])
             offsets[side] += len(data)
+            if rests:
+                session.rest()
         path.write_bytes(path.read_bytes() + b"".join(left))
         secrets.follow()
         events += session.finish()
