@@ -116,19 +116,12 @@ class TlsSession(InBatches):
         return events
 
     def rest(self) -> None:
-        """No more bytes are expected: drops keys that the secrets here or those of the key log give again, should some come all
-        the same. Connections that ended are held for a while, and come by the ten thousand.
-        """
-        client, suite = self.client, self.suite
-        if self.version == TLS13 and client is not None and suite is not None:
-            self.traffic = {}
+        """No more bytes are expected: drops keys that the key log gives again, should some come all the same."""
+        found, suite = self.traffic, self.suite
+        if self.client is not None:
+            self.traffic, found = {}, self.secrets.traffic(self.client.random)
         for side, direction in enumerate(self.sides):
-            for epoch in direction.epochs:
-                epoch.release()
-            if client is None or suite is None or self.version != TLS13 or direction.ready or direction.waiting:
-                continue
-            if direction.epochs == epochs13(side, suite, self.secrets.traffic(client.random)):
-                direction.epochs = []  # as `_find_keys` makes them
+            direction.rest([] if suite is None else epochs13(side, suite, found))
 
     def _read(self, side: int, *, final: bool) -> None:
         if side == SERVER:
@@ -564,9 +557,8 @@ class TlsSession(InBatches):
                 return
 
     def _client_hello(self, hello: Hello, time_ns: int) -> None:
-        facts = self.facts
         if self.client is None:
-            facts.hello_ns, facts.hello = time_ns, hello
+            self.facts.hello_ns, self.facts.hello = time_ns, hello
         self.client, self.master = hello, None
         self.transcript.clear()
 
