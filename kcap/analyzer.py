@@ -353,6 +353,12 @@ class Analyzer:
         if self.fast_path is not None:
             self.fast_path.opened(connection)
 
+    def ended(self, connection: Connection) -> None:
+        """As `Owner`: keys of TLS are not needed any more."""
+        conversation = connection.conversation
+        if isinstance(conversation, Conversation) and conversation.tls is not None:
+            conversation.tls.session.rest()
+
     def closed(self, connection: Connection, time_ns: int) -> None:
         """A connection ends."""
         conversation = connection.conversation

@@ -44,7 +44,7 @@ COUNTED = (
     at.M_LEFT, at.M_GONE, at.M_FRESH, at.M_FULL, at.M_OPENED, at.M_ENDED, at.M_BLIND, at.M_LOGGED, at.M_TOUCHED, at.M_LATE,
 )  # fmt: skip
 """What a walk counts from 0."""
-OUTSIDE = 1 << 18
+OUTSIDE = 1 << 20
 """Counters of connections outside, by endpoints; a new connection with the same counter is left to the reference path."""
 
 

@@ -27,6 +27,9 @@ class Owner(WeirdReporter, Protocol):
 
     def opened(self, connection: Connection) -> None: ...
 
+    def ended(self, connection: Connection) -> None:
+        """All bytes up to both FINs, or up to a RST, were delivered. The connection is held for packets that come late."""
+
     def closed(self, connection: Connection, time_ns: int) -> None: ...
 
     def speechless(self, connection: Connection) -> bool:
@@ -256,6 +259,8 @@ class ConnectionTable:
             self._watch(connection)
         if connection.closing_ns is not None and not was_closing:
             self._ends(connection)
+            if connection.in_order:
+                self.owner.ended(connection)
         if not length:
             self._new[connection] = None
         return None
@@ -429,6 +434,8 @@ class ConnectionTable:
             second.decide(time_ns)
             connection.in_order = first.started and second.started and not first.held and not second.held
             self._watch(connection)
+            if connection.in_order and connection.closing_ns is not None:
+                self.owner.ended(connection)
         while self.closing and time_ns - self.closing[0].closing_ns >= limits.CONNECTION_LINGER_NS:
             ended = self.closing.popleft()
             ended.close_with(self.closing, time_ns - limits.CONNECTION_LINGER_NS)

@@ -140,6 +140,15 @@ class Direction:
             at = 0
         self.at, self.number = at, number
 
+    def rest(self, again: list[Epoch]) -> None:
+        """No more records are expected: drops ciphers, and all epochs where none opened data and `again`, which would be made
+        for the next record, are their equals. Connections that ended are held for a while, and come by the ten thousand.
+        """
+        for epoch in self.epochs:
+            epoch.release()
+        if not self.ready and not self.waiting and self.epochs == again:
+            self.epochs = []
+
     def release(self) -> None:
         """Drops the keys of epochs that are not in use, and epochs behind KeyUpdates that were tried and opened nothing."""
         last = next((at for at, epoch in enumerate(self.epochs) if is_last(epoch)), len(self.epochs))

@@ -5,9 +5,10 @@ the extended master secret, RFC 8446 section 7.
 """
 
 import hmac
+from collections.abc import Callable
 from functools import cache
 from hashlib import new as new_hash
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kcap.tls.suites import RecordCipher, Suite
 
@@ -101,9 +102,21 @@ def info_of(label: bytes, size: int) -> bytes:
 def traffic_keys(secret: bytes, suite: Suite) -> WriteKeys:
     """Key and IV of a traffic secret of TLS 1.3 (RFC 8446 section 7.3)."""
     assert suite.cipher is not None
-    size, hash_name, digest = suite.cipher.key_bytes, suite.hash, hmac.digest
-    key, iv = digest(secret, info_of(b"key", size), hash_name), digest(secret, info_of(b"iv", 12), hash_name)
-    return WriteKeys(key[:size], iv[:12])
+    size, (make, algorithm) = suite.cipher.key_bytes, _hmac_of(suite.hash)
+    for_key = make(secret, algorithm)
+    for_iv = for_key.copy()  # the secret is hashed once
+    for_key.update(info_of(b"key", size))
+    for_iv.update(info_of(b"iv", 12))
+    return WriteKeys(for_key.finalize()[:size], for_iv.finalize()[:12])
+
+
+@cache
+def _hmac_of(hash_name: str) -> tuple[Callable[[bytes, Any], Any], Any]:
+    """HMAC of the library of ciphers, whose objects take half the time of Python's own, and what it is told of a hash."""
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.hmac import HMAC
+
+    return HMAC, getattr(hashes, hash_name.upper())()
 
 
 def next_secret(secret: bytes, suite: Suite) -> bytes:

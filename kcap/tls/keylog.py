@@ -7,6 +7,7 @@ lines does not matter; nothing is printed. Source: draft-ietf-tls-keylogfile; th
 
 import os
 import re
+from binascii import unhexlify
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -141,20 +142,18 @@ class KeyLog:
             label, random, secret = found.groups()
             whole = len(secret) == MASTER_DIGITS or label != b"CLIENT_RANDOM"  # else the file is being written to
             if label in PLACES and len(secret) % 2 == 0 and len(secret) <= 2 * SECRET_MAX and whole:
-                self._store(PLACES[label], bytes.fromhex(random.decode()), bytes.fromhex(secret.decode()))
+                self._store(PLACES[label], unhexlify(random), unhexlify(secret))
             return True
         if len(self) >= limits.TLS_SESSIONS_MAX:
             self.dropped += 1
             return True
         session = SESSION.fullmatch(line)
         if session is not None:
-            self.by_session[bytes.fromhex(session[1].decode()) if len(session[1]) % 2 == 0 else b""] = bytes.fromhex(
-                session[2].decode()
-            )
+            self.by_session[unhexlify(session[1]) if len(session[1]) % 2 == 0 else b""] = unhexlify(session[2])
             return True
         premaster = PREMASTER.fullmatch(line)
         if premaster is not None:
-            self.by_premaster[bytes.fromhex(premaster[1].decode())] = bytes.fromhex(premaster[2].decode())
+            self.by_premaster[unhexlify(premaster[1])] = unhexlify(premaster[2])
             return True
         return False
 

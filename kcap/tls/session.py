@@ -115,6 +115,14 @@ class TlsSession(InBatches):
         events, self.events = self.events, []
         return events
 
+    def rest(self) -> None:
+        """No more bytes are expected: drops keys that the key log gives again, should some come all the same."""
+        found, suite = self.traffic, self.suite
+        if self.client is not None:
+            self.traffic, found = {}, self.secrets.traffic(self.client.random)
+        for side, direction in enumerate(self.sides):
+            direction.rest([] if suite is None else epochs13(side, suite, found))
+
     def _read(self, side: int, *, final: bool) -> None:
         if side == SERVER:
             if not final and self._hello_may_come():
@@ -534,6 +542,7 @@ class TlsSession(InBatches):
             self._next_epoch(side, "HANDSHAKE_TRAFFIC_SECRET")
 
     def _finished(self, side: int) -> None:
+        self.transcript.clear()  # the next ClientHello begins a new one
         if self.version == TLS13:
             self._next_epoch(side, "TRAFFIC_SECRET_0")
         elif self.master is not None and self.client is not None and self.server is not None:
@@ -548,9 +557,8 @@ class TlsSession(InBatches):
                 return
 
     def _client_hello(self, hello: Hello, time_ns: int) -> None:
-        facts = self.facts
         if self.client is None:
-            facts.hello_ns, facts.hello = time_ns, hello
+            self.facts.hello_ns, self.facts.hello = time_ns, hello
         self.client, self.master = hello, None
         self.transcript.clear()
 

@@ -3,6 +3,7 @@ cut into records and records into packets, and whatever happens to the packets.
 """
 
 import random
+import ssl
 from dataclasses import replace
 from functools import cache
 
@@ -16,12 +17,19 @@ from kcap.net.tcp import MASK
 from kcap.tls.secrets import Secrets
 from tests.fastpath.both import Result, agree
 from tests.laws.test_streams import fields, message_pairs, straight_time
-from tests.support.tls import CLIENT, SERVER, Sealer
+from tests.support.tls import CLIENT, SERVER, Sealer, converse
 from tests.support.wire import MS, Segment, Tap, metadata, metadata_answer, produce, produce_answer, shuffled
+from tests.tls.test_session import local_suites
 
 KINDS = (("TLSv1_3", None), ("TLSv1_2", "ECDHE-RSA-AES128-GCM-SHA256"), ("TLSv1_2", "ECDHE-RSA-CHACHA20-POLY1305"))
+AEADS = ("GCM", "CCM", "CHACHA20")
 Pairs = list[tuple[bytes, bytes]]
 HANDSHAKE_SEGMENTS = 12
+
+
+def has_aead(ciphers: str | None) -> bool:
+    """Whether a suite, by OpenSSL's name, has an AEAD; None stands for those of TLS 1.3."""
+    return ciphers is None or any(name in ciphers for name in AEADS)
 
 
 @cache
@@ -77,6 +85,23 @@ def test_an_encrypted_connection_is_in_the_fast_path(kind: int) -> None:
     """The law would hold for a fast path that takes nothing."""
     tap, options = steady(kind)
     assert agree(tap.close().segments, options=options).fast_rows > 25
+
+
+@pytest.mark.parametrize(("version", "ciphers", "key"), [one for one in local_suites() if has_aead(one[1])])
+def test_every_suite_with_an_aead_is_in_the_fast_path(version: str, ciphers: str | None, key: str) -> None:
+    """CCM with both lengths of its tag, ARIA and ChaCha20-Poly1305 among them, with every key exchange."""
+    count = 12
+    pairs = [((CLIENT, metadata(number)), (SERVER, metadata_answer(number, 3))) for number in range(count)]
+    try:
+        made, _ = converse([message for pair in pairs for message in pair], version=version, ciphers=ciphers, kind=key)
+    except (ssl.SSLError, ValueError) as error:
+        pytest.skip(f"OpenSSL here does not have it: {error}")
+    tap, secrets = Tap().open(), Secrets()
+    secrets.keylog.add(made.keylog)
+    for side, data in made.wire:
+        tap.send(side, data)
+    found = agree(tap.close().segments, 1 << 12, 1 << 12, options=Options(secrets=secrets))
+    assert found.fast_rows == len(found.rows) == count
 
 
 SEEDS = st.integers(0, 1 << 20)

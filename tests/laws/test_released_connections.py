@@ -7,12 +7,16 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from kcap.analyzer import Analyzer, Options
+from kcap.kafka.conversation import Conversation
+from kcap.net.connections import Ended
 from kcap.net.segment_columns import columns_of
 from kcap.session import CapturePass
+from tests.fuzz.hostile import tls_with_keys
 from tests.support.wire import Segment, Tap, batch, metadata, metadata_answer
 
 HOUR_NS = 3600 * 10**9
@@ -54,6 +58,33 @@ def test_of_a_capture(pcaps: Path, name: str, fast_path: bool) -> None:
             closed += len(reading.connections)
             reading.connections.clear()
     assert closed
+
+
+@pytest.mark.parametrize("fast_path", [False, True])
+def test_ended_connections_that_linger_hold_no_keys(tmp_path: Path, fast_path: bool) -> None:
+    """Floods of TLS connections end within a moment, so that all of them wait for late packets."""
+    count, path = 50, tmp_path / "flood.pcapng"
+    path.write_bytes(tls_with_keys(count))
+    reading = CapturePass([str(path)], Options(fast_path=fast_path))
+    reading.analyzer.expect_many()
+    held: list[tuple[int, int]] = []
+    ends = reading.analyzer.ends
+
+    def look() -> Iterator[None]:
+        for ended in reading.analyzer.table.closing:
+            assert isinstance(ended, Ended)
+            assert ended.connection is not None
+            conversation = ended.connection.conversation
+            assert isinstance(conversation, Conversation)
+            assert conversation.tls is not None
+            session = conversation.tls.session
+            held.append((len(session.traffic), sum(len(side.epochs) for side in session.sides)))
+        yield from ends()
+
+    with patch.object(reading.analyzer, "ends", look):
+        for _ in reading.batches():
+            pass
+    assert held == [(0, 0)] * count
 
 
 def flood() -> list[list[Segment]]:

@@ -180,9 +180,62 @@ def test_a_session_is_a_value_that_can_be_pickled_between_any_two_pieces() -> No
     assert plain(events, SERVER) == bytes(made.plain[SERVER])
 
 
+RESTING = [("TLSv1_3", None), ("TLSv1_2", "ECDHE-RSA-AES128-GCM-SHA256"), ("TLSv1_2", "AES128-SHA"), ("TLSv1", "AES128-SHA")]
+
+
+@pytest.mark.parametrize(("version", "ciphers"), RESTING)
+def test_bytes_that_come_to_a_session_at_rest_are_read_like_any(version: str, ciphers: str | None) -> None:
+    """Whenever it was told that no more would come: before a hello, between handshake records, or among data."""
+    made = talk(version, ciphers)
+    for until in range(len(made.wire)):
+        session, events, offsets = TlsSession(secrets_of(made)), [], [0, 0]
+        for ref, (side, data) in enumerate(made.wire):
+            for piece in (data[:700], data[700:]):
+                if ref <= until:
+                    session.rest()
+                events += session.data(side, offsets[side], piece, len(piece), ref, ref, offsets[side])
+                offsets[side] += len(piece)
+        session.rest()
+        events += session.finish()
+        assert not any(isinstance(event, LostPlaintext) for event in events)
+        assert [plain(events, side) for side in (CLIENT, SERVER)] == [bytes(text) for text in made.plain]
+
+
+@pytest.mark.parametrize("lines", [4, 2, 1])
+def test_a_session_at_rest_whose_keys_opened_nothing_holds_none(lines: int) -> None:
+    made, other = talk("TLSv1_3", None), talk("TLSv1_3", None)
+    secrets = Secrets()
+    log = [line for line in other.keylog.splitlines(keepends=True) if b"TRAFFIC" in line][:lines]
+    random = next(line.split()[1] for line in made.keylog.splitlines() if b"TRAFFIC" in line)
+    secrets.keylog.add(b"".join(line.replace(line.split()[1], random) for line in log))
+    session, offsets = TlsSession(secrets), [0, 0]
+    for ref, (side, data) in enumerate(made.wire):
+        session.data(side, offsets[side], data, len(data), ref, ref, offsets[side])
+        offsets[side] += len(data)
+    assert any(side.epochs for side in session.sides)
+    session.rest()
+    assert not session.traffic
+    assert not any(side.epochs for side in session.sides)
+    assert not session.finish()
+    assert session.facts.undecrypted
+
+
+@pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
+def test_behind_its_handshake_a_session_holds_no_transcript_and_at_rest_no_cipher(version: str) -> None:
+    made = talk(version, None)
+    session, _ = read(made, secrets_of(made))
+    assert not session.transcript
+    session.rest()
+    for side in session.sides:
+        assert [epoch for epoch in side.epochs if epoch.made is not None and epoch.made._made is not None] == []
+
+
 @pytest.mark.parametrize(("version", "ciphers"), [("TLSv1_3", None), ("TLSv1_2", None), ("TLSv1_2", "AES128-SHA")])
 @pytest.mark.parametrize("lines_at_once", [1, 9])
-def test_keys_that_come_late_lose_nothing(version: str, ciphers: str | None, lines_at_once: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rests", [False, True])
+def test_keys_that_come_late_lose_nothing(
+    version: str, ciphers: str | None, rests: bool, lines_at_once: int, tmp_path: Path
+) -> None:
     """Whenever the lines of a key log come, from the first packet to the end, the plaintext and its order are the same."""
     made = talk(version, ciphers)
     path = tmp_path / "keys"
@@ -198,6 +251,8 @@ def test_keys_that_come_late_lose_nothing(version: str, ciphers: str | None, lin
             secrets.follow()
             events += session.data(side, offsets[side], data, len(data), ref, ref, offsets[side])
             offsets[side] += len(data)
+            if rests:
+                session.rest()
         path.write_bytes(path.read_bytes() + b"".join(left))
         secrets.follow()
         events += session.finish()
