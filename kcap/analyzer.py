@@ -220,14 +220,22 @@ class Analyzer:
             self.fast_path.leave()
         return self.__dict__
 
-    def feed(self, batch: SegmentBatch | SegmentColumns) -> None:
-        """Takes segments."""
+    def feeds(self, batch: SegmentBatch | SegmentColumns) -> Iterator[None]:
+        """Takes segments; pauses for rows to be taken, since packets of a batch may hold a hundred times as many messages."""
         if self.fast_path is None and isinstance(batch, SegmentColumns):
             self._start_fast_path(len(batch))
         if self.fast_path is not None:
-            self.fast_path.feed(columns_of(batch) if isinstance(batch, SegmentBatch) else batch)
-        else:
-            self.table.feed(batch if isinstance(batch, SegmentBatch) else batch.all())
+            yield from self.fast_path.feeds(columns_of(batch) if isinstance(batch, SegmentBatch) else batch)
+            return
+        for some in (batch if isinstance(batch, SegmentBatch) else batch.all()).pieces(limits.FEED_PACKETS):
+            self.table.feed(some)
+            if self.full:
+                yield
+
+    def feed(self, batch: SegmentBatch | SegmentColumns) -> None:
+        """`feeds` in one go."""
+        for _ in self.feeds(batch):
+            pass
 
     def expect_many(self) -> None:
         """Starts the fast path with the next columns, since more than FAST_PATH_AFTER_PACKETS packets will come. Changes speed

@@ -301,6 +301,10 @@ LARGE_BYTES = 32 << 20
 JIT_SOON_BYTES = 256 << 10
 """JIT_AFTER_BYTES in files of a capture that is known to be large: enough for first rows."""
 
+FEED_PACKETS, FEED_PACKETS_MIN = 256, 64
+"""Packets of the reference path between two looks whether a batch is full (up to 26,000 rows, 2.5 KB each), and of the smallest
+window of the fast path, which is smaller the more rows the one before gave."""
+
 FAST_PATH_PACKETS = 4096
 """Packets of a window: behind each, connections may be imported into the fast path. An import pass costs some 50 us; a
 connection that the reference path opens waits half a window, unless it has many packets (FAST_PATH_PATIENCE).

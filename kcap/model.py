@@ -5,7 +5,7 @@ epoch. Lengths on the wire and captured lengths are separate fields everywhere, 
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -88,6 +88,20 @@ class SegmentBatch:
 
     def __len__(self) -> int:
         return len(self.time_ns)
+
+    def pieces(self, size: int) -> Iterator["SegmentBatch"]:
+        """The segments, at most so many at a time."""
+        if len(self) <= size:
+            yield self
+            return
+        for first in range(0, len(self), size):
+            last = first + size
+            yield SegmentBatch(
+                self.file, self.buffer, self.packet[first:last], self.time_ns[first:last], self.position[first:last],
+                self.flow[first:last], self.seq[first:last], self.ack[first:last], self.flags[first:last],
+                self.window[first:last], self.payload[first:last], self.captured[first:last], self.length[first:last],
+                {at - first: data for at, data in self.buffers.items() if first <= at < last},
+            )  # fmt: skip
 
 
 @dataclass(slots=True)

@@ -175,7 +175,9 @@ class CapturePass:
             for noted in self.noted:
                 noted.take(segments)
             self._take_secrets(packets.file)
-            analyzer.feed(segments)
+            for _ in analyzer.feeds(segments):
+                self._drain()
+                yield self._take()
             self.positions[packets.file] = int(packets.position[-1])
             if analyzer.closed_connections:
                 self._drain()

@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 
 import kcap
+from kcap import limits
+from kcap.analyzer import Options
 from kcap.capture.fileset import FileSet
 from kcap.errors import CaptureError, UsageError
-from kcap.session import CapturePass
+from kcap.session import Capture, CapturePass
+from tests.fuzz.hostile import CLASSES
 
 NAMES = ["java-transactions.pcap", "aiokafka.pcap", "quota-0.10.pcap", "pipelined.pcap", "any-interface.pcap"]
 
@@ -169,3 +172,17 @@ def test_records_have_keys_and_values_where_they_are_asked_for(pcaps: Path) -> N
     capture = kcap.open(pcaps / "too-large.pcap")
     assert "value" not in capture.records().to_arrow().column_names
     assert capture.records(payloads=True).to_arrow()["value"].null_count < capture.records().to_arrow().num_rows
+
+
+@pytest.mark.parametrize("fast_path", [True, False])
+def test_packets_full_of_messages_make_no_large_batch(fast_path: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows leave in the middle of what was read at once: of the reference path each takes 2.5 KB until then."""
+    path = tmp_path / "dense.pcap"
+    path.write_bytes(CLASSES["one_id"][0](10_000))
+    whole = [len(batch) for batch in Capture([str(path)], Options(fast_path=fast_path)).read().batches()]
+    monkeypatch.setattr(limits, "ROWS_PER_BATCH", 500)
+    monkeypatch.setattr(limits, "FEED_PACKETS", 8)
+    monkeypatch.setattr(limits, "FEED_PACKETS_MIN", 8)
+    cut = [len(batch) for batch in Capture([str(path)], Options(fast_path=fast_path)).read().batches()]
+    assert sum(cut) == sum(whole)
+    assert max(cut) < 2_500 < max(whole)

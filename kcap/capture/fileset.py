@@ -14,7 +14,7 @@ from typing import Any
 
 from kcap.capture.paths import expand, unique_names
 from kcap.capture.reader import CaptureFileReader, Section, in_order
-from kcap.capture.source import Source, open_reader
+from kcap.capture.source import Source, TooManyOpenError, open_reader
 from kcap.capture.spool import Spool
 from kcap.errors import CaptureError
 from kcap.limits import FIRST_WINDOW_BYTES, JIT_AFTER_BYTES, JIT_SOON_BYTES, LARGE_BYTES, OPEN_WINDOWS_BYTES, READ_WINDOW_BYTES
@@ -201,6 +201,9 @@ class FileSet:
         source.close()
 
     def _fail(self, index: int, error: CaptureError) -> None:
+        """Leaves a file out. Raises TooManyOpenError, as what is left would pass for the whole."""
+        if isinstance(error, TooManyOpenError):
+            raise error
         file = self.files[index]
         file.complete = False
         self.failed.append((file.path, error))

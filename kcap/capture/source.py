@@ -8,6 +8,7 @@ no capture.
 import os
 import stat
 from collections.abc import Callable
+from errno import EMFILE, ENFILE
 from io import FileIO
 from mmap import mmap
 
@@ -32,6 +33,10 @@ NESTED_MAX = 2
 """A compressed file inside a compressed file does happen (a rotated .gz in a transfer that compresses); more is no accident."""
 
 
+class TooManyOpenError(CaptureError):
+    """The process may open no more files: no fault of this one, so that it is not left out of a set."""
+
+
 class Source:
     """An open file or pipe."""
 
@@ -41,6 +46,10 @@ class Source:
             self._file = FileIO(0, closefd=False) if path == STANDARD_INPUT else FileIO(path)
             state = os.fstat(self._file.fileno())
         except OSError as error:
+            if error.errno in (EMFILE, ENFILE):
+                raise TooManyOpenError(
+                    f"{path}: {os.strerror(error.errno).lower()}: those that overlap in time are read at once (ulimit -n)"
+                ) from None
             raise CaptureError(f"{path}: {(error.strerror or str(error)).lower()}") from None
         self.size = state.st_size if stat.S_ISREG(state.st_mode) else None
         """Bytes on disk, None for what can be read only once."""

@@ -54,6 +54,14 @@ class Host(ConnectionOwner, Protocol):
     identities: Identities
     batch: int
 
+    @property
+    def waiting(self) -> int:
+        """Rows that were decided since the last batch."""
+
+    @property
+    def full(self) -> bool:
+        """Whether enough rows or bodies are there for a batch."""
+
     def constants(self, conversation: Conversation) -> Identity:
         """The constants of a connection that has objects."""
 
@@ -80,6 +88,8 @@ class FastPath:
         self.analyzer = analyzer
         self.state = FastPathState()
         self.state.meta[at.M_OPENS] = analyzer.takes_all()
+        self.step = STEP
+        """Packets of the next window."""
         self.passed = 0
         """Packets so far, for the order of rows."""
         analyzer.orders[:] = [-1] * len(analyzer.orders)
@@ -149,8 +159,8 @@ class FastPath:
         return int(large.arrays.large[slots[slots >= at.LARGE_BASE] - at.LARGE_BASE, at.L_PASSED].sum())
 
     # -- packets ------------------------------------------------------------------------------------------------------
-    def feed(self, columns: SegmentColumns) -> None:
-        """Takes segments."""
+    def feeds(self, columns: SegmentColumns) -> Iterator[None]:
+        """Takes segments; pauses where rows wait for a batch to be taken."""
         table = self.analyzer.table
         count = len(columns)
         present = columns.state != ABSENT
@@ -160,14 +170,21 @@ class FastPath:
         table.order_base = self.passed - columns.first_packet
         first, patience = 0, limits.FAST_PATH_PATIENCE
         while first < count:
-            last = min(first + STEP, count)
-            imported = self.imported
+            last = min(first + self.step, count)
+            imported, waiting = self.imported, self.analyzer.waiting
             stopped = self._look(columns, first, last, patience)
             if stopped == last:
                 patience = limits.FAST_PATH_PATIENCE
             elif imported == self.imported:  # the pass was in vain
                 patience *= 2
+            more = self.analyzer.waiting - waiting
+            if more > limits.ROWS_PER_BATCH:  # a packet may hold a hundred messages, and each row is an object outside of here
+                self.step = max(limits.FEED_PACKETS_MIN, (stopped - first) * limits.ROWS_PER_BATCH // more)
+            else:
+                self.step = min(STEP, 2 * self.step)
             first = stopped
+            if self.analyzer.full:
+                yield
         self.passed += count
         table.order = self.passed - 1
         times = columns.time_ns if present.all() else columns.time_ns[present]

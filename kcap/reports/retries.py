@@ -86,22 +86,19 @@ def stories(tables: Tables) -> Any:
         good_at=ibis.ifelse(numbered.good, numbered.number, ibis.null("int64")).min().over(later),
     )
     first = walk.filter(walk.moved & ~walk.before.isin(LEADERSHIP).fill_null(False))
-    # a null would be no partner to itself in a join
-    first = first.mutate(client=ibis.coalesce("=" + first.client_id, ibis.literal("-")))
+    names = (*KEY, *SLOT, "error", "at_ns", "good_ns", "good_at", "number")
+    failed = first.select(*names, asks=ibis.literal(0, "int64"), requested_ns=ibis.null("int64"))
     metadata = tables.every.filter(tables.every.api_key == METADATA)
-    metadata = metadata.select(
-        ip=metadata.client_ip,
-        client_=ibis.coalesce("=" + metadata.client_id, ibis.literal("-")),
-        requested_ns=time_of(metadata),
-    )
-    pairs = first.join(
-        metadata, [first.client_ip == metadata.ip, first.client == metadata.client_, metadata.requested_ns > first.at_ns]
-    )
-    place = [*KEY, "topic", "partition"]
-    next_ = pairs.group_by(place).aggregate(metadata_ns=pairs.requested_ns.min())
-    next_ = next_.mutate(topic_=ibis.coalesce("=" + next_.topic, ibis.literal("-"))).drop("topic")
-    first = first.mutate(topic_=ibis.coalesce("=" + first.topic, ibis.literal("-")))
-    found = first.left_join(next_, [*KEY, "partition", "topic_"])
+    known = {"client_ip": metadata.client_ip, "client_id": metadata.client_id, "at_ns": time_of(metadata)}
+    asked = metadata.select(
+        **{name: known.get(name, ibis.null(first[name].type())) for name in names},
+        asks=ibis.literal(1, "int64"), requested_ns=time_of(metadata),
+    )  # fmt: skip
+    # in one order of time: pairs of errors and requests would be the product of both
+    both = ibis.union(failed, asked)
+    behind = ibis.window(group_by=["client_ip", "client_id"], order_by=["at_ns", both.asks.desc()], rows=(1, None))
+    found = both.mutate(metadata_ns=both.requested_ns.min().over(behind))
+    found = found.filter(found.asks == 0)
     return found.select(
         *KEY, *SLOT, "error", "at_ns",
         metadata_after_ns=found.metadata_ns - found.at_ns,

@@ -1789,6 +1789,222 @@ def described_groups(n: int) -> bytes:
     )  # fmt: skip
 
 
+# --- pairs: what reports compare with each other --------------------------------------------------------------------------
+def produced_to(topic: bytes, partition: int, transactional: bytes = b"", producer: int = -1) -> bytes:
+    """A Produce request v3 of one record."""
+    batch = batch_v2(producer, 0, 0, attributes=0x10 if transactional else 0)
+    parts = array([struct.pack(">ii", partition, len(batch)) + batch])
+    name = string(transactional) if transactional else struct.pack(">h", -1)
+    return name + struct.pack(">hi", -1, 1000) + array([string(topic) + parts])
+
+
+def taken(topic: bytes, partition: int, error: int = 0) -> bytes:
+    """Its response."""
+    return array([string(topic) + array([struct.pack(">ihqq", partition, error, 0, -1)])]) + bytes(4)
+
+
+def fetch_of(topic: bytes, partition: int, isolation: int = 0) -> bytes:
+    """A Fetch request v4."""
+    part = array([struct.pack(">iqi", partition, 0, 1 << 20)])
+    return struct.pack(">iiiib", -1, 500, 1, 1 << 20, isolation) + array([string(topic) + part])
+
+
+def fetched(topic: bytes, partition: int, high: int, stable: int) -> bytes:
+    """Its response, without records."""
+    return bytes(4) + array([string(topic) + array([struct.pack(">ihqqii", partition, 0, high, stable, -1, 0)])])
+
+
+class Calls:
+    """Exchanges one behind the other on one connection, some time apart."""
+
+    def __init__(self, talk: Talk | None = None) -> None:
+        self.talk, self.number = spoken() if talk is None else talk, 2
+
+    def call(self, key: int, version: int, body: bytes, answer: bytes, client: bytes = b"client") -> None:
+        """An exchange."""
+        self.number += 1
+        self.talk.send(0, request(self.number, key, version, body, client))
+        self.talk.send(1, response(self.number, answer))
+
+
+@hostile(2_000)
+def leader_turns(n: int) -> bytes:
+    """Produce requests for one partition, by turns refused as their broker leads it no more and taken, Metadata in between."""
+    calls = Calls()
+    for _ in range(n):
+        calls.call(0, 3, produced_to(b"t", 0), taken(b"t", 0, 6))
+        calls.call(3, 1, array([]), array([]) + struct.pack(">i", 1) + array([]))
+        calls.call(0, 3, produced_to(b"t", 0), taken(b"t", 0))
+    return calls.talk.file()
+
+
+@hostile(1_000)
+def commits_and_ends(n: int) -> bytes:
+    """Groups that commit offsets of one partition three times each, over seconds; Fetch responses that say where it ends."""
+    calls = Calls()
+    for turn in range(3):
+        calls.talk.when += 4 * SECOND // 1000
+        for i in range(n):
+            offset = array([string(b"t") + array([struct.pack(">iq", 0, turn) + string(b"")])])
+            who = string(b"g%d" % i) + struct.pack(">i", 1) + string(b"m") + bytes(8)
+            calls.call(8, 2, who + offset, array([string(b"t") + array([struct.pack(">ih", 0, 0)])]))
+            calls.call(1, 4, fetch_of(b"t", 0), fetched(b"t", 0, 1000 * turn + i, 0))
+    return calls.talk.file()
+
+
+@hostile(1_000)
+def standing_offsets(n: int) -> bytes:
+    """Transactional ids that write to one partition, whose last stable offset stands at as many offsets, while one is open."""
+    calls = Calls()
+    names = array([string(b"t") + array([struct.pack(">i", 0)])])
+    calls.call(24, 0, string(b"x") + struct.pack(">qh", 1, 0) + names, bytes(4) + array([string(b"t") + array([bytes(6)])]))
+    for i in range(n):
+        calls.call(0, 3, produced_to(b"t", 0, b"x%d" % i, i), taken(b"t", 0))
+        for _ in range(2):
+            calls.call(1, 4, fetch_of(b"t", 0, 1), fetched(b"t", 0, 1 << 40, i))
+    calls.talk.when += 9 * SECOND // 1000
+    calls.call(26, 0, string(b"x") + struct.pack(">qhb", 1, 0, 1), bytes(6))
+    return calls.talk.file()
+
+
+@hostile(4_000)
+def refused_hellos(n: int) -> bytes:
+    """ClientHellos of strangers, each answered by an alert."""
+    return greetings(n, client_hello, answer=tls_record(21, b"\2\x28"), close=True)
+
+
+@hostile(300)
+def busy_brokers(n: int) -> bytes:
+    """As many brokers, each of which one client asks often enough to be compared with the others."""
+    packets: list[Packet] = []
+    for i in range(n):
+        calls = Calls(Talk(when=10**12 + i * 1000).open())
+        for _ in range(25):
+            calls.call(3, 1, array([]), array([]) + struct.pack(">i", 1) + array([]))
+        packets += [(when, moved(data, struct.pack(">I", 0x0A010000 + i))) for when, data in calls.talk.packets]
+    return pcap(iter(sorted(packets)))
+
+
+def moved(data: bytes, host: bytes) -> bytes:
+    """A packet of `Talk`, to or from another server."""
+    return data[:16] + host + data[20:] if data[16:20] == SERVER else data[:12] + host + data[16:]
+
+
+@hostile(1_000)
+def idle_ends(n: int) -> bytes:
+    """Connections of one client that the server closes when they were idle for seconds, and as many that were busy."""
+    packets: list[Packet] = []
+    for i in range(2 * n):
+        calls = Calls(Talk(10_000 + i, 10**12 + i * 400_000).open())
+        calls.call(3, 1, array([]), array([]) + struct.pack(">i", 1) + array([]))
+        calls.talk.when += 2 * SECOND // 1000 if i % 2 else 0
+        calls.talk.add(1, FIN | ACK)
+        calls.talk.add(0, FIN | ACK)
+        packets += calls.talk.packets
+    return pcap(iter(sorted(packets)))
+
+
+@hostile(2_000)
+def dead_listeners(n: int) -> bytes:
+    """A Metadata response with as many brokers, each of which refuses, and as many servers that it does not name."""
+    hosts = [struct.pack(">I", 0x0A010000 + i) for i in range(n)]
+    listed = [
+        struct.pack(">i", i) + string(b"%d.%d.%d.%d" % tuple(host)) + struct.pack(">i", 9092) + string(b"")
+        for i, host in enumerate(hosts)
+    ]
+    calls = Calls()
+    calls.call(3, 1, array([]), array(listed) + struct.pack(">i", 1) + array([]))
+    packets = calls.talk.packets
+    for i, host in enumerate(hosts):
+        for port in (50_000, 50_001):
+            packets.append((10**12 + 10**6 + 4 * i, tcp(port, 9092, 1, 0, SYN, b"", CLIENT, host)))
+            packets.append((10**12 + 10**6 + 4 * i + 1, tcp(9092, port, 0, 2, RST | ACK, b"", host, CLIENT)))
+        other = Calls(Talk(40_000, 10**12 + 2 * 10**6 + 100 * i).open())
+        other.call(3, 1, array([]), array([]) + struct.pack(">i", 1) + array([]), b"c%d" % i)
+        packets += [(when, moved(data, struct.pack(">I", 0x0A800000 + i))) for when, data in other.talk.packets]
+    return pcap(iter(sorted(packets)))
+
+
+@hostile(2_000)
+def principals_of_one_host(n: int) -> bytes:
+    """Connections of one host and client id that name their software and log in as somebody else each; others name nothing."""
+    head = struct.pack(">hhih", 18, 3, 1, 1) + b"c\0" + b"\4lib" + b"\0021\0"
+    version = struct.pack(">i", len(head)) + head
+    packets: list[Packet] = []
+    for i in range(n):
+        token = b"\0user%d\0secret" % i
+        talk = Talk(10_000 + i, 10**12 + i * 1000).open()
+        calls = Calls(talk)
+        if i % 2:
+            talk.send(0, version)
+            talk.send(1, response(1, bytes(2) + b"\1" + bytes(5)))
+            calls.call(17, 1, string(b"PLAIN"), struct.pack(">h", 0) + array([string(b"PLAIN")]), b"c")
+            calls.call(36, 0, struct.pack(">i", len(token)) + token, struct.pack(">hhi", 0, -1, 0), b"c")
+        calls.call(3, 1, array([]), array([]) + struct.pack(">i", 1) + array([]), b"c")
+        packets += talk.packets
+    return pcap(iter(sorted(packets)))
+
+
+@hostile(1_000)
+def generations(n: int) -> bytes:
+    """Generations of one group, by turns one whose member gets its response at once and one whose member waits to the end."""
+    calls, other = Calls(), Calls(Talk(40_001).open())
+
+    def join(i: int) -> tuple[bytes, bytes]:
+        member = string(b"m%d" % i)
+        body = string(b"g") + struct.pack(">i", 1000) + member + string(b"consumer") + array([string(b"r") + array([])])
+        return body, struct.pack(">hi", 0, i + 1) + string(b"r") + member + member + array([])
+
+    late: list[bytes] = []
+    for i in range(n):
+        body, answer = join(i)
+        if i % 2:
+            calls.call(11, 0, body, answer)
+            other.talk.when = calls.talk.when
+        else:
+            other.talk.send(0, request(100 + i, 11, 0, body))
+            late.append(response(100 + i, answer))
+            calls.talk.when = other.talk.when
+    for answer in late:
+        other.talk.send(1, answer)
+    return pcap(iter(sorted(calls.talk.packets + other.talk.packets)))
+
+
+@hostile(1_000)
+def waiting_members(n: int) -> bytes:
+    """ConsumerGroupHeartbeat v0: one member joins again and again and gets no partition."""
+    body = b"\0\2g\2m" + struct.pack(">i", 0) + b"\0\0" + struct.pack(">i", 1000) + b"\2\2t\0\0\0"
+    calls = Calls()
+    for i in range(n):
+        calls.call(68, 0, body, b"\0" + bytes(6) + b"\0\2m" + struct.pack(">iib", i + 1, 1000, -1) + b"\0")
+    return calls.talk.file()
+
+
+@hostile(1_000)
+def open_transactions(n: int) -> bytes:
+    """Transactions of one transactional id by as many producers, all open before the first one ends."""
+    calls = Calls()
+    names = array([string(b"t") + array([struct.pack(">i", 0)])])
+    for i in range(n):
+        producer = string(b"x") + struct.pack(">qh", i, 0)
+        calls.call(24, 0, producer + names, bytes(4) + array([string(b"t") + array([bytes(6)])]))
+    for i in range(n):
+        calls.call(26, 0, string(b"x") + struct.pack(">qhb", i, 0, 1), bytes(6))
+    return calls.talk.file()
+
+
+@hostile(1_000)
+def groups_of_one_client(n: int) -> bytes:
+    """As many groups as partitions, all of one client."""
+    calls = Calls()
+    for i in range(n):
+        member = string(b"m%d" % i)
+        body = string(b"g%d" % i) + struct.pack(">i", 1000) + member + string(b"consumer") + array([string(b"r") + array([])])
+        calls.call(11, 0, body, struct.pack(">hi", 0, 1) + string(b"r") + member + member + array([]))
+        calls.call(1, 4, fetch_of(b"t", i), fetched(b"t", i, 5, 5))
+    return calls.talk.file()
+
+
 # --- the curve ---------------------------------------------------------------------------------------------------------
 def cost(command: list[str], seconds: float) -> tuple[float, float, int]:
     """Processor seconds, peak MB and exit code of a command; an exit code of -1 where it took too long."""

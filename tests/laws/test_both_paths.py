@@ -3,6 +3,7 @@
 Small captures end before the fast path would begin, so that the other tests of them see the reference path alone.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +39,10 @@ def tables_of(path: Path) -> dict[str, list[dict[str, Any]]]:
 
 def agree(path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     """Compares all tables of the two paths; how many rows the fast path decided."""
-    feed, take, decided = Analyzer.feed, Analyzer.take, []
+    feeds, take, decided = Analyzer.feeds, Analyzer.take, []
 
-    def as_columns(self: Analyzer, batch: Any) -> None:
-        feed(self, columns_of(batch) if isinstance(batch, SegmentBatch) else batch)
+    def as_columns(self: Analyzer, batch: Any) -> Iterator[None]:
+        return feeds(self, columns_of(batch) if isinstance(batch, SegmentBatch) else batch)
 
     def counting(self: Analyzer, *args: Any) -> Any:
         made = take(self, *args)
@@ -52,7 +53,7 @@ def agree(path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
         patch.setattr(limits, "FAST_PATH_AFTER_PACKETS", 1 << 60)
         expected = tables_of(path)
         patch.setattr(limits, "FAST_PATH_AFTER_PACKETS", 0)
-        patch.setattr(Analyzer, "feed", as_columns)
+        patch.setattr(Analyzer, "feeds", as_columns)
         patch.setattr(Analyzer, "take", counting)
         found = tables_of(path)
     for name in TABLES:
@@ -69,6 +70,19 @@ def test_both_paths_give_the_same_tables(path: Path, monkeypatch: pytest.MonkeyP
 def test_the_fast_path_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the law says nothing."""
     assert agree(ROOT / "pcaps" / "java-transactions.pcap", monkeypatch) > 50
+
+
+@pytest.mark.parametrize("name", ["java-transactions.pcap", "pipelined.pcap", "aiokafka.pcap"])
+def test_rows_that_leave_between_packets_are_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: where batches of rows are cut changes nothing, also in the middle of packets that were read at once."""
+    path = ROOT / "pcaps" / name
+    whole = tables_of(path)
+    for bound, few in (("ROWS_PER_BATCH", 7), ("FEED_PACKETS", 5), ("FEED_PACKETS_MIN", 5)):
+        monkeypatch.setattr(limits, bound, few)
+    agree(path, monkeypatch)
+    cut = tables_of(path)
+    for table in TABLES:
+        assert cut[table] == whole[table], table
 
 
 @pytest.mark.slow

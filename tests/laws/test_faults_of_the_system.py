@@ -157,3 +157,17 @@ def test_out_of_memory_is_a_line(monkeypatch: pytest.MonkeyPatch, capfd: pytest.
     monkeypatch.setattr(SegmentParser, "columns", fails)
     assert main(["rows", str(CAPTURE)]) == 3
     assert capfd.readouterr().err == "kcap: out of memory\n"
+
+
+@pytest.mark.parametrize("words", [["merge", "-o", "out.pcap"], ["rows", "-o", "out.jsonl"]], ids=lambda words: words[0])
+def test_more_files_at_once_than_may_be_open_are_a_line(words: list[str], tmp_path: Path) -> None:
+    """Files that overlap in time are open at once: what can be opened of them is not the whole, and must not pass for it."""
+    copies = [tmp_path / f"{number:02}.pcap" for number in range(24)]
+    for copy in copies:
+        copy.write_bytes(CAPTURE.read_bytes())
+    (tmp_path / "made").mkdir()
+    done = limited([words[0], *map(str, copies), *words[1:]], tmp_path / "made", {resource.RLIMIT_NOFILE: 16})
+    assert done.returncode == 3
+    assert one_line(done.stderr)
+    assert b"too many open files" in done.stderr
+    assert os.listdir(tmp_path / "made") == []

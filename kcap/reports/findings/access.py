@@ -190,16 +190,16 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
             known = dead.setdefault(place, {**link, "n": 0})
             known["n"] += link["n"]
             known["last_ns"] = max(known["last_ns"], link["last_ns"])
+    beside = f"; brokers respond at {named(sorted(f'{ip}:{port}' for ip, port in elsewhere))}, which none advertises"
+    clients_at = {ip: sorted(clients)[:20] for ip, clients in named_at.items()}
     for place, row in dead.items():
         if row["n"] >= limit["refused"]:
             server = f"{place[0]}:{place[1]}"
-            clients = sorted(named_at.get(row["client_ip"], ()))
-            beside = f"; brokers respond at {named(sorted(f'{ip}:{port}' for ip, port in elsewhere))}, which none advertises"
             yield Finding(
                 f"brokers advertise {server}, which accepted none of {row['n']} connections"
                 + (beside if elsewhere else "; it may be down"),
                 {"server": server, "broker_id": advertised[place].get("broker_id"), "client_ips": [row["client_ip"]],
-                 "client_ids": clients[:20]},
+                 "client_ids": clients_at.get(row["client_ip"], [])},
                 row["n"], "", row["first_ns"], row["last_ns"], 0, {"refused": row["n"]},
                 None if elsewhere else "info", None if elsewhere else 0.4,
             )  # fmt: skip

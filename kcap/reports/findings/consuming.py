@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from kcap.limits import OFFSET_MOST
 from kcap.reports.findings.model import Finding, Found, named, rule, where
 from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.recorded import functions
 
 
 @rule(
@@ -59,12 +60,21 @@ def commit_lags(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
     reported = parts.filter(parts.api.isin(["Fetch", "Produce"]), parts.error == "NONE")
     written = reported.base_offset.clip(0, OFFSET_MOST) + reported.records.clip(0, OFFSET_MOST)
     log_end = reported.high_watermark.clip(0, OFFSET_MOST).fill_null(written)
-    reported = reported.select("topic", "partition", "response_first_ns", log_end=log_end)
-    both = commits.inner_join(reported, ["topic", "partition"])
-    ends = both.group_by("client_id", "group_id", "topic", "partition", "n", "first_ns", "last_ns", "first", "last").aggregate(
-        begin=both.log_end.max(where=both.response_first_ns <= both.first_ns),
-        end=both.log_end.max(where=both.response_first_ns <= both.last_ns),
+    place, ibis = ["topic", "partition"], functions(parts)
+    known = reported.filter(reported.response_first_ns.notnull()).select(
+        *place, at="response_first_ns", asks=ibis.literal(0, "int64"), log_end=log_end.cast("int64")
     )
+    times = [
+        commits.select(*place, at=name, asks=ibis.literal(1, "int64"), log_end=ibis.null("int64"))
+        for name in ("first_ns", "last_ns")
+    ]
+    # in one order of time: pairs of commits and reports would be the product of both
+    walk = ibis.union(known, ibis.union(*times, distinct=True))
+    until = ibis.window(group_by=place, order_by=["at", "asks"], rows=(None, 0))
+    walk = walk.mutate(log_end=walk.log_end.max().over(until))
+    walk = walk.filter(walk.asks == 1)
+    ends = commits.inner_join(walk.select(*place, first_ns="at", begin="log_end"), [*place, "first_ns"])
+    ends = ends.inner_join(walk.select(*place, last_ns="at", end="log_end"), [*place, "last_ns"])
     return seen.run(
         ends.filter(ends.begin.notnull()).select(
             "client_id", "group_id", "topic", "partition", "n", "first_ns", "last_ns",

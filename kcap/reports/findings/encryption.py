@@ -194,13 +194,13 @@ def tls_nothing_in_common(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def tls_handshake_failed(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """A handshake that failed for another reason."""
-    elsewhere = [
+    elsewhere = {id(row) for row in (
         *of(seen, "client", CERTIFICATE_ALERTS), *of(seen, "client", (ENCRYPTED,), hello=True),
         *of(seen, "server", {REQUIRED, *CERTIFICATE_ALERTS}), *of(seen, "server", PARAMETER_ALERTS, hello=False),
         *of(seen, "client", ("protocol_version", "insufficient_security", "handshake_failure", "illegal_parameter")),
-    ]  # fmt: skip
+    )}  # fmt: skip
     for row in seen.once(failed):
-        if not any(row is one for one in elsewhere):
+        if id(row) not in elsewhere:
             one, other = f"a client at {row['client_ip']}", server_of(row)
             sender, peer = (one, other) if row["by"] == "client" else (other, one)
             # where bytes are missing the handshake may have been over, or the alert a reaction to the other side's

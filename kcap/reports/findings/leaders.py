@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, totals
+from kcap.reports.recorded import functions
 
 MOVED = ("NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_FOR_PARTITION", "FENCED_LEADER_EPOCH")
 """Errors that a client gets from a broker which no longer leads the partition."""
@@ -35,17 +36,20 @@ def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
         return
     parts = seen.parts.filter(seen.parts.api.isin(["Produce", "Fetch"]), seen.parts.topic.notnull())
     bad = parts.filter(parts.error.isin(list(MOVED))).order_by("request_first_ns").limit(EVENTS_MOST)
-    bad = bad.select(
-        client="client_id", what="api", name="topic", number="partition", at_ns="request_first_ns", link="connection",
-        step="exchange",
-    )  # fmt: skip
-    good = parts.filter(parts.error == "NONE").select("client_id", "api", "topic", "partition", "request_first_ns")
-    pairs = bad.join(
-        good,
-        [bad.client == good.client_id, bad.what == good.api, bad.name == good.topic, bad.number == good.partition,
-         good.request_first_ns > bad.at_ns],
-    )  # fmt: skip
-    times = pairs.group_by("client", "name", "number", "at_ns", "link", "step").aggregate(next_ns=pairs.request_first_ns.min())
+    good = parts.filter(parts.error == "NONE", parts.client_id.notnull())
+    slot = {"client": "client_id", "what": "api", "name": "topic", "number": "partition", "at_ns": "request_first_ns"}
+    ibis = functions(parts)
+    bad = bad.filter(bad.client_id.notnull()).select(
+        **slot, link="connection", step="exchange", served=ibis.literal(0, "int64"), good_ns=ibis.null("int64")
+    )
+    good = good.semi_join(bad, [(slot[name], name) for name in ("client", "what", "name", "number")]).select(
+        **slot, link="connection", step="exchange", served=ibis.literal(1, "int64"), good_ns="request_first_ns"
+    )
+    # in one order of time: pairs of errors and successes would be the product of both
+    both = ibis.union(bad, good)
+    behind = ibis.window(group_by=list(slot)[:-1], order_by=["at_ns", both.served.desc()], rows=(1, None))
+    both = both.mutate(next_ns=both.good_ns.min().over(behind))
+    times = both.filter(both.served == 0, both.next_ns.notnull())
     times = times.mutate(took=times.next_ns - times.at_ns)
     rows = seen.run(
         times.group_by("client", "name").aggregate(

@@ -112,11 +112,13 @@ class Observed:
         mine.every, mine.every_link = table, links
         return mine
 
-    def first(self, expression: Any, order: Sequence[Any], most: int, what: str) -> list[Row]:
-        """The first rows of an expression in an order; the rest is counted in `left_out` under `what`."""
+    def first(self, expression: Any, order: Sequence[Any], most: int, what: str, whole: Any = None) -> list[Row]:
+        """The first rows of an expression in an order; the rest is counted in `left_out` under `what`. `whole`: an expression
+        of how many there are (`n`), where these are not all.
+        """
         rows = self.run(expression.order_by(*order).limit(most))
         if len(rows) == most:
-            (count,) = self.run(expression.aggregate(n=expression.count()))
+            (count,) = self.run(expression.aggregate(n=expression.count()) if whole is None else whole)
             if count["n"] > most:
                 self.left_out[what] = count["n"] - most
         return rows

@@ -1,6 +1,7 @@
 """Producers: batches, compression, refused records, partitions, transactions' end is in `transactions`."""
 
 from collections.abc import Mapping
+from heapq import nsmallest
 
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
 from kcap.reports.findings.observed import DOUBTFUL, Observed, Row, of_brokers, totals
@@ -11,6 +12,8 @@ OLD_PRODUCE, OLD_FETCH = 2, 3
 """The last versions that carry message formats 0 and 1."""
 AMONG_OLD = {"Fetch": OLD_FETCH, "UpdateMetadata": 2}
 """The last versions that brokers before 0.11 send each other, but for UpdateMetadata 3 of 0.10.2."""
+CLIENTS_NAMED = 20
+"""Clients that a finding names beside its own."""
 FORMAT_2 = "0.11.0"
 """The first release whose brokers store message format 2 (KIP-98)."""
 
@@ -70,14 +73,16 @@ def compression_off(seen: Observed, limit: Mapping[str, float]) -> Found:
     if "Produce" not in seen.apis:
         return
     rows = [flow for flow in seen.flows_of("Produce") if flow["codec"] is not None]
+    compressing: dict[str, set[str]] = {}
+    for row in rows:
+        if row["codec"] != "none" and row["client_id"] is not None:
+            compressing.setdefault(row["topic"], set()).add(row["client_id"])
+    first = {topic: nsmallest(CLIENTS_NAMED + 1, clients) for topic, clients in compressing.items()}
     for row in rows:
         size = row["bytes"] or 0
         if row["topic"] is None or row["codec"] != "none" or size < limit["bytes"]:
             continue
-        others = sorted({
-            other["client_id"] for other in rows
-            if other["topic"] == row["topic"] and other["codec"] != "none" and other["client_id"] != row["client_id"]
-        } - {None})  # fmt: skip
+        others = [client for client in first.get(row["topic"], ()) if client != row["client_id"]][:CLIENTS_NAMED]
         if size < limit["batch_beside" if others else "batch"] * (row["batches"] or 1):
             continue
         beside = f"; {named(others)} compress the same topic" if others else ""

@@ -1,5 +1,6 @@
 """Brokers, networks and connections: who is slow, what is lost, what is cut, who waits behind whom."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -105,11 +106,11 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
             by.setdefault(row["api"], []).append(row)
     slow: dict[tuple[str, int], list[tuple[Row, float]]] = {}
     for some in by.values():
-        for row in some:
-            others = [other for other in some if other is not row]
-            if others and stands_out(row, others, limit):
-                usual = median(other["p95"] for other in others)
-                slow.setdefault((row["server_ip"], row["server_port"]), []).append((row, usual))
+        usual, elapsed = (sorted(row[name] for row in some) for name in ("p95", "elapsed_p95"))
+        for row in some if len(some) > 1 else ():
+            others, others_elapsed = middle_without(usual, row["p95"]), middle_without(elapsed, row["elapsed_p95"])
+            if stands_out(row, others, others_elapsed, limit):
+                slow.setdefault((row["server_ip"], row["server_port"]), []).append((row, others))
     beside: dict[tuple[str, int, str], Row] = {}
     alone: dict[tuple[str, int, str], float] = {}
     if slow:
@@ -185,14 +186,19 @@ def often_late(row: Row, limit: Mapping[str, float]) -> bool:
     return bool(often or (row["slow_ns"] or 0) >= limit["share"] * (row["last_ns"] - row["first_ns"]))
 
 
-def stands_out(row: Row, others: Sequence[Row], limit: Mapping[str, float]) -> bool:
-    """Whether a broker's service is slow next to that of the others."""
-    if not often_late(row, limit):
-        return False
-    if row["p95"] < max(limit["milliseconds"] * 1e6, limit["times"] * max(median(other["p95"] for other in others), 1.0)):
+def middle_without(ordered: Sequence[float], one: float) -> float:
+    """The median of sorted values, of two or more, without one of them."""
+    at, count = bisect_left(ordered, one), len(ordered) - 1
+    low, high = ((count - 1) // 2, count // 2)
+    return (ordered[low + (low >= at)] + ordered[high + (high >= at)]) / 2
+
+
+def stands_out(row: Row, others: float, others_elapsed: float, limit: Mapping[str, float]) -> bool:
+    """Whether a broker's service is slow next to the medians of the others."""
+    if not often_late(row, limit) or row["p95"] < max(limit["milliseconds"] * 1e6, limit["times"] * max(others, 1.0)):
         return False
     # where no round trip is known the network is part of the time, so that it has to be part of that of the others
-    return not row["no_rtt"] or row["elapsed_p95"] >= limit["times"] * median(other["elapsed_p95"] for other in others)
+    return not row["no_rtt"] or row["elapsed_p95"] >= limit["times"] * others_elapsed
 
 
 SMALLEST_RESPONSE = 10
@@ -484,14 +490,18 @@ def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
         if link["connection"] not in resting:
             busy.setdefault((link["client_id"], link["client_ip"]), []).append(link["last_ns"])
         begins.setdefault((link["client_id"], link["server_ip"], link["server_port"]), []).append(link["first_ns"])
+    for ends in busy.values():
+        ends.sort()
     by: dict[tuple[str, str, int], list[Row]] = {}
     for row in rows:
         # with a process end all of its connections, also those that were busy until then
-        ends = busy.get((row["client_id"], row["client_ip"]), ())
-        if not any(abs(end - row["last_ns"]) <= limit["together"] * 1e9 for end in ends):
+        ends, together = busy.get((row["client_id"], row["client_ip"]), []), limit["together"] * 1e9
+        at = bisect_left(ends, row["last_ns"] - together)
+        if at == len(ends) or ends[at] > row["last_ns"] + together:
             by.setdefault((row["client_id"], row["server_ip"], row["server_port"]), []).append(row)
     for place, some in by.items():
-        again = [row for row in some if any(begin > row["last_ns"] for begin in begins[place])]
+        latest = max(begins[place])
+        again = [row for row in some if latest > row["last_ns"]]
         if len(again) < limit["connections"] - 1 or len(some) < limit["connections"]:
             continue
         middle = median(row["idle_ns"] for row in some)

@@ -6,6 +6,7 @@ from kcap.limits import STRETCHES_MAX
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.serving import REORDERED
+from kcap.reports.recorded import functions
 
 ENDS = ("EndTxn", "InitProducerId")
 """What ends a transaction: InitProducerId aborts what an earlier producer of the transactional id left open (KIP-98)."""
@@ -59,18 +60,19 @@ Place = tuple[str | None, str, int]
 """A client id and the address of a server."""
 
 
-def unread(seen: Observed) -> tuple[set[str], set[Place]]:
-    """Hosts of clients with connections that could not be read; and whose connections, to which servers, have bytes that are
-    missing or were passed over, or responses without a request.
+def unread(seen: Observed) -> tuple[set[str | None], set[Place]]:
+    """Clients with connections from hosts that have others which could not be read; and whose connections, to which servers,
+    have bytes that are missing or were passed over, or responses without a request.
     """
     hosts = {link["client_ip"] for link in seen.links if link["phase"] in ("tls", "opaque")}
+    hidden = {link["client_id"] for link in seen.links if link["client_ip"] in hosts}
     holes = {place_of(link) for link in seen.links if link["missing"] or link["skipped"]}
     if seen.calls_of(outcome="orphan"):
         table = seen.exchanges
         orphans = table.filter(table.outcome == "orphan").select("connection").distinct()
         theirs = seen.connections.semi_join(orphans, "connection")
         holes |= {place_of(row) for row in seen.run(theirs.select("client_id", "server_ip", "server_port").distinct())}
-    return hosts, holes
+    return hidden, holes
 
 
 def place_of(row: Row) -> Place:
@@ -88,10 +90,9 @@ def incomplete(seen: Observed, rows: list[Row]) -> bool:
     coordinators = {place_of(row) for row in rows if row["api"] in COORDINATED}
     if not coordinators:
         return True
-    hosts, holes = seen.once(unread)
-    mine = seen.links_of.get(rows[-1]["client_id"], ())
+    hidden, holes = seen.once(unread)
     unknown = {(None, ip, port) for _, ip, port in coordinators}
-    return not holes.isdisjoint(coordinators | unknown) or any(link["client_ip"] in hosts for link in mine)
+    return not holes.isdisjoint(coordinators | unknown) or rows[-1]["client_id"] in hidden
 
 
 @rule(
@@ -205,10 +206,17 @@ def standing(seen: Observed) -> dict[str, list[tuple[int, int]]]:
     stood = stood.filter(stood.to_ns > stood.from_ns)
     work = table.filter(table.transactional_id.notnull(), table.api == "Produce").select(*key, "transactional_id")
     written = parts.select(*key, *place).inner_join(work, key).select("transactional_id", *place).distinct()
-    both = stood.inner_join(written, place)
+    stood = stood.inner_join(written.group_by(*place).aggregate(ids=written.count()), place)
+    stood = stood.mutate(stood_ns=stood.to_ns - stood.from_ns)
+    longest = [stood.stood_ns.desc(), stood.from_ns, stood.topic, stood.partition, stood.last_stable_offset]
+    longer = functions(parts).window(order_by=longest, rows=(None, 0))
+    # every id that wrote to a partition stands beside every offset of it: only as many as are looked at
+    most = stood.filter(stood.ids.sum().over(longer) - stood.ids < STRETCHES_MAX)
+    both = most.inner_join(written, place)
     found: dict[str, list[tuple[int, int]]] = {}
-    order = (both.to_ns - both.from_ns).desc(), both.transactional_id, both.from_ns, both.topic, both.partition
-    for row in seen.first(both, order, STRETCHES_MAX, "offsets_standing"):
+    order = both.stood_ns.desc(), both.from_ns, both.topic, both.partition, both.last_stable_offset, both.transactional_id
+    count = stood.aggregate(n=stood.ids.sum())
+    for row in seen.first(both, order, STRETCHES_MAX, "offsets_standing", count):
         found.setdefault(row["transactional_id"], []).append((row["from_ns"], row["to_ns"]))
     return found
 
@@ -244,10 +252,12 @@ def overlap(times: Iterable[tuple[int, int]], first_ns: int, last_ns: int) -> in
     return max([0, *(min(until, last_ns) - max(since, first_ns) for since, until in times)])
 
 
-def displaced(seen: Observed, client: str | None) -> bool:
-    """Whether the order of a client's packets is that of the capture: work may then seem to follow the EndTxn that ended it."""
-    links = seen.links_of.get(client, ())
-    return sum(link["out_of_order"] or 0 for link in links) > REORDERED * sum(link["retransmitted"] or 0 for link in links)
+def displaced(seen: Observed) -> set[str | None]:
+    """Clients the order of whose packets is that of the capture: work may then seem to follow the EndTxn that ended it."""
+    return {
+        client for client, links in seen.links_of.items()
+        if sum(link["out_of_order"] or 0 for link in links) > REORDERED * sum(link["retransmitted"] or 0 for link in links)
+    }  # fmt: skip
 
 
 @rule(
@@ -280,7 +290,7 @@ def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
         quiet = end - max(last["request_first_ns"], last["response_last_ns"] or 0)
         if open_since is not None and quiet >= most_ns:
             just = ended is not None and open_since["request_first_ns"] - ended["request_first_ns"] < most_ns
-            unsure = (just and displaced(seen, last["client_id"])) or incomplete(seen, rows)
+            unsure = (just and last["client_id"] in seen.once(displaced)) or incomplete(seen, rows)
             stood = seen.once(held).get(name, 0)
             yield Finding(
                 f"a transaction of {name} was left open: nothing followed its last request for {seconds(quiet)}",

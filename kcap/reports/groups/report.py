@@ -4,7 +4,7 @@ In: captures or saved tables. Out: the report as plain values, which is its JSON
 their rebalances cost.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from kcap.reports.findings.columns import GROUP_TABLES
 from kcap.reports.findings.observed import Observed, Row
@@ -40,7 +40,8 @@ def rows_of(seen: Observed) -> list[Row]:
     rows += [row_of(name, [], committed, alive) for name in committed if name not in found]
     by_client = lags(seen)
     for row in rows:
-        row["lag_last"] = lag(by_client, {member["client_id"] for member in row["members"] if member["client_id"]})
+        mine = {member["client_id"] for member in row["members"]}
+        row["lag_last"] = lag([by_client[client] for client in mine if client in by_client])
     rows.sort(key=lambda row: (-row["lost_ns"], -len(row["rebalances"]), row["group_id"]))
     return rows
 
@@ -86,11 +87,18 @@ def last_seen(seen: Observed) -> dict[tuple[str, str], int]:
     return {(row["group_id"], row["member_id"]): row["last_ns"] or 0 for row in rows}
 
 
-Lags = dict[str, dict[tuple[str, int], tuple[int, int]]]
+class Lags:
+    """What a client's Fetch responses say of how far it is behind."""
+
+    def __init__(self) -> None:
+        self.last: dict[tuple[str, int], tuple[int, int]] = {}
+        """Partition -> time of the last Fetch that reports a lag, and the lag."""
+        self.whole = 0
+        """Their sum."""
 
 
-def lags(seen: Observed) -> Lags:
-    """Client -> partition -> time of the last Fetch that reports a lag, and the lag."""
+def lags(seen: Observed) -> dict[str, Lags]:
+    """Client -> its lags."""
     table = seen.exchanges
     fetches = table.filter(table.api == "Fetch", table.client_id.notnull())
     fetches = fetches.select("connection", "exchange", "client_id", "request_first_ns")
@@ -101,16 +109,24 @@ def lags(seen: Observed) -> Lags:
             lag=chosen.lag.argmax(chosen.request_first_ns), at_ns=chosen.request_first_ns.max()
         )
     )
-    out: Lags = {}
+    out: dict[str, Lags] = {}
     for row in rows:
-        out.setdefault(row["client_id"], {})[row["topic"], row["partition"]] = row["at_ns"] or 0, row["lag"] or 0
+        mine = out.setdefault(row["client_id"], Lags())
+        mine.last[row["topic"], row["partition"]] = row["at_ns"] or 0, row["lag"] or 0
+        mine.whole += row["lag"] or 0
     return out
 
 
-def lag(found: Lags, clients: Collection[str]) -> int | None:
-    """How far the last Fetch of each partition by these clients was behind its end, summed; None where none reports it."""
+def lag(some: Sequence[Lags]) -> int | None:
+    """How far the last Fetch of each partition by these clients was behind its end, summed; None where none reports it.
+
+    A client with many partitions may be in many groups: its own are not gone through for each.
+    """
+    if not some:
+        return None
+    *few, most = sorted(some, key=lambda one: len(one.last))
     last: dict[tuple[str, int], tuple[int, int]] = {}
-    for client in clients:
-        for partition, seen_last in found.get(client, {}).items():
-            last[partition] = max(seen_last, last.get(partition, seen_last))
-    return sum(value for _, value in last.values()) if last else None
+    for one in few:
+        for partition, seen_last in one.last.items():
+            last[partition] = max(seen_last, last.get(partition, most.last.get(partition, seen_last)))
+    return most.whole + sum(value - most.last.get(partition, (0, 0))[1] for partition, (_, value) in last.items())

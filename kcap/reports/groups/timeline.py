@@ -87,9 +87,11 @@ def classic(events: Sequence[Event]) -> list[Row]:
     names = {event.member_id or "": event.client_id for event in events if event.member_id and event.api != "LeaveGroup"}
     out: list[Row] = []
     before: list[Event] = []
+    since = events[0].first_ns if events else 0
     for generation, mine in generations(events).items():
         joins = [event for event in mine if event.api == "JoinGroup"]
-        since = max((event.last_ns for event in before), default=events[0].first_ns)
+        # of what lies between, no generation sees what an earlier one saw, so that all are looked at once
+        since = max([since, *(event.last_ns for event in before)])
         until = max(event.last_ns for event in joins)
         between = events[bisect_left(events, since, key=begin) if before else 0 : bisect_right(events, until, key=begin)]
         causes = causes_of(joins, before, between)
@@ -165,9 +167,10 @@ def assigned_by_broker(events: Sequence[Event]) -> list[Row]:
     Members that have what they need go on working: `lost_ns` is the time that a joining member waited for partitions.
     """
     names = {event.member_id or "": event.client_id for event in events}
-    own: dict[str | None, list[Event]] = {}
+    ends: dict[str | None, list[Event]] = {}
     for one in events:
-        own.setdefault(one.member_id, []).append(one)
+        if one.assignment or one.sent_epoch in (LEAVING, PAUSING):
+            ends.setdefault(one.member_id, []).append(one)
     triggers = [(event, cause) for event in events if (cause := trigger(event)) is not None]
     out = []
     for at, (event, cause) in enumerate(triggers):
@@ -176,7 +179,7 @@ def assigned_by_broker(events: Sequence[Event]) -> list[Row]:
         after = events[start : end if until is None else bisect_left(events, until, key=begin)]
         changes = [one for one in after if one.assignment is not None and one.error == "NONE"]
         last = max([event.last_ns, *(one.last_ns for one in changes)])
-        got, wait = waited(event, own[event.member_id]) if cause == "join" else (event, None)
+        got, wait = waited(event, ends.get(event.member_id, ())) if cause == "join" else (event, None)
         others = {one.client_id for one in changes if one.member_id != event.member_id}
         out.append({
             "cause": cause, "who": [names.get(event.member_id or "") or event.member_id], "causes": [cause],
@@ -189,16 +192,16 @@ def assigned_by_broker(events: Sequence[Event]) -> list[Row]:
     return out
 
 
-def waited(join: Event, own: Sequence[Event]) -> tuple[Event | None, int | None]:
+def waited(join: Event, ends: Sequence[Event]) -> tuple[Event | None, int | None]:
     """What gave a joining member its first partitions, and how long it waited: for these, or until it left without any.
 
-    None for a member that has none when the capture ends: a group may have more members than partitions. `own` are the
-    member's events.
+    None for a member that has none when the capture ends: a group may have more members than partitions. `ends` are the
+    member's events that give it partitions, or with which it leaves.
     """
-    for event in own[bisect_left(own, join.first_ns, key=begin) :]:
-        if event.assignment or event.sent_epoch in (LEAVING, PAUSING):
-            return (event if event.assignment else None), event.last_ns - join.first_ns
-    return None, None
+    at = bisect_left(ends, join.first_ns, key=begin)
+    if at == len(ends):
+        return None, None
+    return (ends[at] if ends[at].assignment else None), ends[at].last_ns - join.first_ns
 
 
 def fences_of(events: Sequence[Event]) -> list[Row]:

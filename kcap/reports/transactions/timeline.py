@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 Row = dict[str, Any]
+Producer = tuple[int | None, int | None]
+"""Producer id and epoch."""
 WORK: Final = ("AddPartitionsToTxn", "AddOffsetsToTxn", "Produce", "TxnOffsetCommit")
 FENCING: Final = ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED", "TRANSACTIONAL_ID_NOT_FOUND", "INVALID_PRODUCER_ID_MAPPING")
 """Errors that say that another producer has the transactional id, or that the broker aborted the transaction."""
@@ -57,6 +59,11 @@ class Transaction:
     coordinator: str | None = None
     last_ns: int = 0
 
+    @property
+    def producer(self) -> Producer:
+        """Producer id and epoch; one transaction of each is open at a time."""
+        return self.producer_id, self.producer_epoch
+
     def take(self, step: TransactionCall) -> None:
         """Adds a step of work."""
         self.partitions.update(step.partitions)
@@ -88,7 +95,9 @@ class Timeline:
     def __init__(self, name: str) -> None:
         self.name = name
         self.done: list[Transaction] = []
-        self.open: dict[tuple[int | None, int | None], Transaction] = {}
+        self.open: dict[Producer, Transaction] = {}
+        self._of_client: dict[str | None, dict[Producer, Transaction]] = {}
+        """The same by client."""
         self.fences: list[Row] = []
         self.producers: list[Row] = []
         self._timeout_ms: int | None = None
@@ -124,6 +133,7 @@ class Timeline:
             transaction.end("fenced", step.last_ns)
             self.done.append(transaction)
         self.open.clear()
+        self._of_client.clear()
         self._timeout_ms = step.timeout_ms or self._timeout_ms
         if step.error == "NONE":
             self.producers.append({
@@ -135,7 +145,9 @@ class Timeline:
         transaction = self._of(step)
         if transaction is None:
             transaction = Transaction(self.name, step.client_id, step.producer_id, step.producer_epoch, step.first_ns)
-            self.open[step.producer_id, step.producer_epoch] = transaction
+            self._drop(self.open.get(transaction.producer))
+            self.open[transaction.producer] = transaction
+            self._of_client.setdefault(step.client_id, {})[transaction.producer] = transaction
         transaction.take(step)
 
     def _ended(self, step: TransactionCall) -> None:
@@ -162,14 +174,20 @@ class Timeline:
     def _close(self, transaction: Transaction, outcome: str | None, step: TransactionCall) -> None:
         transaction.end(outcome, step.last_ns)
         self.done.append(transaction)
-        self.open = {key: one for key, one in self.open.items() if one is not transaction}
+        self._drop(transaction)
+
+    def _drop(self, transaction: Transaction | None) -> None:
+        """Takes a transaction from those that are open, if it is one of them."""
+        if transaction is not None and self.open.get(transaction.producer) is transaction:
+            del self.open[transaction.producer]
+            del self._of_client[transaction.client_id][transaction.producer]
 
     def _of(self, step: TransactionCall) -> Transaction | None:
         """The open transaction that a step belongs to: of its producer id and epoch, or of its client where it has none."""
         if step.producer_id is not None and step.producer_epoch is not None:
             found = self.open.get((step.producer_id, step.producer_epoch))
             return found or self.open.get((None, None))
-        return next((one for one in self.open.values() if one.client_id == step.client_id), None)
+        return next(iter(self._of_client.get(step.client_id, {}).values()), None)
 
 
 def summary(name: str, timeline: Timeline) -> Row:

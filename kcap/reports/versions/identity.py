@@ -80,16 +80,17 @@ def joined(spots: dict[Spot, list[tuple[StoredProfile, int]]]) -> Iterable[tuple
         for stored, client in some:
             if stored.template.software is not None:
                 named.setdefault((stored.template.principal, stored.template.software), set()).update(used_by(stored, client))
-        programs = {software for _, software in named}
+        principals: dict[Named | None, set[str]] = {}
+        for principal, software in named:
+            principals.setdefault(software, set()).update(() if principal is None else (principal,))
+        sent = set().union(*named.values()) if len(principals) == 1 else set()
         for stored, client in some:
             spoke: Spoke = stored.template.principal, stored.template.software
-            if spoke[1] is None and len(programs) == 1:
-                (software,) = programs
-                sent = set().union(*(used for (_, one), used in named.items() if one == software))
-                if stored.template.midstream or used_by(stored, client) <= sent:
-                    spoke = spoke[0], software
+            alone = spoke[1] is None and len(principals) == 1
+            if alone and (stored.template.midstream or used_by(stored, client) <= sent):
+                spoke = spoke[0], next(iter(principals))
             if spoke[0] is None and not stored.template.errors:
-                names = {principal for principal, software in named if software == spoke[1]} - {None}
+                names = principals.get(spoke[1], ())
                 if len(names) == 1 and (stored.template.midstream or not stored.template.mechanism):
                     spoke = next(iter(names)), spoke[1]
             yield spot, spoke, stored, client

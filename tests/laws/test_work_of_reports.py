@@ -1,0 +1,113 @@
+"""What a report does grows with its capture and no faster: steps of Python and rows of the engine's operators are counted.
+
+The captures are those classes of `tests/fuzz/hostile.py` in which two things of a report could be compared each with each: of
+four times as many of both that would be sixteen times as much.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import kcap
+from kcap.reports.source import Engine
+from tests.cli.running import run_here
+from tests.fuzz.hostile import CLASSES
+
+REPORTS = str(Path(kcap.__file__).parent / "reports")
+FEW, TIMES, MOST = 100, 4, 5.5
+"""Units of the smaller capture, of how many times as many the larger one has, and how many times as much work it may be."""
+
+
+class Work:
+    """Steps of Python in `kcap.reports`, and rows that operators of the engine gave."""
+
+    def __init__(self) -> None:
+        self.steps = self.rows = 0
+
+    def frame(self, frame: FrameType, _event: str, _given: object) -> Any:
+        """A frame that begins; only those of reports are followed."""
+        if not frame.f_code.co_filename.startswith(REPORTS):
+            return None
+        frame.f_trace_lines, frame.f_trace_opcodes = False, True
+        return self.step
+
+    def step(self, _frame: FrameType, _event: str, _given: object) -> Any:
+        """A step of such a frame."""
+        self.steps += 1
+        return self.step
+
+    def operators(self, profile: dict[str, Any]) -> None:
+        """The profile of a statement, or of an operator in it, as DuckDB 2 has it or as earlier ones have."""
+        self.rows += profile.get("intermediate_rows", profile.get("operator_cardinality", 0))
+        for child in (*profile.get("operator", ()), *profile.get("children", ())):
+            self.operators(child)
+
+
+@contextmanager
+def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Work]:
+    """Counts what happens in the block."""
+    work = Work()
+    made, executed = Engine.__init__, Engine._executed
+
+    def with_profile(self: Engine, *args: Any, **named: Any) -> None:
+        made(self, *args, **named)
+        self._duckdb.execute("SET enable_profiling = 'no_output'")
+
+    def profiled(self: Engine, sql: str, params: dict[str, Any] | None) -> list[dict[str, Any]]:
+        rows = executed(self, sql, params)
+        work.operators(json.loads(self._duckdb.get_profiling_information()))
+        return rows
+
+    def by_sql(self: Engine, expression: Any) -> list[dict[str, Any]]:
+        return self._fetched(expression if isinstance(expression, str) else self.sql(expression))
+
+    with monkeypatch.context() as patched:
+        for name, function in (("__init__", with_profile), ("_executed", profiled), ("rows", by_sql)):
+            patched.setattr(Engine, name, function)
+        before = sys.gettrace()
+        sys.settrace(work.frame)
+        try:
+            yield work
+        finally:
+            sys.settrace(before)
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("errors", "leader_turns"),
+        ("check", "leader_turns"),
+        ("check", "commits_and_ends"),
+        ("check", "standing_offsets"),
+        ("check", "refused_hellos"),
+        ("check", "busy_brokers"),
+        ("check", "idle_ends"),
+        ("check", "dead_listeners"),
+        ("groups", "generations"),
+        ("groups", "waiting_members"),
+        ("groups", "groups_of_one_client"),
+        ("transactions", "open_transactions"),
+        ("versions", "principals_of_one_host"),
+    ],
+)
+def test_work_grows_with_the_capture(command: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four times the capture is some four times the work; a bound that is far away is near here."""
+    monkeypatch.setattr("kcap.reports.findings.transactions.STRETCHES_MAX", FEW)
+    found = []
+    for units in (FEW, FEW * TIMES):
+        path = tmp_path / f"{units}.pcap"
+        path.write_bytes(CLASSES[name][0](units))
+        with counted(monkeypatch) as work:
+            code, said = run_here(command, str(path), "--format", "json")
+        assert code in (0, 1), said
+        found.append(work)
+    few, many = found
+    assert few.steps > FEW
+    assert many.steps <= MOST * few.steps
+    assert many.rows <= MOST * few.rows
