@@ -336,14 +336,10 @@ FAST_PATH_LARGE_ROOM bytes, of which only those that are stored take memory: 300
 """
 
 FAST_PATH_LARGE_ROOM = FRAME_GATHERED_MAX + (128 << 10)
-FAST_PATH_LARGE_TOPICS = 1024
-FAST_PATH_LARGE_WRAPPED = 4096
-"""Stored bytes, topics, and compressed messages of magic 0 and 1 of one such frame; a frame with more of them continues on the
-reference path.
-"""
+FAST_PATH_LARGE_TOPICS, FAST_PATH_LARGE_WRAPPED = 1024, 4096
+"""Stored bytes, topics, and compressed messages of magic 0 and 1 of such a frame; with more it goes on in the reference path."""
 
-FAST_PATH_EXCERPTS = 1024
-FAST_PATH_EXCERPT_BYTES = FAST_PATH_EXCERPTS * 256
+FAST_PATH_EXCERPTS, FAST_PATH_EXCERPT_BYTES = 1024, 256 << 10
 """Excerpts of one such frame, all but its records, and their bytes: with more, its partitions are read from the file again."""
 
 FAST_PATH_LARGE_PIECE = 256
