@@ -337,7 +337,7 @@ FAST_PATH_LARGE_ROOM bytes, of which only those that are stored take memory: 300
 
 FAST_PATH_LARGE_ROOM = FRAME_GATHERED_MAX + (128 << 10)
 FAST_PATH_LARGE_TOPICS, FAST_PATH_LARGE_WRAPPED = 1024, 4096
-"""Stored bytes, topics, and compressed messages of magic 0 and 1 of such a frame; with more it goes on in the reference path."""
+"""Stored bytes, topics, and compressed messages of magic 0 and 1 of such a frame; one with more leaves the fast path."""
 
 FAST_PATH_EXCERPTS, FAST_PATH_EXCERPT_BYTES = 1024, 256 << 10
 """Excerpts of one such frame, all but its records, and their bytes: with more, its partitions are read from the file again."""
