@@ -47,6 +47,8 @@ from kcap.tui.views import VIEWS, load
 SAMPLE_BATCHES: Final = 4
 SAMPLE_VALUES: Final = 200
 FAILURES: Final = 100
+WARM_SECONDS: Final = 1.0
+"""From the start, after which modules are loaded that the first screen does not need."""
 SWITCH_SECONDS: Final = 0.0005
 """How long a thread that computes keeps the interpreter from the one that paints; Python lets it keep it ten times as long."""
 
@@ -112,7 +114,7 @@ class KcapApp(KeyQueue):
         self.wrong += self.browser.notes.open()
         self.push_screen(self.browser)
         self.call_after_refresh(lambda: self.browser.bar.force(self.book.filter_text))
-        self.run_worker(_warm, thread=True, group="warm", exit_on_error=False)
+        self.set_timer(WARM_SECONDS, partial(self.run_worker, _warm, thread=True, group="warm", exit_on_error=False))
         for line in self.wrong:
             self.notify(clean(line), title="settings", severity="warning", timeout=10, markup=False)
 
