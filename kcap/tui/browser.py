@@ -15,7 +15,6 @@ from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from kcap.output.grid import clean
-from kcap.reports import drill_down
 from kcap.tui.actions import ExchangeActions
 from kcap.tui.completion import joined
 from kcap.tui.config import SIZES
@@ -385,21 +384,11 @@ class Browser(Screen[None]):
 
     def action_time(self) -> None:
         """Switches the time display format."""
-        self.set_time(TIME_FORMS[(TIME_FORMS.index(self.view.form) + 1) % len(TIME_FORMS)])
-
-    def set_time(self, form: str) -> None:
-        """Sets the time display format."""
-        self.view.form = form
-        self.listed.renew()
-        self.home.save_settings()
+        self.actions.set_time(TIME_FORMS[(TIME_FORMS.index(self.view.form) + 1) % len(TIME_FORMS)])
 
     def action_neighbor(self, step: int) -> None:
         """Goes to the previous or next exchange of the connection."""
-        number, made = self.view.current, self.view.arranged
-        if number is None or made is None:
-            return
-        row = made.rows.row(number)
-        self.show_exchange(row["connection"], row["exchange"] + step, quietly=True)
+        self.actions.neighbor(step)
 
     def show_exchange(self, uid: str, number: int, *, quietly: bool = False) -> None:
         """Goes to an exchange; clears the filter if the exchange does not pass it."""
@@ -415,12 +404,6 @@ class Browser(Screen[None]):
             self.look()
             return
         self.listed.go(self.view.arranged.place(row) or 0)
-
-    def show_slowest(self, api: str) -> None:
-        """Shows the exchanges of an API, the slowest first and selected."""
-        self.view.sort, self.view.descending = "latency", True
-        self.view.cursor, self.view.hidden, self.view.arranged = 0, None, None
-        self.home.narrow(drill_down.equals("api", api))
 
     def _seek(self) -> None:
         """Goes to the exchange that was requested before its row was read."""
