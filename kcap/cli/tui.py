@@ -68,13 +68,14 @@ def request(
     `span`, `every`: how far rules look back on a capture that goes on, and how often they look, s of capture time.
     """
     from kcap.cli.configuration import config_file, settings
-    from kcap.runtime import load_arrow
     from kcap.tui.reader_main import ReadRequest
 
-    load_arrow()
     keylogs, keys = map(list, secret_files())
     limits: dict[str, dict[str, float]] = {}
     if given := settings().get("check", {}):  # the rules take longer to load than the first rows of a capture
+        from kcap.runtime import load_arrow
+
+        load_arrow()
         from kcap.reports.findings.report import rules
         from kcap.reports.findings.thresholds import thresholds_of
 
@@ -88,12 +89,16 @@ def request(
 
 def browse(order: "ReadRequest", stdin: int | None, only: str, *, show_secrets: bool = False) -> int:
     """Shows what is read until the user leaves; the exit code. `stdin`: descriptor of the pipe that is `-`."""
-    from kcap.runtime import SCREENS, collect_rarely, pool, share_heap
+    from kcap.runtime import SCREENS, collect_rarely, load_arrow, pool, share_heap
+    from kcap.tui.reader_process import begun
+
+    reading = begun(order, stdin)  # it reads while the screens are loaded
+    share_heap()
+    load_arrow()
+    pool(of_library=True)
     from kcap.tui.capture_model import CaptureModel
 
-    share_heap()
-    pool(of_library=True)
-    with CaptureModel(order, stdin) as book:  # it is read while the screens are loaded
+    with CaptureModel(order, stdin, process=reading) as book:
         from kcap.tui.app import KcapApp
 
         collect_rarely(SCREENS)  # what is loaded by now stays, and is not looked at again

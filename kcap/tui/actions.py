@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kcap.errors import KcapError
 from kcap.output.grid import clean
+from kcap.reports import drill_down
 from kcap.reports.text import count
 from kcap.tui.clipboard import item_text, row_json, span_hex, tree_text
 from kcap.tui.completion import joined
@@ -33,6 +34,25 @@ class ExchangeActions:
         self.screen = screen
         self.needle: Needle | None = None
         """The last search."""
+
+    def set_time(self, form: str) -> None:
+        """Sets the time display format."""
+        self.screen.view.form = form
+        self.screen.listed.renew()
+        self.screen.home.save_settings()
+
+    def neighbor(self, step: int) -> None:
+        """Goes to the previous or next exchange of the connection."""
+        row = self.row()
+        if row is not None:
+            self.screen.show_exchange(row["connection"], row["exchange"] + step, quietly=True)
+
+    def slowest(self, api: str) -> None:
+        """Shows the exchanges of an API, the slowest first and selected."""
+        view = self.screen.view
+        view.sort, view.descending = "latency", True
+        view.cursor, view.hidden, view.arranged = 0, None, None
+        self.screen.home.narrow(drill_down.equals("api", api))
 
     def row(self) -> dict[str, Any] | None:
         """The row under the cursor."""

@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any, ClassVar, Final
 from weakref import WeakSet
 
+from rich.text import Text
 from textual import events
 from textual._context import active_message_pump
 from textual.actions import ActionParseResult
@@ -23,6 +24,7 @@ from textual.binding import Binding, BindingType
 from textual.css.query import NoMatches
 from textual.dom import DOMNode
 from textual.driver import Driver
+from textual.keys import format_key
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
@@ -47,6 +49,9 @@ from kcap.tui.views import VIEWS, load
 SAMPLE_BATCHES: Final = 4
 SAMPLE_VALUES: Final = 200
 FAILURES: Final = 100
+WARM_SECONDS: Final = 1.0
+"""From the start, after which modules are loaded that the first screen does not need."""
+KEY_NAMES: Final = {"pgup": "PgUp", "pgdn": "PgDn"}
 SWITCH_SECONDS: Final = 0.0005
 """How long a thread that computes keeps the interpreter from the one that paints; Python lets it keep it ten times as long."""
 
@@ -112,7 +117,7 @@ class KcapApp(KeyQueue):
         self.wrong += self.browser.notes.open()
         self.push_screen(self.browser)
         self.call_after_refresh(lambda: self.browser.bar.force(self.book.filter_text))
-        self.run_worker(_warm, thread=True, group="warm", exit_on_error=False)
+        self.set_timer(WARM_SECONDS, partial(self.run_worker, _warm, thread=True, group="warm", exit_on_error=False))
         for line in self.wrong:
             self.notify(clean(line), title="settings", severity="warning", timeout=10, markup=False)
 
@@ -365,11 +370,24 @@ class KcapApp(KeyQueue):
             self.browser.palette.open()
 
     def action_help(self) -> None:
-        """The keys that work here."""
-        from kcap.tui.help import help_of
+        """The keys that work here, and in a view its columns."""
+        from kcap.tui.help import columns_of, help_of
         from kcap.tui.menu import TextWindow
 
-        self.push_screen(TextWindow("Keys", help_of(self.screen, self.focused)))
+        screen: Any = self.screen
+        title, columns = "Keys", Text()
+        if getattr(screen, "NAME", "") in VIEWS and (columns := columns_of(screen)):
+            title = f"{VIEWS[screen.NAME][1]}: columns and keys"
+        self.push_screen(TextWindow(title, columns + help_of(screen, self.focused)))
+
+    def get_key_display(self, binding: Binding) -> str:
+        """The name of a key as it stands on it: `Ctrl+F`, `PgUp`."""
+        if binding.key_display:
+            return binding.key_display
+        modifiers, key = binding.parse_key()
+        name = format_key(key)
+        name = KEY_NAMES.get(name) or (name.capitalize() if len(name) > 1 and name.isalnum() else name)
+        return "+".join([*map(str.capitalize, modifiers), name.upper() if "ctrl" in modifiers else name])
 
 
 def _inside(text: str) -> str:

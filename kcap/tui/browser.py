@@ -15,7 +15,6 @@ from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from kcap.output.grid import clean
-from kcap.reports import drill_down
 from kcap.tui.actions import ExchangeActions
 from kcap.tui.completion import joined
 from kcap.tui.config import SIZES
@@ -47,6 +46,8 @@ SETTLE_SECONDS: Final = 0.04
 """An exchange opens after the cursor has rested this long, in seconds."""
 PATIENCE: Final = 6
 """Sorting takes at most 1/PATIENCE of the time while reading continues."""
+FIRST_ROWS: Final = 10_000
+"""So many are put in order at once where none are shown: beside the keys it takes another paint."""
 LIST_HEIGHTS: Final = (15, 85)
 """The least and the most height of the list, in per cent."""
 PANES: Final = ("list", "detail", "bytes")
@@ -145,6 +146,7 @@ class Browser(Screen[None]):
         self.set_focus(self.listed)
         self._lay()
         self.look()
+        self.view.book.process.watch = self._announced
         self.set_interval(LOOK_SECONDS, self.look)
         self.begun = True
 
@@ -195,6 +197,11 @@ class Browser(Screen[None]):
     def _shows(self, number: int | None) -> bool:
         return self.opened is not None and self.opened.number == number
 
+    def _announced(self) -> None:
+        """Shows the first rows as soon as there are any. Runs in the thread that hears the reading process."""
+        if not len(self.view):
+            self.call_later(self.look)
+
     # -- reading and ordering -----------------------------------------------------------------------------------------
     def look(self) -> None:
         """Takes new rows, and sorts them when it is due."""
@@ -202,7 +209,7 @@ class Browser(Screen[None]):
         book.look()
         self.notes.look()
         self.query_one(LiveLine).show(book, self.size.width)
-        if self.home.judges and (book.live or (book.done and not book.large)):
+        if self.view.arranged is not None and self.home.judges and (book.live or (book.done and not book.large)):
             found = book.conclusions()
             self.query_one(Banner).show(found, self.size.width)
             if found is not None and not self._judged:
@@ -210,7 +217,9 @@ class Browser(Screen[None]):
                 self.reopen()
         if self.view.due and not self._arranging:
             settled = self.view.arranged is None or self.view.arranged.wish != self.view.wish
-            if settled or time.monotonic() - self._began >= self._cost * PATIENCE:
+            if not len(self.view) and 0 < book.rows <= FIRST_ROWS:
+                self._install(self.view.arrange())
+            elif settled or time.monotonic() - self._began >= self._cost * PATIENCE:
                 self._arranging = True
                 self._began = time.monotonic()
                 self.run_worker(lambda: Handoff(self.view.arrange()), thread=True, group="order", exit_on_error=False)
@@ -226,10 +235,7 @@ class Browser(Screen[None]):
             self._arranging = False
             self._cost = time.monotonic() - self._began
             if event.state == WorkerState.SUCCESS and worker.result is not None:
-                self.view.install(cast("Handoff[Arranged]", worker.result).take())
-                self._seek()
-                self.listed.renew()
-                self.strip.look()
+                self._install(cast("Handoff[Arranged]", worker.result).take())
                 self.show_status()
             elif event.state == WorkerState.ERROR:
                 self.notify(f"the list cannot be sorted: {clean(str(worker.error))}", severity="error")
@@ -241,6 +247,13 @@ class Browser(Screen[None]):
             elif event.state == WorkerState.ERROR:
                 self._failed = self.view.current
                 self.lower.clear(f"this exchange cannot be read: {clean(str(worker.error))}")
+
+    def _install(self, made: Arranged) -> None:
+        """Shows the rows in their order."""
+        self.view.install(made)
+        self._seek()
+        self.listed.renew()
+        self.strip.look()
 
     def rearrange(self) -> None:
         """Sorts and filters the list again."""
@@ -265,7 +278,9 @@ class Browser(Screen[None]):
         self.run_worker(lambda: self._read(number), thread=True, group="exchange", exclusive=True, exit_on_error=False)
 
     def _read(self, number: int) -> Handoff[Opened]:
-        """Reads an exchange again from its file. Runs in a thread."""
+        """Reads an exchange again from its file. Runs in a thread, which also loads what shows it."""
+        import kcap.tui.exchange_tree  # noqa: F401 - the pane uses it
+
         found = self.view.book.frames(number)
         connection, noted = self.home.connection(found.row["connection"]), self.view.annotations.words(number)
         return Handoff(Opened(number, found, connection, noted, self.view.book.concerning(number)))
@@ -369,21 +384,11 @@ class Browser(Screen[None]):
 
     def action_time(self) -> None:
         """Switches the time display format."""
-        self.set_time(TIME_FORMS[(TIME_FORMS.index(self.view.form) + 1) % len(TIME_FORMS)])
-
-    def set_time(self, form: str) -> None:
-        """Sets the time display format."""
-        self.view.form = form
-        self.listed.renew()
-        self.home.save_settings()
+        self.actions.set_time(TIME_FORMS[(TIME_FORMS.index(self.view.form) + 1) % len(TIME_FORMS)])
 
     def action_neighbor(self, step: int) -> None:
         """Goes to the previous or next exchange of the connection."""
-        number, made = self.view.current, self.view.arranged
-        if number is None or made is None:
-            return
-        row = made.rows.row(number)
-        self.show_exchange(row["connection"], row["exchange"] + step, quietly=True)
+        self.actions.neighbor(step)
 
     def show_exchange(self, uid: str, number: int, *, quietly: bool = False) -> None:
         """Goes to an exchange; clears the filter if the exchange does not pass it."""
@@ -399,12 +404,6 @@ class Browser(Screen[None]):
             self.look()
             return
         self.listed.go(self.view.arranged.place(row) or 0)
-
-    def show_slowest(self, api: str) -> None:
-        """Shows the exchanges of an API, the slowest first and selected."""
-        self.view.sort, self.view.descending = "latency", True
-        self.view.cursor, self.view.hidden, self.view.arranged = 0, None, None
-        self.home.narrow(drill_down.equals("api", api))
 
     def _seek(self) -> None:
         """Goes to the exchange that was requested before its row was read."""

@@ -21,16 +21,12 @@ from weakref import WeakSet
 import numpy as np
 import pyarrow as pa
 
-from kcap.capture.frame_bytes import FrameBytes, read
 from kcap.capture.source import STANDARD_INPUT
 from kcap.columns import EXCHANGES, ONLY_ROW, exchange_column
 from kcap.errors import UsageError
 from kcap.filter.ast import Filter, is_deep
-from kcap.filter.parse import parse
 from kcap.limits import CONCLUSIONS_UNASKED_BYTES, LIVE_ROWS_MAX, SCREENS_REPORT_BYTES
-from kcap.table.arrow_filter import mask
 from kcap.table.schema import arrow_schema
-from kcap.tls.plaintext import PlaintextStore
 from kcap.tui import conclusions, saved_index
 from kcap.tui.folders import spill_folder
 from kcap.tui.reader_main import KEY, Heard, ReadRequest
@@ -39,8 +35,10 @@ from kcap.tui.row_index import NONE, NOWHERE, RowIndex
 from kcap.tui.spill import COLUMNS, OWNERS, PROFILES, RESOLVED, Pages, main_path, read_file
 
 if TYPE_CHECKING:
+    from kcap.capture.frame_bytes import FrameBytes
     from kcap.reports.definition import Report, ReportRequest
     from kcap.reports.source import Engine
+    from kcap.tls.plaintext import PlaintextStore
     from kcap.tui.row_index import Numbers
     from kcap.tui.versions_source import VersionsSource
 
@@ -56,14 +54,23 @@ CONCLUSIONS: Final = "conclusions"
 class CaptureModel:
     """A capture being read."""
 
-    def __init__(self, order: ReadRequest, stdin: int | None = None, watch: Callable[[], None] | None = None) -> None:
-        """`stdin`: descriptor of the pipe that is `-`. `watch` is called from another thread when there is news."""
+    def __init__(
+        self,
+        order: ReadRequest,
+        stdin: int | None = None,
+        watch: Callable[[], None] | None = None,
+        process: Process | None = None,
+    ) -> None:
+        """`stdin`: descriptor of the pipe that is `-`. `watch` is called from another thread when there is news.
+
+        `process` reads the capture already, where it was begun before (`kcap.tui.reader_process.begun`).
+        """
         self.order = order
         self._plaintext: PlaintextStore | None = None
         self.paths: Sequence[str] = order.paths
         self.only: Filter | None = None
         self.filter_text = ""
-        self.folder = spill_folder()
+        self.folder = process.order.folder if process is not None else spill_folder()
         self._lock = threading.RLock()
         self._pages: Pages | None = None
         self._rows = RowIndex((), SCHEMA)
@@ -84,11 +91,11 @@ class CaptureModel:
         self._gone: WeakSet[Any] = WeakSet()
         """Those who no longer ask."""
         self._key = saved_index.key_of(order)
-        saved = saved_index.opened(self._key) if self._key is not None else None
+        saved = saved_index.opened(self._key) if self._key is not None and process is None else None
         self.index = saved[0] if saved is not None else ""
         """Folder with what was read of these files before; empty where they are read now."""
         self.process: Process | ReadBefore = (
-            ReadBefore(saved[1]) if saved is not None else Process(replace(order, folder=self.folder), stdin)
+            ReadBefore(saved[1]) if saved is not None else process or Process(replace(order, folder=self.folder), stdin)
         )
         self.process.watch = watch
         self.process.start()
@@ -170,6 +177,8 @@ class CaptureModel:
     # -- the filter ---------------------------------------------------------------------------------------------------
     def narrow(self, text: str) -> None:
         """Sets the display filter. Raises FilterError."""
+        from kcap.filter.parse import parse
+
         tree = parse(text)
         if self.filter_text == (text if tree is not None else ""):
             return  # what passes it is known already
@@ -318,6 +327,9 @@ class CaptureModel:
 
     def concerning(self, number: int) -> list[dict[str, Any]]:
         """Problems whose filter the exchange of a row passes, as far as they are known now."""
+        from kcap.filter.parse import parse
+        from kcap.table.arrow_filter import mask
+
         found = self.conclusions() if self.live or self._conclusions is not None else None
         rows = self.snapshot()
         if found is None or not rows.holds(number):
@@ -429,15 +441,17 @@ class CaptureModel:
         return {"report": report.name, "captures": [file.name for file in self.heard.files]} | made
 
     # -- one exchange -------------------------------------------------------------------------------------------------
-    def frames(self, number: int) -> FrameBytes:
+    def frames(self, number: int) -> "FrameBytes":
         """The exchange of a row, read again from the file."""
+        from kcap.capture.frame_bytes import read
+
         heard = self.heard
         rows = self.snapshot()
         if not rows.holds(number):
             raise UsageError("it is older than the exchanges that are held while the capture goes on")
         return read(rows.row(number), heard.files, heard.layouts, self.process.spools, self._decrypted)
 
-    def _decrypted(self) -> PlaintextStore | None:
+    def _decrypted(self) -> "PlaintextStore | None":
         """The plaintext of all TLS connections, decrypted when the first of their exchanges is looked at."""
         with self._lock:
             if self._plaintext is None:
@@ -450,7 +464,7 @@ class CaptureModel:
         """The row of an exchange, -1 where there is none."""
         return self.snapshot().find(uid, number)
 
-    def exchange(self, uid: str, number: int) -> FrameBytes | None:
+    def exchange(self, uid: str, number: int) -> "FrameBytes | None":
         """One exchange, read again from the file; None where there is none of that name."""
         row = self.find(uid, number)
         return None if row == NOWHERE else self.frames(row)

@@ -9,7 +9,6 @@ import io
 import numpy as np
 
 from kcap.columns import EXCHANGES
-from kcap.output.writers import JsonLines
 from kcap.tui.hex_dump import Dump
 from kcap.tui.row_index import RowIndex
 from kcap.tui.tree_lines import Item
@@ -17,6 +16,8 @@ from kcap.tui.tree_lines import Item
 
 def row_json(rows: RowIndex, number: int) -> str:
     """A row as one JSON object."""
+    from kcap.output.writers import JsonLines
+
     out = io.BytesIO()
     table = rows.take(np.array([number], np.int64), [column.name for column in EXCHANGES])
     for batch in table.to_batches():

@@ -19,8 +19,6 @@ from kcap.tui.keys import Keys
 from kcap.tui.list_columns import COMPOSED, HEADS
 from kcap.tui.menu import FRAME, LISTED, TYPED, Choices, Window
 
-WIDTH = 72
-"""Columns inside the window."""
 DOCS = {column.name: column.doc for column in EXCHANGES}
 
 
@@ -54,7 +52,7 @@ class ColumnChooser(Window["list[str] | None"]):
             box.border_title = "Columns of the list"
             yield Input(placeholder="name or meaning", compact=True)
             yield Choices()
-            yield Keys(less=self.app.size.width - WIDTH)
+            yield Keys()
 
     def on_mount(self) -> None:
         """Shows the names."""

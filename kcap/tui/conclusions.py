@@ -8,10 +8,9 @@ import pickle
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from kcap.reports.definition import Row
-
 if TYPE_CHECKING:
     from kcap.analyzer import Options
+    from kcap.reports.definition import Row
     from kcap.tui.reader_main import Heard
 
 REPORTS: Final = ("check", "groups", "transactions")
@@ -48,19 +47,19 @@ def differ(before: str, after: list[str], options: "Options", target: str) -> No
         pickle.dump(found, file, pickle.HIGHEST_PROTOCOL)
 
 
-def now(heard: "Heard") -> Row:
+def now(heard: "Heard") -> "Row":
     """What the rules see now of a capture that goes on, as the report `check`; `ended`: what they saw before."""
     ended = [event.finding | {"ended_ns": event.time_ns} for event in reversed(heard.ended)]
     names = [file.name for file in heard.files]
     return {"report": "check", "captures": names, "rows": heard.findings, "not_judged": {}, "ended": ended}
 
 
-def problems(checked: Row | None) -> list[Row]:
+def problems(checked: "Row | None") -> "list[Row]":
     """Findings that are more than notes, in the order of what they cost."""
     return [row for row in checked["rows"] if row["severity"] != "info"] if checked is not None else []
 
 
-def banner(checked: Row | None) -> str:
+def banner(checked: "Row | None") -> str:
     """The problems of a capture in a line; empty where none was found, or where it is not known yet."""
     found = problems(checked)
     if checked is None or not found:

@@ -86,7 +86,7 @@ def _message(ns: int, side: str, frames: FrameBytes, way: str, show_secrets: boo
         for at in range(dump.height(WIDE)):
             yield Text("  " + "".join(part for part, _ in dump.line(at, WIDE, focused=False)), tone)
         if len(data) > SHOWN:
-            yield Text(f"  … {len(data) - SHOWN:,} more bytes", "dim")
+            yield Text(f"  … {count(len(data) - SHOWN, 'more byte')}", "dim")
     else:
         body = decoded.to_json("size")
         if body is None:
@@ -94,7 +94,7 @@ def _message(ns: int, side: str, frames: FrameBytes, way: str, show_secrets: boo
             return
         text = json.dumps(body if show_secrets else masked(name, body), ensure_ascii=False, default=str)
         more = len(text) - SHOWN
-        yield Text("  " + clean(text[:SHOWN]) + (f" … {more:,} more characters" if more > 0 else ""), tone)
+        yield Text("  " + clean(text[:SHOWN]) + (f" … {count(more, 'more character')}" if more > 0 else ""), tone)
 
 
 class FollowedStream(Screen[None]):

@@ -1,16 +1,31 @@
 """Lists the keys that work on a screen, from its bindings.
 
-In: a screen and the focused widget. Out: a text. Law: the text is made of the bindings themselves; each key appears once.
+In: a screen and the focused widget. Out: a text. Law: the text is made of the bindings themselves; each key appears once, and
+only where it has an effect; in a view the columns of the section are explained.
 """
 
+from typing import TYPE_CHECKING
+
 from rich.text import Text
+from textual.actions import parse
 from textual.binding import Binding, BindingsMap
 from textual.dom import DOMNode
 from textual.screen import Screen
 
+from kcap.reports.text import wrapped
+from kcap.tui.menu import READ, READ_AROUND
+from kcap.tui.views.column_help import explained
+
+if TYPE_CHECKING:
+    from kcap.tui.views.screen import View
+
+HANGING = 20
+"""Cells of a key or a head and the blanks behind it."""
+
 
 def help_of(screen: "Screen[object]", focused: DOMNode | None) -> Text:
     """The keys by group (`BINDING_GROUP_TITLE` of the class); those of the focused widget come first."""
+    width = min(READ, screen.size.width) - READ_AROUND
     text = Text()
     seen: set[str] = set()
     parts: list[DOMNode] = [part for part in (focused, screen, screen.app) if part is not None]
@@ -19,10 +34,28 @@ def help_of(screen: "Screen[object]", focused: DOMNode | None) -> Text:
         if lines:
             text.append(f"{part.BINDING_GROUP_TITLE or 'This pane'}\n", "bold underline")
             for keys, what in lines:
-                text.append(f"  {keys:<18}", "bold")
-                text.append(f"{what}\n")
+                _entry(text, keys, what, width)
             text.append("\n")
     return text
+
+
+def columns_of(view: "View") -> Text:
+    """What the columns of the displayed section mean; empty for a view without a table."""
+    width = min(READ, view.size.width) - READ_AROUND
+    text = Text()
+    found = list(explained(view.NAME, view.sheet)) if view.sheet is not None else []
+    if found and view.sheet is not None:
+        text.append(f"Columns of {view.sheet.name}\n", "bold underline")
+        for head, words in found:
+            _entry(text, head, words, width)
+        text.append("\n")
+    return text
+
+
+def _entry(text: Text, name: str, words: str, width: int) -> None:
+    """A name and what it stands for; a long name has a line of its own."""
+    text.append(f"  {name:<{HANGING - 2}}" if len(name) < HANGING - 2 else f"  {name}\n{'':{HANGING}}", "bold")
+    text.append(f"\n{'':{HANGING}}".join(wrapped(words, width - HANGING)) + "\n")
 
 
 def _lines(part: DOMNode, seen: set[str]) -> list[tuple[str, str]]:
@@ -30,10 +63,12 @@ def _lines(part: DOMNode, seen: set[str]) -> list[tuple[str, str]]:
     ours = _declared(type(part))
     for key, bindings in part._bindings.key_to_bindings.items():
         for binding in bindings:
-            if key in seen or not binding.description or key not in ours:
+            _, action, parameters = parse(binding.action)
+            if key in seen or not binding.description or key not in ours or part.check_action(action, parameters) is False:
                 continue
             seen.add(key)
-            found.setdefault((binding.action, binding.description), []).append(_display(part, binding))
+            what = getattr(part, "describe", lambda _action, _parameters: "")(action, parameters) or binding.description
+            found.setdefault((binding.action, what), []).append(_display(part, binding))
     return [(", ".join(dict.fromkeys(keys)), what) for (_, what), keys in found.items()]
 
 

@@ -6,10 +6,12 @@ bytes, or eight in a narrow pane; hidden bytes are shown and copied as `**`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kcap.capture.frame_bytes import Span
 from kcap.tui.views.sheet import Line
+
+if TYPE_CHECKING:
+    from kcap.capture.frame_bytes import Span
 
 OFFSET: Final = 6
 PLAIN, CHOSEN, CURSOR, LENGTH = "", "cell", "cursor", "dim"
@@ -33,7 +35,7 @@ class Dump:
     """The chosen span, as `data` counts."""
     cursor: int = 0
     hidden: Sequence[tuple[int, int]] = ()
-    spans: Sequence[Span] = field(default_factory=tuple)
+    spans: "Sequence[Span]" = field(default_factory=tuple)
     found: Sequence[tuple[int, int]] = ()
     """What a search found."""
 

@@ -1,43 +1,120 @@
 """The footer: the keys of the focused pane, the most important first.
 
-In: the bindings that work where the focus is. Out: their keys and descriptions. Law: an entry is shown completely or not at
-all; a click does what the key does.
+In: the bindings that work where the focus is. Out: one line with their keys and descriptions. Law: an entry is shown completely
+or not at all; a click does what the key does.
 """
 
-from typing import Final
+from typing import ClassVar, Final, NamedTuple
 
 from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
 from textual import events
-from textual.app import ComposeResult
-from textual.widgets import Footer
-from textual.widgets._footer import FooterKey
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
 
-AROUND: Final = 3
-"""Blanks before, between and behind a key and its word."""
+DIM: Final = Style(dim=True)
 
 
-class Keys(Footer):
-    """The line; the command palette has its key and needs no place here."""
+class Entry(NamedTuple):
+    """A key and its word."""
 
-    def __init__(self, less: int = 0) -> None:
-        """`less`: columns of the screen that are not the line's."""
-        super().__init__(show_command_palette=False)
-        self._less, self._room = less, 0
+    key: str
+    """Textual's name of it."""
+    shown: str
+    words: str
+    enabled: bool
 
-    def compose(self) -> ComposeResult:
-        """As many as there is room for."""
-        # keys watch the footer, which forgets those that were removed only when what they watch changes: it never does
-        self.mutate_reactive(Footer.compact)
-        self._room = self.app.size.width
-        left = self._room - self._less
-        for part in super().compose():
-            if isinstance(part, FooterKey):
-                left -= cell_len(part.key_display) + cell_len(part.description) + AROUND
-                if left < 0:
-                    continue
-            yield part
 
-    def on_resize(self, _event: events.Resize) -> None:
-        """Another width has room for others."""
-        if self.app.size.width != self._room:
-            self.refresh(recompose=True)
+class Keys(Widget):
+    """The line. Textual's footer is a widget for each key, which take a quarter of the time to the first screen."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"keys--key", "keys--word", "keys--hover"}
+    DEFAULT_CSS = """
+    Keys {
+        dock: bottom; height: 1; color: $footer-foreground; background: $footer-background;
+        & > .keys--key { color: $footer-key-foreground; background: $footer-key-background; text-style: bold; }
+        & > .keys--word { color: $footer-description-foreground; background: $footer-description-background; }
+        & > .keys--hover { color: $footer-key-foreground; background: $block-hover-background; }
+    }
+    """
+
+    entries: tuple[Entry, ...] = ()
+    pointed: Entry | None = None
+    """The entry under the mouse."""
+
+    def on_mount(self) -> None:
+        """Follows the bindings of the screen."""
+        self.screen.bindings_updated_signal.subscribe(self, self.bindings_changed)
+
+    def bindings_changed(self, screen: Screen[object]) -> None:
+        """Other keys may work now."""
+        if screen.app.app_focus and self.is_attached and screen is self.screen:
+            self.call_after_refresh(self.look)
+
+    def look(self) -> None:
+        """Takes the keys that work; of several for one action the first."""
+        if not self.is_attached:
+            return  # its screen was left in the meantime
+        found: dict[str, Entry] = {}
+        for _, binding, enabled, _ in self.screen.active_bindings.values():
+            if binding.show and binding.action not in found:
+                shown = self.app.get_key_display(binding)
+                found[binding.action] = Entry(binding.key, shown, binding.description, enabled)
+        if (entries := tuple(found.values())) != self.entries:
+            self.entries = entries
+            self.refresh()
+
+    def parts(self) -> list[tuple[Entry, str, str]]:
+        """The entries that there is room for, with the texts of their keys and words."""
+        left, parts = self.size.width, []
+        for entry in self.entries:
+            part = entry, f" {entry.shown} ", f"{entry.words} "
+            if (room := cell_len(part[1]) + cell_len(part[2])) <= left:
+                left -= room
+                parts.append(part)
+        return parts
+
+    def render_line(self, y: int) -> Strip:
+        """The line."""
+        base = self.rich_style
+        key, word, hover = (self.get_component_rich_style(f"keys--{name}") for name in ("key", "word", "hover"))
+        segments: list[Segment] = []
+        for entry, shown, words in self.parts():
+            mood = (hover if entry == self.pointed else Style()) + (Style() if entry.enabled else DIM)
+            segments += [Segment(shown, base + key + mood), Segment(words, base + word + mood)]
+        return Strip(segments).adjust_cell_length(self.size.width, base)
+
+    def entry_at(self, x: int) -> Entry | None:
+        """The entry at a column of the line."""
+        for entry, shown, words in self.parts():
+            x -= cell_len(shown) + cell_len(words)
+            if x < 0:
+                return entry
+        return None
+
+    def point(self, entry: Entry | None) -> None:
+        """Another entry is under the mouse."""
+        if entry != self.pointed:
+            self.pointed = entry
+            self.refresh()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """The entry under the mouse is highlighted."""
+        self.point(self.entry_at(event.x))
+
+    def on_leave(self, _event: events.Leave) -> None:
+        """The mouse is elsewhere."""
+        self.point(None)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Does what the key does."""
+        entry = self.entry_at(event.x)
+        if entry is None:
+            return
+        if entry.enabled:
+            self.app.simulate_key(entry.key)
+        else:
+            self.app.bell()

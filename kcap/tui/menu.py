@@ -5,7 +5,7 @@ In: choices, texts. Out: the chosen or typed value, None for Escape. Law: every 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
@@ -166,10 +166,16 @@ class Prompt(Window[str | None]):
         self.dismiss(text if text or self.empties else None)
 
 
+READ: Final = 78
+"""Columns of a window of text."""
+READ_AROUND: Final = 8
+"""Those of its frame and its scrollbar."""
+
+
 class TextWindow(Window[None]):
     """A text to read."""
 
-    DEFAULT_CSS = f"TextWindow {{ {FRAME} #box {{ width: 62; height: 90%; }} }}"
+    DEFAULT_CSS = f"TextWindow {{ {FRAME} #box {{ width: {READ}; max-width: 100%; height: 90%; }} }}"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f1,question_mark", "dismiss(None)", "Back")]
 
     def __init__(self, title: str, text: Text) -> None:

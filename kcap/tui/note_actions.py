@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kcap.errors import UsageError
 from kcap.output.grid import call, clean
+from kcap.reports.text import count
 from kcap.tui.annotations import name_of
 from kcap.tui.color_rules import rules_of
 from kcap.tui.config import PROFILE, profile_names, read_config, write_config
@@ -293,7 +294,7 @@ class NoteActions:
         view.annotations.look(view.book.snapshot())
         view.book.ignore(view.annotations.ignored)
         self._changed()
-        self._say(f"{len(view.annotations.noted):,} noted exchanges, {len(notes.filters):,} filters")
+        self._say(f"{count(len(view.annotations.noted), 'noted exchange')}, {count(len(notes.filters), 'filter')}")
 
     def lines(self, numbers: "Sequence[int] | None" = None) -> Iterator[str]:
         """Comments of exchanges, a line each: they go into the comment of a capture that is saved."""

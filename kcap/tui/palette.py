@@ -123,13 +123,13 @@ class Palette:
         elif verb in ("set", "saved"):
             home.narrow(screen.notes.filters().get(value, "") if verb == "saved" else value)
         elif verb == "slowest":
-            screen.show_slowest(value)
+            screen.actions.slowest(value)
         elif verb == "save":
             screen.actions.save(value)
         elif verb == "theme":
             home.theme = value
         elif verb == "time":
-            screen.set_time(value)
+            screen.actions.set_time(value)
         elif verb == "profile":
             screen.notes.switch(value)
         elif verb == "column":

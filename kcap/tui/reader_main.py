@@ -20,9 +20,11 @@ from dataclasses import asdict, dataclass, field, replace
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Final
 
+from kcap.capture.paths import expand
 from kcap.capture.source import STANDARD_INPUT
 from kcap.columns import ON_REQUEST, PARTITIONS
 from kcap.errors import KcapError
+from kcap.limits import INDEXED_LEAST_BYTES
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -84,6 +86,16 @@ class ReadRequest:
     def endless(self) -> bool:
         """Whether no end of the capture is known: a pipe, an interface, a file that is to be followed."""
         return self.follow or STANDARD_INPUT in self.paths
+
+    @property
+    def large(self) -> bool:
+        """Whether what is read of these files is kept for their next opening."""
+        if self.keylogs or self.private_keys or self.follow or STANDARD_INPUT in self.paths:
+            return False
+        try:
+            return sum(os.stat(path).st_size for path in expand(list(self.paths))) >= INDEXED_LEAST_BYTES
+        except OSError:
+            return False
 
     def options(self) -> "Options":
         """What the analyzer is to know. Raises CaptureError for a file of secrets that does not read."""

@@ -14,6 +14,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Final
 
+from kcap.tui.folders import spill_folder
 from kcap.tui.reader_main import Heard, ReadRequest, arguments
 
 LEFT: Final = "the reading process ended unexpectedly"
@@ -58,6 +59,11 @@ class ReadBefore:
 
     def close(self) -> None:
         """Has nothing to close."""
+
+
+def begun(order: ReadRequest, stdin: int | None) -> "Process | None":
+    """A reading process that reads while what shows its rows is loaded; None where an index may hold them."""
+    return None if order.large else Process(replace(order, folder=spill_folder()), stdin)
 
 
 class Process:

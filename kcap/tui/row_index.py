@@ -10,20 +10,23 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+from pyarrow._compute import call_function
 
-from kcap.filter.ast import Filter, columns_of
-from kcap.table.arrow_filter import mask
+from kcap.arrays.arrow import TAKE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from kcap.filter.ast import Filter
+
     Numbers: TypeAlias = NDArray[np.int64]
 
-compute: Any = pc
+call: Any = call_function  # by name, as in `kcap.arrays.arrow`
 NOWHERE: Final = -1
 NONE: Final = np.zeros(0, np.int64)
 """No rows."""
+SAME_WIDTH: Final = pa.int64(), pa.timestamp("us", "UTC")
+"""Types whose values are 64-bit numbers as they stand."""
 
 
 class RowIndex:
@@ -75,7 +78,7 @@ class RowIndex:
             if len(local) == local[-1] - local[0] + 1 and (np.diff(local) == 1).all():
                 parts.append(batch.slice(int(local[0]), len(local)))
             else:
-                parts.append(batch.take(pa.array(local)))
+                parts.append(call("take", [batch, pa.array(local)], TAKE))
         table: Any = pa.Table.from_batches(parts, schema)
         if (np.diff(order) == 1).all():
             same: pa.Table = table
@@ -100,8 +103,11 @@ class RowIndex:
         found: dict[str, Any] = self.take(np.array([number], np.int64)).to_pylist()[0]
         return found
 
-    def passing(self, tree: Filter, first: int = 0, stop: Callable[[], bool] = bool) -> "Numbers":
+    def passing(self, tree: "Filter", first: int = 0, stop: Callable[[], bool] = bool) -> "Numbers":
         """Numbers of the rows from `first` on that pass; where `stop` says so, those of the batches so far."""
+        from kcap.filter.ast import columns_of
+        from kcap.table.arrow_filter import mask
+
         names = list(columns_of(tree)) or [self.schema.names[0]]
         found: list[Numbers] = []
         for at, batch in enumerate(self.batches):
@@ -117,13 +123,12 @@ class RowIndex:
 
     def find(self, uid: str, exchange: int) -> int:
         """The number of the row of an exchange, -1 where there is none."""
+        wanted = ("exchange", exchange), ("connection", uid)
         for at, batch in enumerate(self.batches):
-            same = compute.and_(
-                compute.equal(batch.column("exchange"), exchange), compute.equal(batch.column("connection"), uid)
-            )
-            place = compute.index(same, True).as_py()
-            if place >= 0:
-                return int(self.starts[at]) + int(place)
+            numbers, uids = (call("equal", [batch.column(name), pa.scalar(value)]) for name, value in wanted)
+            places = call("indices_nonzero", [call("and", [numbers, uids])])
+            if len(places):
+                return int(self.starts[at]) + int(places[0].as_py())
         return NOWHERE
 
     def named(self, names: Iterable[tuple[str, int]], first: int = 0) -> "Numbers":
@@ -173,9 +178,10 @@ def numeric(chunk: Any) -> "NDArray[np.int64]":
     least = np.iinfo(np.int64).min
     if chunk.null_count == len(chunk):
         return np.full(len(chunk), least, np.int64)
-    wide = chunk.cast(pa.int64()) if not pa.types.is_boolean(kind) else chunk.cast(pa.uint8()).cast(pa.int64())
+    wide = chunk if not pa.types.is_boolean(kind) else chunk.cast(pa.uint8())
+    wide = wide.view(pa.int64()) if wide.type in SAME_WIDTH else wide.cast(pa.int64())
     if wide.null_count:
-        wide = compute.fill_null(wide, least)
+        wide = call("coalesce", [wide, pa.scalar(least)])
     found: NDArray[np.int64] = np.frombuffer(wide.buffers()[1], np.int64, len(wide), wide.offset * 8)
     return found
 
@@ -188,7 +194,7 @@ def _ranks(chunks: Sequence[Any]) -> "NDArray[np.int64]":
         if pa.types.is_list(chunk.type):
             texts = _joined(chunk if pa.types.is_string(chunk.type.value_type) else chunk.cast(pa.list_(pa.string())))
         encoded = texts.dictionary_encode()
-        codes = compute.fill_null(encoded.indices, NOWHERE)
+        codes = call("coalesce", [encoded.indices, pa.scalar(NOWHERE, encoded.indices.type)])
         coded.append((np.asarray(codes), encoded.dictionary.to_pylist()))
     places = {word: at for at, word in enumerate(sorted({word for _, words in coded for word in words}))}
     found = []
@@ -201,6 +207,6 @@ def _ranks(chunks: Sequence[Any]) -> "NDArray[np.int64]":
 def _joined(lists: Any) -> Any:
     """Lists of texts as one text each; an entry that is null is an empty one."""
     kind: Any = pa.ListArray
-    values = compute.fill_null(lists.values, "")
-    texts = compute.binary_join(kind.from_arrays(lists.offsets, values), ",")
-    return compute.if_else(compute.is_null(lists), None, texts) if lists.null_count else texts
+    values = call("coalesce", [lists.values, pa.scalar("")])
+    texts = call("binary_join", [kind.from_arrays(lists.offsets, values), pa.scalar(",")])
+    return call("if_else", [lists.is_valid(), texts, pa.scalar(None, texts.type)]) if lists.null_count else texts

@@ -19,7 +19,6 @@ from kcap.tui.color_rules import DEFAULTS, TONES, rules_of
 from kcap.tui.keys import Keys
 from kcap.tui.menu import FRAME, LISTED, TYPED, Choices, Window
 
-WIDTH: Final = 72
 FIELDS: Final = (
     ("name", "Name"), ("filter", "Display filter"), ("sign", "Letter at the left of the row"),
     ("tone", f"Tone: {', '.join(filter(None, TONES))}"),
@@ -97,7 +96,7 @@ class RuleEditor(Window["list[dict[str, Any]] | None"]):
         with Vertical(id="box") as box:
             box.border_title = "Coloring rules: the first that matches applies"
             yield Choices()
-            yield Keys(less=self.app.size.width - WIDTH)
+            yield Keys()
 
     def on_mount(self) -> None:
         """Shows the rules."""

@@ -19,9 +19,8 @@ from typing import Final
 
 import kcap
 from kcap.capture.paths import expand
-from kcap.capture.source import STANDARD_INPUT
 from kcap.folders import cache_folder
-from kcap.limits import INDEXED_LEAST_BYTES, INDEXES_BYTES
+from kcap.limits import INDEXES_BYTES
 from kcap.tui import conclusions
 from kcap.tui.notes import identity
 from kcap.tui.reader_main import Heard, ReadRequest
@@ -39,13 +38,13 @@ PARTS: Final = {
 
 def key_of(order: ReadRequest) -> str | None:
     """The name of the index of some captures; None where none is kept."""
-    if order.keylogs or order.private_keys or order.follow or STANDARD_INPUT in order.paths:
+    if not order.large:
         return None
     try:
         files = [(os.path.abspath(path), os.stat(path)) for path in expand(list(order.paths))]
     except OSError:
         return None
-    if sum(status.st_size for _, status in files) < INDEXED_LEAST_BYTES or (found := identity(order.paths)) is None:
+    if (found := identity(order.paths)) is None:
         return None
     wanted = asdict(replace(order, folder="")) | {
         "files": [(path, status.st_size, status.st_mtime_ns) for path, status in files], "ends": found, "program": program(),

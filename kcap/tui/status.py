@@ -58,14 +58,14 @@ def progress(pulse: Pulse, book: CaptureModel, width: int) -> Text:
         rate = pulse.rate(heard.bytes)
         speed = f" {rate / 1e6:.0f} MB/s" if rate >= 1e6 else f" {rate / 1e3:.0f} kB/s" if rate >= 1 else ""
         if heard.following or (book.live and book.order.span_seconds):
-            right = f"● live{speed}, {count(heard.packets, 'packet')}  ^s stop"
+            right = f"● live{speed}, {count(heard.packets, 'packet')}  Ctrl+S stop"
         elif heard.total:
             part = min(1.0, heard.bytes / heard.total)
             whole = round(part * BAR * 8)
             bar = "█" * (whole // 8) + (" ▏▎▍▌▋▊▉"[whole % 8] if whole % 8 else "")
-            right = f"reading {bar:<{BAR}} {part:4.0%}{speed}  ^s stop"
+            right = f"reading {bar:<{BAR}} {part:4.0%}{speed}  Ctrl+S stop"
         else:
-            right = f"reading {heard.bytes / 1e6:.1f} MB{speed}  ^s stop"
+            right = f"reading {heard.bytes / 1e6:.1f} MB{speed}  Ctrl+S stop"
     elif book.state != "done":
         right = {"stopped": "stopped", "failed": f"not read to the end: {clean(heard.error or '')}"}[book.state]
     else:

@@ -6,10 +6,12 @@ a long list shows its first entries and a line for the rest.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kcap.decode.nodes import Node
 from kcap.tui.views.sheet import Line
+
+if TYPE_CHECKING:
+    from kcap.decode.nodes import Node
 
 CAP: Final = 200
 """Entries shown at once; the rest comes on demand."""
@@ -31,7 +33,7 @@ class Item:
     """What is copied."""
     side: str = ""
     """`request` or `response`, where it is about bytes."""
-    node: Node | None = None
+    node: "Node | None" = None
     depth: int = 0
     more: bool = False
     """Whether it is the line for the rest of a long list."""
@@ -222,11 +224,11 @@ class Outline:
             at += 1
 
 
-def _holds(node: Node, buffer: int, offset: int) -> bool:
+def _holds(node: "Node", buffer: int, offset: int) -> bool:
     return node.buffer == buffer and node.start <= offset < node.end
 
 
-def _leads(node: Node, buffer: int, offset: int) -> bool:
+def _leads(node: "Node", buffer: int, offset: int) -> bool:
     """Whether a node holds a byte, or what the byte's buffer was made from."""
     entries = node.buffers.entries
     while buffer != node.buffer:

@@ -32,6 +32,7 @@ class WebServer(Server):  # type: ignore[misc]
         try:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self.socket.bind((host, port))
+            self.socket.listen()  # whoever opens the address before the server runs waits, and is not refused
         except OSError:
             self.socket.close()
             raise

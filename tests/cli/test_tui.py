@@ -76,22 +76,24 @@ def test_a_pipe_is_handed_on() -> None:
 
 
 def test_reading_begins_before_the_screens_are_loaded() -> None:
-    """Law: the first rows wait for nothing that they do not need: neither Textual, nor rules, nor the analyzer's modules."""
+    """Law: reading waits for nothing that it does not need: neither Textual, nor Arrow, nor rules, nor the model."""
     program = (
         "import sys; from kcap.cli.tui import browse, request\n"
-        "import kcap.tui.capture_model as model\n"
-        "names = 'textual', 'kcap.reports.findings.report', 'kcap.analyzer', 'kcap.table.builder', 'pandas'\n"
+        "import kcap.tui.reader_process as process\n"
+        "names = 'textual', 'pyarrow', 'numpy', 'kcap.reports.findings.report', 'kcap.analyzer', 'kcap.tui.capture_model'\n"
         "def begun(*given): print([name for name in names if name in sys.modules]); sys.exit(0)\n"
-        "model.CaptureModel = begun\n"
+        "process.Process = begun\n"
         "browse(request([sys.argv[1]], (frozenset(), frozenset())), None, '')"
     )
     done = subprocess.run([sys.executable, "-c", program, NODE], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
-def test_screens_load_no_part_that_reads_packets() -> None:
+def test_screens_load_no_part_that_reads_packets_and_the_first_one_none_that_decodes_messages() -> None:
     program = (
-        "import sys, kcap.tui.app; print([name for name in ('kcap.analyzer', 'kcap.table.builder') if name in sys.modules])"
+        "import sys, kcap.tui.app\n"
+        "names = 'kcap.analyzer', 'kcap.table.builder', 'kcap.decode.plan', 'kcap.capture.frame_reader', 'pyarrow.compute'\n"
+        "print([name for name in names if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

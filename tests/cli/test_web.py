@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,11 @@ def test_it_prints_an_address_of_this_machine_and_ends_by_a_signal() -> None:
     words = [sys.executable, "-m", "kcap", "web", str(PCAPS / "aiokafka.pcap")]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}) as process:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith("http://127.0.0.1:")
-        process.send_signal(signal.SIGTERM)
+        address = process.stdout.readline()
+        try:
+            assert address.startswith("http://127.0.0.1:")
+            port = int(address.removeprefix("http://127.0.0.1:").partition("/")[0])
+            socket.create_connection(("127.0.0.1", port), 10).close()  # an address that is printed can be opened
+        finally:
+            process.send_signal(signal.SIGTERM)
         assert process.wait(20) in (0, -signal.SIGTERM, 128 + signal.SIGTERM)

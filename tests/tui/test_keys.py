@@ -1,14 +1,11 @@
 """The line of keys: whole keys, as many as there is room for, and clicks do what keys do."""
 
 import asyncio
-import gc
 from typing import Any
-from weakref import WeakSet
 
 import pytest
 from textual.app import App, ComposeResult
 from textual.binding import Binding
-from textual.widgets._footer import FooterKey
 
 from kcap.tui.keys import Keys
 from tests.tui.views.stub import lines
@@ -58,20 +55,57 @@ def test_a_click_is_a_key() -> None:
     asyncio.run(run())
 
 
-def test_keys_that_were_removed_are_forgotten() -> None:
-    """Views are opened for hours, and each brings its own keys."""
+def test_a_key_that_does_not_work_now_rings_and_does_nothing() -> None:
+    async def run() -> None:
+        class Half(Keyed):
+            rung = 0
 
+            def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+                return None if parameters == ("b",) else True
+
+            def bell(self) -> None:
+                self.rung += 1
+
+        app: Any = Half()
+        async with app.run_test(size=(80, 10)) as pilot:
+            await pilot.pause()
+            line = app.query_one(Keys)
+            assert [entry.enabled for entry in line.entries] == [True, False, True, True]
+            assert [segment.style.dim or False for segment in line.render_line(0)][:4] == [False, False, True, True]
+            await pilot.click("Keys", offset=(lines(app)[-1].index("Second"), 0))
+            await pilot.pause()
+            assert (app.pressed, app.rung) == ([], 1)
+            await pilot.click("Keys", offset=(79, 0))
+            assert (app.pressed, app.rung) == ([], 1), "behind the last key there is nothing to click"
+
+    asyncio.run(run())
+
+
+def test_the_key_under_the_mouse_is_highlighted_until_the_mouse_leaves() -> None:
     async def run() -> None:
         app = Keyed()
         async with app.run_test(size=(80, 10)) as pilot:
             await pilot.pause()
             line = app.query_one(Keys)
-            seen: WeakSet[FooterKey] = WeakSet(app.query(FooterKey))
-            for _ in range(10):
-                line.refresh(recompose=True)
-                await pilot.pause()
-                seen.update(app.query(FooterKey))
-            gc.collect()
-            assert len(seen) <= 2 * len(app.query(FooterKey)) == 2 * len(WORDS)
+            plain = list(line.render_line(0))
+            await pilot.hover("Keys", offset=(lines(app)[-1].index("Third"), 0))
+            await pilot.pause()
+            changed = [old.text for old, new in zip(plain, line.render_line(0)) if old != new]
+            assert changed == [" c ", "Third one "]
+            await pilot.hover(offset=(0, 0))
+            await pilot.pause()
+            assert list(line.render_line(0)) == plain
+
+    asyncio.run(run())
+
+
+def test_the_line_is_one_widget() -> None:
+    """A widget for each key takes a quarter of the time to the first screen, and of each screen that opens."""
+
+    async def run() -> None:
+        app = Keyed()
+        async with app.run_test(size=(80, 10)) as pilot:
+            await pilot.pause()
+            assert not app.query_one(Keys).children
 
     asyncio.run(run())

@@ -66,6 +66,8 @@ class Usage:
     """(key, version) -> sum, in order, of APIs that kcap knows."""
     latest: dict[int, Versions]
     """API key -> the range of the last connection that has one."""
+    offers: dict[int, set[Versions]]
+    """API key -> the ranges that its brokers offered."""
     first_ns: int
     last_ns: int
     count: int
@@ -104,6 +106,7 @@ class ClientUsage:
         """What a client used; of connections with different brokers the one that offered most counts."""
         sums: dict[tuple[int, int], Sum] = {}
         latest: dict[int, Versions] = {}
+        offers: dict[int, set[Versions]] = {}
         first, last, total, probes = 1 << 62, 0, 0, False
         for stored in some:
             numbers, template = stored.numbers(), stored.template
@@ -130,6 +133,7 @@ class ClientUsage:
                     found.midstream = True
                 if use.offered is not None:
                     latest[use.key] = use.offered
+                    offers.setdefault(use.key, set()).add(use.offered)
                     if found.offered is None or use.offered[1] > found.offered[1]:
                         found.offered = use.offered
                 for place, name in enumerate(use.verdicts, at + USE_FIGURES):
@@ -138,12 +142,21 @@ class ClientUsage:
         servers = tuple(dict.fromkeys(stored.server for stored in some))
         addresses = tuple(sorted({stored.identity.client_ip for stored in some}))
         login = any(stored.template.mechanism is not None for stored in some)
-        return Usage(probes, dict(sorted(sums.items())), latest, first, last, total, servers, addresses, login)
+        return Usage(probes, dict(sorted(sums.items())), latest, offers, first, last, total, servers, addresses, login)
 
     def apis(self, usage: Usage) -> list[Row]:
         """Each API that a client used, with its versions. Equal ones are one list."""
         key = tuple(
-            (*at, one.count, one.served, one.refused, one.died, usage.latest.get(at[0]), *one.verdicts.items())
+            (
+                *at,
+                one.count,
+                one.served,
+                one.refused,
+                one.died,
+                usage.latest.get(at[0]),
+                *sorted(usage.offers.get(at[0], ())),
+                *one.verdicts.items(),
+            )
             for at, one in usage.sums.items()
         )
         found = self._apis.get(key)
@@ -216,4 +229,5 @@ def apis_of(usage: Usage) -> list[Row]:
     for key, row in rows.items():
         row["verdicts"] = {name: counts[key][name] for name in VERDICTS if counts[key][name]}
         row["offered"] = list(usage.latest[key]) if key in usage.latest else None
+        row["offers"] = sorted(map(list, usage.offers.get(key, ())))
     return list(rows.values())

@@ -6,21 +6,21 @@ cursor; a byte leads to the innermost line that decodes it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual import on
 from textual.app import ComposeResult
 from textual.message import Message
 
-from kcap.capture.frame_bytes import FrameBytes
-from kcap.decode.secrets import secret_spans, shown_as
 from kcap.output.grid import clean
-from kcap.tui.exchange_tree import NARROW, anatomy, message
 from kcap.tui.hex_dump import Dump
 from kcap.tui.panes.bytes import Bytes
 from kcap.tui.panes.detail import Detail
 from kcap.tui.splitters import Pane, SplitFrame
 from kcap.tui.tree_lines import Item
+
+if TYPE_CHECKING:
+    from kcap.capture.frame_bytes import FrameBytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Opened:
 
     number: int
     """Row number of the exchange."""
-    found: FrameBytes
+    found: "FrameBytes"
     connection: dict[str, Any] | None
     note: str = ""
     """What the user noted about it."""
@@ -79,6 +79,8 @@ class ExchangePane(Pane):
 
     def show(self, opened: Opened) -> None:
         """Shows an exchange; lines that were expanded before stay expanded."""
+        from kcap.tui.exchange_tree import NARROW, anatomy
+
         outline = self.detail.outline
         if outline.lines:
             self._known |= outline.opened()
@@ -136,6 +138,8 @@ class ExchangePane(Pane):
 
     def _hidden(self, side: str, data: bytes) -> list[tuple[int, int]]:
         """Spans of a frame that are secrets."""
+        from kcap.decode.secrets import secret_spans, shown_as
+        from kcap.tui.exchange_tree import message
 
         if self.show_secrets or self.opened is None:
             return []

@@ -143,7 +143,7 @@ def value_lines(name: str, data: bytes | None) -> list[Line]:
             signs = "".join(chr(byte) if 32 <= byte < 127 else "·" for byte in row)
             out.append([(f"  {at:06x}  ", "dim"), (f"{row.hex(' '):<47}  ", ""), (signs, "one")])
     if len(data) > SHOWN:
-        out.append([(f"  … {len(data) - SHOWN:,} more bytes", "dim")])
+        out.append([(f"  … {count(len(data) - SHOWN, 'more byte')}", "dim")])
     return out
 
 

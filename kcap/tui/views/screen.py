@@ -534,4 +534,13 @@ class View(Body):
             return len(self.GROUPINGS) > 1
         if action == "ladder":
             return self.sheet is not None and self.sheet.connection is not None
+        if action == "section":
+            return len(self.shown.sheets) > 1 and int(str(parameters[0])) < len(self.shown.sheets)
         return True
+
+    def describe(self, action: str, parameters: tuple[object, ...]) -> str:
+        """What a key does here, where it is more than its binding says: the name of a section."""
+        if action != "section":
+            return ""
+        at = int(str(parameters[0]))
+        return f"Section: {self.shown.sheets[at].name}" if at < len(self.shown.sheets) else ""

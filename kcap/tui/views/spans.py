@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kcap.output.grid import clean
-from kcap.reports.text import clock, wrapped
+from kcap.reports.text import clock, count, wrapped
 from kcap.tui.views.sheet import Line, lasted
 
 NAMES: Final = 0.3
@@ -46,6 +46,6 @@ def timeline(rows: Sequence[tuple[str, Sequence[Span]]], width: int) -> list[Lin
         head = name if len(name) <= left else name[: left - 1] + "…"
         out.append([(f"{head:<{left}} "[:width], ""), *cells])
     rest = len(rows) - SHOWN
-    foot = f"{clock(begin)} and {lasted(end - begin)} from there" + (f"; {rest:,} more lines" if rest > 0 else "")
+    foot = f"{clock(begin)} and {lasted(end - begin)} from there" + (f"; {count(rest, 'more line')}" if rest > 0 else "")
     out += [[(text, "dim")] for text in wrapped(foot, width)]
     return [*out, [("", "")]]

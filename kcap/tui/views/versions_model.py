@@ -11,7 +11,7 @@ from typing import Any, Final
 from kcap.output.grid import clean, endpoint
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
-from kcap.reports.text import clock, number, words
+from kcap.reports.text import clock, count, number, words
 from kcap.reports.versions.digest import address_text
 from kcap.reports.versions.leads import at_broker, client_of, connections_in, of_version, versioned
 from kcap.reports.versions.pages import (
@@ -58,7 +58,7 @@ def clients(made: Row) -> Sheet:
         SheetField("first", lambda row: clock(row["first_ns"]), right=False, rank=9, key=lambda row: row["first_ns"]),
         SheetField("last", lambda row: clock(row["last_ns"]), right=False, rank=8, key=lambda row: row["last_ns"]),
     ]  # fmt: skip
-    foot = f"{brokers} more clients are brokers" if brokers else ""
+    foot = f"{count(brokers, 'more client')} {'is a broker' if brokers == 1 else 'are brokers'}" if brokers else ""
     return Sheet("clients", fields, rows, client_of, "no client", note=summary(made), foot=foot, detail=client_detail)
 
 
@@ -73,7 +73,8 @@ def client_detail(row: Row, width: int) -> list[Line]:
         gone = f"  removed in {api['removed_in']}" if api["removed_in"] else ""
         gone = gone or (f"  deprecated in {api['deprecated_in']}" if api["deprecated_in"] else "")
         end: Line = [(verdict, "good" if verdict == "ok" else "care"), (gone, "bad" if api["removed_in"] else "care")]
-        rows.append((words(api["api"]), span(api["min"], api["max"]), span(*api["offered"]) if api["offered"] else "-", end))
+        offers = "/".join(span(*one) for one in api["offers"]) or "-"  # brokers of several releases
+        rows.append((words(api["api"]), span(api["min"], api["max"]), offers, end))
     return out + apis(rows, width)
 
 
@@ -179,7 +180,7 @@ def offers(made: Row) -> Sheet:
     fields: list[SheetField] = [named("api", "API", tone=bold)]
     fields += [column(at, broker) for at, broker in enumerate(named_ranges)]
     differ = sum(not row["same"] for row in rows)
-    note = f"{differ} APIs differ between these brokers" if differ else ""
+    note = f"{count(differ, 'API')} {'differs' if differ == 1 else 'differ'} between these brokers" if differ else ""
     return Sheet(
         "ranges",
         fields,

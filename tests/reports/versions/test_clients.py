@@ -93,6 +93,8 @@ def test_sums_are_those_of_every_connection(made: ConnectionProfiles) -> None:
         assert [row["api_key"] for row in rows] == sorted({key for key, _ in want})
         for row in rows:
             assert row["versions"] == {str(v): one.count for (key, v), one in usage.sums.items() if key == row["api_key"]}
+            offers = {found for (key, _), one in want.items() if key == row["api_key"] for found in one["ranges"]}
+            assert row["offers"] == sorted(map(list, offers)), "brokers of several releases offer several ranges"
 
 
 @given(captures())

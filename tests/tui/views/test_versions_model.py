@@ -75,7 +75,7 @@ def test_brokers_that_differ_stand_out() -> None:
     older = row | {"server_ip": "10.0.0.2", "apis": [apis[0] | {"max": 17}]}
     sheet = model.offers({"brokers": [row, older]})
     assert [field.text(sheet.rows[0]) for field in sheet.fields] == ["Fetch", "4-18", "4-17"]
-    assert sheet.note == "1 APIs differ between these brokers"
+    assert sheet.note == "1 API differs between these brokers"
     assert sheet.fields[1].tone is not None
     assert sheet.fields[1].tone(sheet.rows[0]) == "care"
 
@@ -83,3 +83,10 @@ def test_brokers_that_differ_stand_out() -> None:
 def test_many_connections_are_named_by_a_filter() -> None:
     assert model.connections_in(["C1"]) == 'connection == "C1"'
     assert model.connections_in(["C1", "C2"]) == 'connection in {"C1", "C2"}'
+
+
+def test_the_ranges_of_brokers_of_several_releases_stand_beside_each_other() -> None:
+    """A version that one broker offers and another does not is in none of two ranges alone."""
+    row = dict(made_of("java-transactions.pcap", "4.4")["clients"][0])
+    row["apis"] = [row["apis"][0] | {"min": 17, "max": 18, "offered": [0, 17], "offers": [[0, 17], [0, 18]]}]
+    assert "17-18  0-17/0-18" in described(model.client_detail(row, 60))
