@@ -48,7 +48,7 @@ class TlsFacts:
 
 def tls_values(facts: TlsFacts) -> dict[str, object]:
     """The columns of `connections` about TLS, and what reports test beside them."""
-    hello = facts.hello
+    hello = facts.hello and facts.hello.unpacked()
     return {
         "tls_version": facts.version, "tls_cipher": facts.cipher, "tls_sni": hello and hello.server_name,
         "tls_alpn": facts.alpn, "tls_alpn_offered": hello and hello.protocols, "tls_ja3": hello and ja3(hello),

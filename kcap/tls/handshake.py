@@ -4,8 +4,10 @@ In: the body of a handshake message. Out: its fields; None where it does not rea
 7.4, RFC 8446 section 4, RFC 6066 (server name), RFC 7301 (ALPN); JA3 by Salesforce, JA4 by FoxIO.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import sys
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, update_wrapper
 from hashlib import md5, sha256
 from struct import unpack_from
@@ -33,6 +35,8 @@ ALERTS: Final = {
     115: "unknown_psk_identity", 116: "certificate_required", 120: "no_application_protocol", 121: "ech_required",
 }  # fmt: skip
 """Alert descriptions of the IANA registry."""
+WIDE: Final = 128
+"""Cipher suites, or extensions, of a hello that are kept as objects; clients offer some 60 and 20."""
 SHARED_MAX: Final = 64
 """Certificates that are held in memory for all connections; brokers send the same one in each handshake."""
 _SHARED: Final[dict[bytes, bytes]] = {}
@@ -112,9 +116,40 @@ def repeated(read: Callable[[bytes], T]) -> Callable[[bytes], T]:
 
 
 @repeated
-def numbers(data: bytes) -> tuple[int, ...]:
-    """16-bit numbers that stand one behind the other."""
-    return unpack_from(f">{len(data) // 2}H", data)
+def numbers(data: bytes) -> Sequence[int]:
+    """16-bit numbers that stand one behind the other; many in an array, which takes 2 bytes for each and not 36."""
+    count = len(data) // 2
+    if count <= WIDE:
+        return unpack_from(f">{count}H", data)
+    found = array("H", data[: 2 * count])
+    if sys.byteorder == "little":
+        found.byteswap()
+    return found
+
+
+class PackedExtensions(Mapping[int, bytes]):
+    """Extensions of a hello with so many of them that they are read again at each look-up: as objects they take ten times
+    their bytes.
+    """
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: bytes) -> None:
+        """`data`: the extensions, behind their length."""
+        self._data = data
+
+    def read(self) -> dict[int, bytes]:
+        """The extensions as objects."""
+        return extensions_in(self._data)
+
+    def __getitem__(self, number: int) -> bytes:
+        return self.read()[number]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.read())
+
+    def __len__(self) -> int:
+        return len(self.read())
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +160,15 @@ class Hello:
     """`legacy_version` of a ClientHello, the negotiated version of a ServerHello."""
     random: bytes
     session_id: bytes
-    suites: tuple[int, ...]
+    suites: Sequence[int]
     """Offered, or the one chosen."""
-    extensions: dict[int, bytes] = field(default_factory=dict)
+    extensions: Mapping[int, bytes] = field(default_factory=dict)
     """In the order in which they stand."""
+
+    def unpacked(self) -> "Hello":
+        """The same with its extensions as objects, for those who look at many."""
+        packed = self.extensions
+        return replace(self, extensions=packed.read()) if isinstance(packed, PackedExtensions) else self
 
     @property
     def is_retry(self) -> bool:
@@ -153,22 +193,28 @@ class Hello:
         return found
 
     @property
-    def offered_versions(self) -> tuple[int, ...]:
+    def offered_versions(self) -> Sequence[int]:
         """Versions of the extension supported_versions of a ClientHello."""
         return numbers(_Fields(self.extensions.get(SUPPORTED_VERSIONS, b"")).vector(1))
 
 
-def _extensions(data: bytes, at: int = 0) -> dict[int, bytes]:
-    """The extensions whose length stands at `at`, as far as they are whole."""
+def extensions_in(data: bytes) -> dict[int, bytes]:
+    """The extensions that stand one behind the other, as far as they are whole."""
     out: dict[int, bytes] = {}
-    end = min(at + 2 + int.from_bytes(data[at : at + 2], "big"), len(data))
-    at += 2
+    at, end = 0, len(data)
     while at + 4 <= end:
         number, size = unpack_from(">HH", data, at)
         at += 4 + size
         if at <= end:
             out.setdefault(number, data[at - size : at])
     return out
+
+
+def _extensions(data: bytes, at: int = 0) -> Mapping[int, bytes]:
+    """The extensions whose length stands at `at`, as far as they are whole."""
+    inner = data[at + 2 : at + 2 + int.from_bytes(data[at : at + 2], "big")]
+    found = extensions_in(inner)
+    return found if len(found) <= WIDE else PackedExtensions(inner)
 
 
 def _behind_session(body: bytes) -> int:

@@ -381,7 +381,7 @@ class TlsSession(InBatches):
             direction.epochs = epochs13(side, self.suite, self.traffic)
             return bool(direction.epochs)
         if self.client is not None and self.server is None:
-            return self._try_suites(side, record, self.secrets.traffic(self.client.random), self.client.suites)
+            return self._try_suites(side, record, self.secrets.traffic(self.client.random), tuple(self.client.suites))
         if self.client is None:
             return self._try_sessions(side, record)
         return False
@@ -416,7 +416,7 @@ class TlsSession(InBatches):
         """Keys of a connection whose ClientHello is not in the capture: every session of the key log is tried, at first for a
         record that is the first one of its keys, since thousands of record numbers of few sessions use the budget up.
         """
-        offered = self.server.suites if self.server is not None else ()
+        offered = tuple(self.server.suites) if self.server is not None else ()
         for numbers in (1, limits.TLS_MIDSTREAM_TRIES):
             for found in self.secrets.sessions():
                 if self.sides[side].budget < 0:

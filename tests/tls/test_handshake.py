@@ -1,5 +1,8 @@
 """Handshake messages in the open."""
 
+import tracemalloc
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +25,7 @@ from kcap.tls.handshake import (
     sender13,
     subject_of,
 )  # fmt: skip
+from tests.fuzz.hostile import wide_hello
 from tests.support.tls import CLIENT, converse
 
 
@@ -139,3 +143,28 @@ def test_an_alert_is_written_with_its_meaning_where_it_has_one() -> None:
 def test_encrypted_extensions_name_the_protocol_that_was_chosen() -> None:
     assert read_alpn(bytes.fromhex("000c 0010 0008 0006 05") + b"kafka") == "kafka"
     assert read_alpn(bytes.fromhex("0000")) is None
+
+
+def test_a_hello_of_many_suites_and_extensions_stays_as_small_as_its_bytes() -> None:
+    """Law: what such a hello says is what a narrow one with the same fields would; it takes little more than its bytes."""
+    data = wide_hello(7)[9:]
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    made = [read_client_hello(bytes(bytearray(data))) for _ in range(20)]
+    held = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert held < 20 * 1.5 * len(data)
+    found = made[-1]
+    assert found is not None
+    assert list(found.suites) == [49 + n for n in range(2000)]
+    assert list(found.extensions) == [0, *range(1000, 2000)]
+    assert len(found.extensions) == 1001
+    assert found.extensions.get(1001) == b""
+    assert 2 not in found.extensions
+    assert found.server_name == "00000007" + "n" * 192
+    plain = replace(
+        found, suites=tuple(found.suites), extensions={number: found.extensions[number] for number in found.extensions}
+    )
+    assert type(found.unpacked().extensions) is dict
+    for each in (found, found.unpacked()):
+        assert (ja3(each), ja4(each)) == (ja3(plain), ja4(plain))
