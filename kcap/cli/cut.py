@@ -122,7 +122,7 @@ def cut_out(
             secrets=secrets,
         )  # fmt: skip
         if done.packets or allow_empty:
-            with place(output) as sink:
+            with place(output, private=secrets) as sink:
                 if changes and done.packets:
                     names = Pseudonyms(changes.key) if changes.key is not None else None
                     rewriter = Rewriter(made, options, redact=changes.redact, names=names)

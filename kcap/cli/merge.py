@@ -35,7 +35,7 @@ def run(files: tuple[str, ...], more_files: tuple[str, ...], output: str, form: 
     if not paths:
         raise UsageError("no capture given; name a file, or - for standard input")
     only_plain(output, form)
-    with place(output) as sink:
+    with place(output, private=secrets) as sink:
         packets, failed, left = merge(paths, output, form, sink, secrets=secrets)
     if not packets:
         say("no packets")

@@ -41,8 +41,9 @@ def colored(output: str | None) -> bool:
 
 
 @contextmanager
-def place(output: str | None, *, folder: bool = False) -> Iterator[Any]:
+def place(output: str | None, *, folder: bool = False, private: bool = False) -> Iterator[Any]:
     """Stdout, or a file that appears when it is whole, compressed where its name says so; the path of a folder that does so.
+    A `private` file can be read by its owner alone.
 
     Raises UsageError for an output that is an input.
     """
@@ -61,7 +62,7 @@ def place(output: str | None, *, folder: bool = False) -> Iterator[Any]:
             yield out
             out.flush()
         return
-    with new_file(output) as file, compressed(file, compression(output)) as sink:
+    with new_file(output, private=private) as file, compressed(file, compression(output)) as sink:
         yield sink
 
 

@@ -89,7 +89,7 @@ def run(
             parts, failed, left = split_by_time(inputs_, chosen, folder, every_ns, secrets=secrets)
         parts.sort(key=lambda part: part.number)
         for part in parts:
-            move(part.path, name_of(prefix, part, chosen, timed=every is not None))
+            move(part.path, name_of(prefix, part, chosen, timed=every is not None), private=secrets)
     packets = sum(part.packets for part in parts)
     say(f"{count(packets, 'packet')} in {count(len(parts), 'file')}" if parts else "no packets; nothing was written")
     if left:
@@ -106,13 +106,15 @@ def duration(text: str) -> int:
     return found
 
 
-def move(made: str, name: str) -> None:
-    """Gives a file its name. Raises OutputError where it cannot have it, UsageError where an input has it."""
+def move(made: str, name: str, *, private: bool = False) -> None:
+    """Gives a file its name; a `private` one can be read by its owner alone. Raises OutputError where it cannot have it,
+    UsageError where an input has it.
+    """
+    from kcap.output.sink import mode_of
+
     refuse_input(name)
     try:
-        mask = os.umask(0o077)
-        os.umask(mask)
-        os.chmod(made, 0o666 & ~mask)
+        os.chmod(made, mode_of(name, private=private))
         os.replace(made, name)
     except OSError as error:
         raise OutputError(f"{name}: {(error.strerror or str(error)).lower()}") from None

@@ -95,8 +95,9 @@ def is_device(path: str) -> bool:
 
 
 @contextmanager
-def new_file(path: str) -> Iterator[BinaryIO]:
-    """A file that takes its place when the block ends without an exception; devices and pipes are written as they are.
+def new_file(path: str, *, private: bool = False) -> Iterator[BinaryIO]:
+    """A file that takes its place when the block ends without an exception; devices and pipes are written as they are. A
+    `private` one can be read by its owner alone.
 
     Raises UsageError for a file that is being read.
     """
@@ -109,7 +110,7 @@ def new_file(path: str) -> Iterator[BinaryIO]:
     with beside(target, tempfile.mkstemp, lambda made: os.unlink(made[1]), path) as (number, temporary):
         with os.fdopen(number, "wb") as file:
             yield file
-        os.chmod(temporary, _mode(target))
+        os.chmod(temporary, mode_of(target, private=private))
         os.replace(temporary, target)
 
 
@@ -171,11 +172,12 @@ def remove(folder: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _mode(path: str) -> int:
-    """Permissions of the file that is replaced, or of any new one."""
+def mode_of(path: str, *, private: bool = False) -> int:
+    """Permissions of the file that is replaced, or of any new one; of a `private` file only those of its owner."""
     try:
-        return stat.S_IMODE(os.stat(path).st_mode)
+        mode = stat.S_IMODE(os.stat(path).st_mode)
     except FileNotFoundError:
         mask = os.umask(0o077)
         os.umask(mask)
-        return 0o666 & ~mask
+        mode = 0o666 & ~mask
+    return mode & ~0o077 if private else mode

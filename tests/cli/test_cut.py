@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import time
 
@@ -152,6 +153,7 @@ def test_secrets_that_are_asked_for_decrypt_the_part(tmp_path):
     done = kcap("cut", TLS, "-Y", "api == Produce", "--keep-secrets", "-o", out)
     assert (done.returncode, b"stay behind" in done.stderr) == (0, False)
     assert keys_in(out.read_bytes()) == keys_in(TLS.read_bytes())
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
     wanted = sorted(map(str, exchanges_with_tls(TLS, "-Y", "api == Produce")))
     assert sorted(map(str, exchanges_with_tls(out, "-Y", "api == Produce"))) == wanted
     assert "True" in str(wanted)
@@ -198,5 +200,7 @@ def test_split_and_merge_leave_secrets_behind_unless_asked(command, tmp_path):
         assert (b"--keep-secrets writes them too" in done.stderr) is not keep
         written = [path.read_bytes() for path in folder.iterdir()]
         assert written
+        modes = {stat.S_IMODE(path.stat().st_mode) & 0o077 == 0 for path in folder.iterdir()}
+        assert modes == {keep}
         for data in written:
             assert keys_in(data) == (secrets if keep else [])
