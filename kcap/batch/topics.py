@@ -21,7 +21,7 @@ from kcap.wire.text import name_text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kcap.arrays.vectors import Int64s
+    from kcap.arrays.vectors import Bools, Int64s
 
     Columns = NDArray[np.int64]
     """Row, name and id of topics, a row each."""
@@ -107,9 +107,14 @@ class TopicColumns:
         named = zip(row[first].tolist(), name[first].tolist(), uuid[first].tolist())
         return [(at, name_text(self._names[text]), self._id_texts[number]) for at, text, number in named]
 
-    def mentions(self, name: str, uuid: str) -> bool:
-        """Whether a message has a topic of that name or id."""
-        return name.encode() in self._names or uuid in self._id_texts
+    def mentions(self, name: str, uuid: str) -> "Bools":
+        """Which rows have a message with a topic of that name or id."""
+        found, (row, names, ids) = np.zeros(len(self._counts), np.bool_), self._both
+        if name.encode() in self._names:
+            found[row[names == self._names.index(name.encode())]] = True
+        if uuid in self._id_texts:
+            found[row[ids == self._id_texts.index(uuid)]] = True
+        return found
 
     def nameless(self) -> list[str]:
         """The ids that stand without a name."""

@@ -469,8 +469,9 @@ class MetadataTracker:
         Out: the names, so far, of ids that the batch has without a name.
         """
         topics, names = columns.topics, self.topics.names
-        if topics.mentions(METADATA_TOPIC, METADATA_ID):
-            self._read_log(columns)
+        logs = topics.mentions(METADATA_TOPIC, METADATA_ID)
+        if logs.any():
+            self._read_log(columns, logs)
         for at, name, uuid in topics.pairs():
             if uuid in names:
                 continue
@@ -498,10 +499,10 @@ class MetadataTracker:
         """Forgets connections, before a second reading; facts of servers, topics and versions stay."""
         self.connections, self._older, self._begun_ns, self.mutes = {}, {}, 0, QuotaMutes()
 
-    def _read_log(self, columns: "BatchColumns") -> None:
-        """Takes the names in fetched parts of KRaft's log."""
+    def _read_log(self, columns: "BatchColumns", mentioned: "Bools") -> None:
+        """Takes the names in fetched parts of KRaft's log, which some rows mention."""
         fetches = (columns.number("api_key").filled(-1) == FETCH) & (columns.response.slot("records_bytes").filled() > 0)
-        places = np.flatnonzero(fetches)
+        places = np.flatnonzero(fetches & mentioned)
         versions, identities, sizes = (
             columns.number(name).take(places).filled().tolist() for name in ("api_version", "identity", "response_bytes")
         )

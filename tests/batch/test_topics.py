@@ -47,6 +47,10 @@ def test_topics_are_those_of_both_bodies(pcaps: Path, name: str) -> None:
             assert (names[at] or []) == [None if n is None else n.decode() for n, _ in want]
             assert (ids[at] or []) == [None if u is None else urlsafe_b64encode(u)[:22].decode() for _, u in want]
             seen += len(want)
+        for topic in {(name, uuid) for row in zip(names, ids) for name, uuid in zip(row[0] or [], row[1] or [])}:
+            name, uuid = topic[0] or "nobody's", topic[1] or "nobody's"
+            want_rows = [name in (row or []) or uuid in (other or []) for row, other in zip(names, ids)]
+            assert made.mentions(name, uuid).tolist() == want_rows
     assert seen
 
 
