@@ -14,7 +14,7 @@ from kcap.arrays.sparse import sparse
 from kcap.decode import slots
 from kcap.decode.projection import Resumable, compiled_programs, program_index
 from kcap.fastpath import layout as at
-from kcap.kafka.bodies import REQUEST, RESPONSE, BodyValues, values_of
+from kcap.kafka.bodies import REQUEST, RESPONSE, BodyValues, Pieces, values_of
 from kcap.kafka.headers import PRODUCE
 from kcap.limits import FRAME_GATHERED_MAX
 
@@ -107,10 +107,8 @@ class LargeFrames:
         self.release(slot)
         return values
 
-    def excerpts(self, slot: int) -> tuple[tuple[int, bytes], ...]:
-        """All of a frame's body that is no record, and its size as an empty excerpt behind it; nothing where there is more than
-        there is room for.
-        """
+    def excerpts(self, slot: int) -> Pieces:
+        """All of a frame's body that is no record; nothing where that is more than there is room for."""
         frame = slot - at.LARGE_BASE
         row, kept = self.arrays.large[frame], self.arrays.excerpted[frame]
         if row[at.L_EXCERPTS] < 0:

@@ -35,6 +35,9 @@ _TEXTS = len(slots.SLOTS)
 NO_TEXTS: Final[tuple[bytes | None, ...]] = (None,) * len(slots.TEXTS)
 ID_BYTES: Final = 16
 
+Pieces = tuple[tuple[int, bytes], ...]
+"""(place, bytes) of what is known of a body, and behind it its size with no bytes; empty where nothing is."""
+
 
 @dataclass(frozen=True, slots=True)
 class BodyValues:
@@ -50,10 +53,8 @@ class BodyValues:
     """The body's bytes, where bodies are retained."""
     fault: Fault | None = None
     """The failure of the projection on this body."""
-    excerpts: tuple[tuple[int, bytes], ...] = ()
-    """Of a large body, where bodies are retained: (place, bytes) of all that is no record, and its size with no bytes; empty
-    where that was not to be had.
-    """
+    excerpts: Pieces = ()
+    """Of a large body, where bodies are retained: all that is no record."""
 
 
 @dataclass(frozen=True, slots=True)

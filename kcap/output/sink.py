@@ -124,9 +124,7 @@ def new_folder(path: str) -> Iterator[str]:
         raise OutputError(f"{path}: there is something in it already")
     with beside(target, tempfile.mkdtemp, remove, path) as temporary:
         yield temporary
-        mask = os.umask(0o077)
-        os.umask(mask)
-        os.chmod(temporary, 0o777 & ~mask)
+        os.chmod(temporary, masked(0o777))
         os.replace(temporary, target)
 
 
@@ -177,7 +175,12 @@ def mode_of(path: str, *, private: bool = False) -> int:
     try:
         mode = stat.S_IMODE(os.stat(path).st_mode)
     except FileNotFoundError:
-        mask = os.umask(0o077)
-        os.umask(mask)
-        mode = 0o666 & ~mask
+        mode = masked(0o666)
     return mode & ~0o077 if private else mode
+
+
+def masked(mode: int) -> int:
+    """Permissions of what is new, as the process's umask leaves them."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mode & ~mask

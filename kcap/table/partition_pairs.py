@@ -21,7 +21,7 @@ from kcap.batch.columns import SIDES, BatchColumns
 from kcap.batch.topics import NO_ID
 from kcap.decode import slots
 from kcap.decode.projection import program_index, project
-from kcap.kafka.bodies import BodyValues
+from kcap.kafka.bodies import BodyValues, Pieces
 from kcap.kafka.frames import NO_BODY
 from kcap.limits import FAST_PATH_LARGE_FROM, FRAME_GATHERED_MAX, LARGE_BODIES_ROOM, SPARSE_BODIES_ROOM
 from kcap.schema import registry
@@ -130,12 +130,14 @@ class PartitionBodies:
     def _laid(self, pieces: "list[tuple[Pieces, Body]]") -> list[tuple[int, ...]]:
         """Puts bodies of which pieces are known behind the others, with zeros in between; a row of the table for each."""
         found, before = list[tuple[int, ...]](), self._length
+        if not pieces:
+            return found
         for known, body in pieces:
             start, self._length = self._length, self._length + known[-1][0]
             found.append((start, self._length, *body))
         parts = [data for known, _ in pieces for _, data in known]
         if before + sum(map(len, parts)) == self._length:
-            self.buffer = b"".join([memoryview(self.buffer)[:before], *parts]) if pieces else self.buffer
+            self.buffer = b"".join([memoryview(self.buffer)[:before], *parts])
             return found
         wider = memoryview(sparse((self._length,), np.uint8, before))
         wider[:before] = memoryview(self.buffer)[:before]
@@ -146,8 +148,6 @@ class PartitionBodies:
         return found
 
 
-Pieces = tuple[tuple[int, bytes], ...]
-"""(place, bytes) of what is known of a body, and behind it its size with no bytes."""
 Body = tuple[int, int, int]
 """Program, exchange, side."""
 HEADED: Final = 0, 1 << 2
