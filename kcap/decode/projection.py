@@ -57,7 +57,7 @@ _TEXTS: Final = len(slots.SLOTS)
 _TOPIC: Final = 4
 _WRAPPED: Final = 3
 _ELEMENTS_ROOM: Final = 64
-"""Room in the side buffer of partitions to begin with; it doubles."""
+"""Room in the side buffer of partitions to begin with, beside one for each message: what is not written costs nothing."""
 _NO_TOPIC: Final = (-1, -1, -1)
 
 
@@ -206,7 +206,7 @@ def _jitted(buffer: Buffer, starts: Sequence[int], ends: Sequence[int], programs
         np.asarray(starts, np.int64),
         np.asarray(ends, np.int64),
         np.asarray(programs, np.int64),
-        _ELEMENTS_ROOM,
+        len(starts) + _ELEMENTS_ROOM,
     )
     columns: tuple[Any, ...] = (*facts, values, topics.T, wrapped.T, elements.T)
     return Projection(*columns)

@@ -538,21 +538,18 @@ def connection_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
         call["client_id"] for call in seen.calls if "SASL" in (call["error"] or "") or "AUTHENTICATION" in (call["error"] or "")
     }
     worked, opened, accused = seen.calls_by("client_id", WORK), Counter[str](), set[str]()
+    many: list[tuple[int, str, list[Row]]] = []
     for (client, _), links in by.items():
-        opened[client] += sum(link["n"] for link in links)
-    for (client, _), links in sorted(by.items(), key=lambda one: -sum(link["n"] for link in one[1])):
-        count, exchanges = sum(link["n"] for link in links), sum(link["exchanges"] for link in links)
+        count = sum(link["n"] for link in links)
+        opened[client] += count
+        if count >= limit["connections"] and client not in failed:
+            many.append((count, client, links))
+    for count, client, links in sorted(many, key=lambda one: -one[0]):
+        exchanges = sum(link["exchanges"] for link in links)
         first, last = min(link["first_ns"] for link in links), max(link["last_ns"] for link in links)
         rate = count / max((last - first) / 1e9, 1.0)
         short = median(link["life_ns"] or 0 for link in links) <= limit["seconds"] * 1e9
-        if (
-            count >= limit["connections"]
-            and rate >= limit["a_second"]
-            and exchanges <= limit["exchanges"] * count
-            and short
-            and client not in failed
-            and client not in accused
-        ):
+        if rate >= limit["a_second"] and exchanges <= limit["exchanges"] * count and short and client not in accused:
             accused.add(client)
             work = sum(call["n"] for call in worked.get(client, ()))
             yield Finding(

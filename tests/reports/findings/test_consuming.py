@@ -2,6 +2,11 @@
 
 from typing import Any
 
+import ibis
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kcap.reports.findings.consuming import ends_in_order, ends_joined
 from tests.reports.findings.tables import CONNECTION, Row, exchange, found, many, observed
 
 
@@ -41,6 +46,35 @@ def test_commits_that_fall_behind_are_found_where_fetches_run_ahead() -> None:
     assert row["who"] == {"client_id": "app", "group_id": "g", "topic": "t"}
     assert row["evidence"]["lag_first"] < row["evidence"]["lag_last"]
     assert seen(1.0) == []
+
+
+PLACES = st.tuples(st.sampled_from(["t", "u"]), st.integers(0, 1))
+TIMES = st.integers(0, 9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(["g", "h", None]), PLACES, TIMES, TIMES), min_size=1, unique_by=lambda row: row[:2]),
+    st.lists(st.tuples(PLACES, TIMES, st.none() | st.integers(0, 50)), min_size=1),
+)
+def test_the_end_of_the_log_is_the_same_by_pairs_and_in_one_order_of_time(commits: list[Any], reports: list[Any]) -> None:
+    lasted = ibis.memtable(
+        [("c", group, *place, 5, min(a, b), max(a, b), 1, 2) for group, place, a, b in commits],
+        schema={"client_id": "string", "group_id": "string", "topic": "string", "partition": "int32", "n": "int64",
+                "first_ns": "int64", "last_ns": "int64", "first": "int64", "last": "int64"},
+    )  # fmt: skip
+    known = ibis.memtable(
+        [(*place, at, end) for place, at, end in reports],
+        schema={"topic": "string", "partition": "int32", "at": "int64", "log_end": "int64"},
+    )
+    columns = ["group_id", "topic", "partition", "begin", "end"]
+    engine = ibis.duckdb.connect()
+    both = [ways(lasted, known, ["topic", "partition"]) for ways in (ends_joined, ends_in_order)]
+    # without any report before them a pair may lack what the order has as null
+    made = [
+        sorted(map(repr, engine.to_pyarrow(ends.filter(ends.begin.notnull()).select(*columns)).to_pylist())) for ends in both
+    ]
+    assert made[0] == made[1]
 
 
 def test_a_closed_window_of_a_reader_is_told() -> None:
