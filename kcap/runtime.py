@@ -10,7 +10,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -226,3 +226,8 @@ class PageRelease:
         if self._count == self._next:
             self._next *= 8
             give_back()
+
+
+def releasing(_reading: object) -> Callable[[], None]:
+    """What a reading calls now and then that shows nothing of its progress: pages are released (`ReportInput.watch`)."""
+    return PageRelease().step

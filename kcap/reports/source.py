@@ -108,7 +108,7 @@ def table_of(path: str) -> tuple[str, list[str]]:
 
 
 class Interrupted(Exception):  # noqa: N818 - no error: it is what was asked for
-    """Nobody waits for the answer."""
+    """The report that runs was cancelled."""
 
 
 def _duckdb() -> Any:

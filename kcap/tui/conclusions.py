@@ -25,8 +25,9 @@ def conclude(paths: list[str], options: "Options", thresholds: Mapping[str, Mapp
     from kcap.reports.groups.report import report as groups
     from kcap.reports.source import ReportInput
     from kcap.reports.transactions.report import report as transactions
+    from kcap.runtime import releasing
 
-    given = ReportInput(paths, options)
+    given = ReportInput(paths, options, watch=releasing)
     with observed(given) as seen:
         found: dict[str, Any] = {
             "check": {"report": "check", "captures": given.captures} | check(seen, thresholds=thresholds),
@@ -41,8 +42,9 @@ def differ(before: str, after: list[str], options: "Options", target: str) -> No
     """Writes the result of the report `diff` of two captures to the file `target`. Raises CaptureError, UsageError."""
     from kcap.reports.diff.report import diff
     from kcap.reports.source import ReportInput
+    from kcap.runtime import releasing
 
-    found = diff(ReportInput([before], options), ReportInput(after, options))
+    found = diff(*(ReportInput(paths, options, watch=releasing) for paths in ([before], after)))
     with open(target, "wb") as file:
         pickle.dump(found, file, pickle.HIGHEST_PROTOCOL)
 

@@ -141,7 +141,7 @@ class Heard:
 
 
 class Stopped(Exception):  # noqa: N818 - a word of the user, no error
-    """Somebody wants no more."""
+    """The user stopped the reading."""
 
 
 class Child:
@@ -349,10 +349,12 @@ class Child:
     def _beside(self, name: str, columns: Sequence[str], only: str = "", of_exchanges: Sequence[str] = ()) -> None:
         """One table alone."""
         from kcap.filter.parse import parse
+        from kcap.runtime import releasing
         from kcap.table.builder import Table
         from kcap.tui.spill import SpillStream, main_path
 
         reading = self._reading(keep_connections=False)
+        reading.watch = releasing(reading)
         table = Table(lambda: reading, name, columns, only=parse(only), of_exchanges=of_exchanges)
         stream = SpillStream(main_path(self.order.folder, name), table.schema)
         for batch in table.record_batches():

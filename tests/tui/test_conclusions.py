@@ -2,14 +2,17 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from kcap.cli.main import main
 from kcap.tui.capture_model import CaptureModel
-from kcap.tui.conclusions import NAME, REPORTS, banner, problems
-from kcap.tui.reader_main import ReadRequest
+from kcap.tui.conclusions import NAME, REPORTS, banner, conclude, differ, problems
+from kcap.tui.reader_main import KEY, Child, ReadRequest
 from tests.tui.driving import PCAPS, lines, opened, press, screen
 
 CAPTURE = PCAPS / "problems" / "zombie-fenced.pcap"
@@ -35,6 +38,25 @@ def test_the_results_are_those_of_the_commands(capsys: pytest.CaptureFixture[str
     for name in REPORTS:
         main([name, str(CAPTURE), "--format", "json"])
         assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(found[name]))
+
+
+def test_every_pass_releases_pages_that_it_does_not_need(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Pages of libraries are a third of what a pass over a large capture holds."""
+    steps: list[None] = []
+    monkeypatch.setattr("kcap.runtime.PageRelease.step", lambda _: steps.append(None))
+    options, capture = ReadRequest([str(CAPTURE)]).options(), str(CAPTURE)
+    line: Any = SimpleNamespace(send=lambda _: None)
+
+    def counted(run: Callable[[], None]) -> int:
+        before = len(steps)
+        run()
+        return len(steps) - before
+
+    once = counted(lambda: conclude([capture], options, {}, str(tmp_path / "c")))
+    assert once > 0
+    assert counted(lambda: differ(capture, [capture], options, str(tmp_path / "d"))) == 2 * once, "both captures are read"
+    child = Child(ReadRequest([capture], str(tmp_path), partitions=True), line)
+    assert counted(lambda: child._beside("partitions", KEY)) == once
 
 
 def test_thresholds_of_the_configuration_count() -> None:

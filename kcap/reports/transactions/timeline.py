@@ -159,7 +159,7 @@ class Timeline:
         self._close(transaction, {True: "committed", False: "aborted", None: None}[step.committed], step)
 
     def _fenced(self, step: TransactionCall) -> None:
-        """A refusal. Nobody else took the transactional id if the transaction is open: then the broker's timeout ended it."""
+        """A refusal. If the transaction is open, no other client took the transactional id: the broker's timeout ended it."""
         self.fences.append({
             "time_ns": step.last_ns, "transactional_id": self.name, "client_id": step.client_id, "api": step.api,
             "error": step.error,

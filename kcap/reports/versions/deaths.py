@@ -5,7 +5,7 @@ closed (its FIN or RST came first); of several requests without a response the f
 connection's requests in order. A version that the broker is known not to take is a cause by itself; another request is one
 only where it was never answered there, at once, and either a release is known to take it no more, or several connections died
 of it, or the broker sent no byte. A connection that began before the capture, has holes, or was closed by the client, accuses
-nobody.
+no one.
 
 Ranges come from the connection's own ApiVersions response, its server's, another listener's of the same broker, or what brokers
 of its cluster offer. Sources: KIP-896, KAFKA-18659, RequestContext and SocketServer of Kafka (an unsupported version closes).
