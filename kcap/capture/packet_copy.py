@@ -6,7 +6,7 @@ link type and for nothing else.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from struct import pack
@@ -74,14 +74,30 @@ class PcapCopy:
             self._writer = PcapWriter(self._stream, min(self._links, default=1), self._snaplen)
 
 
+SecretsFilter = Callable[[bytes], bytes]
+"""Body of a Decryption Secrets Block (little-endian) -> what of it is written, empty for nothing."""
+
+
+def every_secret(body: bytes) -> bytes:
+    """Keeps all."""
+    return body
+
+
+def no_secret(_body: bytes) -> bytes:
+    """Leaves all behind."""
+    return b""
+
+
 class PcapngCopy(PcapngWriter):
     """Into a pcapng file of one section, with the interfaces that the packets came from."""
 
     tells_drops = False
     """Only a file that has all packets of its origins speaks for their losses."""
 
-    def __init__(self, stream: PacketStream, origins: Sequence[Origin], comment: str = "", *, secrets: bool = True) -> None:
-        """`comment` says what the file is; without `secrets` those of the origins stay behind."""
+    def __init__(
+        self, stream: PacketStream, origins: Sequence[Origin], comment: str = "", *, secrets: SecretsFilter = every_secret
+    ) -> None:
+        """`comment` says what the file is; `secrets`: which of the origins come along."""
         self._stream = stream
         self._origins = origins
         self._known: dict[tuple[int, int, int, int], int] = {}
@@ -92,8 +108,9 @@ class PcapngCopy(PcapngWriter):
             seen |= dict.fromkeys(header for header in origin.notes.headers if header)
         options += b"".join(seen) + option(4, b"kcap") + option(0, b"")
         self._block(pcapng_blocks.SECTION, pack("<IHHq", 0x1A2B3C4D, 1, 0, -1) + options)
-        for body in dict.fromkeys(body for origin in origins for body in origin.notes.secrets if secrets):
-            self._block(pcapng_blocks.SECRETS, body)
+        for body in dict.fromkeys(secrets(body) for origin in origins for body in origin.notes.secrets):
+            if body:
+                self._block(pcapng_blocks.SECRETS, body)
         for records in dict.fromkeys(names for origin in origins for names in origin.notes.names if names):
             self._block(pcapng_blocks.NAMES, records + option(0, b""))
 
@@ -168,7 +185,7 @@ def form_of(output: str | None, asked: str | None, files: Sequence[CaptureFile])
 
 
 def open_copy(
-    stream: PacketStream, form: str, origins: Sequence[Origin], comment: str = "", *, secrets: bool = True
+    stream: PacketStream, form: str, origins: Sequence[Origin], comment: str = "", *, secrets: SecretsFilter = every_secret
 ) -> PcapCopy | PcapngCopy:
     """What writes a format."""
     return PcapCopy(stream, origins) if form == PCAP else PcapngCopy(stream, origins, comment, secrets=secrets)

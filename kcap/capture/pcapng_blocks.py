@@ -5,7 +5,7 @@ what contradicts the block's length is left out. Numbers are those of draft-ietf
 """
 
 from ipaddress import ip_address
-from struct import unpack_from
+from struct import pack, unpack_from
 
 from kcap.capture.reader import Interface
 from kcap.limits import SECOND_NS
@@ -86,6 +86,11 @@ def read_names(body: bytes, order: str) -> dict[str, str]:
                 names.setdefault(str(ip_address(record[:width])), name)
         at += 4 + size + (-size & 3)
     return names
+
+
+def secrets_body(key_log: bytes) -> bytes:
+    """Decryption Secrets Block (little-endian) with a TLS key log."""
+    return pack("<II", TLS_KEY_LOG, len(key_log)) + key_log
 
 
 def read_secrets(body: bytes, order: str) -> bytes | None:

@@ -66,7 +66,7 @@ class PcapngWriter:
 
     def secrets(self, key_log: bytes) -> None:
         """A TLS key log, to be written before the packets it decrypts."""
-        self._block(pcapng_blocks.SECRETS, pack("<II", pcapng_blocks.TLS_KEY_LOG, len(key_log)) + key_log)
+        self._block(pcapng_blocks.SECRETS, pcapng_blocks.secrets_body(key_log))
 
     def _block(self, kind: int, body: bytes) -> None:
         body += bytes(-len(body) & 3)

@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from kcap.analyzer import Options
-from kcap.capture.packet_copy import PCAP, PCAPNG, PcapCopy, PcapngCopy, form_of, notes_of
+from kcap.capture.packet_copy import PCAP, PCAPNG, PcapCopy, PcapngCopy, SecretsFilter, form_of, no_secret, notes_of
 from kcap.capture.pcapng_blocks import read_secrets
 from kcap.export.mark_packets import mark
 from kcap.export.merge import Packets
 from kcap.export.selection import Selection, counted_columns
+from kcap.export.session_secrets import session_secrets
 from kcap.export.verify import CutCheck, check
 from kcap.model import CaptureFile
 from kcap.session import Capture, CapturePass
@@ -60,20 +61,21 @@ def cut(
     """Writes the packets of the capture's exchanges to `path`; where there are none, nothing, or a file without packets.
 
     `form` is pcap or pcapng, or what the name `named` and the input say; `whole`: the connections instead of the exchanges;
-    `secrets`: the TLS secrets of pcapng input are written too. Without them no key material is in the part.
+    `secrets`: the TLS secrets that pcapng input has for the sessions of the part are written too. Without them no key material
+    is in it.
     """
     picked = Selection(counted_columns(capture), whole=whole)
     picked.read(capture, watch)
     chosen_form = form_of(named, form, picked.files)
     if not picked.rows:
         if empty:
-            write(capture.paths, mark(capture.paths, picked), path, chosen_form, comment, secrets=secrets)
+            write(capture.paths, mark(capture.paths, picked), path, chosen_form, comment, secrets_of(picked, wanted=secrets))
         return Cut(picked, CutCheck(), chosen_form, 0)
     options = with_secrets(capture.options, picked.files)
     picked.add_handshakes()
     named_all = False
     widened: set[str] = set()
-    packets = write(capture.paths, mark(capture.paths, picked), path, chosen_form, comment, secrets=secrets)
+    packets = write(capture.paths, mark(capture.paths, picked), path, chosen_form, comment, secrets_of(picked, wanted=secrets))
     verdict = check(path, picked, options)
     for _ in range(ROUNDS):
         if verdict.holds:
@@ -99,7 +101,9 @@ def cut(
             else:
                 chosen.whole = True
                 widened.add(uid)
-        packets = write(capture.paths, mark(capture.paths, picked), path, chosen_form, comment, secrets=secrets)
+        packets = write(
+            capture.paths, mark(capture.paths, picked), path, chosen_form, comment, secrets_of(picked, wanted=secrets)
+        )
         verdict = check(path, picked, options, verdict)
     missing = lost(picked.files, secrets=secrets) if chosen_form == PCAP else ""
     left = not secrets and any(file.secrets for file in picked.files)
@@ -135,10 +139,18 @@ def add_names(capture: Capture, picked: Selection) -> bool:
     return True
 
 
+def secrets_of(picked: Selection, *, wanted: bool) -> SecretsFilter:
+    """What is written of the secrets of pcapng input: those of the connections of the part, nothing unless they are wanted."""
+    if not wanted:
+        return no_secret
+    bodies = [body for notes in notes_of(picked.files, PCAPNG) for body in notes.secrets]
+    return session_secrets(bodies, [picked.randoms[uid] for uid in picked.chosen if uid in picked.randoms])
+
+
 def write(
-    paths: Sequence[str], marks: "Sequence[array[int]]", path: str, form: str, comment: str, *, secrets: bool = False
+    paths: Sequence[str], marks: "Sequence[array[int]]", path: str, form: str, comment: str, secrets: SecretsFilter
 ) -> int:
-    """Copies the marked packets; how many."""
+    """Copies the marked packets, and of the secrets of pcapng input some; how many packets."""
     packets = Packets(paths, form)
     with open(path, "wb") as stream:
         copy: PcapCopy | PcapngCopy | None = None

@@ -8,7 +8,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from kcap.capture.fileset import FileSet, ignore
-from kcap.capture.packet_copy import Origin, PcapCopy, PcapngCopy, form_of, notes_of, open_copy
+from kcap.capture.packet_copy import (
+    Origin,
+    PcapCopy,
+    PcapngCopy,
+    SecretsFilter,
+    every_secret,
+    form_of,
+    no_secret,
+    notes_of,
+    open_copy,
+)
 from kcap.capture.paths import expand
 from kcap.capture.source import Source, open_reader
 from kcap.capture.unread import unread
@@ -63,8 +73,8 @@ class Packets:
         """Whether there are TLS secrets among what was read."""
         return any(file.secrets for file in self.files.files)
 
-    def open(self, stream: PacketStream, comment: str = "", *, secrets: bool = False) -> PcapCopy | PcapngCopy:
-        """A file for them; without `secrets` those of pcapng input stay behind."""
+    def open(self, stream: PacketStream, comment: str = "", *, secrets: SecretsFilter) -> PcapCopy | PcapngCopy:
+        """A file for them; `secrets`: which of those of pcapng input are written."""
         return open_copy(stream, self.form, self.origins, comment, secrets=secrets)
 
 
@@ -77,13 +87,14 @@ def merge(
     """
     packets = Packets(paths, form or form_of(output, None, looks(paths)))
     copy: PcapCopy | PcapngCopy | None = None
+    chosen = every_secret if secrets else no_secret
     for batch in packets.batches():
         if copy is None:
-            copy = packets.open(stream, secrets=secrets)
+            copy = packets.open(stream, secrets=chosen)
             copy.tells_drops = True
         for at in range(len(batch)):
             copy.write(batch, at)
     if copy is None:
-        copy = packets.open(stream, secrets=secrets)
+        copy = packets.open(stream, secrets=chosen)
     copy.close()
     return copy.packets, [str(error) for _, error in unread(packets.files)], packets.secrets and not secrets

@@ -15,7 +15,7 @@ from typing import Final
 from kcap.analyzer import Options
 from kcap.capture.fileset import ignore
 from kcap.capture.frame_reader import PART, FrameLocation
-from kcap.capture.packet_copy import Origin, notes_of, open_copy
+from kcap.capture.packet_copy import Origin, every_secret, no_secret, notes_of, open_copy
 from kcap.capture.packet_source import PacketSource
 from kcap.capture.pcapng_annotations import Annotations
 from kcap.capture.writer import PacketStream
@@ -140,7 +140,7 @@ class Rewriter:
                 if self.names is not None:
                     notes = [Annotations([[type(i)(i.link, i.snaplen, b"") for i in s] for s in n.sections]) for n in notes]
                 origins = [Origin(file, (), note) for file, note in zip(walk.files.files, notes)]
-                copy = open_copy(stream, form, origins, comment, secrets=not self.redact)
+                copy = open_copy(stream, form, origins, comment, secrets=no_secret if self.redact else every_secret)
             origins[batch.file].sections = walk.files.layouts[batch.file]
             entries = {packet: at for at, packet in enumerate(segments.packet)}
             for at in range(len(batch)):

@@ -163,6 +163,8 @@ class Selection:
         self.failed: list[str] = []
         self.resumes: dict[str, bytes] = {}
         """Uid -> random of the ClientHello of the connection that its TLS master secret comes from."""
+        self.randoms: dict[str, bytes] = {}
+        """Uid -> random of the ClientHello of each TLS connection of which it is known."""
         self.handshakes: dict[bytes, tuple[int, str, bytes]] = {}
         """Random of a ClientHello (before TLS 1.3) -> reference of the connection's first packet, its uid, its flow."""
 
@@ -202,7 +204,10 @@ class Selection:
             uid = self.starts[connection.ref] = str(values["connection"])
             if values.get("resumes") is not None:
                 self.resumes[uid] = values["resumes"]
-            if values.get("hello_random") is not None and values["tls_version"] != "TLS 1.3":
+            if values.get("hello_random") is None:
+                continue
+            self.randoms[uid] = values["hello_random"]
+            if values["tls_version"] != "TLS 1.3":
                 flow = flow_of(values["client_ip"], values["client_port"], values["server_ip"], values["server_port"])
                 self.handshakes[values["hello_random"]] = connection.ref, uid, flow
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import BinaryIO, Final
 
 from kcap.capture.fileset import ignore
-from kcap.capture.packet_copy import SUFFIXES, PcapCopy, PcapngCopy
+from kcap.capture.packet_copy import SUFFIXES, PcapCopy, PcapngCopy, every_secret, no_secret
 from kcap.capture.unread import unread
 from kcap.export.mark_packets import FragmentPackets
 from kcap.export.merge import Packets
@@ -46,7 +46,7 @@ class SplitFiles:
 
     def __init__(self, packets: Packets, folder: str, *, secrets: bool = False) -> None:
         """`secrets`: the TLS secrets of pcapng input are written into each file."""
-        self._secrets = secrets
+        self._secrets = every_secret if secrets else no_secret
         self.made: dict[int, SplitFile] = {}
         self._packets = packets
         self._folder = folder

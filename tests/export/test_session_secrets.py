@@ -1,0 +1,42 @@
+"""Which lines of key logs go with which sessions."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap.capture.pcapng_blocks import read_secrets, secrets_body
+from kcap.export.session_secrets import session_secrets
+from kcap.tls.keylog import LABELS, KeyLog
+
+RANDOMS = [bytes([at]) * 32 for at in range(4)]
+RSA = b"RSA Session-ID:ab12 Master-Key:" + b"0f" * 48 + b"\n"
+LINES = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(RANDOMS), st.binary(min_size=48, max_size=48)), max_size=9)
+
+
+def block(lines: list[tuple[str, bytes, bytes]], more: bytes = b"") -> bytes:
+    text = "".join(f"{label} {random.hex().upper()} {secret.hex()}\n" for label, random, secret in lines)
+    return secrets_body(b"# a comment\n" + text.encode() + more)
+
+
+def read(bodies: list[bytes]) -> KeyLog:
+    log = KeyLog()
+    for body in bodies:
+        log.add(read_secrets(body, "<") or b"")
+    return log
+
+
+@given(LINES, LINES, st.sets(st.sampled_from(RANDOMS)))
+def test_the_sessions_that_are_wanted_keep_what_they_have_and_others_have_nothing(
+    one: list[tuple[str, bytes, bytes]], two: list[tuple[str, bytes, bytes]], wanted: set[bytes]
+) -> None:
+    bodies = [block(one), block(two, RSA)]
+    chosen = session_secrets(bodies, wanted)
+    before, after = read(bodies), read([chosen(body) for body in bodies])
+    assert after.stored.keys() == before.stored.keys() & wanted
+    assert all(after.of(random) == before.of(random) for random in wanted)
+    assert bool(after.by_session) == (not wanted <= before.stored.keys()), "the line may be that of a session without its own"
+    assert after.unread == 0
+
+
+def test_keys_of_other_protocols_stay_behind() -> None:
+    wireguard = b"\x4b\x53\x4c\x57" + secrets_body(b"key")[4:]
+    assert session_secrets([wireguard], RANDOMS)(wireguard) == b""
