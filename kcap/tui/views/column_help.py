@@ -218,9 +218,12 @@ PATTERNS: Final = (
     (re.compile(r"p99 w/ polls"), "99th percentile of the latency, with the time of long polls"),
     (re.compile(r"with \d.*"), "whether the client works with this release"),
     (re.compile(r"\S+…\S+"), "distribution of the latencies between these times, log scale"),
-    (re.compile(r".+ (before|after)"), "figure of the other capture (before), and of this one (after)"),
-)
-"""Heads with a number in them."""
+    *((re.compile(f"{head} {side}"), f"{words} in {capture}")
+      for head, words in (("count", "exchanges"), ("failed", "exchanges with an error code"), (r"p50", "median latency"),
+          (r"p99", "99th percentile of the latency"), ("broker p50", "median of the time that the broker took"))
+      for side, capture in (("before", "the other capture"), ("after", "this capture"))),
+)  # fmt: skip
+"""Heads with a number or a capture in them."""
 
 
 def meaning(view: str, head: str) -> str:

@@ -81,8 +81,9 @@ def classes(scope: str, rows: list[Row]) -> Sheet:
     found.sort(key=lambda row: -sum((row[side] or {"count": 0})["count"] for side in SIDES))
     columns = [
         SheetField("api", lambda row: words(row["who"]["api"]), right=False, whole=True, tone=lambda _row: "bold"),
-        SheetField(scope, lambda row: clean(":".join(words(v) for n, v in row["who"].items() if n != "api")), right=False),
+        *([SheetField(scope, lambda row: clean(":".join(words(v) for n, v in row["who"].items() if n != "api")), right=False)]
+          if scope != "api" else []),
         SheetField("only", lambda row: "" if row["in"] == "both" else row["in"], right=False, tone=lambda _row: "care"),
         *(figure(side, name, head, text, rank) for name, head, text, rank in FIGURES for side in SIDES),
-    ]
+    ]  # fmt: skip
     return Sheet(f"by {scope}", columns, found, down, "no exchanges")

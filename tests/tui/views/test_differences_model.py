@@ -1,6 +1,7 @@
 """Differences as sheets lead to the exchanges of the capture after."""
 
 from kcap.tui.views import differences_model as model
+from kcap.tui.views.column_help import explained
 from tests.tui.views.laws import sheet_holds
 from tests.tui.views.stub import PCAPS, differences_of
 
@@ -14,6 +15,11 @@ def test_every_section_and_every_cell() -> None:
     assert found[0].rows == [row for row in result["rows"] if row["significant"]]
     for sheet in found:
         assert sheet.rows
+        heads = [field.head for field in sheet.fields]
+        assert [head for head, _ in explained("differences", sheet)] == heads, "each once, and each is explained"
+        assert all(
+            any(field.text(row) for row in sheet.rows) for field in sheet.fields if field.head in ("api", *sheet.name.split())
+        )
         sheet_holds(sheet, AFTER, counts=False)
     assert sum(len(sheet.rows) for sheet in found[1:]) == len(result["classes"])
 
