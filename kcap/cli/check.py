@@ -187,13 +187,14 @@ def document(result: Row, *, unicode: bool = True) -> "Document":
 
 def lines_of(row: Row, *, unicode: bool = True) -> list[str]:
     """What stands below a finding's sentence."""
+    from kcap.reports.findings.evidence import evidence_line
     from kcap.reports.text import UNLIMITED, Style, figures, spark
 
     bars = spark(row["course"], Style(UNLIMITED, color=False, unicode=unicode)) if any(row.get("course") or ()) else ""
     return [
         f"who: {figures(row['who'])}", f"when: {when(row['first_ns'], row['last_ns'])}",
         *([f"over the capture: |{bars}|"] if bars else []),
-        f"evidence: {figures(row['evidence'])}; confidence {row['confidence']:.0%}",
+        f"evidence: {evidence_line(row['evidence'])}; confidence {row['confidence']:.0%}",
         f"next: {row['advice']}", f"or else: {row['instead']}",
         f"rule {row['id']}" + (f"; show: -Y '{row['filter']}'" if row["filter"] else ""),
     ]  # fmt: skip

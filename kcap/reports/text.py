@@ -133,19 +133,23 @@ def listed(value: Any) -> str:
     return words(value)
 
 
-def figures(values: Mapping[str, Any]) -> str:
+NO_LABELS: Final[Mapping[str, str]] = {}
+
+
+def figures(values: Mapping[str, Any], labels: Mapping[str, str] = NO_LABELS) -> str:
     """Named values in a line: `p95 318ms; requests 1,160; apis Produce, Fetch`. A time has its unit behind it, not in its name;
-    numbers that count nothing, ids and ports, have no separators.
+    numbers that count nothing, ids and ports, have no separators. `labels`: what stands there in place of some names.
     """
     parts = []
     for name, value in values.items():
         base, _, last = name.rpartition("_")
+        label = labels.get(name)
         whole = isinstance(value, int) and not isinstance(value, bool)
         if whole and base and last in TIMES:
             name, text = base, TIMES[last](value)
         else:
             text = number(value) if whole and last not in UNCOUNTED else listed(value)
-        parts.append(f"{name.replace('_', ' ')} {text}")
+        parts.append(f"{label or name.replace('_', ' ')} {text}")
     return "; ".join(parts)
 
 

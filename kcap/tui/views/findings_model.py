@@ -9,6 +9,7 @@ from typing import Final
 
 from kcap.output.grid import duration
 from kcap.reports.definition import Row
+from kcap.reports.findings.evidence import evidence_line
 from kcap.reports.text import clock, figures, listed, wrapped
 from kcap.tui.conclusions import problems
 from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, counted
@@ -89,7 +90,7 @@ def detail(row: Row, width: int) -> list[Line]:
         last = row["last_ns"] if row["last_ns"] is not None else row["first_ns"]
         span = f"{clock(row['first_ns'])} to {clock(last)} UTC, {duration(last - row['first_ns'])}"
     parts = {
-        "who": figures(row["who"]), "when": span, "evidence": figures(row["evidence"]), "next step": row["advice"],
+        "who": figures(row["who"]), "when": span, "evidence": evidence_line(row["evidence"]), "next step": row["advice"],
         "or else": row["instead"],
         "filter": row["filter"] or "none: it is about connections without exchanges; Enter shows the connections",
         "rule": f"{row['id']}, confidence {row['confidence']:.0%}",

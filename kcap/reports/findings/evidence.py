@@ -1,0 +1,56 @@
+"""Names of the numbers that a finding rests on, in words, where the name alone does not say what was counted or measured.
+
+In: the evidence of a finding by name. Out: a line for people. Law: each name in WORDS is one that some rule gives; machine-read
+forms keep the names.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kcap.reports.text import figures
+
+WORDS: Final = {
+    "away_ns": "out of the group for",
+    "behind": "records between it and the high watermark",
+    "complied": "throttles complied with",
+    "coordinators": "brokers that coordinated the group",
+    "empty": "fetches without records",
+    "ended": "transactions that ended",
+    "filled": "segments out of order that filled a hole",
+    "full": "requests sent while the pipeline was full",
+    "gaps": "exchanges with packets that the capture lacks",
+    "held_back": "fetches that waited though there were records",
+    "idle_ns": "idle before the close",
+    "in_sync": "replicas in sync",
+    "lag_first": "lag at first",
+    "lag_last": "lag at last",
+    "leaves": "LeaveGroup requests",
+    "muting": "throttles that ask the client to wait",
+    "not_coordinator": "NOT_COORDINATOR errors",
+    "off_ms": "clock off by",
+    "open_ns": "open for",
+    "others": "clients that compress the topic",
+    "others_p95_ns": "95th percentile of the other brokers",
+    "out_of_order": "segments out of order",
+    "p95_ns": "95th percentile",
+    "queue_ns": "waited in the queue",
+    "quiet_ns": "no request for",
+    "retransmitted": "segments retransmitted",
+    "stalls": "times out of the group",
+    "stood_ns": "last stable offset stood still for",
+    "stored": "codec of the broker",
+    "throttle_ms": "throttle time",
+    "throttled": "throttled responses",
+    "throttles": "throttles that ask the client to wait",
+    "timeout_ns": "transaction timeout",
+    "violations": "requests before a throttle was over",
+    "waited_ns": "readers of committed records waited",
+    "written": "codec of the producer",
+    "zero_windows": "times that the receive window was closed",
+}
+"""Name -> what it is, as it stands before the value."""
+
+
+def evidence_line(evidence: Mapping[str, Any]) -> str:
+    """The evidence in a line: `open for 10.3s; last stable offset stood still for 4.02s`."""
+    return figures(evidence, WORDS)
