@@ -4,6 +4,7 @@ In: how much is needed. Out: that much room, with the previous contents. Law: gr
 `export_state` carry connections over.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from kcap.fastpath.client_ids import NO_NAME, name_number
 from kcap.fastpath.close_kernels import release_all
 from kcap.fastpath.flow_table import enter_all
 from kcap.fastpath.large_frames import LargeFrames
+from kcap.identities import IdentityBlock, flows_of
 from kcap.kafka.conversation import Conversation
 from kcap.kafka.headers import PLAIN_HEADERS
 
@@ -80,6 +82,8 @@ class FastPathState:
         self.queues: Any = np.zeros((0, at.REQUEST_WIDTH), np.int64)
         self.ids: Any = np.zeros((0, at.ID_BYTES), np.uint8)
         self.keys: Any = np.zeros((0, at.FLOW_BYTES), np.uint8)
+        self.uids: Any = np.zeros(0, np.object_)
+        """Uids of connections that had rows in an earlier batch, by slot, 0 for the others."""
         self.table: Any = np.zeros(8 * FIRST_SLOTS, np.int64)
         self.dropped = 0
         """Places of the table that are marked as left."""
@@ -118,7 +122,13 @@ class FastPathState:
         self.free = np.concatenate([np.arange(count - 1, first - 1, -1), self.free[:free], np.zeros(first - free, np.int64)])
         self.meta[at.M_SLOTS] += count - first
         self.meta[at.M_GROWS] = count < limits.FAST_PATH_CONNECTIONS
-        for name, size in (("connections", count), ("streams", 2 * count), ("ids", count), ("keys", 2 * count)):
+        for name, size in (
+            ("connections", count),
+            ("streams", 2 * count),
+            ("ids", count),
+            ("keys", 2 * count),
+            ("uids", count),
+        ):
             old = getattr(self, name)
             new = np.zeros((size, *old.shape[1:]), old.dtype)
             new[: len(old)] = old
@@ -146,7 +156,9 @@ class FastPathState:
             return
         for slot in slots:
             self.conversations[slot] = None
-        release_all(np.array(slots), self.table, self.keys, self.connections, self.streams, self.free, self.meta)
+        places = np.array(slots)
+        self.uids[places] = 0
+        release_all(places, self.table, self.keys, self.connections, self.streams, self.free, self.meta)
         self.dropped += 2 * len(slots)
         if 2 * self.dropped > len(self.table):
             self._fill_table()
@@ -158,9 +170,24 @@ class FastPathState:
 
     def flows(self, places: Any) -> list[bytes]:
         """The flow keys of streams."""
-        keys, width = self.keys[places].tobytes(), self.keys.shape[1]
-        starts = range(0, len(keys), width)
-        return [keys[start : start + size] for start, size in zip(starts, self.streams[places, at.FLOW_SIZE].tolist())]
+        return flows_of(self.keys[places], self.streams[places, at.FLOW_SIZE])
+
+    def identities(self, slots: Any, first: int) -> IdentityBlock:
+        """The constants of these connections, whose indexes begin with `first`."""
+        values, lower = self.connections[slots], 2 * slots
+        clients = lower + values[:, at.CLIENT]
+        sizes, isns = self.streams[clients, at.FLOW_SIZE], self.streams[clients, at.ISN]
+        times, numbers = values[:, at.FIRST_NS].copy(), values[:, at.PLACE].copy()
+        return IdentityBlock(
+            first, slots, self.uids[slots], self.keys[clients], self.keys[lower], sizes, times, isns, numbers
+        )  # fmt: skip
+
+    def named(self, blocks: Sequence[IdentityBlock]) -> None:
+        """Keeps the uids of connections for later batches."""
+        for block in blocks:
+            live, index = self.connections[block.slots][:, (at.LIVE, at.IDENTITY)].T
+            same = (live != at.FREE) & (index == block.first + np.arange(len(block)))
+            self.uids[block.slots[same]] = block.named()[same]
 
     # -- room ---------------------------------------------------------------------------------------------------------
     def more_entries(self, count: int) -> None:
