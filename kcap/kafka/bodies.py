@@ -19,7 +19,6 @@ from kcap.faults import Fault, fault_of
 from kcap.kafka.frames import NO_BODY, PendingExchange, PendingResponse
 from kcap.limits import OVERTAKEN_BODY_BYTES
 from kcap.model import Buffer
-from kcap.records.record_sets import count_wrapped
 from kcap.schema.quirks import response_version
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ class BodyBatch:
         """
         arena, (status, mask, *row), fault = self.arena, numbers, self.projection.faults.get(at)
         try:  # records of wrapped messages are none of those that the projection counts
-            row[slots.RECORD_COUNT] += sum(count_wrapped(arena, low, high, end) for low, high in wrapped)
+            row[slots.RECORD_COUNT] += _in_wrapped(arena, wrapped, end) if wrapped else 0
         except Exception as error:  # noqa: BLE001 - what else the message says stays
             fault, status = fault_of(error), MALFORMED
         texts = NO_TEXTS
@@ -156,6 +155,13 @@ def _entries(columns: Any, at: Any) -> Iterator[list[tuple[int, ...]]]:
     return (list(islice(every, count)) for count in counts.tolist())
 
 
+def _in_wrapped(data: Buffer, spans: Iterable[Sequence[int]], end: int) -> int:
+    """Records of these compressed messages of magic 0 and 1, whose body ends at `end`."""
+    from kcap.records.record_sets import count_wrapped  # hardly a capture has them, and its modules take time to import
+
+    return sum(count_wrapped(data, low, high, end) for low, high in spans)
+
+
 def _slice(arena: Buffer, start: int, end: int) -> bytes | None:
     return None if start < 0 else bytes(arena[start:end])
 
@@ -182,8 +188,8 @@ def values_of(reader: Resumable) -> BodyValues:
     elif reader.whole is not None:
         data, shift = reader.whole, reader.shift
         try:
-            spans = zip(starts, ends, strict=True)
-            row[slots.RECORD_COUNT] += sum(count_wrapped(data, low - shift, high - shift, len(data)) for low, high in spans)
+            spans = [(low - shift, high - shift) for low, high in zip(starts, ends, strict=True)]
+            row[slots.RECORD_COUNT] += _in_wrapped(data, spans, len(data)) if spans else 0
         except Exception as error:  # noqa: BLE001 - what else the message says stays
             fault, status = fault_of(error), MALFORMED
     texts = tuple(_slice(kept, row[_TEXTS + 2 * i], row[_TEXTS + 2 * i + 1]) for i in range(len(NO_TEXTS)))
