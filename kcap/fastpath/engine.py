@@ -555,7 +555,7 @@ class FastPath:
         for place in (at.R_REQUEST_SLOT, at.R_RESPONSE_SLOT):
             rows[place] += np.where(rows[place] >= at.SLOT_BASE, shift, 0)
         old = state.bodies, state.arena, int(meta[at.M_BODIES]), int(meta[at.M_TOP])
-        state.arena = np.empty_like(old[1])
+        state.next_arena()
         state.bodies = np.empty_like(old[0]) if self.spare is None or self.spare.shape != old[0].shape else self.spare
         heavy = np.empty(len(state.queues), np.int64)
         count = carry_over(

@@ -6,7 +6,8 @@ In: how much is needed. Out: that much room, with the previous contents. Law: gr
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from sys import getrefcount
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -55,6 +56,14 @@ def header_tables() -> "tuple[NDArray[np.bool_], NDArray[np.int64]]":
     return plain, steps
 
 
+def _references(kept: list[Any]) -> int:
+    return getrefcount(kept[0])
+
+
+ALONE: Final = _references([object()])
+"""References to what nothing but such a list has."""
+
+
 class FastPathState:
     """The arrays."""
 
@@ -72,6 +81,8 @@ class FastPathState:
         self.rows: Any = np.empty((ROWS_ROOM, at.ROW_WIDTH), np.int64)
         self.bodies: Any = np.empty((3, BODIES_ROOM), np.int64)
         self.arena: Any = np.empty(ARENA_ROOM, np.uint8)
+        self.spare: list[Any] = []
+        """The arena that the batch before took."""
         self.meta: Any = np.zeros(at.META_WIDTH, np.int64)
         self.meta[at.M_FREE] = -1
         self.large = LargeFrames(self.meta)
@@ -100,7 +111,7 @@ class FastPathState:
             "name_blobs": self.name_blobs[:known].copy(),
             "name_sizes": self.name_sizes[:known].copy(),
         }
-        return self.__dict__ | used | names | {"log": None, "undo": None}
+        return self.__dict__ | used | names | {"log": None, "undo": None, "spare": []}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -218,6 +229,14 @@ class FastPathState:
         """Room for this many more rows."""
         if self.meta[at.M_ROWS] + count > len(self.rows):
             self.rows = np.concatenate([self.rows, np.empty((max(len(self.rows), ROWS_ROOM) + count, at.ROW_WIDTH), np.int64)])
+
+    def next_arena(self) -> None:
+        """Goes on with another arena, since a batch takes this one: that of the batch before, once no one has it any more. The
+        system would clear the pages of a new one.
+        """
+        old, spare = self.arena, self.spare
+        free = spare and spare[0].shape == old.shape and _references(spare) == ALONE
+        self.arena, self.spare = spare[0] if free else np.empty_like(old), [old]
 
     # -- client ids ---------------------------------------------------------------------------------------------------
     def name(self, raw: bytes | None) -> int:
