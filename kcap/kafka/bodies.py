@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import islice
 from operator import or_
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kcap.decode import slots
 from kcap.decode.projection import MALFORMED, SHORT, Projection, Resumable, program_index, project
@@ -39,9 +39,8 @@ Pieces = tuple[tuple[int, bytes], ...]
 """(place, bytes) of what is known of a body, and behind it its size with no bytes; empty where nothing is."""
 
 
-@dataclass(frozen=True, slots=True)
-class BodyValues:
-    """The projection of one body."""
+class BodyValues(NamedTuple):
+    """The projection of one body; a tuple, since each request that waits for a later batch has one."""
 
     status: int
     mask: int
@@ -91,35 +90,38 @@ class BodyBatch:
             [tuple(int(column[i]) for column in parts) for i in range(bisect_left(messages, at), bisect_right(messages, at))]
             for messages, *parts in (projection.topics, projection.wrapped)
         )
-        numbers = [int(column[at]) for column in (projection.status, projection.mask, *projection.values)]
-        return self._values(at, numbers, topics, wrapped, int(self.starts[slot]), int(self.ends[slot]))
+        status, mask, *row = (int(column[at]) for column in (projection.status, projection.mask, *projection.values))
+        return self._values(at, status, mask, tuple(row), topics, wrapped, int(self.starts[slot]), int(self.ends[slot]))
 
     def several(self, wanted: Any) -> "list[BodyValues | None]":
         """`values` of some slots from 0 on, of a batch that was projected by the compiled engine."""
         projection: Any = self.projection
-        at, spans = self.dense[wanted], (self.starts[wanted].tolist(), self.ends[wanted].tolist())
-        columns = (projection.status, projection.mask, *projection.values)
-        rows = map(list, zip(*(column[at].tolist() for column in columns)))
-        every = zip(at.tolist(), rows, _entries(projection.topics, at), _entries(projection.wrapped, at), *spans)
+        at = self.dense[wanted]
+        spans = self.starts[wanted].tolist(), self.ends[wanted].tolist()
+        numbers = projection.status[at].tolist(), projection.mask[at].tolist()
+        rows = zip(*(column[at].tolist() for column in projection.values))
+        every = zip(at.tolist(), *numbers, rows, _entries(projection.topics, at), _entries(projection.wrapped, at), *spans)
         return [None if place < 0 else self._values(place, *known) for place, *known in every]
 
     def _values(
-        self, at: int, numbers: list[int], spans: list[Any], wrapped: list[Any], start: int, end: int
+        self, at: int, status: int, mask: int, row: tuple[int, ...], spans: list[Any], wrapped: list[Any], start: int, end: int
     ) -> BodyValues:  # fmt: skip
-        """Message `at` of the projection, whose body is `arena[start:end]`, with its status, mask and other numbers, spans of
+        """Message `at` of the projection, whose body is `arena[start:end]`, with its status, mask and numbers, the spans of
         its topics, and of its wrapped messages.
         """
-        arena, (status, mask, *row), fault = self.arena, numbers, self.projection.faults.get(at)
-        try:  # records of wrapped messages are none of those that the projection counts
-            row[slots.RECORD_COUNT] += _in_wrapped(arena, wrapped, end) if wrapped else 0
+        arena, fault = self.arena, self.projection.faults.get(at)
+        try:
+            if wrapped:  # their records are none of those that the projection counts
+                count = row[slots.RECORD_COUNT] + _in_wrapped(arena, wrapped, end)
+                row = *row[: slots.RECORD_COUNT], count, *row[slots.RECORD_COUNT + 1 :]
         except Exception as error:  # noqa: BLE001 - what else the message says stays
             fault, status = fault_of(error), MALFORMED
         texts = NO_TEXTS
-        if mask >> _TEXTS:
+        if mask >> _TEXTS and max(row[_TEXTS::2]) >= 0:
             texts = tuple(_slice(arena, row[_TEXTS + 2 * i], row[_TEXTS + 2 * i + 1]) for i in range(len(NO_TEXTS)))
         topics = tuple([(_slice(arena, low, high), _slice(arena, uuid, uuid + ID_BYTES)) for low, high, uuid in spans])
         data = bytes(arena[start:end]) if self.keep or end - start <= OVERTAKEN_BODY_BYTES else b""
-        return BodyValues(status, mask, tuple(row), texts, topics, data, fault)
+        return BodyValues(status, mask, row, texts, topics, data, fault)
 
     def token(self, slot: int) -> BodyValues | None:
         """A raw SASL token, which no program reads; None where it is too large to retain."""
