@@ -4,11 +4,12 @@ In: flow keys, times and initial sequence numbers. Out: what each row says of it
 no object is made of a connection of the fast path before one is needed.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
 from ipaddress import ip_address
+from itertools import chain, islice, repeat
 from operator import attrgetter
 from struct import Struct
 from typing import Any, Final, overload
@@ -37,16 +38,39 @@ class Identity:
 
 @dataclass(slots=True)
 class IdentityBlock:
-    """Connections of the fast path that got their indexes together, as columns."""
+    """Connections of the fast path that got their indexes together, as arrays."""
 
     first: int
     """Index of the first of them."""
-    slots: list[int]
+    slots: Any
     """Where each of them is in the fast path's arrays."""
-    uids: list[str]
-    clients: list[bytes]
-    """Flow keys of the clients."""
-    numbers: list[int]
+    uids: Any
+    """Objects, 0 for a uid that was not made yet."""
+    clients: Any
+    """Flow keys of the clients, a row of bytes each."""
+    lower: Any
+    """Those of the lower endpoints."""
+    sizes: Any
+    """Bytes of the flow keys."""
+    first_ns: Any
+    isns: Any
+    """Initial sequence numbers of the clients."""
+    numbers: Any
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    def client(self, at: int) -> bytes:
+        """The flow key of a client."""
+        return bytes(self.clients[at, : self.sizes[at]])
+
+    def named(self) -> Any:
+        """The uids, each made when one of them is first needed."""
+        new = (self.uids == 0).nonzero()[0]
+        if len(new):
+            seeds = zip(flows_of(self.lower[new], self.sizes[new]), self.first_ns[new].tolist(), self.isns[new].tolist())
+            self.uids[new] = [uid_of(*seed) for seed in seeds]
+        return self.uids
 
 
 class Identities(Sequence[Identity]):
@@ -75,13 +99,28 @@ class Identities(Sequence[Identity]):
         if found is None:
             if not 0 <= index < self._size:
                 raise IndexError(index)
-            block = next(block for block in reversed(self._blocks) if block.first <= index)
+            block = self._block(index)
             at = index - block.first
-            found = self._objects[index] = Identity(block.uids[at], *endpoints(block.clients[at]), block.numbers[at])
+            found = self._objects[index] = Identity(block.named()[at], *endpoints(block.client(at)), int(block.numbers[at]))
         return found
 
     def __iter__(self) -> Iterator[Identity]:
         return (self[at] for at in range(self._size))
+
+    def _block(self, index: int) -> IdentityBlock:
+        return next(block for block in reversed(self._blocks) if block.first <= index)
+
+    def uid(self, index: int) -> str:
+        """The uid of one of them, of which no object is made."""
+        found = self._objects.get(index)
+        if found is not None:
+            return found.uid
+        block = self._block(index)
+        return str(block.named()[index - block.first])
+
+    def blocks(self) -> Sequence[IdentityBlock]:
+        """Those of the fast path."""
+        return self._blocks
 
     def append(self, identity: Identity) -> int:
         """Adds a connection; its index."""
@@ -95,7 +134,7 @@ class Identities(Sequence[Identity]):
         self._columns.clear()
         self._blocks.append(block)
         self._objects |= objects
-        self._size += len(block.slots)
+        self._size += len(block)
 
     def renumber(self, index: int, number: int) -> None:
         """Gives a connection another number."""
@@ -107,8 +146,9 @@ class Identities(Sequence[Identity]):
         found = self._columns.get(name)
         if found is None:
             found = self._columns[name] = [None] * self._size
+            values = iter(PICK[name](self._blocks) if self._blocks else ())
             for block in self._blocks:
-                found[block.first : block.first + len(block.slots)] = PICK[name](block)
+                found[block.first : block.first + len(block)] = islice(values, len(block))
             pick = attrgetter(name)
             for at, identity in self._objects.items():
                 found[at] = pick(identity)
@@ -119,20 +159,45 @@ class Identities(Sequence[Identity]):
         return list(zip(self.column("server_ip"), self.column("server_port")))
 
 
-def _addresses(block: IdentityBlock, server: bool) -> list[str]:
-    return [address(key[half:-4] if server else key[:half]) for key in block.clients for half in (len(key) - 4 >> 1,)]
+def _addresses(blocks: Sequence[IdentityBlock], side: int) -> list[str]:
+    keys, sizes = _keys(blocks)
+    if (sizes == IPV4_FLOW.size).all():
+        return list(map(_ipv4, keys[:, 4 * side : 4 * side + 4].copy().view(">u4")[:, 0].tolist()))
+    halves = sizes // 2 - 2
+    return [address(key[side * half : (side + 1) * half]) for key, half in zip(flows_of(keys, sizes), halves.tolist())]
 
 
-PICK: Final[dict[str, Callable[[IdentityBlock], list[Any]]]] = {
-    "uid": lambda block: block.uids,
-    "number": lambda block: block.numbers,
-    "tls": lambda block: [False] * len(block.slots),
-    "client_ip": lambda block: _addresses(block, server=False),
-    "server_ip": lambda block: _addresses(block, server=True),
-    "client_port": lambda block: [key[-4] << 8 | key[-3] for key in block.clients],
-    "server_port": lambda block: [key[-2] << 8 | key[-1] for key in block.clients],
+def _ports(blocks: Sequence[IdentityBlock], side: int) -> list[int]:
+    import numpy as np
+
+    keys, sizes = _keys(blocks)
+    every, at = np.arange(len(keys)), sizes + (2 * side - 4)
+    found: list[int] = (keys[every, at].astype(np.int64) << 8 | keys[every, at + 1]).tolist()
+    return found
+
+
+def _keys(blocks: Sequence[IdentityBlock]) -> tuple[Any, Any]:
+    import numpy as np
+
+    return np.concatenate([block.clients for block in blocks]), np.concatenate([block.sizes for block in blocks])
+
+
+PICK: Final[dict[str, Callable[[Sequence[IdentityBlock]], Iterable[Any]]]] = {
+    "uid": lambda blocks: chain.from_iterable(block.named().tolist() for block in blocks),
+    "number": lambda blocks: chain.from_iterable(block.numbers.tolist() for block in blocks),
+    "tls": lambda _: repeat(False),
+    "client_ip": lambda blocks: _addresses(blocks, 0),
+    "server_ip": lambda blocks: _addresses(blocks, 1),
+    "client_port": lambda blocks: _ports(blocks, 0),
+    "server_port": lambda blocks: _ports(blocks, 1),
 }
-"""Attribute of `Identity` -> how it is read from a block."""
+"""Attribute of `Identity` -> how it is read from blocks, one after the other."""
+
+
+def flows_of(keys: Any, sizes: Any) -> list[bytes]:
+    """Flow keys, of rows of bytes."""
+    data, width = keys.tobytes(), keys.shape[1]
+    return [data[start : start + size] for start, size in zip(range(0, len(data), width), sizes.tolist())]
 
 
 def endpoints(flow: bytes) -> tuple[str, int, str, int]:
@@ -145,6 +210,11 @@ def endpoints(flow: bytes) -> tuple[str, int, str, int]:
 def address(packed: bytes) -> str:
     """An IP address as people write it; `ipaddress` costs as much as opening a connection."""
     return ".".join(map(str, packed)) if len(packed) == 4 else str(ip_address(packed))
+
+
+@lru_cache(1 << 14)
+def _ipv4(number: int) -> str:
+    return address(number.to_bytes(4, "big"))
 
 
 def uid_of(flow: bytes, first_ns: int, isn: int | None) -> str:

@@ -250,8 +250,8 @@ LARGE_BODIES_ROOM = 64 << 20
 SPARSE_BODIES_ROOM = 1 << 30
 """Addresses of a batch's large bodies of which excerpts are enough, a few pages of memory each; their offsets have 32 bit."""
 
-BODIES_BYTES = 8 << 20
-"""Bytes of bodies collected before they are projected and released."""
+BODIES_BYTES = 16 << 20
+"""Bytes of bodies collected before they are projected and released: a batch costs some 3 ms beside its rows."""
 
 # --- reading, beginnings ---------------------------------------------------------------------------------------------
 FIRST_WINDOW_BYTES = 64 << 10

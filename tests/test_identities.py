@@ -4,6 +4,7 @@ import pickle
 from hashlib import blake2b
 from ipaddress import ip_address
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,17 +15,26 @@ NAMES = ("uid", "client_ip", "client_port", "server_ip", "server_port", "number"
 flows = st.sampled_from((12, 36)).flatmap(lambda size: st.binary(min_size=size, max_size=size))
 
 
+def block_of(first: int, seeds: list[tuple[bytes, int, int]]) -> IdentityBlock:
+    """Connections whose clients are the lower endpoints; the uid of the first is there already."""
+    flows, times, isns = zip(*seeds)
+    keys = np.array([list(flow.ljust(36, b"x")) for flow in flows], np.uint8)
+    numbers, uids = first + np.arange(len(seeds)), np.zeros(len(seeds), np.object_)
+    uids[0] = uid_of(*seeds[0])
+    sizes = np.array(list(map(len, flows)))
+    return IdentityBlock(first, numbers, uids, keys, keys, sizes, np.array(times), np.array(isns), numbers)
+
+
 def listed(entries: list[tuple[bytes, bool]]) -> tuple[Identities, list[Identity]]:
     """Connections in blocks of three, some of them as objects; and what they must be."""
     made, expected = Identities(), []
     for start in range(0, len(entries), 3):
         some = entries[start : start + 3]
         first = len(made)
-        uids = [f"C{first + at}" for at in range(len(some))]
-        here = [Identity(uid, *endpoints(flow), first + at, tls) for at, (uid, (flow, tls)) in enumerate(zip(uids, some))]
+        seeds = [(flow, 1000 + at, 7 * at) for at, (flow, _) in enumerate(some)]
+        here = [Identity(uid_of(*one), *endpoints(one[0]), first + at, some[at][1]) for at, one in enumerate(seeds)]
         objects = {first + at: one for at, one in enumerate(here) if one.tls}
-        numbers = [first + at for at in range(len(some))]
-        made.extend(IdentityBlock(first, numbers, uids, [flow for flow, _ in some], numbers), objects)
+        made.extend(block_of(first, seeds), objects)
         assert made.append(here[0]) == first + len(some)
         expected += [*here, here[0]]
     return made, expected
@@ -34,6 +44,7 @@ def listed(entries: list[tuple[bytes, bool]]) -> tuple[Identities, list[Identity
 def test_columns_objects_and_slices_say_the_same(entries: list[tuple[bytes, bool]]) -> None:
     made, expected = listed(entries)
     assert len(made) == len(expected)
+    assert [made.uid(at) for at in range(len(made))] == [one.uid for one in expected]
     for name in NAMES:
         assert made.column(name) == [getattr(one, name) for one in expected]
     assert made.servers() == [(one.server_ip, one.server_port) for one in expected]

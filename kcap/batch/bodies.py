@@ -6,6 +6,7 @@ whose body was not kept, or that no program reads, has null in every column; onl
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from kcap.arrays.arrow import Array, binary, coded, take
 from kcap.arrays.vectors import Vector, grouped, nothing
 from kcap.decode import slots
 from kcap.faults import Fault, fault_of
-from kcap.kafka.bodies import ID_BYTES, BodyBatch, BodyValues
+from kcap.kafka.bodies import ID_BYTES, NO_TEXTS, BodyBatch, BodyValues
 from kcap.kafka.frames import NO_BODY
 
 if TYPE_CHECKING:
@@ -111,12 +112,13 @@ class Messages:
     @cached_property
     def carried_values(self) -> "Matrix":
         """The numbers of carried messages, one column a message: those of `Projection.values`, then status and mask."""
-        lay = self.pool.lay
-        rows = [
-            (*body.values[:_TEXTS], *(place for text in body.texts for place in lay(text)), body.status, body.mask)
-            for body in self.carried
-        ]
-        return np.ascontiguousarray(np.array(rows, np.int64).T)
+        numbers = chain.from_iterable([(*body.values, body.status, body.mask) for body in self.carried])
+        rows: Matrix = np.fromiter(numbers, np.int64).reshape(len(self.carried), -1)
+        rows[:, _TEXTS:_WIDTH] = -1
+        for row, body in zip(rows, self.carried):
+            if body.texts != NO_TEXTS:
+                row[_TEXTS:_WIDTH] = [place for text in body.texts for place in self.pool.lay(text)]
+        return np.ascontiguousarray(rows.T)
 
     def column(self, at: int) -> "Int64s":
         """Number `at` of every message of the projection; it means something where the mask says so."""

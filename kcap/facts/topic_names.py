@@ -9,9 +9,7 @@ from binascii import a2b_base64
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from kcap.decode.message import decode_data
 from kcap.facts.brokers import Broker
-from kcap.records.record_sets import decode_records
 from kcap.schema.registry import REQUEST, RESPONSE, api_key
 
 NO_ID: Final = "A" * 22
@@ -147,6 +145,9 @@ class TopicNames:
 
     def take_log(self, body: Mapping[str, Any]) -> None:
         """Takes a Fetch response with a part of KRaft's log."""
+        from kcap.decode.message import decode_data  # few captures show the log, and these modules take time to import
+        from kcap.records.record_sets import decode_records
+
         for topic in body.get("responses") or ():
             uuid = topic.get("topicId")
             if METADATA_TOPIC not in (topic.get("topic"), self.names.get(uuid)):

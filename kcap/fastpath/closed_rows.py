@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from kcap.fastpath import layout as at
-from kcap.identities import endpoints, uid_of
+from kcap.identities import endpoints, flows_of, uid_of
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
@@ -82,9 +82,7 @@ class ClosedRows:
 
     def _flows(self, places: "Int64s", sides: "Int64s") -> list[bytes]:
         """The flow key of one stream of each connection."""
-        keys, width = self.keys[places, sides].tobytes(), self.keys.shape[2]
-        sizes = self.streams[places, sides, at.FLOW_SIZE].tolist()
-        return [keys[start : start + size] for start, size in zip(range(0, len(keys), width), sizes)]
+        return flows_of(self.keys[places, sides], self.streams[places, sides, at.FLOW_SIZE])
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ all other packets, in order. Law: rows, connections, weirds and ledgers are thos
 A connection is *own* (it began in the fast path, there are no objects), a guest (imported from the reference path), or outside.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -25,7 +25,7 @@ from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.projected import both_projected
 from kcap.fastpath.rows import FastPathRows
 from kcap.fastpath.state import FastPathState, header_tables
-from kcap.identities import Identities, Identity, IdentityBlock, uid_of
+from kcap.identities import Identities, Identity, IdentityBlock
 from kcap.kafka.bodies import UNKNOWN, BodyBatch
 from kcap.kafka.conversation import Conversation
 from kcap.model import REF_FILE_SHIFT
@@ -104,8 +104,6 @@ class FastPath:
         """Orders of the packets of this window that opened connections outside."""
         self.endings: dict[int, OwnEnding] = {}
         """Own connections that ended, by slot, as they are in the table's queue."""
-        self.uids: dict[int, str] = {}
-        """Uids of own connections that have rows, by slot."""
         self._know_outside()
 
     def _know_outside(self) -> None:
@@ -231,8 +229,7 @@ class FastPath:
         self._settle(columns, self.passed + first, left, gone, opened, ended, shaken, named)
         if rows is not None:
             late = rows[rows[:, at.R_FLAGS] & LATE != 0]
-            uids = {one: self.analyzer.identities[one].uid for one in late[:, at.R_IDENTITY].tolist()}
-            self._report(WeirdKind.LATE_RESPONSE, late, at.R_RESPONSE, uids)
+            self._report(WeirdKind.LATE_RESPONSE, late, at.R_RESPONSE)
         return place
 
     def _sealed(
@@ -255,19 +252,11 @@ class FastPath:
 
     def _identify(self, fresh: Any) -> IdentityBlock:
         """Adds the constants of connections with their first rows in the open batch."""
-        analyzer, state, uids = self.analyzer, self.state, self.uids
-        slots, own = fresh.tolist(), state.connections[fresh, at.OWN] != 0
-        new = np.array([slot for slot in slots if slot not in uids], np.int64)
-        new = new[state.connections[new, at.OWN] != 0]
-        isns = state.streams[2 * new + state.connections[new, at.CLIENT], at.ISN].tolist()
-        seeds = zip(state.flows(2 * new), state.connections[new, at.FIRST_NS].tolist(), isns)
-        uids.update(zip(new.tolist(), [uid_of(*seed) for seed in seeds]))
-        clients, numbers = 2 * fresh + state.connections[fresh, at.CLIENT], state.connections[fresh, at.PLACE].tolist()
-        first = len(analyzer.identities)
-        block = IdentityBlock(first, slots, [uids.get(slot, "") for slot in slots], state.flows(clients), numbers)
+        analyzer, state, first = self.analyzer, self.state, len(self.analyzer.identities)
+        block = state.identities(fresh.copy(), first)
         objects: dict[int, Identity] = {}
-        for place in np.flatnonzero(~own).tolist():
-            conversation = state.conversations[slots[place]]
+        for place in np.flatnonzero(state.connections[fresh, at.OWN] == 0).tolist():
+            conversation = state.conversations[fresh[place]]
             assert conversation is not None
             objects[first + place] = analyzer.constants(conversation)
         analyzer.identities.extend(block, objects)
@@ -342,7 +331,8 @@ class FastPath:
         for slot in number_of.keys() & self.endings.keys():
             self.endings[slot].number = number_of[slot]
         if named is not None:
-            named.numbers = [number_of.get(slot, number) for slot, number in zip(named.slots, named.numbers)]
+            both = zip(named.slots.tolist(), named.numbers.tolist())
+            named.numbers = np.array([number_of.get(slot, number) for slot, number in both])
 
     def _in_order(self, order: int) -> None:
         """Sorts what ended at this packet or later."""
@@ -362,7 +352,6 @@ class FastPath:
             if guest:
                 continue
             connection = self._adopted(conversation).tcp
-            self.uids.pop(slot, None)
             ending = self.endings.pop(slot, None)
             if ending is not None:
                 connection.closing_order = ending.closing_order
@@ -489,7 +478,6 @@ class FastPath:
         self.analyzer.over(keep(self.state, slots, self.analyzer))
         for slot in slots:
             self.endings.pop(slot, None)
-            self.uids.pop(slot, None)
         self.state.release_all(slots)
 
     def _decided(self, slots: list[int]) -> int:
@@ -505,18 +493,17 @@ class FastPath:
         if meta[at.M_FRESH]:
             self._identify(fresh[: meta[at.M_FRESH]])
         if meta[at.M_ROWS] > first:
-            rows, mine = state.rows[first : meta[at.M_ROWS]], slots[:count]
-            uids = dict(zip(state.connections[mine, at.IDENTITY].tolist(), map(self.uids.get, mine)))
-            self._report(WeirdKind.UNANSWERED, rows[rows[:, at.R_OUTCOME] >= UNANSWERED], at.R_REQUEST, uids)
+            rows = state.rows[first : meta[at.M_ROWS]]
+            self._report(WeirdKind.UNANSWERED, rows[rows[:, at.R_OUTCOME] >= UNANSWERED], at.R_REQUEST)
         return count
 
-    def _report(self, kind: WeirdKind, rows: Any, frame: int, uids: Mapping[int, str | None]) -> None:
-        """Reports rows as `Pairing` does, at the frame whose columns begin at `frame`; `uids` are those of their identities."""
+    def _report(self, kind: WeirdKind, rows: Any, frame: int) -> None:
+        """Reports rows as `Pairing` does, at the frame whose columns begin at `frame`."""
         columns = at.R_IDENTITY, at.R_CORRELATION, at.R_OUTCOME, frame + at.F_FIRST_REF, frame + at.F_LOW
         for identity, correlation, outcome, ref, position in rows[:, columns].tolist():
             why = at.REASONS[outcome]
             detail = f"correlation id {correlation}" + ("" if why is None else f": {why}")
-            self.analyzer.report(kind, detail, ref, position, uid=uids[identity])
+            self.analyzer.report(kind, detail, ref, position, uid=self.analyzer.identities.uid(identity))
 
     def leave(self) -> None:
         """Exports all connections."""
@@ -557,6 +544,7 @@ class FastPath:
         decode.
         """
         state, bodies, meta = self.state, self.analyzer.bodies, self.state.meta
+        state.named(self.analyzer.identities.blocks())
         rows = state.rows[: meta[at.M_ROWS]].T.copy()  # one row alone is contiguous either way, and would stay the kernel's
         if state.large.used:
             self._take_large(rows)
@@ -567,7 +555,7 @@ class FastPath:
         for place in (at.R_REQUEST_SLOT, at.R_RESPONSE_SLOT):
             rows[place] += np.where(rows[place] >= at.SLOT_BASE, shift, 0)
         old = state.bodies, state.arena, int(meta[at.M_BODIES]), int(meta[at.M_TOP])
-        state.arena = np.empty_like(old[1])
+        state.next_arena()
         state.bodies = np.empty_like(old[0]) if self.spare is None or self.spare.shape != old[0].shape else self.spare
         heavy = np.empty(len(state.queues), np.int64)
         count = carry_over(

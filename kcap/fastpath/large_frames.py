@@ -4,7 +4,6 @@ In: rows that `kcap.fastpath.large_kernels` filled. Out: the values of a body, o
 Law: both are those of a `Resumable` that was fed with the same bytes.
 """
 
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -103,7 +102,7 @@ class LargeFrames:
         """The values of a frame that has passed, whose row is free then; with its `excerpts`, where that is wanted."""
         values = values_of(self.reader(slot))
         if excerpts:
-            values = replace(values, excerpts=self.excerpts(slot))
+            values = values._replace(excerpts=self.excerpts(slot))
         self.release(slot)
         return values
 

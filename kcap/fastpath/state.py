@@ -4,8 +4,10 @@ In: how much is needed. Out: that much room, with the previous contents. Law: gr
 `export_state` carry connections over.
 """
 
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from sys import getrefcount
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from kcap.fastpath.client_ids import NO_NAME, name_number
 from kcap.fastpath.close_kernels import release_all
 from kcap.fastpath.flow_table import enter_all
 from kcap.fastpath.large_frames import LargeFrames
+from kcap.identities import IdentityBlock, flows_of
 from kcap.kafka.conversation import Conversation
 from kcap.kafka.headers import PLAIN_HEADERS
 
@@ -53,6 +56,14 @@ def header_tables() -> "tuple[NDArray[np.bool_], NDArray[np.int64]]":
     return plain, steps
 
 
+def _references(kept: list[Any]) -> int:
+    return getrefcount(kept[0])
+
+
+ALONE: Final = _references([object()])
+"""References to what nothing but such a list has."""
+
+
 class FastPathState:
     """The arrays."""
 
@@ -70,6 +81,8 @@ class FastPathState:
         self.rows: Any = np.empty((ROWS_ROOM, at.ROW_WIDTH), np.int64)
         self.bodies: Any = np.empty((3, BODIES_ROOM), np.int64)
         self.arena: Any = np.empty(ARENA_ROOM, np.uint8)
+        self.spare: list[Any] = []
+        """The arena that the batch before took."""
         self.meta: Any = np.zeros(at.META_WIDTH, np.int64)
         self.meta[at.M_FREE] = -1
         self.large = LargeFrames(self.meta)
@@ -80,6 +93,8 @@ class FastPathState:
         self.queues: Any = np.zeros((0, at.REQUEST_WIDTH), np.int64)
         self.ids: Any = np.zeros((0, at.ID_BYTES), np.uint8)
         self.keys: Any = np.zeros((0, at.FLOW_BYTES), np.uint8)
+        self.uids: Any = np.zeros(0, np.object_)
+        """Uids of connections that had rows in an earlier batch, by slot, 0 for the others."""
         self.table: Any = np.zeros(8 * FIRST_SLOTS, np.int64)
         self.dropped = 0
         """Places of the table that are marked as left."""
@@ -96,7 +111,7 @@ class FastPathState:
             "name_blobs": self.name_blobs[:known].copy(),
             "name_sizes": self.name_sizes[:known].copy(),
         }
-        return self.__dict__ | used | names | {"log": None, "undo": None}
+        return self.__dict__ | used | names | {"log": None, "undo": None, "spare": []}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -118,7 +133,13 @@ class FastPathState:
         self.free = np.concatenate([np.arange(count - 1, first - 1, -1), self.free[:free], np.zeros(first - free, np.int64)])
         self.meta[at.M_SLOTS] += count - first
         self.meta[at.M_GROWS] = count < limits.FAST_PATH_CONNECTIONS
-        for name, size in (("connections", count), ("streams", 2 * count), ("ids", count), ("keys", 2 * count)):
+        for name, size in (
+            ("connections", count),
+            ("streams", 2 * count),
+            ("ids", count),
+            ("keys", 2 * count),
+            ("uids", count),
+        ):
             old = getattr(self, name)
             new = np.zeros((size, *old.shape[1:]), old.dtype)
             new[: len(old)] = old
@@ -146,7 +167,9 @@ class FastPathState:
             return
         for slot in slots:
             self.conversations[slot] = None
-        release_all(np.array(slots), self.table, self.keys, self.connections, self.streams, self.free, self.meta)
+        places = np.array(slots)
+        self.uids[places] = 0
+        release_all(places, self.table, self.keys, self.connections, self.streams, self.free, self.meta)
         self.dropped += 2 * len(slots)
         if 2 * self.dropped > len(self.table):
             self._fill_table()
@@ -158,9 +181,24 @@ class FastPathState:
 
     def flows(self, places: Any) -> list[bytes]:
         """The flow keys of streams."""
-        keys, width = self.keys[places].tobytes(), self.keys.shape[1]
-        starts = range(0, len(keys), width)
-        return [keys[start : start + size] for start, size in zip(starts, self.streams[places, at.FLOW_SIZE].tolist())]
+        return flows_of(self.keys[places], self.streams[places, at.FLOW_SIZE])
+
+    def identities(self, slots: Any, first: int) -> IdentityBlock:
+        """The constants of these connections, whose indexes begin with `first`."""
+        values, lower = self.connections[slots], 2 * slots
+        clients = lower + values[:, at.CLIENT]
+        sizes, isns = self.streams[clients, at.FLOW_SIZE], self.streams[clients, at.ISN]
+        times, numbers = values[:, at.FIRST_NS].copy(), values[:, at.PLACE].copy()
+        return IdentityBlock(
+            first, slots, self.uids[slots], self.keys[clients], self.keys[lower], sizes, times, isns, numbers
+        )  # fmt: skip
+
+    def named(self, blocks: Sequence[IdentityBlock]) -> None:
+        """Keeps the uids of connections for later batches."""
+        for block in blocks:
+            live, index = self.connections[block.slots][:, (at.LIVE, at.IDENTITY)].T
+            same = (live != at.FREE) & (index == block.first + np.arange(len(block)))
+            self.uids[block.slots[same]] = block.named()[same]
 
     # -- room ---------------------------------------------------------------------------------------------------------
     def more_entries(self, count: int) -> None:
@@ -191,6 +229,14 @@ class FastPathState:
         """Room for this many more rows."""
         if self.meta[at.M_ROWS] + count > len(self.rows):
             self.rows = np.concatenate([self.rows, np.empty((max(len(self.rows), ROWS_ROOM) + count, at.ROW_WIDTH), np.int64)])
+
+    def next_arena(self) -> None:
+        """Goes on with another arena, since a batch takes this one: that of the batch before, once no one has it any more. The
+        system would clear the pages of a new one.
+        """
+        old, spare = self.arena, self.spare
+        free = spare and spare[0].shape == old.shape and _references(spare) == ALONE
+        self.arena, self.spare = spare[0] if free else np.empty_like(old), [old]
 
     # -- client ids ---------------------------------------------------------------------------------------------------
     def name(self, raw: bytes | None) -> int:

@@ -7,7 +7,6 @@ Law: a pass that took all steps so far has the state of the pass that made them.
 import pickle
 from collections import Counter
 from dataclasses import dataclass, field, fields, replace
-from operator import attrgetter
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from kcap.session import CapturePass
 
 FIELDS: Final = tuple(one.name for one in fields(CaptureFile))
-VALUES: Final = attrgetter(*(one.name for one in fields(BodyValues)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +123,7 @@ def portable(batch: RowBatch) -> RowBatch:
     nothing: Any = None
     passed = [(row, place, one._replace(conversation=nothing)) for row, place, one in batch.passed_over]
     settled = slots_of(batch)
-    carried: Any = {slot: VALUES(one) for slot, one in batch.bodies.carried.items() if slot in settled}
+    carried: Any = {slot: tuple(one) for slot, one in batch.bodies.carried.items() if slot in settled}
     bodies: Any = replace(batch.bodies, carried=carried)
     arena: Any = None if isinstance(bodies, DeferredBodies) else PickleBuffer(bodies.arena)
     sent = bodies.portable() if arena is None else replace(bodies, arena=arena)

@@ -6,11 +6,12 @@ batch.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import islice
 from operator import or_
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kcap.decode import slots
 from kcap.decode.projection import MALFORMED, SHORT, Projection, Resumable, program_index, project
@@ -18,7 +19,6 @@ from kcap.faults import Fault, fault_of
 from kcap.kafka.frames import NO_BODY, PendingExchange, PendingResponse
 from kcap.limits import OVERTAKEN_BODY_BYTES
 from kcap.model import Buffer
-from kcap.records.record_sets import count_wrapped
 from kcap.schema.quirks import response_version
 
 if TYPE_CHECKING:
@@ -39,9 +39,8 @@ Pieces = tuple[tuple[int, bytes], ...]
 """(place, bytes) of what is known of a body, and behind it its size with no bytes; empty where nothing is."""
 
 
-@dataclass(frozen=True, slots=True)
-class BodyValues:
-    """The projection of one body."""
+class BodyValues(NamedTuple):
+    """The projection of one body; a tuple, since each request that waits for a later batch has one."""
 
     status: int
     mask: int
@@ -86,45 +85,43 @@ class BodyBatch:
         at = int(self.dense[slot]) if slot >= 0 else -1
         if at < 0:
             return None
+        projection = self.projection
         topics, wrapped = (
-            range(bisect_left(messages, at), bisect_right(messages, at))
-            for messages in (self.projection.topics[0], self.projection.wrapped[0])
+            [tuple(int(column[i]) for column in parts) for i in range(bisect_left(messages, at), bisect_right(messages, at))]
+            for messages, *parts in (projection.topics, projection.wrapped)
         )
-        return self._values(slot, at, [int(column[at]) for column in self.projection.values], topics, wrapped)
+        status, mask, *row = (int(column[at]) for column in (projection.status, projection.mask, *projection.values))
+        return self._values(at, status, mask, tuple(row), topics, wrapped, int(self.starts[slot]), int(self.ends[slot]))
 
     def several(self, wanted: Any) -> "list[BodyValues | None]":
         """`values` of some slots from 0 on, of a batch that was projected by the compiled engine."""
         projection: Any = self.projection
         at = self.dense[wanted]
+        spans = self.starts[wanted].tolist(), self.ends[wanted].tolist()
+        numbers = projection.status[at].tolist(), projection.mask[at].tolist()
         rows = zip(*(column[at].tolist() for column in projection.values))
-        topics, wrapped = (
-            map(range, messages.searchsorted(at).tolist(), messages.searchsorted(at, "right").tolist())
-            for messages in (projection.topics[0], projection.wrapped[0])
-        )
-        return [
-            None if place < 0 else self._values(slot, place, list(row), *spans)
-            for slot, place, row, *spans in zip(wanted.tolist(), at.tolist(), rows, topics, wrapped)
-        ]
+        every = zip(at.tolist(), *numbers, rows, _entries(projection.topics, at), _entries(projection.wrapped, at), *spans)
+        return [None if place < 0 else self._values(place, *known) for place, *known in every]
 
-    def _values(self, slot: int, at: int, row: list[int], of_topics: range, of_wrapped: range) -> BodyValues:
-        """Message `at` of the projection, with these numbers, and these of its topics and wrapped messages."""
-        projection, arena, end = self.projection, self.arena, int(self.ends[slot])
-        fault, status, mask = projection.faults.get(at), int(projection.status[at]), int(projection.mask[at])
+    def _values(
+        self, at: int, status: int, mask: int, row: tuple[int, ...], spans: list[Any], wrapped: list[Any], start: int, end: int
+    ) -> BodyValues:  # fmt: skip
+        """Message `at` of the projection, whose body is `arena[start:end]`, with its status, mask and numbers, the spans of
+        its topics, and of its wrapped messages.
+        """
+        arena, fault = self.arena, self.projection.faults.get(at)
         try:
-            _, lows, highs = projection.wrapped  # their records are none of those that the projection counts
-            row[slots.RECORD_COUNT] += sum(count_wrapped(arena, int(lows[i]), int(highs[i]), end) for i in of_wrapped)
+            if wrapped:  # their records are none of those that the projection counts
+                count = row[slots.RECORD_COUNT] + _in_wrapped(arena, wrapped, end)
+                row = *row[: slots.RECORD_COUNT], count, *row[slots.RECORD_COUNT + 1 :]
         except Exception as error:  # noqa: BLE001 - what else the message says stays
             fault, status = fault_of(error), MALFORMED
         texts = NO_TEXTS
-        if mask >> _TEXTS:
+        if mask >> _TEXTS and max(row[_TEXTS::2]) >= 0:
             texts = tuple(_slice(arena, row[_TEXTS + 2 * i], row[_TEXTS + 2 * i + 1]) for i in range(len(NO_TEXTS)))
-        topics = []
-        for i in of_topics:
-            _, start, stop, uuid = (int(column[i]) for column in projection.topics)
-            topics.append((_slice(arena, start, stop), _slice(arena, uuid, uuid + ID_BYTES)))
-        start = int(self.starts[slot])
+        topics = tuple([(_slice(arena, low, high), _slice(arena, uuid, uuid + ID_BYTES)) for low, high, uuid in spans])
         data = bytes(arena[start:end]) if self.keep or end - start <= OVERTAKEN_BODY_BYTES else b""
-        return BodyValues(status, mask, tuple(row), texts, tuple(topics), data, fault)
+        return BodyValues(status, mask, row, texts, topics, data, fault)
 
     def token(self, slot: int) -> BodyValues | None:
         """A raw SASL token, which no program reads; None where it is too large to retain."""
@@ -146,6 +143,25 @@ def positions(values: Sequence[int], wanted: Collection[int]) -> list[int]:
     found = reduce(or_, (column == value for value in wanted), nowhere) if few else np.isin(column, list(wanted))
     places: list[int] = found.nonzero()[0].tolist()
     return places
+
+
+def _entries(columns: Any, at: Any) -> Iterator[list[tuple[int, ...]]]:
+    """What a table of entries, ordered by message, has of each of these messages: the columns behind the first, as tuples."""
+    import numpy as np
+
+    messages, *parts = columns
+    first, last = messages.searchsorted(at), messages.searchsorted(at, "right")
+    counts = last - first
+    places = np.repeat(last - counts.cumsum(), counts) + np.arange(counts.sum())
+    every = zip(*(part[places].tolist() for part in parts))
+    return (list(islice(every, count)) for count in counts.tolist())
+
+
+def _in_wrapped(data: Buffer, spans: Iterable[Sequence[int]], end: int) -> int:
+    """Records of these compressed messages of magic 0 and 1, whose body ends at `end`."""
+    from kcap.records.record_sets import count_wrapped  # hardly a capture has them, and its modules take time to import
+
+    return sum(count_wrapped(data, low, high, end) for low, high in spans)
 
 
 def _slice(arena: Buffer, start: int, end: int) -> bytes | None:
@@ -174,8 +190,8 @@ def values_of(reader: Resumable) -> BodyValues:
     elif reader.whole is not None:
         data, shift = reader.whole, reader.shift
         try:
-            spans = zip(starts, ends, strict=True)
-            row[slots.RECORD_COUNT] += sum(count_wrapped(data, low - shift, high - shift, len(data)) for low, high in spans)
+            spans = [(low - shift, high - shift) for low, high in zip(starts, ends, strict=True)]
+            row[slots.RECORD_COUNT] += _in_wrapped(data, spans, len(data)) if spans else 0
         except Exception as error:  # noqa: BLE001 - what else the message says stays
             fault, status = fault_of(error), MALFORMED
     texts = tuple(_slice(kept, row[_TEXTS + 2 * i], row[_TEXTS + 2 * i + 1]) for i in range(len(NO_TEXTS)))
@@ -323,7 +339,9 @@ class BodyCollector:
             batch = replace(batch, keep=True)
         owners, settled = self.owners, self._settled
         self.arena, self.starts, self.ends, self.programs, self.owners = bytearray(), [], [], [], []
-        self.carried = {number: values for number, values in batch.carried.items() if number not in settled}
+        self.carried = batch.carried.copy()
+        for number in settled:
+            self.carried.pop(number, None)
         self._settled, self.large_bytes = set(), 0
         for slot, owner in enumerate(owners):
             if type(owner) is PendingExchange:

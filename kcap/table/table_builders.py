@@ -24,8 +24,6 @@ from kcap.model import CaptureFile
 from kcap.net.packet_index import PacketIndex
 from kcap.table.backfill import BACKFILLED, Backfill, Backfiller, companions, needs_backfill
 from kcap.table.exchanges import ExchangeColumns, Exchanges, needs_of
-from kcap.table.partitions import LEADER, OF_RECORDS, Partitions
-from kcap.table.records import RecordRows, records_of
 from kcap.table.schema import arrow_schema, choose
 from kcap.table.side_tables import (
     FACT_COLUMNS,
@@ -331,16 +329,22 @@ class PartitionsBuilder(PartsBuilder):
     def __init__(self, request: TableRequest) -> None:
         super().__init__(request)
         self.needs |= needs_of(request.of_exchanges)
+        from kcap.table.partitions import OF_RECORDS  # these modules take 10 ms to import, and most tables need none of them
+
         deep = request.only is not None and row_filter(request.only).deep
         self.records = deep or any(column.name in OF_RECORDS for column in self.made)
 
     def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
+        from kcap.table.partitions import LEADER
+
         super().begin(reading, tracker)
         self._schema, self._positions = self.made_schema, Positions()
         self._of_exchanges = ExchangeColumns(self.request.of_exchanges).makers.values()
         self._listed = any(column.name == LEADER for column in self.made)
 
     def take(self, rows: Exchanges) -> Batches:
+        from kcap.table.partitions import Partitions
+
         found = Partitions(
             rows.columns, self.tracker, self._positions, self.reading.message, listed=self._listed, records=self.records
         )
@@ -369,10 +373,14 @@ class RecordsBuilder(PartsBuilder):
     """`records`."""
 
     def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
+        from kcap.table.records import RecordRows
+
         super().begin(reading, tracker)
         self._rows = RecordRows(self.made)
 
     def take(self, rows: Exchanges) -> Batches:
+        from kcap.table.records import records_of
+
         only = None if self.filter is None else self.filter.places(rows)
         for row in records_of(rows.columns, self.tracker, self.reading.message, only):
             self._rows.add(row)

@@ -2,6 +2,7 @@
 
 import pickle
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from kcap.fastpath.layout import (
     CONNECTION_WIDTH,
     FULL_ROOM,
     ID_LENGTH,
+    IDENTITY,
     LIVE,
     M_FREE,
     M_FULL,
@@ -99,3 +101,35 @@ def test_names_by_number(raws: list[bytes | None]) -> None:
     again = pickle.loads(pickle.dumps(state))
     assert again.all_names() == [None, "abc", "another"]
     assert (again.name(b"another"), again.name(b"abc"), again.name(b"new")) == (number, 1, number + 1)
+
+
+def test_an_arena_is_used_again_once_its_batch_is_gone() -> None:
+    """Bytes that a batch, or a view of them, still has are not written over."""
+    state = FastPathState()
+    first = id(state.arena)
+    state.arena[0] = 7
+    held = memoryview(state.arena[:1])
+    for _ in range(2):
+        state.next_arena()
+        assert id(state.arena) != first
+    assert held[0] == 7
+    second = id(state.arena)
+    state.next_arena()
+    state.next_arena()
+    assert id(state.arena) == second
+    state.arena = state.arena[:100].copy()
+    state.next_arena()
+    assert state.arena.size == 100
+    assert pickle.loads(pickle.dumps(state)).spare == []
+
+
+def test_uids_are_kept_for_later_batches_while_their_connection_is_there() -> None:
+    """A slot that was freed since gives nothing to the next connection in it."""
+    state = FastPathState()
+    slots = np.array([state.slot(), state.slot()])
+    state.connections[slots, LIVE], state.connections[slots, IDENTITY] = TALKING, (4, 5)
+    block = state.identities(slots, 4)
+    state.release_all([int(slots[1])])
+    state.named([block])
+    assert state.uids[slots].tolist() == [block.uids[0], 0]
+    assert state.identities(slots, 0).uids[0] == block.uids[0]
