@@ -79,6 +79,7 @@ class RequestFramer(Framer):
                     break
                 frame = Frame(offset, size + 4, time_ns, ref, time_ns, ref, position, position, 0)
                 exchange = PendingExchange(0, key, version, correlation, self.client_id, pairing.losses, frame)
+                exchange.first_ref, exchange.place = ref, self.stream.place(offset)
                 exchange.request_slot = bodies.add(buffer, body, stop, program_index(key, version, REQUEST), exchange)
                 self.last_correlation = correlation
                 self.frames += 1
@@ -119,6 +120,7 @@ class RequestFramer(Framer):
                 return None
             if self._is_token(header):
                 exchange = PendingExchange(0, None, None, None, None, self.pairing.losses)
+                exchange.first_ref, exchange.place = frame.first_ref, self.stream.place(frame.start)
                 self.pairing.request(exchange)
                 frame.subject = exchange
                 return True
@@ -135,6 +137,7 @@ class RequestFramer(Framer):
         exchange = PendingExchange(
             0, header.api_key, header.api_version, header.correlation_id, header.client_id, self.pairing.losses
         )
+        exchange.first_ref, exchange.place = frame.first_ref, self.stream.place(frame.start)
         frame.subject = exchange
         if not header.known:
             self.stream.connection.report(
