@@ -134,7 +134,7 @@ def capture(seed: int, size: int) -> list[Segment]:
 def logins() -> list[Segment]:
     """Two logins with the same id; the request of the first was lost."""
     tap = Tap().open()
-    for number in (1, 1 << 30, 2, 3, 1 << 30, 4):
+    for number in (1, 2147483640, 2, 3, 2147483640, 4):
         tap.client(metadata(number)).server(metadata_answer(number))
     del tap.segments[5]
     return tap.segments
