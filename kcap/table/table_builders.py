@@ -18,14 +18,12 @@ from kcap.columns import ONLY_ROW, Column, exchange_column
 from kcap.errors import UsageError
 from kcap.facts.brokers import Server
 from kcap.facts.fetch_positions import Positions
-from kcap.facts.negotiations import Negotiation, Negotiations
 from kcap.facts.tracker import NO_FACT, Fact, MetadataTracker
 from kcap.model import CaptureFile
 from kcap.net.packet_index import PacketIndex
 from kcap.table.backfill import BACKFILLED, Backfill, Backfiller, companions, needs_backfill
 from kcap.table.exchanges import ExchangeColumns, Exchanges, needs_of
 from kcap.table.partitions import LEADER, OF_RECORDS, Partitions
-from kcap.table.records import RecordRows, records_of
 from kcap.table.schema import arrow_schema, choose
 from kcap.table.side_tables import (
     FACT_COLUMNS,
@@ -43,6 +41,7 @@ from kcap.weird import Weird
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
     from kcap.decode.message import Message
+    from kcap.facts.negotiations import Negotiation
     from kcap.filter.ast import Filter
     from kcap.table.row_filter import Read, RowFilter
 
@@ -370,9 +369,13 @@ class RecordsBuilder(PartsBuilder):
 
     def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
         super().begin(reading, tracker)
+        from kcap.table.records import RecordRows
+
         self._rows = RecordRows(self.made)
 
     def take(self, rows: Exchanges) -> Batches:
+        from kcap.table.records import records_of
+
         only = None if self.filter is None else self.filter.places(rows)
         for row in records_of(rows.columns, self.tracker, self.reading.message, only):
             self._rows.add(row)
@@ -420,13 +423,15 @@ class NegotiationsBuilder(TableBuilder):
 
     def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
         super().begin(reading, tracker)
+        from kcap.facts.negotiations import Negotiations
+
         self._negotiations = Negotiations()
 
     def take(self, rows: Exchanges) -> Batches:
         self._negotiations.take(rows.columns, rows.context)
         yield from ()
 
-    def entries(self) -> list[Negotiation]:
+    def entries(self) -> "list[Negotiation]":
         """What connections used so far."""
         return list(self._negotiations.entries.values())
 
