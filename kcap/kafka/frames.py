@@ -39,8 +39,8 @@ class PendingExchange:
     """A request whose exchange is not decided yet."""
 
     __slots__ = (
-        "api_key", "api_version", "client_id", "correlation_id", "first_ref", "lost_before", "number", "one_way", "place",
-        "request", "request_slot", "response", "skipped_ns",
+        "api_key", "api_version", "behind_loss", "client_id", "correlation_id", "first_ref", "lost_before", "number",
+        "one_way", "place", "request", "request_slot", "response", "skipped_ns",
     )  # fmt: skip
 
     def __init__(
@@ -63,6 +63,8 @@ class PendingExchange:
         """Losses of the response stream when the request was seen."""
         self.first_ref: int | None = None
         """Packet that brought its first byte, None where that was before all responses to come."""
+        self.behind_loss = False
+        """Bytes of the client's stream before it were lost."""
         self.place = 0
         """Offset in the client's TCP stream from which on that packet brought bytes of it, or an earlier one."""
         self.request = request
@@ -75,15 +77,18 @@ class PendingExchange:
         self.skipped_ns: int | None = None
         """When a later request got its response before this one (ns)."""
 
-    def precedes(self, first_ref: int | None, acked: int | None) -> bool:
-        """Whether it was sent before a response whose first byte came with the packet `first_ref`. One that was captured before
-        it is its response only if the broker had acknowledged it by then: a tap may show packets in another order than they
-        were sent, and a broker responds to nothing that it has not received. `acked`: what the broker had acknowledged of the
-        client's TCP stream.
+    def received(self, first_ref: int | None, acked: int | None) -> bool:
+        """Whether the broker had it when it sent bytes that came with the packet `first_ref`. Of a request that was captured
+        behind them it had acknowledged a part by then: a tap may show packets in another order than they were sent. `acked`:
+        what the broker had acknowledged of the client's TCP stream.
         """
         if self.first_ref is None or first_ref is None or self.first_ref <= first_ref:
             return True
         return acked is None or acked > self.place
+
+    def precedes(self, response: "PendingResponse") -> bool:
+        """Whether it was sent before a response with its id. Where no request was lost before it, the response has no other."""
+        return not self.behind_loss or self.received(response.first_ref, response.acked)
 
     @property
     def token(self) -> bool:

@@ -133,7 +133,7 @@ class Pairing:
 
     def _early_response(self, exchange: PendingExchange) -> PendingResponse | None:
         while (first := self.early.first() if exchange.token else self.early.oldest(exchange.correlation_id)) is not None:
-            if exchange.precedes(first.first_ref, first.acked):
+            if exchange.precedes(first):
                 return first
             if first.frame is None:
                 return None
@@ -173,9 +173,8 @@ class Pairing:
     def _match(self, response: PendingResponse) -> PendingExchange | None:
         outstanding, correlation_id = self.outstanding, response.correlation_id
         match = None if correlation_id is None else outstanding.oldest(correlation_id)  # tokens have no id
-        if match is not None and not match.precedes(response.first_ref, response.acked):
-            some = outstanding.all_of(correlation_id)
-            match = next((one for one in some if one.precedes(response.first_ref, response.acked)), None)
+        if match is not None and not match.precedes(response):
+            match = next((one for one in outstanding.all_of(correlation_id) if one.precedes(response)), None)
         if match is not None and match.skipped_ns is not None and (match.correlation_id or 0) >= RESERVED_IDS:
             match = None  # each login has this id again: the response to it was lost, and so was the request of this response
         first = outstanding.first()

@@ -147,20 +147,24 @@ class ResponseFramer(Framer):
             for low, high in region.captured(start if correlation in sought else 0):
                 at = region.data.find(pattern, low + 4, high)
                 while at >= 0:
-                    if self._follows(exchange, at - 4):
+                    if self._follows(region, at - 4, exchange):
                         places.append(at - 4)
                     at = region.data.find(pattern, at + 1, high)
             sought.add(correlation)
         return places
 
-    def _follows(self, exchange: PendingExchange, at: int) -> bool:
-        """Whether the bytes at a place of the search were sent after a request."""
+    def _follows(self, region: Region, at: int, exchange: PendingExchange) -> bool:
+        """Whether the bytes at a place of the search were sent after a request. A whole response may come with the last packet
+        before it, for some captures have bytes ahead of their packets.
+        """
         pieces = self.search.pieces if self.search is not None else ()
         if not pieces:
             return True
-        offset = pieces[0].offset + at
-        piece = pieces[bisect_right(pieces, offset, key=attrgetter("offset")) - 1]
-        return exchange.precedes(piece.ref, self.stream.acked_with(piece.ref))
+        piece = pieces[bisect_right(pieces, pieces[0].offset + at, key=attrgetter("offset")) - 1]
+        acked = self.stream.acked_with(piece.ref)
+        if exchange.received(piece.ref, acked):
+            return True
+        return acked == exchange.place and HEAD <= 4 + PAIR.unpack_from(region.data, at)[0] <= region.have(at)
 
     def _known(self, correlation: int) -> bool:
         return self.pairing.outstanding.oldest(correlation) is not None

@@ -160,7 +160,7 @@ def test_a_response_is_not_made_of_bytes_that_the_broker_sent_before_the_request
     them, they are its response only if their packet acknowledges it, as where a tap shows packets in another order."""
     inside = metadata_answer(7, 3)
     tap = Tap().open().client(metadata(1)).server(metadata_answer(1)).client(metadata(2)).server(metadata_answer(2)[:30])
-    tap.server(metadata_answer(2)[30:]).server(inside).client(metadata(7))
+    tap.server(metadata_answer(2)[30:]).server(inside).client(metadata(6)).client(metadata(7))
     del tap.segments[6]
     found = analyze(tap.segments).brief("correlation_id", "outcome")
     assert (7, "unanswered") in found
