@@ -10,8 +10,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -117,21 +116,21 @@ def end_quickly() -> None:
     else keeps the collector from going through everything when Python ends. DuckDB from 2.0 on has to be collected then: what
     is left of it, its bindings (nanobind) list on standard error as leaked.
     """
-    if _codes:
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(AttributeError, OSError, ValueError):  # closed ones, and those that nobody reads
-                stream.flush()
-        os._exit(_codes[-1])
+    for code, last in _ends:
+        last()
+        os._exit(code)
     if "_duckdb" not in sys.modules:
         gc.freeze()
 
 
-def ends_with(code: int) -> None:
-    """Nothing is left to be done by this process but what is registered for its end (`atexit`); its exit code."""
-    _codes.append(code)
+def ends_with(code: int, last: Callable[[], None]) -> None:
+    """Nothing is left to be done by this process, whose exit code this is, but what is registered for its end (`atexit`), and
+    then `last`.
+    """
+    _ends.append((code, last))
 
 
-_codes: Final[list[int]] = []
+_ends: Final[list[tuple[int, Callable[[], None]]]] = []
 
 
 def enough_room(least: int) -> None:

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from types import FrameType
 from typing import Final
@@ -149,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs kcap; its exit code. Without arguments, those of the process, which has nothing else to do."""
     code = run(arguments)
     if arguments is None:
-        ends_with(code)
+        ends_with(code, flushed)
     return code
 
 
@@ -203,11 +204,13 @@ def run(arguments: Sequence[str] | None) -> int:
 
 
 def flushed() -> None:
-    """Empties the buffer of standard output; the interpreter's own flush at exit must not complain."""
+    """Empties the buffers of the standard streams; the interpreter's own flush at exit must not complain."""
     try:
         sys.stdout.flush()
     except OSError:
         give_up(1)
+    with suppress(OSError):
+        sys.stderr.flush()
 
 
 def _command(error: click.UsageError) -> str:
