@@ -146,6 +146,8 @@ class Stream:
         acks = self.acks
         if not acks or ref is None:
             return self.peer.acked if self.peer.started else None  # offsets may still be shifted
+        if ref >= acks[-2]:
+            return acks[-1]  # as nearly always
         return max((acked for packet, acked in zip(acks[::2], acks[1::2]) if packet <= ref), default=acks[1])
 
     @staticmethod
