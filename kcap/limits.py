@@ -396,8 +396,8 @@ OFFERED_FEATURES_MAX = 32
 """Features of one ApiVersions response that count, from the first, half a KiB each; Kafka has some ten."""
 
 OFFERS_KEPT = 1 << 13
-"""Different lists of APIs in ApiVersions responses that are remembered; a connection that gets another one counts as one that
-got none. Brokers of one release and configuration send the same.
+"""Different lists of APIs in ApiVersions responses, and changes of servers between these, that are kept; a connection that gets
+another list counts as one that got none. Brokers of one release send the same, and an upgrade is one change.
 """
 
 SOFTWARE_KEPT = 1024

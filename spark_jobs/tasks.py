@@ -103,7 +103,9 @@ class Reduce:
         """The rows of a shard, then its facts and the flows that have to be re-read unstripped."""
         report = reader.analyzer.report
         tracker = (
-            MetadataTracker(report, reader.message) if self.facts is None else tracker_of(self.facts, report, reader.message)
+            MetadataTracker(report, reader.message, partial=True)
+            if self.facts is None
+            else tracker_of(self.facts, report, reader.message)
         )
         recorder = FactsRecorder(tracker)
         with TaskStorage(self.folder) as storage:

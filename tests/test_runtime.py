@@ -167,3 +167,21 @@ def test_threads_share_a_heap() -> None:
         for shared in (True, False)
     ]
     assert [text.count("<heap nr=") > 1 for text in heaps] == [False, True]
+
+
+def test_a_process_that_is_done_ends_without_taking_down_what_it_loaded() -> None:
+    """What is written is there, and what was registered for its end is done."""
+    program = """if True:
+        import atexit, sys
+        from kcap.runtime import ends_with, start_quickly
+        class Loaded:
+            def __del__(self):
+                print("taken down")
+        start_quickly()
+        loaded = sys.modules["loaded"] = Loaded()
+        atexit.register(print, "registered")
+        print("written")
+        ends_with(3, sys.stdout.flush)
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "written\nregistered\n", "")

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from types import FrameType
 from typing import Final
@@ -21,7 +22,7 @@ from kcap.cli.examples import epilog
 from kcap.cli.places import Invocation
 from kcap.cli.standard_streams import open_closed, say, say_lines
 from kcap.errors import CaptureError, KcapError, OutputError, UsageError
-from kcap.runtime import enough_room, give_up, start_quickly, taken_signals
+from kcap.runtime import ends_with, enough_room, give_up, start_quickly, taken_signals
 
 USAGE, INTERRUPTED = 2, 130
 BROWSE = "browse"
@@ -146,7 +147,15 @@ def importing(frame: FrameType | None) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs kcap; its exit code."""
+    """Runs kcap; its exit code. Without arguments, those of the process, which has nothing else to do."""
+    code = run(arguments)
+    if arguments is None:
+        ends_with(code, flushed)
+    return code
+
+
+def run(arguments: Sequence[str] | None) -> int:
+    """Runs kcap, a process's whole work; its exit code."""
     open_closed()
     start_quickly()
     for number in taken_signals():
@@ -195,11 +204,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def flushed() -> None:
-    """Empties the buffer of standard output; the interpreter's own flush at exit must not complain."""
+    """Empties the buffers of the standard streams; the interpreter's own flush at exit must not complain."""
     try:
         sys.stdout.flush()
     except OSError:
         give_up(1)
+    with suppress(OSError):
+        sys.stderr.flush()
 
 
 def _command(error: click.UsageError) -> str:

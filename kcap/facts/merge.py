@@ -6,16 +6,16 @@ one that observed the whole capture; where shards report different things, the t
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kcap.batch.rows import PART, RowColumns
+from kcap.batch.rows import PART
 from kcap.facts.api_versions import Offer, Software
 from kcap.facts.brokers import BrokerListing, Server
 from kcap.facts.topic_names import TopicNames
 from kcap.facts.tracker import MetadataTracker, Reread
-from kcap.schema.quirks import API_VERSIONS
 from kcap.weird import WeirdKind
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ class Facts:
     """Topic id -> its name, and when that was reported."""
     topic_sources: dict[str, tuple[Order, tuple[str, int, Server]]] = field(default_factory=dict)
     listings: dict[tuple[str | None, int, str, int], tuple[Order, BrokerListing]] = field(default_factory=dict)
-    offers: dict[Server, tuple[Order, Offer]] = field(default_factory=dict)
-    """The last offer of each server."""
+    offers: dict[Server, list[tuple[int, Offer]]] = field(default_factory=dict)
+    """Time and offer of each ApiVersions response of a server: another shard's may lie between any two."""
     clusters: dict[Server, set[str]] = field(default_factory=dict)
     nodes: dict[tuple[str, int], set[int]] = field(default_factory=dict)
     listed: dict[tuple[str, int], set[str]] = field(default_factory=dict)
@@ -69,10 +69,8 @@ class FactsRecorder:
         )
         self._broker_version = tracker.brokers.version
         facts.servers.update(batch.identities.servers())
-        for server, order in offers_of(batch).items():
-            offer = tracker.offers.get(server)
-            if offer is not None:
-                facts.offers[server] = order, offer
+        for server, time_ns, offer in tracker.fresh_offers:
+            facts.offers.setdefault(server, []).append((time_ns, offer))
         if not fresh_names and not fresh_listings:
             return
         orders = orders_of(batch)
@@ -106,20 +104,6 @@ def orders_of(batch: "RowBatch") -> dict[tuple[str, int], Order]:
     return orders
 
 
-def offers_of(batch: "RowBatch") -> dict[Server, Order]:
-    """When each server last responded to an ApiVersions request."""
-    parts = RowColumns(batch)
-    keys = parts.number("api_key")
-    rows = np.flatnonzero((keys.values == API_VERSIONS) & keys.mask() & parts.number("response_last_ns").mask())
-    last: dict[Server, Order] = {}
-    columns = (parts.number(name).values[rows].tolist() for name in ("identity", "exchange", "response_last_ns"))
-    for identity, exchange, time_ns in zip(*columns):
-        one = batch.identities[identity]
-        server, order = (one.server_ip, one.server_port), (time_ns, one.uid, exchange)
-        last[server] = max(order, last.get(server, EARLIEST))
-    return last
-
-
 TIMES: Final = tuple(PART[name] for name in ("request_first_ns", "request_last_ns", "response_first_ns", "response_last_ns"))
 
 
@@ -132,9 +116,8 @@ def merged(shards: Iterable[Facts]) -> Facts:
             for key, entry in theirs.items():
                 if key not in mine or entry[0] < mine[key][0]:
                     mine[key] = entry
-        for server, answer in shard.offers.items():
-            if server not in out.offers or answer[0] >= out.offers[server][0]:
-                out.offers[server] = answer
+        for server, offers in shard.offers.items():
+            out.offers.setdefault(server, []).extend(offers)
         for name in ("clusters", "nodes", "listed", "own"):
             sets = getattr(out, name)
             for key, some in getattr(shard, name).items():
@@ -161,8 +144,9 @@ def tracker_of(
         brokers.listings[key] = listing
     brokers.clusters, brokers.nodes, brokers.listed, brokers.own = facts.clusters, facts.nodes, facts.listed, facts.own
     brokers.names, brokers.version = facts.hosts, 1
-    for server, (_, offer) in facts.offers.items():
-        tracker.offers[server] = offer
+    for server, offers in facts.offers.items():
+        for time_ns, offer in sorted(offers, key=itemgetter(0)):
+            tracker.take_offer(server, time_ns, offer)
     by_software: dict[Software, list[tuple[int, int]]] = {}
     for software, api, version in facts.used:
         by_software.setdefault(software, []).append((api, version))

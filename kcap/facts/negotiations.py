@@ -14,7 +14,7 @@ import numpy as np
 from kcap import limits
 from kcap.facts.api_versions import Offer, Software
 from kcap.facts.message_json import digest, read
-from kcap.facts.version_verdicts import NONE, OK, UNNEGOTIATED, VERDICTS, final_verdict
+from kcap.facts.version_verdicts import NONE, VERDICTS, final_verdict
 from kcap.identities import Identity
 from kcap.kafka.frames import NO_BODY
 from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION, response_version
@@ -38,6 +38,8 @@ class Negotiation:
     """Version -> verdict -> number of requests."""
     step: int = 0
     """Number of the first exchange."""
+    requested_ns: int = 0
+    """Time of its request."""
     client_id: str | None = None
     """Of the first request."""
     requested: int = 0
@@ -51,13 +53,13 @@ class Negotiation:
 
     def final(self, tracker: "MetadataTracker") -> tuple[Offer | None, str | None]:
         """The offer that counts, and the verdict, with today's facts."""
-        offer = self.offer or tracker.offers.get((self.identity.server_ip, self.identity.server_port))
+        server, offers = (self.identity.server_ip, self.identity.server_port), tracker.offers
+        offer, common = self.offer or offers.at(server, self.requested_ns), offers.common(server)
         highest = NONE
         for version, counts in self.versions.items():
             for verdict in counts:
-                if verdict in (NONE, OK, UNNEGOTIATED):
-                    verdict = final_verdict(verdict, offer, self.key, version, tracker.used, self.software)
-                highest = max(highest, verdict)
+                found = final_verdict(verdict, offer, common, self.key, version, used=tracker.used, software=self.software)
+                highest = max(highest, found)
         return offer, None if highest == NONE else VERDICTS[highest]
 
 
@@ -76,17 +78,20 @@ class Negotiations:
         errors = columns.error_code
         parts = (
             columns.number("identity").values, keys.values, versions.values, context.verdicts.numbers, context.state,
-            columns.number("exchange").values, errors.filled(0), columns.is_outcome("answered"), np.arange(columns.size),
+            columns.number("exchange").values, errors.filled(0), columns.is_outcome("answered"),
+            columns.number("request_first_ns").filled(), np.arange(columns.size),
         )  # fmt: skip
         names, name = columns.rows.codes("client_id")
         slots = columns.number("response_slot").filled(NO_BODY)
-        for place, key, version, verdict, state, exchange, error, answered, at in zip(*(part[here].tolist() for part in parts)):
+        lists = (part[here].tolist() for part in parts)
+        for place, key, version, verdict, state, exchange, error, answered, requested_ns, at in zip(*lists):
             identity, known = columns.identities[place], context.states[state]
             entry = self.entries.get((identity.uid, key))
             if entry is None:
                 entry = self.entries[identity.uid, key] = Negotiation(identity, key)
             if not entry.versions or exchange < entry.step:
-                entry.step, entry.requested, entry.client_id = exchange, version, names[int(name[at])]
+                entry.step, entry.requested, entry.requested_ns = exchange, version, requested_ns
+                entry.client_id = names[int(name[at])]
             entry.software, entry.offer = known.software, known.offer
             entry.versions.setdefault(version, Counter())[verdict] += 1
             if answered and error != UNSUPPORTED_VERSION and (entry.chosen is None or exchange > entry.chosen[0]):

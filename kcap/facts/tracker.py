@@ -22,6 +22,7 @@ from kcap.facts.api_versions import Offer, Software, offer_of, software_of
 from kcap.facts.brokers import Brokers, Server
 from kcap.facts.message_json import behind_tags, digest, read, read_as_far
 from kcap.facts.mutes import QuotaMutes
+from kcap.facts.offer_history import OfferHistory
 from kcap.facts.principals import principal_of_token
 from kcap.facts.topic_names import LOG_MARKS, METADATA_ID, METADATA_TOPIC, TopicNames, listed
 from kcap.facts.tracked_rows import (
@@ -163,21 +164,24 @@ class TrackedExchange(NamedTuple):
 class MetadataTracker:
     """All facts of a capture so far; a picklable value."""
 
-    def __init__(self, report: Report | None = None, reread: Reread | None = None) -> None:
-        """`report` takes oddities; `reread` reads messages that are too large for a batch."""
+    def __init__(self, report: Report | None = None, reread: Reread | None = None, *, partial: bool = False) -> None:
+        """`report` takes oddities; `reread` reads messages that are too large for a batch. `partial`: it observes some of the
+        capture's connections, so that offers on others count only in the backfill.
+        """
         self.connections: dict[str, ConnectionFacts] = {}
         self._older: dict[str, ConnectionFacts] = {}
         """Connections without a row since `connections` was begun."""
         self._begun_ns = 0
         self.mutes = QuotaMutes()
-        self.offers: dict[Server, Offer] = {}
-        """The last offer of each server."""
+        self.offers = OfferHistory()
+        self.fresh_offers: list[tuple[Server, int, Offer]] = []
+        """Server, time and offer of each ApiVersions response of the last batch."""
         self.brokers = Brokers()
         self.topics = TopicNames()
         self.topic_sources: dict[str, tuple[str, int, Server]] = {}
         """Topic id -> connection, exchange and server that reported its name first."""
         self.used = UsedVersions()
-        self._classifier = VersionClassifier(self.offers, self.used)
+        self._classifier = VersionClassifier(OfferHistory() if partial else self.offers, self.used)
         self.report, self._reread = report, reread
         self._reported: set[str] = set()
         self._same: dict[ConnectionFacts, ConnectionFacts] = {}
@@ -201,6 +205,7 @@ class MetadataTracker:
     def observe(self, columns: "BatchColumns", needs: Fact = EVERY_FACT, files: Iterable[CaptureFile] = ()) -> RowContext:
         """Takes a batch, once, and gives the facts that hold for its rows. `files`: those of the capture, for host names."""
         self._forget_idle(int(columns.number("response_last_ns").filled().max(initial=0)))
+        self.fresh_offers = []
         self._take_host_names(files)
         context = self._connection_states(columns) if needs & FROM_MESSAGES else no_context(columns.size)
         found: dict[str, Any] = {}
@@ -283,7 +288,7 @@ class MetadataTracker:
                 if key == API_VERSIONS:
                     new = self._api_versions(version, *bodies)
                     if new.offer is not None:
-                        offers[server] = max(offers.get(server, (at, new.offer)), (at, new.offer), key=itemgetter(0))
+                        offers.append((at, server, new.offer))
                     new = self._merged(self.known(one.uid), new)
                 else:
                     row = TrackedExchange(one.uid, server, exchange, key, version, bool(done), bodies)
@@ -296,23 +301,23 @@ class MetadataTracker:
                         continue
                 self._change(one.uid, new, changes.several.setdefault(place, []), at)
         self._read_waiting(columns.identities, early, changes)
-        self.offers.update((server, offer) for server, (_, offer) in offers.items())
+        self._take_offers(columns, offers)
         changes.several = {place: steps for place, steps in changes.several.items() if steps}
         return changes
 
     def _read_alike(
         self, columns: "BatchColumns", rows: "TrackedRows", server: "Int64s", unknown: "Bools", changes: "Changes"
-    ) -> "tuple[Bools, dict[Server, tuple[int, Offer]]]":
+    ) -> "tuple[Bools, list[tuple[int, Server, Offer]]]":
         """Reads, equal ones once, the ApiVersions exchanges of connections of which nothing is known and that report nothing
         else in this batch; leaves out repeated listings of a server. `server`: of each of the rows, by number; `unknown`: the
         connections of which nothing is known and no request still waits.
 
-        Out: the rows that are left to be read one by one; each server's last offer, with the row that has it.
+        Out: the rows that are left to be read one by one; the offers of the others, with row and server.
         """
         size = len(rows.at)
         left = np.ones(size, np.bool_)
         if not size:
-            return left, {}
+            return left, []
         uids, servers = columns.identities.column("uid"), columns.identities.servers()
         contents = [rows.contents(columns, side) for side in (REQUEST, RESPONSE)]
         here = (contents[REQUEST] != ELSEWHERE) & (contents[RESPONSE] != ELSEWHERE)
@@ -334,7 +339,24 @@ class MetadataTracker:
         changes.places, changes.rows, changes.facts = rows.place[alone].tolist(), rows.at[alone].tolist(), found
         self.connections.update(zip((uids[place] for place in changes.places), found))
         each = zip(changes.rows, changes.places, found)
-        return left, {servers[place]: (at, facts.offer) for at, place, facts in each if facts.offer is not None}
+        return left, [(at, servers[place], facts.offer) for at, place, facts in each if facts.offer is not None]
+
+    def _take_offers(self, columns: "BatchColumns", offers: list[tuple[int, Server, Offer]]) -> None:
+        """Takes the offers of a batch, each with its row and server."""
+        if not offers:
+            return
+        times = columns.number("response_last_ns")
+        when = times.take(np.array([at for at, _, _ in offers], np.int64)).to_list()
+        found = ((server, time_ns, offer) for (_, server, offer), time_ns in zip(offers, when) if time_ns is not None)
+        self.fresh_offers = sorted(found, key=itemgetter(1))
+        for one in self.fresh_offers:
+            self.take_offer(*one)
+
+    def take_offer(self, server: Server, time_ns: int, offer: Offer) -> None:
+        """Takes what a server offered at a time."""
+        one = self.same_offer(offer)
+        if one is not None and not self.offers.add(server, time_ns, one):
+            self._limit("changes of offers")
 
     def _read_waiting(
         self, identities: Sequence[Identity], early: "Sequence[tuple[int, int, PassedOver]]", changes: "Changes"

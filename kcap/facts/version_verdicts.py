@@ -1,9 +1,9 @@
 """Whether the version of a request suits the broker, by the broker's own ApiVersions response.
 
 In: batches of exchanges with the facts of their connections. Out: a verdict a request. The offer that the connection received
-counts; without one, the last offer of its server, and a version within that is `unnegotiated` - unless the beginning of the
-connection, or its ApiVersions response, was not captured. Law: `not_highest` only where the same software, name and version,
-used a higher version that this broker offers. Rows that are alike are classified once.
+counts; without one, that of its server by then (`OfferHistory`), and a version within that is `unnegotiated` - unless the
+beginning of the connection, or its ApiVersions response, was not captured. Law: `not_highest` only where the same software, by
+name and version, used a higher version that each offer of the server has that names the API. Equal rows are classified once.
 """
 
 from collections.abc import Sequence
@@ -18,6 +18,7 @@ from kcap.arrays.vectors import Vector, grouped
 from kcap.batch.columns import KEYS, VERSIONS
 from kcap.facts.api_versions import Offer, Software
 from kcap.facts.brokers import Server
+from kcap.facts.offer_history import OfferedBy, OfferHistory
 from kcap.kafka.frames import FLAG
 from kcap.schema.quirks import API_VERSIONS, BROKERS_ONLY, UNSUPPORTED_VERSION
 from kcap.schema.registry import api_keys, version_range
@@ -194,19 +195,29 @@ def combined(own: "Int64s", servers: "Int64s", *, key: Vector, maybe: "Bools") -
 
 
 def final_verdict(
-    verdict: int, offer: Offer | None, key: int, version: int, used: UsedVersions, software: Software | None
+    verdict: int,
+    offer: Offer | None,
+    common: Offer | None,
+    key: int,
+    version: int,
+    *,
+    used: UsedVersions,
+    software: Software | None,
 ) -> int:
-    """A verdict again, with the server's offer and the versions that the software has used by now."""
-    if offer is None:
-        return verdict
-    first, last = offer.ranges.get(key, (ABSENT, ABSENT))
-    if verdict == OK:
+    """A verdict again, with what is known by now: the offer that counts for the row, what all offers of its server have in
+    common, and the versions that the software has used.
+    """
+    if verdict in (NONE, UNNEGOTIATED) and offer is not None:
+        first, last = offer.ranges.get(key, (ABSENT, ABSENT))
+        if last == ABSENT:
+            return BELOW if key < KEYS and GONE[key] else ABOVE
+        if not first <= version <= last:
+            return ABOVE if version > last else BELOW
+        verdict = OK if verdict == NONE else UNNEGOTIATED
+    if verdict in (OK, NOT_HIGHEST) and common is not None:
+        _, last = common.ranges.get(key, (ABSENT, ABSENT))
         return NOT_HIGHEST if used.highest(software, key, last) > version else OK
-    if last == ABSENT:
-        found = BELOW if key < KEYS and GONE[key] else ABOVE
-    else:
-        found = ABOVE if version > last else BELOW if version < first else OK
-    return UNNEGOTIATED if verdict == UNNEGOTIATED and found == OK else found
+    return verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,63 +251,81 @@ class Verdicts:
 class VersionClassifier:
     """Classifies the rows of batches by the offers and used versions so far."""
 
-    def __init__(self, offers: dict[Server, Offer], used: UsedVersions) -> None:
+    def __init__(self, offers: OfferHistory, used: UsedVersions) -> None:
         self.offers = offers
         self.used = used
         self._offered = Offered()
         self._silent: set[Server] = set()
         """Servers of which rows were classified without their offer."""
+        self._lower: dict[Server, Offer | None] = {}
+        """Servers of which rows were classified as NOT_HIGHEST -> what their offers had in common at the first of these."""
 
     def classify(self, columns: "BatchColumns", context: "RowContext") -> Verdicts:
         """The verdicts of a batch."""
         call, calls = columns.calls
         midstream = columns.number("flags").values & MIDSTREAM != 0
-        code = ((context.state * len(context.servers) + context.server) * (len(calls) + 1) + call) * 2 + midstream
-        kinds, number = distinct(code, 2 * len(context.states) * len(context.servers) * (len(calls) + 1))
+        by, offered = self.offers.of_rows(context.server, context.servers, lambda: columns.number("request_first_ns").filled())
+        code = ((context.state * len(offered) + by) * (len(calls) + 1) + call) * 2 + midstream
+        kinds, number = distinct(code, 2 * len(context.states) * len(offered) * (len(calls) + 1))
         kind, began = np.divmod(kinds, 2)
         kind, call_of = np.divmod(kind, len(calls) + 1)
-        state, server = np.divmod(kind, max(len(context.servers), 1))
-        found = self._of_kinds(context, [*calls, -1], (state, server, call_of, began > 0))
+        state, by_of = np.divmod(kind, max(len(offered), 1))
+        found = self._of_kinds(context, offered, [*calls, -1], (state, by_of, call_of, began > 0))
         refused = refused_versions(columns.number("api_key"), columns.response.slot("error_code"))
         if refused.any():
             number = np.where(refused, len(found), number)
         return Verdicts(np.append(found, ABOVE), number)
 
-    def _of_kinds(self, context: "RowContext", calls: list[int], kinds: "tuple[Int64s, Int64s, Int64s, Bools]") -> "Int64s":
-        """The verdict of each kind of row: state of the connection, server, API and version, begun before the capture."""
-        state, server, call, midstream = kinds
+    def _of_kinds(
+        self,
+        context: "RowContext",
+        offered_by: list[OfferedBy],
+        calls: list[int],
+        kinds: "tuple[Int64s, Int64s, Int64s, Bools]",
+    ) -> "Int64s":
+        """The verdict of each kind of row: state of the connection, server with the offer that counts, API and version, begun
+        before the capture.
+        """
+        state, by, call, midstream = kinds
         codes = np.array(calls, np.int64)[call]
         valid = codes >= 0
         key, version = Vector(codes // VERSIONS, valid), Vector(codes % VERSIONS, valid)
         offered = self._offered
-        offers = offered.rows(
-            [*(known.offer for known in context.states), *(self.offers.get(known) for known in context.servers)]
-        )
-        own, theirs = offers[state], offers[server + len(context.states)]
+        common = [self.offers.common(server) for server, _ in offered_by]
+        offers = offered.rows([*(known.offer for known in context.states), *(offer for _, offer in offered_by), *common])
+        own, theirs = offers[state], offers[by + len(context.states)]
         by_own = by_offer(key, version, own, offered)
         maybe = midstream | np.array([known.negotiated for known in context.states], np.bool_)[state]
         found = combined(by_own, by_offer(key, version, theirs, offered), key=key, maybe=maybe)
-        here = np.flatnonzero((found == OK) & (by_own == OK))
+        here = np.flatnonzero(found == OK)
+        keys, versions, mine = key.values[here], version.values[here], by_own[here] == OK
         software = np.array([self.used.number(known.software) for known in context.states], np.int64)[state[here]]
-        high = offered.high[own[here], key.values[here]]
-        self.used.take(software, key.values[here], version.values[here])
-        lower = self.used.up_to(software, key.values[here], high) > version.values[here]
+        high = offered.high[offers[by[here] + len(context.states) + len(offered_by)], keys]
+        high = np.where(high == ABSENT, offered.high[own[here], keys], high)
+        self.used.take(software[mine], keys[mine], versions[mine])
+        lower = self.used.up_to(software, keys, high) > versions
         found[here[lower]] = NOT_HIGHEST
-        same = here[~lower]
-        self.used.note(software[~lower], key.values[same], version.values[same], high[~lower])
-        for number in grouped(server[((found == UNNEGOTIATED) | (found == NONE)) & valid])[0].tolist():
-            if context.servers[number] not in self.offers:
-                self._silent.add(context.servers[number])
+        self.used.note(software[~lower], keys[~lower], versions[~lower], high[~lower])
+        for number in grouped(by[here[lower]])[0].tolist():
+            self._lower.setdefault(offered_by[number][0], common[number])
+        for number in grouped(by[((found == UNNEGOTIATED) | (found == NONE)) & valid])[0].tolist():
+            if offered_by[number][1] is None:
+                self._silent.add(offered_by[number][0])
         return found
 
     def settle(self) -> None:
         """Marks all rows so far as classified again."""
-        self._silent -= self.offers.keys()
+        self._silent.difference_update(self.offers.servers())
+        self._lower.clear()
         self.used.settle()
 
     def knows_better(self) -> bool:
         """Whether some row would have another verdict by now."""
-        return not self._silent.isdisjoint(self.offers) or self.used.knows_better()
+        return (
+            not self._silent.isdisjoint(self.offers.servers())
+            or any(self.offers.common(server) is not common for server, common in self._lower.items())
+            or self.used.knows_better()
+        )
 
 
 def distinct(codes: "Int64s", bound: int) -> "tuple[Int64s, Int64s]":

@@ -98,6 +98,15 @@ class DecryptedStream:
                 out.append((inside[0][0], inside[-1][1], twice))
         return out
 
+    def place(self, offset: int) -> int:
+        """As `Stream.place`, that of the oldest piece where the one with the offset is forgotten."""
+        found = 0
+        for low, _, start, _ in reversed(self.records):
+            found = start
+            if low <= offset:
+                break
+        return found
+
     def deliver(self, event: "Plaintext", listen: "Listen | None") -> None:
         """Delivers one record's data to the sink, a piece for each packet; `listen` is called with each piece first."""
         base, spans, data = self.next, event.spans, event.data

@@ -39,8 +39,8 @@ class PendingExchange:
     """A request whose exchange is not decided yet."""
 
     __slots__ = (
-        "api_key", "api_version", "client_id", "correlation_id", "lost_before", "number", "one_way", "request", "request_slot",
-        "response", "skipped_ns",
+        "api_key", "api_version", "behind_loss", "client_id", "correlation_id", "first_ref", "lost_before", "number",
+        "one_way", "place", "request", "request_slot", "response", "skipped_ns",
     )  # fmt: skip
 
     def __init__(
@@ -61,6 +61,12 @@ class PendingExchange:
         self.client_id = client_id
         self.lost_before = lost_before
         """Losses of the response stream when the request was seen."""
+        self.first_ref: int | None = None
+        """Packet that brought its first byte, None where that was before all responses to come."""
+        self.behind_loss = False
+        """Bytes of the client's stream before it were lost."""
+        self.place = 0
+        """Offset in the client's TCP stream from which on that packet brought bytes of it, or an earlier one."""
         self.request = request
         """None until the request's last byte has passed."""
         self.request_slot = NO_BODY
@@ -71,6 +77,19 @@ class PendingExchange:
         self.skipped_ns: int | None = None
         """When a later request got its response before this one (ns)."""
 
+    def received(self, first_ref: int | None, acked: int | None) -> bool:
+        """Whether the broker had it when it sent bytes that came with the packet `first_ref`. Of a request that was captured
+        behind them it had acknowledged a part by then: a tap may show packets in another order than they were sent. `acked`:
+        what the broker had acknowledged of the client's TCP stream.
+        """
+        if self.first_ref is None or first_ref is None or self.first_ref <= first_ref:
+            return True
+        return acked is None or acked > self.place
+
+    def precedes(self, response: "PendingResponse") -> bool:
+        """Whether it was sent before a response with its id. Where no request was lost before it, the response has no other."""
+        return not self.behind_loss or self.received(response.first_ref, response.acked)
+
     @property
     def token(self) -> bool:
         """Whether it is a raw token after SaslHandshake v0."""
@@ -80,7 +99,10 @@ class PendingExchange:
 class PendingResponse:
     """A response whose exchange is not decided yet."""
 
-    __slots__ = ("correlation_id", "exchange", "flags", "frame", "mark", "number", "previous_ns", "seen_ns", "slot")
+    __slots__ = (
+        "acked", "correlation_id", "exchange", "first_ref", "flags", "frame", "mark", "number", "previous_ns", "seen_ns",
+        "slot",
+    )  # fmt: skip
 
     def __init__(self, correlation_id: int | None, mark: int, seen_ns: int) -> None:
         self.correlation_id = correlation_id
@@ -96,3 +118,7 @@ class PendingResponse:
         self.seen_ns = seen_ns
         self.previous_ns: int | None = None
         """Last byte of the response before it on this connection."""
+        self.first_ref: int | None = None
+        """Packet that brought its first byte."""
+        self.acked: int | None = None
+        """What the broker had acknowledged of the client's TCP stream by then."""

@@ -21,6 +21,9 @@ from kcap.weird import WeirdKind
 
 OUT_OF_ORDER, LATE = FLAG["out_of_order"], FLAG["late"]
 
+RESERVED_IDS: Final = (1 << 31) - 8
+"""Java clients count their requests below this and authenticate again with ids from here on (SaslClientAuthenticator)."""
+
 NEW, OUTSTANDING, OVERTAKEN, ACKS0, PAIRED, EARLY = "new", "outstanding", "overtaken", "acks0", "paired", "early"
 TRANSITIONS: Final = (
     Transition(NEW, "request", OUTSTANDING),
@@ -38,6 +41,7 @@ TRANSITIONS: Final = (
     Transition(ACKS0, "request_done", "one_way"),
     Transition(ACKS0, "finish", "one_way"),
     Transition(EARLY, "request", PAIRED),
+    Transition(EARLY, "request", "orphan"),
     Transition(EARLY, "response", "orphan"),
     Transition(EARLY, "finish", "orphan"),
     Transition(PAIRED, "request_done", "answered"),
@@ -128,7 +132,13 @@ class Pairing:
                 self._emit_one_way(self.one_way.popleft())
 
     def _early_response(self, exchange: PendingExchange) -> PendingResponse | None:
-        return self.early.first() if exchange.token else self.early.oldest(exchange.correlation_id)
+        while (first := self.early.first() if exchange.token else self.early.oldest(exchange.correlation_id)) is not None:
+            if exchange.precedes(first):
+                return first
+            if first.frame is None:
+                return None
+            self._drop_early(first)  # its own request was lost: later ones with its id come later still
+        return None
 
     def _leaves_early(self, response: PendingResponse) -> None:
         """A response no longer waits for its request."""
@@ -139,7 +149,7 @@ class Pairing:
     # -- answers ------------------------------------------------------------------------------------------------------
     def response(self, response: PendingResponse) -> None:
         """A response's correlation id is known: finds its request, or holds it for a request captured later."""
-        exchange = self._match(response.correlation_id)
+        exchange = self._match(response)
         if exchange is None:
             self.settle(response.seen_ns)
             waiting = self.early.first()
@@ -160,9 +170,13 @@ class Pairing:
         while (first := self.one_way.first()) is not None and first.number < exchange.number:
             self._emit_one_way(self.one_way.popleft())
 
-    def _match(self, correlation_id: int | None) -> PendingExchange | None:
-        outstanding = self.outstanding
+    def _match(self, response: PendingResponse) -> PendingExchange | None:
+        outstanding, correlation_id = self.outstanding, response.correlation_id
         match = None if correlation_id is None else outstanding.oldest(correlation_id)  # tokens have no id
+        if match is not None and not match.precedes(response):
+            match = next((one for one in outstanding.all_of(correlation_id) if one.precedes(response)), None)
+        if match is not None and match.skipped_ns is not None and (match.correlation_id or 0) >= RESERVED_IDS:
+            match = None  # each login has this id again: the response to it was lost, and so was the request of this response
         first = outstanding.first()
         if first is not None and first.token and (match is None or match is not self._named()):
             return first

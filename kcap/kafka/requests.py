@@ -79,6 +79,7 @@ class RequestFramer(Framer):
                     break
                 frame = Frame(offset, size + 4, time_ns, ref, time_ns, ref, position, position, 0)
                 exchange = PendingExchange(0, key, version, correlation, self.client_id, pairing.losses, frame)
+                self._placed(exchange, ref, offset)
                 exchange.request_slot = bodies.add(buffer, body, stop, program_index(key, version, REQUEST), exchange)
                 self.last_correlation = correlation
                 self.frames += 1
@@ -95,6 +96,10 @@ class RequestFramer(Framer):
             if not length:
                 return
         self.slow(offset, buffer, at, captured, length, time_ns, ref, position)
+
+    def _placed(self, exchange: PendingExchange, first_ref: int | None, offset: int) -> None:
+        """Notes where a request begins."""
+        exchange.first_ref, exchange.place, exchange.behind_loss = first_ref, self.stream.place(offset), self.losses > 0
 
     # -- what a request is --------------------------------------------------------------------------------------------
     def sane(self, size: int) -> bool:
@@ -119,6 +124,7 @@ class RequestFramer(Framer):
                 return None
             if self._is_token(header):
                 exchange = PendingExchange(0, None, None, None, None, self.pairing.losses)
+                self._placed(exchange, frame.first_ref, frame.start)
                 self.pairing.request(exchange)
                 frame.subject = exchange
                 return True
@@ -135,6 +141,7 @@ class RequestFramer(Framer):
         exchange = PendingExchange(
             0, header.api_key, header.api_version, header.correlation_id, header.client_id, self.pairing.losses
         )
+        self._placed(exchange, frame.first_ref, frame.start)
         frame.subject = exchange
         if not header.known:
             self.stream.connection.report(

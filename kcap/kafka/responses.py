@@ -3,17 +3,19 @@
 In: stream bytes. Out: responses to the `Pairing`, bodies to the `BodyCollector`. Laws as in `kcap.kafka.framing`.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from itertools import islice
+from operator import attrgetter
 from struct import Struct
 
 from kcap import limits
 from kcap.decode.projection import COMPLETE, SHORT, Resumable, program_index, project
 from kcap.kafka.bodies import RESPONSE, UNKNOWN, BodyCollector, resumed
-from kcap.kafka.frames import Frame, PendingResponse
+from kcap.kafka.frames import Frame, PendingExchange, PendingResponse
 from kcap.kafka.framing import Framer, OpenFrame
 from kcap.kafka.headers import PREFIX
-from kcap.kafka.pairing import Pairing
+from kcap.kafka.pairing import RESERVED_IDS, Pairing
 from kcap.kafka.requests import RequestFramer
 from kcap.kafka.resync import Region, enough
 from kcap.net.tcp import Stream
@@ -23,8 +25,6 @@ PROOF = 16
 """Bytes of a response that count as evidence where no segment begins with it and nothing follows it."""
 PAIR = Struct(">ii")
 """Length prefix and correlation id."""
-RESERVED_IDS = (1 << 31) - 8
-"""Java clients count their requests below this and authenticate again with ids from here on (SaslClientAuthenticator)."""
 FETCHES = frozenset({1, 59, 78})
 """Fetch, FetchSnapshot, ShareFetch."""
 
@@ -62,6 +62,7 @@ class ResponseFramer(Framer):
                     or correlation is None
                     or exchange.request is None
                     or exchange.skipped_ns is not None
+                    or (exchange.first_ref is not None and exchange.first_ref > ref)
                     or buffer[at + 4 : at + 8] != correlation.to_bytes(4, "big", signed=True)
                     or pairing.one_way
                 ):
@@ -103,6 +104,7 @@ class ResponseFramer(Framer):
         elif not self.requests.raw_tokens or len(head) < frame.size:
             return True  # cut before its correlation id: no row, but the boundary holds
         response = PendingResponse(correlation, self.requests.stream.data_segments, frame.first_ns or 0)
+        response.first_ref, response.acked = frame.first_ref, self.stream.acked_with(frame.first_ref)
         frame.subject = response
         self.pairing.response(response)
         return True
@@ -131,7 +133,9 @@ class ResponseFramer(Framer):
 
     # -- searching ----------------------------------------------------------------------------------------------------
     def candidates(self, region: Region, start: int) -> Iterable[int]:
-        """Places of outstanding ids; for an id that became outstanding only now, in all bytes searched before too."""
+        """Places of outstanding ids in bytes that were sent after their requests; for an id that became outstanding only now,
+        in all bytes searched before too: a tap may show packets in another order.
+        """
         if not start or self.sought is None:
             self.sought = set()
         places, sought = [], self.sought
@@ -143,10 +147,24 @@ class ResponseFramer(Framer):
             for low, high in region.captured(start if correlation in sought else 0):
                 at = region.data.find(pattern, low + 4, high)
                 while at >= 0:
-                    places.append(at - 4)
+                    if self._follows(region, at - 4, exchange):
+                        places.append(at - 4)
                     at = region.data.find(pattern, at + 1, high)
             sought.add(correlation)
         return places
+
+    def _follows(self, region: Region, at: int, exchange: PendingExchange) -> bool:
+        """Whether the bytes at a place of the search were sent after a request. A whole response may come with the last packet
+        before it, for some captures have bytes ahead of their packets.
+        """
+        pieces = self.search.pieces if self.search is not None else ()
+        if not pieces:
+            return True
+        piece = pieces[bisect_right(pieces, pieces[0].offset + at, key=attrgetter("offset")) - 1]
+        acked = self.stream.acked_with(piece.ref)
+        if exchange.received(piece.ref, acked):
+            return True
+        return acked == exchange.place and HEAD <= 4 + PAIR.unpack_from(region.data, at)[0] <= region.have(at)
 
     def _known(self, correlation: int) -> bool:
         return self.pairing.outstanding.oldest(correlation) is not None

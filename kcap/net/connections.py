@@ -222,6 +222,8 @@ class ConnectionTable:
                         stream.captured += length
                         stream.last_start = offset
                         stream.last_ns = time_ns
+                        if stream is not connection.client and (not stream.acks or stream.acks[-1] != peer.acked):
+                            stream.acknowledges(ack, base + packet)
                         if stream.timed_end is None and (stream.acked is None or stream.acked < end):
                             stream.timed_end = end
                             stream.timed_ns = time_ns

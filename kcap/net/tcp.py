@@ -8,6 +8,7 @@ Sequence numbers (RFC 9293) are unwrapped to 64-bit offsets by signed distance; 
 the lowest byte seen where the capture has no SYN. `TRANSITIONS` is the state table of a stream.
 """
 
+from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
 from operator import itemgetter
@@ -21,6 +22,7 @@ from kcap.weird import WeirdKind
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 MASK = 0xFFFFFFFF
 START_OF = itemgetter(0)
+NO_ACKS: Final = array("q")
 
 STARTING, DELIVERING, REORDERING = "starting", "delivering", "reordering"
 TRANSITIONS: Final = (
@@ -81,16 +83,18 @@ class Held(NamedTuple):
     position: int
     mark: int
     """Data segments of its stream when it came."""
+    ack: int | None = None
+    """What its stream had acknowledged of the other by then, a sequence number."""
 
 
 class Stream:
     """One direction of a connection."""
 
     __slots__ = (
-        "acked", "acked_raw", "anchored", "captured", "connection", "data_segments", "duplicated", "fin_at", "fin_ns",
-        "first_ns", "held", "held_bytes", "isn", "last_ns", "last_start", "lost", "missing", "next", "next_raw", "out_of_order",
-        "packets", "peer", "repeats", "retransmitted", "rtt_count", "rtt_min", "rtt_sum", "sink", "started", "timed_end",
-        "timed_ns", "zero_stalls", "zero_window",
+        "acked", "acked_raw", "acks", "anchored", "captured", "connection", "data_segments", "duplicated", "fin_at", "fin_ns",
+        "first_ns", "held", "held_bytes", "isn", "last_ns", "last_start", "lost", "missing", "next", "next_raw",
+        "out_of_order", "packets", "peer", "repeats", "retransmitted", "rtt_count", "rtt_min", "rtt_sum", "sink", "started",
+        "timed_end", "timed_ns", "zero_stalls", "zero_window",
     )  # fmt: skip
 
     def __init__(self, connection: "Connection") -> None:
@@ -108,6 +112,8 @@ class Stream:
         self.acked_raw: int | None = None
         self.held: list[Held] = []
         self.held_bytes = 0
+        self.acks = NO_ACKS
+        """Packets of the server, and what they acknowledged of the client's stream, where that changes; the newest."""
         self.lost: Sequence[tuple[int, int]] = ()
         """Ranges that were given up, the newest few."""
         self.repeats: Sequence[tuple[int, int, bool]] = ()
@@ -132,6 +138,22 @@ class Stream:
         """Round trip from the tap to the receiver of this stream and back."""
         self.rtt_sum = 0
         self.rtt_count = 0
+
+    def acked_with(self, ref: int | None) -> int | None:
+        """Offset up to which this side had acknowledged the other one when one of its packets was captured; a later one where
+        that is forgotten, None where it is not known.
+        """
+        acks = self.acks
+        if not acks or ref is None:
+            return self.peer.acked if self.peer.started else None  # offsets may still be shifted
+        if ref >= acks[-2]:
+            return acks[-1]  # as nearly always
+        return max((acked for packet, acked in zip(acks[::2], acks[1::2]) if packet <= ref), default=acks[1])
+
+    @staticmethod
+    def place(offset: int) -> int:
+        """Where the bytes of an offset are in the TCP stream; plaintext of TLS has other offsets than its records."""
+        return offset
 
     # -- round trips --------------------------------------------------------------------------------------------------
     def round_trip(self, sample: int) -> None:
@@ -204,12 +226,26 @@ class Stream:
             at, captured, start = at + skip, max(0, captured - skip), self.next
         if self.started and start == self.next and not self.held:
             self._time(end, time_ns)
+            self.acknowledges(self.peer.acked_raw, ref)
             self._deliver(start, end, buffer, at, captured, time_ns, ref, position)
             return
         if self.started and start > self.next and (not self.held or start < self.held[-1].start):
             self.out_of_order += 1
         self._hold(start, end, buffer, at, captured, time_ns, ref, position)
         self.drain()
+
+    def acknowledges(self, ack: int | None, ref: int) -> None:
+        """Notes what a packet with payload acknowledges."""
+        peer = self.peer
+        if ack is None or peer.next_raw is None or not peer.started or self is self.connection.client:
+            return
+        acked, acks = peer.next + signed32(ack - peer.next_raw), self.acks
+        if not acks:
+            self.acks = array("q", (ref, acked))
+        elif acks[-1] != acked or acks[-2] > ref:
+            acks.extend((ref, acked))
+            if len(acks) > 2 * limits.REPEATS_KEPT:
+                del acks[:2]
 
     def _deliver(
         self, start: int, end: int, buffer: bytes, at: int, captured: int, time_ns: int, ref: int, position: int
@@ -261,7 +297,7 @@ class Stream:
             stop = end if other is None else min(end, other.start)
             if cursor < stop:
                 low, high = at + cursor - start, at + min(stop - start, captured)
-                held.insert(i, Held(cursor, stop, bytes(buffer[low:high]), time_ns, ref, position, mark))
+                held.insert(i, Held(cursor, stop, bytes(buffer[low:high]), time_ns, ref, position, mark, self.peer.acked_raw))
                 self.held_bytes += stop - cursor
                 i += 1
             if other is not None and stop < end:
@@ -295,6 +331,7 @@ class Stream:
                 continue
             skip = self.next - h.start
             data = h.data[skip:] if skip else h.data
+            self.acknowledges(h.ack, h.ref)
             self._deliver(self.next, h.end, data, 0, len(data), h.time_ns, h.ref, h.position)
         if done:
             del held[:done]

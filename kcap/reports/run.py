@@ -6,13 +6,16 @@ result depends on the rows alone, not on how they came.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kcap.errors import UsageError
-from kcap.filter.ast import Filter
 from kcap.reports import listing
 from kcap.reports.definition import Expressions, Report, ReportRequest, Row, Rows, Tables, keys_of
 from kcap.reports.plans import planned
 from kcap.reports.source import Engine, ReportInput, engine_over, tables_of
+
+if TYPE_CHECKING:
+    from kcap.filter.ast import Filter
 
 
 def columns_of(report: Report, request: ReportRequest) -> list[str]:
@@ -68,7 +71,7 @@ def by_views(
     tables: Callable[[], Tables],
     report: Report,
     request: ReportRequest,
-    *only: Filter | None,
+    *only: "Filter | None",
 ) -> Row:
     """The report's own keys, by SQL that is kept between runs.
 

@@ -18,11 +18,25 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import numpy as np
 import pyarrow as pa
 
-from kcap.arrays.arrow import Array, absent, as_schema, coalesced, coded, flattened, lists, nulls, numbers, take, with_texts
+from kcap.arrays.arrow import (
+    Array,
+    absent,
+    as_schema,
+    coalesced,
+    coded,
+    filled,
+    flattened,
+    lists,
+    nulls,
+    numbers,
+    take,
+    with_texts,
+)
 from kcap.columns import Column
 from kcap.facts.brokers import Server
+from kcap.facts.offer_history import OfferedBy
 from kcap.facts.tracker import MetadataTracker
-from kcap.facts.version_verdicts import NONE, OK, UNNEGOTIATED, VERDICTS, final_verdict
+from kcap.facts.version_verdicts import NONE, VERDICTS, final_verdict
 from kcap.limits import HELD_ROWS
 from kcap.table.schema import columns_of
 
@@ -35,7 +49,7 @@ COMPANIONS: Final[dict[str, tuple[str, ...]]] = {
     "broker_id": SERVER,
     "cluster_id": SERVER,
     "topics": ("topic_ids",),
-    "version_verdict": (*SERVER, "api_key", "api_version", "software_name", "software_version"),
+    "version_verdict": (*SERVER, "request_first_ns", "api_key", "api_version", "software_name", "software_version"),
     "topic": ("topic_id",),
 }
 """Columns that facts of the whole capture may change -> the columns that these facts are looked up by."""
@@ -70,7 +84,7 @@ def needs_backfill(table: str, columns: Sequence[Column], children: Sequence[str
 Labelled = tuple[str, pa.RecordBatch]
 """Label of a table in a set of them, and some of its rows."""
 VerdictCache = dict[tuple[Any, ...], str | None]
-"""Verdict so far, server, API, version, library and its version -> verdict with all facts."""
+"""Verdict so far, server with the offer that counts, API, version, library and its version -> verdict with all facts."""
 
 
 class Backfiller:
@@ -109,6 +123,11 @@ class _Rows:
         ports: Int64s = self.column("server_port").to_numpy(zero_copy_only=False).astype(np.int64)
         number, known = _distinct(hosts.astype(np.int64) << 16 | ports)
         return number, [(names[code >> 16], code & 0xFFFF) for code in known]
+
+    def requested_ns(self) -> "Int64s":
+        """Times of the requests, 0 for null."""
+        made: Int64s = filled(self.column("request_first_ns"), 0).to_numpy(zero_copy_only=False)
+        return made
 
 
 def _distinct(codes: "Int64s") -> "tuple[Int64s, list[int]]":
@@ -171,8 +190,8 @@ def _relist(column: Any, values: Any) -> Array:
 def _verdicts(rows: _Rows) -> Array:
     """The column `version_verdict`: one look-up for all rows that are alike."""
     number, servers = rows.servers
-    code: Int64s = number
-    parts: list[list[Any]] = [[*servers]]
+    code, offered = rows.tracker.offers.of_rows(number, servers, rows.requested_ns)
+    parts: list[list[Any]] = [[*offered]]
     for name in ("version_verdict", "api_key", "api_version", "software_name", "software_version"):
         some, known = coded(rows.column(name), nulls_too=True)
         parts.append(known)
@@ -192,12 +211,13 @@ def _verdicts(rows: _Rows) -> Array:
 
 
 def _final(
-    tracker: MetadataTracker, release: str, name: str | None, version: int, key: int | None, text: str | None, server: Server
+    tracker: MetadataTracker, release: str, name: str | None, version: int, key: int | None, text: str | None, by: OfferedBy
 ) -> str | None:
     verdict = PLACES[text]
-    if key is not None and verdict in (OK, UNNEGOTIATED, NONE):
-        software = None if name is None else (name, release)
-        verdict = final_verdict(verdict, tracker.offers.get(server), key, version, tracker.used, software)
+    if key is not None:
+        software, (server, offer) = None if name is None else (name, release), by
+        common = tracker.offers.common(server)
+        verdict = final_verdict(verdict, offer, common, key, version, used=tracker.used, software=software)
     return None if verdict == NONE else VERDICTS[verdict]
 
 

@@ -16,7 +16,6 @@ from kcap.arrays.arrow import joined, take
 from kcap.capture.paths import readable
 from kcap.columns import Column
 from kcap.facts.brokers import Server
-from kcap.facts.negotiations import Negotiation
 from kcap.facts.tracker import ConnectionFacts, MetadataTracker
 from kcap.fastpath.closed_rows import ALIKE, ClosedRow, gathered
 from kcap.fastpath.closed_rows import COLUMNS as CONNECTION_COLUMNS
@@ -31,6 +30,7 @@ from kcap.weird import Weird
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
+    from kcap.facts.negotiations import Negotiation
 
 FACT_COLUMNS: Final[dict[str, Callable[[ConnectionFacts], str | None]]] = {
     "software_name": lambda known: known.software[0] if known.software else None,
@@ -246,7 +246,7 @@ def broker_rows(tracker: MetadataTracker, servers: set[Server]) -> Iterator[dict
     yield from rows.values()
 
 
-def negotiation_row(entry: Negotiation, tracker: MetadataTracker) -> dict[str, object]:
+def negotiation_row(entry: "Negotiation", tracker: MetadataTracker) -> dict[str, object]:
     """A row of `negotiations`."""
     offer, verdict = entry.final(tracker)
     first, last = offer.ranges.get(entry.key, (None, None)) if offer is not None else (None, None)

@@ -18,7 +18,6 @@ from kcap.columns import ONLY_ROW, Column, exchange_column
 from kcap.errors import UsageError
 from kcap.facts.brokers import Server
 from kcap.facts.fetch_positions import Positions
-from kcap.facts.negotiations import Negotiation, Negotiations
 from kcap.facts.tracker import NO_FACT, Fact, MetadataTracker
 from kcap.model import CaptureFile
 from kcap.net.packet_index import PacketIndex
@@ -41,6 +40,7 @@ from kcap.weird import Weird
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
     from kcap.decode.message import Message
+    from kcap.facts.negotiations import Negotiation
     from kcap.filter.ast import Filter
     from kcap.table.row_filter import Read, RowFilter
 
@@ -428,13 +428,15 @@ class NegotiationsBuilder(TableBuilder):
 
     def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
         super().begin(reading, tracker)
+        from kcap.facts.negotiations import Negotiations
+
         self._negotiations = Negotiations()
 
     def take(self, rows: Exchanges) -> Batches:
         self._negotiations.take(rows.columns, rows.context)
         yield from ()
 
-    def entries(self) -> list[Negotiation]:
+    def entries(self) -> "list[Negotiation]":
         """What connections used so far."""
         return list(self._negotiations.entries.values())
 

@@ -150,8 +150,8 @@ def test_columns_and_single_rows_agree(key: int, version: int, ranges: dict[int,
     offered_one, offered_none = (int(by_offer(keys, versions, places[[at]], offered)[0]) for at in (0, 1))
     assert offered_none == NONE
     if key >= 0:
-        assert offered_one == final_verdict(NONE, offer, key, version, UsedVersions(), None)
-        silent = final_verdict(UNNEGOTIATED, offer, key, version, UsedVersions(), None)
+        assert offered_one == final_verdict(NONE, offer, offer, key, version, used=UsedVersions(), software=None)
+        silent = final_verdict(UNNEGOTIATED, offer, offer, key, version, used=UsedVersions(), software=None)
         assert silent == (UNNEGOTIATED if offered_one == OK else offered_one)
         assert offered_one in (OK, ABOVE, BELOW)
 
@@ -213,7 +213,7 @@ def test_kinds_are_classified_as_rows_are(pcaps: Path, name: str, marked: int, m
         if offer is None or row["api_key"] == 18:
             continue
         checked += 1
-        verdict = final_verdict(NONE, offer, row["api_key"], row["api_version"], tracker.used, None)
+        verdict = final_verdict(NONE, offer, offer, row["api_key"], row["api_version"], used=tracker.used, software=None)
         assert row["version_verdict"] in (VERDICTS[verdict], "not_highest" if VERDICTS[verdict] == "ok" else "")
     assert checked > 50
 

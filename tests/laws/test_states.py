@@ -131,6 +131,15 @@ def capture(seed: int, size: int) -> list[Segment]:
     return shuffled(segments, random.randint(2, 30), seed) if random.random() < 0.5 else segments
 
 
+def logins() -> list[Segment]:
+    """Two logins with the same id; the request of the first was lost."""
+    tap = Tap().open()
+    for number in (1, 2147483640, 2, 3, 2147483640, 4):
+        tap.client(metadata(number)).server(metadata_answer(number))
+    del tap.segments[5]
+    return tap.segments
+
+
 @cache
 def observed() -> dict[str, Seen]:
     """Every change of state in some hundred captures."""
@@ -147,6 +156,7 @@ def observed() -> dict[str, Seen]:
             stack.enter_context(watched(Pairing, method, method, of_pairing, seen["pairing"]))
         for seed in range(SEEDS):
             analyze(capture(seed, 1 + 1447 * (seed % 2)))
+        analyze(logins())
         for framer in (RequestFramer, ResponseFramer):
             for method in ("data", "gap", "start_midstream", "finish"):
                 stack.enter_context(watched(framer, method, method, of_framer, seen["framer"]))

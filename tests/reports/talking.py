@@ -80,7 +80,7 @@ def whole(*profiles: ConnectionProfile) -> ConnectionProfiles:
     for one in profiles:
         made.profiles[one.uid] = one
         if one.offer is not None:
-            made.tracker.offers[one.server] = one.offer
+            made.tracker.offers.add(one.server, 0, one.offer)
             made.offers.setdefault(one.server, {})[id(one.offer)] = one.offer, f"{one.uid}.1"
     return made
 

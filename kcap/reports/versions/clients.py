@@ -82,7 +82,7 @@ class ClientUsage:
 
     def __init__(self, whole: ConnectionProfiles, target: str) -> None:
         self.whole, self.target = whole, target
-        self._plans: dict[tuple[ProfileTemplate, int, Offer | None], list[PlannedUse]] = {}
+        self._plans: dict[tuple[ProfileTemplate, int, Offer | None, Offer | None], list[PlannedUse]] = {}
         self._apis: dict[tuple[Any, ...], list[Row]] = {}
         self._named: dict[tuple[Server, ...], list[str]] = {}
         self._judged: dict[tuple[Any, ...], tuple[list[tuple[int, Assessment]], str, str]] = {}
@@ -90,16 +90,17 @@ class ClientUsage:
     def plan(self, stored: StoredProfile, client: int) -> list[PlannedUse]:
         """The uses of a connection under one of its client ids."""
         template, offer = stored.template, self.whole.offer_for(stored)
-        found = self._plans.get((template, client, offer))
+        common, verdict = self.whole.tracker.offers.common(stored.server), self.whole.verdict
+        found = self._plans.get((template, client, offer, common))
         if found is None:
             found = [
                 PlannedUse(
                     at, use.key, use.version, api_name(use.key) is not None, range_in(offer, use.key),
-                    tuple(self.whole.verdict(kind, offer, use.key, use.version, template.software) for kind in use.kinds),
+                    tuple(verdict(kind, offer, common, use.key, use.version, template.software) for kind in use.kinds),
                 )
                 for at, use in layout_of(template).by_client.get(client, ())
             ]  # fmt: skip
-            self._plans[template, client, offer] = found
+            self._plans[template, client, offer, common] = found
         return found
 
     def usage(self, some: Sequence[StoredProfile], client_id: str | None) -> Usage:

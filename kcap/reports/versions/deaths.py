@@ -73,7 +73,7 @@ def ranges_for(case: DiagnosisContext, death: Death) -> tuple[Versions | None, s
     profile = death.profile
     if profile.offer is not None:
         return profile.offer.ranges.get(death.key), "it offered", True
-    own = case.whole.tracker.offers.get(profile.server)
+    own = case.whole.tracker.offers.latest(profile.server)
     if own is not None:
         return own.ranges.get(death.key), "it offers", True
     sibling = sibling_of(case, profile.server)
@@ -87,7 +87,9 @@ def sibling_of(case: DiagnosisContext, server: Server) -> tuple[Server, Offer] |
     """A listener with known ranges of the same broker, or else of the same cluster."""
     brokers = case.whole.tracker.brokers
     node, cluster = brokers.identify(server)
-    offers = {other: offer for other, offer in case.whole.tracker.offers.items() if PRODUCE in offer.ranges}
+    history = case.whole.tracker.offers
+    latest = ((other, history.latest(other)) for other in history.servers())
+    offers = {other: offer for other, offer in latest if offer is not None and PRODUCE in offer.ranges}
     mine = [other for other in offers if not brokers.apart(server, other) and (
         (cluster is not None and brokers.identify(other)[1] == cluster) or lists(brokers, other, server)
         or lists(brokers, server, other)

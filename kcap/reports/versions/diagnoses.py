@@ -140,11 +140,13 @@ def outside(case: DiagnosisContext) -> None:
 def doubtful(case: DiagnosisContext, stored: StoredProfile) -> tuple[bool, list[TemplateUse]]:
     """Whether a template has a version that its server does not take; and the uses below the highest version."""
     template, offer, low, wrong = stored.template, case.whole.offer_for(stored), [], False
+    common = case.whole.tracker.offers.common(stored.server)
     for described in template.uses:
         if described.key == API_VERSIONS:
             continue
         found = {
-            case.whole.verdict(kind, offer, described.key, described.version, template.software) for kind in described.kinds
+            case.whole.verdict(kind, offer, common, described.key, described.version, template.software)
+            for kind in described.kinds
         }
         wrong = wrong or bool(found & {"above_broker_max", "below_broker_min"})
         if "not_highest" in found and template.probes:

@@ -5,7 +5,7 @@ those of the rows of `exchanges`; memory grows with connections and the versions
 """
 
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Callable, Container, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -16,7 +16,7 @@ from kcap.facts.api_versions import Offer, Software, offer_of
 from kcap.facts.brokers import Server
 from kcap.facts.message_json import behind_tags, digest, read
 from kcap.facts.tracker import NO_FACT, Fact, MetadataTracker
-from kcap.facts.version_verdicts import NONE, OK, UNNEGOTIATED, VERDICTS, final_verdict
+from kcap.facts.version_verdicts import NONE, VERDICTS, final_verdict
 from kcap.kafka.frames import NO_BODY
 from kcap.reports.names import FirstNames
 from kcap.reports.versions.profile import (
@@ -29,7 +29,7 @@ from kcap.reports.versions.profile import (
     ProfiledCall,
     Use,
 )
-from kcap.reports.versions.profile_store import ProfileStore, StoredProfile
+from kcap.reports.versions.profile_store import ProfileStore, StoredProfile, layout_of
 from kcap.reports.versions.traits import SETTINGS, of_join
 from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION, response_version
 from kcap.schema.registry import REQUEST, RESPONSE
@@ -275,26 +275,35 @@ class ConnectionProfiles:
 
     def offer(self, profile: ConnectionProfile) -> Offer | None:
         """What holds for a connection: the offer on it, or else the one that its server made on another."""
-        return profile.offer or self.tracker.offers.get(profile.server)
+        return profile.offer or self._server_offer(profile.server, lambda: (use.first_ns for use in profile.uses.values()))
 
     def offer_for(self, stored: StoredProfile) -> Offer | None:
         """The same of a folded one."""
-        return stored.template.offer or self.tracker.offers.get(stored.server)
+        numbers = stored.numbers()
+        return stored.template.offer or self._server_offer(
+            stored.server, lambda: (numbers[at + 1] for at, _ in layout_of(stored.template).uses)
+        )
+
+    def _server_offer(self, server: Server, times: Callable[[], Iterable[int]]) -> Offer | None:
+        """The offer of a server at the first of some times."""
+        offers = self.tracker.offers
+        return offers.at(server, min(times(), default=0) if len(offers.runs(server)) > 1 else 0)
 
     def verdicts(self, profile: ConnectionProfile, key: int, version: int, use: Use) -> Counter[str]:
         """What became of a use's verdicts, as all of the capture knows it."""
         found: Counter[str] = Counter()
-        offer = self.offer(profile)
+        offer, common = self.offer(profile), self.tracker.offers.common(profile.server)
         for verdict, count in use.verdicts.items():
-            name = self.verdict(verdict, offer, key, version, profile.software)
+            name = self.verdict(verdict, offer, common, key, version, profile.software)
             if name is not None:
                 found[name] += count
         return found
 
-    def verdict(self, verdict: int, offer: Offer | None, key: int, version: int, software: Software | None) -> str | None:
-        """What became of a verdict."""
-        if verdict in (NONE, OK, UNNEGOTIATED):
-            verdict = final_verdict(verdict, offer, key, version, self.tracker.used, software)
+    def verdict(
+        self, verdict: int, offer: Offer | None, common: Offer | None, key: int, version: int, software: Software | None
+    ) -> str | None:
+        """What became of a verdict. `common`: what all offers of the server have in common."""
+        verdict = final_verdict(verdict, offer, common, key, version, used=self.tracker.used, software=software)
         return VERDICTS[verdict] if verdict != NONE else None
 
 

@@ -31,7 +31,7 @@ from kcap.reports.versions.profiles import ConnectionProfiles
 MARKS: Final = "_sets"
 """Folder of the files that mark finished sets, `NAME.json`."""
 FOLDER: Final = "_versions"
-FORMAT: Final = 3
+FORMAT: Final = 4
 """Goes up where the form changes."""
 SHARED: Final = (Offer, ApiVersionsResponse)
 """Values that many connections have in common: written once each."""

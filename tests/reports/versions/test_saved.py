@@ -22,7 +22,9 @@ def gathered(path: Path) -> tuple[ConnectionProfiles, SavedSet]:
     profiles = gather(reading)
     tracker = profiles.tracker
     facts = FactsRecorder(tracker).close()
-    facts.offers = {server: ((at, "", 0), offer) for at, (server, offer) in enumerate(tracker.offers.items())}
+    facts.offers = {
+        server: [(run.since, run.offer) for run in tracker.offers.runs(server)] for server in tracker.offers.servers()
+    }
     facts.listings = {key: ((at, "", 0), one) for at, (key, one) in enumerate(tracker.brokers.listings.items())}
     return profiles, set_of(profiles, facts, [file.name for file in reading.capture_files])
 
