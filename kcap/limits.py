@@ -430,6 +430,15 @@ STRETCHES_MAX = 1 << 16
 transactions: the longest, some 500 bytes each.
 """
 
+PROGRAMS_COMPARED = 32
+"""Programs of one client id that name no software and that `versions` compares others with; some hosts have three or four."""
+
+SIBLINGS_COMPARED = 64
+"""Servers at one host, or of one cluster, among which `versions` looks for what a server without an offer takes."""
+
+ADVERTISED_JUDGED = 16
+"""Wrong addresses of one server's list that `versions` names, each with all clients of that server."""
+
 OTHERS_KEPT = 1 << 16
 """Connections without an exchange whose lines `versions` tests one by one, 1.7 KB each: scans and floods make them."""
 
