@@ -2005,6 +2005,26 @@ def groups_of_one_client(n: int) -> bytes:
     return calls.talk.file()
 
 
+@hostile(10_000)
+def wide_transactions(n: int) -> bytes:
+    """A transaction that adds 2,000 partitions at a time, no two alike, and sends nothing to 1,000 of them."""
+    calls = Calls()
+    for i in range((n + 99) // 100):
+        new = range(2000 * i, 2000 * i + 2000)
+        added, errors = array([struct.pack(">i", j) for j in new]), array([struct.pack(">ih", j, 0) for j in new])
+        calls.call(
+            24, 0, string(b"x") + struct.pack(">qh", 1, 0) + array([string(b"t") + added]),
+            bytes(4) + array([string(b"t") + errors]),
+        )  # fmt: skip
+        parts = array([struct.pack(">ii", j, 0) for j in new[:1000]])
+        answers = array([struct.pack(">ihqq", j, 0, 0, -1) for j in new[:1000]])
+        calls.call(
+            0, 3, string(b"x") + struct.pack(">hi", -1, 1000) + array([string(b"t") + parts]),
+            array([string(b"t") + answers]) + bytes(4),
+        )  # fmt: skip
+    return calls.talk.file()
+
+
 # --- more of versions ---------------------------------------------------------------------------------------------------
 def told(nodes: Sequence[tuple[int, bytes, int]], cluster: bytes = b"C") -> bytes:
     """A Metadata response v2."""

@@ -98,6 +98,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Work]:
         ("groups", "waiting_members"),
         ("groups", "groups_of_one_client"),
         ("transactions", "open_transactions"),
+        ("transactions", "wide_transactions"),
         ("versions", "principals_of_one_host"),
         ("versions", "dead_listeners"),
         ("versions", "programs_of_one_id"),
