@@ -17,10 +17,12 @@ from kcap.reports.recorded import functions
 from kcap.reports.source import ReportInput
 from kcap.reports.transactions.timeline import FENCING, WORK, Timeline, TransactionCall, summary
 
-APIS: Final = ("InitProducerId", "EndTxn", *WORK)
 ENDS: Final = ("InitProducerId", "EndTxn")
+"""APIs that end what a transactional id has open."""
+APIS: Final = (*ENDS, *WORK)
 ORDER: Final = ("request_first_ns", "connection", "exchange")
 UNNAMED: Final = "transaction_partitions"
+"""Reason in `left_out`: partitions beyond TRANSACTION_PARTITIONS_MAX."""
 READ: Final = ("EndTxn", "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn")
 """APIs whose request says more than their rows do."""
 
@@ -83,7 +85,11 @@ class Produced:
 
 
 def produced(seen: Observed, calls: Any) -> dict[tuple[str, int], Produced]:
-    """Connection and exchange of a Produce request -> what it wrote, of these exchanges."""
+    """Connection and exchange of a Produce request -> what it wrote, of these exchanges.
+
+    A transaction is of one producer and client and goes on over no exchange that ends one: of those between two such, the first
+    that wrote to a partition stands for the others.
+    """
     ends = (calls.api.isin(list(ENDS)) | calls.error.isin(list(FENCING))).fill_null(False)
     ibis = functions(calls)
     before = ibis.window(group_by="transactional_id", order_by=list(ORDER), rows=(None, 0))
