@@ -49,13 +49,11 @@ STRIPPED_CHUNK_BYTES = 16 << 20
 
 STRIPPED_MIDSTREAM_BYTES = 1 << 20
 """Bytes of a direction without a SYN that are never blanked: recognition may look at MIDSTREAM_BYTES, and resync searches a
-frame boundary.
-"""
+frame boundary."""
 
 STRIPPED_GAP_BYTES = 64 << 10
 """Bytes behind a hole that are never blanked: where it took a length prefix, the next boundary is behind one more message.
-Where these are not enough, the connection is re-read unstripped.
-"""
+Where these are not enough, the connection is re-read unstripped."""
 
 STRIPPED_KNOWN = 64
 """Chunks of a shard whose blanked segments are remembered; segments of older ones count as blanked."""
@@ -66,8 +64,7 @@ CHUNK_RUN_SPAN = 1 << 17
 
 CHUNK_SPARSE = 4
 """Bytes that are read from a file at once, as a multiple of the wanted ones, up to which the others stay in memory too: copying
-costs more.
-"""
+costs more."""
 
 CHUNK_GAP_BYTES = 16 << 10
 """Bytes of a file between two packets that are read rather than stepped over: a read costs as much as copying them."""
@@ -97,16 +94,14 @@ SEQUENCE_FAR = 1 << 28
 
 ROUND_TRIPS_NS = (1 << 63) - 1
 """Sum of the round trips of a stream, in columns of 64 bits: three of a century, which a clock that jumps makes, are more.
-Those beyond it do not count; the jumps are reported.
-"""
+Those beyond it do not count; the jumps are reported."""
 
 SYN_DISPLACED_BYTES = 1 << 20
 """A SYN this near to bytes already seen was displaced behind them; further away it opens a new connection."""
 
 SWEEP_NS = 600 * SECOND_NS
 """Capture time between sweeps of idle connections: each looks at all open ones, so a connection is looked at six times before
-it is idle (CONNECTION_IDLE_NS). A row shows the time at which it became so, whenever that is seen.
-"""
+it is idle (CONNECTION_IDLE_NS). A row shows the time at which it became so, whenever that is seen."""
 
 CONNECTION_IDLE_NS = 3600 * SECOND_NS
 """A silent connection is closed after this long. Kafka's own connections.max.idle.ms is 10 minutes; keep-alives count."""
@@ -116,18 +111,15 @@ CONNECTION_LINGER_NS = 30 * SECOND_NS
 
 CONNECTIONS_MAX = 5 << 12
 """Open connections on the reference path that carried bytes, some 4 to 8 KiB each, beside those on the fast path. The quietest
-are closed first. A broker has some ten thousand connections.
-"""
+are closed first. A broker has some ten thousand connections."""
 
 CLOSED_TOGETHER = 1 << 12
 """Closed connections before their rows are taken: until then each is a row of Python objects, at the end of a capture with all
-that the connection had.
-"""
+that the connection had."""
 
 SILENT_MAX = 1 << 17
 """Open connections that carried no byte, some 800 bytes each with all that refers to them; those packed first are closed first.
-Floods and scans make them; a scan of all ports of a host makes half as many.
-"""
+Floods and scans make them; a scan of all ports of a host makes half as many."""
 
 WEIRDS_MAX = 1 << 16
 """Kinds of oddities and connections that have a row of `weirds` each, some 600 bytes; of further connections all oddities of a
@@ -249,6 +241,10 @@ LARGE_BODIES_ROOM = 64 << 20
 
 SPARSE_BODIES_ROOM = 1 << 30
 """Addresses of a batch's large bodies of which excerpts are enough, a few pages of memory each; their offsets have 32 bit."""
+
+PARTITIONS_AT_ONCE, TRANSACTION_PARTITIONS_MAX = 1 << 17, 1 << 18
+"""Rows of `partitions` made at once, some 500 bytes each: a batch of small entries has a million; those that the rows of
+`transactions` name, from the first."""
 
 BODIES_BYTES = 16 << 20
 """Bytes of bodies collected before they are projected and released: a batch costs some 3 ms beside its rows."""
@@ -429,6 +425,10 @@ STRETCHES_MAX = 1 << 16
 """Stretches of time during which a last stable offset stood still, by transactional id, that a rule compares with
 transactions: the longest, some 500 bytes each.
 """
+
+PROGRAMS_COMPARED, SIBLINGS_COMPARED, ADVERTISED_JUDGED = 32, 64, 16
+"""Of `versions`: programs of one client id, and servers of one host or cluster, with which another is compared; wrong addresses
+of one server's list that are named."""
 
 OTHERS_KEPT = 1 << 16
 """Connections without an exchange whose lines `versions` tests one by one, 1.7 KB each: scans and floods make them."""

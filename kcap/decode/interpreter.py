@@ -5,6 +5,7 @@ slots, spans and status as `kcap.decode.projection_kernels`, message by message,
 was cut.
 """
 
+from array import array
 from collections.abc import Sequence
 from struct import Struct
 from typing import Final
@@ -116,7 +117,7 @@ class State:
         """Rows of four: (message, name start, name end, uuid start), -1 for what is null or has no place in the version."""
         self.wrapped: list[int] = []
         """Rows of three: (message, start, end) of compressed magic 0 and 1 messages, whose records are not counted."""
-        self.elements: list[int] = []
+        self.elements = array("q")
         """Rows of `slots.ELEMENTS`, one a partition."""
         self.group = -1, -1
         """The group of the partitions at hand."""
@@ -344,7 +345,7 @@ def run(state: State, rows: Sequence[Row], buffer: Buffer, end: int) -> None:  #
                 values[RECORDS_BYTES] += n
                 state.records_end = position + n
                 if c:
-                    state.elements[RECORDS_START - _WIDE : PARTITION - _WIDE] = position, position + n
+                    state.elements[RECORDS_START - _WIDE : PARTITION - _WIDE] = array("q", (position, position + n))
             position = _walk(state, buffer, position, end)
             if position < state.records_end:
                 break
@@ -393,7 +394,7 @@ def run(state: State, rows: Sequence[Row], buffer: Buffer, end: int) -> None:  #
             status = COMPLETE if position == end else TRAILING
             break
         elif op == ELEMENT:
-            state.elements += (state.message, len(topics) // 4 - 1, *state.group, *_NO_FACTS)
+            state.elements.extend((state.message, len(topics) // 4 - 1, *state.group, *_NO_FACTS))
             pc += 1
         else:
             if position + a > end:

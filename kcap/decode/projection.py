@@ -44,6 +44,9 @@ Engine = Literal["auto", "plain", "jit"]
 JIT_AFTER = 2_000
 """Messages of one process after which the compiled interpreter is loaded: that takes what they take in plain Python."""
 
+MESSAGE_BYTES: Final = 1_024
+"""Bytes that count as one more message: a wide one is as much work as many."""
+
 COMPILE_AFTER: Final = 60_000
 """Messages of one process after which it is worth to be compiled, where it is not yet."""
 
@@ -114,9 +117,9 @@ class _Engines:
         self.loaded = False
         self.rows: NDArray[np.int32] | None = None
 
-    def jit(self, count: int, engine: Engine) -> bool:
-        """Whether a batch of `count` messages goes to the compiled interpreter."""
-        self.messages += count
+    def jit(self, count: int, engine: Engine, size: int = 0) -> bool:
+        """Whether a batch of `count` messages goes to the compiled interpreter; `size`: bytes of their buffer."""
+        self.messages += count + size // MESSAGE_BYTES
         if engine == "plain" or (engine == "auto" and self.messages < JIT_AFTER):
             return False
         from kcap import kernels
@@ -190,7 +193,7 @@ def _plain(buffer: Buffer, starts: Sequence[int], ends: Sequence[int], programs:
     return Projection(status, mask, position, *tables, _columns(state.elements, len(slots.ELEMENTS)), faults)
 
 
-def _columns(flat: list[int], width: int) -> list[list[int]]:
+def _columns(flat: Sequence[int], width: int) -> list[Sequence[int]]:
     """The columns of a table whose rows stand one behind the other."""
     return [flat[column::width] for column in range(width)]
 
@@ -224,7 +227,7 @@ def project(
 
     `engine` is for tests: "auto" takes numba once a process has projected enough to pay for it, where it is installed.
     """
-    if _engines.jit(len(starts), engine):
+    if _engines.jit(len(starts), engine, len(buffer)):
         return _jitted(buffer, starts, ends, programs)
     return _plain(buffer, starts, ends, programs)
 

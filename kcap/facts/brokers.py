@@ -8,7 +8,7 @@ lists does not matter.
 """
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, Final, TypeVar
@@ -20,7 +20,11 @@ Server = tuple[str, int]
 """Address and port, as seen on the wire."""
 Endpoint = tuple[str, int]
 """Host and port, as brokers tell them."""
+Claim = tuple[int, int]
+"""Node id and port of a broker that a server may be."""
 LOCAL: Final = ("127.0.0.1", "::1")
+ANY: Final = ""
+"""Stands for all clusters; no id is empty."""
 
 
 @functools.lru_cache(1024)
@@ -71,7 +75,8 @@ class Brokers:
         """Address -> host name, as the capture file tells."""
         self.version = 0
         """Goes up with every new fact."""
-        self._claims: tuple[int, dict[tuple[int, int], set[Server]]] = -1, {}
+        self._claims: tuple[int, dict[Server, Claim], dict[tuple[Claim, str | None], set[Server]]] = -1, {}, {}
+        """Version; the claims of servers; who has a claim, by the clusters that they name as their own, None for none."""
         self._known: tuple[int, dict[Server, tuple[int | None, str | None]]] = -1, {}
 
     def take(
@@ -144,28 +149,40 @@ class Brokers:
             nodes |= self.nodes.get(endpoint, set())
         return only(nodes) if nodes else self._claimed(server)
 
-    def _claim(self, server: Server) -> tuple[int, int] | None:
-        """The one broker of its own list with its port, where that goes by a host name."""
+    def _claim(self, server: Server, resolved: Set[str]) -> Claim | None:
+        """The one broker of its own list with its port, where that goes by a host name that is not resolved."""
         port = server[1]
         mine = {(node, host) for node, host, number in self.own[server] if number == port}
         if len(mine) != 1:
             return None
         node, host = next(iter(mine))
-        return None if plain_host(host)[1] or host == "localhost" or host in self.names.values() else (node, port)
+        return None if plain_host(host)[1] or host == "localhost" or host in resolved else (node, port)
+
+    def _claiming(self) -> tuple[dict[Server, Claim], dict[tuple[Claim, str | None], set[Server]]]:
+        """The claims of servers, and who has each."""
+        if self._claims[0] != self.version:
+            claims: dict[Server, Claim] = {}
+            rivals: dict[tuple[Claim, str | None], set[Server]] = {}
+            resolved = set(self.names.values())
+            for server in self.own:
+                claim = self._claim(server, resolved)
+                if claim is not None:
+                    claims[server] = claim
+                    for cluster in self.clusters.get(server) or (None,):
+                        rivals.setdefault((claim, cluster), set()).add(server)
+                        rivals.setdefault((claim, ANY), set()).add(server)
+            self._claims = self.version, claims, rivals
+        return self._claims[1:]
 
     def _claimed(self, server: Server) -> int | None:
-        if self._claims[0] != self.version:
-            claims: dict[tuple[int, int], set[Server]] = {}
-            for other in self.own:
-                claim = self._claim(other)
-                if claim is not None:
-                    claims.setdefault(claim, set()).add(other)
-            self._claims = self.version, claims
-        claim = self._claim(server) if server in self.own else None
+        """The node of a claim that no other server has but such as are known to be of other clusters (`apart`)."""
+        claims, rivals = self._claiming()
+        claim = claims.get(server)
         if claim is None:
             return None
-        rivals = {other for other in self._claims[1][claim] if not self.apart(other, server)}
-        return claim[0] if len(rivals) == 1 else None
+        own = self.clusters.get(server)
+        alone = all(rivals.get((claim, cluster), {server}) == {server} for cluster in ((*own, None) if own else (ANY,)))
+        return claim[0] if alone else None
 
     def apart(self, one: Server, other: Server) -> bool:
         """Whether two servers are known to be of different clusters."""
@@ -187,14 +204,14 @@ class Brokers:
         for server in servers:
             for endpoint in self.endpoints(server):
                 found.setdefault(endpoint, set()).add(server)
-            claim = self._claim(server) if server in self.own and self.identify(server)[0] is not None else None
+            claim = self._claiming()[0].get(server) if self.identify(server)[0] is not None else None
             if claim is not None:
                 mine = next(e for e in self.own[server] if (e[0], e[2]) == claim)
                 found.setdefault(mine[1:], set()).add(server)
         return {endpoint: next(iter(these)) for endpoint, these in found.items() if len(these) == 1}
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_claims": (-1, {}), "_known": (-1, {})}
+        return self.__dict__ | {"_claims": (-1, {}, {}), "_known": (-1, {})}
 
 
 def only(found: set[T]) -> T | None:

@@ -79,6 +79,10 @@ class OfferHistory:
         runs = self._runs.get(server)
         return runs[-1].offer if runs else None
 
+    def all_latest(self) -> dict[Server, Offer]:
+        """The last offer of each server, in the order in which they made their first."""
+        return {server: runs[-1].offer for server, runs in self._runs.items()}
+
     def servers(self) -> Iterable[Server]:
         """Servers with an offer."""
         return self._runs.keys()

@@ -249,6 +249,7 @@ REASONS: Final = {
     "no_throttle_time": "response{s} without a throttle_time_ms field",
     "never_throttled": "response{s} of groups that were never throttled", "no_partitions": "exchange{s} without a partition",
     "group_changes": "request{s} of groups, after the first ones", "transaction_steps": "request{s} of transactions, likewise",
+    "transaction_partitions": "partition{s} of transactions, likewise",
     "no_exchange": "connection{s} without an exchange, after the first ones",
     "unnamed_findings": "finding{s} about names that are not told apart",
     "offsets_standing": "time{s} of a last stable offset that stood still, after the longest ones",

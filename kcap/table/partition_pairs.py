@@ -23,16 +23,25 @@ from kcap.decode import slots
 from kcap.decode.projection import program_index, project
 from kcap.kafka.bodies import BodyValues, Pieces
 from kcap.kafka.frames import NO_BODY
-from kcap.limits import FAST_PATH_LARGE_FROM, FRAME_GATHERED_MAX, LARGE_BODIES_ROOM, SPARSE_BODIES_ROOM
+from kcap.limits import (
+    FAST_PATH_LARGE_FROM,
+    FRAME_GATHERED_MAX,
+    LARGE_BODIES_ROOM,
+    PARTITIONS_AT_ONCE,
+    SPARSE_BODIES_ROOM,
+)
 from kcap.schema import registry
 from kcap.schema.registry import REQUEST, RESPONSE
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Bools, Int64s
     from kcap.facts.tracker import Reread
+    from kcap.table.exchanges import Exchanges
 
 KEYS: Final = frozenset(key for name in slots.WITH_PARTITIONS if (key := registry.api_key(name)) is not None)
 LISTING: Final = registry.api_key(slots.LISTING)
+PARTITION_BYTES_MIN: Final = 4
+"""The number of a partition alone."""
 MINUS_ONE_COUNTS: Final = frozenset({"error_code", "partition"})
 """Columns in which -1 is a value; in all others it is Kafka's word for none."""
 
@@ -40,8 +49,18 @@ MINUS_ONE_COUNTS: Final = frozenset({"error_code", "partition"})
 class PartitionBodies:
     """The bodies of a batch's exchanges that are about partitions, projected."""
 
-    def __init__(self, columns: BatchColumns, reread: "Reread", *, listed: bool = False, records: bool = True) -> None:
-        """`listed`: those that Metadata lists too; `records`: with the bytes of all records, not of batch headers alone."""
+    def __init__(
+        self,
+        columns: BatchColumns,
+        reread: "Reread",
+        *,
+        listed: bool = False,
+        records: bool = True,
+        between: tuple[int, int] | None = None,
+    ) -> None:
+        """`listed`: those that Metadata lists too; `records`: with the bytes of all records, not of batch headers alone;
+        `between`: the first of the exchanges that are meant, and the one behind the last, where these are not all.
+        """
         batch = columns.batch
         self.buffer: Any = batch.bodies.arena
         """The arena, and behind it the bodies that it lacks; without `records` those of large bodies are zeros."""
@@ -49,6 +68,8 @@ class PartitionBodies:
         keys, versions = columns.number("api_key"), columns.number("api_version")
         wanted = [key for key in KEYS if listed or key != LISTING]
         about = np.flatnonzero(np.isin(keys.filled(-1), wanted) & versions.mask())
+        if between is not None:
+            about = about[slice(*np.searchsorted(about, between))]
         calls, call = np.unique(keys.values[about] << 16 | versions.values[about] & 0xFFFF, return_inverse=True)
         starts, ends = (np.asarray(column, np.int64) for column in (batch.bodies.starts, batch.bodies.ends))
         found: list[Any] = []
@@ -83,7 +104,8 @@ class PartitionBodies:
         """End of each body in the buffer."""
         self.projection = project(self.buffer, starts, ends, which)
         self.pool = Pool(np.frombuffer(self.buffer, np.uint8))
-        self.elements: list[Int64s] = [np.asarray(column, np.int64) for column in self.projection.elements]
+        # numbers of an array are `long long`, which is another type to what looks at numpy's codes of types
+        self.elements: list[Int64s] = [np.asarray(column, np.int64).view(np.int64) for column in self.projection.elements]
         self.topics: list[Int64s] = [np.asarray(column, np.int64) for column in self.projection.topics]
 
     def texts(self, name: str) -> tuple["Int64s", "Int64s", list[bytes]]:
@@ -148,6 +170,18 @@ class PartitionBodies:
         return found
 
 
+def stretches(rows: "Exchanges") -> list[tuple[int, int]]:
+    """The exchanges of a batch in stretches of some `PARTITIONS_AT_ONCE` partitions, as their messages have room for, or one
+    exchange.
+    """
+    count, keys = rows.carried("partition_count"), rows.number("api_key")
+    sizes = sum(rows.number(f"{side}_bytes").filled(0) for side in SIDES)
+    room = np.where(np.isin(keys.filled(-1), list(KEYS)), sizes // PARTITION_BYTES_MIN, 0)
+    many = np.cumsum(np.where(count.mask(), count.values, room)) // PARTITIONS_AT_ONCE
+    cuts = np.flatnonzero(np.diff(many)) + 1
+    return list(zip([0, *cuts.tolist()], [*cuts.tolist(), len(many)]))
+
+
 Body = tuple[int, int, int]
 """Program, exchange, side."""
 HEADED: Final = 0, 1 << 2
@@ -177,8 +211,16 @@ def body_start(frame: bytes, side: int, header_version: int | None) -> int:
 class Pairs:
     """The partitions of a batch, one entry each."""
 
-    def __init__(self, columns: BatchColumns, reread: "Reread", *, listed: bool = False, records: bool = True) -> None:
-        self.bodies = PartitionBodies(columns, reread, listed=listed, records=records)
+    def __init__(
+        self,
+        columns: BatchColumns,
+        reread: "Reread",
+        *,
+        listed: bool = False,
+        records: bool = True,
+        between: tuple[int, int] | None = None,
+    ) -> None:
+        self.bodies = PartitionBodies(columns, reread, listed=listed, records=records, between=between)
         bodies, elements = self.bodies, self.bodies.elements
         topic = elements[slots.TOPIC]
         names, self.names = encoded(bodies.pool, bodies.topics[1], bodies.topics[2])

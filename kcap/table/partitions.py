@@ -54,12 +54,13 @@ class Partitions:
         *,
         listed: bool = False,
         records: bool = True,
+        between: tuple[int, int] | None = None,
     ) -> None:
-        """`listed`: the partitions that Metadata lists too. `records`: columns `OF_RECORDS` are wanted. Takes the batch's fetch
-        sessions into `positions`.
+        """`listed`: the partitions that Metadata lists too. `records`: columns `OF_RECORDS` are wanted. `between`: as for
+        `Pairs`. Takes fetch sessions into `positions`.
         """
         self._columns, self._tracker = columns, tracker
-        self.pairs = Pairs(columns, reread, listed=listed, records=records)
+        self.pairs = Pairs(columns, reread, listed=listed, records=records, between=between)
         self._fetch_offset = self._positioned(positions)
 
     def column(self, name: str) -> Made:

@@ -343,23 +343,26 @@ class PartitionsBuilder(PartsBuilder):
         self._listed = any(column.name == LEADER for column in self.made)
 
     def take(self, rows: Exchanges) -> Batches:
+        from kcap.table.partition_pairs import stretches
         from kcap.table.partitions import Partitions
 
-        found = Partitions(
-            rows.columns, self.tracker, self._positions, self.reading.message, listed=self._listed, records=self.records
-        )
-        if not len(found.pairs):
-            return
-        columns = [found.column(column.name) for column in self.made]
-        for make in self._of_exchanges:
-            owner = make(rows)
-            columns.append(owner.take(found.pairs.row) if isinstance(owner, Coded) else take(owner, found.pairs.row))
-        if self._of_exchanges:
-            columns.append(booleans(are_only(found.pairs.row)))
-        made = batch_of_types(columns, self._schema)
-        if self.filter is not None:
-            made = made.filter(pa.array(np.isin(found.pairs.row, self.filter.places(rows))))
-        yield made
+        owners = [make(rows) for make in self._of_exchanges]
+        only = None if self.filter is None else self.filter.places(rows)
+        for between in stretches(rows):
+            found = Partitions(
+                rows.columns, self.tracker, self._positions, self.reading.message, listed=self._listed, records=self.records,
+                between=between,
+            )  # fmt: skip
+            if not len(found.pairs):
+                continue
+            columns, of = [found.column(column.name) for column in self.made], found.pairs.row
+            columns += [owner.take(of) if isinstance(owner, Coded) else take(owner, of) for owner in owners]
+            if owners:
+                columns.append(booleans(are_only(of)))
+            made = batch_of_types(columns, self._schema)
+            if only is not None:
+                made = made.filter(pa.array(np.isin(of, only)))
+            yield made
 
 
 def are_only(owners: Any) -> Any:

@@ -4,6 +4,7 @@ import pickle
 import random
 import subprocess
 import sys
+from array import array
 from importlib.util import find_spec
 from typing import Any
 
@@ -252,3 +253,20 @@ def test_numba_is_taken_when_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     jitted = project(buffer, starts, ends, programs)
     assert not isinstance(jitted.status, list)
     assert equal(plain, jitted)
+
+
+def test_wide_messages_count_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few messages with thousands of partitions each are as much work as thousands."""
+    pytest.importorskip("numba")
+    wide = (4000).to_bytes(4, "big") + bytes(4000 * 4)
+    body = b"\0\1x" + bytes(10) + b"\0\0\0\1\0\1t" + wide
+    number = projection.program_index(24, 0, 0, True)
+    monkeypatch.setattr(projection._engines, "messages", 0)
+    plain = project(body, [0], [len(body)], [number])
+    assert isinstance(plain.status, list)
+    assert {(type(column), column.itemsize) for column in plain.elements} == {(array, 8)}, "no objects"
+    monkeypatch.setattr(projection, "JIT_AFTER", 16)
+    jitted = project(body, [0], [len(body)], [number])
+    assert not isinstance(jitted.status, list)
+    assert [list(column) for column in plain.elements] == [column.tolist() for column in jitted.elements]
+    assert len(jitted.elements[0]) == 4000

@@ -2,6 +2,7 @@
 
 import pickle
 from itertools import permutations
+from unittest.mock import patch
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -99,3 +100,14 @@ def test_which_server_is_which_endpoint() -> None:
     brokers = learned((ONE, "C", [(1, "kafka-1", 9092), (2, "10.0.0.2", 9093), (3, "kafka-3", 9094)]))
     two = ("10.0.0.2", 9093)
     assert brokers.seen([ONE, two]) == {ONE: ONE, two: two, ("kafka-1", 9092): ONE}
+
+
+def test_rivals_of_other_clusters_are_looked_for_in_the_clusters_that_a_server_names() -> None:
+    """Each of many servers is the broker of that name in a cluster of its own: none is compared with all others."""
+    servers = [(f"10.0.{i >> 8}.{i & 255}", 9092) for i in range(600)]
+    brokers = learned(*((server, f"C{i}", [(1, "kafka", 9092)]) for i, server in enumerate(servers)))
+    with patch.object(Brokers, "apart", side_effect=AssertionError("servers are compared")):
+        assert {brokers.identify(server)[0] for server in servers} == {1}
+    brokers.take(("10.1.0.1", 9092), None, [Broker(1, "kafka", 9092)])
+    assert {brokers.identify(server)[0] for server in servers} == {None}, "the last one may be of any cluster"
+    assert brokers.identify(("10.1.0.1", 9092))[0] is None

@@ -1885,9 +1885,9 @@ def busy_brokers(n: int) -> bytes:
     return pcap(iter(sorted(packets)))
 
 
-def moved(data: bytes, host: bytes) -> bytes:
-    """A packet of `Talk`, to or from another server."""
-    return data[:16] + host + data[20:] if data[16:20] == SERVER else data[:12] + host + data[16:]
+def moved(data: bytes, host: bytes, instead: bytes = SERVER) -> bytes:
+    """A packet of `Talk`, to or from another server or client."""
+    return data[:16] + host + data[20:] if data[16:20] == instead else data[:12] + host + data[16:]
 
 
 @hostile(1_000)
@@ -2003,6 +2003,125 @@ def groups_of_one_client(n: int) -> bytes:
         calls.call(11, 0, body, struct.pack(">hi", 0, 1) + string(b"r") + member + member + array([]))
         calls.call(1, 4, fetch_of(b"t", i), fetched(b"t", i, 5, 5))
     return calls.talk.file()
+
+
+@hostile(10_000)
+def wide_transactions(n: int) -> bytes:
+    """A transaction that adds 2,000 partitions at a time, no two alike, and sends nothing to 1,000 of them."""
+    calls = Calls()
+    for i in range((n + 99) // 100):
+        new = range(2000 * i, 2000 * i + 2000)
+        added, errors = array([struct.pack(">i", j) for j in new]), array([struct.pack(">ih", j, 0) for j in new])
+        calls.call(
+            24, 0, string(b"x") + struct.pack(">qh", 1, 0) + array([string(b"t") + added]),
+            bytes(4) + array([string(b"t") + errors]),
+        )  # fmt: skip
+        parts = array([struct.pack(">ii", j, 0) for j in new[:1000]])
+        answers = array([struct.pack(">ihqq", j, 0, 0, -1) for j in new[:1000]])
+        calls.call(
+            0, 3, string(b"x") + struct.pack(">hi", -1, 1000) + array([string(b"t") + parts]),
+            array([string(b"t") + answers]) + bytes(4),
+        )  # fmt: skip
+    return calls.talk.file()
+
+
+# --- more of versions ---------------------------------------------------------------------------------------------------
+def told(nodes: Sequence[tuple[int, bytes, int]], cluster: bytes = b"C") -> bytes:
+    """A Metadata response v2."""
+    listed = (struct.pack(">i", node) + string(host) + struct.pack(">i", port) + string(b"") for node, host, port in nodes)
+    return array(list(listed)) + string(cluster) + struct.pack(">i", 1) + array([])
+
+
+OFFERED = struct.pack(">h", 0) + array([struct.pack(">hhh", key, 0, 9) for key in (0, 1, 3, 18)])
+"""An ApiVersions response v0."""
+
+
+def host_of(i: int) -> bytes:
+    """An address of its own."""
+    return struct.pack(">I", 0x0A020000 + i)
+
+
+@hostile(500)
+def programs_of_one_id(n: int) -> bytes:
+    """Hosts with one client id, which name no software; each sends an API in a version that no other sends."""
+    packets: list[Packet] = []
+    for i in range(n):
+        calls = Calls(Talk(40_000, 10**12 + 1000 * i).open())
+        calls.call(3, 1, array([]), array([]) + struct.pack(">i", 1) + array([]))
+        calls.call(12, i, bytes(8), bytes(8))
+        packets += [(when, moved(data, host_of(i), CLIENT)) for when, data in calls.talk.packets]
+    return pcap(iter(packets))
+
+
+@hostile(500)
+def servers_without_offers(n: int) -> bytes:
+    """Brokers of a cluster that offer versions, and as many that do not and close each connection at a request."""
+    packets: list[Packet] = []
+    for i in range(2 * n):
+        calls = Calls(Talk(40_000, 10**12 + 1000 * i).open())
+        if i < n:
+            calls.call(18, 0, b"", OFFERED)
+        calls.call(3, 2, array([]), told([(i, b"b%d" % i, 9092)]))
+        if i >= n:
+            calls.talk.send(0, request(9, 0, 3, produced_to(b"t", 0)))
+            calls.talk.add(1, FIN | ACK)
+            calls.talk.add(0, FIN | ACK)
+        packets += [(when, moved(data, host_of(i))) for when, data in calls.talk.packets]
+    return pcap(iter(packets))
+
+
+@hostile(500)
+def claiming_servers(n: int) -> bytes:
+    """Servers each of which is the broker of the same name by its own list, in a cluster of its own."""
+    packets: list[Packet] = []
+    for i in range(n):
+        calls = Calls(Talk(40_000, 10**12 + 1000 * i).open())
+        calls.call(18, 0, b"", OFFERED)
+        calls.call(3, 2, array([]), told([(1, b"kafka", 9092)], b"C%d" % i))
+        packets += [(when, moved(data, host_of(i))) for when, data in calls.talk.packets]
+    return pcap(iter(packets))
+
+
+@hostile(500)
+def useless_lists(n: int) -> bytes:
+    """A list of loopback brokers, as many connections of one client that request it again, and other ports that refuse."""
+    packets: list[Packet] = []
+    for i in range(n):
+        calls = Calls(Talk(10_000 + i, 10**12 + 1000 * i).open())
+        for turn in range(6):
+            nodes = [] if i or turn else [(j, b"127.0.0.1", 10_000 + j) for j in range(n)]
+            calls.call(3, 2, array([]), told(nodes))
+        packets += calls.talk.packets
+        packets.append((10**12 + 1000 * i + 500, tcp(9, 10_000 + n + i, 1, 0, SYN)))
+        packets.append((10**12 + 1000 * i + 501, tcp(10_000 + n + i, 9, 0, 2, RST | ACK, b"", SERVER, CLIENT)))
+    return pcap(iter(packets))
+
+
+@hostile(500)
+def refused_beside(n: int) -> bytes:
+    """A machine that serves one connection after the other, and then refuses as many of its brokers' ports."""
+    packets: list[Packet] = []
+    for i in range(n):
+        calls = Calls(Talk(10_000 + i, 10**12 + 1000 * i).open())
+        calls.call(3, 2, array([]), told([] if i else [(j, b"10.0.0.2", 10_000 + j) for j in range(n)]))
+        packets += calls.talk.packets
+    for i in range(n):
+        packets.append((2 * 10**12 + 2 * i, tcp(9, 10_000 + i, 1, 0, SYN)))
+        packets.append((2 * 10**12 + 2 * i + 1, tcp(10_000 + i, 9, 0, 2, RST | ACK, b"", SERVER, CLIENT)))
+    return pcap(iter(packets))
+
+
+@hostile(400)
+def shared_client_ids(n: int) -> bytes:
+    """Connections each of which has all of the same client ids, and no two of which are alike."""
+    packets: list[Packet] = []
+    for i in range(70):
+        calls = Calls(Talk(10_000 + i, 10**12 + 2000 * n * i).open())
+        for j in range(n // 5):
+            calls.call(18, 0, b"", bytes(6), b"c%d" % j)
+        calls.call(12, i, bytes(8), bytes(8), b"c0")
+        packets += calls.talk.packets
+    return pcap(iter(packets))
 
 
 # --- the curve ---------------------------------------------------------------------------------------------------------

@@ -97,6 +97,8 @@ class Mutant:
     unit: int
     packets: list[Packet]
     what: list[str] = field(default_factory=list)
+    instead: tuple[bytes, bytes] = (b"", b"")
+    """Bytes, and what stands for them where a piece is moved."""
 
     # -- where ------------------------------------------------------------------------------------------------------
     def payload_at(self, packet: Packet) -> int | None:
@@ -251,6 +253,8 @@ class Mutant:
         packet, at = self.place()
         other, start = self.place()
         piece = other.data[start : start + self.rng.choice((1, 4, 16, 100))]
+        if self.instead[0]:
+            piece = piece.replace(*self.instead)
         size = self.rng.choice((0, len(piece), len(piece), len(piece)))
         packet.data[at : at + size] = piece if self.rng.random() < 0.7 else b""
 

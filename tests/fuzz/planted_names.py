@@ -11,13 +11,14 @@ import random
 import re
 import sys
 import traceback
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.cli.running import run_here
-from tests.fuzz.planted_secrets import TABLES, shown, sweep
+from tests.fuzz.planted_secrets import TABLES, exchanges_of, shown, sweep
 from tests.laws.test_injection import PEOPLE, REPORTS, harmless, hostile_stories
 
 NAME = "e\x1b[31m\u202e<img src=x>|`a`_b_.pcap"
@@ -53,12 +54,13 @@ def written_by(form: str, words: list[str]) -> str:
     return text
 
 
-def odd(path: str, rng: random.Random) -> list[str]:
+def odd(path: str, rng: random.Random, _twin: Callable[[], bytes]) -> list[str]:
     """What is not harmless, and of which command."""
     found = []
     outputs = [(form, " ".join(words), partial(written_by, form, words)) for form, words in commands(path, rng)]
     try:
-        outputs += [("table", name, partial(str, written)) for name, written in shown(path)]
+        for exchange in exchanges_of(path):
+            outputs += [("table", name, partial(str, written)) for name, written in shown(exchange)]
     except Exception:  # noqa: BLE001 - a find, whatever it is
         found.append(traceback.format_exc())
     for form, command, write in outputs:

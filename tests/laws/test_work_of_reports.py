@@ -19,20 +19,25 @@ from kcap.reports.source import Engine
 from tests.cli.running import run_here
 from tests.fuzz.hostile import CLASSES
 
-REPORTS = str(Path(kcap.__file__).parent / "reports")
+FOLLOWED = tuple(str(Path(kcap.__file__).parent / part) for part in ("reports", "facts/brokers.py"))
 FEW, TIMES, MOST = 100, 4, 5.5
 """Units of the smaller capture, of how many times as many the larger one has, and how many times as much work it may be."""
+NEAR = (
+    "kcap.reports.findings.transactions.STRETCHES_MAX", "kcap.reports.versions.identity.PROGRAMS_COMPARED",
+    "kcap.reports.versions.siblings.SIBLINGS_COMPARED", "kcap.reports.versions.addresses.ADVERTISED_JUDGED",
+)  # fmt: skip
+"""Bounds that a small capture is to reach."""
 
 
 class Work:
-    """Steps of Python in `kcap.reports`, and rows that operators of the engine gave."""
+    """Steps of Python in `kcap.reports` and what it asks of brokers, and rows that operators of the engine gave."""
 
     def __init__(self) -> None:
         self.steps = self.rows = 0
 
     def frame(self, frame: FrameType, _event: str, _given: object) -> Any:
         """A frame that begins; only those of reports are followed."""
-        if not frame.f_code.co_filename.startswith(REPORTS):
+        if not frame.f_code.co_filename.startswith(FOLLOWED):
             return None
         frame.f_trace_lines, frame.f_trace_opcodes = False, True
         return self.step
@@ -93,12 +98,21 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Work]:
         ("groups", "waiting_members"),
         ("groups", "groups_of_one_client"),
         ("transactions", "open_transactions"),
+        ("transactions", "wide_transactions"),
         ("versions", "principals_of_one_host"),
+        ("versions", "dead_listeners"),
+        ("versions", "programs_of_one_id"),
+        ("versions", "servers_without_offers"),
+        ("versions", "claiming_servers"),
+        ("versions", "useless_lists"),
+        ("versions", "refused_beside"),
+        ("versions", "shared_client_ids"),
     ],
 )
 def test_work_grows_with_the_capture(command: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Four times the capture is some four times the work; a bound that is far away is near here."""
-    monkeypatch.setattr("kcap.reports.findings.transactions.STRETCHES_MAX", FEW)
+    for bound in NEAR:
+        monkeypatch.setattr(bound, FEW // 4)
     found = []
     for units in (FEW, FEW * TIMES):
         path = tmp_path / f"{units}.pcap"

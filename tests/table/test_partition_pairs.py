@@ -64,6 +64,25 @@ def test_programs_read_behind_the_fixed_header() -> None:
 
 
 @pytest.mark.parametrize("name", ["librdkafka-zstd", "java-transactions", "quota-0.10", "cluster-startup"])
+def test_partitions_are_made_a_few_at_a_time(pcaps: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Law: how many are made at once changes no row; there are never more than that and those of one exchange."""
+    path, columns = str(pcaps / f"{name}.pcap"), [column.name for column in PARTITIONS]
+    whole = kcap.open(path).partitions(columns).to_arrow()
+    made: list[int] = []
+    init = partition_pairs.Pairs.__init__
+
+    def counted(self: partition_pairs.Pairs, *args: Any, **named: Any) -> None:
+        init(self, *args, **named)
+        made.append(len(self) - max(np.bincount(self.row), default=0))
+
+    monkeypatch.setattr(partition_pairs.Pairs, "__init__", counted)
+    monkeypatch.setattr(partition_pairs, "PARTITIONS_AT_ONCE", 8)
+    assert kcap.open(path).partitions(columns).to_arrow().to_pylist() == whole.to_pylist()
+    assert len(made) > 1
+    assert max(made) <= 8
+
+
+@pytest.mark.parametrize("name", ["librdkafka-zstd", "java-transactions", "quota-0.10", "cluster-startup"])
 def test_large_bodies_need_not_be_read_again(pcaps: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Law: partitions of bodies that passed without being stored are those of bodies that were; excerpts are enough for all
     that is not in the records, and where they are not, the file is read again.

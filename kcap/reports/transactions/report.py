@@ -5,17 +5,24 @@ they began; every EndTxn that succeeds ends one, whether the capture has its beg
 """
 
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from kcap.limits import GROUP_EVENTS_MAX
+from kcap.limits import GROUP_EVENTS_MAX, TRANSACTION_PARTITIONS_MAX
 from kcap.reports.findings.columns import TRANSACTION_TABLES
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.source import observed
 from kcap.reports.names import shortened
+from kcap.reports.recorded import functions
 from kcap.reports.source import ReportInput
-from kcap.reports.transactions.timeline import WORK, Timeline, TransactionCall, summary
+from kcap.reports.transactions.timeline import FENCING, WORK, Timeline, TransactionCall, summary
 
-APIS: Final = ("InitProducerId", "EndTxn", *WORK)
+ENDS: Final = ("InitProducerId", "EndTxn")
+"""APIs that end what a transactional id has open."""
+APIS: Final = (*ENDS, *WORK)
+ORDER: Final = ("request_first_ns", "connection", "exchange")
+UNNAMED: Final = "transaction_partitions"
+"""Reason in `left_out`: partitions beyond TRANSACTION_PARTITIONS_MAX."""
 READ: Final = ("EndTxn", "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn")
 """APIs whose request says more than their rows do."""
 
@@ -53,36 +60,79 @@ def steps(seen: Observed) -> dict[str, list[TransactionCall]]:
         "connection", "exchange", "transactional_id", "api", "client_id", "server_ip", "server_port", "request_first_ns",
         "request_last_ns", "response_last_ns", "error", "producer_id", "producer_epoch", "group_id",
     )  # fmt: skip
-    order = ("request_first_ns", "connection", "exchange")
-    rows = seen.first(mine.select(*columns), order, GROUP_EVENTS_MAX, "transaction_steps")
-    written: dict[tuple[str, int], list[Row]] = {}
-    details = seen.partitions.select(
-        "connection", "exchange", "topic", "topic_id", "partition", "error", "records", "bytes", "producer_id", "producer_epoch"
-    )
-    for row in seen.run(details.semi_join(mine.filter(mine.api == "Produce"), ["connection", "exchange"])):
-        written.setdefault((row["connection"], row["exchange"]), []).append(row)
+    rows = seen.first(mine.select(*columns), ORDER, GROUP_EVENTS_MAX, "transaction_steps")
+    sent = produced(seen, mine.order_by(*ORDER).limit(GROUP_EVENTS_MAX))
+    room, left = TRANSACTION_PARTITIONS_MAX, seen.left_out.get(UNNAMED, 0)
     out: dict[str, list[TransactionCall]] = {}
     for row in seen.prepared(rows, lambda row: row["api"] in READ):
-        parts = written.get((row["connection"], row["exchange"]), [])
-        out.setdefault(row["transactional_id"], []).append(step(seen, row, parts))
+        made = step(seen, row, sent.get((row["connection"], row["exchange"]), Produced()), room)
+        room, left = room - len(made.partitions), left + made.unnamed
+        out.setdefault(row["transactional_id"], []).append(made)
+    if left:
+        seen.left_out[UNNAMED] = left
     return out
 
 
-def step(seen: Observed, row: Row, parts: list[Row]) -> TransactionCall:
-    """An exchange as a step; `parts` are the partitions of a Produce."""
+@dataclass(slots=True)
+class Produced:
+    """What a Produce request wrote."""
+
+    records: int = 0
+    bytes: int = 0
+    producer: Row = field(default_factory=dict)
+    partitions: list[tuple[str, int]] = field(default_factory=list)
+    """Those that no Produce request before it has, of its producer and client since something began or ended."""
+
+
+def produced(seen: Observed, calls: Any) -> dict[tuple[str, int], Produced]:
+    """Connection and exchange of a Produce request -> what it wrote, of these exchanges.
+
+    A transaction is of one producer and client and goes on over no exchange that ends one: of those between two such, the first
+    that wrote to a partition stands for the others.
+    """
+    ends = (calls.api.isin(list(ENDS)) | calls.error.isin(list(FENCING))).fill_null(False)
+    ibis = functions(calls)
+    before = ibis.window(group_by="transactional_id", order_by=list(ORDER), rows=(None, 0))
+    turns = calls.mutate(turn=ends.cast("int64").sum().over(before))
+    turns = turns.filter(turns.api == "Produce").select(*ORDER, "transactional_id", "client_id", "turn", failed=turns.error)
+    parts = seen.partitions.select(
+        "connection", "exchange", "topic", "topic_id", "partition", "error", "records", "bytes", "producer_id", "producer_epoch"
+    )
+    both = turns.inner_join(parts, ["connection", "exchange"])
+    good = both.error == "NONE"
+    sums = both.group_by("connection", "exchange").aggregate(
+        records=both.records.sum(where=good), bytes=both.bytes.sum(where=good), producer_id=both.producer_id.min(),
+        producer_epoch=both.producer_epoch.argmin(both.producer_id),
+    )  # fmt: skip
+    found = {
+        (row["connection"], row["exchange"]): Produced(
+            row["records"] or 0, row["bytes"] or 0, row if row["producer_id"] is not None else {}
+        )
+        for row in seen.run(sums)
+    }
+    turn = ("transactional_id", "client_id", "producer_id", "producer_epoch", "turn", "topic", "topic_id", "partition")
+    same = ibis.window(group_by=list(turn), order_by=list(ORDER))
+    new = both.filter(good, both.failed == "NONE").mutate(number=ibis.row_number().over(same))
+    new = new.filter(new.number == 0).select(*ORDER, "topic", "topic_id", "partition")
+    for row in seen.first(new, (*ORDER, "partition"), TRANSACTION_PARTITIONS_MAX, UNNAMED):
+        place = row["topic"] or row["topic_id"] or "", row["partition"]
+        found[row["connection"], row["exchange"]].partitions.append(place)
+    return found
+
+
+def step(seen: Observed, row: Row, wrote: Produced, room: int) -> TransactionCall:
+    """An exchange as a step, of whose partitions as many are named as there is room for."""
     sent = seen.message(row, "request") if row["api"] in READ else {}
-    good = [part for part in parts if part["error"] == "NONE"]
     added = [
         (shortened(topic["name"]), number) for topic in sent.get("v3AndBelowTopics") or [] for number in topic["partitions"]
     ]
-    known = next((part for part in parts if part["producer_id"] is not None), row)
+    places = (*wrote.partitions, *added)
+    known = wrote.producer or row
     group = sent.get("groupId") or row["group_id"]
     return TransactionCall(
         row["api"], row["client_id"], row["request_first_ns"],
         row["response_last_ns"] or row["request_last_ns"] or row["request_first_ns"], row["error"],
-        known["producer_id"], known["producer_epoch"],
-        (*((part["topic"] or part["topic_id"] or "", part["partition"]) for part in good), *added),
-        sum(part["records"] or 0 for part in good), sum(part["bytes"] or 0 for part in good),
+        known["producer_id"], known["producer_epoch"], places[:room], len(places[room:]), wrote.records, wrote.bytes,
         group and shortened(group), sent.get("committed"), sent.get("transactionTimeoutMs"),
         f"{row['server_ip']}:{row['server_port']}" if row["api"] not in ("Produce", "TxnOffsetCommit") else None,
     )  # fmt: skip

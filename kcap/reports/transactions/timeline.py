@@ -31,6 +31,8 @@ class TransactionCall:
     producer_id: int | None = None
     producer_epoch: int | None = None
     partitions: tuple[tuple[str, int], ...] = ()
+    unnamed: int = 0
+    """Partitions for which there was no room."""
     records: int = 0
     bytes: int = 0
     group_id: str | None = None

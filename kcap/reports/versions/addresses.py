@@ -6,11 +6,14 @@ client; a capture in which the clients are on the broker's own machine accuses n
 Sources: advertised.listeners and controller.listener.names of Kafka, KIP-919 (clients of controllers), RFC 6890 (addresses).
 """
 
+from bisect import bisect_right
 from collections.abc import Callable
 from ipaddress import ip_address
+from itertools import accumulate, islice
 from typing import Final
 
 from kcap.facts.brokers import Server
+from kcap.limits import ADVERTISED_JUDGED
 from kcap.reports.definition import uid
 from kcap.reports.versions.diagnosis import (
     ERROR,
@@ -66,49 +69,55 @@ def advertised(case: DiagnosisContext) -> None:
     """Loopback and unroutable addresses that brokers give to clients of other machines."""
     own = case.whole.tracker.brokers.own
     for server, some in given(case).items():
-        for _, host, port in sorted(own.get(server, ())):
-            loopback, reason = is_loopback(host), why_unroutable(host)
-            if not loopback and reason is None:
-                continue
+        wrong = (
+            (host, port, loopback, reason)
+            for _, host, port in sorted(own.get(server, ()))
+            for loopback, reason in [(is_loopback(host), why_unroutable(host))]
+            if loopback or reason is not None
+        )
+        remote = [one for one in some if one[0].identity.client_ip != server[0] and not is_loopback(one[0].identity.client_ip)]
+        for host, port, loopback, reason in islice(wrong, ADVERTISED_JUDGED):
             what = "the client's own machine" if loopback else reason
-            for stored, client in some:
-                ip = stored.identity.client_ip
-                if ip == server[0] or is_loopback(ip):
-                    continue
+            for stored, client in remote:
                 case.add((host, port), stored.uid, uid(stored.uid, 1), Diagnosis(
                     "advertised_localhost" if loopback else "advertised_unroutable", ERROR,
                     f"{{servers}} sends {{who}} to {host}:{port}, which is {what}, on {{n}}",
                     "Set advertised.listeners of that listener to a name or address that clients reach; the "
                     "bootstrap connection "
                     "works, every later one fails.",
-                    {"client_ip": ip, "client_id": client, "server": place(server)},
+                    {"client_ip": stored.identity.client_ip, "client_id": client, "server": place(server)},
                 ))  # fmt: skip
 
 
 def unused(case: DiagnosisContext) -> None:
     """Clients that ask for the brokers again and again, and try none of those that they are given."""
     brokers = case.whole.tracker.brokers
-    tried: dict[str, set[Server]] = {}
+    tried: dict[str, dict[int, set[Server]]] = {}
+    """Address of a client -> port -> servers there that it tried."""
     working: set[str] = set()
     for stored in case.every:
-        tried.setdefault(stored.identity.client_ip, set()).add(stored.server)
+        tried.setdefault(stored.identity.client_ip, {}).setdefault(stored.server[1], set()).add(stored.server)
         if any(use.served and use.key not in BEGINNING for use in stored.template.uses):
             working.add(stored.identity.client_ip)
     for line in case.whole.others:
-        tried.setdefault(str(line["client_ip"]), set()).add(server_of(line))
+        server = server_of(line)
+        tried.setdefault(str(line["client_ip"]), {}).setdefault(server[1], set()).add(server)
     for server, some in given(case).items():
         listed = brokers.own.get(server, set())
         ports = {port for _, _, port in listed}
+        called = {server[0], brokers.names.get(server[0])}
+        if not listed or any(host in called and port == server[1] for _, host, port in listed):
+            continue
+        names = ", ".join(f"{host}:{port}" for _, host, port in sorted(listed)[:3])
+        reaching = {ip for ip in {one.identity.client_ip for one, _ in some} if reaches(tried.get(ip, {}), server, ports)}
         for stored, client in some:
-            ip, profile = stored.identity.client_ip, stored.open()
-            asked = sum(use.served for (_, key, _), use in profile.uses.items() if key == METADATA)
-            others = {one for one in tried.get(ip, ()) if one != server}
-            reaches = any(one[1] in ports for one in others) or any(
-                endpoint[0] in (server[0], brokers.names.get(server[0])) and endpoint[1] == server[1] for _, *endpoint in listed
-            )
-            if ip in working or asked < STUCK or reaches or not listed or not whole_line(profile):
+            ip = stored.identity.client_ip
+            if ip in working or ip in reaching:
                 continue
-            names = ", ".join(f"{host}:{port}" for _, host, port in sorted(listed)[:3])
+            profile = stored.open()
+            asked = sum(use.served for (_, key, _), use in profile.uses.items() if key == METADATA)
+            if asked < STUCK or not whole_line(profile):
+                continue
             case.add((server, names), stored.uid, uid(stored.uid, 1), Diagnosis(
                 "advertised_unused", WARNING,
                 f"{{who}} get{{s}} the brokers {names} from {{servers}}, connect{{s}} to none of them and "
@@ -117,6 +126,12 @@ def unused(case: DiagnosisContext) -> None:
                 "The names may not resolve on the client's machine: try them there, and compare advertised.listeners.",
                 {"client_ip": ip, "client_id": client, "server": place(server)},
             ))  # fmt: skip
+
+
+def reaches(tried: dict[int, set[Server]], server: Server, ports: set[int]) -> bool:
+    """Whether another server with one of these ports was tried."""
+    fewer = ports if len(ports) < len(tried) else tried
+    return any(port in ports and tried.get(port, {server}) != {server} for port in fewer)
 
 
 def controllers(case: DiagnosisContext) -> None:
@@ -149,14 +164,15 @@ def unreachable(case: DiagnosisContext) -> None:
             reached.add(server)
     if not case.kafka and not any(line["server_packets"] for line in case.whole.others):
         return  # a capture without the servers' packets does not show which of them respond
-    known = set(case.whole.tracker.brokers.nodes)
+    brokers = case.whole.tracker.brokers
+    ports, running = {server[1] for server in case.kafka}, serving(case, {server[0] for server in tried})
     for server, lines in tried.items():
-        listed = any(endpoint in known for endpoint in case.whole.tracker.brokers.endpoints(server))
-        if server in reached or not (listed or server[1] in {other[1] for other in case.kafka}):
+        listed = any(endpoint in brokers.nodes for endpoint in brokers.endpoints(server))
+        if server in reached or not (listed or server[1] in ports):
             continue
         refused = any(line["server_packets"] for line in lines)
         local = is_loopback(server[0]) and any(not is_loopback(str(line["client_ip"])) for line in lines)
-        wrong = listed and (local or not refused or runs(case, server, lines))
+        wrong = listed and (local or not refused or runs(running.get(server[0]), lines))
         how = "was refused" if refused else "got no response"
         sentence = f"brokers advertise {place(server)}, and" if listed else f"at {place(server)},"
         advice = (
@@ -176,14 +192,32 @@ def unreachable(case: DiagnosisContext) -> None:
             ))  # fmt: skip
 
 
-def runs(case: DiagnosisContext, server: Server, lines: list[Row]) -> bool:
-    """Whether another port of the same machine served Kafka while this one refused connections."""
-    times = [int(line["first_ns"] or 0) for line in lines]
+Spans = tuple[list[int], list[int]]
+"""When something began, in order; the latest end of what had begun by then."""
+
+
+def serving(case: DiagnosisContext, hosts: set[str]) -> dict[str, Spans]:
+    """When machines served Kafka, by their addresses."""
+    found: dict[str, list[tuple[int, int]]] = {}
     for stored in case.every:
-        if stored.server[0] == server[0] and stored.server in case.kafka:
+        if stored.server[0] in hosts and stored.server in case.kafka:
             line = stored.open().line
-            if any((line.get("first_ns") or 0) <= time <= (line.get("last_ns") or 0) for time in times):
-                return True
+            found.setdefault(stored.server[0], []).append((line.get("first_ns") or 0, line.get("last_ns") or 0))
+    made = {}
+    for host, some in found.items():
+        begun, ended = zip(*sorted(some))
+        made[host] = list(begun), list(accumulate(ended, max))
+    return made
+
+
+def runs(served: Spans | None, lines: list[Row]) -> bool:
+    """Whether another port of the same machine served Kafka while this one refused connections."""
+    begun, until = served or ([], [])
+    for line in lines:
+        time = int(line["first_ns"] or 0)
+        before = bisect_right(begun, time)
+        if before and until[before - 1] >= time:
+            return True
     return False
 
 

@@ -15,7 +15,7 @@ from kcap.facts.brokers import Server
 from kcap.facts.version_verdicts import VERDICTS
 from kcap.reports.definition import uid
 from kcap.reports.versions.fingerprints import Software
-from kcap.reports.versions.profile_store import USE_FIGURES, ProfileTemplate, StoredProfile, layout_of
+from kcap.reports.versions.profile_store import USE_FIGURES, ProfileTemplate, StoredProfile, uses_of
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.readiness import ApiUse, Assessment, of, range_in
 from kcap.schema.facts import Versions
@@ -98,7 +98,7 @@ class ClientUsage:
                     at, use.key, use.version, api_name(use.key) is not None, range_in(offer, use.key),
                     tuple(verdict(kind, offer, common, use.key, use.version, template.software) for kind in use.kinds),
                 )
-                for at, use in layout_of(template).by_client.get(client, ())
+                for at, use in uses_of(template, client)
             ]  # fmt: skip
             self._plans[template, client, offer, common] = found
         return found

@@ -15,8 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from kcap.facts.api_versions import Offer
-from kcap.facts.brokers import Brokers, Server
 from kcap.reports.definition import uid
 from kcap.reports.versions.diagnosis import ERROR, Diagnosis, DiagnosisContext, call, once, place, subject, whole_line
 from kcap.reports.versions.profile import ConnectionProfile, Use
@@ -76,32 +74,11 @@ def ranges_for(case: DiagnosisContext, death: Death) -> tuple[Versions | None, s
     own = case.whole.tracker.offers.latest(profile.server)
     if own is not None:
         return own.ranges.get(death.key), "it offers", True
-    sibling = sibling_of(case, profile.server)
+    sibling = case.siblings.of(profile.server)
     if sibling is not None:
         server, offer = sibling
         return offer.ranges.get(death.key), f"the same cluster offers at {place(server)}", True
     return None, "", False
-
-
-def sibling_of(case: DiagnosisContext, server: Server) -> tuple[Server, Offer] | None:
-    """A listener with known ranges of the same broker, or else of the same cluster."""
-    brokers = case.whole.tracker.brokers
-    node, cluster = brokers.identify(server)
-    history = case.whole.tracker.offers
-    latest = ((other, history.latest(other)) for other in history.servers())
-    offers = {other: offer for other, offer in latest if offer is not None and PRODUCE in offer.ranges}
-    mine = [other for other in offers if not brokers.apart(server, other) and (
-        (cluster is not None and brokers.identify(other)[1] == cluster) or lists(brokers, other, server)
-        or lists(brokers, server, other)
-    )]  # fmt: skip
-    same = [other for other in offers if other[0] == server[0] and not brokers.apart(server, other)]
-    same += [other for other in mine if node is not None and brokers.identify(other)[0] == node] or mine
-    return (same[0], offers[same[0]]) if same else None
-
-
-def lists(brokers: Brokers, server: Server, other: Server) -> bool:
-    """Whether a server's list of brokers has another server."""
-    return any((host, port) in brokers.endpoints(other) for _, host, port in brokers.own.get(server, ()))
 
 
 def deaths(case: DiagnosisContext) -> None:

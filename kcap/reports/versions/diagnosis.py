@@ -16,6 +16,7 @@ from kcap.reports.versions.profile import ConnectionProfile
 from kcap.reports.versions.profile_store import ALERT_BYTES, ProfileTemplate, StoredProfile
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.release_guess import CONTROLLER
+from kcap.reports.versions.siblings import Siblings
 from kcap.schema.registry import api_name
 
 T = TypeVar("T")
@@ -119,6 +120,7 @@ class DiagnosisContext:
         """Servers that took part in a TLS handshake."""
         self.controllers = {(row["server_ip"], row["server_port"]) for row in brokers if row["role"] == CONTROLLER}
         """Listeners of controllers."""
+        self.siblings = Siblings(whole.tracker.brokers, whole.tracker.offers.all_latest())
 
     def add(self, key: tuple[Any, ...], connection: str, example: str, made: Diagnosis) -> None:
         """Counts a connection to a trouble."""

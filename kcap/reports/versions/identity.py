@@ -8,13 +8,15 @@ distinguished by how their connections begin, by versions that exclude each othe
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 from kcap.facts.api_versions import Offer
 from kcap.facts.api_versions import Software as Named
+from kcap.limits import PROGRAMS_COMPARED
 from kcap.reports.versions.fingerprints import Software, hint_of, release_in, who
 from kcap.reports.versions.profile import HANDSHAKE
-from kcap.reports.versions.profile_store import ProfileTemplate, StoredProfile, layout_of
+from kcap.reports.versions.profile_store import ProfileTemplate, StoredProfile, uses_of
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.readiness import BEGINNING, keys_of, range_in
 from kcap.reports.versions.traits import ENOUGH
@@ -70,7 +72,7 @@ Spoke = tuple[str | None, Named | None]
 
 def used_by(stored: StoredProfile, client: int) -> frozenset[tuple[int, int]]:
     """APIs and versions that a connection sent under one of its client ids."""
-    return frozenset((use.key, use.version) for use in stored.template.uses if use.client == client)
+    return frozenset((use.key, use.version) for _, use in uses_of(stored.template, client))
 
 
 def joined(spots: dict[Spot, list[tuple[StoredProfile, int]]]) -> Iterable[tuple[Spot, Spoke, StoredProfile, int]]:
@@ -120,11 +122,11 @@ def programs(whole: ConnectionProfiles, some: list[StoredProfile], client_id: st
 
 def united(whole: ConnectionProfiles, parts: Iterable[list[StoredProfile]], client_id: str | None) -> list[list[StoredProfile]]:
     """Connections of programs; those that send no API in versions that exclude each other to brokers that offer the same are
-    one."""
+    one, as far as they are compared: one that fits none of the first programs is another."""
     found: list[tuple[list[StoredProfile], Sent]] = []
     for mine in parts:
         sent = sent_by(whole, mine, client_id)
-        for theirs, other in found:
+        for theirs, other in islice(found, PROGRAMS_COMPARED):
             if not exclude(sent, other):
                 theirs += mine
                 for at, versions in sent.items():
@@ -145,7 +147,7 @@ def sent_by(whole: ConnectionProfiles, some: list[StoredProfile], client_id: str
     for template, client, offer in {
         (one.template, one.number_of(client_id), whole.offer_for(one)): None for one in some
     }:  # fmt: skip
-        for _, use in layout_of(template).by_client.get(client, ()):
+        for _, use in uses_of(template, client):
             if use.key not in BEGINNING:
                 out.setdefault((range_in(offer, use.key), use.key), set()).add(use.version)
     return out

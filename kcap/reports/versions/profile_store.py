@@ -11,6 +11,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, MutableMappi
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from zlib import compress, decompress
 
@@ -36,6 +37,8 @@ BLOCK_BYTES: Final = 1 << 16
 """Figures of so many bytes are deflated together."""
 BLOCKS_INFLATED: Final = 8
 """Blocks that stay inflated: connections end in about the order in which they began."""
+SEARCHED: Final = 1024
+"""Up to so many client ids of a connection one is found by a search; else by a dictionary, which is made for few at once."""
 ALERT_BYTES: Final = 7
 """A TLS alert record: 5 bytes of header, 2 of alert."""
 
@@ -125,26 +128,32 @@ Uses = list[tuple[int, TemplateUse]]
 
 
 class TemplateLayout(NamedTuple):
-    """Where the figures of a template's uses are."""
+    """Where the figures of a template's uses are: a connection may have thousands of client ids, which are looked at one by
+    one."""
 
-    uses: Uses
-    by_client: dict[int, Uses]
-    """Number of a client id -> its uses: a connection may have thousands of ids, which are looked at one by one."""
-    end: int
-    """Where the figures behind those of the uses begin."""
+    starts: "array[int]"
+    """Where the figures of each use begin, and those behind the uses."""
+    order: "array[int]"
+    """Places of the uses, those of one client id behind those of the other."""
+    clients: "array[int]"
+    """Number of a client id -> where its uses begin in the order, and the end."""
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=4096)
 def layout_of(template: ProfileTemplate) -> TemplateLayout:
     """The layout of a template."""
-    uses: Uses = []
-    by_client: dict[int, Uses] = {}
-    at = template.first_use
-    for use in template.uses:
-        uses.append((at, use))
-        by_client.setdefault(use.client, []).append((at, use))
-        at += use.width
-    return TemplateLayout(uses, by_client, at)
+    uses = template.uses
+    starts = array("I", accumulate((use.width for use in uses), initial=template.first_use))
+    order = array("I", sorted(range(len(uses)), key=lambda place: uses[place].client))
+    counts = Counter(use.client for use in uses)
+    clients = array("I", accumulate((counts[client] for client in range(len(counts))), initial=0))
+    return TemplateLayout(starts, order, clients)
+
+
+def uses_of(template: ProfileTemplate, client: int) -> Uses:
+    """The uses of one of a template's client ids, by its number."""
+    starts, order, clients = layout_of(template)
+    return [(starts[place], template.uses[place]) for place in order[clients[client] : clients[client + 1]]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,17 +173,17 @@ class StoredProfile(ConnectionRecord):
 
     def open(self) -> ConnectionProfile:
         """The connection as it was."""
-        return self._opened(layout_of(self.template).uses)
+        return self._opened(zip(layout_of(self.template).starts, self.template.uses))
 
     def open_for(self, client_id: str | None) -> ConnectionProfile:
-        """The same with the uses of one of its client ids alone. Raises KeyError where it has no such."""
-        return self._opened(layout_of(self.template).by_client[self.number_of(client_id)])
+        """The same with the uses of one of its client ids alone. Raises LookupError where it has no such."""
+        return self._opened(uses_of(self.template, self.number_of(client_id)))
 
     def number_of(self, client_id: str | None) -> int:
-        """By which number its uses name a client id. Raises KeyError where it has no such."""
-        return _numbers_of(self)[client_id]
+        """By which number its uses name a client id. Raises LookupError where it has no such."""
+        return self.clients.index(client_id) if len(self.clients) <= SEARCHED else _numbers_of(self)[client_id]
 
-    def _opened(self, uses: "Uses") -> ConnectionProfile:
+    def _opened(self, uses: Iterable[tuple[int, TemplateUse]]) -> ConnectionProfile:
         template, figures = self.template, self.numbers()
         numbers = iter(figures[: template.first_use])
         made = ConnectionProfile(
@@ -191,7 +200,7 @@ class StoredProfile(ConnectionRecord):
                 count, first, last, example, refused, served, died, None if lost == NEVER else lost, described.codecs,
                 Counter(dict(zip(described.kinds, kinds))),
             )  # fmt: skip
-        numbers = iter(figures[layout_of(template).end :])
+        numbers = iter(figures[layout_of(template).starts[-1] :])
         for error in template.errors:
             made.errors[error], made.error_example[error] = next(numbers), next(numbers)
         made.mechanism, made.mechanisms = template.mechanism, template.mechanisms

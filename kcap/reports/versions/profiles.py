@@ -281,7 +281,7 @@ class ConnectionProfiles:
         """The same of a folded one."""
         numbers = stored.numbers()
         return stored.template.offer or self._server_offer(
-            stored.server, lambda: (numbers[at + 1] for at, _ in layout_of(stored.template).uses)
+            stored.server, lambda: (numbers[at + 1] for at in layout_of(stored.template).starts[:-1])
         )
 
     def _server_offer(self, server: Server, times: Callable[[], Iterable[int]]) -> Offer | None:

@@ -7,8 +7,10 @@ their ids.
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
+from kcap.facts.api_versions import Offer
 from kcap.facts.brokers import Server
 from kcap.reports.versions.clients import ClientUsage, Row, Usage, calls_of
 from kcap.reports.versions.diagnoses import diagnose
@@ -94,10 +96,16 @@ def with_steps(rows: list[Row], usage: Usage, known: Software, target: str) -> l
     return out
 
 
-def broker_row(server: Server, whole: ConnectionProfiles) -> tuple[Row, list[Guess]]:
+@lru_cache(maxsize=1024)
+def guessed(offer: Offer) -> Guess:
+    """The releases that an offer fits: brokers of a cluster make the same."""
+    return guess(offer.ranges)
+
+
+def broker_row(server: Server, whole: ConnectionProfiles) -> Row:
     """A broker's address: what it offers, and the releases that offer it."""
     offers = list(whole.offers[server].values())
-    guesses = [guess(offer.ranges) for offer, _ in offers]
+    guesses = [guessed(offer) for offer, _ in offers]
     last, found = offers[-1][0], guesses[-1]
     node, cluster = whole.tracker.brokers.identify(server)
     features = whole.features.get(server, {})
@@ -115,7 +123,7 @@ def broker_row(server: Server, whole: ConnectionProfiles) -> tuple[Row, list[Gue
         row["changed"] = [
             {"release_min": g.first, "release_max": g.last, "example": example} for g, (_, example) in zip(guesses, offers)
         ]
-    return row, guesses
+    return row
 
 
 def silent_broker_rows(whole: ConnectionProfiles) -> list[Row]:
@@ -159,7 +167,7 @@ def report(
         if shared["shares_id"]:
             shared |= {"connections": row["connections"], "connection_uids": row["connection_uids"]}
         against += [one | shared for one in found]
-    brokers = [broker_row(server, whole)[0] for server in sorted(whole.offers)] + silent_broker_rows(whole)
+    brokers = [broker_row(server, whole) for server in sorted(whole.offers)] + silent_broker_rows(whole)
     order = {NO: 0, UNKNOWN: 1, YES: 2}
     clients.sort(key=lambda row: (row["is_broker"], order[row["works_with_target"]]))
     weight = {REMOVED: 0, ABSENT: 1, TRIAL: 2, DEPRECATED: 3}

@@ -3,6 +3,8 @@
 from functools import cache
 from typing import Any
 
+import pytest
+
 from kcap.reports.source import ReportInput
 from kcap.reports.transactions.report import transactions
 from tests.cli.running import PCAPS
@@ -38,6 +40,17 @@ def test_zombies_are_fenced_and_named() -> None:
 def test_rows_have_the_keys_of_the_contract() -> None:
     keys = "transactional_id client_id producer_id producer_epoch begin_ns end_ns duration_ns outcome partitions records bytes"
     assert {*keys.split(), "group_id", "coordinator"} <= of("zombie-fenced")["rows"][0].keys()
+
+
+@pytest.mark.parametrize("most", [0, 3])
+def test_partitions_beyond_the_first_are_counted_and_not_named(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr("kcap.reports.transactions.report.TRANSACTION_PARTITIONS_MAX", most)
+    made = transactions(ReportInput([str(PCAPS / "problems" / "aborted-transactions.pcap")]))
+    assert made["left_out"]["transaction_partitions"] > 0
+    assert sum(len(row["partitions"]) for row in made["rows"]) <= most
+    same = [(row["records"], row["bytes"], row["outcome"]) for row in of("aborted-transactions")["rows"]]
+    assert [(row["records"], row["bytes"], row["outcome"]) for row in made["rows"]] == same
+    assert "transaction_partitions" not in of("aborted-transactions")["left_out"]
 
 
 def test_only_some_ids() -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from kcap.reports.versions.addresses import is_loopback, why_unroutable
-from tests.reports.talking import closed_by_server, of_stories, told
+from kcap.reports.versions.report import report
+from tests.reports.talking import closed_by_server, line, of_stories, told
 from tests.support import messages as m
 
 RANGES = {0: (0, 13), 1: (4, 18), 3: (0, 13), 18: (0, 4)}
@@ -24,6 +25,27 @@ def test_what_a_remote_client_is_given(tmp_path: Path, host: str, kind: str | No
     assert list(found) == ([kind] if kind else [])
     if kind:
         assert f"{host}:9092" in str(found[kind]["sentence"])
+
+
+def test_only_the_first_wrong_addresses_of_a_list_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kcap.reports.versions.addresses.ADVERTISED_JUDGED", 2)
+    story = m.began().ask(m.api_versions(1), m.api_versions_answer(1, RANGES))
+    story.ask(m.metadata(2), m.metadata_answer(2, [(node, "127.0.0.1", 9092 + node) for node in range(5)])).close()
+    rows = report(of_stories(tmp_path, story), [], "4.4")["diagnoses"]
+    assert [row["kind"] for row in rows] == ["advertised_localhost"] * 2
+
+
+@pytest.mark.parametrize(("refused_ms", "kind"), [(5, "wrong_listener"), (900, "unreachable")])
+def test_a_port_that_refuses_beside_one_that_serves(tmp_path: Path, refused_ms: int, kind: str) -> None:
+    """While the machine serves Kafka, the address is wrong; before and behind it, the broker may have been away."""
+    story = m.began().ask(m.api_versions(1), m.api_versions_answer(1, RANGES))
+    story.ask(m.metadata(2), m.metadata_answer(2, [(1, "10.0.0.2", 9093), (2, "10.0.0.2", 9092)])).close()
+    found = of_stories(tmp_path, story)
+    begun = next(iter(found.profiles.stored())).open().line["first_ns"]
+    found.others.append(
+        line("empty", server_port=9093, first_ns=begun + refused_ms * 10**6, server_packets=1, packets=2, client_captured=0)
+    )
+    assert kind in told(found)
 
 
 def test_a_client_that_asks_again_and_again_and_tries_none(tmp_path: Path) -> None:

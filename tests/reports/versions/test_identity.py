@@ -1,6 +1,11 @@
 """Laws of identity: one client is one program under one id for one principal, at any number of addresses."""
 
-from kcap.reports.versions.identity import ClientKey, identify
+from dataclasses import replace
+
+import pytest
+
+from kcap.reports.versions import identity
+from kcap.reports.versions.identity import ClientKey, identify, united
 from kcap.reports.versions.profile import ConnectionProfile
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.report import report
@@ -45,6 +50,21 @@ def test_programs_under_one_id_are_told_apart_by_versions_that_exclude_each_othe
     for key in mine:
         fetched = {use.version for one in found.connections[key] for use in one.template.uses if use.key == 1}
         assert len(fetched) <= 1
+
+
+def test_a_program_is_compared_with_the_first_ones_and_else_stands_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that exclude each other are never one, however few are compared."""
+    some = [named(f"C{number}", None, version=version) for number, version in enumerate((13, 12, 11, 12, 13))]
+    for one, address in zip(some, "12345"):
+        one.identity = replace(one.identity, client_ip=f"10.0.1.{address}")
+    counts = []
+    for compared in (8, 1):
+        monkeypatch.setattr(identity, "PROGRAMS_COMPARED", compared)
+        found = united(made := whole(*some), [[one] for one in made.profiles.stored()], "app")
+        counts.append([len(mine) for mine in found])
+        for mine in found:
+            assert len({use.version for one in mine for use in one.template.uses if use.key == 1}) == 1
+    assert counts == [[2, 2, 1], [2, 1, 1, 1]]
 
 
 def test_every_connection_is_of_one_client() -> None:
