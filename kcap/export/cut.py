@@ -148,7 +148,7 @@ def secrets_of(picked: Selection, *, wanted: bool) -> SecretsFilter:
 
 
 def write(
-    paths: Sequence[str], marks: "Sequence[array[int]]", path: str, form: str, comment: str, secrets: SecretsFilter
+    paths: Sequence[str], marks: "Sequence[array[int]]", path: str, form: str, comment: str, secrets: SecretsFilter = no_secret
 ) -> int:
     """Copies the marked packets, and of the secrets of pcapng input some; how many packets."""
     packets = Packets(paths, form)
