@@ -116,7 +116,8 @@ def end_quickly() -> None:
     else keeps the collector from going through everything when Python ends. DuckDB from 2.0 on has to be collected then: what
     is left of it, its bindings (nanobind) list on standard error as leaked.
     """
-    for code, last in _ends:
+    if _ends:
+        code, last = _ends[-1]
         last()
         os._exit(code)
     if "_duckdb" not in sys.modules:

@@ -108,9 +108,8 @@ class PcapngCopy(PcapngWriter):
             seen |= dict.fromkeys(header for header in origin.notes.headers if header)
         options += b"".join(seen) + option(4, b"kcap") + option(0, b"")
         self._block(pcapng_blocks.SECTION, pack("<IHHq", 0x1A2B3C4D, 1, 0, -1) + options)
-        for body in dict.fromkeys(secrets(body) for origin in origins for body in origin.notes.secrets):
-            if body:
-                self._block(pcapng_blocks.SECRETS, body)
+        for body in dict.fromkeys(filter(None, map(secrets, (body for origin in origins for body in origin.notes.secrets)))):
+            self._block(pcapng_blocks.SECRETS, body)
         for records in dict.fromkeys(names for origin in origins for names in origin.notes.names if names):
             self._block(pcapng_blocks.NAMES, records + option(0, b""))
 

@@ -67,15 +67,20 @@ def cut(
     picked = Selection(counted_columns(capture), whole=whole)
     picked.read(capture, watch)
     chosen_form = form_of(named, form, picked.files)
+
+    def copied() -> int:
+        chosen = secrets_of(picked) if secrets else no_secret
+        return write(capture.paths, mark(capture.paths, picked), path, chosen_form, comment, chosen)
+
     if not picked.rows:
         if empty:
-            write(capture.paths, mark(capture.paths, picked), path, chosen_form, comment, secrets_of(picked, wanted=secrets))
+            copied()
         return Cut(picked, CutCheck(), chosen_form, 0)
     options = with_secrets(capture.options, picked.files)
     picked.add_handshakes()
     named_all = False
     widened: set[str] = set()
-    packets = write(capture.paths, mark(capture.paths, picked), path, chosen_form, comment, secrets_of(picked, wanted=secrets))
+    packets = copied()
     verdict = check(path, picked, options)
     for _ in range(ROUNDS):
         if verdict.holds:
@@ -101,9 +106,7 @@ def cut(
             else:
                 chosen.whole = True
                 widened.add(uid)
-        packets = write(
-            capture.paths, mark(capture.paths, picked), path, chosen_form, comment, secrets_of(picked, wanted=secrets)
-        )
+        packets = copied()
         verdict = check(path, picked, options, verdict)
     missing = lost(picked.files, secrets=secrets) if chosen_form == PCAP else ""
     left = not secrets and any(file.secrets for file in picked.files)
@@ -139,10 +142,8 @@ def add_names(capture: Capture, picked: Selection) -> bool:
     return True
 
 
-def secrets_of(picked: Selection, *, wanted: bool) -> SecretsFilter:
-    """What is written of the secrets of pcapng input: those of the connections of the part, nothing unless they are wanted."""
-    if not wanted:
-        return no_secret
+def secrets_of(picked: Selection) -> SecretsFilter:
+    """Of the secrets of pcapng input those of the connections of the part."""
     bodies = [body for notes in notes_of(picked.files, PCAPNG) for body in notes.secrets]
     return session_secrets(bodies, [picked.randoms[uid] for uid in picked.chosen if uid in picked.randoms])
 

@@ -211,17 +211,8 @@ def body_start(frame: bytes, side: int, header_version: int | None) -> int:
 class Pairs:
     """The partitions of a batch, one entry each."""
 
-    def __init__(
-        self,
-        columns: BatchColumns,
-        reread: "Reread",
-        *,
-        listed: bool = False,
-        records: bool = True,
-        between: tuple[int, int] | None = None,
-    ) -> None:
-        self.bodies = PartitionBodies(columns, reread, listed=listed, records=records, between=between)
-        bodies, elements = self.bodies, self.bodies.elements
+    def __init__(self, bodies: PartitionBodies) -> None:
+        self.bodies, elements = bodies, bodies.elements
         topic = elements[slots.TOPIC]
         names, self.names = encoded(bodies.pool, bodies.topics[1], bodies.topics[2])
         ids, self.ids = encoded_ids(bodies.pool, bodies.topics[3])

@@ -25,7 +25,7 @@ from kcap.schema.registry import REQUEST, RESPONSE, api_key
 from kcap.table.batch_headers import COLUMNS as FACTS
 from kcap.table.batch_headers import BatchFacts
 from kcap.table.exchanges import ERROR_BASE, ERROR_NAMES, Made
-from kcap.table.partition_pairs import Pairs
+from kcap.table.partition_pairs import Pairs, PartitionBodies
 from kcap.table.schema import TYPES, columns_of
 from kcap.wire.text import name_text
 
@@ -57,10 +57,10 @@ class Partitions:
         between: tuple[int, int] | None = None,
     ) -> None:
         """`listed`: the partitions that Metadata lists too. `records`: columns `OF_RECORDS` are wanted. `between`: as for
-        `Pairs`. Takes fetch sessions into `positions`.
+        `PartitionBodies`. Takes fetch sessions into `positions`.
         """
         self._columns, self._tracker = columns, tracker
-        self.pairs = Pairs(columns, reread, listed=listed, records=records, between=between)
+        self.pairs = Pairs(PartitionBodies(columns, reread, listed=listed, records=records, between=between))
         self._fetch_offset = self._positioned(positions)
 
     def column(self, name: str) -> Made:

@@ -1,6 +1,6 @@
 """Consumers: offsets, lag, sessions, unknown topics, and the metadata they ask for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from kcap.limits import OFFSET_MOST
@@ -61,50 +61,50 @@ def commit_lags(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
     reported = parts.filter(parts.api.isin(["Fetch", "Produce"]), parts.error == "NONE")
     written = reported.base_offset.clip(0, OFFSET_MOST) + reported.records.clip(0, OFFSET_MOST)
     log_end = reported.high_watermark.clip(0, OFFSET_MOST).fill_null(written)
-    place = ["topic", "partition"]
     known = reported.filter(reported.response_first_ns.notnull()).select(
-        *place, at="response_first_ns", log_end=log_end.cast("int64")
+        *PLACE, at="response_first_ns", log_end=log_end.cast("int64")
     )
-    groups = commits.group_by(*place).aggregate(n=commits.count())
+    groups = commits.group_by(*PLACE).aggregate(n=commits.count())
     (most,) = seen.run(groups.aggregate(n=groups.n.max()))
     if not most["n"]:
         return []
-    ends = (ends_joined if most["n"] <= GROUPS_JOINED else ends_in_order)(commits, known, place)
+    ends = (ends_joined if most["n"] <= GROUPS_JOINED else ends_in_order)(commits, known)
     return seen.run(
         ends.filter(ends.begin.notnull()).select(
-            "client_id", "group_id", *place, "n", "first_ns", "last_ns",
+            "client_id", "group_id", *PLACE, "n", "first_ns", "last_ns",
             first=ends.begin - ends.first, last=ends.end - ends.last, grown=ends.end - ends.begin,
         )
     )  # fmt: skip
 
 
+PLACE: Final = ["topic", "partition"]
 GROUPS_JOINED: Final = 16
 """Commits of one partition up to which each is joined with all that was reported of it, which takes half the time."""
 
 
-def ends_joined(commits: Any, known: Any, place: Sequence[str]) -> Any:
+def ends_joined(commits: Any, known: Any) -> Any:
     """The commits with `begin` and `end`: the highest end of the log that was known at `first_ns` and at `last_ns`."""
-    columns = [*place, "client_id", "group_id", "n", "first_ns", "last_ns", "first", "last"]
-    pairs = commits.inner_join(known, place)
+    columns = [*PLACE, "client_id", "group_id", "n", "first_ns", "last_ns", "first", "last"]
+    pairs = commits.inner_join(known, PLACE)
     return pairs.group_by(*columns).aggregate(
         begin=pairs.log_end.max(where=pairs["at"] <= pairs.first_ns), end=pairs.log_end.max(where=pairs["at"] <= pairs.last_ns)
     )
 
 
-def ends_in_order(commits: Any, known: Any, place: Sequence[str]) -> Any:
+def ends_in_order(commits: Any, known: Any) -> Any:
     """The same in one order of time, where the pairs of commits and reports would be too many."""
     ibis = functions(known)
     reports = known.mutate(asks=ibis.literal(0, "int64"))
     times = [
-        commits.select(*place, at=name, log_end=ibis.null("int64"), asks=ibis.literal(1, "int64"))
+        commits.select(*PLACE, at=name, log_end=ibis.null("int64"), asks=ibis.literal(1, "int64"))
         for name in ("first_ns", "last_ns")
     ]
     walk = ibis.union(reports, ibis.union(*times, distinct=True))
-    until = ibis.window(group_by=place, order_by=["at", "asks"], rows=(None, 0))
+    until = ibis.window(group_by=PLACE, order_by=["at", "asks"], rows=(None, 0))
     walk = walk.mutate(log_end=walk.log_end.max().over(until))
     walk = walk.filter(walk.asks == 1)
-    ends = commits.inner_join(walk.select(*place, first_ns="at", begin="log_end"), [*place, "first_ns"])
-    return ends.inner_join(walk.select(*place, last_ns="at", end="log_end"), [*place, "last_ns"])
+    ends = commits.inner_join(walk.select(*PLACE, first_ns="at", begin="log_end"), [*PLACE, "first_ns"])
+    return ends.inner_join(walk.select(*PLACE, last_ns="at", end="log_end"), [*PLACE, "last_ns"])
 
 
 @rule(

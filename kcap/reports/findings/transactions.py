@@ -7,9 +7,8 @@ from kcap.reports.findings.model import Finding, Found, named, rule, seconds, wh
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.serving import REORDERED
 from kcap.reports.recorded import functions
+from kcap.reports.transactions.timeline import ENDS
 
-ENDS = ("EndTxn", "InitProducerId")
-"""What ends a transaction: InitProducerId aborts what an earlier producer of the transactional id left open (KIP-98)."""
 READ_MOST = 100
 """EndTxn requests of a transactional id whose bytes are looked at."""
 READ_ALL = 2000

@@ -15,10 +15,8 @@ from kcap.reports.findings.source import observed
 from kcap.reports.names import shortened
 from kcap.reports.recorded import functions
 from kcap.reports.source import ReportInput
-from kcap.reports.transactions.timeline import FENCING, WORK, Timeline, TransactionCall, summary
+from kcap.reports.transactions.timeline import ENDS, FENCING, WORK, Timeline, TransactionCall, summary
 
-ENDS: Final = ("InitProducerId", "EndTxn")
-"""APIs that end what a transactional id has open."""
 APIS: Final = (*ENDS, *WORK)
 ORDER: Final = ("request_first_ns", "connection", "exchange")
 UNNAMED: Final = "transaction_partitions"

@@ -171,6 +171,11 @@ class StoredProfile(ConnectionRecord):
         """The figures."""
         return memoryview(self.figures).cast("q")
 
+    def first_uses(self) -> Iterator[int]:
+        """When each version of an API was first used, in nanoseconds."""
+        numbers = self.numbers()
+        return (numbers[at + 1] for at in layout_of(self.template).starts[:-1])
+
     def open(self) -> ConnectionProfile:
         """The connection as it was."""
         return self._opened(zip(layout_of(self.template).starts, self.template.uses))

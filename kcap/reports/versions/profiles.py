@@ -29,7 +29,7 @@ from kcap.reports.versions.profile import (
     ProfiledCall,
     Use,
 )
-from kcap.reports.versions.profile_store import ProfileStore, StoredProfile, layout_of
+from kcap.reports.versions.profile_store import ProfileStore, StoredProfile
 from kcap.reports.versions.traits import SETTINGS, of_join
 from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION, response_version
 from kcap.schema.registry import REQUEST, RESPONSE
@@ -279,10 +279,7 @@ class ConnectionProfiles:
 
     def offer_for(self, stored: StoredProfile) -> Offer | None:
         """The same of a folded one."""
-        numbers = stored.numbers()
-        return stored.template.offer or self._server_offer(
-            stored.server, lambda: (numbers[at + 1] for at in layout_of(stored.template).starts[:-1])
-        )
+        return stored.template.offer or self._server_offer(stored.server, stored.first_uses)
 
     def _server_offer(self, server: Server, times: Callable[[], Iterable[int]]) -> Offer | None:
         """The offer of a server at the first of some times."""
