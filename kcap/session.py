@@ -96,12 +96,12 @@ class CapturePass:
             return None
         return CapturePass(*self._again)
 
-    def keep_bodies(self, *, records: bool = True) -> None:
+    def keep_bodies(self, *, records: bool = True, partitions: bool = False) -> None:
         """Bodies will be asked for: batches keep their bytes, and large ones can be read again from what passes but once.
 
-        Without `records` those of large bodies may be left out.
+        Without `records` those of large bodies may be left out; `partitions` will be asked for, too.
         """
-        self.analyzer.bodies.retain(records=records)
+        self.analyzer.bodies.retain(records=records, partitions=partitions)
         self.files.keeps = True
 
     @cached_property

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _TEXTS = len(slots.SLOTS)
 _WIDTH = slots.WIDTH
 NO_ROWS: Final = np.zeros(0, np.int64)
+NO_ID: Final = bytes(ID_BYTES)
+"""Kafka's zero uuid: no id."""
 
 
 @dataclass(slots=True)
@@ -157,6 +159,17 @@ class Messages:
             return projected
         return [np.concatenate([column, more]) for column, more in zip(projected, np.array(carried, np.int64).T)]
 
+    @cached_property
+    def topic_names(self) -> "tuple[Int64s, list[bytes]]":
+        """The number of each topic's name, -1 for none, and the names."""
+        _, starts, ends, _ = self.topics
+        return encoded(self.pool, starts, ends)
+
+    @cached_property
+    def topic_ids(self) -> "tuple[Int64s, list[bytes]]":
+        """The number of each topic's id, -1 for none, and the ids."""
+        return encoded_ids(self.pool, self.topics[3])
+
     def indices(self, wanted: "Int64s") -> "Int64s":
         """Slots to messages, -1 for none."""
         found: Int64s = self._dense[np.maximum(wanted, NO_BODY)]
@@ -231,5 +244,8 @@ def encoded(pool: Pool, starts: "Int64s", ends: "Int64s") -> tuple["Int64s", lis
 
 
 def encoded_ids(pool: Pool, starts: "Int64s") -> tuple["Int64s", list[bytes]]:
-    """The same for ids, which are all of one size."""
-    return encoded(pool, starts, starts + ID_BYTES)
+    """The same for ids, which are all of one size; Kafka's zero uuid is none."""
+    numbers, ids = encoded(pool, starts, starts + ID_BYTES)
+    if NO_ID in ids:
+        numbers[numbers == ids.index(NO_ID)] = -1
+    return numbers, ids

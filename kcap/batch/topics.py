@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from kcap.arrays.arrow import Array, lists, nulls, take
 from kcap.arrays.vectors import grouped
-from kcap.batch.bodies import Messages, SideColumns, encoded, encoded_ids
+from kcap.batch.bodies import Messages, SideColumns
 from kcap.wire.text import name_text
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     Columns = NDArray[np.int64]
     """Row, name and id of topics, a row each."""
 
-NO_ID = bytes(16)
-"""Kafka's zero uuid: no id."""
 Pair = tuple[int, int]
 """Index of the name and of the id, -1 for none."""
 
@@ -42,15 +40,12 @@ class TopicColumns:
             owners = np.flatnonzero(side.here)
             row_of[side.index[owners]] = owners
             order[side.index[owners]] = at
-        message, start, end, uuid = messages.topics
+        message = messages.topics[0]
         row = row_of[message]
+        (name, self._names), (number, self._ids) = messages.topic_names, messages.topic_ids
         if (row < 0).any():
             used = row >= 0
-            message, start, end, uuid, row = message[used], start[used], end[used], uuid[used], row[used]
-        name, self._names = encoded(messages.pool, start, end)
-        number, self._ids = encoded_ids(messages.pool, uuid)
-        if NO_ID in self._ids:
-            number[number == self._ids.index(NO_ID)] = -1
+            message, name, number, row = message[used], name[used], number[used], row[used]
         self._both = row, name, number
         sort = np.argsort(row * 2 + order[message], kind="stable")
         named = (name >= 0) | (number >= 0)

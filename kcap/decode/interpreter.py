@@ -400,6 +400,6 @@ def run(state: State, rows: Sequence[Row], buffer: Buffer, end: int) -> None:  #
             if position + a > end:
                 break
             state.elements[b - _WIDE] = _INTS[a](buffer, position)[0]
-            position += a
+            position += 0 if c else a
             pc += 1
     state.pc, state.position, state.mask, state.status = pc, position, mask, status

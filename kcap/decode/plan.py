@@ -182,17 +182,23 @@ class _Compiler:
                 self.fill(slot)
         elif kind == "uuid" and topic:
             self.emit(opcodes.TOPIC_ID, c=int(joins), label=label)
-        elif (column := self.column(path)) is not None:
-            self.emit(opcodes.FIELD, SIZES[kind], slots.ELEMENT_AT[column], label=label)
-        elif self.errors and kind == "int16" and field.name.endswith(ERROR_SUFFIX):
+        else:
+            self.integer(field, path, slot, label)
+        return kind if topic else ""
+
+    def integer(self, field: Field, path: tuple[str, ...], slot: str | None, label: Label) -> None:
+        kind, column = field.type, self.column(path)
+        error = self.errors and kind == "int16" and field.name.endswith(ERROR_SUFFIX)
+        if column is not None:
+            self.emit(opcodes.FIELD, SIZES[kind], slots.ELEMENT_AT[column], int(error or slot is not None), label=label)
+        if error:
             self.emit(opcodes.ERROR, int(len(path) == 1), label=label)
             self.fill("error_code", "error_count", *(["top_error_code"] if len(path) == 1 else []))
-        elif slot:
+        elif slot is not None:
             self.emit(opcodes.INT, SIZES[kind], slots.SLOT[slot], label=label)
             self.fill(slot)
-        else:
+        elif column is None:
             self.fixed(label)
-        return kind if topic else ""
 
     def column(self, path: tuple[str, ...]) -> str | None:
         """Where a field of a partition's struct goes in the side buffer of partitions."""

@@ -6,7 +6,7 @@ table never change, so an index holds for the life of the process.
 
 from typing import Final
 
-from kcap.decode import opcodes
+from kcap.decode import opcodes, slots
 from kcap.decode.plan import Row, partitions_plan_for, plan_for
 from kcap.schema import registry
 from kcap.schema.quirks import DOWNGRADES
@@ -18,6 +18,7 @@ Place = tuple[int, int, int, bool]
 """API key, version, side, and whether partitions are taken out one by one."""
 
 _INDEX: Final[dict[Place, int]] = {}
+_WITH_PARTITIONS: Final[dict[int, int]] = {}
 
 _JUMPS: Final[dict[int, tuple[int, ...]]] = {
     opcodes.LOOP: (1,),
@@ -77,6 +78,18 @@ def program_index(api_key: int, version: int, side: int, partitions: bool = Fals
         if index >= 0:  # what is unknown has no end, and may not fill the memory
             _INDEX[place] = index
     return index
+
+
+def with_partitions(index: int) -> int:
+    """The program that takes out the partitions of what a program reads, one by one, beside all that this one gives; this one
+    for an API that is not about partitions, and for the one that lists them all.
+    """
+    found = _WITH_PARTITIONS.get(index)
+    if found is None:
+        key, version, side, _ = place_of(index)[0]
+        other = -1 if registry.api_name(key) == slots.LISTING else program_index(key, version, side, True)
+        found = _WITH_PARTITIONS[index] = index if other < 0 else other
+    return found
 
 
 def place_of(row: int) -> tuple[Place, int]:

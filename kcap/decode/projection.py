@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from kcap.decode import opcodes, slots
 from kcap.decode.interpreter import COMPLETE, MALFORMED, SHORT, TRAILING, UNKNOWN, State, run
 from kcap.decode.plan import Row, plan_for
-from kcap.decode.programs import ROWS, place_of, program_index
+from kcap.decode.programs import ROWS, place_of, program_index, with_partitions
 from kcap.faults import Fault, fault_of
 from kcap.model import Buffer
 from kcap.schema import registry
@@ -37,6 +37,8 @@ __all__ = [
     "load_compiled",
     "program_index",
     "project",
+    "project_some",
+    "with_partitions",
 ]
 
 Engine = Literal["auto", "plain", "jit"]
@@ -171,10 +173,13 @@ def _array_of(rows: tuple[Row, ...]) -> "NDArray[np.int32]":
     return np.array(rows, np.int32).reshape(-1, 4)
 
 
-def _plain(buffer: Buffer, starts: Sequence[int], ends: Sequence[int], programs: Sequence[int]) -> Projection:
+def _plain(
+    buffer: Buffer, starts: Sequence[int], ends: Sequence[int], programs: Sequence[int], most: int | None
+) -> Projection | None:
     state = State()
     status, mask, position, values = [], [], [], list[int]()
     faults: dict[int, Fault] = {}
+    room = None if most is None else most * len(slots.ELEMENTS)
     for i, (start, end, program) in enumerate(zip(starts, ends, programs, strict=True)):
         state.begin(i, program, start)
         if program < 0:
@@ -185,6 +190,8 @@ def _plain(buffer: Buffer, starts: Sequence[int], ends: Sequence[int], programs:
             except Exception as error:  # noqa: BLE001 - this message alone is without its values
                 state.status = MALFORMED
                 faults[i] = fault_of(error)
+        if room is not None and len(state.elements) > room:
+            return None
         status.append(state.status)
         mask.append(state.mask)
         position.append(state.position)
@@ -198,19 +205,25 @@ def _columns(flat: Sequence[int], width: int) -> list[Sequence[int]]:
     return [flat[column::width] for column in range(width)]
 
 
-def _jitted(buffer: Buffer, starts: Sequence[int], ends: Sequence[int], programs: Sequence[int]) -> Projection:
+def _jitted(
+    buffer: Buffer, starts: Sequence[int], ends: Sequence[int], programs: Sequence[int], most: int | None
+) -> Projection | None:
     import numpy as np
 
     from kcap.decode.projection_kernels import project_arrays
 
-    values, facts, topics, wrapped, elements = project_arrays(
+    found = project_arrays(
         buffer,
         _engines.table(),
         np.asarray(starts, np.int64),
         np.asarray(ends, np.int64),
         np.asarray(programs, np.int64),
         len(starts) + _ELEMENTS_ROOM,
+        most,
     )
+    if found is None:
+        return None
+    values, facts, topics, wrapped, elements = found
     columns: tuple[Any, ...] = (*facts, values, topics.T, wrapped.T, elements.T)
     return Projection(*columns)
 
@@ -227,9 +240,19 @@ def project(
 
     `engine` is for tests: "auto" takes numba once a process has projected enough to pay for it, where it is installed.
     """
+    found = project_some(buffer, starts, ends, programs, None, engine=engine)
+    assert found is not None
+    return found
+
+
+def project_some(
+    buffer: Buffer, starts: Sequence[int], ends: Sequence[int], programs: Sequence[int], most: int | None, *, engine: Engine
+) -> Projection | None:
+    """As `project`; None where the messages have more than `most` partitions, which is found out before memory is taken for
+    many more."""
     if _engines.jit(len(starts), engine, len(buffer)):
-        return _jitted(buffer, starts, ends, programs)
-    return _plain(buffer, starts, ends, programs)
+        return _jitted(buffer, starts, ends, programs, most)
+    return _plain(buffer, starts, ends, programs, most)
 
 
 class Resumable:
@@ -410,5 +433,5 @@ def acks_of_produce(buffer: Buffer, start: int, end: int, version: int) -> int |
 
 def _acks_slowly(body: bytes, version: int) -> int | None:
     """By the interpreter: long names and header tags."""
-    projection = _plain(body, [0], [len(body)], [program_index(PRODUCE, version, registry.REQUEST)])
+    projection = project(body, [0], [len(body)], [program_index(PRODUCE, version, registry.REQUEST)], engine="plain")
     return projection.column("acks")[0]

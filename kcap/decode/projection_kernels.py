@@ -350,7 +350,7 @@ def message(  # type: ignore[no-untyped-def]  # noqa: C901
             if p + a > end:
                 return SHORT, p, pc, mask, records_end, t, w
             elements[part[0] - 1, v] = _integer(b, p, a)
-            p += a
+            p += np.int64(0) if c else a
             pc += 1
     return SHORT, p, pc, mask, records_end, t, w
 
@@ -390,11 +390,11 @@ def _longer(table: Int64s, used: int) -> Int64s:
 
 
 def project_arrays(
-    buffer: Buffer, rows: NDArray[np.int32], starts: Int64s, ends: Int64s, programs: Int64s, room: int
-) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s]:
+    buffer: Buffer, rows: NDArray[np.int32], starts: Int64s, ends: Int64s, programs: Int64s, room: int, most: int | None = None
+) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s] | None:
     """The whole batch: values and (status, mask, position), one column a message, topics
     (message, name start, name end, uuid start), wrapped (message, start, end), elements (`slots.ELEMENTS`), of which `room` are
-    expected.
+    expected; None where there are more than `most`.
     """
     data = np.frombuffer(buffer, np.uint8)
     n = len(starts)
@@ -409,9 +409,13 @@ def project_arrays(
         at, t, w = batch(
             data, rows, starts, ends, programs, at, values, facts, topics, t, wrapped, w, elements, part, counters, tag_ends
         )
+        if most is not None and part[0] > most:
+            return None
         if at < n:
             full = [2 * used >= len(table) for used, table in ((t, topics), (w, wrapped), (part[0], elements))]
             every = not any(full)  # one message needs more room than half of any table
+            if most is not None and (full[2] or every) and len(elements) >= most:
+                return None
             topics = _longer(topics, t) if full[0] or every else topics
             wrapped = _longer(wrapped, w) if full[1] or every else wrapped
             elements = _longer(elements, int(part[0])) if full[2] or every else elements

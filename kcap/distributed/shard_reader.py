@@ -178,9 +178,10 @@ class ShardReader:
         """None: the chunks of a shard are read once."""
         return None
 
-    def keep_bodies(self, *, records: bool = True) -> None:
-        """Retains message bodies until `message` reads them; without `records` those of large bodies may be left out."""
-        self.analyzer.bodies.retain(records=records)
+    def keep_bodies(self, *, records: bool = True, partitions: bool = False) -> None:
+        """Retains message bodies until `message` reads them; without `records` those of large bodies may be left out.
+        `partitions` will be asked for, too."""
+        self.analyzer.bodies.retain(records=records, partitions=partitions)
 
     @property
     def capture_files(self) -> Sequence[CaptureFile]:

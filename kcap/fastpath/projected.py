@@ -19,15 +19,23 @@ def both_projected(bodies: BodyCollector, table: Any, fast_arena: Any, count: in
     """The reference path's bodies and the first `count` of the fast path's, which are the first `top` bytes of its arena. The
     batch holds that arena where it can, so that the fast path goes on with another.
     """
-    size = len(bodies.arena)
-    starts = np.concatenate([np.array(bodies.starts, np.int64), table[0, :count] + size])
-    ends = np.concatenate([np.array(bodies.ends, np.int64), table[1, :count] + size])
+    size, here = len(bodies.arena), fast_arena[:top]
     every = np.concatenate([np.array(bodies.programs, np.int64), programs(table[2, :count])])
+    before, behind = (0, size) if bodies.deferred else (top, 0)
+    starts, ends = (
+        np.concatenate([np.array(mine, np.int64) + before, theirs[:count] + behind])
+        for mine, theirs in ((bodies.starts, table[0]), (bodies.ends, table[1]))
+    )
+    carried, partitions = bodies.carried, bodies.partitions
     if bodies.deferred:
-        return DeferredBodies(bodies.arena, fast_arena[:top], starts, ends, every, bodies.carried, compiled=True)
-    mine = memoryview(fast_arena[:top])
-    arena = bytearray(bodies.arena) + mine if size else mine
-    return projected(arena, starts, ends, every, bodies.carried, compiled=True)
+        return DeferredBodies(bodies.arena, here, starts, ends, every, carried, compiled=True, partitions=partitions)
+    arena: Any
+    if top + size <= len(fast_arena):
+        fast_arena[top : top + size] = np.frombuffer(bodies.arena, np.uint8)
+        arena, room = memoryview(fast_arena[: top + size]), fast_arena
+    else:
+        arena, room = bytearray(here) + bodies.arena, None
+    return projected(arena, starts, ends, every, carried, compiled=True, partitions=partitions, room=room)
 
 
 def programs(codes: Any) -> Any:

@@ -40,6 +40,8 @@ class ReadOrder:
     """`BodyCollector.keep`."""
     keep_records: bool = False
     """`BodyCollector.records`."""
+    project_partitions: bool = False
+    """`BodyCollector.partitions`."""
     infer_turns: bool = False
     patient: bool = False
     """`CapturePass.patient`."""
@@ -126,7 +128,7 @@ def portable(batch: RowBatch) -> RowBatch:
     carried: Any = {slot: tuple(one) for slot, one in batch.bodies.carried.items() if slot in settled}
     bodies: Any = replace(batch.bodies, carried=carried)
     arena: Any = None if isinstance(bodies, DeferredBodies) else PickleBuffer(bodies.arena)
-    sent = bodies.portable() if arena is None else replace(bodies, arena=arena)
+    sent = bodies.portable() if arena is None else replace(bodies, arena=arena, room=None)
     return replace(batch, bodies=sent, passed_over=passed, _rows=None)
 
 

@@ -56,6 +56,7 @@ class ParallelPass(CapturePass):
             keep_connections=self.keep_connections,
             keep_bodies=self.analyzer.bodies.keep,
             keep_records=self.analyzer.bodies.records,
+            project_partitions=self.analyzer.bodies.partitions,
             infer_turns=self.analyzer.infer_turns,
             patient=self.patient,
             growing=[] if options is None or options.secrets is None else options.secrets.growing,

@@ -92,7 +92,8 @@ def opened(order: ReadOrder) -> "CapturePass":
     if order.options.secrets is not None:
         order.options.secrets.growing = order.growing
     reading = CapturePass(order.paths, order.options, keep_connections=order.keep_connections)
-    reading.analyzer.bodies.keep, reading.analyzer.bodies.records = order.keep_bodies, order.keep_records
+    bodies = reading.analyzer.bodies
+    bodies.keep, bodies.records, bodies.partitions = order.keep_bodies, order.keep_records, order.project_partitions
     reading.analyzer.infer_turns = order.infer_turns
     reading.patient = order.patient
     if order.pushed is not None:

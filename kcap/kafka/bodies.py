@@ -14,10 +14,20 @@ from operator import or_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kcap.decode import slots
-from kcap.decode.projection import MALFORMED, SHORT, Projection, Resumable, program_index, project
+from kcap.decode.projection import (
+    MALFORMED,
+    SHORT,
+    Engine,
+    Projection,
+    Resumable,
+    program_index,
+    project,
+    project_some,
+    with_partitions,
+)
 from kcap.faults import Fault, fault_of
 from kcap.kafka.frames import NO_BODY, PendingExchange, PendingResponse
-from kcap.limits import OVERTAKEN_BODY_BYTES
+from kcap.limits import OVERTAKEN_BODY_BYTES, PARTITIONS_PROJECTED_MAX
 from kcap.model import Buffer
 from kcap.schema.quirks import response_version
 
@@ -69,6 +79,11 @@ class BodyBatch:
     carried: dict[int, BodyValues]
     keep: bool = False
     """Carried bodies retain their bytes."""
+    partitioned: bool = False
+    """The projection has the partitions of all its messages, but for Metadata's."""
+    room: Any = None
+    """The bytes of the arena and free ones behind them, as numpy's uint8[n], where there are any. What is put there stays until
+    something else is."""
 
     def unread(self) -> dict[int, str]:
         """Slots of truncated and malformed bodies, each with which of the two it is."""
@@ -209,23 +224,46 @@ def projected(
     *,
     compiled: bool,
     keep: bool = False,
+    partitions: bool = False,
+    room: Any = None,
 ) -> BodyBatch:
     """Bodies in one buffer, projected; UNKNOWN for bodies that no program reads. With `compiled` the numbers are arrays, else
-    lists.
+    lists. `partitions`: with their partitions, unless these are very many. `room`: as of `BodyBatch`.
     """
-    if not compiled:
+    dense: Any
+    spans: tuple[Any, ...]
+    if compiled:
+        import numpy as np
+
+        here = programs >= 0
+        dense = np.where(here, np.cumsum(here) - 1, -1)
+        spans = starts[here], ends[here], programs[here]
+    else:
         read = [at for at, index in enumerate(programs) if index >= 0]
-        spans: tuple[Any, ...] = tuple([part[at] for at in read] for part in (starts, ends, programs))
-        dense: Any = [-1] * len(programs)
+        dense = [-1] * len(programs)
         for number, at in enumerate(read):
             dense[at] = number
-        return BodyBatch(arena, starts, ends, dense, project(arena, *spans), carried, keep)
-    import numpy as np
+        spans = [starts[at] for at in read], [ends[at] for at in read], [programs[at] for at in read]
+    engine: Engine = "jit" if compiled else "auto"
+    projection = _with_partitions(arena, spans, engine) if partitions else None
+    found = project(arena, *spans, engine=engine) if projection is None else projection
+    return BodyBatch(arena, starts, ends, dense, found, carried, keep, projection is not None, room)
 
-    here = programs >= 0
-    dense = np.where(here, np.cumsum(here) - 1, -1)
-    projection = project(arena, starts[here], ends[here], programs[here], engine="jit")
-    return BodyBatch(arena, starts, ends, dense, projection, carried, keep)
+
+def _with_partitions(arena: Buffer, spans: tuple[Any, ...], engine: Engine) -> Projection | None:
+    """The projection with all partitions; None where there are too many. `spans`: starts, ends and programs."""
+    starts, ends, programs = spans
+    if isinstance(programs, list):
+        every: Any = [with_partitions(program) for program in programs]
+    else:
+        import numpy as np
+
+        every = np.zeros(programs.max(initial=-1) + 1, np.int64)
+        every[programs] = 1
+        some = np.flatnonzero(every)
+        every[some] = [with_partitions(program) for program in some.tolist()]
+        every = every[programs]
+    return project_some(arena, starts, ends, every, PARTITIONS_PROJECTED_MAX, engine=engine)
 
 
 class BodyCollector:
@@ -243,6 +281,8 @@ class BodyCollector:
         """Bodies of outstanding requests retain their bytes from batch to batch."""
         self.records = False
         """So do the records in large bodies."""
+        self.partitions = False
+        """Bodies are projected with their partitions."""
         self.large_bytes = 0
         """Bytes of the large frames that ended in this batch."""
         self.deferred = False
@@ -250,10 +290,11 @@ class BodyCollector:
         self._settled: set[int] = set()
         self._next_carried = NO_BODY - 1
 
-    def retain(self, *, records: bool) -> None:
-        """Retains bodies from now on; the `records` in large ones too."""
+    def retain(self, *, records: bool, partitions: bool = False) -> None:
+        """Retains bodies from now on; the `records` in large ones too. `partitions` are projected with them."""
         self.keep = True
         self.records |= records
+        self.partitions |= partitions
 
     def add(self, buffer: Buffer, low: int, high: int, index: int, owner: PendingExchange | PendingResponse) -> int:
         """Adds a body to the batch; returns its slot."""
@@ -313,8 +354,11 @@ class BodyCollector:
         if self.deferred:
             from kcap.kafka.deferred_bodies import DeferredBodies
 
-            return DeferredBodies(self.arena, b"", self.starts, self.ends, self.programs, self.carried)
-        return projected(self.arena, self.starts, self.ends, self.programs, self.carried, compiled=False)
+            return DeferredBodies(
+                self.arena, b"", self.starts, self.ends, self.programs, self.carried, partitions=self.partitions
+            )
+        spans = self.arena, self.starts, self.ends, self.programs
+        return projected(*spans, self.carried, compiled=False, partitions=self.partitions)
 
     def settle_carried(self, slot: int) -> None:
         """Frees a carried body whose values a row of the fast path took."""

@@ -30,6 +30,8 @@ class DeferredBodies:
     compiled: bool = False
     """The compiled interpreter is there."""
     keep: bool = False
+    partitions: bool = False
+    """As for `projected`."""
 
     def unread(self) -> dict[int, str]:
         """None: the other process reports them."""
@@ -80,7 +82,7 @@ class DeferredBodies:
             calls.append(place_of(number)[0][:3])
         spans = np.asarray(self.starts, np.int64), np.asarray(self.ends, np.int64)
         pieces = PickleBuffer(self.arena), PickleBuffer(self.more)
-        return PortableBodies(pieces, *spans, entry[programs], calls, self.carried, self.compiled, self.keep)
+        return PortableBodies(pieces, *spans, entry[programs], calls, self.carried, self.compiled, self.keep, self.partitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ class PortableBodies:
     carried: dict[int, BodyValues]
     compiled: bool
     keep: bool
+    partitions: bool
 
     def projected(self) -> BodyBatch:
         """The batch with its bodies projected; it refers to nothing of this one's bytes."""
@@ -105,7 +108,9 @@ class PortableBodies:
         programs = np.array([UNKNOWN if call is None else program_index(*call) for call in self.calls], np.int64)[self.places]
         arena = bytearray(self.pieces[0])
         arena += self.pieces[1]
-        if self.compiled:
-            return projected(arena, self.starts.copy(), self.ends.copy(), programs, self.carried, compiled=True, keep=self.keep)
-        spans = self.starts.tolist(), self.ends.tolist()
-        return projected(arena, *spans, programs.tolist(), self.carried, compiled=False, keep=self.keep)
+        starts, ends = self.starts.copy(), self.ends.copy()
+        spans: tuple[Any, Any, Any] = starts, ends, programs
+        if not self.compiled:
+            spans = starts.tolist(), ends.tolist(), programs.tolist()
+        known = self.carried
+        return projected(arena, *spans, known, compiled=self.compiled, keep=self.keep, partitions=self.partitions)

@@ -18,9 +18,8 @@ from kcap.arrays.sparse import sparse
 from kcap.arrays.vectors import Vector, nothing
 from kcap.batch.bodies import Pool, encoded, encoded_ids
 from kcap.batch.columns import SIDES, BatchColumns
-from kcap.batch.topics import NO_ID
 from kcap.decode import slots
-from kcap.decode.projection import program_index, project
+from kcap.decode.projection import Projection, program_index, project
 from kcap.kafka.bodies import BodyValues, Pieces
 from kcap.kafka.frames import NO_BODY
 from kcap.limits import (
@@ -34,7 +33,7 @@ from kcap.schema import registry
 from kcap.schema.registry import REQUEST, RESPONSE
 
 if TYPE_CHECKING:
-    from kcap.arrays.vectors import Bools, Int64s
+    from kcap.arrays.vectors import Int64s
     from kcap.facts.tracker import Reread
     from kcap.table.exchanges import Exchanges
 
@@ -47,7 +46,10 @@ MINUS_ONE_COUNTS: Final = frozenset({"error_code", "partition"})
 
 
 class PartitionBodies:
-    """The bodies of a batch's exchanges that are about partitions, projected."""
+    """The bodies of a batch's exchanges that are about partitions, requests before responses, each in order of the exchanges.
+
+    Those that were projected with the batch are not projected again: carried ones are, and those that the arena lacks.
+    """
 
     def __init__(
         self,
@@ -71,7 +73,9 @@ class PartitionBodies:
         if between is not None:
             about = about[slice(*np.searchsorted(about, between))]
         calls, call = np.unique(keys.values[about] << 16 | versions.values[about] & 0xFFFF, return_inverse=True)
-        starts, ends = (np.asarray(column, np.int64) for column in (batch.bodies.starts, batch.bodies.ends))
+        bodies = batch.bodies
+        starts, ends, dense = (np.asarray(column, np.int64) for column in (bodies.starts, bodies.ends, bodies.dense))
+        projected = (keys.values[about] != LISTING) & bodies.partitioned
         found: list[Any] = []
         pieces: list[tuple[Pieces, Body]] = []
         absent: list[tuple[int, int, Body]] = []
@@ -83,8 +87,10 @@ class PartitionBodies:
             sizes = columns.number(f"{SIDES[side]}_bytes").filled(0)[about]
             large = sizes > FRAME_GATHERED_MAX
             here = np.flatnonzero((program >= 0) & (slot >= 0) & ~large)
-            sides = np.full(len(here), side)
-            found.append(np.stack([starts[slot[here]], ends[slot[here]], program[here], about[here], sides], axis=1))
+            sides, places = np.full(len(here), side), slot[here]
+            messages = np.where(projected[here], dense[places], -1)
+            spans = starts[places], ends[places]
+            found.append(np.stack([*spans, program[here], about[here], sides, messages], axis=1))
             for at in np.flatnonzero((program >= 0) & (large | (slot < NO_BODY))).tolist():
                 body, values = (int(program[at]), int(about[at]), side), batch.bodies.carried.get(int(slot[at]))
                 known = pieces_of(values, int(sizes[at]), records=records)
@@ -93,37 +99,60 @@ class PartitionBodies:
                     pieces.append((known, body))
                 elif sizes[at] > FAST_PATH_LARGE_FROM:
                     absent.append((int(sizes[at]), int(slot[at]), body))
-        others = [*self._read_again(batch, absent, reread), *self._laid(pieces)]
-        table: Any = np.concatenate([*found, np.array(others, np.int64).reshape(-1, 5)])
-        table = table[np.lexsort((table[:, 3], table[:, 4]))]
+        others = [*self._read_again(batch, absent, reread), *self._laid(pieces, bodies.room)]
+        table: Any = np.concatenate([*found, np.array([(*other, -1) for other in others], np.int64).reshape(-1, 6)])
+        if others:  # the rest is in order
+            table = table[np.argsort(table[:, 4] * len(batch) + table[:, 3], kind="stable")]
         found_columns: tuple[Any, ...] = tuple(np.ascontiguousarray(column) for column in table.T)
-        starts, ends, which = found_columns[:3]
-        self.rows: Int64s = found_columns[3]
-        self.sides: Int64s = found_columns[4]
+        starts, ends, which, self.rows, self.sides, message = found_columns
         self.ends: Int64s = ends
         """End of each body in the buffer."""
-        self.projection = project(self.buffer, starts, ends, which)
         self.pool = Pool(np.frombuffer(self.buffer, np.uint8))
-        # numbers of an array are `long long`, which is another type to what looks at numpy's codes of types
-        self.elements: list[Int64s] = [np.asarray(column, np.int64).view(np.int64) for column in self.projection.elements]
-        self.topics: list[Int64s] = [np.asarray(column, np.int64) for column in self.projection.topics]
+        self._first = bodies.projection if bodies.partitioned else NO_PROJECTION
+        """The projection of the batch."""
+        mine, first = message < 0, len(self._first)
+        message[mine] = first + np.arange(np.count_nonzero(mine))
+        self._later = project(self.buffer, starts[mine], ends[mine], which[mine])
+        """That of the others; its messages, topics and elements count behind those of the batch."""
+        self._known = (columns.messages.topic_names, columns.messages.topic_ids) if first else NO_TOPICS
+        messages = np.concatenate([column_of(self._first, slots.MESSAGE), column_of(self._later, slots.MESSAGE) + first])
+        per_message = np.bincount(messages, minlength=first + len(self._later))
+        counts, high = per_message[message], np.cumsum(per_message)[message]
+        self.places: Int64s = np.repeat(high - counts.cumsum(), counts) + np.arange(counts.sum())
+        """Places of the partitions among all elements, in the order of the bodies."""
+        self.of_body: Int64s = np.repeat(np.arange(len(message)), counts)
+        """The body of each of them."""
 
-    def texts(self, name: str) -> tuple["Int64s", "Int64s", list[bytes]]:
-        """Messages that have a text of a name, the number of each one's among the different texts, and those."""
-        bit, at = len(slots.SLOTS) + slots.TEXT[name], len(slots.SLOTS) + 2 * slots.TEXT[name]
-        starts, ends = (np.asarray(self.projection.values[place], np.int64) for place in (at, at + 1))
-        some = np.flatnonzero(self._has(bit) & (starts >= 0))
-        return some, *encoded(self.pool, starts[some], ends[some])
+    def spots(self, places: "Int64s") -> "Spots":
+        """Places among the elements of both projections as places in each."""
+        size = len(self._first.elements[0])
+        behind = np.flatnonzero(places >= size)
+        return np.where(places < size, places, 0) if len(behind) else places, behind, places[behind] - size
 
-    def slot(self, name: str) -> Vector:
-        """An integer of every message."""
-        bit = slots.SLOT[name]
-        return Vector(np.asarray(self.projection.values[bit], np.int64), self._has(bit))
-
-    def _has(self, bit: int) -> "Bools":
-        """Messages with a presence bit."""
-        found: Bools = np.asarray(self.projection.mask, np.int64) >> bit & 1 != 0
+    def elements(self, at: int, spots: "Spots") -> "Int64s":
+        """Entries of a column of `slots.ELEMENTS`."""
+        before, behind, after = spots
+        first = column_of(self._first, at)
+        if not len(first):
+            return column_of(self._later, at)[after]
+        found = first[before]
+        if len(behind):
+            found[behind] = column_of(self._later, at)[after]
         return found
+
+    def topics(self, spots: "Spots") -> "tuple[tuple[Int64s, list[bytes]], ...]":
+        """For the topics' names, and for their ids: the number of each element's, -1 for none, and the contents."""
+        topic, (_, behind, after) = self.elements(slots.TOPIC, spots), spots
+        topic[behind], of_later = 0, column_of(self._later, slots.TOPIC)[after]
+        _, starts, ends, ids = (np.asarray(column, np.int64) for column in self._later.topics)
+        made = []
+        for (numbers, known), (more, some) in zip(self._known, (encoded(self.pool, starts, ends), encoded_ids(self.pool, ids))):
+            places = {text: at for at, text in enumerate(known)}
+            again = np.array([*(places.setdefault(text, len(places)) for text in some), -1], np.int64)
+            found = numbers[topic] if len(numbers) else np.empty(len(topic), np.int64)
+            found[behind] = again[more[of_later]]
+            made.append((found, list(places)))
+        return tuple(made)
 
     def _read_again(self, batch: RowBatch, absent: "list[tuple[int, int, Body]]", reread: "Reread") -> list[tuple[int, ...]]:
         """Reads large bodies again, and puts them behind a copy of the arena; a row of the table for each.
@@ -149,8 +178,10 @@ class PartitionBodies:
             found.append((start, self._length, *body))
         return found
 
-    def _laid(self, pieces: "list[tuple[Pieces, Body]]") -> list[tuple[int, ...]]:
-        """Puts bodies of which pieces are known behind the others, with zeros in between; a row of the table for each."""
+    def _laid(self, pieces: "list[tuple[Pieces, Body]]", room: Any) -> list[tuple[int, ...]]:
+        """Puts bodies of which pieces are known behind the others, with zeros in between; a row of the table for each. `room`:
+        as of `BodyBatch`.
+        """
         found, before = list[tuple[int, ...]](), self._length
         if not pieces:
             return found
@@ -159,6 +190,10 @@ class PartitionBodies:
             found.append((start, self._length, *body))
         parts = [data for known, _ in pieces for _, data in known]
         if before + sum(map(len, parts)) == self._length:
+            if room is not None and self._length <= len(room) and isinstance(self.buffer, memoryview):
+                room[before : self._length] = np.frombuffer(b"".join(parts), np.uint8)
+                self.buffer = memoryview(room[: self._length])
+                return found
             self.buffer = b"".join([memoryview(self.buffer)[:before], *parts])
             return found
         wider = memoryview(sparse((self._length,), np.uint8, before))
@@ -184,6 +219,8 @@ def stretches(rows: "Exchanges") -> list[tuple[int, int]]:
 
 Body = tuple[int, int, int]
 """Program, exchange, side."""
+Spots = tuple["Int64s", "Int64s", "Int64s"]
+"""Places in the projection of the batch, the entries that are not there, and the places of these in the other projection."""
 HEADED: Final = 0, 1 << 2
 """Formats of records, as bits, whose batch headers say how many there are: none, and magic 2."""
 
@@ -208,26 +245,37 @@ def body_start(frame: bytes, side: int, header_version: int | None) -> int:
     return 10 + max(0, int.from_bytes(frame[8:10], "big", signed=True))
 
 
+def column_of(projection: Projection, at: int) -> "Int64s":
+    """A column of `slots.ELEMENTS` as an array."""
+    # numbers of an array are `long long`, which is another type to what looks at numpy's codes of types
+    found: Int64s = np.asarray(projection.elements[at], np.int64).view(np.int64)
+    return found
+
+
+NO_PROJECTION: Final = project(b"", [], [], [], engine="plain")
+NO_ENTRIES: Final = np.zeros(0, np.int64)
+NO_TOPICS: Final[Any] = ((NO_ENTRIES, []), (NO_ENTRIES, []))
+"""Numbers and contents of the names of no topics, and of their ids."""
+
+
 class Pairs:
     """The partitions of a batch, one entry each."""
 
     def __init__(self, bodies: PartitionBodies) -> None:
-        self.bodies, elements = bodies, bodies.elements
-        topic = elements[slots.TOPIC]
-        names, self.names = encoded(bodies.pool, bodies.topics[1], bodies.topics[2])
-        ids, self.ids = encoded_ids(bodies.pool, bodies.topics[3])
-        groups, self.groups = encoded(bodies.pool, elements[slots.GROUP_START], elements[slots.GROUP_END])
-        if NO_ID in self.ids:
-            ids = np.where(ids == self.ids.index(NO_ID), -1, ids)
-        message = elements[slots.MESSAGE]
-        middle = int(np.searchsorted(bodies.sides[message], RESPONSE))
-        keys = np.array([names[topic], ids[topic], groups, elements[slots.PARTITION]])
-        pairs = compiled_pairs if kernels.worthwhile(PAIR_NS * len(message)) else pairs_of
-        self.row, self.at = pairs(bodies.rows[message], middle, keys)
-        self._there, self._places = self.at >= 0, np.maximum(self.at, 0)
-        self.name = self._either(names[topic])
+        self.bodies = bodies
+        spots = bodies.spots(bodies.places)
+        low, high, partition = (bodies.elements(at, spots) for at in (slots.GROUP_START, slots.GROUP_END, slots.PARTITION))
+        (names, self.names), (ids, self.ids) = bodies.topics(spots)
+        groups, self.groups = encoded(bodies.pool, low, high)
+        middle = int(np.searchsorted(bodies.sides[bodies.of_body], RESPONSE))
+        keys = np.array([names, ids, groups, partition])
+        pairs = compiled_pairs if kernels.worthwhile(PAIR_NS * len(partition)) else pairs_of
+        self.row, entries = pairs(bodies.rows[bodies.of_body], middle, keys)
+        self._there, self._entries = entries >= 0, np.maximum(entries, 0)
+        self._spots = [bodies.spots(bodies.places[some]) for some in self._entries] if len(partition) else []
+        self.name = self._either(names)
         """Number of the topic's name in `names`, -1 for none."""
-        self.uuid = self._either(ids[topic])
+        self.uuid = self._either(ids)
         self.group = self._either(groups)
 
     def __len__(self) -> int:
@@ -235,20 +283,22 @@ class Pairs:
 
     def value(self, name: str, side: int) -> Vector:
         """A column of the side buffer as one side has it."""
-        values = self.bodies.elements[slots.ELEMENT_AT[name]]
-        if not len(values):
-            return nothing(len(self))
-        values = values[self._places[side]]
+        if not len(self):
+            return nothing(0)
+        values = self.bodies.elements(slots.ELEMENT_AT[name], self._spots[side])
         valid = self._there[side] & (values != slots.NOTHING)
         return Vector(values, valid if name in MINUS_ONE_COUNTS else valid & (values != -1))
 
     def span(self, start: int, side: int) -> "Int64s":
         """A place in the buffer that one side's element has, -1 for none."""
-        return self._of_side(self.bodies.elements[start], side)
+        if not len(self):
+            return NO_ENTRIES
+        found: Int64s = np.where(self._there[side], self.bodies.elements(start, self._spots[side]), -1)
+        return found
 
     def body_end(self, side: int) -> "Int64s":
         """Where the body of one side's element ends in the buffer, -1 for none."""
-        return self._of_side(self.bodies.ends[self.bodies.elements[slots.MESSAGE]], side)
+        return self._of_side(self.bodies.ends[self.bodies.of_body], side)
 
     def _either(self, numbers: "Int64s") -> "Int64s":
         requests, responses = (self._of_side(numbers, side) for side in (REQUEST, RESPONSE))
@@ -257,9 +307,9 @@ class Pairs:
 
     def _of_side(self, numbers: "Int64s", side: int) -> "Int64s":
         """For each pair the number of one side's entry, -1 for none."""
-        if not len(numbers):
-            return np.full(len(self), -1, np.int64)
-        found: Int64s = np.where(self._there[side], numbers[self._places[side]], -1)
+        if not len(self):
+            return NO_ENTRIES
+        found: Int64s = np.where(self._there[side], numbers[self._entries[side]], -1)
         return found
 
 

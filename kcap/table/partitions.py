@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from kcap.analyzer import RowBatch
 from kcap.arrays.arrow import Array, Coded
-from kcap.arrays.vectors import Vector, both, nothing
+from kcap.arrays.vectors import Vector
+from kcap.batch.bodies import encoded
 from kcap.batch.columns import BatchColumns
 from kcap.batch.failures import Report, report_failure
 from kcap.decode import slots
@@ -30,7 +31,7 @@ from kcap.table.schema import TYPES, columns_of
 from kcap.wire.text import name_text
 
 if TYPE_CHECKING:
-    from kcap.arrays.vectors import Bools, Int64s
+    from kcap.arrays.vectors import Int64s
 
 PRODUCE, FETCH = api_key("Produce"), api_key("Fetch")
 LEADER: Final = "leader_id"
@@ -119,20 +120,25 @@ class Partitions:
 
     def group(self) -> Coded:
         """The group beside the partition, or that of the message."""
-        bodies = self.pairs.bodies
-        messages, numbers, names = bodies.texts("group_id")
-        texts = [name_text(name) for name in (*self.pairs.groups, *names)]
-        of_row = np.full(len(self._columns.batch), -1, np.int64)
-        backwards = slice(None, None, -1)  # that of the request counts, which comes before that of the response
-        of_row[bodies.rows[messages][backwards]] = numbers[backwards] + len(self.pairs.groups)
+        columns, groups = self._columns, self.pairs.groups
+        of_row, texts = np.full(len(columns.batch), -1, np.int64), [name_text(name) for name in groups]
+        for side in (columns.response, columns.request):  # that of the request counts
+            rows, starts, ends = side.texts("group_id")
+            here = starts >= 0
+            numbers, names = encoded(columns.messages.pool, starts[here], ends[here])
+            of_row[rows[here]] = numbers + len(texts)
+            texts += map(name_text, names)
         places = np.where(self.pairs.group >= 0, self.pairs.group, of_row[self.pairs.row])
         return Coded(pa.array([*texts, None], pa.string()), np.where(places >= 0, places, len(texts)))
 
     def _positioned(self, positions: Positions) -> Vector:
         """`fetch_offset`, from the fetch session where the request does not name the partition."""
         pairs, requested = self.pairs, self.pairs.value("fetch_offset", REQUEST)
-        session, epoch, answered = self._sessions()
-        places = np.flatnonzero(session.mask()[pairs.row] & (self.number("api_key").values == FETCH))
+        request = self._columns.request
+        session, epoch = request.slot("session_id"), request.slot("session_epoch")
+        answered = self._columns.response.slot("session_id")
+        in_session = session.mask() & epoch.mask()
+        places = np.flatnonzero(in_session[pairs.row] & (self.number("api_key").values == FETCH))
         if not len(places):
             return requested
         values, valid = requested.values.copy(), requested.mask().copy()
@@ -166,22 +172,6 @@ class Partitions:
         by_id = np.where(pairs.uuid[places] >= 0, pairs.uuid[places] + len(pairs.names), len(names) - 1)
         topics = np.where(pairs.name[places] >= 0, pairs.name[places], by_id).tolist()
         return list(zip(map(names.__getitem__, topics), numbers, strict=True))
-
-    def _sessions(self) -> tuple[Vector, Vector, Vector]:
-        """By exchange the fetch session of the request, where it has an epoch, that epoch, and the session of the response."""
-        bodies = self.pairs.bodies
-        known, epochs = bodies.slot("session_id"), bodies.slot("session_epoch")
-        request = self._message(REQUEST, both(known.valid, epochs.valid))
-        response = self._message(RESPONSE, known.valid)
-        return picked(known, request), picked(epochs, request), picked(known, response)
-
-    def _message(self, side: int, wanted: "Bools | None") -> "Int64s":
-        """By exchange its message of one side, -1 where that is none of these."""
-        bodies = self.pairs.bodies
-        messages = np.flatnonzero((bodies.sides == side) & wanted)
-        found = np.full(len(self._columns.batch), -1, np.int64)
-        found[bodies.rows[messages]] = messages
-        return found
 
     def fetch_offset(self) -> Vector:
         """The offset that the fetch reads from."""
@@ -220,11 +210,6 @@ class Partitions:
         """High watermark less the offset behind the fetched records, or less the fetch offset without any."""
         high = self.responded("high_watermark").where(self.number("api_key").values == FETCH)
         return high.minus(self._facts.next_offset.otherwise(self._fetch_offset))
-
-
-def picked(column: Vector, places: "Int64s") -> Vector:
-    """Entries by their places, null for -1."""
-    return Vector(column.values[places], places >= 0) if len(column) else nothing(len(places))
 
 
 def report_fault(report: Report | None, batch: RowBatch, rows: "Int64s", place: int, error: Exception | Fault) -> None:

@@ -60,7 +60,7 @@ class Reading(Protocol):
 
     def another(self) -> "Reading | None": ...
 
-    def keep_bodies(self, *, records: bool = True) -> None: ...
+    def keep_bodies(self, *, records: bool = True, partitions: bool = False) -> None: ...
 
     def message(self, batch: RowBatch, at: int, side: str) -> "Message | None": ...
 
@@ -198,6 +198,8 @@ class OfExchanges(TableBuilder):
         self.bodies = only is not None and only.deep
         self.records = True
         """Whether bodies are needed with the records in them."""
+        self.partitions = False
+        """Whether the partitions of bodies are needed."""
         self.filtered_late = self._can_wait(only) and resolved
         self.primed = only is not None and only.late and resolved and not self.filtered_late
         columns = list(request.columns)
@@ -220,7 +222,7 @@ class OfExchanges(TableBuilder):
     def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
         super().begin(reading, tracker)
         if self.bodies:
-            reading.keep_bodies(records=self.records)
+            reading.keep_bodies(records=self.records, partitions=self.partitions)
         self.filter: RowFilter | None = None
         if self.request.only is not None and not self.filtered_late:
             self.filter = row_filter(self.request.only, reading)
@@ -248,6 +250,7 @@ class ExchangesBuilder(OfExchanges):
         self.needs |= needs_of(self.made)
         if request.children:
             self.bodies, self.needs = True, self.needs | Fact.TOPICS
+            self.partitions = "partitions" in request.children
         self.bodies |= bool(request.body_fields)
 
     def _can_wait(self, only: "RowFilter | None") -> bool:
@@ -331,6 +334,7 @@ class PartitionsBuilder(PartsBuilder):
         self.needs |= needs_of(request.of_exchanges)
         from kcap.table.partitions import OF_RECORDS  # these modules take 10 ms to import, and most tables need none of them
 
+        self.partitions = True
         deep = request.only is not None and row_filter(request.only).deep
         self.records = deep or any(column.name in OF_RECORDS for column in self.made)
 

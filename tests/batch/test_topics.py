@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kcap.batch.bodies import Messages, SideColumns
-from kcap.batch.topics import NO_ID, TopicColumns, join, whole
+from kcap.batch.bodies import NO_ID, Messages, SideColumns
+from kcap.batch.topics import TopicColumns, join, whole
 from kcap.model import ROW
 from kcap.session import CapturePass
 

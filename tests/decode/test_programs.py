@@ -1,7 +1,7 @@
 """The table of programs."""
 
 from kcap.decode import opcodes
-from kcap.decode.programs import ROWS, place_of, program_index
+from kcap.decode.programs import ROWS, place_of, program_index, with_partitions
 from kcap.schema import registry
 
 
@@ -17,6 +17,9 @@ def test_partitions_have_programs_of_their_own() -> None:
     assert program_index(1, 12, 1, True) not in (-1, program_index(1, 12, 1))
     assert program_index(18, 3, 1, True) == -1
     assert place_of(program_index(0, 9, 0, True)) == ((0, 9, 0, True), 0)
+    assert with_partitions(program_index(0, 9, 0)) == program_index(0, 9, 0, True)
+    for other in ((18, 3, 1), (3, 12, 1)):  # Metadata's are asked for apart
+        assert with_partitions(program_index(*other)) == program_index(*other)
 
 
 def test_an_index_holds() -> None:

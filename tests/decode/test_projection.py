@@ -100,6 +100,46 @@ def test_compiled_equals_plain() -> None:
         assert equal(plain, project(damaged, starts, ends, programs, engine="jit"))
 
 
+@pytest.mark.parametrize("engine", ["plain", "jit"])
+def test_programs_with_partitions_give_all_that_the_others_give(engine: projection.Engine) -> None:
+    """Law: partitions come in addition, on whole bodies, on bodies cut anywhere and on damaged ones."""
+    if engine == "jit":
+        pytest.importorskip("numba")
+    chance = random.Random(7)
+    buffer, starts, ends, programs = batch(vectors("messages"))
+    every = [projection.with_partitions(number) for number in programs]
+    assert sum(one != other for one, other in zip(programs, every)) > 800
+
+    def checked(data: bytes, stops: list[int]) -> None:
+        plain, more = (project(data, starts, stops, some, engine=engine) for some in (programs, every))
+        assert [list(column) for column in (plain.status, plain.mask)] == [list(column) for column in (more.status, more.mask)]
+        for one, other in zip((*plain.topics, *plain.wrapped), (*more.topics, *more.wrapped), strict=True):
+            assert list(one) == list(other)
+        for at in chance.sample(range(len(starts)), 300):
+            assert read(plain, data, at) == read(more, data, at)
+
+    checked(buffer, ends)
+    checked(buffer, [chance.randint(start, end) for start, end in zip(starts, ends, strict=True)])
+    damaged = bytearray(buffer)
+    for start, end in zip(starts, ends, strict=True):
+        for _ in range(3 if end > start else 0):
+            damaged[chance.randrange(start, end)] ^= 1 << chance.randrange(8)
+    checked(bytes(damaged), ends)
+
+
+@pytest.mark.parametrize("engine", ["plain", "jit"])
+def test_too_many_partitions_are_found_out(engine: projection.Engine) -> None:
+    if engine == "jit":
+        pytest.importorskip("numba")
+    wide = (4000).to_bytes(4, "big") + bytes(4000 * 4)
+    body = b"\0\1x" + bytes(10) + b"\0\0\0\1\0\1t" + wide
+    spans = [0, 0], [len(body)] * 2, [projection.program_index(24, 0, 0, True)] * 2
+    assert projection.project_some(body, *spans, 7_999, engine=engine) is None
+    found = projection.project_some(body, *spans, 8_000, engine=engine)
+    assert found is not None
+    assert len(found.elements[0]) == 8_000
+
+
 def test_a_cut_body_keeps_what_stands_before_the_cut() -> None:
     """Law: of a body cut at any byte each value is that of the whole, or missing; the last byte makes it complete."""
     chance = random.Random(5)

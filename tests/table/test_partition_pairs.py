@@ -15,10 +15,11 @@ from kcap.analyzer import RowBatch
 from kcap.capture.fileset import FileSet
 from kcap.columns import PARTITIONS
 from kcap.decode.slots import NOTHING
+from kcap.kafka import bodies
 from kcap.session import CapturePass
 from kcap.table import partition_pairs
 from kcap.table.partition_pairs import body_start, compiled_pairs, pairs_of
-from kcap.table.partitions import OF_RECORDS
+from kcap.table.partitions import LEADER, OF_RECORDS
 from tests.fuzz.hostile import CLASSES
 
 entries = st.lists(
@@ -80,6 +81,41 @@ def test_partitions_are_made_a_few_at_a_time(pcaps: Path, monkeypatch: pytest.Mo
     assert kcap.open(path).partitions(columns).to_arrow().to_pylist() == whole.to_pylist()
     assert len(made) > 1
     assert max(made) <= 8
+
+
+@pytest.mark.parametrize("listed", [False, True], ids=["", "with-leaders"])
+@pytest.mark.parametrize("name", ["librdkafka-zstd", "java-transactions", "quota-0.10", "cluster-startup", "raw-frames"])
+def test_partitions_are_projected_with_the_batch_or_alone(
+    pcaps: Path, monkeypatch: pytest.MonkeyPatch, name: str, listed: bool
+) -> None:
+    """Law: whether the batch was projected with its partitions changes no row, on either path and with small batches, of which
+    many bodies are carried from one to the next."""
+    pytest.importorskip("kcap.fastpath.engine")  # it takes bounds when it is loaded, which are not to be those of this test
+    path = str(pcaps / f"{name}.pcap")
+    columns = [column.name for column in PARTITIONS if listed or column.name != LEADER]
+
+    def rows() -> list[dict[str, Any]]:
+        return kcap.open(path).partitions(columns).to_arrow().to_pylist()
+
+    first: list[bool] = []
+    init = partition_pairs.PartitionBodies.__init__
+
+    def seen(self: partition_pairs.PartitionBodies, *args: Any, **named: Any) -> None:
+        init(self, *args, **named)
+        first.append(len(self._first) > 0)
+
+    monkeypatch.setattr(partition_pairs.PartitionBodies, "__init__", seen)
+    together = [rows()]
+    monkeypatch.setattr(limits, "ROWS_PER_BATCH", 2)
+    together.append(rows())
+    monkeypatch.setattr(limits, "FAST_PATH_AFTER_PACKETS", 0)
+    monkeypatch.setattr(session, "FileSet", partial(FileSet, jit_after=0))
+    together.append(rows())
+    assert any(first)
+    first.clear()
+    monkeypatch.setattr(bodies, "PARTITIONS_PROJECTED_MAX", -1)
+    assert all(found == rows() for found in together)
+    assert not any(first)
 
 
 @pytest.mark.parametrize("name", ["librdkafka-zstd", "java-transactions", "quota-0.10", "cluster-startup"])
