@@ -5,9 +5,9 @@ too; several values of one stand side by side with the aggregator between them, 
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 import pyarrow as pa
@@ -157,29 +157,47 @@ class Fields:
     def write(self, batch: pa.RecordBatch) -> None:
         """Takes rows."""
         self._start()
+        if not batch.num_rows:
+            return
         layout = self._layout
-        columns = {name: batch.column(name).to_pylist() for name in layout.needed}
-        lines = []
-        for row in range(batch.num_rows):
-            cells = []
-            for asked, columns_of_name in zip(layout.names, layout.columns):
-                if asked == FRAME_LENGTH:
-                    there: list[Any] = self._lengths(columns, row)
-                else:
-                    there = [columns[name][row] for name in columns_of_name if columns[name][row] is not None]
-                values = self._texts(asked, there)
-                if layout.occurrence != "a":
-                    values = values[:1] if layout.occurrence == "f" else values[-1:]
-                distinct = len(columns_of_name) > 1 and asked != FRAME_LENGTH
-                text = layout.aggregator.join(dict.fromkeys(values) if distinct else values)
-                if layout.escape:
-                    text = text.translate(ESCAPES)
-                if layout.quote:
-                    text = layout.quote + text.replace(layout.quote, layout.quote * 2) + layout.quote
-                cells.append(text)
-            lines.append(layout.separator.join(cells) + "\n")
-        self._sink.write("".join(lines).encode())
+        columns = {name: batch.column(name) for name in layout.needed}
+        cells = [self._cells(asked, names, columns) for asked, names in zip(layout.names, layout.columns)]
+        self._sink.write(("\n".join(map(layout.separator.join, zip(*cells))) + "\n").encode())
         self._sink.flush()
+
+    def _cells(self, asked: str, names: Sequence[str], columns: Mapping[str, Any]) -> list[str]:
+        """A field of every row."""
+        if asked == FRAME_LENGTH:
+            values = {name: column.to_pylist() for name, column in columns.items()}
+            return [self._cell(map(str, self._lengths(values, row))) for row in range(len(values[names[0]]))]
+        chosen: list[Any] = [columns[name] for name in names]
+        shown = lengths if asked == LENGTH else texts
+        if len(chosen) == 1 and pa.types.is_integer(chosen[0].type) and asked != LENGTH:
+            return [self._quoted("" if value is None else str(value)) for value in chosen[0].to_pylist()]
+        if asked in (EPOCH_NAME, RELATIVE_NAME):
+            times_us = chosen[0].cast(pa.int64()).to_pylist()
+            origin_ns = 0 if asked == EPOCH_NAME else self._began() or 0
+            return [self._quoted("" if time is None else seconds(time * 1000 - origin_ns)) for time in times_us]
+        distinct, rows = len(names) > 1, list(zip(*(column.to_pylist() for column in chosen)))
+        if any(pa.types.is_nested(column.type) for column in chosen):
+            return [self._cell((text for value in row for text in shown(value)), distinct=distinct) for row in rows]
+        known: dict[tuple[Any, ...], str] = {}  # most rows of a batch have the addresses, names and errors of others
+        for row in rows:
+            if row not in known:
+                known[row] = self._cell((text for value in row for text in shown(value)), distinct=distinct)
+        return [known[row] for row in rows]
+
+    def _cell(self, values: Iterable[str], *, distinct: bool = False) -> str:
+        """The values of a field in a row; `distinct`: each once."""
+        layout, every = self._layout, list(values)
+        if layout.occurrence != "a":
+            every = every[:1] if layout.occurrence == "f" else every[-1:]
+        text = layout.aggregator.join(dict.fromkeys(every) if distinct else every)
+        return self._quoted(text.translate(ESCAPES) if layout.escape else text)
+
+    def _quoted(self, text: str) -> str:
+        quote = self._layout.quote
+        return quote + text.replace(quote, quote * 2) + quote if quote else text
 
     def _lengths(self, columns: Mapping[str, Sequence[Any]], row: int) -> list[int]:
         """The lengths of a row's packets, each packet once."""
@@ -189,16 +207,6 @@ class Fields:
             if file is not None and columns[name][row] is not None:
                 found[file, columns[name][row]] = None
         return [self._length(*packet) for packet in found]
-
-    def _texts(self, asked: str, values: Sequence[Any]) -> list[str]:
-        """The values of a field as tshark prints them."""
-        if asked == EPOCH_NAME:
-            return [epoch(value) for value in values]
-        if asked == RELATIVE_NAME:
-            return [relative(value, self._began()) for value in values]
-        if asked == LENGTH:
-            return [str(value - PREFIX_BYTES) for value in values]
-        return [text for value in values for text in texts(value)]
 
     def _start(self) -> None:
         if self._started:
@@ -228,22 +236,20 @@ def texts(value: Any) -> list[str]:
     return [value.hex() if isinstance(value, bytes) else harmless(str(value))]
 
 
+def lengths(value: int | None) -> list[str]:
+    """The length of a message as Kafka's protocol has it, of a frame with its prefix."""
+    return [] if value is None else [str(value - PREFIX_BYTES)]
+
+
 def harmless(text: str) -> str:
     """The text with what a terminal would obey made visible; breaks are for `escape=`."""
     return text if text.isprintable() else "".join(one if ord(one) in ESCAPES else visible(one) for one in text)
 
 
-def epoch(time: datetime) -> str:
-    """Seconds since the epoch with nine digits behind the point."""
-    since = time - datetime(1970, 1, 1, tzinfo=UTC)
-    return f"{since.days * 86_400 + since.seconds}.{since.microseconds:06}000"
-
-
-def relative(time: datetime, began_ns: int | None) -> str:
-    """Seconds since the capture's first packet with nine digits behind the point."""
-    since = time - datetime(1970, 1, 1, tzinfo=UTC)
-    seconds, rest = divmod((since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1000 - (began_ns or 0), 10**9)
-    return f"{seconds}.{rest:09}"
+def seconds(nanoseconds: int) -> str:
+    """Seconds with nine digits behind the point."""
+    whole, rest = divmod(nanoseconds, 10**9)
+    return f"{whole}.{rest:09}"
 
 
 class JsonArray:
@@ -261,8 +267,8 @@ class JsonArray:
             return
         kept = BufferSink()
         JsonLines(kept, batch.schema).write(batch)
-        lines = kept.data.decode().rstrip("\n").split("\n")
-        self._sink.write((("[\n" if self._first else ",\n") + ",\n".join(lines)).encode())
+        self._sink.write(b"[\n" if self._first else b",\n")
+        self._sink.write(kept.data.rstrip(b"\n").replace(b"\n", b",\n"))
         self._first = False
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from kcap.errors import UsageError
-from kcap.output.tshark_fields import BufferSink, Bulk, FieldLayout, Fields, JsonArray, epoch, layout_of, texts
+from kcap.output.tshark_fields import BufferSink, Bulk, FieldLayout, Fields, JsonArray, layout_of, seconds, texts
 from kcap.table.schema import arrow_schema, choose
 
 COLUMNS = ["time", "client_port", "server_port", "client_id", "topics", "tls"]
@@ -91,7 +91,8 @@ def test_values() -> None:
     assert texts([1, None, "a"]) == ["1", "a"]
     assert texts(b"\x01\xff") == ["01ff"]
     assert texts(TIME) == ["2026-11-21T06:00:00.000005Z"]
-    assert epoch(TIME) == "1795240800.000005000"
+    assert seconds(1795240800_000005000) == "1795240800.000005000"
+    assert seconds(-1) == "-1.999999999"
 
 
 def test_values_break_no_line_and_no_field() -> None:
