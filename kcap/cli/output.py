@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -33,6 +34,18 @@ UNREADABLE: Final = 3
 def is_terminal(output: str | None) -> bool:
     """Whether rows go to a terminal."""
     return output is None and sys.stdout.isatty()
+
+
+def is_kept(output: str | None) -> bool:
+    """Whether rows go to a file, which is looked at when it is whole, also where a shell opened it as standard output."""
+    if output is not None:
+        from kcap.output.sink import is_device
+
+        return not is_device(output)
+    try:
+        return stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
+    except (OSError, ValueError):  # it is closed, or no file of the system
+        return False
 
 
 def colored(output: str | None) -> bool:
@@ -101,7 +114,6 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
     from kcap.output.grid import DEFAULTS
     from kcap.output.payloads import as_text
     from kcap.output.payloads import shown as readable
-    from kcap.output.sink import is_device
     from kcap.output.time_format import timed, timed_schema
     from kcap.table.backfill import Backfill
     from kcap.table.builder import Table
@@ -119,7 +131,7 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
         asked, names = names, [name for name in names if not is_body_field(name)] or ["exchange"]
     made = beside(names, [*dict(order.keys), *sources(order.parted)])
     direct = form in BINARY and output is not None and not order.keys and not order.parted and rewritable(table, names)
-    waits = order.resolve or bool(order.keys) or output is not None
+    waits = order.resolve or bool(order.keys) or output is not None or is_kept(output)
     most = None if order.keys else limit
     policy = Backfill.REWRITE if direct else Backfill.WAIT if waits else Backfill.AS_KNOWN
     shown = Table(
@@ -133,7 +145,7 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
         body_fields=inside,
     )
     reading = capture.read()
-    reading.patient = output is not None and not is_device(output)  # a file appears when it is whole
+    reading.patient = is_kept(output)
     measured = order.layout is not None and order.layout.needs_lengths
     left = limit
     with (

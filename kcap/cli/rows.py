@@ -78,7 +78,8 @@ def shapes(command: F) -> F:
         ),
         click.option(
             "--resolve", is_flag=True,
-            help="Hold rows until the names and ids of the whole capture are known; rows for -o are held anyway.",
+            help="Hold rows until the names and ids of the whole capture are known; rows for a file (-o, or > of a shell) are "
+            "held anyway.",
         ),
         click.option(
             "--payloads", metavar="[text|hex|base64|json]", is_flag=False, flag_value=PLAIN, type=click.Choice((PLAIN, *WAYS)),

@@ -11,7 +11,7 @@ import pytest
 
 from kcap.cli import output
 from kcap.cli.main import main
-from tests.cli.running import PCAPS
+from tests.cli.running import PCAPS, kcap, run_here
 
 
 class Screen(io.StringIO):
@@ -61,3 +61,15 @@ def test_a_file_is_written_whole(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(["rows", str(PCAPS / "aiokafka.pcap"), "-o", str(tmp_path / "rows.csv")]) == 0
     assert os.listdir(tmp_path) == ["rows.csv"]
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_file_that_a_shell_opens_has_the_rows_of_one_with_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: what stands in a file does not depend on when rows were decided; a pipe gets them as far as they are known then."""
+    monkeypatch.setattr("kcap.limits.ROWS_PER_BATCH", 1)
+    monkeypatch.setattr("kcap.session.EAGER_SECONDS", 0)
+    capture, named = str(PCAPS / "no-fetch-sessions.pcap"), tmp_path / "named.csv"
+    assert run_here("rows", capture, "-o", str(named), "--quiet") == (0, "")
+    code, text = run_here("rows", capture, "--format", "csv", "--quiet")
+    assert (code, text) == (0, named.read_text())
+    piped = kcap("rows", capture, "--format", "csv", "--quiet").stdout.decode()
+    assert len(piped.splitlines()) == len(text.splitlines())
