@@ -110,7 +110,8 @@ def execute(name: str, options: dict[str, Any]) -> int:
     for_tables()
     from kcap.reports.definition import ReportRequest, keys_of
     from kcap.reports.run import run
-    from kcap.reports.source import ReportInput, saved_files
+    from kcap.reports.saved import saved_files
+    from kcap.reports.source import ReportInput
 
     output = None if options["output"] == "-" else options["output"]
     form = format_of(options["form"], output, SUFFIXES, text=())
