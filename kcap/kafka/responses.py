@@ -225,7 +225,8 @@ class ResponseFramer(Framer):
             return False
         following = at + 4 + size
         if first and known:
-            if self._believed(region.have(at), 4 + size, correlation):
+            # where a segment ends it ends too: snapshot lengths cut bodies, but the captured lengths of packets tell their sizes
+            if following == len(region) or following in region.starts or self._believed(region.have(at), 4 + size, correlation):
                 return True
             return None if region.comes(at, 4 + size) and not final else False
         have = region.have(following)
