@@ -214,6 +214,8 @@ def formatted(
     return formats.html(document, [svg(result)] if result["rows"] and "histogram_edges_ns" in result else [])
 
 
-stats, latency, slow, throttle, errors, topics, clients = map(
-    command, ("stats", "latency", "slow", "throttle", "errors", "topics", "clients")
-)
+def __getattr__(name: str) -> click.Command:
+    """The command of a report, made when it is asked for (PEP 562): to make all takes 2 % of the time of a small report."""
+    if name not in HELP:
+        raise AttributeError(name)
+    return command(name)
