@@ -115,7 +115,7 @@ def test_a_named_request_whose_body_does_not_read_is_no_kafka_by_itself() -> Non
 
 
 def test_a_named_request_whose_body_ends_before_its_frame_is_no_kafka() -> None:
-    """A length of another protocol may be megabytes: the zeros behind what reads as a header are a Produce request of no topics."""
+    """The length is one of another protocol: zeros behind what reads as a header are a Produce request of no topics."""
     head = pack(">ihhih", 1_966_080, 0, 3, 7, 3) + b"abc"
     ends = head + pack(">hh", -1, 0) + bytes(160)
     goes_on = head + pack(">hhii", -1, 0, 30_000, 1) + pack(">h", 6) + b"orders" + pack(">iii", 1, 0, 1_966_000) + bytes(140)
