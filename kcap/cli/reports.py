@@ -215,7 +215,7 @@ def formatted(
 
 
 def __getattr__(name: str) -> click.Command:
-    """The command of a report, made when it is asked for (PEP 562): to make all takes 2 % of the time of a small report."""
+    """The command of a report, made when it is asked for (PEP 562), alone: a run needs one of them."""
     if name not in HELP:
         raise AttributeError(name)
     return command(name)
