@@ -145,6 +145,8 @@ FLAG_MEANINGS = {
 """Member of `exchanges.flags` -> what it says of the row; sorted."""
 FLAGS = tuple(FLAG_MEANINGS)
 """Members of `exchanges.flags`; bit i of a flag mask stands for entry i."""
+WITHOUT_POLLS = "latency_without_polls"
+"""What filters call the time that reports count: `latency_ns` less `long_poll_ns`, for which a Fetch waited for data."""
 
 CONNECTIONS = _table("""
 connection string uid: a hash of the endpoints, the first packet's time and the client's initial sequence number

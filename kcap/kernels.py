@@ -10,7 +10,6 @@ write.
 
 import ctypes
 import os
-import subprocess
 import sys
 from array import array
 from collections.abc import Callable
@@ -21,11 +20,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from stat import S_ISVTX, S_IWOTH
 from time import monotonic
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from kcap.folders import cache_folder, write_whole
+
+if TYPE_CHECKING:
+    import subprocess
 
 ROOT = Path(__file__).parent
 KERNELS = (
@@ -215,6 +217,8 @@ def worthwhile(spared_ns: int) -> bool:
 
 def begin_making() -> "subprocess.Popen[bytes] | None":
     """Starts the compiler in a process of its own, which goes on when this one ends; None where it cannot be started."""
+    import subprocess
+
     path = os.pathsep.join((str(ROOT.parent), *filter(None, [os.environ.get("PYTHONPATH")])))
     quiet = subprocess.DEVNULL
     try:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from kcap.cli.report_formats import Block, Commands, Document, Section, Sentences, shell
-from kcap.filter.fields import WITHOUT_POLLS
+from kcap.columns import WITHOUT_POLLS
 from kcap.output.grid import duration
 from kcap.reports import drill_down
 from kcap.reports.definition import PARTITIONED, Key, Row, group_name, key_of

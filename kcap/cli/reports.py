@@ -110,7 +110,8 @@ def execute(name: str, options: dict[str, Any]) -> int:
     for_tables()
     from kcap.reports.definition import ReportRequest, keys_of
     from kcap.reports.run import run
-    from kcap.reports.source import ReportInput, saved_files
+    from kcap.reports.saved import saved_files
+    from kcap.reports.source import ReportInput
 
     output = None if options["output"] == "-" else options["output"]
     form = format_of(options["form"], output, SUFFIXES, text=())
@@ -213,6 +214,8 @@ def formatted(
     return formats.html(document, [svg(result)] if result["rows"] and "histogram_edges_ns" in result else [])
 
 
-stats, latency, slow, throttle, errors, topics, clients = map(
-    command, ("stats", "latency", "slow", "throttle", "errors", "topics", "clients")
-)
+def __getattr__(name: str) -> click.Command:
+    """The command of a report, made when it is asked for (PEP 562), alone: a run needs one of them."""
+    if name not in HELP:
+        raise AttributeError(name)
+    return command(name)

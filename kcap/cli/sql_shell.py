@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 PROMPT: Final = "kcap> "
 MORE: Final = "  ... "
+LEAVE: Final = frozenset((".quit", ".exit", ".q", "quit", "exit", "\\q"))
+"""What ends the queries, as the shells of DuckDB, SQLite, MySQL and PostgreSQL have it."""
 HELP: Final = """\
 select ... from exchanges ...;   any query of DuckDB, up to its semicolon
 show tables;                     the tables
@@ -92,9 +94,9 @@ def statements(queries: "Queries") -> Iterator[str]:
                 waiting = ""
                 print(file=sys.stderr)
                 continue
+            if not waiting and line.strip().rstrip("; ").lower() in LEAVE:
+                return
             if not waiting and line.strip().startswith("."):
-                if line.strip() in (".quit", ".exit", ".q"):
-                    return
                 print(HELP, end="", file=sys.stderr)
                 continue
             *whole, waiting = parts(f"{waiting}{line}\n")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
 
-from kcap.columns import EXCHANGES, FLAGS, ON_REQUEST, Column
+from kcap.columns import EXCHANGES, FLAGS, ON_REQUEST, WITHOUT_POLLS, Column
 from kcap.filter.ast import Deep, FieldRef, Operand
 from kcap.schema import registry
 from kcap.schema.errors import CODES
@@ -86,9 +86,6 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
 }
 """Other names for columns; several columns are alternatives. An exchange has packets both ways, so Wireshark's source and
 destination are either end."""
-
-WITHOUT_POLLS: Final = "latency_without_polls"
-"""The time that reports count: `latency_ns` less `long_poll_ns`, for which a Fetch waited for data."""
 
 LENGTH: Final = "kafka.len"
 """What the length prefixes of both messages say: the frame's bytes less the prefix itself."""

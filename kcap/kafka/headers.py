@@ -10,7 +10,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from kcap import limits
-from kcap.decode.projection import COMPLETE, program_index, project
+from kcap.decode.projection import COMPLETE, SHORT, UNKNOWN, program_index, project
 from kcap.schema.registry import api_keys, request_header_version, version_range
 from kcap.wire.text import decode_text
 
@@ -116,12 +116,20 @@ def mangled(header: RequestHeader) -> bool:
 
 def body_fits(data: bytes | bytearray, header: RequestHeader) -> bool:
     """Whether the complete frame (without its prefix) reads as a request of this API and version, to the last byte."""
-    if header.body is None:
-        return False
+    return _body_status(data, header) == COMPLETE
+
+
+def body_goes_on(data: bytes | bytearray, header: RequestHeader) -> bool:
+    """Whether the body makes sense as far as the bytes of the frame go, and does not end in them."""
+    return _body_status(data, header) == SHORT
+
+
+def _body_status(data: bytes | bytearray, header: RequestHeader) -> int:
+    """How reading the body ends: as of `kcap.decode.projection`."""
     program = program_index(header.api_key, header.api_version, 0)
-    if program < 0:
-        return False
-    return project(bytes(data), [header.body], [len(data)], [program], engine="plain").status[0] == COMPLETE
+    if header.body is None or program < 0:
+        return UNKNOWN
+    return int(project(bytes(data), [header.body], [len(data)], [program], engine="plain").status[0])
 
 
 def plausible(header: RequestHeader) -> bool:

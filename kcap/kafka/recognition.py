@@ -13,6 +13,7 @@ from kcap.kafka.headers import (
     SHAPE,
     RequestHeader,
     body_fits,
+    body_goes_on,
     header_bytes,
     mangled,
     names_client,
@@ -132,11 +133,11 @@ def evident(up: bytearray, headers: list[RequestHeader], named: bool, responses:
     """Whether the first request is more than a chance.
 
     It has a name and a response; or its body reads to the end, and it has a name, a response, or another request behind it and
-    more than zeros in it; or its end is missing, and it has a name and enough of it is there.
+    more than zeros in it; or its end is missing, and it has a name and enough of it is there, which reads as the beginning.
     """
     size = int.from_bytes(up[:4], "big", signed=True)
     if len(up) < 4 + size:
-        return named and (responses > 0 or enough(len(up), 4 + size))
+        return named and (responses > 0 or (enough(len(up), 4 + size) and body_goes_on(up[4:], headers[0])))
     body = up[4 : 4 + size]
     if named and responses:
         return True

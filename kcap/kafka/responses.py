@@ -225,7 +225,9 @@ class ResponseFramer(Framer):
             return False
         following = at + 4 + size
         if first and known:
-            if self._believed(region.have(at), 4 + size, correlation):
+            # snapshot lengths cut bodies, but segments tell their sizes, and so where a response ends
+            ends = following == len(region) or following in region.starts
+            if ends or self._believed(region.have(at), 4 + size, correlation):
                 return True
             return None if region.comes(at, 4 + size) and not final else False
         have = region.have(following)

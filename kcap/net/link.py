@@ -27,7 +27,8 @@ LINK_NULL, LINK_ETHERNET, LINK_LOOP, LINK_SLL, LINK_SLL2 = 0, 1, 108, 113, 276
 LINK_FAMILY = frozenset((LINK_NULL, LINK_LOOP))
 LINK_RAW = frozenset((12, 14, 101, 228, 229))
 LINK_PPP = frozenset((9, 50))
-LINK_PPPOE, LINK_HDLC, LINK_PPP_DIRECTED, LINK_HDLC_DIRECTED = 51, 104, 204, 205
+LINK_PPPOE, LINK_HDLC, LINK_HDLC_DIRECTED = 51, 104, 205
+LINK_PPP_DIRECTED = frozenset((166, 204))
 LINK_WIRELESS, LINK_RADIOTAP, LINK_ATM, LINK_ENC, LINK_PFLOG = 105, 127, 100, 109, 117
 LINK_PPI, LINK_NFLOG, LINK_NETANALYZER = 192, 239, 240
 LINK_PKTAP, LINK_PKTAP_OLD = 258, 149
@@ -61,9 +62,12 @@ def read_link(link: int, cursor: PacketCursor) -> int:
         return read_ethertype(PPPOE_SESSION, cursor)
     if link == LINK_HDLC:
         return read_cooked(cursor, 4, 2)
-    if link in (LINK_PPP_DIRECTED, LINK_HDLC_DIRECTED):
+    if link in LINK_PPP_DIRECTED:
         cursor.at += 1
-        return read_ethertype(PPP, cursor) if link == LINK_PPP_DIRECTED else read_cooked(cursor, 4, 2)
+        return read_ethertype(PPP, cursor)
+    if link == LINK_HDLC_DIRECTED:
+        cursor.at += 1
+        return read_cooked(cursor, 4, 2)
     return READERS[link](cursor) if link in READERS else unknown(link, cursor)
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from kcap.filter.fields import WITHOUT_POLLS, fields, named_values
+from kcap.columns import WITHOUT_POLLS
 from kcap.reports.definition import Key, Row
 from kcap.reports.names import beginning
 
@@ -36,6 +36,8 @@ def about(column: str, name: str) -> str:
 
 def equals(column: str, value: Any) -> str:
     """Exchanges whose column has the value; of a list: an entry of it."""
+    from kcap.filter.fields import fields, named_values
+
     field = fields()[column]
     if field.kind == "flag":
         return column if value else f"!{column}"
@@ -95,6 +97,8 @@ def part(key: Key, value: Any) -> str:
         return between(start := nanoseconds(value), start + key.step_ns) if value is not None else "!time"
     if key.column in ("topics", "topic"):
         return topic(value)
+    from kcap.filter.fields import fields  # loaded here, since text on a terminal leads nowhere
+
     return equals(key.column, value) if key.column in fields() else ""
 
 

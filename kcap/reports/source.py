@@ -13,18 +13,18 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap import limits
 from kcap.analyzer import Options
 from kcap.arrays.arrow import with_texts
 from kcap.capture.source import STANDARD_INPUT
-from kcap.columns import EXCHANGES, ON_REQUEST, TABLES
-from kcap.errors import CaptureError, UsageError
+from kcap.columns import EXCHANGES, ON_REQUEST
+from kcap.errors import UsageError
 from kcap.jobs.cores import AUTO, free_cores
 from kcap.reports.definition import KEY, Tables
 from kcap.reports.names import bounded_files, shorter
+from kcap.reports.saved import by_folders, faults_named, folder_columns, readable, saved_files, scan, table_of
 from kcap.runtime import enough_room, release_reading
 from kcap.session import Capture, CapturePass
 from kcap.table.backfill import Backfill, companions
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 
     from kcap.filter.ast import Filter
     from kcap.output.sink import OutputSink
-
-PARQUET: Final = b"PAR1"
-"""How a Parquet file begins."""
 
 
 @dataclass(slots=True)
@@ -61,50 +58,6 @@ class ReportInput:
     def jobs(self) -> int:
         """As of `Options.jobs`."""
         return AUTO if self.options is None else self.options.jobs
-
-
-def saved_files(paths: Sequence[str]) -> list[str] | None:
-    """The Parquet files among the paths, folders looked into; None where these are captures.
-
-    Raises UsageError for some of each.
-    """
-    found, others = [], []
-    for path in paths:
-        if os.path.isdir(path):
-            inside = sorted(str(file) for file in Path(path).rglob("*.parquet"))
-            found += inside
-            others += [] if inside else [path]
-        elif is_parquet(path):
-            found.append(path)
-        else:
-            others.append(path)
-    if found and others:
-        raise UsageError(f"{found[0]} is a saved table and {others[0]} is not: a report is made of captures or of saved rows")
-    return found or None
-
-
-def is_parquet(path: str) -> bool:
-    """Whether a file begins as Parquet does."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(4) == PARQUET
-    except OSError:
-        return False
-
-
-def table_of(path: str) -> tuple[str, list[str]]:
-    """Which table a Parquet file holds, and its columns. Raises CaptureError where it does not read."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        schema: Any = parquet.read_schema(path)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise CaptureError(f"{path}: {error}") from None
-    named = (schema.metadata or {}).get(b"kcap.table", b"").decode()
-    # Spark drops the name when it writes, but `ingest` names a folder for each table
-    above = next((part for part in reversed(Path(path).parts[:-1]) if part in TABLES), None)
-    return named or above or ("partitions" if "partition" in schema.names else "exchanges"), schema.names
 
 
 class Interrupted(Exception):  # noqa: N818 - no error: it is what was asked for
@@ -168,11 +121,8 @@ class Engine:
 
     def define(self, name: str, files: Sequence[str]) -> None:
         """Makes a view of Parquet files, a table of small ones: each statement would look into the files anew."""
-        places = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-        options = {"union_by_name": len(files) > 1, **hive(files)}
-        given = "".join(f", {option} = {str(value).lower()}" for option, value in options.items())
         small = sum(map(os.path.getsize, files)) < limits.REPORT_TABLE_BYTES
-        self._create(name, f"SELECT * FROM read_parquet([{places}]{given})", small)  # noqa: S608 - our own words
+        self._create(name, scan(files), small)
 
     def derive(self, name: str, sql: str) -> None:
         """Makes a view of a statement, a table where all files are small: each statement over a view plans all of it anew."""
@@ -310,13 +260,14 @@ def engine_over(
             places = read(given, folder, columns, partitions, beside)
             release_reading()
         else:
-            places = found(given, saved, columns, partitions)
+            places = found(given, saved, columns, partitions, folder)
         names: list[str] = [name for name in VIEWS if name in places]
         engine = Engine(folder, jobs=given.jobs) if into is None else into
         try:
-            for name in names:
-                engine.define(name, bounded(places[name], folder, name, tested_by(given.only)))
-            yield engine, names
+            with faults_named(saved):
+                for name in names:
+                    engine.define(name, bounded(places[name], folder, name, tested_by(given.only)))
+                yield engine, names
         finally:
             if into is None:
                 engine.close()
@@ -367,7 +318,9 @@ VIEWS: Final = ("exchanges", "partitions", "passed")
 ON_REQUEST_NAMES: Final = frozenset(column.name for columns in ON_REQUEST.values() for column in columns)
 
 
-def found(given: ReportInput, files: Sequence[str], columns: Sequence[str], partitions: Sequence[str]) -> dict[str, list[str]]:
+def found(
+    given: ReportInput, files: Sequence[str], columns: Sequence[str], partitions: Sequence[str], folder: str
+) -> dict[str, list[str]]:
     """Saved tables by name."""
     if is_deep(given.only):
         raise UsageError("a saved table has no decoded bodies: request.* and response.* fields work while a capture is read")
@@ -379,32 +332,16 @@ def found(given: ReportInput, files: Sequence[str], columns: Sequence[str], part
         missing = [name for name in wanted.get(table, ()) if name not in held]
         if missing:
             raise UsageError(f"{path} has no column {missing[0]!r}: it was saved with other columns")
-        places.setdefault(table, []).append(path)
+        places.setdefault(table, []).append(readable(path, folder))
     if "exchanges" not in places:
         raise UsageError(f"{files[0]} is the table {next(iter(places))}; reports are made of exchanges")
     given.captures = list(files)
     return places
 
 
-def folder_columns(path: str, names: Collection[str]) -> list[str]:
-    """Columns of exchanges that a file leaves to the names of its folders, as `kcap rows --partition-by` writes them."""
-    from kcap.output.partitioned import PARTS
-
-    keys = (part.partition("=")[0] for part in os.path.dirname(os.path.abspath(path)).split(os.sep) if "=" in part)
-    return [key for key in keys if PARTS.get(key) == key and key not in names]
-
-
-def hive(files: Sequence[str]) -> dict[str, bool]:
-    """The settings with which DuckDB reads Parquet files: names of folders count only where the files rely on them, for a
-    folder with an equals sign in its name must not replace a column."""
-    if any(folder_columns(path, table_of(path)[1]) for path in files if "=" in path):
-        return {"hive_partitioning": True, "hive_types_autocast": False}
-    return {"hive_partitioning": False}
-
-
 def bounded(files: Sequence[str], folder: str, label: str, whole: Collection[str] = ()) -> list[str]:
     """As `bounded_files`; files that leave columns to the names of their folders stay as they are."""
-    return list(files) if hive(files)["hive_partitioning"] else bounded_files(files, folder, label, whole)
+    return list(files) if any(by_folders(files)) else bounded_files(files, folder, label, whole)
 
 
 def read(

@@ -16,7 +16,8 @@ import pyarrow as pa
 from kcap import limits
 from kcap.columns import TABLES
 from kcap.errors import UsageError
-from kcap.reports.source import hive, saved_files, table_of, written
+from kcap.reports.saved import faults_named, of_contents, readable, saved_files, scan, table_of
+from kcap.reports.source import written
 from kcap.runtime import enough_room
 from kcap.session import Capture
 from kcap.table.backfill import BACKFILLED
@@ -87,9 +88,10 @@ class Queries:
                 raise UsageError("-Y goes with captures; over saved tables the query says which rows")
             found: dict[str, list[str]] = {}
             for path in saved:
-                found.setdefault(table_of(path)[0], []).append(path)
-            for name, files in found.items():
-                self._view(name, files)
+                found.setdefault(table_of(path)[0], []).append(readable(path, folder))
+            with faults_named(saved):
+                for name, files in found.items():
+                    self._view(name, files)
         else:
             for name in TABLES:  # for SHOW TABLES, DESCRIBE and suggestions, until a query names them
                 self._engine.register(name, arrow_schema(name, choose(name, None)).empty_table())
@@ -109,7 +111,17 @@ class Queries:
             raise UsageError(f"the query does not run: {str(error).strip()}") from None
         if reader is None:
             raise UsageError("the query has no answer")
-        return reader.schema, in_pieces(reader)
+        return reader.schema, self._read(reader)
+
+    @staticmethod
+    def _read(reader: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of a result, which are made while they are read. Raises UsageError where one cannot be made."""
+        try:
+            yield from in_pieces(reader)
+        except Exception as error:
+            if not of_contents(error):
+                raise
+            raise UsageError(f"the query does not run: {str(error).strip()}") from None
 
     def columns(self) -> dict[str, list[str]]:
         """Table -> its columns."""
@@ -125,9 +137,7 @@ class Queries:
 
     def _view(self, name: str, files: list[str]) -> None:
         """Gives Parquet files the name of their table."""
-        places = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-        folders = "".join(f", {key} = {str(value).lower()}" for key, value in hive(files).items())
-        self._engine.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet([{places}], union_by_name = true{folders})")  # noqa: S608
+        self._engine.execute(f"CREATE VIEW {name} AS {scan(files)}")
 
     def _make(self, names: list[str]) -> None:
         """Reads the capture for some tables."""

@@ -52,6 +52,16 @@ def test_no_command_loads_pandas(name: str) -> None:
     subprocess.run([sys.executable, "-c", program], env=ENVIRONMENT, capture_output=True, check=True)
 
 
+@pytest.mark.parametrize("name", ["latency", "stats", "topics", "errors"])
+def test_a_report_as_text_loads_nothing_of_filters_and_compilers(name: str) -> None:
+    program = f"import sys; from kcap.cli.main import main; main([{name!r}, {JAVA!r}]); print(*sys.modules, file=sys.stderr)"
+    run = [sys.executable, "-c", program]
+    subprocess.run(run, env=ENVIRONMENT, capture_output=True, check=True)  # compiles its SQL, unless that is kept already
+    loaded = {*subprocess.run(run, env=ENVIRONMENT, capture_output=True, text=True, check=True).stderr.split()}
+    assert not loaded & {"kcap.filter.ast", "kcap.filter.fields", "ibis", "duckdb", "statistics", "subprocess"}
+    assert {"kcap.session", "_duckdb"} <= loaded
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from kcap.cli.sql_shell import beginning, completions, expected, parts
 from tests.cli.running import PCAPS, ROOT, kcap
 
@@ -23,6 +25,12 @@ def test_queries_of_standard_input_are_answered_one_by_one():
     assert done.returncode == 0
     assert b'"nope" not found' in done.stderr
     assert done.stderr.count(b"kcap:") == 1
+
+
+@pytest.mark.parametrize("word", [".quit", "exit", "QUIT;", "\\q"])
+def test_the_words_that_end_other_shells_end_this_one(word):
+    done = kcap("sql", PCAPS / "aiokafka.pcap", stdin=f"{word}\nselect 1 as never;\n".encode())
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def test_what_it_cannot_do_is_wrong_usage(tmp_path):

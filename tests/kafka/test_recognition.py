@@ -112,3 +112,13 @@ def test_a_named_request_whose_body_does_not_read_is_no_kafka_by_itself() -> Non
     assert from_content(up, bytearray(), True) == (None, NO_REQUEST)
     answer = bytearray(pack(">iii", 8, 7, 0))
     assert from_content(up, answer, True) == (0, "")
+
+
+def test_a_named_request_whose_body_ends_before_its_frame_is_no_kafka() -> None:
+    """The length is one of another protocol: zeros behind what reads as a header are a Produce request of no topics."""
+    head = pack(">ihhih", 1_966_080, 0, 3, 7, 3) + b"abc"
+    ends = head + pack(">hh", -1, 0) + bytes(160)
+    goes_on = head + pack(">hhii", -1, 0, 30_000, 1) + pack(">h", 6) + b"orders" + pack(">iii", 1, 0, 1_966_000) + bytes(140)
+    assert from_content(bytearray(ends), bytearray(), True) == (None, NO_REQUEST)
+    assert from_content(bytearray(goes_on), bytearray(), True) == (0, "")
+    assert not analyze(Tap().client(ends[:98]).client(ends[98:]).segments).rows

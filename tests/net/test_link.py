@@ -41,6 +41,7 @@ LINKS = {
     "ppp, short": (9, b"\x21" + V4),
     "ppp, hdlc": (50, b"\xff\x03\0\x57" + V6),
     "ppp, directed": (204, b"\0\xff\x03\0\x21" + V4),
+    "ppp, of pppd": (166, b"\1\xff\x03\0\x21" + V4),
     "cisco hdlc": (104, b"\x0f\0\x08\0" + V4),
     "pppoe": (1, ethernet(b"\x11\0\0\1" + pack(">H", len(V4) + 2) + b"\0\x21" + V4, 0x8864)),
     "pppoe link": (51, b"\x11\0\0\1" + pack(">H", len(V4) + 2) + b"\0\x21" + V4),

@@ -18,7 +18,8 @@ from kcap.filter.parse import parse
 from kcap.reports import errors, latency, source, stats, throttle
 from kcap.reports.definition import Report, ReportRequest
 from kcap.reports.run import run
-from kcap.reports.source import Engine, Interrupted, ReportInput, opened, saved_files, table_of
+from kcap.reports.saved import saved_files, table_of
+from kcap.reports.source import Engine, Interrupted, ReportInput, opened
 
 DUCKDB_THREADS = duckdb.connect().execute("SELECT current_setting('threads')").fetchall()[0][0]
 

@@ -3,7 +3,6 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from statistics import median
 from typing import Any
 
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
@@ -184,6 +183,12 @@ def often_late(row: Row, limit: Mapping[str, float]) -> bool:
         return False
     often = row["slow"] >= limit["share"] * row["n"]
     return bool(often or (row["slow_ns"] or 0) >= limit["share"] * (row["last_ns"] - row["first_ns"]))
+
+
+def median(values: Sequence[float]) -> float:
+    """The median of values; the standard library's module of it loads fractions and decimals."""
+    ordered = sorted(values)
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
 def middle_without(ordered: Sequence[float], one: float) -> float:
@@ -504,7 +509,7 @@ def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
         again = [row for row in some if latest > row["last_ns"]]
         if len(again) < limit["connections"] - 1 or len(some) < limit["connections"]:
             continue
-        middle = median(row["idle_ns"] for row in some)
+        middle = median([row["idle_ns"] for row in some])
         alike = [row for row in some if abs(row["idle_ns"] - middle) <= limit["spread"] * middle]
         if len(alike) < max(limit["connections"], 0.7 * len(some)):
             continue
@@ -548,7 +553,7 @@ def connection_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
         exchanges = sum(link["exchanges"] for link in links)
         first, last = min(link["first_ns"] for link in links), max(link["last_ns"] for link in links)
         rate = count / max((last - first) / 1e9, 1.0)
-        short = median(link["life_ns"] or 0 for link in links) <= limit["seconds"] * 1e9
+        short = median([link["life_ns"] or 0 for link in links]) <= limit["seconds"] * 1e9
         if rate >= limit["a_second"] and exchanges <= limit["exchanges"] * count and short and client not in accused:
             accused.add(client)
             work = sum(call["n"] for call in worked.get(client, ()))

@@ -7,7 +7,7 @@ once; a message is read again from the file where a rule asks for it, and is mis
 
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -26,7 +26,8 @@ from kcap.reports.findings.observed import OF_CLUSTER, REQUESTS_OF_BROKERS, Obse
 from kcap.reports.names import shorter
 from kcap.reports.plans import CompiledPlan
 from kcap.reports.recorded import Recorded, Replay, name_of, table
-from kcap.reports.source import Engine, ReportInput, bounded, saved_files, table_of, written
+from kcap.reports.saved import faults_named, readable, saved_files, table_of
+from kcap.reports.source import Engine, ReportInput, bounded, written
 from kcap.runtime import release_reading
 from kcap.session import Capture, CapturePass
 from kcap.table.backfill import Backfill
@@ -139,13 +140,12 @@ def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMN
         else:
             places = {}
             for path in saved:
-                places.setdefault(table_of(path)[0], []).append(path)
+                places.setdefault(table_of(path)[0], []).append(readable(path, folder))
             missing = [name for name in tables if name not in places]
             if missing:
                 raise UsageError(f"this report needs the tables {', '.join(tables)}; {missing[0]} is not among the saved ones")
             given.captures = list(saved)
-        engine = Engine(folder, jobs=given.jobs)
-        try:
+        with faults_named(saved), closing(Engine(folder, jobs=given.jobs)) as engine:
             for name in tables:
                 places[name] = bounded(places[name], folder, name, ADDRESSES)
                 engine.define(name, places[name])
@@ -170,5 +170,3 @@ def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMN
             seen.courses = partial(of_files, places["exchanges"])
             yield engine, seen
             plan.keep()
-        finally:
-            engine.close()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual.binding import Binding, BindingType
 
 from kcap import limits
-from kcap.filter.fields import WITHOUT_POLLS
+from kcap.columns import WITHOUT_POLLS
 from kcap.reports.definition import ReportRequest, keys_of
 from kcap.tui.views import statistics_model as model
 from kcap.tui.views.grouping import report_of, waiting

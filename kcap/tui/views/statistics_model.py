@@ -7,7 +7,7 @@ as many exchanges.
 from collections.abc import Sequence
 from typing import Final
 
-from kcap.filter.fields import WITHOUT_POLLS
+from kcap.columns import WITHOUT_POLLS
 from kcap.output.grid import duration
 from kcap.reports import drill_down
 from kcap.reports.definition import EDGES_NS, Key, Row, group_name, instant
