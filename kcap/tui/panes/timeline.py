@@ -20,6 +20,7 @@ from kcap.tui.faults import stumbled
 from kcap.tui.handoff import Handoff
 from kcap.tui.list_model import Arranged, ListModel
 from kcap.tui.panes.paint import CLASSES, CSS, Painter
+from kcap.tui.row_index import numeric
 from kcap.tui.timeline import Timeline, timeline
 
 LOOK_SECONDS = 0.5
@@ -127,7 +128,7 @@ class TimeStrip(Widget, can_focus=True):
         shown, made = None, self.made
         if rows is not None and made is not None and self.view.arranged is not None:
             column: Any = self.view.arranged.rows.take(np.array(rows, np.int64), ["time"]).column(0)
-            times = column.cast("int64").to_pylist()
+            times = [int(time) for chunk in column.chunks for time in numeric(chunk)]
             shown = (made.place(min(times)), made.place(max(times)))
         if shown != self.shown:
             self.shown = shown
