@@ -1,4 +1,4 @@
-"""Law: every text has a color and a background of its own and can be read, in every theme, whatever colors a terminal can show."""
+"""Law: every text has a color and a background of its own and can be read, in every theme, whatever colors a terminal shows."""
 
 import asyncio
 from typing import Any

@@ -14,7 +14,7 @@ PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
 
 
 RARELY = (20_000, 20, 50)
-"""Thresholds of the collector: it looks at what tests and screens hold, which is much and stays, once a file and not in each."""
+"""Thresholds of the collector: what tests and screens hold is much and stays, and is looked at once a file, not in each one."""
 
 
 @pytest.fixture(scope="module", autouse=True)
