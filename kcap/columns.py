@@ -359,6 +359,7 @@ PAYLOADS = frozenset({"key", "value"})
 ON_REQUEST = {
     "exchanges": _table("""
 stream int64 number of the connection among all TCP connections by first packet, from 0, as Wireshark's tcp.stream
+cluster_brokers int32? brokers of the cluster, by the lists that this broker gave (Metadata, DescribeCluster)
 """),
     "partitions": _table("""
 leader_id int32? of the partitions that Metadata lists, which are rows where this is asked for; null for all others

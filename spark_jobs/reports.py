@@ -12,7 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap import limits
-from kcap.columns import EXCHANGES
+from kcap.columns import EXCHANGES, ON_REQUEST
 from kcap.errors import UsageError
 from kcap.filter.ast import columns_of as filter_columns
 from kcap.filter.ast import is_deep
@@ -168,7 +168,7 @@ def opened(
     beside = filter_columns(tree) if tree is not None and not deep else ()
     of_partitions = [name for report in reports for name in report.partitions]
     names.update(beside, KEY if deep or of_partitions else ())
-    columns = {"exchanges": [column.name for column in EXCHANGES if column.name in names]}
+    columns = {"exchanges": [one.name for one in (*EXCHANGES, *ON_REQUEST["exchanges"]) if one.name in names]}
     if of_partitions:
         columns["partitions"] = list(dict.fromkeys([*KEY, *of_partitions]))
     frames = {name: persisted(frame, large=False) for name, frame in source.tables(columns).items()}

@@ -7,14 +7,13 @@ files and files of other kinds in it are passed over in silence, what was named 
 import glob
 import os
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from kcap.capture.compressed import compression
-from kcap.capture.pcap import byte_order
-from kcap.capture.pcapng import MAGIC
-from kcap.capture.snoop import is_snoop
-from kcap.capture.source import STANDARD_INPUT, Source, again, read_head
-from kcap.capture.window import Read
 from kcap.errors import CaptureError
+from kcap.inputs import STANDARD as STANDARD_INPUT
+
+if TYPE_CHECKING:
+    from kcap.capture.window import Read
 
 
 def expand(paths: Iterable[str]) -> list[str]:
@@ -42,6 +41,8 @@ def members(folder: str) -> list[str]:
 
 def looks_like_capture(path: str) -> bool:
     """Whether a file begins like one, looking through its compression."""
+    from kcap.capture.source import Source
+
     try:
         source = Source(path)
     except CaptureError:
@@ -54,9 +55,13 @@ def looks_like_capture(path: str) -> bool:
         source.close()
 
 
-def begins_like_capture(read: Read) -> bool:
+def begins_like_capture(read: "Read") -> bool:
     """Whether the stream is pcap, pcapng or snoop, perhaps compressed."""
-    from kcap.capture.compressed import Decompressed
+    from kcap.capture.compressed import Decompressed, compression  # the terminal UI names files before it reads any
+    from kcap.capture.pcap import byte_order
+    from kcap.capture.pcapng import MAGIC
+    from kcap.capture.snoop import is_snoop
+    from kcap.capture.source import again, read_head
 
     head = read_head(read)
     name = compression(head)

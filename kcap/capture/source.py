@@ -11,6 +11,7 @@ from collections.abc import Callable
 from errno import EMFILE, ENFILE
 from io import FileIO
 from mmap import mmap
+from typing import Final
 
 from kcap.capture.compressed import Decompressed, compression
 from kcap.capture.foreign import ADVICE, foreign
@@ -22,12 +23,13 @@ from kcap.capture.snoop import SnoopStream, is_snoop
 from kcap.capture.spool import Spool
 from kcap.capture.window import FileWindow, Read
 from kcap.errors import CaptureError
+from kcap.inputs import STANDARD
 from kcap.limits import JIT_AFTER_BYTES, MAPPED_FILE_BYTES, READ_WINDOW_BYTES
 from kcap.model import CaptureFile
 from kcap.net.packet_cursor import Report
 from kcap.weird import WeirdKind
 
-STANDARD_INPUT = "-"
+STANDARD_INPUT: Final = STANDARD
 MAGIC_BYTES = 16
 NESTED_MAX = 2
 """A compressed file inside a compressed file does happen (a rotated .gz in a transfer that compresses); more is no accident."""

@@ -54,6 +54,7 @@ NULLS: Final = (
     ("client_id", "the request says none, or was not captured"),
     ("broker_id", "no response in the capture tells it"),
     ("cluster_id", "no response in the capture tells it"),
+    ("cluster_brokers", "no such list of this broker was captured"),
     ("software_*", "the connection's ApiVersions request does not say, or was not captured"),
     ("principal", "the login does not show it, or was not captured"),
     ("sasl_mechanism", "no SASL handshake was captured"),

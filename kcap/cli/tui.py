@@ -45,7 +45,7 @@ def run(
     `kcap FILE...` does the same. A file that is being written is followed for as long as it grows.
     """
     from kcap.capture.paths import expand
-    from kcap.capture.source import STANDARD_INPUT
+    from kcap.inputs import STANDARD as STANDARD_INPUT
 
     paths = paths_of(files, more_files)
     ports = kafka_ports(decode_as, not_kafka)

@@ -28,7 +28,7 @@ def run(
     name another address than 127.0.0.1 only on a network that you trust.
     """
     from kcap.capture.paths import expand
-    from kcap.capture.source import STANDARD_INPUT
+    from kcap.inputs import STANDARD as STANDARD_INPUT
 
     paths = paths_of(files, more_files)
     if STANDARD_INPUT in paths:

@@ -118,6 +118,10 @@ class Brokers:
             self.names |= new
             self.version += 1
 
+    def facts(self, server: Server) -> tuple[int | None, str | None, int | None]:
+        """Node id and cluster id of a server, and how many brokers its own lists have; None where it gave none."""
+        return *self.identify(server), len({node for node, _, _ in self.own.get(server, ())}) or None
+
     @staticmethod
     def endpoint(host: str, port: int) -> Endpoint:
         """An endpoint in one spelling."""

@@ -105,8 +105,8 @@ class RowContext:
     """The different servers."""
     server: "Int64s"
     """Row -> its server, by number."""
-    brokers: Sequence[tuple[int | None, str | None]] = ()
-    """Node id and cluster id of each server."""
+    brokers: Sequence[tuple[int | None, str | None, int | None]] = ()
+    """Node id and cluster id of each server, and how many brokers it listed."""
     topic_names: Mapping[str, str] = field(default_factory=dict)
     """Topic id -> name, of ids that rows of the batch have without a name."""
     verdicts: Verdicts | None = None
@@ -134,8 +134,8 @@ class RowContext:
         return Coded(pa.array(values, pa.string()), self.state)
 
     def of_servers(self, part: int, kind: pa.DataType) -> Array | Coded:
-        """Node id (part 0) or cluster id (part 1) of each row's server."""
-        values = [both[part] for both in self.brokers]
+        """Node id (part 0), cluster id (part 1) or listed brokers (part 2) of each row's server."""
+        values = [known[part] for known in self.brokers]
         if not any(value is not None for value in values):
             return nulls(len(self.server), kind)
         known = pa.array(values, kind)
@@ -195,8 +195,8 @@ class MetadataTracker:
         """Connections on which KRaft's log was read."""
         self._nameless: set[str] = set()
         """Topic ids that rows have without a name."""
-        self._identified: dict[Server, set[tuple[int | None, str | None]]] = {}
-        """Server -> the node and cluster ids that rows have for it."""
+        self._identified: dict[Server, set[tuple[int | None, str | None, int | None]]] = {}
+        """Server -> the facts that rows have for it."""
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"report": None, "_reread": None}
@@ -212,9 +212,9 @@ class MetadataTracker:
         if Fact.TOPICS in needs:
             found["topic_names"] = self._topic_names(columns)
         if Fact.BROKERS in needs:
-            found["brokers"] = [self.brokers.identify(server) for server in context.servers]
-            for server, both in zip(context.servers, found["brokers"]):
-                self._identified.setdefault(server, set()).add(both)
+            found["brokers"] = [self.brokers.facts(server) for server in context.servers]
+            for server, known in zip(context.servers, found["brokers"]):
+                self._identified.setdefault(server, set()).add(known)
         if Fact.VERDICTS in needs:
             found["verdicts"] = self._classifier.classify(columns, context)
             if self.used.full:
@@ -558,7 +558,7 @@ class MetadataTracker:
     def settle(self) -> None:
         """Marks all rows so far as made again with today's facts."""
         self._nameless -= self.topics.names.keys()
-        self._identified = {server: {self.brokers.identify(server)} for server in self._identified}
+        self._identified = {server: {self.brokers.facts(server)} for server in self._identified}
         self._classifier.settle()
 
     def knows_better(self) -> bool:
@@ -566,7 +566,7 @@ class MetadataTracker:
         names, brokers = self.topics.names, self.brokers
         return (
             any(uuid in names for uuid in self._nameless)
-            or any(found != {brokers.identify(server)} for server, found in self._identified.items())
+            or any(found != {brokers.facts(server)} for server, found in self._identified.items())
             or self._classifier.knows_better()
         )
 

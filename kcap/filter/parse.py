@@ -4,11 +4,7 @@ Law: every text gives a tree or one `FilterError` that says where the fault is, 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
-
-import re2
-from lark import Token, Tree
-from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from typing import TYPE_CHECKING, Any, Final
 
 from kcap.errors import UsageError
 from kcap.filter.ast import (
@@ -28,8 +24,11 @@ from kcap.filter.ast import (
     Xor,
 )
 from kcap.filter.fields import ADVICE, lookup, named_values, names_like, nearest
-from kcap.filter.grammar import NAMES, parser
 from kcap.filter.values import value_of
+
+if TYPE_CHECKING:
+    from lark import Token, Tree
+    from lark.exceptions import UnexpectedInput
 
 OPERATORS: Final = {
     "==": ("==", False), "eq": ("==", False), "any_eq": ("==", False), "===": ("==", True), "all_eq": ("==", True),
@@ -69,6 +68,10 @@ def parse(text: str) -> Filter | None:
         return None
     if len(text) > FILTER_MAX:
         raise FilterError(text[:60], 0, 1, f"a filter of more than {FILTER_MAX} characters")
+    from lark.exceptions import UnexpectedInput  # a start of the terminal UI parses no filter, and lark takes 0.02 s
+
+    from kcap.filter.grammar import parser
+
     try:
         tree = parser().parse(text)
     except UnexpectedInput as error:
@@ -76,7 +79,11 @@ def parse(text: str) -> Filter | None:
     return _Builder(text).condition(tree.children[0], 0)
 
 
-def _unexpected(text: str, error: UnexpectedInput) -> FilterError:
+def _unexpected(text: str, error: "UnexpectedInput") -> FilterError:
+    from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+
+    from kcap.filter.grammar import NAMES
+
     found: Any = error.pos_in_stream
     start = len(text) if found is None or found < 0 else found
     end = start + 1
@@ -125,6 +132,8 @@ class _Builder:
         self.text = text
 
     def fault(self, at: "Tree[Token] | Token", reason: str) -> FilterError:
+        from lark import Token
+
         if isinstance(at, Token):
             start, end = at.start_pos or 0, at.end_pos or 0
         else:
@@ -167,7 +176,7 @@ class _Builder:
         found: Filter = self.member(of, parts, quantifier)
         return Not(found) if kind == "stranger" else found
 
-    def compare(self, of: Operand, named: Any, sign: Token, value: Any, quantifier: str) -> Compare:
+    def compare(self, of: Operand, named: Any, sign: "Token", value: Any, quantifier: str) -> Compare:
         """An operator and what is compared."""
         operator, every = OPERATORS[str(sign)]
         every = quantifier == "all" if quantifier else every
@@ -190,6 +199,8 @@ class _Builder:
 
     def member(self, of: Operand, parts: Sequence[Any], quantifier: str) -> Membership:
         """A set of values and ranges."""
+        from lark import Tree
+
         values: list[Value] = []
         ranges: list[tuple[Value, Value]] = []
         for item in parts[1:]:
@@ -251,6 +262,8 @@ class _Builder:
         quoted = literal.data == "quoted"
         text = unquoted(str(token)) if quoted else str(token)
         if operator == "matches":
+            import re2
+
             try:
                 pattern(text)
             except re2.error as error:
@@ -277,6 +290,8 @@ class _Builder:
 
 def pattern(text: str) -> Any:
     """A regular expression as `matches` takes it: RE2's, capitals and small letters alike. Raises re2.error."""
+    import re2
+
     options = re2.Options()
     options.log_errors, options.case_sensitive = False, False
     return re2.compile(text, options)

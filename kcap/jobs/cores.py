@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from kcap.capture.source import STANDARD_INPUT
+from kcap.inputs import STANDARD as STANDARD_INPUT
 from kcap.limits import JOBS_LEAST_BYTES, JOBS_MAX
 
 AUTO: Final = 0

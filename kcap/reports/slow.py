@@ -34,7 +34,7 @@ BLOCKER: Final = ("connection", "exchange", "api", "service_ns", "request_last_n
 SOURCE: Final = ("api", "client_id", "client_ip", "server_ip", "server_port")
 SHOWN: Final = (
     "api", "api_version", "client_ip", "client_id", "server_ip", "server_port", "topics", "error", "latency_ns", *PARTS,
-    "request_bytes", "response_bytes", "acks", "flags",
+    "request_bytes", "response_bytes", "acks", "cluster_brokers", "flags",
 )  # fmt: skip
 
 
@@ -44,6 +44,8 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
 
     limit = request.top or DEFAULT
     selected = tables.selected
+    if "cluster_brokers" not in selected.columns:  # of a saved table, which has columns on request only by name
+        selected = selected.mutate(cluster_brokers=ibis.null("int32"))
     timed = with_times(selected, request)
     slow = timed.filter(timed.timed_ns.notnull()).order_by([ibis.desc("timed_ns"), *KEY]).limit(limit)
     few = slow.select(slow_connection=slow.connection, slow_exchange=slow.exchange, came_ns=slow.request_last_ns)
@@ -127,7 +129,7 @@ def verdict(rows: list[Row], waiting: list[Row], unanswered: int) -> Row:
             text = (
                 f"The slowest {len(rows):,} exchanges took {duration(rows[-1]['timed_ns'])} to {duration(rows[0]['timed_ns'])}"
             )
-            text += f"; {those:,} spent most of that {WENT[cause]}, and {mine:,} are {who}."
+            text += f"; {those:,} spent most of that {WENT[cause]}, and {mine:,} {'are' if mine > 1 else 'is'} {who}."
         found["sentence"] = text
     if unanswered:
         age = waiting[0]["age_ns"] if waiting else None
@@ -180,18 +182,19 @@ SERVED: Final = {False: "in the broker", True: "until a lost segment was retrans
 """Whether a segment of the exchange was sent again -> where the time before the response may have gone."""
 WAITING: Final = {
     "JoinGroup": ": waited for the group's members", "SyncGroup": ": waited for the group's leader",
-    "Produce": ": appended, and waited for replicas where there are any", "ShareFetch": ": waited for records",
+    "Produce": ": appended, and may have waited for replicas", "ShareFetch": ": waited for records",
     "Fetch": ": read records, or waited for them",
 }  # fmt: skip
 """API -> what a broker does before it responds."""
 
 
 def reason(row: Row) -> str:
-    """What the broker did in a long service, as far as the message says it."""
+    """What the broker did in a long service, as far as the capture says it: with acks=all a broker waits for the partition's
+    in-sync replicas, of which a cluster of one broker has no others."""
     size = max(row["request_bytes"] or 0, row["response_bytes"] or 0)
     if size >= LARGE_BYTES:
         return f": a large message, {size / (1 << 20):.1f} MiB"
-    if row["api"] == "Produce" and row["acks"] != -1:
+    if row["api"] == "Produce" and (row["acks"] != -1 or row["cluster_brokers"] == 1):
         return ": appended"
     return WAITING.get(row["api"] or "", "")
 

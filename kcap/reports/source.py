@@ -351,7 +351,7 @@ def read(
     deep = is_deep(given.only)
     tested = tested_by(given.only)
     names = list(dict.fromkeys([*KEY, *columns, *tested]))
-    order = [column.name for column in EXCHANGES if column.name in names]
+    order = [column.name for column in (*EXCHANGES, *ON_REQUEST["exchanges"]) if column.name in names]
     requests = {"exchanges": TableRequest.of("exchanges", order, backfill=Backfill.REWRITE)}
     if deep:
         requests["passed"] = TableRequest.of("exchanges", KEY, only=given.only)

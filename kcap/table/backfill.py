@@ -48,6 +48,7 @@ SERVER: Final = ("server_ip", "server_port")
 COMPANIONS: Final[dict[str, tuple[str, ...]]] = {
     "broker_id": SERVER,
     "cluster_id": SERVER,
+    "cluster_brokers": SERVER,
     "topics": ("topic_ids",),
     "version_verdict": (*SERVER, "request_first_ns", "api_key", "api_version", "software_name", "software_version"),
     "topic": ("topic_id",),
@@ -139,7 +140,7 @@ def _distinct(codes: "Int64s") -> "tuple[Int64s, list[int]]":
 def _of_server(part: int, kind: pa.DataType) -> Callable[[_Rows], Array]:
     def make(rows: _Rows) -> Array:
         number, servers = rows.servers
-        values = [rows.tracker.brokers.identify(server)[part] for server in servers]
+        values = [rows.tracker.brokers.facts(server)[part] for server in servers]
         return take(pa.array(values, kind), number) if any(v is not None for v in values) else nulls(len(number), kind)
 
     return make
@@ -225,6 +226,7 @@ PLACES: Final = {verdict: at for at, verdict in enumerate(VERDICTS)} | {None: NO
 MAKERS: Final[dict[str, Callable[[_Rows], Array]]] = {
     "broker_id": _of_server(0, pa.int32()),
     "cluster_id": _of_server(1, pa.string()),
+    "cluster_brokers": _of_server(2, pa.int32()),
     "topics": _topics,
     "version_verdict": _verdicts,
     "topic": lambda rows: named(rows.column("topic"), rows.column("topic_id"), rows.tracker),

@@ -355,6 +355,7 @@ MAKERS: Final[dict[str, Callable[[Exchanges], Made]]] = {
     "transactional_id": lambda rows: rows.named("transactional_id"),
     "broker_id": lambda rows: rows.context.of_servers(0, pa.int32()),
     "cluster_id": lambda rows: rows.context.of_servers(1, pa.string()),
+    "cluster_brokers": lambda rows: rows.context.of_servers(2, pa.int32()),
     "software_name": lambda rows: rows.context.texts(lambda known: known.software[0] if known.software else None),
     "software_version": lambda rows: rows.context.texts(lambda known: known.software[1] if known.software else None),
     "sasl_mechanism": lambda rows: rows.context.texts(lambda known: known.mechanism),
@@ -372,7 +373,7 @@ MAKERS: Final[dict[str, Callable[[Exchanges], Made]]] = {
 """How a column is made, for those that are no plain number; a column that is in neither is null for now."""
 NEEDS: Final = {
     **dict.fromkeys(("software_name", "software_version", "sasl_mechanism", "principal"), Fact.CONNECTIONS),
-    **dict.fromkeys(("broker_id", "cluster_id"), Fact.BROKERS),
+    **dict.fromkeys(("broker_id", "cluster_id", "cluster_brokers"), Fact.BROKERS),
     **dict.fromkeys(("long_poll_ns", "throttle_ns", "muted_ns"), Fact.MUTES),
     "topics": Fact.TOPICS,
     "version_verdict": Fact.VERDICTS,

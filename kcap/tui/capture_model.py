@@ -21,10 +21,10 @@ from weakref import WeakSet
 import numpy as np
 import pyarrow as pa
 
-from kcap.capture.source import STANDARD_INPUT
 from kcap.columns import EXCHANGES, ONLY_ROW, exchange_column
 from kcap.errors import UsageError
 from kcap.filter.ast import Filter, is_deep
+from kcap.inputs import STANDARD as STANDARD_INPUT
 from kcap.limits import CONCLUSIONS_UNASKED_BYTES, LIVE_ROWS_MAX, SCREENS_REPORT_BYTES
 from kcap.table.schema import arrow_schema
 from kcap.tui import conclusions, saved_index

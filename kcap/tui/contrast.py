@@ -1,11 +1,13 @@
 """Keeps text legible: moves the color of a text away from its background until the two differ enough.
 
 In: segments as widgets and themes draw them. Out: the same with other text colors where the contrast is too low. Law: each text
-has a contrast of at least `LEAST` with its background, in the colors that the terminal can show; backgrounds, lines and bars
-stay as they are. Themes of the terminal's own palette keep to that palette, taken for the one that Textual knows.
+has a contrast of at least `LEAST` with its background, in the colors that the terminal can show; lines and bars stay as they
+are, and backgrounds but for some of sixteen colors (`BACKED`). Themes of the terminal's own palette keep to that palette, taken
+for the one that Textual knows.
 """
 
 from functools import lru_cache
+from math import dist
 from typing import Final
 
 from rich.color import Color, ColorSystem, ColorType
@@ -28,9 +30,16 @@ XTERM: Final = TerminalTheme(
     [(0, 0, 0), (205, 0, 0), (0, 205, 0), (205, 205, 0), (0, 0, 238), (205, 0, 205), (0, 205, 205), (229, 229, 229)],
     [(127, 127, 127), (255, 0, 0), (0, 255, 0), (255, 255, 0), (92, 92, 255), (255, 0, 255), (0, 255, 255), (255, 255, 255)],
 )  # fmt: skip
-"""The sixteen colors as xterm has them (XTerm-col.ad). Its green and cyan are lighter than those that Rich takes for them, on
-which white would do; black can be read on both.
-"""
+"""The sixteen colors as xterm has them (XTerm-col.ad)."""
+VGA: Final = TerminalTheme(
+    (0, 0, 0), (170, 170, 170),
+    [(0, 0, 0), (170, 0, 0), (0, 170, 0), (170, 85, 0), (0, 0, 170), (170, 0, 170), (0, 170, 170), (170, 170, 170)],
+    [(85, 85, 85), (255, 85, 85), (85, 255, 85), (255, 255, 85), (85, 85, 255), (255, 85, 255), (85, 255, 255), (255,) * 3],
+)  # fmt: skip
+"""The sixteen colors of VGA's text mode, which a Linux console and Rich have: yellow is brown, green and cyan are dark."""
+BACKED: Final = {3: (7,), 8: (4, 7), 9: (1,), 11: (7,), 12: (4,), 13: (5,)}
+"""Of the sixteen colors, backgrounds on which no color can be read in both palettes -> those in their place, of which the
+nearest counts. A Linux console shows the bright ones (8 to 15) as 0 to 7 (console_codes(4)), and they count as both."""
 BLACK, WHITE = Color.from_rgb(0, 0, 0), Color.from_rgb(255, 255, 255)
 OWN: Final = (Color.default(), Color.from_ansi(15), Color.from_ansi(0))
 """Colors of the terminal's palette that a text gets: its own, white, black."""
@@ -52,9 +61,22 @@ def ratio(one: tuple[int, int, int], other: tuple[int, int, int]) -> float:
 
 
 def contrast(color: Color, back: Color, system: ColorSystem = ColorSystem.TRUECOLOR) -> float:
-    """Contrast of a text and its background as a terminal shows them."""
-    theme = XTERM if system is ColorSystem.STANDARD else None
-    return ratio(*(one.downgrade(system).get_truecolor(theme) for one in (color, back)))
+    """Contrast of a text and its background as a terminal shows them; of sixteen colors the least of both palettes."""
+    text, under = color.downgrade(system), back.downgrade(system)
+    if system is not ColorSystem.STANDARD:
+        return ratio(text.get_truecolor(), under.get_truecolor())
+    number = under.number or 0
+    shown = {number, number % 8}
+    return min(ratio(text.get_truecolor(theme), theme.ansi_colors[at]) for theme in (VGA, XTERM) for at in shown)
+
+
+def backed(back: Color, system: ColorSystem) -> Color:
+    """A background on which texts can be read."""
+    if system is not ColorSystem.STANDARD or back.type is not ColorType.TRUECOLOR:
+        return back
+    number = back.downgrade(system).number or 0
+    given = back.get_truecolor()
+    return Color.from_ansi(min(BACKED.get(number, (number,)), key=lambda at: dist(given, VGA.ansi_colors[at])))
 
 
 def legible(color: Color, back: Color, system: ColorSystem = ColorSystem.TRUECOLOR) -> Color:
@@ -78,12 +100,22 @@ def of_palette(color: Color, back: Color, theme: TerminalTheme) -> Color:
 
 
 @lru_cache(4096)
+def on_backed(style: Style, background: Color, system: ColorSystem) -> Style:
+    """A style on a background on which texts can be read."""
+    back = style.bgcolor or background
+    better = backed(back, system)
+    return style if better == back else style + Style(bgcolor=better)
+
+
+@lru_cache(4096)
 def painted(style: Style, background: Color, system: ColorSystem, theme: TerminalTheme) -> Style:
     """A style that can be read. `background`: of the widget, where the style has none."""
     color, back = style.color, style.bgcolor or background
+    style = on_backed(style, background, system)
     if color is None:
         return style
     known = ColorType.TRUECOLOR in (color.type, back.type) and not (color.is_default or back.is_default)
+    back = style.bgcolor or background
     better = legible(color, back, system) if known else of_palette(color, back, theme)
     return style if better == color else style + Style(color=better)
 
@@ -103,8 +135,13 @@ class ContrastFilter(LineFilter):
     def apply(self, segments: list[Segment], background: ThemeColor) -> list[Segment]:
         """The segments with legible styles."""
         back, system, theme = background.rich_color, self.system, self.theme
+        few = system is ColorSystem.STANDARD
         return [
-            Segment(text, painted(style, back, system, theme), control) if style is not None and text.strip(DRAWN) else segment
+            Segment(text, painted(style, back, system, theme), control)
+            if style is not None and text.strip(DRAWN)
+            else Segment(text, on_backed(style, back, system), control)
+            if few and style is not None
+            else segment
             for segment in segments
             for text, style, control in (segment,)
         ]

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from kcap.capture.paths import expand
-from kcap.capture.source import STANDARD_INPUT
 from kcap.errors import UsageError
 from kcap.folders import config_folder, write_whole
+from kcap.inputs import STANDARD as STANDARD_INPUT
 
 END_BYTES: Final = 64 << 10
 """Bytes of each end of a file by which it is recognized."""

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kcap.filter.parse import parse
 from kcap.output.grid import duration
 from kcap.reports.text import size
-from kcap.tui.color_rules import ERROR, UNANSWERED
+from kcap.tui.color_rules import FAILING
 from kcap.tui.views.bars import EIGHTHS, shares
 from kcap.tui.views.sheet import Line
 
@@ -69,11 +68,9 @@ class Rates:
 
     def take(self, rows: "RowIndex") -> None:
         """Counts the rows that are new."""
-        failing = parse(f"({ERROR}) || {UNANSWERED}")
-        assert failing is not None
         names = ["time", "request_bytes", "response_bytes", "latency_ns", "long_poll_ns"]
         first = max(self._seen, rows.first)
-        failed = set(rows.passing(failing, first).tolist())
+        failed = set(rows.passing(FAILING, first).tolist())
         for start in range(first, len(rows), CHUNK):
             numbers = np.arange(start, min(start + CHUNK, len(rows)), dtype=np.int64)
             table = rows.take(numbers, names).to_pydict()

@@ -21,9 +21,9 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap.capture.paths import expand
-from kcap.capture.source import STANDARD_INPUT
 from kcap.columns import ON_REQUEST, PARTITIONS
 from kcap.errors import KcapError
+from kcap.inputs import STANDARD as STANDARD_INPUT
 from kcap.limits import INDEXED_LEAST_BYTES
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ KEY: Final = ("connection", "exchange")
 START: Final = "import sys; from kcap.tui.reader_main import main; main(sys.argv[1:])"
 """Not `-m`: what is sent must be of this module at both ends. -P: the user's folder is no place for modules."""
 NICER: Final = 4
-"""Keys go before reading where both want the same processor."""
+"""Keys go before reading where both want the same processor, once there are rows."""
 ENDED_MAX: Final = 200
 RESTS: Final = 4.0
 """Looking for problems of a capture that goes on takes at most one part in five of the time."""
@@ -86,6 +86,11 @@ class ReadRequest:
     def endless(self) -> bool:
         """Whether no end of the capture is known: a pipe, an interface, a file that is to be followed."""
         return self.follow or STANDARD_INPUT in self.paths
+
+    @property
+    def list_itself(self) -> bool:
+        """Whether the rows of the list are read, which the user waits for; all else is made beside them."""
+        return not (self.passing or self.partitions or self.conclusions or self.against)
 
     @property
     def large(self) -> bool:
@@ -297,6 +302,8 @@ class Child:
                 self.send_progress(reading)
             if self._heard.rows and (first or time.monotonic() - self._sent_s >= EVERY_SECONDS or self._silent()):
                 self.send_progress(reading)
+                if first:
+                    os.nice(NICER)
         self.send_progress(reading)
         if self._following is not None:
             reading.capture_files[0].path = self._following
@@ -373,8 +380,10 @@ def arguments(order: ReadRequest, line: int) -> list[str]:
 def main(words: Sequence[str]) -> None:
     """The process from its command line."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is a key of the other process
-    os.nice(NICER)
-    child = Child(ReadRequest(**json.loads(words[0])), Connection(int(words[1])))
+    order = ReadRequest(**json.loads(words[0]))
+    if not order.list_itself:
+        os.nice(NICER)
+    child = Child(order, Connection(int(words[1])))
     try:
         child.run()
     except (BrokenPipeError, ConnectionResetError):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 WATCHED: Final = "watched-"
 """Before the names of tables that rules look at while the capture goes on."""
-RESOLVED_COLUMNS: Final = ("broker_id", "cluster_id", "topics", "version_verdict")
+RESOLVED_COLUMNS: Final = ("broker_id", "cluster_id", "cluster_brokers", "topics", "version_verdict")
 
 
 class ReaderTables:

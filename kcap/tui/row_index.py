@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from pyarrow._compute import call_function
+from pyarrow._compute import CastOptions, call_function
 
+from kcap.arrays import arrow
 from kcap.arrays.arrow import TAKE
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ call: Any = call_function  # by name, as in `kcap.arrays.arrow`
 NOWHERE: Final = -1
 NONE: Final = np.zeros(0, np.int64)
 """No rows."""
+WIDE: Final[Any] = CastOptions.safe(pa.int64())
+BYTE: Final[Any] = CastOptions.safe(pa.uint8())
 SAME_WIDTH: Final = pa.int64(), pa.timestamp("us", "UTC")
 """Types whose values are 64-bit numbers as they stand."""
 
@@ -78,7 +81,7 @@ class RowIndex:
             if len(local) == local[-1] - local[0] + 1 and (np.diff(local) == 1).all():
                 parts.append(batch.slice(int(local[0]), len(local)))
             else:
-                parts.append(call("take", [batch, pa.array(local)], TAKE))
+                parts.append(call("take", [batch, arrow.numbers(pa.int64(), local, None)], TAKE))
         table: Any = pa.Table.from_batches(parts, schema)
         if (np.diff(order) == 1).all():
             same: pa.Table = table
@@ -178,8 +181,8 @@ def numeric(chunk: Any) -> "NDArray[np.int64]":
     least = np.iinfo(np.int64).min
     if chunk.null_count == len(chunk):
         return np.full(len(chunk), least, np.int64)
-    wide = chunk if not pa.types.is_boolean(kind) else chunk.cast(pa.uint8())
-    wide = wide.view(pa.int64()) if wide.type in SAME_WIDTH else wide.cast(pa.int64())
+    wide = chunk if not pa.types.is_boolean(kind) else call("cast", [chunk], BYTE)
+    wide = wide.view(pa.int64()) if wide.type in SAME_WIDTH else call("cast", [wide], WIDE)
     if wide.null_count:
         wide = call("coalesce", [wide, pa.scalar(least)])
     found: NDArray[np.int64] = np.frombuffer(wide.buffers()[1], np.int64, len(wide), wide.offset * 8)

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kcap.filter.ast import Filter, columns_of
-from kcap.filter.parse import parse
 from kcap.output.grid import duration
 from kcap.reports import drill_down
 from kcap.reports.text import count
 from kcap.table.arrow_filter import mask
-from kcap.tui.color_rules import ERROR, UNANSWERED
+from kcap.tui.color_rules import FAILING
 from kcap.tui.list_columns import moment
 from kcap.tui.row_index import numeric
 from kcap.tui.views.bars import EIGHTHS, shares
@@ -87,9 +86,7 @@ def timeline(rows: "RowIndex", passing: "Numbers | None", steps: int) -> Timelin
     first, last = min(low for low, _ in spans), max(high for _, high in spans)
     step = max(LEAST_US, (last - first) // steps + 1)
     counts, highest, failed = np.zeros(steps, np.int64), np.zeros(steps, np.int64), np.zeros(steps, np.bool_)
-    failures = parse(f"({ERROR}) || {UNANSWERED}")
-    assert failures is not None
-    for times, latency, polls, bad in parts(rows, wanted, "time", "latency_ns", "long_poll_ns", failures):
+    for times, latency, polls, bad in parts(rows, wanted, "time", "latency_ns", "long_poll_ns", FAILING):
         places = (times - first) // step
         counts += np.bincount(places, minlength=steps)
         responded = (latency > 0) & (polls <= 0)

@@ -92,8 +92,29 @@ def test_reading_begins_before_the_screens_are_loaded() -> None:
 def test_screens_load_no_part_that_reads_packets_and_the_first_one_none_that_decodes_messages() -> None:
     program = (
         "import sys, kcap.tui.app\n"
-        "names = 'kcap.analyzer', 'kcap.table.builder', 'kcap.decode.plan', 'kcap.capture.frame_reader', 'pyarrow.compute'\n"
+        "names = 'kcap.analyzer', 'kcap.table.builder', 'kcap.decode.plan', 'kcap.capture.source', 'pyarrow.compute', 'lark'\n"
         "print([name for name in names if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_first_rows_load_neither_a_parser_nor_all_functions_of_arrow() -> None:
+    """They are colored, sorted and drawn over time with what is there when the screens are."""
+    program = (
+        "import sys\n"
+        "from kcap.runtime import load_arrow; load_arrow()\n"
+        "import kcap.tui.app\n"
+        "from kcap.tui.capture_model import read_whole\n"
+        "from kcap.tui.color_rules import rules_of\n"
+        "from kcap.tui.list_model import ListModel\n"
+        "from kcap.tui.timeline import timeline\n"
+        "with read_whole(sys.argv[1]) as book:\n"
+        "    view = ListModel(book, rules=rules_of([])[0])\n"
+        "    view.install(view.arrange())\n"
+        "    assert view.page(0, 20, [head for head, _ in view.heads(120)])\n"
+        "    assert sum(timeline(view.arranged.rows, None, 40).counts) == len(view)\n"
+        "print([name for name in ('lark', 'pandas', 'pyarrow.compute', 'numpy.ma') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program, NODE], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

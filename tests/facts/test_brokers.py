@@ -22,6 +22,13 @@ def learned(
     return brokers
 
 
+def test_how_many_brokers_a_server_has_is_said_by_its_own_lists_alone() -> None:
+    brokers = learned((ONE, "C", [(1, *ONE), (2, *TWO)]), (OTHER, "D", [(7, *OTHER), (7, "name", 9094)]))
+    assert [brokers.facts(server) for server in (ONE, TWO, OTHER)] == [(1, "C", 2), (2, "C", None), (7, "D", 1)]
+    brokers.take(TWO, None, [Broker(3, "10.0.0.3", 9092)], itself=False)
+    assert brokers.facts(TWO)[2] is None, "a coordinator that it names is not all of its cluster"
+
+
 def test_an_address_is_its_own_proof() -> None:
     brokers = learned((ONE, "C", [(1, "10.0.0.1", 9092), (2, "10.0.0.2", 9092)]))
     assert brokers.identify(ONE) == (1, "C")

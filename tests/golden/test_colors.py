@@ -1,4 +1,4 @@
-"""Law: every text has a color and a background of its own and can be read, in every theme, whatever colors a terminal can show."""
+"""Law: every text has a color and a background of its own and can be read, in every theme, whatever colors a terminal shows."""
 
 import asyncio
 from typing import Any
@@ -76,7 +76,7 @@ def test_every_theme_can_be_read_wherever_it_is_chosen(opens: str) -> None:
         async with opened("too-large.pcap", size=LARGE) as pilot:
             app = pilot.app
             await press(pilot, "j", opens)
-            for system in ("truecolor", "256"):
+            for system in ("truecolor", "256", "standard"):
                 app.contrast.shown_by(system)
                 for theme in OTHERS:
                     app.theme = theme

@@ -20,7 +20,7 @@ from kcap.table.schema import TYPES
 PARTITIONS = (*DECLARED, *ON_REQUEST["partitions"])
 MS = 1_000_000
 BASE_NS = 1_795_240_800_000_000_000
-PLAIN: Row = {column.name: None for column in EXCHANGES} | {
+PLAIN: Row = {column.name: None for column in (*EXCHANGES, *ON_REQUEST["exchanges"])} | {
     "connection": "C1", "exchange": 1, "client_ip": "10.0.0.1", "client_port": 40_000, "server_ip": "10.0.0.2",
     "server_port": 9092, "tls": False, "outcome": "answered", "flags": [], "api_key": 3, "api": "Metadata", "api_version": 1,
     "client_id": "app", "time": BASE_NS // 1000,

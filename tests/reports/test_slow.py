@@ -1,11 +1,17 @@
 """The slowest, and why: a row for each part that a latency can have."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow import parquet
 
+import kcap
+from kcap.filter.parse import parse
 from kcap.reports.definition import ReportRequest, Row
+from kcap.reports.run import run
 from kcap.reports.slow import LARGE_BYTES, REPORT, SOURCE, verdict, why
+from kcap.reports.source import ReportInput
 from tests.reports.made import MS, exchange, report
 
 
@@ -62,6 +68,30 @@ def test_large_messages_and_waits_are_said() -> None:
     assert "replicas" in why(exchange(api="Produce", acks=-1, **service), None, None)[1]
     assert "replicas" not in why(exchange(api="Produce", acks=1, **service), None, None)[1]
     assert "members" in why(exchange(api="JoinGroup", **service), None, None)[1]
+
+
+@pytest.mark.parametrize(
+    ("brokers", "said"), {None: "may have waited for replicas", 3: "may have waited for replicas", 1: ""}.items()
+)
+def test_replicas_are_waited_for_only_where_the_cluster_may_have_them(brokers: int | None, said: str) -> None:
+    row = exchange(api="Produce", acks=-1, cluster_brokers=brokers, **PARTS | {"service_ns": 9 * MS})
+    assert why(row, None, None)[1] == "9.00ms in the broker: appended" + (said and f", and {said}")
+
+
+def test_a_cluster_of_one_broker_is_known_by_its_metadata(pcaps: Path) -> None:
+    """The programs produced with acks=all to one broker (go-franz) and to three (java-transactions)."""
+    found = {}
+    for name in ("go-franz", "java-transactions"):
+        rows = run(REPORT, ReportInput([str(pcaps / f"{name}.pcap")], only=parse("api == Produce")), ReportRequest())["rows"]
+        found[name] = {(row["cluster_brokers"], "replicas" in row["why"]) for row in rows if row["cause"] == "service"}
+    assert found == {"go-franz": {(1, False)}, "java-transactions": {(3, True)}}
+
+
+def test_tables_that_were_saved_without_the_number_of_brokers_are_read(pcaps: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "rows.parquet"
+    parquet.write_table(kcap.open(str(pcaps / "go-franz.pcap")).exchanges().to_arrow(), saved)
+    rows = run(REPORT, ReportInput([str(saved)], only=parse("api == Produce")), ReportRequest())["rows"]
+    assert {"replicas" in row["why"] for row in rows if row["cause"] == "service"} == {True}
 
 
 def test_long_polls_are_subtracted_and_no_exchange_is_left_out() -> None:

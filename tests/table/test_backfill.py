@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kcap
-from kcap.columns import EXCHANGES
+from kcap.columns import EXCHANGES, ON_REQUEST
 from kcap.table import backfill
 from kcap.table.backfill import COMPANIONS, Backfill, companions, needs_backfill, taken_back, waited
 from kcap.table.builder import Table
@@ -48,6 +48,12 @@ def ordered(table: pa.Table) -> list[dict[str, object]]:
 
 def facts(row: dict[str, object]) -> dict[str, object]:
     return {name: row[name] for name in FACTS}
+
+
+def test_the_number_of_brokers_is_filled_in(path: Path) -> None:
+    """That of the broker that gave the list, on all of its connections."""
+    rows = kcap.open(path).exchanges([*NAMES, "cluster_brokers"]).to_arrow()
+    assert set(rows["cluster_brokers"].to_pylist()) == {1}
 
 
 def test_python_tables_know_what_came_later(path: Path) -> None:
@@ -177,7 +183,7 @@ def test_a_limit_ends_the_reading(pcaps: Path, tmp_path: Path) -> None:
 
 
 def test_what_must_be_made_beside_a_column() -> None:
-    by_name = {column.name: column for column in EXCHANGES}
+    by_name = {column.name: column for column in (*EXCHANGES, *ON_REQUEST["exchanges"])}
     assert set(COMPANIONS) - {"topic"} <= by_name.keys()
     asked = [by_name["topics"], by_name["api"]]
     assert [column.name for column in companions("exchanges", asked)] == ["topics", "api", "topic_ids"]

@@ -1,5 +1,6 @@
 """Books of real captures, read by the real reading process."""
 
+import gc
 import os
 import shutil
 from collections.abc import Iterator
@@ -10,6 +11,25 @@ import pytest
 from kcap.tui.capture_model import CaptureModel, read_whole
 
 PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
+
+
+RARELY = (20_000, 20, 50)
+"""Thresholds of the collector: what tests and screens hold is much and stays, and is looked at once a file, not in each one."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collected() -> Iterator[None]:
+    """What the tests of a file leave is collected behind them."""
+    yield
+    gc.collect()
+
+
+@pytest.fixture(autouse=True)
+def collects_rarely() -> None:
+    """The collector runs as rarely as in the program (`collect_rarely`); the hook in tests/conftest.py sets it back. In its
+    usual course it took two fifths of the time of a test that opens a view.
+    """
+    gc.set_threshold(*RARELY)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,9 +3,10 @@
 import pyarrow as pa
 import pytest
 
+from kcap.filter.parse import parse
 from kcap.filter.row_test import condition
 from kcap.tui.capture_model import CaptureModel, read_whole
-from kcap.tui.color_rules import DEFAULTS, apply, columns, rules_of
+from kcap.tui.color_rules import DEFAULTS, ERROR, FAILING, TREES, UNANSWERED, apply, columns, rules_of
 from tests.tui.conftest import PCAPS
 
 
@@ -21,6 +22,11 @@ def test_the_first_rule_that_holds_counts(name: str) -> None:
     wanted = [next((rule for rule in rules if condition(rule.tree)(row)), None) for row in rows]
     assert chosen == wanted
     assert any(chosen)
+
+
+def test_rules_that_are_spelled_out_are_their_filters() -> None:
+    assert {text: parse(text) for _, text, _, _ in DEFAULTS} == TREES
+    assert parse(f"({ERROR}) || {UNANSWERED}") == FAILING
 
 
 def test_every_rule_has_a_sign() -> None:

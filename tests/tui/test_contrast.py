@@ -2,11 +2,12 @@ import pytest
 from rich.color import Color, ColorSystem
 from rich.segment import Segment
 from rich.style import Style
-from rich.terminal_theme import MONOKAI
+from rich.terminal_theme import MONOKAI, TerminalTheme
 from textual.color import Color as ThemeColor
 
-from kcap.tui.contrast import LEAST, XTERM, ContrastFilter, contrast, legible, luminance, ratio
+from kcap.tui.contrast import LEAST, VGA, XTERM, ContrastFilter, backed, contrast, legible, luminance, ratio
 
+BLACK = ThemeColor(0, 0, 0)
 BACKS = [Color.from_rgb(red, green, blue) for red in range(0, 256, 51) for green in range(0, 256, 51) for blue in (0, 90, 255)]
 
 
@@ -21,15 +22,40 @@ def test_ratio_is_that_of_the_standard() -> None:
 def test_any_background_gets_a_legible_text(system: ColorSystem) -> None:
     for back in BACKS:
         for color in BACKS[::7]:
-            assert contrast(legible(color, back, system), back, system) >= LEAST, (color, back)
+            under = backed(back, system)
+            assert contrast(legible(color, under, system), under, system) >= LEAST, (color, back)
 
 
-@pytest.mark.parametrize("number", [2, 3, 6, 10, 11, 14])
-def test_sixteen_colors_are_those_of_xterm(number: int) -> None:
-    """Green, yellow and cyan are dark for Rich, as VGA had them, and light in terminals: black can be read on both."""
-    back = Color.from_rgb(*XTERM.ansi_colors[number])
-    white = Color.from_rgb(255, 255, 255)
-    assert legible(white, back, ColorSystem.STANDARD).downgrade(ColorSystem.STANDARD).number == 0
+def numbers(segment: Segment) -> tuple[int, int]:
+    """Text and background of a segment as numbers of the sixteen colors; 0 for none."""
+    style = segment.style or Style()
+    text, back = (color.downgrade(ColorSystem.STANDARD).number if color else 0 for color in (style.color, style.bgcolor))
+    return text or 0, back or 0
+
+
+@pytest.mark.parametrize("palette", [VGA, XTERM], ids=["VGA", "xterm"])
+@pytest.mark.parametrize("number", range(16))
+@pytest.mark.parametrize("color", [Color.from_ansi(at) for at in range(16)], ids=lambda color: f"text {color.number}")
+def test_sixteen_colors_can_be_read_in_both_palettes(palette: TerminalTheme, number: int, color: Color) -> None:
+    """Also on a Linux console, which shows a bright background as the dark one. Bright black (hints) has no such text, nor has
+    yellow, which is brown in VGA: others stand in their place."""
+    app = ContrastFilter(MONOKAI)
+    app.shown_by("standard")
+    given = Color.from_rgb(*VGA.ansi_colors[number])
+    text, blank = app.apply([Segment("text", Style(color=color, bgcolor=given)), Segment(" ", Style(bgcolor=given))], BLACK)
+    written, under = numbers(text)
+    assert numbers(blank)[1] == under
+    for back in (under, under % 8):
+        assert ratio(palette.ansi_colors[written], palette.ansi_colors[back]) >= LEAST
+
+
+def test_hints_are_no_longer_black_on_bright_black() -> None:
+    app = ContrastFilter(MONOKAI)
+    app.shown_by("standard")
+    (made,) = app.apply([Segment("v Views", Style.parse("#a0a0a0 on #333333"))], BLACK)
+    assert numbers(made) == (7, 4)
+    (made,) = app.apply([Segment("behind a menu", Style.parse("#404040 on #5a5a5a"))], BLACK)
+    assert numbers(made) == (0, 7), "grey as it was"
 
 
 def test_a_legible_color_stays_and_another_keeps_its_hue() -> None:

@@ -81,9 +81,7 @@ def test_one_without_an_answer() -> None:
 
 
 def test_a_sentence_fits_a_narrow_terminal() -> None:
-    words = (
-        "client order-in waits 360 ms in the broker, which appended its records, and waited for replicas where there are any"
-    )
+    words = "client order-in waits 360 ms in the broker, which appended its records, and may have waited for replicas it has"
     items = exchange_tree._sentence("why", words, 66, "care", name="why", by="api == Produce")
     lines = ["".join(text for text, _ in item.line) for item in items]
     assert len(lines) == 2

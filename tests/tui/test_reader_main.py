@@ -1,17 +1,20 @@
 """The process that reads: rows first, then the tables; a growing file is followed; partitions are a pass of their own."""
 
 import json
+import os
 import shutil
+import signal
 import time
 from collections import Counter
 from multiprocessing import Pipe
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 import kcap
 from kcap.columns import ON_REQUEST, ONLY_ROW, PARTITIONS, exchange_column
-from kcap.tui.reader_main import KEY, Child, ReadRequest, arguments
+from kcap.tui.reader_main import KEY, NICER, Child, ReadRequest, arguments, main
 from kcap.tui.reader_process import Process
 from kcap.tui.spill import OWNERS, main_path, read_file
 from tests.tui.conftest import PCAPS
@@ -24,6 +27,17 @@ def test_an_order_comes_through_the_command_line() -> None:
     words = arguments(order, 7)
     assert ReadRequest(**json.loads(words[-2])) == order
     assert words[-1] == "7"
+
+
+def test_only_what_nobody_waits_for_gives_way_to_others_from_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of the list are waited for; partitions, findings and differences are made beside it."""
+    nicer: list[int] = []
+    monkeypatch.setattr(os, "nice", nicer.append)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(Child, "run", lambda _: None)
+    for order in (ReadRequest(["a"]), ReadRequest(["a"], partitions=True), ReadRequest(["a"], against="b")):
+        main([*arguments(order, os.dup(0))[-2:]])
+    assert nicer == [NICER, NICER]
 
 
 def test_partitions_are_those_of_the_table(tmp_path: Path) -> None:

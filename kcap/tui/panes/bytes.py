@@ -12,13 +12,12 @@ from textual.message import Message
 from textual.strip import Strip
 
 from kcap.tui.hex_dump import OFFSET, Dump
-from kcap.tui.panes.paint import CLASSES, CSS, Lines, Painter
+from kcap.tui.panes.paint import CSS, Lines, Painter
 
 
 class Bytes(Lines):
     """The bytes."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
     DEFAULT_CSS = f"Bytes {{ height: 1fr; scrollbar-size: 1 1; scrollbar-gutter: stable; {CSS} }}"
     BINDING_GROUP_TITLE = "The bytes"
     BINDINGS: ClassVar[list[BindingType]] = [

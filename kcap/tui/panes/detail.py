@@ -11,7 +11,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
-from kcap.tui.panes.paint import CLASSES, CSS, Lines, Painter
+from kcap.tui.panes.paint import CSS, Lines, Painter
 from kcap.tui.tree_lines import Item, Outline
 from kcap.tui.views.sheet import Line
 
@@ -19,7 +19,6 @@ from kcap.tui.views.sheet import Line
 class Detail(Lines):
     """The tree."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
     DEFAULT_CSS = f"Detail {{ height: 1fr; scrollbar-size: 0 1; scrollbar-gutter: stable; {CSS} }}"
     BINDING_GROUP_TITLE = "The tree"
     BINDINGS: ClassVar[list[BindingType]] = [

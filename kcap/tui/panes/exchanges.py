@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from kcap.tui.list_columns import GAP, SORTED, Head, cut
 from kcap.tui.list_model import GUTTER, Cells, ListModel
-from kcap.tui.panes.paint import CLASSES, CSS, Lines, Painter
+from kcap.tui.panes.paint import CSS, Lines, Painter
 from kcap.tui.views.sheet import Line
 
 CACHED_SCREENS = 4
@@ -27,7 +27,6 @@ TONED = frozenset({"call", "result", "latency"})
 class ExchangeList(Lines):
     """The list."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
     DEFAULT_CSS = f"ExchangeList {{ height: 1fr; scrollbar-size: 1 1; scrollbar-gutter: stable; {CSS} }}"
     BINDING_GROUP_TITLE = "The list"
     BINDINGS: ClassVar[list[BindingType]] = [

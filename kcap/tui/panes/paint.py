@@ -12,14 +12,13 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kcap.tui.faults import stumbled
-from kcap.tui.views.paint import CLASSES as VIEW_CLASSES
 from kcap.tui.views.paint import CSS as VIEW_CSS
+from kcap.tui.views.paint import PREFIX, Toned
 from kcap.tui.views.sheet import Line
 
 if TYPE_CHECKING:
     from textual.widget import Widget
 
-CLASSES: Final = VIEW_CLASSES | {"tone--pick", "tone--off"}
 CSS: Final = (
     VIEW_CSS
     + """
@@ -50,7 +49,7 @@ class Painter:
             if not tone:
                 found = Style()
             else:
-                full = self._widget.get_component_rich_style(f"tone--{tone}", partial=tone not in FILLED)
+                full = self._widget.get_component_rich_style(f"{PREFIX}{tone}", partial=tone not in FILLED)
                 found = Style(
                     color=full.color, bgcolor=full.bgcolor if tone in FILLED else None, bold=full.bold, dim=full.dim,
                     underline=full.underline,
@@ -64,7 +63,7 @@ class Painter:
         return Strip(segments).adjust_cell_length(width, base)
 
 
-class Lines(ScrollView, can_focus=True):
+class Lines(Toned, ScrollView, can_focus=True):
     """A pane of lines, of which those in sight are painted."""
 
     def paint(self, y: int) -> Strip:

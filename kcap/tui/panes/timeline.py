@@ -19,8 +19,10 @@ from textual.worker import Worker, WorkerState
 from kcap.tui.faults import stumbled
 from kcap.tui.handoff import Handoff
 from kcap.tui.list_model import Arranged, ListModel
-from kcap.tui.panes.paint import CLASSES, CSS, Painter
+from kcap.tui.panes.paint import CSS, Painter
+from kcap.tui.row_index import numeric
 from kcap.tui.timeline import Timeline, timeline
+from kcap.tui.views.paint import Toned
 
 LOOK_SECONDS = 0.5
 PATIENCE = 6
@@ -29,10 +31,9 @@ LABEL = 9
 """Signs before the line."""
 
 
-class TimeStrip(Widget, can_focus=True):
+class TimeStrip(Toned, Widget, can_focus=True):
     """The line."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
     DEFAULT_CSS = f"TimeStrip {{ height: 1; {CSS} }}\nTimeStrip:focus {{ height: 2; background: $boost; }}"
     BINDING_GROUP_TITLE = "The latency timeline"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -127,7 +128,7 @@ class TimeStrip(Widget, can_focus=True):
         shown, made = None, self.made
         if rows is not None and made is not None and self.view.arranged is not None:
             column: Any = self.view.arranged.rows.take(np.array(rows, np.int64), ["time"]).column(0)
-            times = column.cast("int64").to_pylist()
+            times = [int(time) for chunk in column.chunks for time in numeric(chunk)]
             shown = (made.place(min(times)), made.place(max(times)))
         if shown != self.shown:
             self.shown = shown

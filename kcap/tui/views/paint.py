@@ -5,19 +5,22 @@ carrier of a meaning.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
+from textual.css.styles import RenderStyles
+from textual.dom import DOMNode
 from textual.strip import Strip
 
-from kcap.tui.views.sheet import TONES, Line
+from kcap.tui.views.sheet import Line
 
 if TYPE_CHECKING:
     from textual.widget import Widget
 
-CLASSES: Final = frozenset({f"tone--{tone}" for tone in TONES if tone} | {"tone--cursor", "tone--cell", "tone--head"})
+PREFIX: Final = "tone--"
+"""Of the component classes of tones: those of `TONES`, and what is selected, under the cursor, at the head of a table."""
 CSS: Final = """
     & > .tone--bold { text-style: bold; }
     & > .tone--dim { text-style: dim; }
@@ -33,6 +36,35 @@ CSS: Final = """
     & > .tone--head { color: $text-secondary; text-style: bold; }
 """
 """Of every widget that paints lines."""
+
+
+class Toned:
+    """A widget that paints lines: makes the style of a tone when it is painted first.
+
+    Textual makes the styles of all of a widget's COMPONENT_CLASSES each time that it applies its stylesheet to it, and a
+    screen has a dozen widgets with 15 tones of which few are seen: that took a tenth of opening a view. Law: a style is that of
+    the stylesheet as it was applied last.
+    """
+
+    app: Any
+    _component_styles: dict[str, RenderStyles]
+
+    def get_component_styles(self, *names: str) -> RenderStyles:
+        """Styles of components, those of tones made where they are not there."""
+        for name in names:
+            if name not in self._component_styles and name.startswith(PREFIX):
+                node = DOMNode(classes=name)
+                node._attach(self)  # type: ignore[arg-type]
+                self.app.stylesheet.apply(node, animate=False)
+                self._component_styles[name] = node.styles
+        made: RenderStyles = super().get_component_styles(*names)  # type: ignore[misc]
+        return made
+
+    def notify_style_update(self) -> None:
+        """The stylesheet was applied: styles of tones are made again."""
+        for name in [name for name in self._component_styles if name.startswith(PREFIX)]:
+            del self._component_styles[name]
+        super().notify_style_update()  # type: ignore[misc]
 
 
 def style_of(widget: "Widget", tone: str) -> Style:

@@ -12,14 +12,13 @@ from textual.message import Message
 from textual.widget import Widget
 
 from kcap.tui.views.bars import bar_at, columns, height_of, lines
-from kcap.tui.views.paint import CLASSES, CSS, text
+from kcap.tui.views.paint import CSS, Toned, text
 from kcap.tui.views.sheet import Bars, Down
 
 
-class Picture(Widget, can_focus=True):
+class Picture(Toned, Widget, can_focus=True):
     """A picture of bars."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
     DEFAULT_CSS = f"Picture {{ height: auto; margin-bottom: 1; &:focus {{ background: $boost; }} {CSS} }}"
     BINDING_GROUP_TITLE = "The bars"
     BINDINGS: ClassVar[list[BindingType]] = [

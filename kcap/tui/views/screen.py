@@ -29,7 +29,7 @@ from kcap.tui.list_columns import cut
 from kcap.tui.splitters import SplitSide
 from kcap.tui.views import VIEWS, load
 from kcap.tui.views.body import Body
-from kcap.tui.views.paint import CLASSES, CSS
+from kcap.tui.views.paint import CSS, Toned
 from kcap.tui.views.picture import Picture
 from kcap.tui.views.places import ViewPlace, leave, left
 from kcap.tui.views.refresh import Pace
@@ -56,7 +56,7 @@ def release() -> None:
     trim_heap()
 
 
-class View(Body):
+class View(Toned, Body):
     """A view: `page` makes what it shows."""
 
     NAME: ClassVar[str] = ""
@@ -69,7 +69,6 @@ class View(Body):
     PATIENCE_SECONDS: ClassVar[float] = 600.0
     """Keys wait this long for the first page; Escape cancels it."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012
-    COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
     DEFAULT_CSS = f"""
     View {{
         {CSS}

@@ -5,12 +5,11 @@ nothing.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from rich.text import Text
 from textual.widgets import Static
 
-from kcap.tui.views.paint import CLASSES, CSS, text
+from kcap.tui.views.paint import CSS, Toned, text
 from kcap.tui.views.sheet import Line
 
 
@@ -25,13 +24,12 @@ class TextLine(Static):
         new = text, getattr(text, "style", "")
         if new != self.shown:
             self.shown = new
-            self.update(text)
+            self.update(text, layout=self.styles.auto_dimensions)  # one of a fixed size moves nothing
 
 
-class StyledText(Static):
+class StyledText(Toned, Static):
     """Lines with tones."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
     DEFAULT_CSS = f"StyledText {{ height: auto; {CSS} }}"
 
     lines: Sequence[Line] = ()

@@ -18,14 +18,13 @@ from textual.strip import Strip
 from kcap.output.grid import GAP
 from kcap.reports.definition import Row
 from kcap.tui.list_columns import cut
-from kcap.tui.views.paint import CLASSES, CSS, style_of
+from kcap.tui.views.paint import CSS, Toned, style_of
 from kcap.tui.views.sheet import Down, Sheet, SortOrder, down_of, widths_of
 
 
-class SheetTable(ScrollView, can_focus=True):
+class SheetTable(Toned, ScrollView, can_focus=True):
     """A sheet to walk through."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
     DEFAULT_CSS = f"SheetTable {{ height: 1fr; scrollbar-gutter: stable; scrollbar-size: 1 1; {CSS} }}"
     BINDING_GROUP_TITLE = "The table"
     BINDINGS: ClassVar[list[BindingType]] = [

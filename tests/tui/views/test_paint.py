@@ -1,13 +1,16 @@
 """Tones become styles of the theme."""
 
 import asyncio
+from typing import Any
+from unittest.mock import patch
 
 from rich.style import Style
 from textual.app import App, ComposeResult
 
-from kcap.tui.views.paint import segments, strip, style_of, text
+from kcap.tui.views.paint import PREFIX, segments, strip, style_of, text
 from kcap.tui.views.sheet import TONES, Line
-from kcap.tui.views.styled_lines import StyledText
+from kcap.tui.views.styled_lines import StyledText, TextLine
+from tests.tui.driving import opened
 
 LINE: Line = [("all well", "good"), (" and ", ""), ("bad", "bad")]
 
@@ -15,6 +18,39 @@ LINE: Line = [("all well", "good"), (" and ", ""), ("bad", "bad")]
 class One(App[None]):
     def compose(self) -> ComposeResult:
         yield StyledText()
+
+
+def test_styles_of_tones_are_made_when_they_are_painted_and_anew_for_another_theme() -> None:
+    async def look() -> None:
+        app = One()
+        async with app.run_test() as pilot:
+            await pilot.pause()
+            told = app.query_one(StyledText)
+            assert [name for name in told._component_styles if name.startswith(PREFIX)] == []
+            dark = style_of(told, "good")
+            assert [*told._component_styles] == ["tone--good"]
+            app.theme = "textual-light"
+            await pilot.pause()
+            assert style_of(told, "good").color not in (None, dark.color)
+            app.theme = "textual-dark"
+            await pilot.pause()
+            assert style_of(told, "good") == dark
+
+    asyncio.run(look())
+
+
+def test_a_line_of_a_fixed_height_moves_nothing_when_its_text_changes() -> None:
+    async def look() -> None:
+        async with opened("node-platformatic.pcap") as pilot:
+            app: Any = pilot.app
+            laid: list[bool] = []
+            status = app.browser.query_one("#status", TextLine)
+            with patch.object(status, "refresh", lambda *_, layout=False: laid.append(layout)):
+                status.set_text("another")
+                status.set_text("another")
+            assert laid == [False], "one paint, no layout"
+
+    asyncio.run(look())
 
 
 def test_every_tone_has_a_style_of_its_own_and_no_background() -> None:
