@@ -9,6 +9,7 @@ from binascii import a2b_base64
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from kcap import limits
 from kcap.facts.brokers import Broker
 from kcap.schema.registry import REQUEST, RESPONSE, api_key
 
@@ -140,6 +141,8 @@ class TopicNames:
             for struct in _structs(body, path):
                 name, uuid = struct.get(field), struct.get("topicId")
                 if isinstance(name, str) and name and isinstance(uuid, str) and uuid != NO_ID:
+                    if len(self.names) >= limits.TOPIC_NAMES_KEPT:
+                        return len(self.names) - before
                     self.names.setdefault(uuid, name)
         return len(self.names) - before
 
