@@ -241,9 +241,9 @@ LARGE_BODIES_ROOM = 64 << 20
 SPARSE_BODIES_ROOM = 1 << 30
 """Addresses of a batch's large bodies of which excerpts are enough, a few pages of memory each; their offsets have 32 bit."""
 
-PARTITIONS_AT_ONCE, TRANSACTION_PARTITIONS_MAX = 1 << 17, 1 << 18
+PARTITIONS_AT_ONCE, TRANSACTION_PARTITIONS_MAX, NESTED_MAX = 1 << 17, 1 << 18, 1 << 17
 """Rows of `partitions` made at once, some 500 bytes each: a batch of small entries has a million; those that the rows of
-`transactions` name, from the first."""
+`transactions` name, and those or the records that the row of an exchange has as a list, from the first."""
 
 BODIES_BYTES = 16 << 20
 """Bytes of bodies collected before they are projected and released: a batch costs some 3 ms beside its rows."""

@@ -149,15 +149,16 @@ class TopicNames:
     def take_log(self, body: Mapping[str, Any]) -> None:
         """Takes a Fetch response with a part of KRaft's log."""
         from kcap.decode.message import decode_data  # few captures show the log, and these modules take time to import
-        from kcap.records.record_sets import decode_records
+        from kcap.records.batch import Contents
+        from kcap.records.record_sets import RecordSet, each_batch
 
         for topic in body.get("responses") or ():
             uuid = topic.get("topicId")
             if METADATA_TOPIC not in (topic.get("topic"), self.names.get(uuid)):
                 continue
             for partition in topic.get("partitions") or ():
-                for batch in decode_records(a2b_base64(partition.get("records") or "")).batches:
-                    for record in batch.records if not batch.is_control else ():
+                for batch in each_batch(a2b_base64(partition.get("records") or ""), RecordSet()):
+                    for record in batch.each(Contents()) if not batch.is_control else ():
                         if record.value is not None and record.value.startswith(TOPIC_RECORD):
                             self.learn("TopicRecord", decode_data("TopicRecord", record.value).to_json())
 

@@ -4,6 +4,7 @@ Sources: LegacyRecord.java, AbstractLegacyRecordBatch.java (KIP-31 relative offs
 absolute; a wrapper inside a wrapper is not opened, as in Kafka; decompression is bounded.
 """
 
+from collections.abc import Iterator
 from struct import Struct
 
 from kcap.records.batch import TIMESTAMP_TYPES, Batch, Contents, Record, spans
@@ -36,7 +37,7 @@ def read_message(blob: bytes, start: int, end: int) -> Batch:
         crc=crc,
         max_timestamp=_TIMESTAMP.unpack_from(blob, start + _HEADER.size)[0] if magic else NO_TIMESTAMP,
         count=1,
-        read=_contents,
+        read=_each,
         checksum=_checksum,
     )
     if batch.codec_id:
@@ -76,19 +77,23 @@ def _fields(batch: Batch) -> tuple[bytes | None, bytes | None]:
     return found[0], found[1]
 
 
-def _contents(batch: Batch) -> Contents:
+def _each(batch: Batch, contents: Contents) -> Iterator[Record]:
     try:
         key, value = _fields(batch)
     except DamageError as damage:
-        return Contents(fault=damage.reason)
-    if not batch.codec_id:
-        return Contents([Record(batch.base_offset, batch.max_timestamp, key, value)])
-    return _unwrapped(batch, value or b"")
+        contents.fault = damage.reason
+        return
+    if batch.codec_id:
+        yield from _unwrapped(batch, value or b"", contents)
+    else:
+        yield Record(batch.base_offset, batch.max_timestamp, key, value)
 
 
-def _unwrapped(wrapper: Batch, value: bytes) -> Contents:
+def _unwrapped(wrapper: Batch, value: bytes, contents: Contents) -> list[Record]:
+    """The wrapped records, of which the last one tells the first one's offset."""
     inflated = inflate(wrapper.codec_id, value, inflated_limit(len(value)))
-    contents = Contents(fault=inflated.fault)
+    contents.fault = inflated.fault
+    found: list[Record] = []
     blob = bytes(inflated.data)
     end = 0
     for start, end, magic in spans(blob, 0, len(blob)):
@@ -97,12 +102,11 @@ def _unwrapped(wrapper: Batch, value: bytes) -> Contents:
             contents.fault = contents.fault or "a compressed message inside a compressed one"
             break
         inner = read_message(blob, start, end).contents
-        contents.records += inner.records
+        found += inner.records
         contents.fault = contents.fault or inner.fault
     if contents.fault is None and end < len(blob):
         contents.fault = f"{len(blob) - end} bytes behind the last message"
-    contents.records = _placed(wrapper, contents.records)
-    return contents
+    return _placed(wrapper, found)
 
 
 def _placed(wrapper: Batch, records: list[Record]) -> list[Record]:

@@ -170,14 +170,17 @@ class PartitionBodies:
         return found
 
 
-def stretches(rows: "Exchanges") -> list[tuple[int, int]]:
-    """The exchanges of a batch in stretches of some `PARTITIONS_AT_ONCE` partitions, as their messages have room for, or one
-    exchange.
+def stretches(rows: "Exchanges", *, records: bool = False) -> list[tuple[int, int]]:
+    """The exchanges of a batch in stretches of some `PARTITIONS_AT_ONCE` partitions, as their messages have room for, and with
+    `records` of as many records, as their batches say; or one exchange.
     """
     count, keys = rows.carried("partition_count"), rows.number("api_key")
     sizes = sum(rows.number(f"{side}_bytes").filled(0) for side in SIDES)
     room = np.where(np.isin(keys.filled(-1), list(KEYS)), sizes // PARTITION_BYTES_MIN, 0)
-    many = np.cumsum(np.where(count.mask(), count.values, room)) // PARTITIONS_AT_ONCE
+    each = np.where(count.mask(), count.values, room)
+    if records:
+        each = each + rows.carried("record_count").filled(0).clip(0, PARTITIONS_AT_ONCE)
+    many = np.cumsum(each) // PARTITIONS_AT_ONCE
     cuts = np.flatnonzero(np.diff(many)) + 1
     return list(zip([0, *cuts.tolist()], [*cuts.tolist(), len(many)]))
 
