@@ -137,6 +137,10 @@ class Batch:
         except Exception as error:  # noqa: BLE001 - the batch says so; its header and the other batches stay
             contents.fault = fault_of(error)
 
+    def forget(self) -> None:
+        """Lets go of the records; they are read again where they are asked for."""
+        self._contents = None
+
     @property
     def records(self) -> list[Record]:
         """The records that could be read."""

@@ -17,7 +17,7 @@ from kcap.wire.varints import DamageError, java_long, short_of
 _HEADER = Struct(">qiIbb")
 """Offset, size, CRC, magic, attributes."""
 _LENGTH = Struct(">i")
-_TIMESTAMP = Struct(">q")
+_TIMESTAMP = _OFFSET = Struct(">q")
 _LOG_APPEND = 0x08
 NO_TIMESTAMP = -1
 
@@ -56,30 +56,30 @@ def _checksum(batch: Batch) -> int:
 def packed_part(batch: Batch) -> memoryview:
     """What the codec made of the wrapped messages; nothing where the message is damaged."""
     try:
-        return memoryview(_fields(batch)[1] or b"")
+        return memoryview(_fields(batch.blob, batch.start, batch.end, batch.magic)[1] or b"")
     except DamageError:
         return memoryview(b"")
 
 
-def _fields(batch: Batch) -> tuple[bytes | None, bytes | None]:
-    """Key and value; raises DamageError."""
-    at = batch.start + _HEADER.size + (8 if batch.magic else 0)
-    found: list[bytes | None] = []
-    for _ in range(2):
-        if at + 4 > batch.end:
-            raise short_of("message", at)
-        (size,) = _LENGTH.unpack_from(batch.blob, at)
-        at += 4
-        if size > batch.end - at:
-            raise short_of("message", at)
-        found.append(None if size < 0 else batch.blob[at : at + size])
-        at += max(size, 0)
-    return found[0], found[1]
+def _fields(blob: bytes, start: int, end: int, magic: int) -> tuple[bytes | None, bytes | None]:
+    """Key and value of the message at `blob[start:end]`; raises DamageError."""
+    at = start + _HEADER.size + (8 if magic else 0)
+    if at + 4 > end:
+        raise short_of("message", at)
+    (size,) = _LENGTH.unpack_from(blob, at)
+    at += 4
+    middle = at + size if size > 0 else at
+    if middle + 4 > end:
+        raise short_of("message", at if size > end - at else middle)
+    (rest,) = _LENGTH.unpack_from(blob, middle)
+    if rest > end - middle - 4:
+        raise short_of("message", middle + 4)
+    return None if size < 0 else blob[at:middle], None if rest < 0 else blob[middle + 4 : middle + 4 + rest]
 
 
 def _each(batch: Batch, contents: Contents) -> Iterator[Record]:
     try:
-        key, value = _fields(batch)
+        key, value = _fields(batch.blob, batch.start, batch.end, batch.magic)
     except DamageError as damage:
         contents.fault = damage.reason
         return
@@ -101,9 +101,13 @@ def _unwrapped(wrapper: Batch, value: bytes, contents: Contents) -> list[Record]
         if magic > 1 or attributes & CODEC_MASK:
             contents.fault = contents.fault or "a compressed message inside a compressed one"
             break
-        inner = read_message(blob, start, end).contents
-        found += inner.records
-        contents.fault = contents.fault or inner.fault
+        try:
+            key, content = _fields(blob, start, end, magic)
+        except DamageError as damage:
+            contents.fault = contents.fault or damage.reason
+            continue
+        time = _TIMESTAMP.unpack_from(blob, start + _HEADER.size)[0] if magic else NO_TIMESTAMP
+        found.append(Record(_OFFSET.unpack_from(blob, start)[0], time, key, content))
     if contents.fault is None and end < len(blob):
         contents.fault = f"{len(blob) - end} bytes behind the last message"
     return _placed(wrapper, found)
