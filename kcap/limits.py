@@ -453,8 +453,9 @@ REPORT_NAMES_MAX = 1 << 14
 names but in `check`, `groups` and `transactions`, which find messages by them.
 """
 
-REPORT_NAMES_ROWS = 1 << 10
-"""Rows of a report's table whose names are changed at once: each may have several names of 32 KB."""
+REPORT_NAMES_ROWS, REPORT_NAMES_BYTES = 1 << 10, 8 << 20
+"""Rows of a report's table whose names are changed at once, and their bytes in the table: each may have several names of 32 KB,
+or thousands of topics."""
 
 REPORT_ROW_GROUP = 1 << 16
 """Rows of a row group of a report's tables, which wait in memory. Each of its dozens of statements begins anew with each row
