@@ -6,7 +6,7 @@ In: the environment. Out: paths. A variable that is empty or unset gives the spe
 import os
 import tempfile
 from pathlib import Path
-from stat import S_IRWXG, S_IRWXO, S_ISDIR
+from stat import S_IRWXG, S_IRWXO, S_ISDIR, S_ISVTX, S_IWOTH
 
 
 def _folder(variable: str, *default: str) -> Path:
@@ -30,15 +30,26 @@ def state_folder() -> Path:
 
 
 def private_folder(name: str) -> Path | None:
-    """A folder of the cache, made where it is missing; None where there is none that only this user can change."""
+    """A folder of the cache, made where it is missing; None where there is none that only this user can change or replace."""
     folder = cache_folder() / name
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = folder.lstat()
+        status, replaced = folder.lstat(), hasattr(os, "geteuid") and shared(folder.parent)
     except OSError:
         return None
     mine = not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & (S_IRWXG | S_IRWXO))
-    return folder if mine and S_ISDIR(status.st_mode) else None
+    return folder if mine and not replaced and S_ISDIR(status.st_mode) else None
+
+
+def shared(place: Path, *owners: int) -> bool:
+    """Whether users other than this one, root and some others can create or replace files of a folder. Raises OSError."""
+    first = place.stat()
+    above = (parent.stat().st_mode for parent in place.resolve().parents)
+    return (
+        bool(first.st_mode & S_IWOTH)
+        or first.st_uid not in (0, os.geteuid(), *owners)
+        or any(mode & S_IWOTH and not mode & S_ISVTX for mode in above)
+    )
 
 
 def write_whole(path: Path, data: bytes) -> None:

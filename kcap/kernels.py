@@ -18,13 +18,12 @@ from functools import cache
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
-from stat import S_ISVTX, S_IWOTH
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kcap.folders import cache_folder, write_whole
+from kcap.folders import cache_folder, shared, write_whole
 
 if TYPE_CHECKING:
     import subprocess
@@ -116,19 +115,11 @@ def writable(place: Path) -> bool:
 def private(place: str, source: str) -> bool:
     """Whether code kept in the folder `place` is as safe as its source: who can change it can change the source anyway."""
     beside = Path(source).parent
-    return os.name == "nt" or not _shared(Path(place), beside) or _shared(beside, beside)
+    owner = beside.stat().st_uid
+    return os.name == "nt" or not _shared(Path(place), owner) or _shared(beside, owner)
 
 
-@cache
-def _shared(place: Path, owner: Path) -> bool:
-    """Whether users other than this one, root and the owner of `owner` can create or replace files of a folder."""
-    first = place.stat()
-    above = (parent.stat().st_mode for parent in place.resolve().parents)
-    return (
-        bool(first.st_mode & S_IWOTH)
-        or first.st_uid not in (0, os.geteuid(), owner.stat().st_uid)
-        or any(mode & S_IWOTH and not mode & S_ISVTX for mode in above)
-    )
+_shared = cache(shared)
 
 
 # -- machine code ---------------------------------------------------------------------------------------------------------

@@ -123,8 +123,7 @@ Floods and scans make them; a scan of all ports of a host makes half as many."""
 
 WEIRDS_MAX = 1 << 16
 """Kinds of oddities and connections that have a row of `weirds` each, some 600 bytes; of further connections all oddities of a
-kind are counted in one row without a connection.
-"""
+kind are counted in one row without a connection."""
 
 REUSED_PORTS_MAX = 32
 """Connections of the same two endpoints that linger at once: a segment is compared with each of them."""
@@ -242,9 +241,10 @@ LARGE_BODIES_ROOM = 64 << 20
 SPARSE_BODIES_ROOM = 1 << 30
 """Addresses of a batch's large bodies of which excerpts are enough, a few pages of memory each; their offsets have 32 bit."""
 
-PARTITIONS_AT_ONCE, TRANSACTION_PARTITIONS_MAX, PARTITIONS_PROJECTED_MAX = 1 << 17, 1 << 18, 1 << 18
+PARTITIONS_AT_ONCE, TRANSACTION_PARTITIONS_MAX, PARTITIONS_PROJECTED_MAX, NESTED_MAX = 1 << 17, 1 << 18, 1 << 18, 1 << 17
 """Rows of `partitions` made at once, some 500 bytes each: a batch of small entries has a million; those that the rows of
-`transactions` name, from the first; those of a batch that are projected with its messages, 136 bytes each."""
+`transactions` name, from the first; those of a batch that are projected with its messages, 136 bytes each; and those or the
+records that the row of an exchange has as a list, from the first."""
 
 BODIES_BYTES = 16 << 20
 """Bytes of bodies collected before they are projected and released: a batch costs some 3 ms beside its rows."""
@@ -318,8 +318,7 @@ stay on the reference path, where each costs several times the processor time.
 
 FAST_PATH_FRAME_MAX = 1 << 20
 """Larger frames that span packets, of other APIs than Produce and Fetch, stay on the reference path: the fast path reserves
-room for the complete frame from its first byte on.
-"""
+room for the complete frame from its first byte on."""
 
 FAST_PATH_LARGE_FROM = 128 << 10
 """Produce requests and Fetch responses from this size on that span packets are read as they pass. Below it, the projection of a
@@ -340,8 +339,7 @@ FAST_PATH_EXCERPTS, FAST_PATH_EXCERPT_BYTES = 1024, 256 << 10
 
 FAST_PATH_LARGE_PIECE = 256
 """Bytes of such a frame that are stored before it is decided which of the next are needed: room for a batch header (61 bytes)
-and the fields of a partition.
-"""
+and the fields of a partition."""
 
 FAST_PATH_OUTSTANDING_MAX = 8192
 """Outstanding requests of one connection in the fast path; librdkafka stops at 1,000 Produce requests by default."""
@@ -373,8 +371,12 @@ OVERTAKEN_BODY_BYTES = 512
 (ApiVersions, logins) are smaller, but for some bearer tokens.
 """
 
-TOPIC_NAMES_KEPT = 1_000_000
-"""Topic ids whose names are remembered, some 300 bytes each; KRaft clusters are tested with as many partitions."""
+TOPIC_NAMES_KEPT, NAMELESS_KEPT = 1_000_000, 1 << 18
+"""Topic ids whose names are remembered, some 300 bytes each; KRaft clusters are tested with as many partitions. Ids without a
+name that rows have, and servers that rows name: with more, all rows count as such that a name that comes later changes."""
+
+HOST_NAMES_KEPT = 1 << 17
+"""Addresses whose host names are remembered, of a file and in all, some 300 bytes each; Wireshark writes what it looked up."""
 
 BROKERS_KEPT = 100_000
 """Endpoints of brokers that are remembered; large estates have some thousands."""
@@ -399,8 +401,8 @@ another list counts as one that got none. Brokers of one release send the same, 
 SOFTWARE_KEPT = 1024
 """Client libraries (name and version) whose use of versions is remembered, 4 KiB each; a fleet has some dozens."""
 
-FETCH_PARTITIONS_KEPT = 1_000_000
-"""Partitions of all fetch sessions that are remembered; Kafka's max.incremental.fetch.session.cache.slots
+FETCH_PARTITIONS_KEPT = 500_000
+"""Partitions of all fetch sessions that are remembered, some 300 bytes each; Kafka's max.incremental.fetch.session.cache.slots
 holds sessions of any size, a follower's has every partition it follows."""
 
 MUTE_CLOCK_NS = 10_000_000
@@ -408,10 +410,9 @@ MUTE_CLOCK_NS = 10_000_000
 wire, and is counted in whole milliseconds. Seen: 1.8 ms.
 """
 
-HELD_ROWS = 1 << 15
-"""Rows that wait in memory for facts of the whole capture, half a Parquet row group; later ones wait on disk, or are backfilled
-at the end. Most brokers and topics of a capture are known after its first connections.
-"""
+HELD_ROWS, HELD_ROW_BYTES = 1 << 15, 1 << 11
+"""Rows that wait in memory for facts of the whole capture, half a Parquet row group, and their mean size; later ones wait on
+disk, or are backfilled at the end. Most brokers and topics of a capture are known after its first connections."""
 
 TAIL_BATCHES_MAX = 128
 """Small batches of rows that wait to become a large one while a capture goes on. Each costs some 40 KB beside its rows, for 80
@@ -423,8 +424,7 @@ GROUP_EVENTS_MAX = 100_000
 
 STRETCHES_MAX = 1 << 16
 """Stretches of time during which a last stable offset stood still, by transactional id, that a rule compares with
-transactions: the longest, some 500 bytes each.
-"""
+transactions: the longest, some 500 bytes each."""
 
 PROGRAMS_COMPARED, SIBLINGS_COMPARED, ADVERTISED_JUDGED = 32, 64, 16
 """Of `versions`: programs of one client id, and servers of one host or cluster, with which another is compared; wrong addresses
@@ -454,8 +454,9 @@ REPORT_NAMES_MAX = 1 << 14
 names but in `check`, `groups` and `transactions`, which find messages by them.
 """
 
-REPORT_NAMES_ROWS = 1 << 10
-"""Rows of a report's table whose names are changed at once: each may have several names of 32 KB."""
+REPORT_NAMES_ROWS, REPORT_NAMES_BYTES = 1 << 10, 8 << 20
+"""Rows of a report's table whose names are changed at once, and their bytes in the table: each may have several names of 32 KB,
+or thousands of topics."""
 
 REPORT_ROW_GROUP = 1 << 16
 """Rows of a row group of a report's tables, which wait in memory. Each of its dozens of statements begins anew with each row
@@ -468,8 +469,7 @@ REPORT_FETCHED_ROWS = 1 << 12
 SCREENS_REPORT_BYTES = 128 << 20
 """Memory of a report in the process of the terminal UI, beyond which the engine writes what it can to its folder. Without a
 bound it takes twice to three times as much before it does. What cannot be written, such as the values of a quantile, is then
-computed without the bound.
-"""
+computed without the bound."""
 
 REPORT_TABLE_BYTES = 1 << 18
 """Bytes of a report's Parquet files up to which the engine holds them as tables: statements over such small files take longer
@@ -540,8 +540,7 @@ TLS_HELLO_BYTES = 1 << 15
 
 TLS_REPEATS = 64
 """Fields of handshakes of one kind (suites, chains, EncryptedExtensions) whose meaning is retained: few clients and brokers
-send the same ones in each handshake.
-"""
+send the same ones in each handshake."""
 
 TLS_REPEATED_BYTES = 1 << 13
 """Bytes of such a field: a chain of four certificates has 5 kB; 64 lists of 4,096 suites take 9 MB."""
@@ -591,10 +590,8 @@ JOBS_SLOTS_HELD = 8
 
 ADDRESS_SPACE_TABLES = 352 << 20
 """Bytes that a process must be able to address (`ulimit -v`) to load Arrow and numpy with room for a capture: with 300 MiB they
-load, with 260 they fail.
-"""
+load, with 260 they fail."""
 
 ADDRESS_SPACE_DUCKDB = 3 << 30
 """The same with DuckDB, which reserves far more than it uses, and ends the process where it gets less: with 2,000 MiB some runs
-of reports end so, with 2,600 none.
-"""
+of reports end so, with 2,600 none."""

@@ -64,6 +64,10 @@ class WeirdKind(StrEnum):
     EARLY_LIMIT = "early_limit", "more responses wait for their requests than the limit"
     # facts of the whole capture
     FACTS_LIMIT = "facts_limit", "more topics, brokers, client libraries or version lists than the limit"
+    NESTED_LIMIT = (
+        "nested_limit",
+        "more partitions or records of an exchange than its row can have beside it; their tables have all",
+    )
     # bodies
     UNDECODED = "undecoded", "a body that does not read as its API and version say"
     DECODER_FAILED = "decoder_failed", "kcap's own code failed on an exchange or a connection, which stays without its values"

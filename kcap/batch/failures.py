@@ -19,16 +19,20 @@ Report = Callable[..., None]
 
 
 def report_failure(report: Report | None, batch: "RowBatch", at: int, what: str, error: Exception | Fault) -> None:
-    """Reports that reading `what` of row `at` failed; the place is the answer's first packet, or the request's."""
+    """Reports that reading `what` of row `at` failed."""
+    fault = error if isinstance(error, Fault) else fault_of(error)
+    report_row(report, batch, at, WeirdKind.DECODER_FAILED, what, str(fault))
+
+
+def report_row(report: Report | None, batch: "RowBatch", at: int, kind: WeirdKind, what: str, words: str) -> None:
+    """Reports something of `what` of row `at`; the place is the answer's first packet, or the request's."""
     if report is None:
         return
     row: dict[str, Any] = dict(zip(ROW, batch.rows[at], strict=True))
     side = "request" if row["response_first_ref"] is None else "response"
     uid = batch.identities[row["identity"]].uid
-    fault = error if isinstance(error, Fault) else fault_of(error)
-    detail = f"{what} of exchange {uid}.{row['exchange']}: {fault}"
     ref, position = row[f"{side}_first_ref"] or 0, row[f"{side}_pos"] or 0
-    report(WeirdKind.DECODER_FAILED, detail, ref, position, uid=uid)
+    report(kind, f"{what} of exchange {uid}.{row['exchange']}: {words}", ref, position, uid=uid)
 
 
 class contained:  # noqa: N801 - read as a word behind `with`

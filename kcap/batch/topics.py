@@ -152,24 +152,41 @@ def in_rows(some: "Columns", others: "Columns") -> "Columns":
 def whole(rows: list[int], names: list[int], ids: list[int]) -> "NDArray[np.int64]":
     """Rows, names and ids in which the halves of a topic are one entry."""
     out: list[tuple[int, int, int]] = []
-    found: list[Pair] = []
+    found = RowTopics()
     before = -1
     for row, name, uuid in zip(rows, names, ids):
         if row != before:
-            out += [(before, *pair) for pair in found]
-            found, before = [], row
-        join(found, (name, uuid))
-    out += [(before, *pair) for pair in found]
+            out += [(before, *pair) for pair in found.pairs]
+            found, before = RowTopics(), row
+        found.join(name, uuid)
+    out += [(before, *pair) for pair in found.pairs]
     return np.array(out, np.int64).T
 
 
-def join(found: list[Pair], pair: Pair) -> None:
-    """Adds a topic to those of its row unless it, or its other half, is there."""
-    name, uuid = pair
-    for at, (known_name, known_uuid) in enumerate(found):
-        same_name = name >= 0 and name == known_name and (uuid == known_uuid or -1 in (uuid, known_uuid))
-        same_id = uuid >= 0 and uuid == known_uuid and (name == known_name or -1 in (name, known_name))
-        if same_name or same_id:
-            found[at] = max(name, known_name), max(uuid, known_uuid)
-            return
-    found.append(pair)
+class RowTopics:
+    """The topics of one row: an entry of a name or an id alone takes the other half from the first that brings it."""
+
+    def __init__(self) -> None:
+        self.pairs: list[Pair] = []
+        self._places: dict[Pair, int] = {}
+        """Where an entry stands."""
+        self._first: dict[Pair, int] = {}
+        """A name or an id alone -> where the first entry that has it stands."""
+
+    def join(self, name: int, uuid: int) -> None:
+        """Adds a topic unless it, or its other half, is there."""
+        halves = (name, -1), (-1, uuid)
+        if -1 in (name, uuid):
+            at = self._first.get((name, uuid))
+        else:
+            at = min((place for pair in ((name, uuid), *halves) if (place := self._places.get(pair)) is not None), default=None)
+        if at is None:
+            at = len(self.pairs)
+            self.pairs.append((name, uuid))
+        else:
+            known = self.pairs[at]
+            del self._places[known]
+            self.pairs[at] = max(name, known[0]), max(uuid, known[1])
+        self._places[self.pairs[at]] = at
+        for half in halves:
+            self._first[half] = min(at, self._first.get(half, at))

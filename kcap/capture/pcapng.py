@@ -11,7 +11,7 @@ from kcap.capture import pcapng_blocks
 from kcap.capture.reader import CaptureFileReader, Interface, Section
 from kcap.capture.window import FileWindow
 from kcap.errors import CaptureError
-from kcap.limits import BATCH_PACKETS_MAX, JIT_AFTER_BYTES, PACKET_BYTES_MAX
+from kcap.limits import BATCH_PACKETS_MAX, HOST_NAMES_KEPT, JIT_AFTER_BYTES, PACKET_BYTES_MAX
 from kcap.model import CaptureFile, PacketBatch
 from kcap.net.packet_cursor import Report
 from kcap.weird import WeirdKind
@@ -235,7 +235,8 @@ class PcapngReader(CaptureFileReader):
                 file.kernel_drops = self._dropped
         elif kind == pcapng_blocks.NAMES:
             for address, name in pcapng_blocks.read_names(body, order).items():
-                file.names.setdefault(address, name)
+                if len(file.names) < HOST_NAMES_KEPT:
+                    file.names.setdefault(address, name)
         elif kind == pcapng_blocks.SECRETS:
             secrets = pcapng_blocks.read_secrets(body, order)
             if secrets is not None:

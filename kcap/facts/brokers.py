@@ -8,12 +8,13 @@ lists does not matter.
 """
 
 import functools
+from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, Final, TypeVar
 
-from kcap.limits import BROKERS_KEPT
+from kcap.limits import BROKERS_KEPT, HOST_NAMES_KEPT, NAMELESS_KEPT
 
 T = TypeVar("T")
 Server = tuple[str, int]
@@ -71,12 +72,15 @@ class Brokers:
         """Clusters on whose lists an endpoint stands."""
         self.own: dict[Server, set[tuple[int, str, int]]] = {}
         """What servers list that stand on their own list."""
+        self._own_nodes: dict[Server, set[int]] = {}
+        """The nodes among these."""
         self.names: dict[str, str] = {}
         """Address -> host name, as the capture file tells."""
         self.version = 0
         """Goes up with every new fact."""
-        self._claims: tuple[int, dict[Server, Claim], dict[tuple[Claim, str | None], set[Server]]] = -1, {}, {}
-        """Version; the claims of servers; who has a claim, by the clusters that they name as their own, None for none."""
+        self._clusters = 0
+        """Names of clusters that were taken."""
+        self._claims = Claims(self.clusters)
         self._known: tuple[int, dict[Server, tuple[int | None, str | None]]] = -1, {}
 
     def take(
@@ -90,11 +94,13 @@ class Brokers:
         exchange: int = 0,
     ) -> None:
         """Takes a list of brokers that a server gave, or was given. `itself`: the server is one of them."""
-        if len(self.listings) >= BROKERS_KEPT:
+        if max(len(self.listings), self._clusters) >= BROKERS_KEPT:
             return
-        before = len(self.listings), len(self.clusters.get(server, ())), len(self.own.get(server, ()))
-        if cluster:
-            self.clusters.setdefault(server, set()).add(cluster)
+        before = len(self.listings), self._clusters, len(self.own.get(server, ()))
+        if cluster and cluster not in self.clusters.setdefault(server, set()):
+            self.clusters[server].add(cluster)
+            self._clusters += 1
+            self._claims.belongs(server, cluster)
         for broker in brokers:
             if broker.node < 0 or not broker.host or not 0 < broker.port < 1 << 16:
                 continue
@@ -105,22 +111,28 @@ class Brokers:
                 self.listed.setdefault(endpoint, set()).add(cluster)
             if itself:
                 self.own.setdefault(server, set()).add((broker.node, host, broker.port))
+                self._own_nodes.setdefault(server, set()).add(broker.node)
+                if broker.port == server[1]:
+                    self._claims.lists(server, broker.node, host)
             self.listings.setdefault(
                 (cluster, broker.node, broker.host, broker.port), BrokerListing(cluster, broker, server, connection, exchange)
             )
-        if before != (len(self.listings), len(self.clusters.get(server, ())), len(self.own.get(server, ()))):
+        if before != (len(self.listings), self._clusters, len(self.own.get(server, ()))):
             self.version += 1
 
-    def resolve_names(self, names: Mapping[str, str]) -> None:
-        """Takes what a capture file tells of host names."""
-        new = {plain_host(address)[0]: plain_host(name)[0] for address, name in names.items()}
-        if not new.items() <= self.names.items():
-            self.names |= new
-            self.version += 1
+    def resolve_names(self, names: Mapping[str, str]) -> bool:
+        """Takes what a capture file tells of host names; False where there are too many."""
+        for address, name in names.items():
+            host, other = plain_host(address)[0], plain_host(name)[0]
+            if len(self.names) < HOST_NAMES_KEPT and self.names.get(host) != other:
+                self.names[host] = other
+                self._claims.resolves(other)
+                self.version += 1
+        return len(self.names) < HOST_NAMES_KEPT
 
     def facts(self, server: Server) -> tuple[int | None, str | None, int | None]:
         """Node id and cluster id of a server, and how many brokers its own lists have; None where it gave none."""
-        return *self.identify(server), len({node for node, _, _ in self.own.get(server, ())}) or None
+        return *self.identify(server), len(self._own_nodes.get(server, ())) or None
 
     @staticmethod
     def endpoint(host: str, port: int) -> Endpoint:
@@ -144,6 +156,8 @@ class Brokers:
         known = self._known[1]
         found = known.get(server)
         if found is None:
+            if len(known) >= NAMELESS_KEPT:
+                known.clear()
             found = known[server] = self._node(server), self._cluster(server)
         return found
 
@@ -153,40 +167,22 @@ class Brokers:
             nodes |= self.nodes.get(endpoint, set())
         return only(nodes) if nodes else self._claimed(server)
 
-    def _claim(self, server: Server, resolved: Set[str]) -> Claim | None:
-        """The one broker of its own list with its port, where that goes by a host name that is not resolved."""
-        port = server[1]
-        mine = {(node, host) for node, host, number in self.own[server] if number == port}
-        if len(mine) != 1:
-            return None
-        node, host = next(iter(mine))
-        return None if plain_host(host)[1] or host == "localhost" or host in resolved else (node, port)
-
-    def _claiming(self) -> tuple[dict[Server, Claim], dict[tuple[Claim, str | None], set[Server]]]:
-        """The claims of servers, and who has each."""
-        if self._claims[0] != self.version:
-            claims: dict[Server, Claim] = {}
-            rivals: dict[tuple[Claim, str | None], set[Server]] = {}
-            resolved = set(self.names.values())
-            for server in self.own:
-                claim = self._claim(server, resolved)
-                if claim is not None:
-                    claims[server] = claim
-                    for cluster in self.clusters.get(server) or (None,):
-                        rivals.setdefault((claim, cluster), set()).add(server)
-                        rivals.setdefault((claim, ANY), set()).add(server)
-            self._claims = self.version, claims, rivals
-        return self._claims[1:]
+    def claim_all(self) -> None:
+        """Makes all claims anew, behind a change of the lists from outside."""
+        self.version += 1
+        self._claims = Claims(self.clusters)
+        for name in self.names.values():
+            self._claims.resolves(name)
+        self._own_nodes = {server: {node for node, _, _ in mine} for server, mine in self.own.items()}
+        for server, mine in self.own.items():
+            for node, host, port in mine:
+                if port == server[1]:
+                    self._claims.lists(server, node, host)
 
     def _claimed(self, server: Server) -> int | None:
-        """The node of a claim that no other server has but such as are known to be of other clusters (`apart`)."""
-        claims, rivals = self._claiming()
-        claim = claims.get(server)
-        if claim is None:
-            return None
-        own = self.clusters.get(server)
-        alone = all(rivals.get((claim, cluster), {server}) == {server} for cluster in ((*own, None) if own else (ANY,)))
-        return claim[0] if alone else None
+        """The node of a claim that no other server has."""
+        claim = self._claims.of.get(server)
+        return claim[0] if claim is not None and self._claims.sole(server) else None
 
     def apart(self, one: Server, other: Server) -> bool:
         """Whether two servers are known to be of different clusters."""
@@ -208,14 +204,77 @@ class Brokers:
         for server in servers:
             for endpoint in self.endpoints(server):
                 found.setdefault(endpoint, set()).add(server)
-            claim = self._claiming()[0].get(server) if self.identify(server)[0] is not None else None
+            claim = self._claims.of.get(server) if self.identify(server)[0] is not None else None
             if claim is not None:
                 mine = next(e for e in self.own[server] if (e[0], e[2]) == claim)
                 found.setdefault(mine[1:], set()).add(server)
         return {endpoint: next(iter(these)) for endpoint, these in found.items() if len(these) == 1}
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_claims": (-1, {}, {}), "_known": (-1, {})}
+        return self.__dict__ | {"_claims": None, "_own_nodes": None, "_known": (-1, {})}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.claim_all()
+
+
+class Claims:
+    """Which broker each server may be: the one on its own list with its port, where that goes by a host name that is not
+    resolved. Law: a new fact costs what it changes, however many servers there are.
+    """
+
+    def __init__(self, clusters: Mapping[Server, Set[str]]) -> None:
+        """`clusters`: those that servers name as their own."""
+        self.of: dict[Server, Claim] = {}
+        self._of_server = clusters
+        self._mine: dict[Server, tuple[int, str] | None] = {}
+        """Node and host of the one broker with the server's port; None for several."""
+        self._having: Counter[tuple[Claim, str | None]] = Counter()
+        """How many servers have a claim, by the clusters that they name as their own, None for none, and of `ANY`."""
+        self._by_host: dict[str, list[Server]] = {}
+        """Servers that had a claim to a broker of this host."""
+        self._resolved: set[str] = set()
+
+    def sole(self, server: Server) -> bool:
+        """Whether no other server has the claim of this one but such as are known to be of other clusters (`apart`)."""
+        claim, own = self.of[server], self._of_server.get(server)
+        if not own:
+            return self._having[claim, ANY] == 1
+        return not self._having[claim, None] and all(self._having[claim, cluster] == 1 for cluster in own)
+
+    def lists(self, server: Server, node: int, host: str) -> None:
+        """A server lists a broker of its own port."""
+        if server not in self._mine:
+            self._mine[server] = node, host
+            if not (plain_host(host)[1] or host == "localhost" or host in self._resolved):
+                self.of[server] = node, server[1]
+                self._by_host.setdefault(host, []).append(server)
+                self._count(server, self.of[server], 1)
+        elif self._mine[server] not in ((node, host), None):
+            self._mine[server] = None
+            self._withdraw(server)
+
+    def belongs(self, server: Server, cluster: str) -> None:
+        """A server names one more cluster as its own."""
+        claim = self.of.get(server)
+        if claim is not None:
+            self._having[claim, cluster] += 1
+            self._having[claim, None] -= len(self._of_server[server]) == 1
+
+    def resolves(self, host: str) -> None:
+        """An address is known for a host, so that no server is it by its port."""
+        self._resolved.add(host)
+        for server in self._by_host.pop(host, ()):
+            self._withdraw(server)
+
+    def _withdraw(self, server: Server) -> None:
+        claim = self.of.pop(server, None)
+        if claim is not None:
+            self._count(server, claim, -1)
+
+    def _count(self, server: Server, claim: Claim, more: int) -> None:
+        for cluster in (*(self._of_server.get(server) or (None,)), ANY):
+            self._having[claim, cluster] += more
 
 
 def only(found: set[T]) -> T | None:

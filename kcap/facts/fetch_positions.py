@@ -7,6 +7,7 @@ a request of this session named; a session whose beginning was not seen holds wh
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from itertools import islice
 from typing import Final
 
 from kcap.limits import FETCH_PARTITIONS_KEPT
@@ -65,6 +66,12 @@ class Positions:
             self._kept -= len(gone)
 
     def _bound(self, newest: Session) -> None:
-        """Sessions that were not used for longest go first."""
+        """Sessions that were not used for longest go first; of one that is too large alone, the partitions named first."""
         while self._kept > FETCH_PARTITIONS_KEPT and len(self._sessions) > 1:
             self._drop(next(session for session in self._sessions if session != newest))
+        more = self._kept - FETCH_PARTITIONS_KEPT
+        if more > 0:
+            held = self._sessions[newest]
+            for partition in list(islice(held, more + FETCH_PARTITIONS_KEPT // 8)):  # the start of a dict is slow to find
+                del held[partition]
+            self._kept = len(held)

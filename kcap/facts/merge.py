@@ -6,6 +6,7 @@ one that observed the whole capture; where shards report different things, the t
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
@@ -56,18 +57,13 @@ class FactsRecorder:
     def __init__(self, tracker: MetadataTracker) -> None:
         self.tracker = tracker
         self.facts = Facts()
-        self._broker_version = -1
 
     def observed(self, batch: "RowBatch") -> None:
         """Records the facts of a batch that the tracker has observed."""
         tracker, facts = self.tracker, self.facts
-        fresh_names = [uuid for uuid in tracker.topics.names if uuid not in facts.names]
-        fresh_listings = (
-            [key for key in tracker.brokers.listings if key not in facts.listings]
-            if tracker.brokers.version != self._broker_version
-            else []
-        )
-        self._broker_version = tracker.brokers.version
+        # Both only grow, in the order in which they are recorded here.
+        fresh_names = list(islice(tracker.topics.names, len(facts.names), None))
+        fresh_listings = list(islice(tracker.brokers.listings, len(facts.listings), None))
         facts.servers.update(batch.identities.servers())
         for server, time_ns, offer in tracker.fresh_offers:
             facts.offers.setdefault(server, []).append((time_ns, offer))
@@ -143,7 +139,8 @@ def tracker_of(
     for key, (_, listing) in sorted(facts.listings.items(), key=lambda entry: entry[1][0]):
         brokers.listings[key] = listing
     brokers.clusters, brokers.nodes, brokers.listed, brokers.own = facts.clusters, facts.nodes, facts.listed, facts.own
-    brokers.names, brokers.version = facts.hosts, 1
+    brokers.names = facts.hosts
+    brokers.claim_all()
     for server, offers in facts.offers.items():
         for time_ns, offer in sorted(offers, key=itemgetter(0)):
             tracker.take_offer(server, time_ns, offer)

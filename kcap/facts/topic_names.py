@@ -9,6 +9,7 @@ from binascii import a2b_base64
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from kcap import limits
 from kcap.facts.brokers import Broker
 from kcap.schema.registry import REQUEST, RESPONSE, api_key
 
@@ -140,21 +141,24 @@ class TopicNames:
             for struct in _structs(body, path):
                 name, uuid = struct.get(field), struct.get("topicId")
                 if isinstance(name, str) and name and isinstance(uuid, str) and uuid != NO_ID:
+                    if len(self.names) >= limits.TOPIC_NAMES_KEPT:
+                        return len(self.names) - before
                     self.names.setdefault(uuid, name)
         return len(self.names) - before
 
     def take_log(self, body: Mapping[str, Any]) -> None:
         """Takes a Fetch response with a part of KRaft's log."""
         from kcap.decode.message import decode_data  # few captures show the log, and these modules take time to import
-        from kcap.records.record_sets import decode_records
+        from kcap.records.batch import Contents
+        from kcap.records.record_sets import RecordSet, each_batch
 
         for topic in body.get("responses") or ():
             uuid = topic.get("topicId")
             if METADATA_TOPIC not in (topic.get("topic"), self.names.get(uuid)):
                 continue
             for partition in topic.get("partitions") or ():
-                for batch in decode_records(a2b_base64(partition.get("records") or "")).batches:
-                    for record in batch.records if not batch.is_control else ():
+                for batch in each_batch(a2b_base64(partition.get("records") or ""), RecordSet()):
+                    for record in batch.each(Contents()) if not batch.is_control else ():
                         if record.value is not None and record.value.startswith(TOPIC_RECORD):
                             self.learn("TopicRecord", decode_data("TopicRecord", record.value).to_json())
 

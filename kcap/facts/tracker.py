@@ -9,6 +9,7 @@ from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Flag, auto
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -24,6 +25,7 @@ from kcap.facts.message_json import behind_tags, digest, read, read_as_far
 from kcap.facts.mutes import QuotaMutes
 from kcap.facts.offer_history import OfferHistory
 from kcap.facts.principals import principal_of_token
+from kcap.facts.provisional import Provisional
 from kcap.facts.topic_names import LOG_MARKS, METADATA_ID, METADATA_TOPIC, TopicNames, listed
 from kcap.facts.tracked_rows import (
     API_VERSIONS,
@@ -193,10 +195,9 @@ class MetadataTracker:
         self._heads: set[int] = set()
         self.logs: set[Identity] = set()
         """Connections on which KRaft's log was read."""
-        self._nameless: set[str] = set()
-        """Topic ids that rows have without a name."""
-        self._identified: dict[Server, set[tuple[int | None, str | None, int | None]]] = {}
-        """Server -> the facts that rows have for it."""
+        self._host_names: dict[str, int] = {}
+        """File -> how many of its host names were taken."""
+        self._provisional = Provisional()
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"report": None, "_reread": None}
@@ -213,8 +214,7 @@ class MetadataTracker:
             found["topic_names"] = self._topic_names(columns)
         if Fact.BROKERS in needs:
             found["brokers"] = [self.brokers.facts(server) for server in context.servers]
-            for server, known in zip(context.servers, found["brokers"]):
-                self._identified.setdefault(server, set()).add(known)
+            self._provisional.identified(zip(context.servers, found["brokers"]))
         if Fact.VERDICTS in needs:
             found["verdicts"] = self._classifier.classify(columns, context)
             if self.used.full:
@@ -458,23 +458,28 @@ class MetadataTracker:
         for side in LISTING[row.key]:
             if side == RESPONSE and not row.answered:
                 continue
-            data = row.bodies[side]
-            if data:
+            if data := row.bodies[side]:
                 self._list(row, side, data)
 
+    def _is_new(self, seen: int) -> bool:
+        """Whether a body, by its hash, was not read before, as far back as ANSWERS_KEPT of them go; from now on it was."""
+        if seen in self._heads:
+            return False
+        if len(self._heads) >= limits.ANSWERS_KEPT:
+            self._heads.clear()
+        self._heads.add(seen)
+        return True
+
     def _list(self, row: TrackedExchange, side: int, data: bytes) -> None:
-        heads = self._heads
         for size in HEADS:
             head = data[:size]
             seen = hash((row.server, row.key, row.version, side, head))
-            if seen in heads:
+            if seen in self._heads:
                 return
             body, whole = read_as_far(head, row.key, row.version, side)
             if size >= len(data) or BEHIND_BROKERS in body:
                 break
-        if len(heads) >= limits.ANSWERS_KEPT:
-            heads.clear()
-        heads.add(seen)
+        self._is_new(seen)
         brokers, itself = listed(row.key, side, body)
         itself = itself and (whole or BEHIND_BROKERS in body)  # what was cut off may be the server's own entry
         cluster = body.get("clusterId")
@@ -492,20 +497,21 @@ class MetadataTracker:
         """
         topics, names = columns.topics, self.topics.names
         logs = topics.mentions(METADATA_TOPIC, METADATA_ID)
-        if logs.any():
+        if logs.any() and len(names) < limits.TOPIC_NAMES_KEPT:
             self._read_log(columns, logs)
         for at, name, uuid in topics.pairs():
             if uuid in names:
                 continue
             if len(names) >= limits.TOPIC_NAMES_KEPT:
-                self._limit("topics")
                 break
             names[uuid] = name
             known = columns.identities[int(columns.number("identity").values[at])]
-            server = known.server_ip, known.server_port
-            self.topic_sources[uuid] = known.uid, int(columns.number("exchange").values[at]), server
+            server, exchange = (known.server_ip, known.server_port), columns.number("exchange").values[at]
+            self.topic_sources[uuid] = known.uid, int(exchange), server
+        if len(names) >= limits.TOPIC_NAMES_KEPT:
+            self._limit("topics")
         nameless = topics.nameless()
-        self._nameless.update(uuid for uuid in nameless if uuid not in names)
+        self._provisional.nameless(uuid for uuid in nameless if uuid not in names)
         return {uuid: names[uuid] for uuid in nameless if uuid in names}
 
     def topic_name(self, uuid: str | None) -> str | None:
@@ -514,7 +520,7 @@ class MetadataTracker:
             return None
         found = self.topics.names.get(uuid)
         if found is None:
-            self._nameless.add(uuid)
+            self._provisional.nameless((uuid,))
         return found
 
     def restart(self) -> None:
@@ -525,12 +531,10 @@ class MetadataTracker:
         """Takes the names in fetched parts of KRaft's log, which some rows mention."""
         fetches = (columns.number("api_key").filled(-1) == FETCH) & (columns.response.slot("records_bytes").filled() > 0)
         places = np.flatnonzero(fetches & mentioned)
-        versions, identities, sizes = (
-            columns.number(name).take(places).filled().tolist() for name in ("api_version", "identity", "response_bytes")
-        )
+        names = "api_version", "identity", "response_bytes"
+        numbers = [columns.number(name).take(places).filled().tolist() for name in names]
         spans = columns.spans(columns.number("response_slot").filled(NO_BODY)[places])
-        lists = (places.tolist(), versions, identities, sizes, *(span.tolist() for span in spans))
-        for at, version, identity, size, low, high in zip(*lists):
+        for at, version, identity, size, low, high in zip(places.tolist(), *numbers, *(span.tolist() for span in spans)):
             data = columns.body(low, high)
             gone = size > (limits.FRAME_GATHERED_MAX if data else limits.FAST_PATH_LARGE_FROM)
             if gone and self._reread is not None:
@@ -543,32 +547,28 @@ class MetadataTracker:
             if not any(mark in data for mark in LOG_MARKS):
                 continue
             self.logs.add(columns.identities[identity])
-            if (seen := hash(data)) not in self._heads:
-                self._heads.add(seen)
+            if self._is_new(hash(data)):
                 with of_row(self.report, columns.batch, at, "the log"):
                     self.topics.take_log(read(data, FETCH, version, RESPONSE))
 
     def _take_host_names(self, files: Iterable[CaptureFile]) -> None:
         """Takes the host names in name resolution blocks of capture files."""
         for file in files:
-            if file.names:
-                self.brokers.resolve_names(file.names)
+            taken = self._host_names.get(file.path, 0)
+            if len(file.names) > taken:
+                self._host_names[file.path] = len(file.names)
+                if not self.brokers.resolve_names(dict(islice(file.names.items(), taken, None))):
+                    self._limit("host names")
 
     # -- backfill -----------------------------------------------------------------------------------------------------
     def settle(self) -> None:
         """Marks all rows so far as made again with today's facts."""
-        self._nameless -= self.topics.names.keys()
-        self._identified = {server: {self.brokers.facts(server)} for server in self._identified}
+        self._provisional.settle(self.topics.names, self.brokers.facts)
         self._classifier.settle()
 
     def knows_better(self) -> bool:
         """Whether some row that was made would be different with today's facts."""
-        names, brokers = self.topics.names, self.brokers
-        return (
-            any(uuid in names for uuid in self._nameless)
-            or any(found != {brokers.facts(server)} for server, found in self._identified.items())
-            or self._classifier.knows_better()
-        )
+        return self._provisional.outdated(self.topics.names, self.brokers.facts) or self._classifier.knows_better()
 
 
 @dataclass(slots=True)

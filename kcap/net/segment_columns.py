@@ -82,23 +82,27 @@ class SegmentColumns:
 
 
 def columns_of(batch: SegmentBatch) -> SegmentColumns:
-    """The same segments as columns; the flows follow the buffer's own bytes."""
+    """The same segments as columns; the flows follow what their packets need of the buffer, a window of the file."""
     import numpy as np
 
     first = batch.packet[0] if batch.packet else 1
     where = np.array(batch.packet, np.int64) - first
     count = len(batch)
-    buffer = b"".join((batch.buffer, *batch.flow))
+    starts = [start for at, start in enumerate(batch.payload) if at not in batch.buffers]
+    stops = [batch.payload[at] + size for at, size in enumerate(batch.captured) if at not in batch.buffers]
+    low, high = min(starts, default=0), max(stops, default=0)
+    buffer = b"".join((memoryview(batch.buffer)[low:high], *batch.flow))
     span = int(where.max()) + 1 if count else 0
     sizes = np.array([len(flow) for flow in batch.flow], np.int64)
     columns: list[Any] = []
-    for values in (batch.time_ns, batch.position, np.cumsum(sizes) - sizes + len(batch.buffer), sizes):
+    for values in (batch.time_ns, batch.position, np.cumsum(sizes) - sizes + high - low, sizes):
         column = np.zeros(span, np.int64)
         column[where] = values
         columns.append(column)
     numbers = np.zeros((len(NAMES), span), np.int64)
     for row, name in zip(numbers, NAMES):
         row[where] = getattr(batch, name)
+    numbers[NAMES.index("payload"), np.delete(where, list(batch.buffers))] -= low
     state = np.full(span, ABSENT, np.uint8)
     state[where] = CLEAN
     times, positions, flow_at, flow_size = columns

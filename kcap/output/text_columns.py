@@ -87,7 +87,7 @@ def joined(column: Array, quote: Quote, quoted: bool, separator: str, null: str)
     if column.offset:
         column = pa.concat_arrays([column])  # of a slice, Arrow rebuilds no list
     whole: Any = column
-    flat: Any = scalar(whole.values, quote, quoted)
+    flat: Any = json_column(whole.values) if is_nested(whole.type) else scalar(whole.values, quote, quoted)
     arrow: Any = pa.ListArray
     absent = whole.is_null() if whole.null_count else None
     made: Array = pc.binary_join(arrow.from_arrays(whole.offsets, flat.fill_null(null), mask=absent), separator)
@@ -101,9 +101,10 @@ def is_nested(kind: pa.DataType) -> bool:
 
 def json_column(column: Array) -> Array:
     """Every entry as JSON."""
-    if is_nested(column.type):
-        entries: list[Any] = column.to_pylist()
-        return pa.array([json_text(entry, separators=(",", ":")) for entry in entries], pa.string())
+    if pa.types.is_struct(column.type):
+        fields: Any = column
+        names = [f"{',' if at else '{'}{json_text(field.name)}:" for at, field in enumerate(column.type)]
+        return glued(*(part for pair in zip(names, map(json_column, fields.flatten())) for part in pair), "}")
     if pa.types.is_list(column.type):
         texts = glued("[", joined(column, json_text, True, ",", "null"), "]")
     else:

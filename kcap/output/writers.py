@@ -16,6 +16,8 @@ from kcap.output.sink import Counted, OutputSink
 
 ROW_GROUP: Final = 1 << 15
 """Rows gathered for a row group: some 500 bytes a row wait in memory."""
+GROUP_BYTES: Final = 64 << 20
+"""Of these rows: one may have a list of thousands of topics."""
 BATCH: Final = 1 << 13
 """Values that a column's encoder takes at once: with eight times Parquet's own default it takes 5 % less time."""
 FILTERED: Final = frozenset((
@@ -190,21 +192,22 @@ class Parquet:
             store_schema=not self._coded,
         )
         self._waiting: list[pa.RecordBatch] = []
-        self._rows, self._group = 0, group or ROW_GROUP
+        self._rows, self._bytes, self._group = 0, 0, group or ROW_GROUP
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Takes rows."""
         if batch.num_rows:
             self._waiting.append(batch)
             self._rows += batch.num_rows
-        if self._rows >= self._group:
+            self._bytes += batch.nbytes
+        if self._rows >= self._group or self._bytes >= GROUP_BYTES:
             self.flush()
 
     def flush(self) -> None:
         """Ends the row group."""
         if self._waiting:
             table = pa.Table.from_batches(self._waiting)
-            self._waiting, self._rows = [], 0
+            self._waiting, self._rows, self._bytes = [], 0, 0
             if self._coded:  # else each batch's texts are written one after the other
                 table = table.unify_dictionaries()
             self._file.write_table(table, row_group_size=table.num_rows)

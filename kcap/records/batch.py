@@ -89,7 +89,8 @@ class Batch:
     max_timestamp: int
     count: int
     """Records, as the header says; of a wrapper as many as could be read."""
-    read: Callable[["Batch"], Contents]
+    read: Callable[["Batch", Contents], Iterator[Record]]
+    """Its records one by one; what is wrong with them stands in the contents behind the last."""
     checksum: Callable[["Batch"], int]
     """The CRC that the bytes have."""
     partition_leader_epoch: int = -1
@@ -121,11 +122,24 @@ class Batch:
     def contents(self) -> Contents:
         """The records; decompresses on first use."""
         if self._contents is None:
-            try:
-                self._contents = self.read(self)
-            except Exception as error:  # noqa: BLE001 - the batch says so; its header and the other batches stay
-                self._contents = Contents(fault=fault_of(error))
+            self._contents = Contents()
+            self._contents.records.extend(self.each(self._contents))
         return self._contents
+
+    def each(self, contents: Contents) -> Iterator[Record]:
+        """The records one by one, which are not kept: there may be millions. `contents` has a fault behind the last."""
+        if self._contents is not None and self._contents is not contents:
+            contents.fault = self._contents.fault
+            yield from self._contents.records
+            return
+        try:
+            yield from self.read(self, contents)
+        except Exception as error:  # noqa: BLE001 - the batch says so; its header and the other batches stay
+            contents.fault = fault_of(error)
+
+    def forget(self) -> None:
+        """Lets go of the records; they are read again where they are asked for."""
+        self._contents = None
 
     @property
     def records(self) -> list[Record]:

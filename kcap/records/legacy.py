@@ -4,6 +4,7 @@ Sources: LegacyRecord.java, AbstractLegacyRecordBatch.java (KIP-31 relative offs
 absolute; a wrapper inside a wrapper is not opened, as in Kafka; decompression is bounded.
 """
 
+from collections.abc import Iterator
 from struct import Struct
 
 from kcap.records.batch import TIMESTAMP_TYPES, Batch, Contents, Record, spans
@@ -16,7 +17,7 @@ from kcap.wire.varints import DamageError, java_long, short_of
 _HEADER = Struct(">qiIbb")
 """Offset, size, CRC, magic, attributes."""
 _LENGTH = Struct(">i")
-_TIMESTAMP = Struct(">q")
+_TIMESTAMP = _OFFSET = Struct(">q")
 _LOG_APPEND = 0x08
 NO_TIMESTAMP = -1
 
@@ -36,7 +37,7 @@ def read_message(blob: bytes, start: int, end: int) -> Batch:
         crc=crc,
         max_timestamp=_TIMESTAMP.unpack_from(blob, start + _HEADER.size)[0] if magic else NO_TIMESTAMP,
         count=1,
-        read=_contents,
+        read=_each,
         checksum=_checksum,
     )
     if batch.codec_id:
@@ -55,40 +56,44 @@ def _checksum(batch: Batch) -> int:
 def packed_part(batch: Batch) -> memoryview:
     """What the codec made of the wrapped messages; nothing where the message is damaged."""
     try:
-        return memoryview(_fields(batch)[1] or b"")
+        return memoryview(_fields(batch.blob, batch.start, batch.end, batch.magic)[1] or b"")
     except DamageError:
         return memoryview(b"")
 
 
-def _fields(batch: Batch) -> tuple[bytes | None, bytes | None]:
-    """Key and value; raises DamageError."""
-    at = batch.start + _HEADER.size + (8 if batch.magic else 0)
-    found: list[bytes | None] = []
-    for _ in range(2):
-        if at + 4 > batch.end:
-            raise short_of("message", at)
-        (size,) = _LENGTH.unpack_from(batch.blob, at)
-        at += 4
-        if size > batch.end - at:
-            raise short_of("message", at)
-        found.append(None if size < 0 else batch.blob[at : at + size])
-        at += max(size, 0)
-    return found[0], found[1]
+def _fields(blob: bytes, start: int, end: int, magic: int) -> tuple[bytes | None, bytes | None]:
+    """Key and value of the message at `blob[start:end]`; raises DamageError."""
+    at = start + _HEADER.size + (8 if magic else 0)
+    if at + 4 > end:
+        raise short_of("message", at)
+    (size,) = _LENGTH.unpack_from(blob, at)
+    at += 4
+    middle = at + size if size > 0 else at
+    if middle + 4 > end:
+        raise short_of("message", at if size > end - at else middle)
+    (rest,) = _LENGTH.unpack_from(blob, middle)
+    if rest > end - middle - 4:
+        raise short_of("message", middle + 4)
+    return None if size < 0 else blob[at:middle], None if rest < 0 else blob[middle + 4 : middle + 4 + rest]
 
 
-def _contents(batch: Batch) -> Contents:
+def _each(batch: Batch, contents: Contents) -> Iterator[Record]:
     try:
-        key, value = _fields(batch)
+        key, value = _fields(batch.blob, batch.start, batch.end, batch.magic)
     except DamageError as damage:
-        return Contents(fault=damage.reason)
-    if not batch.codec_id:
-        return Contents([Record(batch.base_offset, batch.max_timestamp, key, value)])
-    return _unwrapped(batch, value or b"")
+        contents.fault = damage.reason
+        return
+    if batch.codec_id:
+        yield from _unwrapped(batch, value or b"", contents)
+    else:
+        yield Record(batch.base_offset, batch.max_timestamp, key, value)
 
 
-def _unwrapped(wrapper: Batch, value: bytes) -> Contents:
+def _unwrapped(wrapper: Batch, value: bytes, contents: Contents) -> list[Record]:
+    """The wrapped records, of which the last one tells the first one's offset."""
     inflated = inflate(wrapper.codec_id, value, inflated_limit(len(value)))
-    contents = Contents(fault=inflated.fault)
+    contents.fault = inflated.fault
+    found: list[Record] = []
     blob = bytes(inflated.data)
     end = 0
     for start, end, magic in spans(blob, 0, len(blob)):
@@ -96,13 +101,16 @@ def _unwrapped(wrapper: Batch, value: bytes) -> Contents:
         if magic > 1 or attributes & CODEC_MASK:
             contents.fault = contents.fault or "a compressed message inside a compressed one"
             break
-        inner = read_message(blob, start, end).contents
-        contents.records += inner.records
-        contents.fault = contents.fault or inner.fault
+        try:
+            key, content = _fields(blob, start, end, magic)
+        except DamageError as damage:
+            contents.fault = contents.fault or damage.reason
+            continue
+        time = _TIMESTAMP.unpack_from(blob, start + _HEADER.size)[0] if magic else NO_TIMESTAMP
+        found.append(Record(_OFFSET.unpack_from(blob, start)[0], time, key, content))
     if contents.fault is None and end < len(blob):
         contents.fault = f"{len(blob) - end} bytes behind the last message"
-    contents.records = _placed(wrapper, contents.records)
-    return contents
+    return _placed(wrapper, found)
 
 
 def _placed(wrapper: Batch, records: list[Record]) -> list[Record]:

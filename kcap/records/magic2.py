@@ -3,6 +3,7 @@
 Law: the header is described whatever the records are; records before a fault stay, and decompression is bounded.
 """
 
+from collections.abc import Iterator
 from struct import Struct
 
 from kcap.limits import INFLATED_BYTES_MAX, INFLATED_RATIO_MAX
@@ -38,7 +39,7 @@ def read_batch(blob: bytes, start: int, end: int) -> Batch:
         crc=crc,
         max_timestamp=last,
         count=count,
-        read=_contents,
+        read=_each,
         checksum=_checksum,
         partition_leader_epoch=epoch,
         is_transactional=bool(attributes & _TRANSACTIONAL),
@@ -65,20 +66,19 @@ def packed_part(batch: Batch) -> memoryview:
     return memoryview(batch.blob)[batch.start + HEADER.size : batch.end]
 
 
-def _contents(batch: Batch) -> Contents:
+def _each(batch: Batch, contents: Contents) -> Iterator[Record]:
     packed = packed_part(batch)
     inflated = inflate(batch.codec_id, packed, inflated_limit(len(packed)))
-    contents = Contents(fault=inflated.fault)
+    contents.fault = inflated.fault
     data, at = inflated.data, 0
     try:
         for _ in range(batch.count):
             record, at = read_record(batch, data, at)
-            contents.records.append(record)
+            yield record
     except DamageError as damage:
         contents.fault = contents.fault or damage.reason
     if contents.fault is None and at < len(data):
         contents.fault = f"{len(data) - at} bytes behind the last record"
-    return contents
 
 
 def _field(data: bytes | bytearray, at: int, end: int) -> tuple[bytes | None, int]:

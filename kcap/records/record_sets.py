@@ -4,6 +4,7 @@ Law: equal to what Kafka's own readers report (MemoryRecords, DeepRecordsIterato
 only when its records are asked for, except that a magic 0 or 1 wrapper must be opened to know its first offset.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,18 +38,23 @@ class RecordSet:
 
 def decode_records(blob: Buffer) -> RecordSet:
     """The batches of a records field: magic 0, 1 and 2."""
-    data = bytes(blob)
     found = RecordSet()
-    at = 0
+    found.batches.extend(each_batch(blob, found))
+    return found
+
+
+def each_batch(blob: Buffer, found: RecordSet) -> Iterator[Batch]:
+    """The batches one by one, which are not kept: each may have millions of records. `found` has the rest behind the last."""
+    data, at = bytes(blob), 0
     for start, end, magic in spans(data, 0, len(data)):
         try:
-            found.batches.append((read_batch if magic == 2 else read_message)(data, start, end))
+            batch = (read_batch if magic == 2 else read_message)(data, start, end)
         except Exception as error:  # noqa: BLE001 - the batches before it stay
             found.fault = fault_of(error)
             break
+        yield batch
         at = end
     found.trailing_bytes = len(data) - at
-    return found
 
 
 def plain_size(batch: Batch) -> int | None:

@@ -121,10 +121,17 @@ def bounded_files(files: Sequence[str], folder: str, label: str, whole: Collecti
         made.append(os.path.join(folder, f"{label}-names-{number}.parquet"))
         with output_errors(f"temporary files in {folder}"), open(made[-1], "wb") as sink:
             writer = Parquet(sink, file.schema_arrow, "none")
-            for batch in file.iter_batches(limits.REPORT_NAMES_ROWS):
+            for batch in file.iter_batches(rows_at_once(file)):
                 writer.write(changed(batch, [name for name in columns if name in batch.schema.names], first.__getitem__))
             writer.close()
     return made
+
+
+def rows_at_once(file: Any) -> int:
+    """How many rows of a Parquet file are read at once, by what a row of it takes."""
+    footer = file.metadata
+    size = sum(footer.row_group(group).total_byte_size for group in range(footer.num_row_groups))
+    return int(min(limits.REPORT_NAMES_ROWS, max(1, limits.REPORT_NAMES_BYTES * footer.num_rows // max(size, 1))))
 
 
 def suspected(footers: Sequence[Any], whole: Collection[str] = ()) -> list[str]:
@@ -169,7 +176,7 @@ def texts(files: Sequence[Any], name: str) -> Iterator[str]:
     for file in files:
         if name not in file.schema_arrow.names:
             continue
-        for batch in file.iter_batches(limits.REPORT_NAMES_ROWS, columns=[name]):
+        for batch in file.iter_batches(rows_at_once(file), columns=[name]):
             column: Any = batch.column(0)
             found: Any = (column.flatten() if pa.types.is_list(column.type) else column).unique()
             yield from (text for text in found.to_pylist() if text is not None)

@@ -37,7 +37,7 @@ from kcap.facts.brokers import Server
 from kcap.facts.offer_history import OfferedBy
 from kcap.facts.tracker import MetadataTracker
 from kcap.facts.version_verdicts import NONE, VERDICTS, final_verdict
-from kcap.limits import HELD_ROWS
+from kcap.limits import HELD_ROW_BYTES, HELD_ROWS
 from kcap.table.schema import columns_of
 
 if TYPE_CHECKING:
@@ -234,6 +234,11 @@ MAKERS: Final[dict[str, Callable[[_Rows], Array]]] = {
 }
 
 
+def rows_held(batch: pa.RecordBatch) -> int:
+    """What a batch counts of HELD_ROWS: a row may have a list of thousands of topics."""
+    return max(batch.num_rows, batch.nbytes // HELD_ROW_BYTES)
+
+
 def waited(
     batches: Iterable[pa.RecordBatch], finisher: Callable[[], Callable[[pa.RecordBatch], pa.RecordBatch]], held: int = HELD_ROWS
 ) -> Iterator[pa.RecordBatch]:
@@ -245,7 +250,7 @@ def waited(
         for batch in batches:
             if stream is None and held > 0:
                 waiting.append(batch)
-                held -= batch.num_rows
+                held -= rows_held(batch)
                 continue
             stream = stream or ipc.new_stream(file, batch.schema)
             stream.write_batch(batch)
@@ -265,7 +270,7 @@ def leading(rows: Iterable[Labelled], tracker: MetadataTracker, held: int = HELD
     source = iter(rows)
     for one in source:
         waiting.append(one)
-        held -= one[1].num_rows
+        held -= rows_held(one[1])
         if held <= 0:
             break
     better, fill = tracker.knows_better(), Backfiller(tracker)

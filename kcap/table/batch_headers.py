@@ -17,7 +17,7 @@ from kcap.arrays.vectors import Vector
 from kcap.faults import Fault
 from kcap.records import header_facts as facts
 from kcap.records.batch import TIMESTAMP_TYPES, Batch
-from kcap.records.record_sets import decode_records, plain_size
+from kcap.records.record_sets import RecordSet, decode_records, each_batch, plain_size
 from kcap.records.verified import checksums
 from kcap.wire.codecs import codec_name
 from kcap.wire.formats import BATCH_ATTRIBUTES_AT, CODEC_MASK
@@ -70,7 +70,10 @@ class BatchFacts:
             others = self._facts[facts.OLD] > 0
         view = memoryview(buffer)
         for field in np.flatnonzero(others).tolist():
-            found = decode_records(view[starts[field] : max(starts[field], ends[field])])
+            found = RecordSet()
+            for batch in each_batch(view[starts[field] : max(starts[field], ends[field])], found):
+                batch.forget()  # that of a wrapper, which was read for its count
+                found.batches.append(batch)
             if isinstance(found.fault, Fault):
                 self._failed(field, found.fault)
             self._read[field] = found.batches

@@ -1,7 +1,7 @@
 """The partitions and records of each exchange as list columns beside its own.
 
 In: a batch of exchanges and the rows to make. Out: list columns, an entry a row. Law: the rows of the table of that name, each
-with its exchange, without the columns that the exchange has itself.
+with its exchange, without the columns that the exchange has itself; of an exchange with more than NESTED_MAX the first.
 """
 
 from collections import Counter
@@ -13,12 +13,17 @@ import pyarrow as pa
 
 from kcap.arrays.arrow import lists, of_type
 from kcap.batch.columns import BatchColumns
+from kcap.batch.failures import report_row
 from kcap.columns import PAYLOADS, TABLES, Column
 from kcap.facts.fetch_positions import Positions
 from kcap.facts.tracker import MetadataTracker, Reread
+from kcap.limits import NESTED_MAX
+from kcap.table.exchanges import Exchanges
+from kcap.table.partition_pairs import stretches
 from kcap.table.partitions import Partitions
 from kcap.table.records import RecordRows, placed_records
 from kcap.table.schema import TYPES, arrow_schema
+from kcap.weird import WeirdKind
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
@@ -45,18 +50,25 @@ class Children:
         self._names, self._tracker, self._reread = list(names), tracker, reread
         self._positions = Positions()
 
-    def make(self, columns: BatchColumns, where: "Int64s") -> list[Any]:
-        """The list columns of the rows at `where`."""
+    def stretches(self, rows: Exchanges) -> list[tuple[int, int]]:
+        """The exchanges of a batch in stretches that are made at once: the first, and the one behind the last."""
+        return stretches(rows, records="records" in self._names)
+
+    def make(self, columns: BatchColumns, where: "Int64s", between: tuple[int, int]) -> list[Any]:
+        """The list columns of the rows at `where`, which are of the stretch `between`."""
         made = []
         for name, field in zip(self._names, self.fields):
-            rows, entries = self._partitions(columns) if name == "partitions" else self._records(columns, where)
-            made.append(gathered(rows, entries, where, columns.size).cast(field.type))
+            rows, entries = self._partitions(columns, between) if name == "partitions" else self._records(columns, where)
+            counts = np.bincount(rows, minlength=columns.size)
+            for at in where[counts[where] > NESTED_MAX].tolist():
+                report_row(self._tracker.report, columns.batch, at, WeirdKind.NESTED_LIMIT, name, f"the first {NESTED_MAX}")
+            made.append(gathered(counts, entries, where).cast(field.type))
         return made
 
-    def _partitions(self, columns: BatchColumns) -> tuple["Int64s", Any]:
+    def _partitions(self, columns: BatchColumns, between: tuple[int, int]) -> tuple["Int64s", Any]:
         """Exchange of each partition, and the partitions."""
         chosen = columns_of_child("partitions")
-        found = Partitions(columns, self._tracker, self._positions, self._reread)
+        found = Partitions(columns, self._tracker, self._positions, self._reread, between=between)
         arrays: list[Any] = [of_type(found.column(column.name), TYPES[column.type]) for column in chosen]
         return found.pairs.row, STRUCTS.from_arrays(arrays, fields=list(arrow_schema("partitions", chosen)))
 
@@ -66,19 +78,18 @@ class Children:
         counts: Counter[int] = Counter()
         for at, row in placed_records(columns, self._tracker, self._reread, where):
             counts[at] += 1
-            rows.add(row)
+            if counts[at] <= NESTED_MAX + 1:  # one more tells that there are more
+                rows.add(row)
         taken: Any = rows.take().to_struct_array()
-        return np.repeat(where, [counts[at] for at in where.tolist()]), taken
+        return np.repeat(where, [min(counts[at], NESTED_MAX + 1) for at in where.tolist()]), taken
 
 
 STRUCTS: Final[Any] = pa.StructArray
 
 
-def gathered(rows: "Int64s", entries: Any, where: "Int64s", size: int) -> Any:
-    """Entries, in the order of their rows, as a list for each of some rows."""
-    counts = np.bincount(rows, minlength=size)
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    offsets = np.concatenate([[0], np.cumsum(counts[where])]).astype(np.int32)
-    chosen = [np.arange(starts[at], starts[at + 1]) for at in where.tolist()]
-    places = np.concatenate(chosen) if chosen else np.zeros(0, np.int64)
-    return lists(offsets, entries.take(pa.array(places, pa.int64())), np.zeros(len(where), np.bool_))
+def gathered(counts: "Int64s", entries: Any, where: "Int64s") -> Any:
+    """Entries, in the order of their rows, as a list for each of some rows, NESTED_MAX of them at most."""
+    taken = np.minimum(counts[where], NESTED_MAX)
+    starts, offsets = np.cumsum(counts)[where] - counts[where], np.concatenate([[0], np.cumsum(taken)])
+    places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], taken)
+    return lists(offsets.astype(np.int32), entries.take(pa.array(places, pa.int64())), np.zeros(len(where), np.bool_))

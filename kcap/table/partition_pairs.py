@@ -41,6 +41,8 @@ KEYS: Final = frozenset(key for name in slots.WITH_PARTITIONS if (key := registr
 LISTING: Final = registry.api_key(slots.LISTING)
 PARTITION_BYTES_MIN: Final = 4
 """The number of a partition alone."""
+TOPIC_BYTES: Final = 32
+"""As many bytes beside records count as a partition: of topics without one an entry is made all the same."""
 MINUS_ONE_COUNTS: Final = frozenset({"error_code", "partition"})
 """Columns in which -1 is a value; in all others it is Kafka's word for none."""
 
@@ -205,14 +207,18 @@ class PartitionBodies:
         return found
 
 
-def stretches(rows: "Exchanges") -> list[tuple[int, int]]:
-    """The exchanges of a batch in stretches of some `PARTITIONS_AT_ONCE` partitions, as their messages have room for, or one
-    exchange.
+def stretches(rows: "Exchanges", *, records: bool = False) -> list[tuple[int, int]]:
+    """The exchanges of a batch in stretches of some `PARTITIONS_AT_ONCE` partitions, as their messages have room for, and with
+    `records` of as many records, as their batches say; or one exchange. Topics count as partitions.
     """
     count, keys = rows.carried("partition_count"), rows.number("api_key")
     sizes = sum(rows.number(f"{side}_bytes").filled(0) for side in SIDES)
     room = np.where(np.isin(keys.filled(-1), list(KEYS)), sizes // PARTITION_BYTES_MIN, 0)
-    many = np.cumsum(np.where(count.mask(), count.values, room)) // PARTITIONS_AT_ONCE
+    topics = (sizes - rows.carried("records_bytes").filled(0)).clip(0) // TOPIC_BYTES
+    each = np.where(count.mask(), np.maximum(count.values, topics), room)
+    if records:
+        each = each + rows.carried("record_count").filled(0).clip(0, PARTITIONS_AT_ONCE)
+    many = np.cumsum(each) // PARTITIONS_AT_ONCE
     cuts = np.flatnonzero(np.diff(many)) + 1
     return list(zip([0, *cuts.tolist()], [*cuts.tolist(), len(many)]))
 

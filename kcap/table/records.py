@@ -26,8 +26,8 @@ from kcap.facts.tracker import MetadataTracker, Reread
 from kcap.faults import Fault, fault_of
 from kcap.kafka.frames import NO_BODY
 from kcap.limits import FRAME_GATHERED_MAX
-from kcap.records.batch import Batch, Record
-from kcap.records.record_sets import decode_records
+from kcap.records.batch import Batch, Contents, Record
+from kcap.records.record_sets import RecordSet, each_batch
 from kcap.schema.registry import REQUEST, RESPONSE, api_key, api_name, request_header_version
 from kcap.table.schema import TYPES, arrow_schema
 from kcap.wire.text import MASKED
@@ -195,15 +195,15 @@ def of_exchange(exchanged: Exchanged, key: int) -> Iterator[tuple[str | None, st
         produced(exchanged) if key == PRODUCE else ((part, None) for part in fetched(exchanged))
     )
     for (name, uuid, partition, data), base in parts:
-        place = 0
-        found = decode_records(data)
-        for records in found.batches:
-            for record in records.records:
+        place, found = 0, RecordSet()
+        for records in each_batch(data, found):
+            contents = Contents()
+            for record in records.each(contents):
                 # Producers count from 0 or not at all; the broker numbers records in the order in which they come.
                 offset = record.offset if key != PRODUCE else None if base is None else java_long(base + place)
                 place += 1
                 yield name, uuid, partition, offset, records, record
-            exchanged.note(records.fault)
+            exchanged.note(contents.fault)
         exchanged.note(found.fault)
 
 

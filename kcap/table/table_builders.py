@@ -288,6 +288,7 @@ class ExchangesBuilder(OfExchanges):
     def take(self, rows: Exchanges) -> Batches:
         columns, seen = rows.columns, {}
         places: Int64s = np.arange(rows.size)
+        stretches = [(0, rows.size)] if self._children is None else self._children.stretches(rows)
         if self.filter is not None:
             tested = self.filter.made(rows)
             places = np.array(self.filter.rows(tested, columns), np.int64)
@@ -298,16 +299,26 @@ class ExchangesBuilder(OfExchanges):
                 seen = dict(zip(tested.schema.names, tested.columns))
         if not len(places):
             return
-        made = [seen[name] if name in seen else make(rows) for name, make in self._columns.makers.items()]
-        if self._children is not None:
-            made += self._children.make(columns, places)
-        if self._body_fields is not None:
-            made += self._body_fields.make(columns, places)
-        columns.report_uncounted(self.tracker.report)
-        del rows, columns  # the batch's bodies need not stay while its rows are written
-        batch = batch_of_types(made, self._schema)
-        del made
-        yield batch
+        whole = len(stretches) == 1
+        while stretches:
+            between = stretches.pop(0)
+            first, last = np.searchsorted(places, between).tolist()
+            some = np.arange(first, last)
+            part, known = (rows, seen) if whole else (rows.select(some), {name: take(seen[name], some) for name in seen})
+            made = [known[name] if name in known else make(part) for name, make in self._columns.makers.items()]
+            if self._children is not None:
+                made += self._children.make(columns, places[first:last], between)
+            if self._body_fields is not None:
+                made += self._body_fields.make(columns, places[first:last])
+            del part, known
+            if not stretches:
+                columns.report_uncounted(self.tracker.report)
+                del rows, columns, seen  # the batch's bodies need not stay while its rows are written
+            batch = batch_of_types(made, self._schema)
+            del made
+            if batch.num_rows:
+                yield batch
+            del batch
 
 
 def exchange_fields(columns: Sequence[Column]) -> list[Any]:

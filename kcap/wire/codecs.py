@@ -21,6 +21,8 @@ _WINDOW_MAX = 16 << 20
 """Largest zstd window that is allocated; level 22 of the library asks for 128 MiB, Kafka's clients stay at or below 8 MiB."""
 _CHUNK = 1 << 20
 """Inflated bytes taken at a time, where a library can stop: what a bomb may cost beyond the limit."""
+_GZIP_INPUT_LEAST, _GZIP_INPUT = 1 << 8, 1 << 16
+"""Compressed bytes given to zlib at once: at the start of a member, and doubled up to the second number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +56,21 @@ def _take(out: bytearray, piece: bytes | bytearray, limit: int, codec: str) -> N
 
 
 def _gzip(data: bytes, limit: int) -> bytearray:
-    out = bytearray()
-    while data:
-        member = zlib.decompressobj(31)
+    out, view, at = bytearray(), memoryview(data), 0
+    while at < len(data):
+        member, size = zlib.decompressobj(31), _GZIP_INPUT_LEAST
         try:
             while not member.eof:
-                piece = member.decompress(data, _CHUNK)
-                data = member.unconsumed_tail
+                # A call copies what it leaves of its input: that is to be little, for a blob may have a member every 20 bytes.
+                given = view[at : at + size]
+                piece = member.decompress(given, _CHUNK)
+                at += len(given) - len(member.unconsumed_tail) - len(member.unused_data)
                 _take(out, piece, limit, "gzip")
-                if not piece and not data and not member.eof:
+                if not piece and at == len(data) and not member.eof:
                     raise InflateError("gzip: cut", out)
+                size = min(2 * size, _GZIP_INPUT)
         except zlib.error as error:
             raise InflateError(f"gzip: {error}", out) from error
-        data = member.unused_data
     return out
 
 
@@ -111,7 +115,7 @@ def _lz4(data: bytes, limit: int) -> bytearray:
         for block in lz4frames.blocks(data):
             piece = block.data
             if block.compressed:
-                known = bytes(out[-(64 << 10) :]) if block.linked else b""
+                known = out[-(64 << 10) :] if block.linked else b""
                 piece = decompress(piece, uncompressed_size=block.size_max, dict=known)
             _take(out, piece, limit, "lz4")
     except InflateError:

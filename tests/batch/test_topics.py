@@ -5,11 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kcap.batch.bodies import NO_ID, Messages, SideColumns
-from kcap.batch.topics import TopicColumns, join, whole
+from kcap.batch.topics import RowTopics, TopicColumns, whole
 from kcap.model import ROW
 from kcap.session import CapturePass
+from tests.support.steps import steps
 
 REQUEST, RESPONSE = ROW.index("request_slot"), ROW.index("response_slot")
 Topic = tuple[bytes | None, bytes | None]
@@ -55,8 +58,32 @@ def test_topics_are_those_of_both_bodies(pcaps: Path, name: str) -> None:
 
 
 def test_halves_of_a_topic_become_one() -> None:
-    found: list[tuple[int, int]] = []
+    found = RowTopics()
     for pair in [(1, -1), (2, 5), (1, 4), (-1, 5), (-1, 6), (1, 7)]:
-        join(found, pair)
-    assert found == [(1, 4), (2, 5), (-1, 6), (1, 7)]
+        found.join(*pair)
+    assert found.pairs == [(1, 4), (2, 5), (-1, 6), (1, 7)]
     assert whole([0, 0, 3], [1, 1, -1], [-1, 4, 2]).tolist() == [[0, 3], [1, -1], [4, 2]]
+
+
+HALF = st.sampled_from([-1, 0, 1, 2])
+
+
+@given(st.lists(st.tuples(HALF, HALF), max_size=12))
+def test_any_halves(topics: list[tuple[int, int]]) -> None:
+    """Law: as a topic at a time, each beside all before it."""
+    words = (b"a", b"b", b"c", None)
+    named = [pair for pair in topics if pair != (-1, -1)]
+    found = RowTopics()
+    for pair in named:
+        found.join(*pair)
+    assert [(words[name], words[uuid]) for name, uuid in found.pairs] == slowly([(words[n], words[u]) for n, u in named])
+
+
+def test_work_grows_with_the_topics() -> None:
+    """Names and ids that have nothing to do with each other are not compared each with each."""
+
+    def work(topics: int) -> int:
+        names, ids = [*range(topics), *[-1] * topics], [*[-1] * topics, *range(topics)]
+        return steps(lambda: whole([0] * 2 * topics, names, ids))
+
+    assert work(400) <= 4.1 * work(100)

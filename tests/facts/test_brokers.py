@@ -4,10 +4,13 @@ import pickle
 from itertools import permutations
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcap.facts import brokers as facts
 from kcap.facts.brokers import Broker, Brokers, plain_host
+from tests.support.steps import steps
 
 ONE, TWO, OTHER = ("10.0.0.1", 9092), ("10.0.0.2", 9092), ("10.0.0.1", 9093)
 
@@ -96,11 +99,51 @@ def test_the_order_of_telling_does_not_matter(
     assert len(found) == 1
 
 
-@given(LISTS)
-def test_the_state_is_a_value(calls: list[tuple[tuple[str, int], str | None, list[tuple[int, str, int]]]]) -> None:
-    brokers = learned(*calls)
+NAMES = st.dictionaries(st.sampled_from(["10.0.0.1", "10.0.0.2"]), st.sampled_from(["kafka-1", "kafka-2"]))
+
+
+@given(LISTS, NAMES)
+def test_the_state_is_a_value(
+    calls: list[tuple[tuple[str, int], str | None, list[tuple[int, str, int]]]], names: dict[str, str]
+) -> None:
+    """A copy, whose claims are made at once, knows what the original does, and so does one that knew the names first."""
+    brokers, other = learned(*calls, names=names), Brokers()
+    other.resolve_names(names)
+    for server, cluster, nodes in calls:
+        other.take(server, cluster, [Broker(*node) for node in nodes])
     copy = pickle.loads(pickle.dumps(brokers))
-    assert [copy.identify(server) for server in (ONE, TWO)] == [brokers.identify(server) for server in (ONE, TWO)]
+    each = [[one.identify(server) for server in (ONE, TWO, OTHER)] for one in (brokers, copy, other)]
+    assert each[0] == each[1] == each[2]
+
+
+def test_work_grows_with_the_servers() -> None:
+    """What one server tells costs the same however many others there are, and so does a name."""
+
+    def work(servers: int) -> int:
+        brokers = Brokers()
+
+        def tell() -> None:
+            for i in range(servers):
+                brokers.take((f"10.0.{i >> 8}.{i & 255}", 9092), "C", [Broker(i, f"kafka-{i}", 9092)])
+                brokers.resolve_names({f"10.1.{i >> 8}.{i & 255}": f"kafka-{i // 2}"})
+                brokers.identify(("10.0.0.1", 9092))
+
+        return steps(tell)
+
+    assert work(400) <= 4.5 * work(100)
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clusters of a server and names of addresses end somewhere too."""
+    monkeypatch.setattr(facts, "BROKERS_KEPT", 4)
+    monkeypatch.setattr(facts, "HOST_NAMES_KEPT", 4)
+    brokers = Brokers()
+    told = []
+    for i in range(9):
+        brokers.take(ONE, f"C{i}", [])
+        told.append(brokers.resolve_names({f"10.0.0.{i}": "kafka-1"}))
+    assert len(brokers.clusters[ONE]) == len(brokers.names) == 4
+    assert told == [True] * 3 + [False] * 6
 
 
 def test_which_server_is_which_endpoint() -> None:

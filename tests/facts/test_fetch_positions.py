@@ -2,6 +2,7 @@
 
 import pickle
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,3 +53,13 @@ def test_memory_is_bounded() -> None:
         held.fetched("C", 0, 0, many, session)
     assert held.fetched("C", 1, 1, {}, 1) == {}
     assert len(held.fetched("C", 3, 1, {}, 3)) == len(many)
+
+
+def test_one_session_is_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a session that grows without end the partitions named first are forgotten."""
+    monkeypatch.setattr(fetch_positions, "FETCH_PARTITIONS_KEPT", 80)
+    held = Positions()
+    for epoch in range(1, 50):
+        some = held.fetched("C", 1, epoch, {(b"t", epoch * 10 + number): 0 for number in range(10)}, 1)
+        assert len(some) <= 80
+        assert {(b"t", epoch * 10 + number) for number in range(10)} <= some.keys()

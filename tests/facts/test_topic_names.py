@@ -3,6 +3,9 @@
 import pickle
 from collections.abc import Iterator, Sequence
 
+import pytest
+
+from kcap import limits
 from kcap.decode.plan import json_key
 from kcap.facts.brokers import Broker
 from kcap.facts.topic_names import LISTINGS, NAMING, NO_ID, TopicNames, listed, listing_sides
@@ -119,3 +122,11 @@ def test_lists_of_brokers() -> None:
     )[0] == [Broker(4, "a", 1), Broker(5, "z", 3)]
     assert listed(3, registry.REQUEST, metadata) == ([], False)
     assert listing_sides()[3] == {registry.RESPONSE}
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message with more ids than may be remembered names the first."""
+    monkeypatch.setattr(limits, "TOPIC_NAMES_KEPT", 4)
+    names = TopicNames()
+    assert names.learn("MetadataResponse", {"topics": [{"name": "t", "topicId": f"{i:022}"} for i in range(1, 9)]}) == 3
+    assert len(names.names) == 4

@@ -3,15 +3,17 @@
 import tracemalloc
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 import kcap
 from kcap import limits
 from kcap.analyzer import Analyzer
+from kcap.facts import brokers
 from kcap.facts.api_versions import Offer
 from kcap.facts.tracker import NO_FACTS, ConnectionFacts, MetadataTracker
-from kcap.model import SegmentBatch
+from kcap.model import CaptureFile, SegmentBatch
 from kcap.table.schema import choose
 from kcap.weird import WeirdKind
 from tests.support import messages as m
@@ -208,3 +210,22 @@ def test_answers_that_all_differ_take_less_memory_than_their_bytes() -> None:
         assert tracker._api_versions(3, b"", m.api_versions_answer(1, {3: (0, 99)})[8:]).offer is None
         assert tracker._api_versions(4, b"", bodies[0]).offer is known[0].offer
     assert said == [(WeirdKind.FACTS_LIMIT, "offers")]
+
+
+def test_host_names_of_a_file_are_taken_once() -> None:
+    """A file with a hundred thousand names is not read again with each batch; where there are too many, that is reported."""
+    said: list[tuple[WeirdKind, str]] = []
+    tracker = MetadataTracker(lambda kind, detail, *_place: said.append((kind, detail)))
+    file = CaptureFile("a", "a", names={"10.0.0.1": "kafka-1"})
+    taken: list[dict[str, str]] = []
+    taking = tracker.brokers.resolve_names
+    with patch.object(tracker.brokers, "resolve_names", lambda names: taken.append(names) or taking(names)):
+        for more in ({}, {}, {"10.0.0.2": "kafka-2"}, {}):
+            file.names |= more
+            tracker._take_host_names([file])
+    assert taken == [{"10.0.0.1": "kafka-1"}, {"10.0.0.2": "kafka-2"}]
+    assert not said
+    with patch.object(brokers, "HOST_NAMES_KEPT", 2):
+        file.names["10.0.0.3"] = "kafka-3"
+        tracker._take_host_names([file])
+    assert said == [(WeirdKind.FACTS_LIMIT, "host names")]

@@ -2124,6 +2124,171 @@ def shared_client_ids(n: int) -> bytes:
     return pcap(iter(packets))
 
 
+# --- what facts of the capture and records keep -----------------------------------------------------------------------------
+TAGS = b"\0"
+"""No tagged fields."""
+
+
+def compact(text: bytes) -> bytes:
+    """A COMPACT_STRING."""
+    return unsigned(len(text) + 1) + text
+
+
+def compact_array(entries: list[bytes]) -> bytes:
+    """A COMPACT_ARRAY."""
+    return unsigned(len(entries) + 1) + b"".join(entries)
+
+
+class FlexibleCalls(Calls):
+    """Exchanges of flexible versions."""
+
+    def call(self, key: int, version: int, body: bytes, answer: bytes, client: bytes = b"client") -> None:
+        """An exchange, whose headers have tagged fields."""
+        self.number += 1
+        head = struct.pack(">hhih", key, version, self.number, len(client)) + client + TAGS
+        self.talk.send(0, struct.pack(">i", len(head) + len(body)) + head + body)
+        self.talk.send(1, struct.pack(">ii", 5 + len(answer), self.number) + TAGS + answer)
+
+
+def packed_batch(data: bytes, codec: int, count: int = 1) -> bytes:
+    """A batch of magic 2 with compressed records."""
+    rest = struct.pack(">hiqqqhii", codec, count - 1, 0, 0, -1, -1, -1, count) + data
+    return struct.pack(">qiibI", 0, 9 + len(rest), 0, 2, 0) + rest
+
+
+@hostile(20_000, "--table", "records")
+def gzip_members(n: int) -> bytes:
+    """A Produce request with a batch of n empty gzip members."""
+    batch = packed_batch(gzip.compress(b"", mtime=0) * n, 1)
+    return produced(1, lambda _i: batch)
+
+
+@hostile(100_000, "--table", "records")
+def lz4_blocks(n: int) -> bytes:
+    """A Produce request with a batch of n linked lz4 blocks of one byte, each of up to 4 MB as it says."""
+    batch = packed_batch(b"\x04\x22\x4d\x18\x40\x70\0" + (struct.pack("<I", 2) + b"\x10x") * n + bytes(4), 3)
+    return produced(1, lambda _i: batch)
+
+
+NO_TOPICS = bytes(4) + compact_array([]) + compact(b"c") + struct.pack(">i", 1) + compact_array([]) + TAGS
+"""A Metadata response v12 without brokers and topics."""
+
+
+@hostile(2_000)
+def halved_topics(n: int) -> bytes:
+    """A Metadata request v12 with n topics by name and n others by id, by turns."""
+    calls = FlexibleCalls()
+    halves = [
+        entry
+        for i in range(n)
+        for entry in (bytes(16) + compact(b"t%d" % i) + TAGS, struct.pack(">QQ", 9, i + 5) + b"\0" + TAGS)
+    ]
+    calls.call(3, 12, compact_array(halves) + b"\0\0" + TAGS, NO_TOPICS)
+    return calls.talk.file()
+
+
+@hostile(100_000)
+def nameless_ids(n: int) -> bytes:
+    """Metadata requests v12 with 1,000 topics each, all by ids that no message names."""
+    calls = FlexibleCalls()
+    for at in range(0, n, 1000):
+        topics = [noise(16, i) + b"\0" + TAGS for i in range(at, at + 1000)]
+        calls.call(3, 12, compact_array(topics) + b"\0\0" + TAGS, NO_TOPICS)
+    return calls.talk.file()
+
+
+def far_servers(n: int, calls_of: Callable[[int, Calls], None]) -> bytes:
+    """Connections to n servers, each with some exchanges."""
+    packets: list[Packet] = []
+    for i in range(n):
+        calls = Calls(Talk(40_000, 10**12 + 100 * i).open())
+        calls.call(18, 0, b"", bytes(6))
+        calls_of(i, calls)
+        there = struct.pack(">I", 0x0B000000 + i)
+        packets += [(when, data[:12] + data[12:20].replace(SERVER, there) + data[20:]) for when, data in calls.talk.packets]
+    return pcap(iter(packets))
+
+
+@hostile(2_000)
+def many_servers(n: int) -> bytes:
+    """Servers with one exchange each."""
+    return far_servers(n, lambda _i, _calls: None)
+
+
+@hostile(2_000)
+def listing_servers(n: int) -> bytes:
+    """Servers, each of which lists itself under a host name of its own."""
+    return far_servers(n, lambda i, calls: calls.call(3, 2, array([]), told([(i, b"host%d" % i, 9092)])))
+
+
+@hostile(10_000)
+def names_and_rows(n: int) -> bytes:
+    """pcapng: host names of n addresses, and two exchanges for each."""
+    parts = [SECTION, INTERFACE]
+    for i in range(n):
+        entry = struct.pack(">I", 0x0A000000 + i) + b"host%d.example\0" % i
+        parts.append(block(4, struct.pack("<HH", 1, len(entry)) + entry + bytes(-len(entry) % 4) + bytes(4)))
+    talk = spoken()
+    for i in range(2 * n):
+        talk.send(0, request(3 + i))
+        talk.send(1, response(3 + i))
+    return b"".join([*parts, *(packet_block(0, when, data) for when, data in talk.packets)])
+
+
+@hostile(20_000)
+def topic_records(n: int) -> bytes:
+    """KRaft's log: n TopicRecords, no two of one topic, 100,000 in a gzip batch."""
+    calls = Calls()
+    for at in range(0, n, 100_000):
+        values = [b"\1\2\0" + compact(b"t") + struct.pack(">QQ", 7, i) + TAGS for i in range(at, min(n, at + 100_000))]
+        inner = [b"\0\0" + varint(i) + b"\1" + varint(len(value)) + value + b"\0" for i, value in enumerate(values)]
+        records = packed_batch(gzip.compress(b"".join(varint(len(one)) + one for one in inner)), 1, len(values))
+        part = struct.pack(">ihqq", 0, 0, n, n) + array([]) + struct.pack(">i", len(records)) + records
+        answer = bytes(4) + array([string(b"__cluster_metadata") + array([part])])
+        calls.call(1, 4, fetch_of(b"__cluster_metadata", 0), answer)
+    return calls.talk.file()
+
+
+@hostile(100_000, "--table", "partitions")
+def growing_session(n: int) -> bytes:
+    """A fetch session to which each request adds 100 partitions, while its responses have another one."""
+    calls = Calls()
+    for epoch in range(n // 100):
+        parts = [struct.pack(">iiqqi", 100 * epoch + j, -1, j, -1, 1 << 20) for j in range(100)]
+        session = struct.pack(">iiiibii", -1, 500, 1, 1 << 20, 0, 77 if epoch else 0, epoch)
+        part = struct.pack(">ihqqq", 50 * epoch, 0, 5, 5, 0) + array([]) + struct.pack(">i", 0)
+        answer = bytes(4) + struct.pack(">hi", 0, 77) + array([string(b"t") + array([part])])
+        calls.call(1, 9, session + array([string(b"t") + array(parts)]) + array([]), answer)
+    return calls.talk.file()
+
+
+def wide_fetch(calls: Calls, n: int) -> None:
+    """A Fetch v4 of n partitions, none with records."""
+    parts = [struct.pack(">iqi", j, j, 1) for j in range(n)]
+    answers = [struct.pack(">ihqqii", j, 0, 5, 5, -1, -1) for j in range(n)]
+    calls.call(
+        1, 4, struct.pack(">iiiib", -1, 500, 1, 1 << 20, 0) + array([string(b"t") + array(parts)]),
+        bytes(4) + array([string(b"t") + array(answers)]),
+    )  # fmt: skip
+
+
+@hostile(100, "--partitions")
+def wide_fetches(n: int) -> bytes:
+    """Fetches of 1,000 partitions each."""
+    calls = Calls()
+    for _ in range(n):
+        wide_fetch(calls, 1000)
+    return calls.talk.file()
+
+
+@hostile(100_000, "--partitions")
+def one_wide_fetch(n: int) -> bytes:
+    """A Fetch of n partitions."""
+    calls = Calls()
+    wide_fetch(calls, n)
+    return calls.talk.file()
+
+
 # --- the curve ---------------------------------------------------------------------------------------------------------
 def cost(command: list[str], seconds: float) -> tuple[float, float, int]:
     """Processor seconds, peak MB and exit code of a command; an exit code of -1 where it took too long."""

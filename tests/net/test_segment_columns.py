@@ -55,3 +55,14 @@ def test_packets_between_and_buffers_of_their_own() -> None:
     again = columns_of(made)
     assert len(again) == made.packet[-1] - made.packet[0] + 1
     assert without_buffer(again.all()) == without_buffer(made)
+
+
+def test_no_more_of_the_buffer_is_copied_than_is_needed() -> None:
+    """A batch may be one packet of a window: blocks between packets end batches."""
+    made = sample()
+    size = len(made.buffer)
+    made.buffer = bytes(1 << 20) + made.buffer + bytes(1 << 20)
+    made.payload = [start + (1 << 20) for start in made.payload]
+    columns = columns_of(made)
+    assert len(columns.buffer) <= size + sum(map(len, made.flow))
+    assert without_buffer(columns.all()) == without_buffer(sample())

@@ -32,6 +32,24 @@ def test_json_lists_come_back(items: list[list[str | None] | None]) -> None:
         )
 
 
+ENTRIES = st.fixed_dictionaries(
+    {
+        "name": st.one_of(st.none(), WORDS),
+        'a "key"': st.integers(-9, 9),
+        "list": st.lists(WORDS, max_size=2),
+        "ok": st.booleans(),
+    }
+)
+
+
+@given(st.lists(st.one_of(st.none(), st.lists(ENTRIES, max_size=3)), max_size=5))
+def test_json_rows_of_other_tables_come_back(items: list[list[dict[str, object]] | None]) -> None:
+    kinds = {"name": pa.string(), 'a "key"': pa.int64(), "list": pa.list_(pa.string()), "ok": pa.bool_()}
+    column = pa.array(items, pa.list_(pa.struct(kinds)))
+    assert [json.loads(text) for text in text_columns.json_column(column).to_pylist()] == items
+    assert [json.loads(text) for text in text_columns.json_column(column.slice(1)).to_pylist()] == items[1:]
+
+
 @given(st.lists(WORDS.filter(lambda word: "\x00" not in word), min_size=1, max_size=6))
 def test_csv_fields_come_back(words: list[str]) -> None:
     line = ",".join(text_columns.csv_column(pa.array(words)).to_pylist())

@@ -89,6 +89,19 @@ def test_parquet_gathers_row_groups(batches: list[pa.RecordBatch], monkeypatch: 
     assert pq.ParquetFile(whole).num_row_groups == 1
 
 
+def test_wide_rows_do_not_wait_for_a_row_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits in memory is bounded in bytes too: a row may have thousands of topics."""
+    monkeypatch.setattr(writers, "GROUP_BYTES", 10_000)
+    sink, batch = io.BytesIO(), pa.RecordBatch.from_pydict({"topics": [["t" * 20] * 400]})
+    writer = writers.Parquet(sink, batch.schema)
+    for _ in range(6):
+        writer.write(batch)
+    writer.close()
+    found = pq.ParquetFile(sink)
+    assert [found.metadata.row_group(at).num_rows for at in range(found.num_row_groups)] == [2, 2, 2]
+    assert found.read().num_rows == 6
+
+
 def test_parquet_tells_differences_and_what_is_filtered_by(batches: list[pa.RecordBatch]) -> None:
     group = pq.ParquetFile(pa.BufferReader(written("parquet", batches))).metadata.row_group(0)
     columns = {column.path_in_schema: column for column in map(group.column, range(group.num_columns))}

@@ -1,7 +1,7 @@
 """The walk over a blob, and the records as JSON."""
 
-from kcap.records.batch import Control, Record, spans
-from kcap.records.record_sets import decode_records
+from kcap.records.batch import Contents, Control, Record, spans
+from kcap.records.record_sets import RecordSet, decode_records, each_batch
 from tests.records.batches import batch, message, record
 
 
@@ -31,3 +31,14 @@ def test_a_batch_says_what_could_not_be_read() -> None:
     assert "undecoded" not in whole.to_json()["batches"][0]
     assert len(cut.batches[0].records) == 1
     assert "cut" in cut.to_json()["batches"][0]["undecoded"]
+
+
+def test_records_one_by_one_are_not_kept() -> None:
+    """Law: they are those of the batch, with its fault."""
+    for blob in (batch(record() + record(1), 2), batch(record() + record(1), 3), message(b"v"), batch(b"\x99" * 9, 1)):
+        (one,), (other,) = decode_records(blob).batches, each_batch(blob, RecordSet())
+        contents = Contents()
+        assert list(one.each(contents)) == other.records
+        assert contents == Contents(fault=other.fault)
+        assert one._contents is None
+        assert list(other.each(contents)) == other.records

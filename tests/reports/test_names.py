@@ -12,7 +12,7 @@ from kcap.output.writers import Parquet
 from kcap.reports import clients
 from kcap.reports.definition import ReportRequest
 from kcap.reports.groups.report import groups
-from kcap.reports.names import OTHERS, bounded_files, shortened, shorter
+from kcap.reports.names import OTHERS, bounded_files, rows_at_once, shortened, shorter
 from kcap.reports.run import run
 from kcap.reports.source import ReportInput
 from tests.fuzz.hostile import CLASSES, array, greetings, request, response, string
@@ -130,3 +130,12 @@ def test_of_too_many_addresses_messages_are_found_all_the_same(tmp_path: Path, m
     rows_ = groups(ReportInput([str(path)]))["rows"]
     assert {row["group_id"] for row in rows_} == {*(f"g{i}" for i in range(10)), OTHERS}
     assert {member["client_ip"] for row in rows_ for member in row["members"]}.isdisjoint({OTHERS})
+
+
+def test_wide_rows_are_read_a_few_at_a_time(tmp_path: Path) -> None:
+    """A row may have thousands of names: how many are read at once follows from what they take."""
+    path = tmp_path / "wide.parquet"
+    for names, rows in ((1, limits.REPORT_NAMES_ROWS), (40_000, 8)):
+        batch = pa.RecordBatch.from_pydict({"topics": [[f"{row:04} {name:020}" for name in range(names)] for row in range(40)]})
+        parquet.write_table(pa.Table.from_batches([batch]), path, compression="none", use_dictionary=False)
+        assert rows // 2 <= rows_at_once(parquet.ParquetFile(path)) <= rows

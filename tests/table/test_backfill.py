@@ -1,6 +1,7 @@
 """Laws of facts of the whole capture: files and tables know what was told later, streams what was told so far."""
 
 import json
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from unittest.mock import patch
@@ -11,6 +12,7 @@ import pytest
 
 import kcap
 from kcap.columns import EXCHANGES, ON_REQUEST
+from kcap.facts.tracker import MetadataTracker
 from kcap.table import backfill
 from kcap.table.backfill import COMPANIONS, Backfill, companions, needs_backfill, taken_back, waited
 from kcap.table.builder import Table
@@ -197,6 +199,24 @@ def test_what_waits_comes_back_in_order(held: int) -> None:
     batches = [pa.RecordBatch.from_pydict({"n": [at, at + 1]}) for at in range(0, 20, 2)]
     came = waited(iter(batches), lambda: lambda some: some, held)
     assert [batch.to_pylist() for batch in came] == [b.to_pylist() for b in batches]
+
+
+def test_wide_rows_wait_in_a_file() -> None:
+    """What waits in memory is bounded in bytes too: rows may have thousands of topics each."""
+    made = [pa.RecordBatch.from_pydict({"topics": [["t" * 1000] * 400]}) for _ in range(10)]
+    taken = 0
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        nonlocal taken
+        for one in made:
+            taken += 1
+            yield one
+
+    with patch.object(backfill, "HELD_ROW_BYTES", 1000):
+        assert backfill.rows_held(made[0]) > 400
+        first = next(backfill.leading((("x", one) for one in batches()), MetadataTracker(), held=1000))
+        assert (first[1].num_rows, taken) == (1, 3)
+        assert [some.num_rows for some in waited(iter(made), lambda: lambda same: same, 1000)] == [1] * 10
 
 
 def test_what_cannot_be_read_back_stays() -> None:

@@ -1,5 +1,6 @@
 """Facts from the headers of batches: those of the batches one by one."""
 
+import gzip
 from collections.abc import Sequence
 from typing import Any
 
@@ -86,3 +87,13 @@ def test_columns_are_those_of_the_batches(few: int, fields: list[list[bytes]], c
         assert found["max_timestamp_ms"][at] == (None if latest == -1 else latest)
         assert found["timestamp_type"][at] == (None if first.timestamp_type == "NoTimestampType" else first.timestamp_type)
         assert found["producer_id"][at] == (None if first.producer_id == -1 else first.producer_id)
+
+
+def test_wrapped_messages_are_not_kept() -> None:
+    """A field may have thousands of wrappers with hundreds of thousands of messages each; only how many they are is needed."""
+    blob = message(gzip.compress(message(b"v", offset=4) * 3), codec=1) * 2
+    found = BatchFacts(blob, np.array([0]), np.array([len(blob)]))
+    batches = found._read[0]
+    assert [batch.count for batch in batches] == [3, 3]
+    assert all(batch._contents is None for batch in batches)
+    assert [len(batch.records) for batch in batches] == [3, 3]

@@ -21,6 +21,7 @@ from kcap.facts.topic_names import METADATA_ID
 from kcap.facts.tracker import Fact, MetadataTracker
 from kcap.kafka.bodies import BodyBatch
 from kcap.model import ROW
+from kcap.records.batch import Batch
 from kcap.schema.registry import RESPONSE
 from kcap.session import CapturePass
 from kcap.table import records
@@ -244,3 +245,13 @@ def test_payloads_are_there_only_where_they_are_asked_for(pcaps: Path) -> None:
     assert columns_of(["--payloads", "--columns", "value,offset"], pcaps) == ["value", "offset"]
     assert run("rows", pcaps / "go-franz.pcap", "--table", "records", "--columns", "value").returncode == 2
     assert run("rows", pcaps / "go-franz.pcap", "--payloads").returncode == 2
+
+
+def test_records_of_a_batch_are_not_kept(pcaps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A frame may have thousands of batches with millions of records each."""
+
+    def kept(_batch: Batch) -> None:
+        raise AssertionError("all records of a batch are held")
+
+    monkeypatch.setattr(Batch, "contents", property(kept))
+    assert len(kcap.open(str(pcaps / "librdkafka-zstd.pcap")).table("records").to_arrow())

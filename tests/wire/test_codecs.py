@@ -4,6 +4,7 @@ import gzip
 import random
 import subprocess
 import sys
+from typing import Any
 
 import cramjam
 import lz4.frame
@@ -12,6 +13,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcap.wire import codecs
 from kcap.wire.codecs import CODECS, codec_name, inflate
 
 LIMIT = 1 << 20
@@ -77,6 +79,32 @@ def test_damage_keeps_what_came_before(name: str) -> None:
         changed = bytearray(packed)
         changed[chance.randrange(len(packed))] ^= 1 << chance.randrange(8)
         inflate(codec, changed, 1 << 20)
+
+
+def test_what_is_given_to_zlib_grows_with_the_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch may be a chain of members of 20 bytes: what is behind each of them is not given to it, and not copied."""
+    given_bytes: list[int] = []
+    made = codecs.zlib.decompressobj
+
+    class Counting:
+        def __init__(self, bits: int) -> None:
+            self.inner = made(bits)
+
+        def decompress(self, data: memoryview, size: int) -> bytes:
+            given_bytes.append(len(data))
+            return self.inner.decompress(data, size)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.inner, name)
+
+    monkeypatch.setattr(codecs.zlib, "decompressobj", Counting)
+    found = []
+    for members in (100, 400):
+        given_bytes.clear()
+        packed = gzip.compress(b"x") * members
+        assert inflate(1, packed, LIMIT).data == b"x" * members
+        found.append(sum(given_bytes))
+    assert found[1] <= 4.2 * found[0]
 
 
 @given(st.integers(0, 7), st.binary(max_size=60))
