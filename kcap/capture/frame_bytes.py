@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SIDES = ("request", "response")
 
 
-class Span(NamedTuple):
+class PacketSpan(NamedTuple):
     """Bytes of a frame that came with one packet."""
 
     start: int
@@ -41,7 +41,7 @@ class FrameBytes:
     response: bytes = b""
     request_packets: list[Packet] = field(default_factory=list)
     response_packets: list[Packet] = field(default_factory=list)
-    spans: dict[str, list[Span]] = field(default_factory=dict)
+    spans: dict[str, list[PacketSpan]] = field(default_factory=dict)
     """Side -> which packet brought which bytes, without gaps, in the order of the bytes."""
 
 
@@ -91,7 +91,7 @@ def read(
     reader = Reader(source, plaintext)
     flows, numbers = flows_of(row), {file.name: at for at, file in enumerate(files)}
     found: dict[str, Any] = {}
-    spans: dict[str, list[Span]] = {}
+    spans: dict[str, list[PacketSpan]] = {}
     for side in SIDES:
         spot = Spot(row, side, flows[side], numbers)
         pieces = reader.pieces(spot)
@@ -122,7 +122,7 @@ def _numbers(source: PacketSource, spot: Spot, pieces: Sequence[Piece]) -> list[
     return numbers + [numbers[-1] if numbers else 0] * (len(pieces) - len(numbers))
 
 
-def _spans(pieces: Sequence[Piece], start: int, size: int, first: int | None, numbers: Sequence[int]) -> list[Span]:
+def _spans(pieces: Sequence[Piece], start: int, size: int, first: int | None, numbers: Sequence[int]) -> list[PacketSpan]:
     """Which packet brought which bytes of a frame."""
     owner = [-1] * size
     for at in range(len(pieces) - 1, -1, -1):
@@ -133,10 +133,10 @@ def _spans(pieces: Sequence[Piece], start: int, size: int, first: int | None, nu
     if not owner:
         return []
     base = (first or 0) - numbers[owner[0]]
-    spans: list[Span] = []
+    spans: list[PacketSpan] = []
     begin = 0
     for at in range(1, size + 1):
         if at == size or owner[at] != owner[begin]:
-            spans.append(Span(begin, at, base + numbers[owner[begin]]))
+            spans.append(PacketSpan(begin, at, base + numbers[owner[begin]]))
             begin = at
     return spans

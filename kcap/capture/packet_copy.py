@@ -13,7 +13,7 @@ from struct import pack
 from typing import Final
 
 from kcap.capture import pcapng_blocks
-from kcap.capture.pcapng_annotations import Annotations, packet_notes, read_annotations
+from kcap.capture.pcapng_annotations import PcapngAnnotations, packet_notes, read_annotations
 from kcap.capture.reader import Section
 from kcap.capture.source import STANDARD_INPUT
 from kcap.capture.writer import SNAPLEN, PacketStream, PcapngWriter, PcapWriter, option
@@ -31,7 +31,7 @@ class Origin:
 
     file: CaptureFile
     sections: Sequence[Section]
-    notes: Annotations
+    notes: PcapngAnnotations
 
 
 def place(batch: PacketBatch, at: int) -> tuple[int, bytes, int, int]:
@@ -156,12 +156,12 @@ class PcapngCopy(PcapngWriter):
             self._block(pcapng_blocks.STATISTICS, body)
 
 
-def notes_of(files: Sequence[CaptureFile], form: str) -> list[Annotations]:
+def notes_of(files: Sequence[CaptureFile], form: str) -> list[PcapngAnnotations]:
     """What the files say beside their packets, where the output has room for it."""
     return [
         read_annotations(file.path)
         if form == PCAPNG and file.format.startswith(PCAPNG) and file.path != STANDARD_INPUT
-        else Annotations()
+        else PcapngAnnotations()
         for file in files
     ]
 

@@ -37,7 +37,7 @@ class InterfaceNotes:
 
 
 @dataclass(slots=True)
-class Annotations:
+class PcapngAnnotations:
     """Of one file. A pcap file has none."""
 
     sections: list[list[InterfaceNotes]] = field(default_factory=list)
@@ -91,7 +91,7 @@ def packet_notes(buffer: bytes, start: int, captured: int, order: str) -> tuple[
 class NotingReader(PcapngReader):
     """Reads a file for what it says beside its packets."""
 
-    notes: Annotations
+    notes: PcapngAnnotations
 
     def _step(self, at: int, columns: PacketColumns) -> tuple[int, int]:
         before = len(self.sections)
@@ -130,9 +130,9 @@ def name_records(body: bytes, order: str) -> bytes:
     return bytes(out)
 
 
-def read_annotations(path: str) -> Annotations:
+def read_annotations(path: str) -> PcapngAnnotations:
     """Reads a file to its end. Raises CaptureError for what is no capture."""
-    source, notes = Source(path), Annotations()
+    source, notes = Source(path), PcapngAnnotations()
     try:
         file = CaptureFile(path, path)
         reader = open_reader(source, file, 0, ignore, jit_after=None)

@@ -76,7 +76,7 @@ BLANK: Final = 0xFF
 
 
 @dataclass(slots=True)
-class Direction:
+class StrippedDirection:
     """One direction of a flow within the range; places count from the first sequence number seen."""
 
     base: int
@@ -128,7 +128,7 @@ class Stripper:
         self._file = file
         self._places: dict[bytes, int] = {}
         """Flow key of a direction -> its index in `_directions`."""
-        self._directions: list[Direction] = []
+        self._directions: list[StrippedDirection] = []
         self._window = StripWindow()
         self._compiled = False
 
@@ -164,7 +164,7 @@ class Stripper:
         for key, at in zip(keys, first.tolist()):
             if key not in self._places:
                 self._places[key] = len(self._directions)
-                self._directions.append(Direction(int(numbers[SEQ, at]), bool(fresh[at])))
+                self._directions.append(StrippedDirection(int(numbers[SEQ, at]), bool(fresh[at])))
         out: Int64s = np.array([self._places[key] for key in keys], np.int64)[own]
         for place in np.unique(out[numbers[FLAGS] & SYN != 0]).tolist():
             self._directions[place].fresh = False
@@ -204,7 +204,7 @@ class StrippedPayloads:
     """The payloads of a window in stream order, each stream byte once, with the records of verified batches blanked."""
 
     def __init__(
-        self, flow: "Int64s", numbers: "Int64s", source: "Bytes", directions: list[Direction], *, compiled: bool
+        self, flow: "Int64s", numbers: "Int64s", source: "Bytes", directions: list[StrippedDirection], *, compiled: bool
     ) -> None:
         self._directions = directions
         self._compiled = compiled

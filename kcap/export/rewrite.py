@@ -17,7 +17,7 @@ from kcap.capture.fileset import ignore
 from kcap.capture.frame_reader import PART, FrameLocation
 from kcap.capture.packet_copy import Origin, every_secret, no_secret, notes_of, open_copy
 from kcap.capture.packet_source import PacketSource
-from kcap.capture.pcapng_annotations import Annotations
+from kcap.capture.pcapng_annotations import PcapngAnnotations
 from kcap.capture.writer import PacketStream
 from kcap.export.mark_packets import PacketWalk
 from kcap.export.packet_headers import EditablePacket, renew
@@ -130,7 +130,7 @@ class Rewriter:
         """Two passes: what the messages say, then the packets."""
         self._plan()
         walk = PacketWalk([self.path])
-        notes: list[Annotations] = []
+        notes: list[PcapngAnnotations] = []
         origins: list[Origin] = []
         owners: dict[bytes, str] = {}
         copy = None
@@ -138,7 +138,9 @@ class Rewriter:
             if copy is None:
                 notes = notes_of(walk.files.files, form)
                 if self.names is not None:
-                    notes = [Annotations([[type(i)(i.link, i.snaplen, b"") for i in s] for s in n.sections]) for n in notes]
+                    notes = [
+                        PcapngAnnotations([[type(i)(i.link, i.snaplen, b"") for i in s] for s in n.sections]) for n in notes
+                    ]
                 origins = [Origin(file, (), note) for file, note in zip(walk.files.files, notes)]
                 copy = open_copy(stream, form, origins, comment, secrets=no_secret if self.redact else every_secret)
             origins[batch.file].sections = walk.files.layouts[batch.file]

@@ -20,7 +20,7 @@ from kcap.fastpath.state import FastPathState, header_tables
 from kcap.kafka.conversation import Conversation
 from kcap.kafka.decrypted import DecryptedStream, TlsSink
 from kcap.net.segment_columns import SegmentColumns
-from kcap.tls.records import HEADER, Piece
+from kcap.tls.records import HEADER, RecordPiece
 from kcap.tls.session import TlsSession
 
 BOUNDS_ROOM: Final = 1 << 10
@@ -31,7 +31,7 @@ LOGGED: Final = (at.G_PLACE, at.G_RTT, at.G_OFFSET)
 
 
 @dataclass(slots=True)
-class Source:
+class SealedSource:
     """One direction of a connection in a window."""
 
     session: TlsSession
@@ -42,11 +42,11 @@ class Source:
     """Stream offset of the first byte of the gathered ciphertext."""
     held: bytes
     """Bytes of a record that earlier windows brought."""
-    pieces: list[Piece]
+    pieces: list[RecordPiece]
     """Their packets."""
 
 
-def source_of(conversation: Conversation, index: int) -> Source:
+def source_of(conversation: Conversation, index: int) -> SealedSource:
     """The direction of stream `index` of a connection; `conversation` is that of its plaintext."""
     decryptor = conversation.tls
     assert decryptor is not None
@@ -55,7 +55,7 @@ def source_of(conversation: Conversation, index: int) -> Source:
     assert isinstance(sink, TlsSink)
     side = index ^ decryptor.swapped
     offset, held, pieces = decryptor.session.sides[side].reader.held()
-    return Source(decryptor.session, side, sink, decryptor.plain.streams[index], offset, held, pieces)
+    return SealedSource(decryptor.session, side, sink, decryptor.plain.streams[index], offset, held, pieces)
 
 
 def read_sealed(state: FastPathState, columns: SegmentColumns, fresh: Any, keeper: ConnectionOwner) -> tuple[Any, list[int]]:
@@ -68,7 +68,7 @@ def read_sealed(state: FastPathState, columns: SegmentColumns, fresh: Any, keepe
     read = state.connections[log[:, at.G_PLACE] >> 1, at.TOUCHED] > 0
     carrying = log[read & (log[:, at.G_LENGTH] > log[:, at.G_TAKEN])]
     if len(carrying):
-        Window(state, columns, carrying).read(fresh)
+        SealedWindow(state, columns, carrying).read(fresh)
     begin(state, shaken)
     stopped = undo[state.connections[slots, at.TOUCHED] < 0]
     state.connections[slots, at.TOUCHED] = 0
@@ -80,7 +80,7 @@ def read_sealed(state: FastPathState, columns: SegmentColumns, fresh: Any, keepe
     return cut, shaken
 
 
-class Window:
+class SealedWindow:
     """The ciphertext of one walk."""
 
     def __init__(self, state: FastPathState, columns: SegmentColumns, log: Any) -> None:
@@ -242,7 +242,9 @@ class Window:
             stream.passed(newest[: newest[:, 2].searchsorted(stream.next, side="right"), 1:])
             self._restart(source, data, start, after, end, offset, is_cut=is_cut)
 
-    def _restart(self, source: Source, data: bytes, start: int, after: int, end: int, offset: int, *, is_cut: bool) -> None:
+    def _restart(
+        self, source: SealedSource, data: bytes, start: int, after: int, end: int, offset: int, *, is_cut: bool
+    ) -> None:
         """What the record reader of a stream holds: the bytes from `after` on, or those of earlier windows alone."""
         reader, at_offset = source.session.sides[source.side].reader, source.offset + after - start
         if is_cut:
@@ -254,4 +256,4 @@ class Window:
         ends = self.pieces[:, at.P_END]
         some = self.pieces[ends.searchsorted(after, side="right") : ends.searchsorted(end) + 1]
         columns = some[:, (at.P_LOW, at.P_HIGH, at.P_NS, at.P_REF, at.P_POSITION)].tolist()
-        reader.restart(at_offset, data[after:end], [Piece(*piece) for piece in columns])
+        reader.restart(at_offset, data[after:end], [RecordPiece(*piece) for piece in columns])

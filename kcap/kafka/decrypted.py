@@ -21,7 +21,7 @@ from kcap.weird import WeirdKind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kcap.tls.direction import Event, LostPlaintext, Plaintext, Span
+    from kcap.tls.direction import Event, LostPlaintext, Plaintext, RecordSpan
     from kcap.tls.record_ciphers import Whole
     from kcap.tls.session import TlsSession
 
@@ -32,7 +32,7 @@ UNSURE_GAP: Final = limits.FRAME_GATHERED_MAX
 """Length of a gap of unknown length: longer than the rest of any frame, so that resync starts."""
 
 
-def position_of(span: "Span") -> int:
+def position_of(span: "RecordSpan") -> int:
     """Place of a span's packet in its file."""
     return span.piece.position
 
@@ -125,7 +125,7 @@ class DecryptedStream:
             self.sink.data(base + start, data, start, end - start, end - start, piece.time_ns, piece.ref, piece.position)
             at = last + 1
 
-    def _not_skipped(self, base: int, spans: "list[Span]") -> "list[Span]":
+    def _not_skipped(self, base: int, spans: "list[RecordSpan]") -> "list[RecordSpan]":
         """What is still to be delivered of a record whose plaintext begins at `base`."""
         first = self.skip - base
         self.records.extend(
@@ -133,7 +133,7 @@ class DecryptedStream:
         )
         return [span._replace(start=max(span.start, first)) for span in spans if span.end > first]
 
-    def _inside_frame(self, base: int, spans: "list[Span]", at: int) -> int:
+    def _inside_frame(self, base: int, spans: "list[RecordSpan]", at: int) -> int:
         """The last of the spans from `at` on that can be delivered as one: they are the rest of a frame whose header was read,
         of which only the last packet and the places of the others are of interest. These are noted here.
         """

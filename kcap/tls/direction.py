@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from kcap import limits
 from kcap.tls.key_schedule import WriteKeys, traffic_keys
-from kcap.tls.record_ciphers import Opened, RecordOpener, Whole, opener_of
-from kcap.tls.records import HEADER, Piece, Record, RecordReader
+from kcap.tls.record_ciphers import OpenedRecord, RecordOpener, Whole, opener_of
+from kcap.tls.records import HEADER, RecordPiece, RecordReader, TlsRecord
 from kcap.tls.suites import RecordCipher, Suite
 
 TLS13: Final = 0x0304
@@ -24,12 +24,12 @@ LABELS: Final = (
 EARLY: Final = LABELS[0][0]
 
 
-class Span(NamedTuple):
+class RecordSpan(NamedTuple):
     """Plaintext bytes `start` to `end` came in one packet."""
 
     start: int
     end: int
-    piece: Piece
+    piece: RecordPiece
 
 
 class Plaintext(NamedTuple):
@@ -37,7 +37,7 @@ class Plaintext(NamedTuple):
 
     side: int
     data: bytes
-    spans: list[Span]
+    spans: list[RecordSpan]
 
 
 class LostPlaintext(NamedTuple):
@@ -99,7 +99,7 @@ class Direction:
     lost_records: int = 0
     lost: bool = False
     """The number of the next record is not known."""
-    waiting: list[Record] = field(default_factory=list)
+    waiting: list[TlsRecord] = field(default_factory=list)
     """Encrypted records that came before the keys could be known."""
     ready: bool = False
     """Application data was opened."""
@@ -219,14 +219,14 @@ def _opens13(kind: str, algorithm: str, key_bytes: int) -> bool:
     return opener_of(TLS13, RecordCipher(kind, algorithm, key_bytes), WriteKeys(bytes(key_bytes), bytes(12))) is not None
 
 
-def spans(record: Record, opened: Opened) -> list[Span]:
+def spans(record: TlsRecord, opened: OpenedRecord) -> list[RecordSpan]:
     """Which packet brought which bytes of a record's plaintext: ciphertext and plaintext keep pace."""
     first = record.offset + HEADER + opened.start
     size, out = len(opened.plaintext), []
     for piece in record.pieces:
         start, end = max(piece.start - first, 0), min(piece.end - first, size)
         if start < end:
-            out.append(Span(start, end, piece))
+            out.append(RecordSpan(start, end, piece))
     return out
 
 

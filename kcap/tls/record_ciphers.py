@@ -20,7 +20,7 @@ NO_AEAD = frozenset({"cbc", "null"})
 """Kinds of ciphers that authenticate by a MAC beside the encryption."""
 
 
-class Opened(NamedTuple):
+class OpenedRecord(NamedTuple):
     """The content of a record."""
 
     content_type: int
@@ -81,7 +81,7 @@ class RecordOpener:
         RecordOpener.__init__(self, *state[:3], etm=state[3])
         self._chained = state[4]
 
-    def open(self, number: int, content_type: int, version: int, body: bytes) -> Opened | None:
+    def open(self, number: int, content_type: int, version: int, body: bytes) -> OpenedRecord | None:
         """The record's content; None where it does not authenticate as record `number` under this key."""
         if self.version == TLS13:
             return self._open13(number, content_type, body)
@@ -155,7 +155,7 @@ class RecordOpener:
         if self.cipher.kind == "cbc" and len(body) >= self.cipher.block_bytes:
             self._chained = body[-self.cipher.block_bytes :]
 
-    def _open13(self, number: int, content_type: int, body: bytes) -> Opened | None:
+    def _open13(self, number: int, content_type: int, body: bytes) -> OpenedRecord | None:
         if content_type != APPLICATION or len(body) < 17 - 8 * (self.cipher.kind == "ccm8"):
             return None
         nonce = (self._iv ^ number).to_bytes(12, "big")
@@ -164,11 +164,11 @@ class RecordOpener:
         except self._refused:
             return None
         if inner and inner[-1]:
-            return Opened(inner[-1], inner[:-1], 0)
+            return OpenedRecord(inner[-1], inner[:-1], 0)
         bare = inner.rstrip(b"\0")
-        return Opened(bare[-1], bare[:-1], 0) if bare else Opened(0, b"", 0)
+        return OpenedRecord(bare[-1], bare[:-1], 0) if bare else OpenedRecord(0, b"", 0)
 
-    def _open_aead(self, number: int, content_type: int, version: int, body: bytes) -> Opened | None:
+    def _open_aead(self, number: int, content_type: int, version: int, body: bytes) -> OpenedRecord | None:
         tag = 8 if self.cipher.kind == "ccm8" else 16
         if self.cipher.kind == "chacha":
             nonce, start = (self._iv ^ number).to_bytes(12, "big"), 0
@@ -179,11 +179,11 @@ class RecordOpener:
             return None
         header = number.to_bytes(8, "big") + bytes([content_type]) + version.to_bytes(2, "big") + size.to_bytes(2, "big")
         try:
-            return Opened(content_type, self._aead.decrypt(nonce, body[start:], header), start)
+            return OpenedRecord(content_type, self._aead.decrypt(nonce, body[start:], header), start)
         except self._refused:
             return None
 
-    def _open_mac(self, number: int, content_type: int, version: int, body: bytes) -> Opened | None:
+    def _open_mac(self, number: int, content_type: int, version: int, body: bytes) -> OpenedRecord | None:
         head = number.to_bytes(8, "big") + bytes([content_type]) + version.to_bytes(2, "big")
         if self.cipher.kind == "null":
             return self._checked(head, body, content_type, 0)
@@ -206,19 +206,19 @@ class RecordOpener:
             return None
         bare, start = plain[:-padding], block if explicit else 0
         if self.etm:
-            opened: Opened | None = Opened(content_type, bare, start)
+            opened: OpenedRecord | None = OpenedRecord(content_type, bare, start)
         else:
             opened = self._checked(head, bare, content_type, start)
         if opened is not None:
             self._chained = data[-block:]
         return opened
 
-    def _checked(self, head: bytes, data: bytes, content_type: int, start: int) -> Opened | None:
+    def _checked(self, head: bytes, data: bytes, content_type: int, start: int) -> OpenedRecord | None:
         """Content whose MAC stands behind it."""
         size = len(data) - self.mac_bytes
         if size < 0 or not self._is_mac(head + size.to_bytes(2, "big") + data[:size], data[size:]):
             return None
-        return Opened(content_type, data[:size], start)
+        return OpenedRecord(content_type, data[:size], start)
 
     def _is_mac(self, data: bytes, mac: bytes) -> bool:
         return hmac.compare_digest(hmac.digest(self.keys.mac_key, data, self.cipher.mac), mac)

@@ -16,7 +16,7 @@ COMPACT_BYTES: Final = 1 << 16
 """Bytes that were read and are forgotten in one go."""
 
 
-class Piece(NamedTuple):
+class RecordPiece(NamedTuple):
     """Stream bytes that one packet brought: their offsets, and the packet."""
 
     start: int
@@ -27,7 +27,7 @@ class Piece(NamedTuple):
 
 
 @dataclass(slots=True)
-class Record:
+class TlsRecord:
     """One record."""
 
     offset: int
@@ -35,7 +35,7 @@ class Record:
     content_type: int
     version: int
     body: bytes
-    pieces: list[Piece]
+    pieces: list[RecordPiece]
     whole: bool = True
     """All its bytes were captured."""
     proposed: bool = False
@@ -65,7 +65,7 @@ class RecordReader:
         """Of the next record, or where the search for one goes on."""
         self._looked = 0
         """How many bytes behind `_at` no record begins at."""
-        self._pieces: list[Piece] = []
+        self._pieces: list[RecordPiece] = []
         self._holes: list[tuple[int, int]] | tuple[()] = ()
         """Start and end; `_data` holds zeros there. Lists, as an empty deque takes 600 bytes, and few wait here."""
 
@@ -99,7 +99,7 @@ class RecordReader:
         if self._at >= self._base + len(self._data) or self._at - self._base > COMPACT_BYTES:
             self._room(offset)
         self._data += data
-        self._pieces.append(Piece(offset if first is None else first, offset + length, time_ns, ref, position))
+        self._pieces.append(RecordPiece(offset if first is None else first, offset + length, time_ns, ref, position))
         if len(data) < length:
             self._hole(offset + len(data), offset + length)
 
@@ -108,11 +108,11 @@ class RecordReader:
         """Whether all that is held is the beginning of a record."""
         return not self.searching and not self.skipped and not self._holes
 
-    def held(self) -> tuple[int, bytes, list[Piece]]:
+    def held(self) -> tuple[int, bytes, list[RecordPiece]]:
         """The offset of the next record, its bytes so far and their packets."""
         return self._at, bytes(self._data[self._at - self._base :]), list(self._pieces)
 
-    def restart(self, offset: int, data: bytes, pieces: list[Piece]) -> None:
+    def restart(self, offset: int, data: bytes, pieces: list[RecordPiece]) -> None:
         """The next record is at this offset; `data` are its bytes so far, and `pieces` their packets."""
         self._data[:] = data
         self._base = self._at = offset
@@ -152,7 +152,7 @@ class RecordReader:
             self._holes = []
         self._holes.append((start, end))
 
-    def next(self, *, final: bool = False) -> Record | None:
+    def next(self, *, final: bool = False) -> TlsRecord | None:
         """The next record, None while bytes are missing; a proposed one stays until `accept` or `refuse`."""
         data, start = self._data, self._at - self._base
         if not self.searching and not self._holes and len(data) - start >= HEADER:
@@ -214,7 +214,7 @@ class RecordReader:
         if holes:
             del holes[: next((i for i, hole in enumerate(holes) if hole[1] > self._at), len(holes))]
 
-    def _record(self, size: int, *, whole: bool, proposed: bool) -> Record:
+    def _record(self, size: int, *, whole: bool, proposed: bool) -> TlsRecord:
         start = self._at - self._base
         data, end = self._data, self._at + size
         pieces = []
@@ -224,15 +224,15 @@ class RecordReader:
             pieces.append(piece)
         version = data[start + 1] << 8 | data[start + 2]
         body = bytes(data[start + HEADER : start + size])
-        return Record(self._at, data[start], version, body, pieces, whole, proposed, self.skipped)
+        return TlsRecord(self._at, data[start], version, body, pieces, whole, proposed, self.skipped)
 
-    def _simple(self, start: int, size: int) -> Record:
+    def _simple(self, start: int, size: int) -> TlsRecord:
         """The record whose `size` bytes stand in `_data[start:]`, in one packet as most are."""
         data, pieces, at = self._data, self._pieces, self._at
         if not pieces or pieces[0].end < at + size:
             return self._taken(size, whole=True)
         body = bytes(data[start + HEADER : start + size])
-        record = Record(at, data[start], 768 | data[start + 2], body, pieces[:1], behind=self.skipped)
+        record = TlsRecord(at, data[start], 768 | data[start + 2], body, pieces[:1], behind=self.skipped)
         self.skipped, self._at = 0, at + size
         if pieces[0].end == at + size:
             del pieces[0]
@@ -240,13 +240,13 @@ class RecordReader:
             self._forget()
         return record
 
-    def _taken(self, size: int, *, whole: bool) -> Record:
+    def _taken(self, size: int, *, whole: bool) -> TlsRecord:
         record = self._record(size, whole=whole, proposed=False)
         self.skipped = 0
         self._advance(size)
         return record
 
-    def _proposed(self, final: bool) -> Record | None:
+    def _proposed(self, final: bool) -> TlsRecord | None:
         """A record that begins where a header could stand, all of whose bytes are there."""
         data = self._data
         while True:
@@ -270,7 +270,7 @@ class RecordReader:
                     return None
             self._looked = at + 1 - self._at
 
-    def accept(self, record: Record) -> None:
+    def accept(self, record: TlsRecord) -> None:
         """The proposed record is one: reading goes on behind it."""
         self.searching = False
         self.skipped = 0

@@ -20,8 +20,8 @@ from kcap.tls.early_data import EarlyData
 from kcap.tls.facts import TlsFacts, why_unopened
 from kcap.tls.handshake import Hello
 from kcap.tls.key_schedule import key_block, master_secret, next_secret
-from kcap.tls.record_ciphers import Opened, opener_of
-from kcap.tls.records import HEADER, Record
+from kcap.tls.record_ciphers import OpenedRecord, opener_of
+from kcap.tls.records import HEADER, TlsRecord
 from kcap.tls.secrets import Secrets
 from kcap.tls.suites import Suite, suite_of, version_name
 from kcap.tls.turns import Seen, Turns
@@ -155,7 +155,7 @@ class TlsSession(InBatches):
             return False
         return reader.tidy and (reader.next_offset == 0 or bool(begun))
 
-    def _look(self, side: int, record: Record, turns: Turns) -> None:
+    def _look(self, side: int, record: TlsRecord, turns: Turns) -> None:
         """Gives a record of application data to `turns`; early data of TLS 1.3 comes before the ServerHello and is left out."""
         if record.content_type != APPLICATION or not record.pieces:
             return
@@ -164,7 +164,7 @@ class TlsSession(InBatches):
         pieces = record.pieces
         turns.record(Seen(side, pieces[0].time_ns, pieces[-1].time_ns, len(record.body), record.whole))
 
-    def _behind(self, side: int, record: Record) -> None:
+    def _behind(self, side: int, record: TlsRecord) -> None:
         """Bytes before a record that were no records."""
         direction = self.sides[side]
         direction.lost_bytes += record.behind
@@ -172,7 +172,7 @@ class TlsSession(InBatches):
         direction.handshake.clear()
 
     # -- records ----------------------------------------------------------------------------------------------------
-    def _proposed(self, side: int, record: Record) -> bool:
+    def _proposed(self, side: int, record: TlsRecord) -> bool:
         """Takes a record whose boundary was found by its shape; False where nothing proves it."""
         direction = self.sides[side]
         lost, direction.lost = direction.lost, True
@@ -196,7 +196,7 @@ class TlsSession(InBatches):
         direction.lost = lost
         return False
 
-    def _record(self, side: int, record: Record) -> None:
+    def _record(self, side: int, record: TlsRecord) -> None:
         direction = self.sides[side]
         if not record.whole:
             if record.content_type == HANDSHAKE and not direction.sealed:
@@ -223,11 +223,11 @@ class TlsSession(InBatches):
                 self._change_keys(side)
                 direction.lost = True
         if not direction.sealed:
-            self._content(side, record, Opened(record.content_type, record.body, 0))
+            self._content(side, record, OpenedRecord(record.content_type, record.body, 0))
             return
         self._sealed(side, record)
 
-    def _cut_handshake(self, side: int, record: Record) -> None:
+    def _cut_handshake(self, side: int, record: TlsRecord) -> None:
         """Takes the handshake messages that stand before a hole; of a ClientHello what keys are looked up by."""
         direction = self.sides[side]
         direction.handshake += record.beginning
@@ -236,7 +236,7 @@ class TlsSession(InBatches):
         if side == CLIENT and self.client is None:
             self.client = messages.read_cut_client_hello(bytes(direction.handshake))
 
-    def _sealed(self, side: int, record: Record) -> None:
+    def _sealed(self, side: int, record: TlsRecord) -> None:
         direction = self.sides[side]
         if self.facts.handshake_ns is None:
             pieces = record.pieces
@@ -263,7 +263,7 @@ class TlsSession(InBatches):
             return
         self._unopened(side, record)
 
-    def _unopened(self, side: int, record: Record) -> None:
+    def _unopened(self, side: int, record: TlsRecord) -> None:
         """A record that no key opens."""
         direction = self.sides[side]
         direction.lost_bytes += HEADER + len(record.body)
@@ -274,14 +274,14 @@ class TlsSession(InBatches):
         if opener is not None:
             opener.passed(record.body)
 
-    def _released(self, side: int) -> list[Record]:
+    def _released(self, side: int) -> list[TlsRecord]:
         direction = self.sides[side]
         waiting, direction.waiting = direction.waiting, []
         return waiting
 
     def _release(self) -> None:
         """Takes records that waited for keys, which are there by now, of both sides in the order of their packets."""
-        both: list[tuple[int, int, Record]] = []
+        both: list[tuple[int, int, TlsRecord]] = []
         for side in (CLIENT, SERVER):
             if self.sides[side].epochs or self._late_keys(side):
                 newest = 0  # a record behind a packet that came late was not there before that one
@@ -320,7 +320,7 @@ class TlsSession(InBatches):
         return bool(more)
 
     # -- keys -------------------------------------------------------------------------------------------------------
-    def _opened(self, side: int, record: Record) -> Opened | None:
+    def _opened(self, side: int, record: TlsRecord) -> OpenedRecord | None:
         """The content of an encrypted record under whatever key opens it."""
         direction = self.sides[side]
         if not direction.epochs and not self._find_keys(side, record):
@@ -354,7 +354,7 @@ class TlsSession(InBatches):
         direction.release()
         return None
 
-    def _open(self, direction: Direction, at: int, number: int, record: Record) -> Opened | None:
+    def _open(self, direction: Direction, at: int, number: int, record: TlsRecord) -> OpenedRecord | None:
         direction.budget -= len(record.body) + limits.TLS_TRIAL_COST
         return direction.epochs[at].opener.open(number, record.content_type, record.version, record.body)
 
@@ -368,7 +368,7 @@ class TlsSession(InBatches):
             epochs.append(epoch)
         return at < len(epochs)
 
-    def _find_keys(self, side: int, record: Record) -> bool:
+    def _find_keys(self, side: int, record: TlsRecord) -> bool:
         """Keys of a direction that has none yet, by what is known of the handshake or by trial; whether there are any now."""
         if not self.secrets:
             return False
@@ -387,7 +387,7 @@ class TlsSession(InBatches):
         return False
 
     def _try_suites(
-        self, side: int, record: Record, traffic: dict[str, bytes], offered: tuple[int, ...], numbers: int | None = None
+        self, side: int, record: TlsRecord, traffic: dict[str, bytes], offered: tuple[int, ...], numbers: int | None = None
     ) -> bool:
         """Keys of TLS 1.3 without a ServerHello: the length of the secrets says the hash, the record which suite fits.
         `numbers`: how many record numbers are tried; None for what the beginning of the direction asks for.
@@ -412,7 +412,7 @@ class TlsSession(InBatches):
                         return True
         return False
 
-    def _try_sessions(self, side: int, record: Record) -> bool:
+    def _try_sessions(self, side: int, record: TlsRecord) -> bool:
         """Keys of a connection whose ClientHello is not in the capture: every session of the key log is tried, at first for a
         record that is the first one of its keys, since thousands of record numbers of few sessions use the budget up.
         """
@@ -454,7 +454,7 @@ class TlsSession(InBatches):
         return True
 
     # -- content ----------------------------------------------------------------------------------------------------
-    def _content(self, side: int, record: Record, opened: Opened) -> None:
+    def _content(self, side: int, record: TlsRecord, opened: OpenedRecord) -> None:
         direction = self.sides[side]
         if direction.sealed:
             self.facts.decrypted += 1

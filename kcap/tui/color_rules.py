@@ -19,7 +19,7 @@ TONES: Final = ("", "bold", "dim", "good", "care", "bad", "key", "one", "two", "
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ColorRule:
     """A kind of row."""
 
     name: str
@@ -66,9 +66,9 @@ TREES: Final[dict[str, Filter]] = {
 FAILING: Final = Or(TREES[ERROR], TREES[UNANSWERED])
 
 
-def rules_of(given: Iterable[dict[str, Any]]) -> tuple[list[Rule], list[str]]:
+def rules_of(given: Iterable[dict[str, Any]]) -> tuple[list[ColorRule], list[str]]:
     """The user's rules and the defaults; and the errors of the rules that do not parse."""
-    rules: list[Rule] = []
+    rules: list[ColorRule] = []
     wrong: list[str] = []
     for entry in given:
         name, text = str(entry.get("name", "rule")), str(entry.get("filter", ""))
@@ -83,17 +83,17 @@ def rules_of(given: Iterable[dict[str, Any]]) -> tuple[list[Rule], list[str]]:
         if tree is None or is_deep(tree) or tone not in TONES:
             wrong.append(f"rule {name!r}: no filter on columns, or no tone of {', '.join(filter(None, TONES))}")
             continue
-        rules.append(Rule(name, text, str(entry.get("sign", "*"))[:1] or "*", tone, tree))
-    rules += [Rule(name, text, sign, tone, TREES[text]) for name, text, sign, tone in DEFAULTS]
+        rules.append(ColorRule(name, text, str(entry.get("sign", "*"))[:1] or "*", tone, tree))
+    rules += [ColorRule(name, text, sign, tone, TREES[text]) for name, text, sign, tone in DEFAULTS]
     return rules, wrong
 
 
-def columns(rules: Sequence[Rule]) -> list[str]:
+def columns(rules: Sequence[ColorRule]) -> list[str]:
     """Columns that the rules read."""
     return list(dict.fromkeys(name for rule in rules if rule.tree is not None for name in columns_of(rule.tree)))
 
 
-def apply(rules: Sequence[Rule], batch: pa.RecordBatch) -> list[Rule | None]:
+def apply(rules: Sequence[ColorRule], batch: pa.RecordBatch) -> list[ColorRule | None]:
     """The rule of each row."""
     chosen = np.full(batch.num_rows, -1)
     for at, rule in enumerate(rules):

@@ -30,7 +30,7 @@ WIDTH: Final = 70
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FinderEntry:
     """Something to find."""
 
     name: str
@@ -60,7 +60,7 @@ class FinderLine(Input):
     ]
 
 
-def ranked(entries: Sequence[Entry], text: str) -> list[Entry]:
+def ranked(entries: Sequence[FinderEntry], text: str) -> list[FinderEntry]:
     """Entries that match, the best first; those that begin with the text, then those that have it, then the fuzzy ones."""
     sought = text.strip().lower()
     if not sought:
@@ -89,7 +89,7 @@ class Finder(Window["str | Typed | None"]):
     )
 
     def __init__(
-        self, title: str, entries: Sequence[Entry], note: str = "", *, history: Sequence[str] = (),
+        self, title: str, entries: Sequence[FinderEntry], note: str = "", *, history: Sequence[str] = (),
         accepts: Callable[[str], bool] | None = None,
     ) -> None:  # fmt: skip
         """`accepts`: whether a text is taken as it is; `history`: texts that were, the last one last."""
@@ -97,7 +97,7 @@ class Finder(Window["str | Typed | None"]):
         self.heading, self.entries, self.note = title, list(entries), note
         self.history, self.accepts = list(history), accepts
         self._past = len(self.history)
-        self.listed: list[Entry] = []
+        self.listed: list[FinderEntry] = []
 
     def compose(self) -> ComposeResult:
         """Yields the child widgets."""
@@ -126,7 +126,7 @@ class Finder(Window["str | Typed | None"]):
         listed.highlighted = 0 if self.listed and text.strip() and not taken else None
 
     @staticmethod
-    def _line(entry: Entry) -> Text:
+    def _line(entry: FinderEntry) -> Text:
         room = max(10, WIDTH - min(34, cell_len(entry.note)) - 3) if entry.note else WIDTH - 1
         line = Text(no_wrap=True, overflow="ellipsis")
         line.append(f" {cut(entry.title, room, right=False)}")

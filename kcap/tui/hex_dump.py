@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from kcap.tui.views.sheet import Line
 
 if TYPE_CHECKING:
-    from kcap.capture.frame_bytes import Span
+    from kcap.capture.frame_bytes import PacketSpan
 
 OFFSET: Final = 6
 PLAIN, CHOSEN, CURSOR, LENGTH = "", "cell", "cursor", "dim"
@@ -35,7 +35,7 @@ class Dump:
     """The chosen span, as `data` counts."""
     cursor: int = 0
     hidden: Sequence[tuple[int, int]] = ()
-    spans: "Sequence[Span]" = field(default_factory=tuple)
+    spans: "Sequence[PacketSpan]" = field(default_factory=tuple)
     found: Sequence[tuple[int, int]] = ()
     """What a search found."""
 

@@ -17,7 +17,7 @@ from textual.widget import Widget
 DIM: Final = Style(dim=True)
 
 
-class Entry(NamedTuple):
+class KeyEntry(NamedTuple):
     """A key and its word."""
 
     key: str
@@ -41,8 +41,8 @@ class Keys(Widget):
     }
     """
 
-    entries: tuple[Entry, ...] = ()
-    pointed: Entry | None = None
+    entries: tuple[KeyEntry, ...] = ()
+    pointed: KeyEntry | None = None
     """The entry under the mouse."""
 
     def on_mount(self) -> None:
@@ -58,16 +58,16 @@ class Keys(Widget):
         """Takes the keys that work; of several for one action the first."""
         if not self.is_attached:
             return  # its screen was left in the meantime
-        found: dict[str, Entry] = {}
+        found: dict[str, KeyEntry] = {}
         for _, binding, enabled, _ in self.screen.active_bindings.values():
             if binding.show and binding.action not in found:
                 shown = self.app.get_key_display(binding)
-                found[binding.action] = Entry(binding.key, shown, binding.description, enabled)
+                found[binding.action] = KeyEntry(binding.key, shown, binding.description, enabled)
         if (entries := tuple(found.values())) != self.entries:
             self.entries = entries
             self.refresh()
 
-    def parts(self) -> list[tuple[Entry, str, str]]:
+    def parts(self) -> list[tuple[KeyEntry, str, str]]:
         """The entries that there is room for, with the texts of their keys and words."""
         left, parts = self.size.width, []
         for entry in self.entries:
@@ -87,7 +87,7 @@ class Keys(Widget):
             segments += [Segment(shown, base + key + mood), Segment(words, base + word + mood)]
         return Strip(segments).adjust_cell_length(self.size.width, base)
 
-    def entry_at(self, x: int) -> Entry | None:
+    def entry_at(self, x: int) -> KeyEntry | None:
         """The entry at a column of the line."""
         for entry, shown, words in self.parts():
             x -= cell_len(shown) + cell_len(words)
@@ -95,7 +95,7 @@ class Keys(Widget):
                 return entry
         return None
 
-    def point(self, entry: Entry | None) -> None:
+    def point(self, entry: KeyEntry | None) -> None:
         """Another entry is under the mouse."""
         if entry != self.pointed:
             self.pointed = entry

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from kcap.filter.parse import parse
 from kcap.tui.annotations import Annotations
-from kcap.tui.color_rules import Rule, apply, columns, rules_of
+from kcap.tui.color_rules import ColorRule, apply, columns, rules_of
 from kcap.tui.list_columns import DEFAULTS, HEADS, TIME_WIDTHS, WHY_COLUMN, Head, fitted, moment, reason_width
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Cells:
 
     number: int
     texts: list[str]
-    rule: Rule | None
+    rule: ColorRule | None
     sign: str
     """Sign of what the user noted: marked, ignored, commented."""
     ignored: bool
@@ -147,7 +147,7 @@ class ListModel:
     follow: bool = False
     """The cursor goes with the end."""
     annotations: Annotations = field(default_factory=Annotations)
-    rules: list[Rule] = field(default_factory=lambda: rules_of(())[0])
+    rules: list[ColorRule] = field(default_factory=lambda: rules_of(())[0])
     arranged: Arranged | None = None
     hidden: int | None = None
     """The row that was selected when a filter hid all rows."""

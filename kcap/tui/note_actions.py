@@ -13,7 +13,7 @@ from kcap.reports.text import count
 from kcap.tui.annotations import name_of
 from kcap.tui.color_rules import rules_of
 from kcap.tui.config import PROFILE, profile_names, read_config, write_config
-from kcap.tui.finder import Entry, Finder, Typed
+from kcap.tui.finder import Finder, FinderEntry, Typed
 from kcap.tui.list_columns import DEFAULTS
 from kcap.tui.menu import Choice, Menu, Prompt
 from kcap.tui.notes import CaptureNotes, as_json, identity, notes_path, parsed, read_notes, write_notes
@@ -138,7 +138,7 @@ class NoteActions:
             row = rows.row(number)
             name = f"{row['connection']}.{row['exchange']}"
             what = f"{row['time']:%H:%M:%S}  {call(row['api'], row['api_version'])}  {view.annotations.words(number)}"
-            entries.append(Entry(name, clean(what), clean(row["client_id"] or "")))
+            entries.append(FinderEntry(name, clean(what), clean(row["client_id"] or "")))
         if not entries:
             self._say(NO_NOTES)
             return
@@ -212,7 +212,7 @@ class NoteActions:
     def profiles(self) -> None:
         """Chooses a profile; a name that is new makes one of the settings of now."""
         now = self.screen.home.look.profile
-        entries = [Entry(f"={name}", name or "default", "in use" if name == now else "") for name in self.names()]
+        entries = [FinderEntry(f"={name}", name or "default", "in use" if name == now else "") for name in self.names()]
 
         def done(chosen: str | Typed | None) -> None:
             if isinstance(chosen, Typed):

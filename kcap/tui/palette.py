@@ -13,7 +13,7 @@ from kcap.filter.fields import fields
 from kcap.filter.parse import parse
 from kcap.output.grid import clean
 from kcap.reports import drill_down
-from kcap.tui.finder import Entry, Finder, Typed
+from kcap.tui.finder import Finder, FinderEntry, Typed
 from kcap.tui.list_columns import COMPOSED, HEADS, TIME_FORMS
 from kcap.tui.quick_filters import QUICK, text_of
 from kcap.tui.views import VIEWS
@@ -65,29 +65,30 @@ class Palette:
         self.screen = screen
 
     # -- entries ------------------------------------------------------------------------------------------------------
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[FinderEntry]:
         """Everything that can be done, by name."""
         row = self.screen.actions.row()
-        out = [Entry(f"view {name}", f"View: {title}", key) for name, (key, title, _) in VIEWS.items()]
-        out += [Entry(f"action {action}", title, key) for title, action, key in ACTIONS]
+        out = [FinderEntry(f"view {name}", f"View: {title}", key) for name, (key, title, _) in VIEWS.items()]
+        out += [FinderEntry(f"action {action}", title, key) for title, action, key in ACTIONS]
         out += [
-            Entry(f"saved {name}", f"Filter: {clean(name)}", clean(text)) for name, text in self.screen.notes.filters().items()
+            FinderEntry(f"saved {name}", f"Filter: {clean(name)}", clean(text))
+            for name, text in self.screen.notes.filters().items()
         ]
         for quick in QUICK:
             if (text := text_of(quick, row)) is not None:
-                out.append(Entry(f"set {text}", f"Filter: {quick.title}", f"f {quick.key}"))
-        out.append(Entry("set ", "Filter: clear", "f x"))
-        out += [Entry(f"slowest {api}", f"Slowest {clean(api)}") for api in self.screen.home.values("api")]
-        out += [Entry(f"save {name}", title) for name, title in SAVES]
-        out += [Entry(f"theme {name}", f"Theme: {name}") for name in sorted(self.screen.app.available_themes)]
-        out += [Entry(f"time {form}", f"Time display: {form}", "t") for form in TIME_FORMS]
-        out += [Entry(f"profile {name}", f"Profile: {name or 'default'}") for name in self.screen.notes.names()]
+                out.append(FinderEntry(f"set {text}", f"Filter: {quick.title}", f"f {quick.key}"))
+        out.append(FinderEntry("set ", "Filter: clear", "f x"))
+        out += [FinderEntry(f"slowest {api}", f"Slowest {clean(api)}") for api in self.screen.home.values("api")]
+        out += [FinderEntry(f"save {name}", title) for name, title in SAVES]
+        out += [FinderEntry(f"theme {name}", f"Theme: {name}") for name in sorted(self.screen.app.available_themes)]
+        out += [FinderEntry(f"time {form}", f"Time display: {form}", "t") for form in TIME_FORMS]
+        out += [FinderEntry(f"profile {name}", f"Profile: {name or 'default'}") for name in self.screen.notes.names()]
         shown = {head.name for head, _ in self.screen.listed.heads}
         for name in dict.fromkeys([*(head.name for head in COMPOSED), *HEADS]):
             title = HEADS[name].title
-            out.append(Entry(f"column {name}", f"Column: {'hide' if name in shown else 'show'} {title}"))
-        out += [Entry(f"sort {name}", f"Sort by {HEADS[name].title}", "s") for name in dict.fromkeys([*shown, *HEADS])]
-        out += [Entry(f"field {name}", f"Filter field: {name}", "/") for name in fields()]
+            out.append(FinderEntry(f"column {name}", f"Column: {'hide' if name in shown else 'show'} {title}"))
+        out += [FinderEntry(f"sort {name}", f"Sort by {HEADS[name].title}", "s") for name in dict.fromkeys([*shown, *HEADS])]
+        out += [FinderEntry(f"field {name}", f"Filter field: {name}", "/") for name in fields()]
         return [
             replace(entry, also=also)
             if (also := " ".join(words for start, words in ALSO.items() if entry.title.startswith(start)))

@@ -1,8 +1,8 @@
 """Values of one side of a TLS connection."""
 
 from kcap.tls.direction import LABELS, Direction, epochs13, is_last, spans
-from kcap.tls.record_ciphers import Opened
-from kcap.tls.records import Piece, Record
+from kcap.tls.record_ciphers import OpenedRecord
+from kcap.tls.records import RecordPiece, TlsRecord
 from kcap.tls.suites import suite_of
 
 SECRETS = {
@@ -30,9 +30,9 @@ def test_any_suite_that_a_damaged_hello_names_gives_keys_that_open_or_none() -> 
 
 
 def test_spans_tile_the_plaintext_by_the_packets_of_its_ciphertext() -> None:
-    pieces = [Piece(100, 108, 1, 1, 0), Piece(108, 120, 2, 2, 0), Piece(120, 140, 3, 3, 0)]
-    record = Record(100, 23, 0x0303, bytes(35), pieces)
-    assert [span[:2] for span in spans(record, Opened(23, bytes(18), 0))] == [(0, 3), (3, 15), (15, 18)]
+    pieces = [RecordPiece(100, 108, 1, 1, 0), RecordPiece(108, 120, 2, 2, 0), RecordPiece(120, 140, 3, 3, 0)]
+    record = TlsRecord(100, 23, 0x0303, bytes(35), pieces)
+    assert [span[:2] for span in spans(record, OpenedRecord(23, bytes(18), 0))] == [(0, 3), (3, 15), (15, 18)]
 
 
 def test_keys_that_were_dropped_are_those_that_are_made_again() -> None:

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.tls.records import LENGTH_MAX, Record, RecordReader
+from kcap.tls.records import LENGTH_MAX, RecordReader, TlsRecord
 
 
 def framed(*bodies: bytes, kind: int = 23) -> bytes:
     return b"".join(bytes([kind, 3, 3]) + len(body).to_bytes(2, "big") + body for body in bodies)
 
 
-def feed(reader: RecordReader, data: bytes, cut: int, offset: int = 0) -> list[Record]:
+def feed(reader: RecordReader, data: bytes, cut: int, offset: int = 0) -> list[TlsRecord]:
     out = []
     for at in range(0, len(data), cut):
         piece = data[at : at + cut]

@@ -1,12 +1,12 @@
 """Finding one of many things."""
 
-from kcap.tui.finder import Entry, ranked
+from kcap.tui.finder import FinderEntry, ranked
 
 ENTRIES = [
-    Entry("1", "View: Errors"),
-    Entry("2", "Filter: Errors"),
-    Entry("3", "Column: error_code"),
-    Entry("4", "Theme: nord", "color"),
+    FinderEntry("1", "View: Errors"),
+    FinderEntry("2", "Filter: Errors"),
+    FinderEntry("3", "Column: error_code"),
+    FinderEntry("4", "Theme: nord", "color"),
 ]
 
 
@@ -29,6 +29,6 @@ def test_a_beginning_comes_before_letters_in_between() -> None:
 
 
 def test_other_words_find_an_entry() -> None:
-    entries = [Entry("rows", "Save: rows", also="export"), Entry("sort", "Sort by time")]
+    entries = [FinderEntry("rows", "Save: rows", also="export"), FinderEntry("sort", "Sort by time")]
     assert [entry.name for entry in ranked(entries, "export")] == ["rows"]
     assert [entry.name for entry in ranked(entries, "rows")] == ["rows"]

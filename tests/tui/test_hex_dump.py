@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.capture.frame_bytes import Span
+from kcap.capture.frame_bytes import PacketSpan
 from kcap.tui.hex_dump import NARROW, WIDE, Dump
 
 
@@ -43,7 +43,7 @@ def test_the_chosen_span_counts_from_the_frame() -> None:
 
 
 def test_packets_are_told() -> None:
-    dump = Dump(bytes(40), spans=[Span(0, 20, 7), Span(20, 40, 9)])
+    dump = Dump(bytes(40), spans=[PacketSpan(0, 20, 7), PacketSpan(20, 40, 9)])
     assert (dump.packet(19), dump.packet(20), dump.packet(40)) == (7, 9, None)
     lines = text(dump, WIDE + 20)
     assert [line.endswith(mark) for line, mark in zip(lines, ("#7", "#9"))] == [True, True]

@@ -50,7 +50,7 @@ def marked(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.append_column(OF_CLUSTER, booleans(own))
 
 
-class Messages:
+class MessageReader:
     """Requests and responses of a capture's exchanges, read again from its files."""
 
     def __init__(self, reading: CapturePass, engine: Engine) -> None:
@@ -155,7 +155,7 @@ def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMN
                 if lacking:
                     raise UsageError(f"{places[name][0]} has no column {min(lacking)!r}: it was saved with other columns")
             plan = CompiledPlan(("findings", list(found.items())))
-            message = None if reading is None else Messages(reading, engine)
+            message = None if reading is None else MessageReader(reading, engine)
             exchanges, partitions, connections, brokers = map(table, COLUMNS)
             seen = Observed(
                 by_plan(engine, plan, engine.viewed),

@@ -12,7 +12,7 @@ from kcap.reports.versions.clients import ClientUsage, Usage
 from kcap.reports.versions.fingerprints import Software
 from kcap.reports.versions.identity import identify
 from kcap.reports.versions.profiles import ConnectionProfiles
-from kcap.reports.versions.simulator import Broker, Library, broker_of, explain, library_named, library_of
+from kcap.reports.versions.simulator import Library, SimulatedBroker, broker_of, explain, library_named, library_of
 from kcap.schema.registry import api_key
 
 Row = dict[str, Any]
@@ -38,7 +38,7 @@ def explanation_of(client: str, targets: Sequence[str], profiles: ConnectionProf
         used: dict[int, list[int]] = {}
         for api, version in usage.sums:
             used.setdefault(api, []).append(version)
-        here = Broker("as captured", usage.latest) if usage.latest else None
+        here = SimulatedBroker("as captured", usage.latest) if usage.latest else None
         made["rows"].append(
             {
                 "client_id": client,

@@ -183,7 +183,7 @@ def missing(key: int, version: int | None) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Broker:
+class SimulatedBroker:
     """A broker to negotiate with."""
 
     name: str
@@ -199,13 +199,15 @@ class Broker:
         return (some[0], some[-1]) if some else None
 
 
-def broker_of(release: str) -> Broker:
+def broker_of(release: str) -> SimulatedBroker:
     """A broker of a release, as it comes."""
     ranges = {key: found for key in apis() if (found := advertised(key, release)) is not None}
-    return Broker(f"Kafka {release}", ranges, release)
+    return SimulatedBroker(f"Kafka {release}", ranges, release)
 
 
-def explain(library: Library, brokers: Sequence[Broker], keys: Iterable[int], used: Mapping[int, Sequence[int]]) -> Row:
+def explain(
+    library: Library, brokers: Sequence[SimulatedBroker], keys: Iterable[int], used: Mapping[int, Sequence[int]]
+) -> Row:
     """The version of each API with each broker, and what changes from the first broker to the last."""
     rows = []
     for key in sorted(keys):
@@ -228,7 +230,7 @@ def explain(library: Library, brokers: Sequence[Broker], keys: Iterable[int], us
     }  # fmt: skip
 
 
-def rolling(brokers: Sequence[Broker]) -> list[Row]:
+def rolling(brokers: Sequence[SimulatedBroker]) -> list[Row]:
     """The steps of a rolling upgrade or downgrade: brokers of the first release, of both, of the second; and so on."""
     steps: list[Row] = [{"step": f"all brokers are {brokers[0].name}", "columns": [0]}]
     for at in range(1, len(brokers)):
