@@ -1,7 +1,7 @@
 """What a pcapng file says beside its packets: sections, interfaces, comments, names, secrets; as it must be written again.
 
-In: a path. Out: `Annotations`, numbers in little-endian order. Law: the options that are kept have the meaning they had; those
-whose form is not known are left out where the byte order changes. Numbers are those of draft-ietf-opsawg-pcapng.
+In: a path. Out: `PcapngAnnotations`, numbers in little-endian order. Law: the options that are kept have the meaning they had;
+those whose form is not known are left out where the byte order changes. Numbers are those of draft-ietf-opsawg-pcapng.
 """
 
 from collections.abc import Iterator
