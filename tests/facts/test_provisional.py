@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap import limits
-from kcap.facts.provisional import Ids, Provisional
+from kcap.facts.provisional import Facts, Provisional
 
 SERVERS = [("10.0.0.1", 9092), ("10.0.0.2", 9092), ("10.0.0.3", 9092)]
-NONE: Ids = (None, None)
+NONE: Facts = (None, None, None)
 
 
 def test_ids_that_have_a_name_by_now() -> None:
@@ -21,17 +21,17 @@ def test_ids_that_have_a_name_by_now() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(SERVERS), st.sampled_from([NONE, (1, "C"), (2, "C")]))),
+    st.lists(st.tuples(st.sampled_from(SERVERS), st.sampled_from([NONE, (1, "C", None), (1, "C", 2)]))),
     st.lists(st.sampled_from("abcd")),
     st.sets(st.sampled_from("abcd")),
-    st.fixed_dictionaries({server: st.sampled_from([NONE, (1, "C"), (2, "C")]) for server in SERVERS}),
+    st.fixed_dictionaries({server: st.sampled_from([NONE, (1, "C", None), (1, "C", 2)]) for server in SERVERS}),
     st.integers(1, 4),
 )
 def test_no_difference_is_denied(
-    had: list[tuple[tuple[str, int], Ids]],
+    had: list[tuple[tuple[str, int], Facts]],
     nameless: list[str],
     named: set[str],
-    today: Mapping[tuple[str, int], Ids],
+    today: Mapping[tuple[str, int], Facts],
     kept: int,
 ) -> None:
     """Law, whatever the bound; behind `settle` nothing differs."""
@@ -47,7 +47,7 @@ def test_no_difference_is_denied(
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond the bound the answer is yes, as nobody knows."""
+    """Beyond the bound the answer is yes, since it is not known."""
     monkeypatch.setattr(limits, "NAMELESS_KEPT", 3)
     rows = Provisional()
     rows.nameless("abcabc")
