@@ -201,7 +201,9 @@ class Engine:
         where = "" if between is None else f" WHERE request_first_ns BETWEEN {between[0]:d} AND {between[1]:d}"
         if between is None and len(keys) <= FEW_ROWS:
             found = [row["request_first_ns"] for row in self._fetched(f"SELECT request_first_ns {chosen}", params)]
-            if found and None not in found:
+            if not found:
+                return []
+            if None not in found:
                 where = f" WHERE request_first_ns IN ({', '.join(map(str, found))})"
         return self._fetched(f"SELECT {', '.join(columns)} {chosen}{where}", params)
 

@@ -108,14 +108,14 @@ def test_programs_with_partitions_give_all_that_the_others_give(engine: projecti
     chance = random.Random(7)
     buffer, starts, ends, programs = batch(vectors("messages"))
     every = [projection.with_partitions(number) for number in programs]
-    assert sum(one != other for one, other in zip(programs, every)) > 800
+    assert sum(one != other for one, other in zip(programs, every)) > 100
 
     def checked(data: bytes, stops: list[int]) -> None:
         plain, more = (project(data, starts, stops, some, engine=engine) for some in (programs, every))
         assert [list(column) for column in (plain.status, plain.mask)] == [list(column) for column in (more.status, more.mask)]
         for one, other in zip((*plain.topics, *plain.wrapped), (*more.topics, *more.wrapped), strict=True):
             assert list(one) == list(other)
-        for at in chance.sample(range(len(starts)), 300):
+        for at in chance.sample(range(len(starts)), min(len(starts), 300)):
             assert read(plain, data, at) == read(more, data, at)
 
     checked(buffer, ends)
