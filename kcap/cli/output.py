@@ -36,7 +36,7 @@ def is_terminal(output: str | None) -> bool:
     return output is None and sys.stdout.isatty()
 
 
-def is_kept(output: str | None) -> bool:
+def to_file(output: str | None) -> bool:
     """Whether rows go to a file, which is looked at when it is whole, also where a shell opened it as standard output."""
     if output is not None:
         from kcap.output.sink import is_device
@@ -130,8 +130,9 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
         inside = list(dict.fromkeys(filter(is_body_field, names)))
         asked, names = names, [name for name in names if not is_body_field(name)] or ["exchange"]
     made = beside(names, [*dict(order.keys), *sources(order.parted)])
+    in_file = to_file(output)
     direct = form in BINARY and output is not None and not order.keys and not order.parted and rewritable(table, names)
-    waits = order.resolve or bool(order.keys) or output is not None or is_kept(output)
+    waits = order.resolve or bool(order.keys) or output is not None or in_file
     most = None if order.keys else limit
     policy = Backfill.REWRITE if direct else Backfill.WAIT if waits else Backfill.AS_KNOWN
     shown = Table(
@@ -145,7 +146,7 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
         body_fields=inside,
     )
     reading = capture.read()
-    reading.patient = is_kept(output)
+    reading.patient = in_file
     measured = order.layout is not None and order.layout.needs_lengths
     left = limit
     with (

@@ -390,7 +390,7 @@ def _longer(table: Int64s, used: int) -> Int64s:
 
 
 def project_arrays(
-    buffer: Buffer, rows: NDArray[np.int32], starts: Int64s, ends: Int64s, programs: Int64s, room: int, most: int | None = None
+    buffer: Buffer, rows: NDArray[np.int32], starts: Int64s, ends: Int64s, programs: Int64s, room: int, most: int | None
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s] | None:
     """The whole batch: values and (status, mask, position), one column a message, topics
     (message, name start, name end, uuid start), wrapped (message, start, end), elements (`slots.ELEMENTS`), of which `room` are

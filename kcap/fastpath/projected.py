@@ -10,8 +10,8 @@ import numpy as np
 
 from kcap.decode import projection_kernels  # noqa: F401 - where this module cannot be imported, neither can the fast path
 from kcap.decode.projection import program_index
-from kcap.fastpath.layout import KEYS, VERSIONS
-from kcap.kafka.bodies import REQUEST, RESPONSE, BodyBatch, BodyCollector, projected
+from kcap.fastpath.layout import VERSIONS
+from kcap.kafka.bodies import REQUEST, RESPONSE, BodyBatch, BodyCollector, mapped, projected
 from kcap.kafka.deferred_bodies import DeferredBodies
 
 
@@ -43,10 +43,9 @@ def programs(codes: Any) -> Any:
     noted = codes <= -2
     numbers = np.where(noted, -2 - codes, 0)
     keys, versions, sides = numbers >> 17, numbers >> 1 & 0xFFFF, numbers & 1
-    places = (keys * VERSIONS + versions) * 2 + sides
-    found = np.zeros(2 * KEYS * VERSIONS, np.int64)
-    found[places] = 1
-    for place in np.flatnonzero(found).tolist():
-        key, version = divmod(place >> 1, VERSIONS)
-        found[place] = program_index(key, version, RESPONSE if place & 1 else REQUEST)
-    return np.where(noted, found[places], codes)
+    return np.where(noted, mapped((keys * VERSIONS + versions) * 2 + sides, _program), codes)
+
+
+def _program(place: int) -> int:
+    key, version = divmod(place >> 1, VERSIONS)
+    return program_index(key, version, RESPONSE if place & 1 else REQUEST)

@@ -6,7 +6,7 @@ batch.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import islice
@@ -253,17 +253,19 @@ def projected(
 def _with_partitions(arena: Buffer, spans: tuple[Any, ...], engine: Engine) -> Projection | None:
     """The projection with all partitions; None where there are too many. `spans`: starts, ends and programs."""
     starts, ends, programs = spans
-    if isinstance(programs, list):
-        every: Any = [with_partitions(program) for program in programs]
-    else:
-        import numpy as np
-
-        every = np.zeros(programs.max(initial=-1) + 1, np.int64)
-        every[programs] = 1
-        some = np.flatnonzero(every)
-        every[some] = [with_partitions(program) for program in some.tolist()]
-        every = every[programs]
+    every: Any = list(map(with_partitions, programs)) if isinstance(programs, list) else mapped(programs, with_partitions)
     return project_some(arena, starts, ends, every, PARTITIONS_PROJECTED_MAX, engine=engine)
+
+
+def mapped(numbers: Any, make: Callable[[int], int]) -> Any:
+    """What a function gives for each of an array of small numbers from 0 on, called once for each different one."""
+    import numpy as np
+
+    made = np.zeros(numbers.max(initial=-1) + 1, np.int64)
+    made[numbers] = 1
+    some = np.flatnonzero(made)
+    made[some] = [make(number) for number in some.tolist()]
+    return made[numbers]
 
 
 class BodyCollector:

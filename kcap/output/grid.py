@@ -15,6 +15,7 @@ import pyarrow as pa
 from kcap.output.escaping import visible
 from kcap.output.sink import OutputSink
 from kcap.output.text_columns import is_nested, readable_column
+from kcap.output.time_format import by_second
 
 ELLIPSIS: Final = "…"
 GAP: Final = "  "
@@ -159,23 +160,12 @@ def cells(batch: pa.RecordBatch, composed: bool) -> tuple[list[Cell], list[list[
             texts.append([duration(value) for value in column.to_pylist()])
         elif composed and pa.types.is_timestamp(field.type):
             heads.append(Cell(name, least=15))
-            seconds, places, fractions = clock(column, "%H:%M:%S")
+            seconds, places, fractions = by_second(column, "%H:%M:%S")
             texts.append([f"{seconds[place]}.{fraction:06d}" for place, fraction in zip(places, fractions)])
         else:
             heads.append(Cell(name, pa.types.is_integer(field.type), rank=rank))
             texts.append([clean(str(text)) for text in readable_column(column).to_pylist()])
     return heads, texts
-
-
-def clock(times: Any, form: str) -> tuple[list[str], list[int], list[int]]:
-    """The different seconds of a column of times in microseconds, each as `strftime` writes it by a format; the number of each
-    time's second among these; and its microseconds.
-    """
-    import numpy as np
-
-    seconds, fractions = np.divmod(times.cast(pa.int64()).to_numpy(), 1_000_000)
-    _, first, places = np.unique(seconds, return_index=True, return_inverse=True)
-    return [f"{value:{form}}" for value in times.take(pa.array(first)).to_pylist()], places.tolist(), fractions.tolist()
 
 
 class Grid:
@@ -241,7 +231,7 @@ class Grid:
         shown = "time" in batch.schema.names and pa.types.is_timestamp(batch.schema.field("time").type)
         if not self._look.composed or not shown:
             return None
-        days, places, _ = clock(batch.column("time"), "%Y-%m-%d")
+        days, places, _ = by_second(batch.column("time"), "%Y-%m-%d")
         return [days[place] for place in places]
 
     def _settle(self, heads: Sequence[Cell], texts: Sequence[Sequence[str]]) -> list[int]:

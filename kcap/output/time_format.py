@@ -48,6 +48,19 @@ def timed(batches: Iterable[pa.RecordBatch], clock: str, first_ns: Callable[[], 
         yield batch.set_column(at, pa.field("time", made.type), made)
 
 
+def by_second(times: Any, form: str) -> tuple[list[str], list[int], list[int]]:
+    """The different seconds of a column of times in microseconds, each as `strftime` writes it by a format; the number of each
+    time's second among these; and its microseconds.
+    """
+    import numpy as np
+
+    from kcap.arrays.vectors import grouped
+
+    whole, fractions = np.divmod(times.view(pa.int64()).to_numpy(), 1_000_000)  # a cast loads all functions of Arrow
+    _, first, places = grouped(whole)
+    return [f"{times[at].as_py():{form}}" for at in first.tolist()], places.tolist(), fractions.tolist()
+
+
 def seconds(micros: list[int]) -> Array:
     """Microseconds as seconds with six digits."""
     from decimal import Decimal

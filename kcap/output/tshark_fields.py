@@ -16,6 +16,7 @@ from kcap.errors import UsageError
 from kcap.filter.fields import ADVICE, LENGTH, PREFIX_BYTES, fields, nearest, partition_ids
 from kcap.output.escaping import visible
 from kcap.output.sink import OutputSink
+from kcap.output.time_format import by_second
 from kcap.table.schema import columns_of, is_body_field
 
 SPECIAL: Final = {"/t": "\t", "/s": " ", "\\t": "\t"}
@@ -161,22 +162,22 @@ class Fields:
             return
         layout = self._layout
         columns = {name: batch.column(name) for name in layout.needed}
-        cells = [self._cells(asked, names, columns) for asked, names in zip(layout.names, layout.columns)]
+        cells = [self._cells(name, names, columns) for name, names in zip(layout.names, layout.columns)]
         self._sink.write(("\n".join(map(layout.separator.join, zip(*cells))) + "\n").encode())
         self._sink.flush()
 
-    def _cells(self, asked: str, names: Sequence[str], columns: Mapping[str, Any]) -> list[str]:
-        """A field of every row."""
-        if asked == FRAME_LENGTH:
-            values = {name: column.to_pylist() for name, column in columns.items()}
+    def _cells(self, name: str, names: Sequence[str], columns: Mapping[str, Any]) -> list[str]:
+        """A field of every row, which stands for the columns `names`."""
+        if name == FRAME_LENGTH:
+            values = {column: column_values.to_pylist() for column, column_values in columns.items()}
             return [self._cell(map(str, self._lengths(values, row))) for row in range(len(values[names[0]]))]
-        chosen: list[Any] = [columns[name] for name in names]
-        shown = lengths if asked == LENGTH else texts
-        if len(chosen) == 1 and pa.types.is_integer(chosen[0].type) and asked != LENGTH:
+        chosen: list[Any] = [columns[column] for column in names]
+        shown = lengths if name == LENGTH else texts
+        if len(chosen) == 1 and pa.types.is_integer(chosen[0].type) and name != LENGTH:
             return [self._quoted("" if value is None else str(value)) for value in chosen[0].to_pylist()]
-        if asked in (EPOCH_NAME, RELATIVE_NAME):
-            times_us = chosen[0].cast(pa.int64()).to_pylist()
-            origin_ns = 0 if asked == EPOCH_NAME else self._began() or 0
+        if name in (EPOCH_NAME, RELATIVE_NAME):
+            times_us = chosen[0].view(pa.int64()).to_pylist()
+            origin_ns = 0 if name == EPOCH_NAME else self._began() or 0
             return [self._quoted("" if time is None else seconds(time * 1000 - origin_ns)) for time in times_us]
         distinct, rows = len(names) > 1, list(zip(*(column.to_pylist() for column in chosen)))
         if any(pa.types.is_nested(column.type) for column in chosen):
@@ -292,10 +293,12 @@ class Bulk:
             return
         kept = BufferSink()
         JsonLines(kept, batch.schema).write(batch)
-        days = [f"{time:%Y-%m-%d}" for time in batch.column("time").to_pylist()] if self._timed else [None] * batch.num_rows
+        days, places = [""], [0] * batch.num_rows
+        if self._timed:
+            days, places, _ = by_second(batch.column("time"), "-%Y-%m-%d")
         lines = kept.data.decode().rstrip("\n").split("\n")
-        heads = (json.dumps({"index": {"_index": INDEX if day is None else f"{INDEX}-{day}"}}) for day in days)
-        self._sink.write("".join(f"{head}\n{line}\n" for head, line in zip(heads, lines)).encode())
+        heads = [json.dumps({"index": {"_index": INDEX + day}}) for day in days]
+        self._sink.write("".join(f"{heads[place]}\n{line}\n" for place, line in zip(places, lines)).encode())
         self._sink.flush()
 
     def close(self) -> None:

@@ -75,6 +75,11 @@ def test_a_pipe_is_handed_on() -> None:
     assert told == b"1 pipe"
 
 
+def printed(program: str, *words: str) -> str:
+    """What a program prints in a process of its own, where nothing is loaded yet."""
+    return subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=True).stdout.strip()
+
+
 def test_reading_begins_before_the_screens_are_loaded() -> None:
     """Law: reading waits for nothing that it does not need: neither Textual, nor Arrow, nor rules, nor the model."""
     program = (
@@ -85,8 +90,7 @@ def test_reading_begins_before_the_screens_are_loaded() -> None:
         "process.Process = begun\n"
         "browse(request([sys.argv[1]], (frozenset(), frozenset())), None, '')"
     )
-    done = subprocess.run([sys.executable, "-c", program, NODE], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert printed(program, NODE) == "[]"
 
 
 def test_screens_load_no_part_that_reads_packets_and_the_first_one_none_that_decodes_messages() -> None:
@@ -95,8 +99,7 @@ def test_screens_load_no_part_that_reads_packets_and_the_first_one_none_that_dec
         "names = 'kcap.analyzer', 'kcap.table.builder', 'kcap.decode.plan', 'kcap.capture.source', 'pyarrow.compute', 'lark'\n"
         "print([name for name in names if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert printed(program) == "[]"
 
 
 def test_the_first_rows_load_neither_a_parser_nor_all_functions_of_arrow() -> None:
@@ -116,5 +119,4 @@ def test_the_first_rows_load_neither_a_parser_nor_all_functions_of_arrow() -> No
         "    assert sum(timeline(view.arranged.rows, None, 40).counts) == len(view)\n"
         "print([name for name in ('lark', 'pandas', 'pyarrow.compute', 'numpy.ma') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", program, NODE], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert printed(program, NODE) == "[]"

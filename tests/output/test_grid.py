@@ -2,7 +2,7 @@
 
 import io
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import kcap
-from kcap.output.grid import DEFAULTS, Grid, GridStyle, call, cells, clean, clock, duration, endpoint, result, taken, topics
+from kcap.output.grid import DEFAULTS, Grid, GridStyle, call, cells, clean, duration, endpoint, result, taken, topics
 from kcap.table.schema import arrow_schema, choose
 
 NAMES = ("time", "client_ip", "client_port", "client_id", "api", "api_version", "latency_ns", "outcome", "reason", "error")
@@ -42,16 +42,6 @@ def test_asked_for_columns_stand_as_they_are() -> None:
     head, line = shown([entry()], GridStyle(), ("api", "api_version", "error"))
     assert head.split() == ["api", "api_version", "error"]
     assert line.split() == ["Fetch", "17", "NONE"]
-
-
-def test_the_clock_is_that_of_strftime() -> None:
-    """Law: also before 1970, over a change of the second, with times out of order."""
-    times = [datetime(2026, 3, 1, 23, 59, 59, 999_999, tzinfo=UTC), datetime(1969, 12, 31, 23, 59, 59, 7, tzinfo=UTC)]
-    times += [datetime(2026, 3, 2, tzinfo=UTC), times[0] - timedelta(microseconds=999_999)]
-    seconds, places, fractions = clock(pa.array(times, pa.timestamp("us", "UTC")), "%Y-%m-%d %H:%M:%S")
-    shown = [f"{seconds[place]}.{fraction:06d}" for place, fraction in zip(places, fractions)]
-    assert shown == [f"{time:%Y-%m-%d %H:%M:%S.%f}" for time in times]
-    assert len(seconds) == 3
 
 
 def test_a_new_day_has_a_new_header() -> None:

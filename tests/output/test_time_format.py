@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.output.time_format import CLOCKS, SECONDS, timed, timed_schema
+from kcap.output.time_format import CLOCKS, SECONDS, by_second, timed, timed_schema
 
 KIND = pa.timestamp("us", "UTC")
 START = 1_795_245_000_000_001
@@ -52,3 +52,13 @@ def test_tables_without_times_stay_as_they_are(clock: str) -> None:
     assert list(timed([plain], clock, lambda: None)) == [plain]
     assert timed_schema(plain.schema, clock) == plain.schema
     assert SECONDS.scale == 6
+
+
+def test_seconds_are_those_of_strftime() -> None:
+    """Law: also before 1970, over a change of the second, with times out of order."""
+    times = [datetime(2026, 3, 1, 23, 59, 59, 999_999, tzinfo=UTC), datetime(1969, 12, 31, 23, 59, 59, 7, tzinfo=UTC)]
+    times += [datetime(2026, 3, 2, tzinfo=UTC), times[0] - timedelta(microseconds=999_999)]
+    seconds, places, fractions = by_second(pa.array(times, pa.timestamp("us", "UTC")), "%Y-%m-%d %H:%M:%S")
+    shown = [f"{seconds[place]}.{fraction:06d}" for place, fraction in zip(places, fractions)]
+    assert shown == [f"{time:%Y-%m-%d %H:%M:%S.%f}" for time in times]
+    assert len(seconds) == 3
