@@ -25,7 +25,7 @@ class Transition(NamedTuple):
 
 ROW = (
     "identity", "exchange", "api_key", "api_version", "correlation_id", "client_id", "outcome", "reason", "age_ns",
-    "rtt_min_ns", "previous_ns", "flags", "request_slot", "response_slot",
+    "rtt_min_ns", "previous_ns", "in_flight", "flags", "request_slot", "response_slot",
     "request_start", "request_bytes", "request_first_ns", "request_first_ref", "request_last_ns", "request_last_ref",
     "request_pos", "request_end_pos", "request_flags",
     "response_start", "response_bytes", "response_first_ns", "response_first_ref", "response_last_ns", "response_last_ref",

@@ -44,6 +44,7 @@ NULLS: Final = (
     ("transfer_ns", "there is no response, or not all of its bytes were captured"),
     ("reason", "answered, or one-way"),
     ("age_ns", "the request is not unanswered"),
+    ("in_flight", "there is no response, or no request"),
     ("latency_ns", "there is no response, or a byte that it is counted from was not captured"),
     ("*_ns", "the capture does not tell"),
     ("throttle_time_ms", "the response has no such field, or was not captured"),

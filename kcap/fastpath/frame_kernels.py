@@ -64,6 +64,7 @@ from kcap.fastpath.layout import (
     R_CUT,
     R_FLAGS,
     R_IDENTITY,
+    R_IN_FLIGHT,
     R_KEY,
     R_NAME,
     R_NUMBER,
@@ -398,7 +399,7 @@ def without_response(
     """The oldest request is decided and has no response."""
     row = meta[M_ROWS]
     add_row(outcome, order, place, connections, queues, rows, fresh, meta)
-    rows[row, R_RTT] = rows[row, R_PREVIOUS] = NONE
+    rows[row, R_RTT] = rows[row, R_PREVIOUS] = rows[row, R_IN_FLIGHT] = NONE
     rows[row, R_RESPONSE_SLOT] = NO_BODY
     for part in range(FRAME):
         rows[row, R_RESPONSE + part] = NONE
@@ -430,9 +431,21 @@ def response(
         rows[row, R_CUT] |= CUT_RESPONSE
     rows[row, R_RTT] = streams[place ^ 1, RTT_MIN]
     rows[row, R_PREVIOUS] = connections[slot, ANSWERED]
+    rows[row, R_IN_FLIGHT] = 1 + without_response_yet(slot, connections, queues)
     connections[slot, ANSWERED] = rows[row, R_RESPONSE + F_LAST_NS]
     connections[slot, RESPONSE_FRAMES] += 1
     connections[slot, RESPONSE_BYTES] += rows[row, R_RESPONSE + F_SIZE]
+
+
+@compiled
+def without_response_yet(slot: int, connections: Any, queues: Any) -> Any:
+    """Whole requests that wait for a response: as `Pairing.waiting`."""
+    count = connections[slot, COUNT]
+    if count == 0:
+        return 0
+    last = connections[slot, TAIL]
+    begun = not queues[last, Q_DONE] and not queues[last, Q_ONE_WAY]
+    return count - connections[slot, ONE_WAYS] - begun
 
 
 @compiled

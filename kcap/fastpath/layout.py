@@ -56,10 +56,10 @@ REQUEST_WIDTH: Final = Q_FRAME + FRAME
 
 # A decided exchange.
 (
-    R_ORDER, R_IDENTITY, R_NAME, R_NUMBER, R_KEY, R_VERSION, R_CORRELATION, R_RTT, R_PREVIOUS, R_AGE, R_FLAGS, R_REQUEST_SLOT,
-    R_RESPONSE_SLOT, R_OUTCOME, R_CUT,
+    R_ORDER, R_IDENTITY, R_NAME, R_NUMBER, R_KEY, R_VERSION, R_CORRELATION, R_RTT, R_PREVIOUS, R_IN_FLIGHT, R_AGE, R_FLAGS,
+    R_REQUEST_SLOT, R_RESPONSE_SLOT, R_OUTCOME, R_CUT,
     R_REQUEST,
-) = range(16)  # fmt: skip
+) = range(17)  # fmt: skip
 R_RESPONSE: Final = R_REQUEST + FRAME
 ROW_WIDTH: Final = R_RESPONSE + FRAME
 OUTCOMES: Final = ("answered", "one_way", "unanswered", "unanswered", "unanswered")

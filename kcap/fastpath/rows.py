@@ -16,13 +16,16 @@ from kcap.kafka.frames import FLAG
 FRAME_PARTS = ("start", "bytes", "first_ns", "first_ref", "last_ns", "last_ref", "pos", "end_pos")
 COLUMN: Final[dict[str, int]] = {
     "identity": at.R_IDENTITY, "exchange": at.R_NUMBER, "api_key": at.R_KEY, "api_version": at.R_VERSION,
-    "correlation_id": at.R_CORRELATION, "rtt_min_ns": at.R_RTT, "previous_ns": at.R_PREVIOUS, "age_ns": at.R_AGE,
+    "correlation_id": at.R_CORRELATION, "rtt_min_ns": at.R_RTT, "previous_ns": at.R_PREVIOUS,
+    "in_flight": at.R_IN_FLIGHT, "age_ns": at.R_AGE,
     "flags": at.R_FLAGS, "request_slot": at.R_REQUEST_SLOT, "response_slot": at.R_RESPONSE_SLOT,
 } | {f"request_{part}": at.R_REQUEST + place for place, part in enumerate(FRAME_PARTS)} | {
     f"response_{part}": at.R_RESPONSE + place for place, part in enumerate(FRAME_PARTS)
 }  # fmt: skip
 """Part of a row -> its place in the kernel's table."""
-SOMETIMES: Final = frozenset({"rtt_min_ns", "previous_ns", "age_ns", *(f"response_{part}" for part in FRAME_PARTS)})
+SOMETIMES: Final = frozenset(
+    {"rtt_min_ns", "previous_ns", "in_flight", "age_ns", *(f"response_{part}" for part in FRAME_PARTS)}
+)
 """Parts that may be missing."""
 CODED: Final[dict[str, tuple[str | None, ...]]] = {"outcome": at.OUTCOMES, "reason": at.REASONS}
 """Parts that R_OUTCOME stands for."""

@@ -95,6 +95,11 @@ class Pairing:
         else:
             self.connection.report(kind, detail, frame.first_ref or 0, frame.low or 0)
 
+    def waiting(self) -> int:
+        """Whole requests that wait for a response, but for those that a later one's response has passed over."""
+        count, last = self.outstanding.ahead(), self.outstanding.last()
+        return count - 1 if count and last is not None and last.request is None else count
+
     # -- requests -----------------------------------------------------------------------------------------------------
     def number(self) -> int:
         """The next number within the connection."""

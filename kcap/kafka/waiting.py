@@ -63,6 +63,10 @@ class WaitingQueue(Generic[Item]):
             return item
         return None
 
+    def ahead(self) -> int:
+        """Entries that were not passed over."""
+        return len(self._order)
+
     def pass_over(self, until: Item) -> Iterator[Item]:
         """The entries before `until`, oldest first, but for those that an earlier call returned."""
         order, passed = self._order, self._passed

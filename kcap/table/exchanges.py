@@ -45,7 +45,7 @@ BROKEN: Final = FLAG["snaplen"] | FLAG["gap"] | FLAG["truncated"]
 """Flags of a frame whose bytes were not all captured."""
 
 NUMBERS: Final = (
-    "exchange", "api_key", "api_version", "correlation_id", "age_ns", "request_bytes", "response_bytes",
+    "exchange", "api_key", "api_version", "correlation_id", "age_ns", "in_flight", "request_bytes", "response_bytes",
     "request_first_ns", "request_last_ns", "response_first_ns", "response_last_ns",
     "request_pos", "request_end_pos", "response_pos", "response_end_pos",
 )  # fmt: skip

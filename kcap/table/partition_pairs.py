@@ -17,7 +17,7 @@ from kcap.analyzer import RowBatch
 from kcap.arrays.sparse import sparse
 from kcap.arrays.vectors import Vector, nothing
 from kcap.batch.bodies import Pool, encoded, encoded_ids
-from kcap.batch.columns import SIDES, BatchColumns
+from kcap.batch.columns import SIDES, VERSIONS, BatchColumns
 from kcap.decode import slots
 from kcap.decode.projection import Projection, program_index, project
 from kcap.kafka.bodies import BodyValues, Pieces
@@ -74,16 +74,20 @@ class PartitionBodies:
         about = np.flatnonzero(np.isin(keys.filled(-1), wanted) & versions.mask())
         if between is not None:
             about = about[slice(*np.searchsorted(about, between))]
-        calls, call = np.unique(keys.values[about] << 16 | versions.values[about] & 0xFFFF, return_inverse=True)
+        numbers, calls = columns.calls
+        call = numbers[about]
         bodies = batch.bodies
         starts, ends, dense = (np.asarray(column, np.int64) for column in (bodies.starts, bodies.ends, bodies.dense))
         projected = (keys.values[about] != LISTING) & bodies.partitioned
-        found: list[Any] = []
+        found: list[tuple[Int64s, ...]] = []
         pieces: list[tuple[Pieces, Body]] = []
         absent: list[tuple[int, int, Body]] = []
         room = SPARSE_BODIES_ROOM
         for side in (REQUEST, RESPONSE):
-            programs = [program_index(code >> 16, code & 0xFFFF, side, True) for code in calls.tolist()]
+            programs = [
+                program_index(code // VERSIONS, code % VERSIONS, side, True) if code // VERSIONS in wanted else -1
+                for code in calls
+            ]
             program = np.array([*programs, -1], np.int64)[call]
             slot = columns.number(f"{SIDES[side]}_slot").filled(NO_BODY)[about]
             sizes = columns.number(f"{SIDES[side]}_bytes").filled(0)[about]
@@ -91,8 +95,7 @@ class PartitionBodies:
             here = np.flatnonzero((program >= 0) & (slot >= 0) & ~large)
             sides, places = np.full(len(here), side), slot[here]
             messages = np.where(projected[here], dense[places], -1)
-            spans = starts[places], ends[places]
-            found.append(np.stack([*spans, program[here], about[here], sides, messages], axis=1))
+            found.append((starts[places], ends[places], program[here], about[here], sides, messages))
             for at in np.flatnonzero((program >= 0) & (large | (slot < NO_BODY))).tolist():
                 body, values = (int(program[at]), int(about[at]), side), batch.bodies.carried.get(int(slot[at]))
                 known = pieces_of(values, int(sizes[at]), records=records)
@@ -102,11 +105,12 @@ class PartitionBodies:
                 elif sizes[at] > FAST_PATH_LARGE_FROM:
                     absent.append((int(sizes[at]), int(slot[at]), body))
         others = [*self._read_again(batch, absent, reread), *self._laid(pieces, bodies.room)]
-        table: Any = np.concatenate([*found, np.array([(*other, -1) for other in others], np.int64).reshape(-1, 6)])
+        found.append(tuple(np.array([(*other, -1) for other in others], np.int64).reshape(-1, 6).T))
+        table: list[Any] = [np.concatenate(parts) for parts in zip(*found, strict=True)]
         if others:  # the rest is in order
-            table = table[np.argsort(table[:, 4] * len(batch) + table[:, 3], kind="stable")]
-        found_columns: tuple[Any, ...] = tuple(np.ascontiguousarray(column) for column in table.T)
-        starts, ends, which, self.rows, self.sides, message = found_columns
+            order = np.argsort(table[4] * len(batch) + table[3], kind="stable")
+            table = [column[order] for column in table]
+        starts, ends, which, self.rows, self.sides, message = table
         self.ends: Int64s = ends
         """End of each body in the buffer."""
         self.pool = Pool(np.frombuffer(self.buffer, np.uint8))

@@ -28,7 +28,7 @@ HEADER: Final = frozenset(
         "request_first_packet", "request_last_packet", "response_first_packet", "response_last_packet",
         "request_last_capture", "response_last_capture", "request_pos", "request_end_pos", "response_pos",
         "response_end_pos", "latency_ns", "rtt_ns", "queue_ns", "service_ns", "request_transfer_ns", "transfer_ns",
-        "age_ns", "stream", "removed_in", "deprecated_in",
+        "age_ns", "in_flight", "stream", "removed_in", "deprecated_in",
     }
 )  # fmt: skip
 """Columns that need no body."""

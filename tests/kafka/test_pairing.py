@@ -9,6 +9,20 @@ def test_pipelined_requests_are_answered_in_order() -> None:
     assert analyze(tap.segments).brief("correlation_id", "outcome") == [(1, "answered"), (2, "answered"), (3, "answered")]
 
 
+def test_requests_in_flight_are_whole_and_wait_for_a_response() -> None:
+    tap = Tap().open().client(metadata(1) + metadata(2) + produce(3, 0) + metadata(4) + metadata(5)[:20])
+    tap.server(metadata_answer(1)).client(metadata(5)[20:]).server(metadata_answer(2) + metadata_answer(4))
+    tap.server(metadata_answer(5))
+    seen = analyze(tap.segments).brief("correlation_id", "in_flight")
+    assert sorted(seen) == [(1, 3), (2, 3), (3, None), (4, 2), (5, 1)]
+
+
+def test_a_request_that_was_passed_over_is_not_in_flight() -> None:
+    tap = Tap().open().client(metadata(1) + metadata(2) + metadata(3)).server(metadata_answer(2)).server(metadata_answer(3))
+    seen = analyze(tap.close().segments).brief("correlation_id", "in_flight")
+    assert sorted(seen) == [(1, None), (2, 2), (3, 1)]
+
+
 def test_the_same_id_many_times_is_first_in_first_out() -> None:
     tap = Tap().open()
     for size in (0, 1, 2):

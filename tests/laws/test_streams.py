@@ -121,10 +121,23 @@ def test_batches_change_nothing(messages: list[tuple[bytes, bytes]], sizes: int,
     """The size of the batches fed to the analyzer is nobody's business."""
     segments = conversation(messages, sizes, depth).close().segments
     one, many = analyze(segments), analyze(segments, sizes=size)
-    assert one.brief(*FACTS, *TIMES, "flags", "rtt_min_ns", "previous_ns") == many.brief(
-        *FACTS, *TIMES, "flags", "rtt_min_ns", "previous_ns"
-    )
+    names = (*FACTS, *TIMES, "flags", "rtt_min_ns", "previous_ns", "in_flight")
+    assert one.brief(*names) == many.brief(*names)
     assert one.connections == many.connections
+
+
+@given(message_pairs(), st.integers(1, 3000), st.integers(1, 5))
+def test_requests_in_flight_are_those_that_came_before_the_response(
+    messages: list[tuple[bytes, bytes]], sizes: int, depth: int
+) -> None:
+    """The number says what the times do: whole requests that had come when the response was whole, this one included."""
+    rows = analyze(conversation(messages, sizes, depth).close().segments).brief(
+        "exchange", "outcome", "request_last_ns", "response_last_ns", "in_flight"
+    )
+    rows.sort()
+    for at, (_, outcome, _, done, count) in enumerate(rows):
+        behind = [row for row in rows[at:] if row[1] != "one_way" and row[2] is not None and row[2] < (done or 0)]
+        assert count == (len(behind) if outcome == "answered" else None)
 
 
 @given(message_pairs(), st.integers(1, 3000), st.integers(1, 5), st.integers(0, 40))

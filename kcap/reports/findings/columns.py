@@ -13,6 +13,7 @@ EXCHANGE_COLUMNS: Final = (
     "correlation_id", "response_bytes", "request_first_packet", "response_first_packet", "request_last_capture",
     "response_last_capture", "request_pos", "request_end_pos", "response_pos", "response_end_pos", "max_wait_ms", "min_bytes",
     "transfer_ns", "request_transfer_ns", "topics", "isolation_level",
+    "in_flight",
 )  # fmt: skip
 PARTITION_COLUMNS: Final = (
     "connection", "exchange", "api_key", "topic", "topic_id", "partition", "error", "codec", "magic", "records", "bytes",

@@ -84,11 +84,12 @@ GROUPS_JOINED: Final = 16
 
 def ends_joined(commits: Any, known: Any) -> Any:
     """The commits with `begin` and `end`: the highest end of the log that was known at `first_ns` and at `last_ns`."""
-    columns = [*PLACE, "client_id", "group_id", "n", "first_ns", "last_ns", "first", "last"]
-    pairs = commits.inner_join(known, PLACE)
-    return pairs.group_by(*columns).aggregate(
+    numbered = commits.mutate(number=functions(known).row_number().over(order_by=[*PLACE, "client_id", "group_id"]))
+    pairs = numbered.inner_join(known, PLACE)
+    ends = pairs.group_by("number").aggregate(
         begin=pairs.log_end.max(where=pairs["at"] <= pairs.first_ns), end=pairs.log_end.max(where=pairs["at"] <= pairs.last_ns)
     )
+    return numbered.inner_join(ends, "number")
 
 
 def ends_in_order(commits: Any, known: Any) -> Any:

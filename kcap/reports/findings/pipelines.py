@@ -1,24 +1,20 @@
 """Requests in flight and polls: pipelines that are full, large messages that others wait behind, polls that ask too often."""
 
 from collections.abc import Mapping
-from typing import Final
 
 from kcap.reports.findings.model import Finding, Found, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row
-
-IN_ORDER: Final = {"group_by": "connection", "order_by": "exchange"}
-"""The window of a connection's exchanges."""
 
 
 @rule(
     "in-flight-saturated", "info", 0.7,
     needs="requests responses",
-    looks_at="Produce requests that a connection sends while four others have no response yet "
+    looks_at="Produce requests whose response comes while four behind them on the connection have none yet "
     "(max.in.flight.requests.per.connection is 5 by default)",
     advice="The producer waits for responses, not for records: larger batches (batch.size, linger.ms, compression.type) carry "
     "more in each request.",
     instead="a producer that pipelines on purpose and is quick enough",
-    requests=100, share=0.5, before=4,
+    requests=100, share=0.5, in_flight=5,
 )  # fmt: skip
 def in_flight_saturated(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Producers whose connections are full of requests without a response."""
@@ -26,10 +22,9 @@ def in_flight_saturated(seen: Observed, limit: Mapping[str, float]) -> Found:
         return
     table = seen.exchanges
     chosen = table.filter(table.api == "Produce", table.outcome == "answered")
-    chosen = chosen.mutate(earlier=chosen.response_first_ns.lag(int(limit["before"])).over(**IN_ORDER))
     rows = seen.run(
         chosen.group_by("client_id", "server_ip", "server_port").aggregate(
-            n=chosen.count(), full=chosen.count(where=chosen.earlier > chosen.request_first_ns),
+            n=chosen.count(), full=chosen.count(where=chosen.in_flight >= int(limit["in_flight"])),
             queued=chosen.queue_ns.fill_null(0).sum(), first_ns=chosen.request_first_ns.min(),
             last_ns=chosen.request_last_ns.max(),
         )
@@ -37,11 +32,12 @@ def in_flight_saturated(seen: Observed, limit: Mapping[str, float]) -> Found:
     for row in rows:
         if row["n"] >= limit["requests"] and row["full"] >= limit["share"] * row["n"]:
             server = f"{row['server_ip']}:{row['server_port']}"
+            full = f"in_flight >= {limit['in_flight']:g}"
             yield Finding(
-                f"client {row['client_id']} had {limit['before'] + 1:g} or more Produce requests in flight to {server} in "
+                f"client {row['client_id']} had {limit['in_flight']:g} or more Produce requests in flight to {server} in "
                 f"{row['full']} of {row['n']} cases",
                 {"client_id": row["client_id"], "server": server}, row["full"],
-                where("api == Produce", client_id=row["client_id"], server_ip=row["server_ip"]), row["first_ns"],
+                where("api == Produce", full, client_id=row["client_id"], server_ip=row["server_ip"]), row["first_ns"],
                 row["last_ns"], row["queued"], {"requests": row["n"], "full": row["full"], "queue_ns": row["queued"]},
             )  # fmt: skip
 

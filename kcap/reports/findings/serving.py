@@ -79,23 +79,15 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
     that (`alone`) must be in seconds in which the other brokers were not late: a cluster that starts is slow everywhere.
     """
     calls = seen.calls_by(("api", "server_ip", "server_port"), set(SERVED) - set(WAITING))
-    often = [api for (api, _, _), some in calls.items() if totals(some)["n"] >= limit["requests"]]
-    if len(often) == len(set(often)):
+    often = Counter(api for (api, _, _), some in calls.items() if totals(some)["n"] >= limit["requests"])
+    if max(often.values(), default=0) < 2:
         return  # no API has two brokers to compare
-    table = seen.exchanges
-    chosen = table.filter(
-        table.outcome == "answered", table.latency_ns.notnull(), table.api.isin(SERVED), ~table.api.isin(WAITING)
-    )
-    waited = [chosen[name].fill_null(0) for name in ("rtt_ns", "long_poll_ns", "throttle_ns", "muted_ns")]
-    chosen = chosen.mutate(elapsed=chosen.latency_ns - waited[1] - waited[2] - waited[3])
-    chosen = chosen.mutate(own=chosen.elapsed - waited[0])
-    late = chosen.own >= int(limit["milliseconds"] * 1e6)
+    chosen, late = served(seen, limit)
     rows = seen.run(
-        chosen.group_by("server_ip", "server_port", "api").aggregate(
-            n=chosen.count(), p95=chosen.own.quantile(0.95), total=chosen.own.sum(), slow=chosen.count(where=late),
-            elapsed_p95=chosen.elapsed.quantile(0.95), no_rtt=chosen.count(where=chosen.rtt_ns.isnull()),
-            slow_ns=chosen.own.sum(where=late), first_ns=chosen.request_first_ns.min(),
-            last_ns=chosen.request_last_ns.max(), broker_id=chosen.broker_id.max(),
+        chosen.group_by(*CALL).aggregate(
+            n=chosen.count(), total=chosen.own.sum(), slow=chosen.count(where=late),
+            no_rtt=chosen.count(where=chosen.rtt_ns.isnull()), slow_ns=chosen.own.sum(where=late),
+            first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(), broker_id=chosen.broker_id.max(),
             late_ns=chosen.request_first_ns.min(where=late), late_until_ns=chosen.response_first_ns.max(where=late),
         )
     )  # fmt: skip
@@ -105,25 +97,10 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
             by.setdefault(row["api"], []).append(row)
     slow: dict[tuple[str, int], list[tuple[Row, float]]] = {}
     for some in by.values():
-        usual, elapsed = (sorted(row[name] for row in some) for name in ("p95", "elapsed_p95"))
-        for row in some if len(some) > 1 else ():
-            others, others_elapsed = middle_without(usual, row["p95"]), middle_without(elapsed, row["elapsed_p95"])
-            if stands_out(row, others, others_elapsed, limit):
-                slow.setdefault((row["server_ip"], row["server_port"]), []).append((row, others))
-    beside: dict[tuple[str, int, str], Row] = {}
-    alone: dict[tuple[str, int, str], float] = {}
-    if slow:
-        beside = {place_of(row): row for row in seen.run(late_beside(chosen, late))}
-        lone = seen.run(late_alone(chosen, late, limit["times"]))
-        alone = {place_of(row): (row["alone_ns"] or 0) / max(row["own_ns"], 1) for row in lone}
-    for (ip, port), every in slow.items():
-        found = [
-            (row, usual)
-            for row, usual in every
-            if again(beside.get(place_of(row)), row, limit) and alone.get(place_of(row), 0) >= limit["alone"]
-        ]
-        if not found:
-            continue
+        if len(some) > 1 and any(often_late(row, limit) for row in some):
+            for row, usual in slow_again(seen, some, limit):
+                slow.setdefault((row["server_ip"], row["server_port"]), []).append((row, usual))
+    for (ip, port), found in slow.items():
         row, others_p95 = max(found, key=lambda one: one[0]["total"])
         apis = sorted(one["api"] for one, _ in found)
         yield Finding(
@@ -136,16 +113,58 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
         )  # fmt: skip
 
 
+CALL = ("server_ip", "server_port", "api")
+"""What requests have in common whose times are compared: those of one API to one broker."""
+
+
+def served(seen: Observed, limit: Mapping[str, float], api: str | None = None) -> tuple[Any, Any]:
+    """Exchanges with the broker's `own` time and with what `elapsed` besides waits on purpose, of one API or of all that are
+    compared; and which of them are late."""
+    table = seen.exchanges
+    compared = table.api.isin(SERVED) & ~table.api.isin(WAITING) if api is None else table.api == api
+    chosen = table.filter(table.outcome == "answered", table.latency_ns.notnull(), compared)
+    waited = [chosen[name].fill_null(0) for name in ("rtt_ns", "long_poll_ns", "throttle_ns", "muted_ns")]
+    chosen = chosen.mutate(elapsed=chosen.latency_ns - waited[1] - waited[2] - waited[3])
+    chosen = chosen.mutate(own=chosen.elapsed - waited[0])
+    return chosen, chosen.own >= int(limit["milliseconds"] * 1e6)
+
+
+def slow_again(seen: Observed, rows: Sequence[Row], limit: Mapping[str, float]) -> list[tuple[Row, float]]:
+    """Of the brokers that serve an API those that were slow at it, each with the 95th percentile of the others: slow next to
+    them, beside the moment of its slowest request, and while they were not.
+
+    One API at a time is looked at, since few have late requests that are worth the queries.
+    """
+    chosen, late = served(seen, limit, rows[0]["api"])
+    lasted = chosen.group_by(*CALL).aggregate(p95=chosen.own.quantile(0.95), elapsed_p95=chosen.elapsed.quantile(0.95))
+    times = {place_of(row): row for row in seen.run(lasted)}
+    rows = [{**row, **times[place_of(row)]} for row in rows]
+    usual, elapsed = (sorted(row[name] for row in rows) for name in ("p95", "elapsed_p95"))
+    beside = [(row, middle_without(usual, row["p95"]), middle_without(elapsed, row["elapsed_p95"])) for row in rows]
+    slow = [(row, others) for row, others, others_elapsed in beside if stands_out(row, others, others_elapsed, limit)]
+    if not slow:
+        return []
+    rest = {place_of(row): row for row in seen.run(late_beside(chosen, late))}
+    alone = {
+        place_of(row): (row["alone_ns"] or 0) / max(row["own_ns"], 1)
+        for row in seen.run(late_alone(chosen, late, limit["times"]))
+    }
+    return [
+        (row, others)
+        for row, others in slow
+        if again(rest.get(place_of(row)), row, limit) and alone.get(place_of(row), 0) >= limit["alone"]
+    ]
+
+
 def late_beside(chosen: Any, late: Any) -> Any:
     """Of each API and broker the late exchanges that were not under way while the slowest was: how many, how slow, when."""
-    key = ["server_ip", "server_port", "api"]
-    some = chosen.filter(late).select(*key, "own", "request_first_ns", "response_first_ns")
-    worst = some.group_by(*key).aggregate(
+    some = chosen.filter(late).select(*CALL, "own", "request_first_ns", "response_first_ns")
+    worst = some.group_by(*CALL).aggregate(
         since=some.request_first_ns.argmax(some.own), until=some.response_first_ns.argmax(some.own)
     )
-    both = some.inner_join(worst, key)
+    both = some.inner_join(worst, CALL)
     rest = both.filter((both.response_first_ns < both.since) | (both.request_first_ns > both.until))
-    return rest.group_by(*key).aggregate(
+    return rest.group_by(*CALL).aggregate(
         slow=rest.count(),
         slow_ns=rest.own.sum(),
         late_ns=rest.request_first_ns.min(),
@@ -157,13 +176,12 @@ def late_alone(chosen: Any, late: Any, times: float) -> Any:
     """Of each API and broker how long the late exchanges took in all, and those of seconds in which it had `times` as many as
     its peers together.
     """
-    key = ["server_ip", "server_port", "api"]
     some = chosen.filter(late)
-    some = some.select(*key, "own", second=some.request_first_ns // 1_000_000_000)
-    each = some.group_by(*key, "second").aggregate(mine=some.count(), own_ns=some.own.sum())
+    some = some.select(*CALL, "own", second=some.request_first_ns // 1_000_000_000)
+    each = some.group_by(*CALL, "second").aggregate(mine=some.count(), own_ns=some.own.sum())
     each = each.mutate(all=each.mine.sum().over(group_by=["api", "second"]))
     alone = (each.all - each.mine) * times <= each.mine
-    return each.group_by(*key).aggregate(own_ns=each.own_ns.sum(), alone_ns=each.own_ns.sum(where=alone))
+    return each.group_by(*CALL).aggregate(own_ns=each.own_ns.sum(), alone_ns=each.own_ns.sum(where=alone))
 
 
 def place_of(row: Row) -> tuple[str, int, str]:

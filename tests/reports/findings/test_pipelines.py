@@ -4,11 +4,11 @@ from tests.reports.findings.tables import MS, SECOND, Row, exchange, found, many
 
 
 def test_pipelines_that_are_full() -> None:
-    full = many(120, 0.01, latency=0.2)
+    full = many(120, 0.01, latency=0.2, in_flight=6)
     (row,) = found("in-flight-saturated", observed(full), loud=False)
     assert row["severity"] == "info"
-    assert row["evidence"]["full"] >= 110
-    assert found("in-flight-saturated", observed(many(120, 0.01, latency=0.001)), loud=False) == []
+    assert row["evidence"]["full"] == 120
+    assert found("in-flight-saturated", observed(many(120, 0.01, latency=0.2, in_flight=4)), loud=False) == []
 
 
 def test_large_messages_that_take_long() -> None:
