@@ -14,7 +14,7 @@ from typing import Final
 
 from kcap.capture import pcapng_blocks
 from kcap.capture.pcapng_annotations import PcapngAnnotations, packet_notes, read_annotations
-from kcap.capture.reader import Section
+from kcap.capture.reader import FileSection
 from kcap.capture.source import STANDARD_INPUT
 from kcap.capture.writer import SNAPLEN, PacketStream, PcapngWriter, PcapWriter, option
 from kcap.errors import UsageError
@@ -30,7 +30,7 @@ class Origin:
     """Where packets come from: a file, the sections that were met in it, and what it says beside its packets."""
 
     file: CaptureFile
-    sections: Sequence[Section]
+    sections: Sequence[FileSection]
     notes: PcapngAnnotations
 
 

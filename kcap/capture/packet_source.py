@@ -15,7 +15,7 @@ from weakref import finalize
 from kcap.capture.fileset import cut, ignore
 from kcap.capture.pcap import PcapReader
 from kcap.capture.pcapng import PcapngReader
-from kcap.capture.reader import CaptureFileReader, Section
+from kcap.capture.reader import CaptureFileReader, FileSection
 from kcap.capture.spool import Spool
 from kcap.capture.window import FileWindow
 from kcap.limits import READ_WINDOW_BYTES
@@ -45,7 +45,7 @@ class PacketSource:
     def __init__(
         self,
         files: Sequence[CaptureFile],
-        layouts: Mapping[int, list[Section]] | None = None,
+        layouts: Mapping[int, list[FileSection]] | None = None,
         spools: Mapping[int, Spool] | None = None,
     ) -> None:
         self._files = files
@@ -103,7 +103,7 @@ class PacketSource:
         window = self._window(file, position, window_bytes)
         return kind(window, CaptureFile(known.path, known.name), file, ignore, position if compiled else None, section)
 
-    def _section(self, file: int, kind: type[PcapReader | PcapngReader], position: int) -> Section | None:
+    def _section(self, file: int, kind: type[PcapReader | PcapngReader], position: int) -> FileSection | None:
         """The section that `position` is in; of a file that was not read here, what its beginning says."""
         sections = self._layouts.get(file)
         if sections is None:

@@ -7,7 +7,7 @@ records before it are given.
 from collections.abc import Iterator
 from struct import Struct, unpack_from
 
-from kcap.capture.reader import CaptureFileReader, Interface, Section
+from kcap.capture.reader import CaptureFileReader, FileSection, Interface
 from kcap.capture.window import FileWindow
 from kcap.errors import CaptureError
 from kcap.limits import BATCH_PACKETS_MAX, JIT_AFTER_BYTES, PACKET_BYTES_MAX, SECOND_NS
@@ -38,7 +38,7 @@ class PcapReader(CaptureFileReader):
         index: int,
         report: Report,
         jit_after: int | None = JIT_AFTER_BYTES,
-        section: Section | None = None,
+        section: FileSection | None = None,
     ) -> None:
         """With a `section` the window starts at a record instead of at the file's header."""
         super().__init__(window, file, index, report, jit_after)
@@ -50,7 +50,7 @@ class PcapReader(CaptureFileReader):
         self._order = section.order
 
     @staticmethod
-    def _read_header(window: FileWindow, file: CaptureFile) -> Section:
+    def _read_header(window: FileWindow, file: CaptureFile) -> FileSection:
         if len(window.buffer) < FILE_HEADER_BYTES and not window.advance(0, FILE_HEADER_BYTES):
             raise CaptureError(f"{file.path}: cut before the pcap header ended")
         order = byte_order(window.buffer)
@@ -62,7 +62,7 @@ class PcapReader(CaptureFileReader):
         file.format = "pcap"
         file.links.add(link)
         file.snaplen = snaplen or None
-        return Section(0, order, [Interface(link, snaplen, unit, record_header=header)])
+        return FileSection(0, order, [Interface(link, snaplen, unit, record_header=header)])
 
     def _read(self) -> Iterator[PacketBatch]:
         window, at, big = self._window, self._at, self._order == ">"

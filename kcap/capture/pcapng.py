@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from struct import Struct, unpack_from
 
 from kcap.capture import pcapng_blocks
-from kcap.capture.reader import CaptureFileReader, Interface, Section
+from kcap.capture.reader import CaptureFileReader, FileSection, Interface
 from kcap.capture.window import FileWindow
 from kcap.errors import CaptureError
 from kcap.limits import BATCH_PACKETS_MAX, HOST_NAMES_KEPT, JIT_AFTER_BYTES, PACKET_BYTES_MAX
@@ -52,7 +52,7 @@ class PcapngReader(CaptureFileReader):
         index: int,
         report: Report,
         jit_after: int | None = JIT_AFTER_BYTES,
-        section: Section | None = None,
+        section: FileSection | None = None,
     ) -> None:
         """With a `section` the window starts at one of its blocks instead of at the file's header."""
         super().__init__(window, file, index, report, jit_after)
@@ -173,7 +173,7 @@ class PcapngReader(CaptureFileReader):
         body = buffer[at + 8 : at + total - 4]
         if kind == pcapng_blocks.SECTION:
             self._order, self._interfaces, self._packet_link, self._coarse = order, [], None, 0
-            self.sections.append(Section(window.base + at, order, self._interfaces))
+            self.sections.append(FileSection(window.base + at, order, self._interfaces))
         elif kind in {pcapng_blocks.PACKET, pcapng_blocks.OLD_PACKET, pcapng_blocks.SIMPLE_PACKET}:
             self._odd_packet(kind, at, total, columns)
         else:

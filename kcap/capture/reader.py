@@ -35,7 +35,7 @@ class Interface:
 
 
 @dataclass(slots=True)
-class Section:
+class FileSection:
     """Part of a file with its own byte order and interfaces; a pcap file is one section with one interface."""
 
     position: int
@@ -51,7 +51,7 @@ class CaptureFileReader(ABC):
     ) -> None:
         self.file = file
         self.index = index
-        self.sections: list[Section] = []
+        self.sections: list[FileSection] = []
         """All that is needed to read the file from its middle."""
         self._window = window
         self._report = report

@@ -16,7 +16,7 @@ from kcap.capture import pcapng_blocks
 from kcap.capture.fileset import cut
 from kcap.capture.pcap import PcapReader
 from kcap.capture.pcapng import BLOCK_LEAST, BLOCK_MAX, MAGIC, ORDERS, PcapngReader
-from kcap.capture.reader import Interface, Section, in_order
+from kcap.capture.reader import FileSection, Interface, in_order
 from kcap.capture.window import FileWindow, Read
 from kcap.limits import GUESS_BYTES, GUESS_RECORDS, GUESS_SECONDS, READ_WINDOW_BYTES
 from kcap.model import CaptureFile, PacketBatch
@@ -38,9 +38,9 @@ class RangeContext:
     sections: int = 1
     """Sections of the file so far, this one included."""
 
-    def section(self, position: int = 0) -> Section:
+    def section(self, position: int = 0) -> FileSection:
         """The context as a section that readers start from."""
-        return Section(position, self.order, [replace(interface) for interface in self.interfaces])
+        return FileSection(position, self.order, [replace(interface) for interface in self.interfaces])
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +265,7 @@ def running_latest(times: Any, before: int | None) -> Any:
 
 
 # -- guesses --------------------------------------------------------------------------------------------------------------
-def find_record(window: FileWindow, section: Section) -> int | None:
+def find_record(window: FileWindow, section: FileSection) -> int | None:
     """Offset in the window of a probable pcap record: plausible records follow each other there. None: no such place."""
     window.advance(0, GUESS_BYTES)
     interface, buffer = section.interfaces[0], window.buffer

@@ -11,7 +11,7 @@ from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap.analyzer import SLOTS_AT, ClosedConnection, KeptConnection, Options, RowBatch, SilentConnection
-from kcap.capture.reader import Section
+from kcap.capture.reader import FileSection
 from kcap.errors import CaptureError
 from kcap.fastpath.closed_rows import ClosedRow
 from kcap.kafka.bodies import BodyValues
@@ -60,7 +60,7 @@ class Step:
     """Rows so far."""
     positions: list[int] = field(default_factory=list)
     """How far each file was read, in bytes."""
-    files: dict[int, tuple[CaptureFile, list[Section]]] = field(default_factory=dict)
+    files: dict[int, tuple[CaptureFile, list[FileSection]]] = field(default_factory=dict)
     """Files that are not as they were, by index, with their layouts."""
     failed: list[tuple[str, CaptureError]] = field(default_factory=list)
     phases: Counter[str] = field(default_factory=Counter)
@@ -109,7 +109,7 @@ class Steps:
             over=over,
         )
 
-    def _changed(self, *, every: bool) -> dict[int, tuple[CaptureFile, list[Section]]]:
+    def _changed(self, *, every: bool) -> dict[int, tuple[CaptureFile, list[FileSection]]]:
         reading, found = self.reading, {}
         for index in range(len(reading.capture_files)) if every else self._read:
             facts = reading.capture_files[index], reading.files.layouts.get(index, [])

@@ -10,7 +10,7 @@ import pytest
 from kcap.capture.fileset import FileSet, ignore
 from kcap.capture.packet_copy import PCAP, PCAPNG, Origin, form_of, notes_of, open_copy
 from kcap.capture.pcapng_annotations import read_annotations
-from kcap.capture.reader import Section
+from kcap.capture.reader import FileSection
 from kcap.errors import OutputError, UsageError
 from kcap.model import CaptureFile
 from tests.capture.handmade import block, enhanced, interface, option, pcap, read_all, save, section
@@ -34,10 +34,10 @@ def copied(path: Path, form: str, tmp_path: Path) -> Path:
     return save(tmp_path, stream.getvalue(), f"copy.{form}")
 
 
-class Sections(list[Section]):
+class Sections(list[FileSection]):
     """Sections of a file that are looked up, never gone through."""
 
-    def __iter__(self) -> Iterator[Section]:
+    def __iter__(self) -> Iterator[FileSection]:
         raise AssertionError("all sections are looked at for one packet")
 
 

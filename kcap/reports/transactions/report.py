@@ -15,7 +15,7 @@ from kcap.reports.findings.source import observed
 from kcap.reports.names import shortened
 from kcap.reports.recorded import functions
 from kcap.reports.source import ReportInput
-from kcap.reports.transactions.timeline import ENDS, FENCING, WORK, Timeline, TransactionCall, summary
+from kcap.reports.transactions.timeline import ENDS, FENCING, WORK, TransactionCall, TransactionTimeline, summary
 
 APIS: Final = (*ENDS, *WORK)
 ORDER: Final = ("request_first_ns", "connection", "exchange")
@@ -37,7 +37,11 @@ def transactions(given: ReportInput, only: Sequence[str] = ()) -> Row:
 def report(seen: Observed, captures: Sequence[str], only: Sequence[str] = ()) -> Row:
     """The report of tables, whichever engine runs them."""
     named = {shortened(name) for name in only}
-    found = {name: Timeline(name).run(some, seen.span[1]) for name, some in steps(seen).items() if not only or name in named}
+    found = {
+        name: TransactionTimeline(name).run(some, seen.span[1])
+        for name, some in steps(seen).items()
+        if not only or name in named
+    }
     rows = [one.row() for timeline in found.values() for one in timeline.done]
     rows.sort(key=lambda row: (row["begin_ns"] or row["end_ns"] or 0, row["transactional_id"]))
     return {

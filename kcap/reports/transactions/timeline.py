@@ -93,7 +93,7 @@ class Transaction:
         }  # fmt: skip
 
 
-class Timeline:
+class TransactionTimeline:
     """The transactions of a transactional id."""
 
     def __init__(self, name: str) -> None:
@@ -107,7 +107,7 @@ class Timeline:
         self._timeout_ms: int | None = None
         self._coordinator: str | None = None
 
-    def run(self, steps: Iterable[TransactionCall], end_ns: int) -> "Timeline":
+    def run(self, steps: Iterable[TransactionCall], end_ns: int) -> "TransactionTimeline":
         """Takes all steps, and closes what is open at the end of the capture."""
         for step in steps:
             if step.api != "Produce":
@@ -194,7 +194,7 @@ class Timeline:
         return next(iter(self._of_client.get(step.client_id, {}).values()), None)
 
 
-def summary(name: str, timeline: Timeline) -> Row:
+def summary(name: str, timeline: TransactionTimeline) -> Row:
     """A transactional id in figures."""
     outcomes = [one.outcome for one in timeline.done]
     lasted = sorted(one.end_ns - one.begin_ns for one in timeline.done if one.end_ns is not None and one.begin_ns is not None)

@@ -21,7 +21,7 @@ VIEWS: Final[dict[str, tuple[str, str, str]]] = {
     "groups": ("U", "Consumer groups", "kcap.tui.views.groups:Groups"),
     "transactions": ("X", "Transactions", "kcap.tui.views.transactions:Transactions"),
     "differences": ("D", "Differences from another capture", "kcap.tui.views.differences:Differences"),
-    "compare": ("=", "Compare two exchanges", "kcap.tui.views.compare:Compare"),
+    "compare": ("=", "Compare two exchanges", "kcap.tui.views.compare:Comparison"),
 }
 """Name -> its key, its title, `module:Class`. The class takes no arguments and is a Screen."""
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kcap.tui.capture_model import CaptureModel
 
 
-class Compare(View):
+class Comparison(View):
     """Two exchanges side by side."""
 
     NAME = "compare"

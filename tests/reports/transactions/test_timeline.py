@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kcap.reports.transactions.timeline import Timeline, TransactionCall, middle, summary
+from kcap.reports.transactions.timeline import TransactionCall, TransactionTimeline, middle, summary
 
 S = 1_000_000_000
 
@@ -19,8 +19,8 @@ INIT = step("InitProducerId", 0, timeout_ms=5000, coordinator="b1:9092")
 WRITE = step("Produce", 1, partitions=(("t", 0), ("t", 1)), records=5, bytes=500)
 
 
-def made(*steps: TransactionCall, end: float = 4) -> Timeline:
-    return Timeline("tx").run(steps, round(end * S))
+def made(*steps: TransactionCall, end: float = 4) -> TransactionTimeline:
+    return TransactionTimeline("tx").run(steps, round(end * S))
 
 
 @pytest.mark.parametrize(("committed", "outcome"), [(True, "committed"), (False, "aborted"), (None, None)])
