@@ -60,6 +60,16 @@ def test_modules_hold_one_idea() -> None:
     assert {name: n for name, n in lengths.items() if n > 600} == {}
 
 
+def test_no_two_classes_have_one_name() -> None:
+    """A name that is searched for leads to one place."""
+    found: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(relative(path))
+    assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
+
+
 def test_modules_say_what_they_are_for() -> None:
     """Every module that holds code opens with a docstring."""
     trees = {relative(p): ast.parse(p.read_text(encoding="utf-8")) for p in SOURCES}
