@@ -51,6 +51,8 @@ SAMPLE_VALUES: Final = 200
 FAILURES: Final = 100
 WARM_SECONDS: Final = 1.0
 """From the start, after which modules are loaded that the first screen does not need."""
+RELEASE_SECONDS: Final = 0.5
+"""Between two releases of the mapped rows that were looked at."""
 KEY_NAMES: Final = {"pgup": "PgUp", "pgdn": "PgDn"}
 SWITCH_SECONDS: Final = 0.0005
 """How long a thread that computes keeps the interpreter from the one that paints; Python lets it keep it ten times as long."""
@@ -118,6 +120,7 @@ class KcapApp(KeyQueue):
         self.push_screen(self.browser)
         self.call_after_refresh(lambda: self.browser.bar.force(self.book.filter_text))
         self.set_timer(WARM_SECONDS, partial(self.run_worker, _warm, thread=True, group="warm", exit_on_error=False))
+        self.set_interval(RELEASE_SECONDS, self.book.release)
         for line in self.wrong:
             self.notify(clean(line), title="settings", severity="warning", timeout=10, markup=False)
 

@@ -145,17 +145,23 @@ class CaptureModel:
             if heard.mark is not None and heard.mark.rows > before:
                 self._pages = self._pages or Pages(self.index or self.folder, "exchanges")
                 self._pages.follow(heard.mark)
-                rows = RowIndex([*self._pages.main, *self._pages.tail], SCHEMA)
+                rows = RowIndex([*self._pages.main, *self._pages.tail], SCHEMA, release=self._pages.release)
                 self._rows = rows.latest(LIVE_ROWS_MAX) if self.order.endless else rows
             if heard.over:
                 if self._pages is not None and heard.mark is not None:
                     self._pages.follow(heard.mark)
                     # the tail has rows where the reading process was killed
-                    self._rows = RowIndex([*self._learned(self._pages.main), *self._pages.tail], SCHEMA)
+                    batches = [*self._learned(self._pages.main), *self._pages.tail]
+                    self._rows = RowIndex(batches, SCHEMA, release=self._pages.release)
                 self._resolved = True
                 self._passing, self._sifted = NONE, 0
                 return True
             return len(self._rows) != before
+
+    def release(self) -> None:
+        """Gives mapped rows back to the system, which looked at all of them for a filter or an order."""
+        if self._pages is not None:
+            self._pages.release()
 
     def _learned(self, batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
         """Batches with what the end of the capture knows better."""

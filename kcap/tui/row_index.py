@@ -5,7 +5,7 @@ Law: results equal those over one concatenated table; only requested rows are co
 it are dropped.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -35,11 +35,14 @@ SAME_WIDTH: Final = pa.int64(), pa.timestamp("us", "UTC")
 class RowIndex:
     """Some batches."""
 
-    def __init__(self, batches: Sequence[pa.RecordBatch], schema: pa.Schema, first: int = 0) -> None:
-        """`first`: number of the first row; those before it are not held."""
+    def __init__(
+        self, batches: Sequence[pa.RecordBatch], schema: pa.Schema, first: int = 0, release: Callable[[], None] | None = None
+    ) -> None:
+        """`first`: number of the first row; those before it are not held. `release` gives the pages of mapped batches back."""
         self.batches = batches
         self.schema = schema
         self.first = first
+        self._release = release
         self.starts: Numbers = np.cumsum([first, *(batch.num_rows for batch in batches)], dtype=np.int64)
 
     def __len__(self) -> int:
@@ -58,7 +61,18 @@ class RowIndex:
     def latest(self, most: int) -> "RowIndex":
         """The last rows: batches go from the front while as many as `most` rows are left."""
         drop = int(np.searchsorted(self.starts, len(self) - most, "right")) - 1
-        return self if drop <= 0 else RowIndex(self.batches[drop:], self.schema, int(self.starts[drop]))
+        return self if drop <= 0 else self._from(drop)
+
+    def _from(self, batch: int) -> "RowIndex":
+        """The rows from a batch on."""
+        return RowIndex(self.batches[batch:], self.schema, int(self.starts[batch]), self._release)
+
+    def scan(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Each batch and the number of its first row; pages of a mapped one are given back when the next is taken."""
+        for start, batch in zip(self.starts.tolist(), self.batches):
+            yield start, batch
+            if self._release is not None:
+                self._release()
 
     def _places(self, numbers: "Numbers") -> "Numbers":
         """The batch of each row."""
@@ -113,9 +127,8 @@ class RowIndex:
 
         names = list(columns_of(tree)) or [self.schema.names[0]]
         found: list[Numbers] = []
-        for at, batch in enumerate(self.batches):
-            start, end = int(self.starts[at]), int(self.starts[at + 1])
-            if end <= first:
+        for start, batch in self.scan():
+            if start + batch.num_rows <= first:
                 continue
             if stop():
                 break
@@ -127,11 +140,11 @@ class RowIndex:
     def find(self, uid: str, exchange: int) -> int:
         """The number of the row of an exchange, -1 where there is none."""
         wanted = ("exchange", exchange), ("connection", uid)
-        for at, batch in enumerate(self.batches):
+        for start, batch in self.scan():
             numbers, uids = (call("equal", [batch.column(name), pa.scalar(value)]) for name, value in wanted)
             places = call("indices_nonzero", [call("and", [numbers, uids])])
             if len(places):
-                return int(self.starts[at]) + int(places[0].as_py())
+                return start + int(places[0].as_py())
         return NOWHERE
 
     def named(self, names: Iterable[tuple[str, int]], first: int = 0) -> "Numbers":
@@ -140,8 +153,7 @@ class RowIndex:
         for uid, exchange in names:
             wanted.setdefault(uid, set()).add(exchange)
         found: list[int] = []
-        for at, batch in enumerate(self.batches):
-            start = int(self.starts[at])
+        for start, batch in self.scan():
             uids = batch.column("connection").dictionary_encode()
             able = [word in wanted for word in uids.dictionary.to_pylist()]
             places = np.flatnonzero(np.array(able, np.bool_)[np.asarray(uids.indices)]) if any(able) else ()
@@ -156,7 +168,7 @@ class RowIndex:
 
     def least(self, column: str) -> int:
         """The smallest value of a column of numbers; there are rows."""
-        return min(int(numeric(batch.column(column)).min()) for batch in self.batches if batch.num_rows)
+        return min(int(numeric(batch.column(column)).min()) for _, batch in self.scan() if batch.num_rows)
 
     def keys(self, column: str, numbers: "Numbers | None" = None) -> "NDArray[Any]":
         """Numbers that sort as a column's values do; nulls have the smallest. Texts sort as they are written.

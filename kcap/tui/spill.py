@@ -153,15 +153,15 @@ class Mapped:
         self._path = path
         self._schema: pa.Schema | None = None
         self._end = 0
-        self._maps = 0
+        self._maps: list[mmap.mmap] = []
         self.batches: list[pa.RecordBatch] = []
 
     def grow(self, end: int) -> list[pa.RecordBatch]:
         """Maps up to `end`; the batches that are new."""
         if end <= self._end:
             return []
-        if self._maps >= MAPS_MAX:
-            self._end, self._maps, self._schema = 0, 0, None
+        if len(self._maps) >= MAPS_MAX:
+            self._end, self._maps, self._schema = 0, [], None
             known, self.batches = len(self.batches), []
             self._map(end)
             return self.batches[known:]
@@ -179,8 +179,14 @@ class Mapped:
             fresh.append(ipc.read_record_batch(ipc.read_message(source), self._schema))
         self.batches += fresh
         self._end = end
-        self._maps += 1
+        self._maps.append(pages)
         return fresh
+
+    def release(self) -> None:
+        """The system may have the pages back, which count as memory of this process once they were looked at; they are mapped
+        again as they are needed. Linux only."""
+        for pages in self._maps if hasattr(mmap, "MADV_DONTNEED") else ():
+            pages.madvise(mmap.MADV_DONTNEED)
 
 
 class Pages:
@@ -209,6 +215,10 @@ class Pages:
             with suppress(FileNotFoundError):
                 os.unlink(tail_path(self._folder, self._name, old))
         self._tail, self._tail_number = None, number
+
+    def release(self) -> None:
+        """As `Mapped.release`."""
+        self._main.release()
 
     @property
     def main(self) -> Sequence[pa.RecordBatch]:

@@ -98,12 +98,13 @@ def timeline(rows: "RowIndex", passing: "Numbers | None", steps: int) -> Timelin
 
 def parts(rows: "RowIndex", wanted: "NDArray[np.bool_] | None", *columns: "str | Filter") -> "Iterator[list[NDArray[Any]]]":
     """Batch by batch the values of columns, or whether rows pass a filter, of the rows that are wanted."""
-    for start, batch in zip((rows.starts - rows.first).tolist(), rows.batches):
+    for number, batch in rows.scan():
         made = [
             numeric(batch.column(one)) if isinstance(one, str) else mask(one, batch.select(list(columns_of(one))))
             for one in columns
         ]
         if wanted is not None:
+            start = number - rows.first
             inside = wanted[start : start + batch.num_rows]
             made = [values[inside] for values in made]
         yield made

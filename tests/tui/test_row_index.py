@@ -84,3 +84,19 @@ def test_rows_keep_their_numbers_when_the_first_ones_are_dropped(parts: list[lis
     assert rows.passing(tree).tolist() == [number for number in whole.passing(tree).tolist() if number >= rows.first]
     assert rows.keys("latency_ns", numbers).tolist() == whole.keys("latency_ns")[rows.first :].tolist()
     assert rows.latest(len(rows) - rows.first).first == rows.first
+
+
+def test_batches_that_were_looked_at_are_released() -> None:
+    """Of mapped rows one batch at a time is memory of the process, whatever looks at all of them."""
+    batches = [
+        pa.RecordBatch.from_pylist([{"text": "a", "number": at}], pa.schema([("text", pa.string()), ("number", pa.int64())]))
+        for at in range(5)
+    ]
+    released: list[int] = []
+    rows = RowIndex(batches, batches[0].schema, release=lambda: released.append(1))
+    seen = [(start, len(released)) for start, _ in rows.scan()]
+    assert seen == [(at, at) for at in range(5)]
+    assert [start for start, _ in rows.latest(2).scan()] == [3, 4]
+    assert len(released) == 7
+    assert rows.least("number") == 0
+    assert len(released) == 12

@@ -1,5 +1,6 @@
 """What one end writes the other maps: the same rows under the same numbers, at any time."""
 
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -89,6 +90,28 @@ def test_many_looks_make_few_mappings(tmp_path: Path) -> None:
     stream, mapped = SpillStream(path, SCHEMA), Mapped(path)
     for at in range(2 * MAPS_MAX + 5):
         assert len(mapped.grow(stream.write(batch(at, 1)))) == 1
-    assert mapped._maps <= MAPS_MAX
+    assert len(mapped._maps) <= MAPS_MAX
     assert [n for part in mapped.batches for n in part.column("n").to_pylist()] == list(range(2 * MAPS_MAX + 5))
     stream.close()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pages are counted in /proc")
+def test_released_rows_are_no_memory_of_this_process_and_can_be_read_again(tmp_path: Path) -> None:
+    def resident() -> int:
+        """Kilobytes of the file that count as memory."""
+        found, here = 0, False
+        for line in Path("/proc/self/smaps").read_text(encoding="utf-8").splitlines():
+            if not line.partition(" ")[0].endswith(":"):
+                here = line.endswith(main_path(str(tmp_path), "x"))
+            elif here and line.startswith("Rss:"):
+                found += int(line.split()[1])
+        return found
+
+    spill, pages = Spill(str(tmp_path), "x", SCHEMA, 8), Pages(str(tmp_path), "x")
+    pages.follow(spill.write(batch(0, 100_000)))
+    assert sum(numbers(pages)) == sum(range(100_000))
+    assert resident() > 700
+    pages.release()
+    assert resident() < 100
+    assert sum(numbers(pages)) == sum(range(100_000))
+    spill.close()
