@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from kcap.reports.findings.model import Finding, Found, named, rule, where
 from kcap.reports.findings.observed import Observed, Row, of_brokers
+from kcap.reports.text import count as counted
 
 TLS_ALERT_BYTES = 7
 """A TLS alert record: header of 5 bytes, level and description."""
@@ -25,7 +26,7 @@ def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Fo
         text = seen.message(row, "response").get("errorMessage")
         loop = row["n"] >= limit["failures"]
         yield Finding(
-            f"the login of client {row['client_id']} with {row['sasl_mechanism']} failed {row['n']} times"
+            f"the login of client {row['client_id']} with {row['sasl_mechanism']} failed {counted(row['n'], 'time')}"
             + (f": {text}" if text else ""),
             {"client_id": row["client_id"]}, row["n"], where("error == SASL_AUTHENTICATION_FAILED", client_id=row["client_id"]),
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"failures": row["n"]}, None if loop else "info",
@@ -49,8 +50,8 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
         offered = seen.message(row, "response").get("mechanisms")
         detail = f" {wanted}; the broker enables {named(offered)}" if wanted and offered else ""
         yield Finding(
-            f"client {row['client_id']} requested {row['n']} times the SASL mechanism{detail}" if detail
-            else f"the SASL mechanism of client {row['client_id']} was refused {row['n']} times",
+            f"client {row['client_id']} requested {counted(row['n'], 'time')} the SASL mechanism{detail}" if detail
+            else f"the SASL mechanism of client {row['client_id']} was refused {counted(row['n'], 'time')}",
             {"client_id": row["client_id"]}, row["n"], where("api == SaslHandshake", client_id=row["client_id"]),
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"refused": row["n"], "mechanism": wanted,
             "offered": offered},
@@ -78,7 +79,8 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
         if row["n"] >= limit["closed"]:
             server = f"{row['server_ip']}:{row['server_port']}"
             yield Finding(
-                f"{server} closed {row['n']} connections of client {row['client_id']} at the first request behind ApiVersions; "
+                f"{server} closed {counted(row['n'], 'connection')} of client {row['client_id']} at the first request "
+                "behind ApiVersions; "
                 "the client never began SASL",
                 {"client_id": row["client_id"], "server": server}, row["n"],
                 where("outcome == unanswered", client_id=row["client_id"]), row["first_ns"], row["last_ns"], 0,
@@ -141,12 +143,11 @@ def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found
         if plain:
             sentence = (
                 f"client {client} sends plaintext requests to {server}, which responds with a TLS alert "
-                f"({row['n']} connections)"
+                f"({counted(row['n'], 'connection')})"
             )
         else:
-            sentence = (
-                f"a TLS client at {row['client_ip']} gets nothing back from {server}, which closes ({row['n']} connections)"
-            )
+            closed = counted(row["n"], "connection")
+            sentence = f"a TLS client at {row['client_ip']} gets nothing back from {server}, which closes ({closed})"
         yield Finding(
             sentence, {"client_id": client, "server": server, "client_ips": [row["client_ip"]]}, row["n"],
             where(server_ip=ip, server_port=port, client_id=client) if plain else "", row["first_ns"], row["last_ns"], 0,
@@ -196,7 +197,7 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
         if row["n"] >= limit["refused"]:
             server = f"{place[0]}:{place[1]}"
             yield Finding(
-                f"brokers advertise {server}, which accepted none of {row['n']} connections"
+                f"brokers advertise {server}, which accepted none of {counted(row['n'], 'connection')}"
                 + (beside if elsewhere else "; it may be down"),
                 {"server": server, "broker_id": advertised[place].get("broker_id"), "client_ips": [row["client_ip"]],
                  "client_ids": clients_at.get(row["client_ip"], [])},

@@ -7,6 +7,7 @@ from kcap.limits import OFFSET_MOST
 from kcap.reports.findings.model import Finding, Found, named, rule, where
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.recorded import functions
+from kcap.reports.text import count as counted
 
 
 @rule(
@@ -23,7 +24,7 @@ def offset_out_of_range(seen: Observed, _limit: Mapping[str, float]) -> Found:
         fetches = sum(call["n"] for call in seen.calls_of(client_id=row["client_id"], api="Fetch"))
         probe = fetches <= 1  # a consumer resets its offset and goes on; a tool looks once
         yield Finding(
-            f"client {row['client_id']} fetched {row['n']} times at offsets that topic {row['topic']} does not have",
+            f"client {row['client_id']} fetched {counted(row['n'], 'time')} at offsets that topic {row['topic']} does not have",
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("error == OFFSET_OUT_OF_RANGE", client_id=row["client_id"]), row["first_ns"], row["last_ns"], 0,
             {"errors": row["n"], "partitions": row["partitions"]}, "info" if probe else None if row["n"] > 1 else "low",
@@ -139,7 +140,7 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
     for (client, topic), some in behind.items():
         lag = sum(row["last"] for row in some)
         yield Finding(
-            f"client {client} falls behind on {len(some)} partitions of topic {topic}: lag "
+            f"client {client} falls behind on {counted(len(some), 'partition')} of topic {topic}: lag "
             f"{sum(row['first'] for row in some):,} at "
             f"first, {lag:,} at last",
             {"client_id": client, "topic": topic}, sum(row["n"] for row in some), where("api == Fetch", client_id=client,
@@ -157,7 +158,8 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
     for (client, group, topic), some in late.items():
         begin, end = (sum(row[name] for row in some) for name in ("first", "last"))
         yield Finding(
-            f"commits of client {client} for group {group} fall behind on {len(some)} partitions of topic {topic}: lag "
+            f"commits of client {client} for group {group} fall behind on {counted(len(some), 'partition')} of topic "
+            f"{topic}: lag "
             f"{begin:,} at first, {end:,} at last",
             {"client_id": client, "group_id": group, "topic": topic}, sum(row["n"] for row in some),
             where("api == OffsetCommit", client_id=client, group_id=group), min(row["first_ns"] for row in some),
@@ -235,7 +237,8 @@ def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
             names = [one.get("name") for one in seen.message(row, "response").get("topics", ()) if one.get("errorCode") == 3]
             names = [name for name in names if name]
             yield Finding(
-                f"client {row['client_id']} got {row['n']} responses that " + (f"topic {named(names)}" if names else "a topic")
+                f"client {row['client_id']} got {counted(row['n'], 'response')} that "
+                + (f"topic {named(names)}" if names else "a topic")
                 + " does not exist",
                 {"client_id": row["client_id"], "topic": names[0] if names else None}, row["n"],
                 where("error contains UNKNOWN_TOPIC", client_id=row["client_id"]), row["first_ns"], row["last_ns"],

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from kcap.limits import OFFSET_MOST
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, totals
+from kcap.reports.text import count as counted
 
 JOINS = ("JoinGroup", "SyncGroup")
 
@@ -84,7 +85,8 @@ def static_member_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
         clients = seen.clients_of(group_id=row["group_id"], error="FENCED_INSTANCE_ID")
         of = f"instance {instance} of " if instance else ""
         yield Finding(
-            f"{of}group {row['group_id']} was fenced {row['n']} times: members {named(clients)} claim one group.instance.id",
+            f"{of}group {row['group_id']} was fenced {counted(row['n'], 'time')}: members {named(clients)} claim one "
+            "group.instance.id",
             {"group_id": row["group_id"], "instance_id": instance, "client_ids": clients},
             row["n"], where("error == FENCED_INSTANCE_ID", group_id=row["group_id"]), row["first_ns"], row["last_ns"], 0,
             {"fenced": row["n"], "clients": len(clients)},
@@ -178,7 +180,8 @@ def commit_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
         if row["n"] >= limit["failures"]:
             who = {"client_id": row["client_id"], "group_id": row["group_id"]}
             yield Finding(
-                f"{row['n']} commits of client {row['client_id']} for group {row['group_id']} failed with {row['error_name']}",
+                f"{counted(row['n'], 'commit')} of client {row['client_id']} for group {row['group_id']} failed with "
+                f"{row['error_name']}",
                 who, row["n"], where("api in {OffsetCommit, TxnOffsetCommit}", "error != NONE", **who),
                 row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"failed": row["n"]},
             )  # fmt: skip
@@ -229,7 +232,8 @@ def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
         reason = members[0].get("reason")
         who = {"client_id": row["client_id"], "group_id": row["group_id"]}
         yield Finding(
-            f"client {row['client_id']} left group {row['group_id']} {row['n']} times and came back, {seconds(row['away_ns'])} "
+            f"client {row['client_id']} left group {row['group_id']} {counted(row['n'], 'time')} and came back, "
+            f"{seconds(row['away_ns'])} "
             "later in all" + (f"; it said: {reason}" if reason else ""),
             who, row["n"], where("api in {LeaveGroup, JoinGroup, ConsumerGroupHeartbeat}", **who), row["first_ns"],
             row["last_ns"], int(row["away_ns"]), {"stalls": row["n"], "away_ns": row["away_ns"]},

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, totals
 from kcap.reports.recorded import functions
+from kcap.reports.text import count as counted
 
 MOVED = ("NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_FOR_PARTITION", "FENCED_LEADER_EPOCH")
 """Errors that a client gets from a broker which no longer leads the partition."""
@@ -118,7 +119,8 @@ def isr_shrink(seen: Observed, limit: Mapping[str, float]) -> Found:
         # a topic that was just created has its leader in sync alone for a moment
         lasted = until[name] - since[name] >= limit["seconds"] * 1e9
         yield Finding(
-            f"{len(found)} partitions of topic {name} have {in_sync} of {replicas} replicas in sync",
+            f"{counted(len(found), 'partition')} of topic {name} {'has' if len(found) == 1 else 'have'} {in_sync} of "
+            f"{replicas} replicas in sync",
             {"topic": name, "client_ids": users.get(name, [])[:5]}, len(found),
             where("api == Metadata", topic=name), since[name], until[name], 0,
             {"partitions": len(found), "in_sync": in_sync, "replicas": replicas},
@@ -221,7 +223,7 @@ def acks_risk(seen: Observed, limit: Mapping[str, float]) -> Found:
             continue
         yield Finding(
             f"client {row['client_id']} wrote {row['records'] or 0} records to {row['topic']} with acks={row['acks']} while "
-            f"its leaders moved ({risky[row['topic']]} errors)",
+            f"its leaders moved ({counted(risky[row['topic']], 'error')})",
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where(f"acks == {row['acks']}", client_id=row["client_id"], topic=row["topic"]), row["first_ns"], row["last_ns"], 0,
             {"records": row["records"], "acks": row["acks"], "errors": risky[row["topic"]]},
@@ -259,7 +261,7 @@ def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
         count = sum(row["n"] for row in some)
         used = sorted({f"{row['api']} v{row['api_version']}" for row in some})
         yield Finding(
-            f"{ip}:{port} refused {count} requests of client {client}: {named(used)}",
+            f"{ip}:{port} refused {counted(count, 'request')} of client {client}: {named(used)}",
             {"client_id": client, "server": f"{ip}:{port}"}, count,
             where(f"api in {{{', '.join(sorted({row['api'] for row in some}))}}}", client_id=client, server_ip=ip),
             min(row["first_ns"] for row in some), max(row["last_ns"] for row in some), 0,

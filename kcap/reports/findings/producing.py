@@ -5,6 +5,7 @@ from heapq import nsmallest
 
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
 from kcap.reports.findings.observed import DOUBTFUL, Observed, Row, of_brokers, totals
+from kcap.reports.text import count as counted
 from kcap.schema.registry import api_key
 from kcap.schema.releases import first_release, releases
 
@@ -106,7 +107,8 @@ def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """Records that the topic does not take."""
     for row in seen.partition_errors(["MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"]):
         yield Finding(
-            f"{row['n']} batches of client {row['client_id']} for topic {row['topic']} were refused as too large",
+            f"{counted(row['n'], 'batch', 'batches')} of client {row['client_id']} for topic {row['topic']} "
+            f"{'was' if row['n'] == 1 else 'were'} refused as too large",
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("api == Produce", "error != NONE", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
             row["latency_ns"] or 0, {"refused": row["n"]},
@@ -133,7 +135,8 @@ def not_enough_replicas(seen: Observed, limit: Mapping[str, float]) -> Found:
         if row["n"] >= limit["failures"]:
             clients = sorted(client for client in writers[row["topic"]] if client)[:20]
             yield Finding(
-                f"{row['n']} writes to {row['partitions']} partitions of topic {row['topic']} failed: not enough "
+                f"{counted(row['n'], 'write')} to {counted(row['partitions'], 'partition')} of topic {row['topic']} "
+                "failed: not enough "
                 "replicas in sync",
                 {"topic": row["topic"], "client_ids": clients}, row["n"], where("error contains NOT_ENOUGH",
                     topic=row["topic"]),
@@ -179,7 +182,7 @@ def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:
         ahead = "ahead of" if row["off"] > 0 else "behind"
         yield Finding(
             f"timestamps of client {row['client_id']} are {seconds(abs(row['off']) * 1e6)} {ahead} the capture's clock"
-            + (f"; the broker refused {error['n']} batches (INVALID_TIMESTAMP)" if error else "")
+            + (f"; the broker refused {counted(error['n'], 'batch', 'batches')} (INVALID_TIMESTAMP)" if error else "")
             + ("; those of all producers are, so that it is the capture's clock" if alike else ""),
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"], where("api == Produce",
                 client_id=row["client_id"]),
@@ -392,7 +395,7 @@ def sequence_errors(seen: Observed, limit: Mapping[str, float]) -> Found:
     names = ["OUT_OF_ORDER_SEQUENCE_NUMBER", "DUPLICATE_SEQUENCE_NUMBER", "UNKNOWN_PRODUCER_ID"]
     for row in seen.partition_errors(names, ("client_id", "topic", "error")):
         yield Finding(
-            f"{row['n']} batches of client {row['client_id']} for topic {row['topic']} got {row['error']}",
+            f"{counted(row['n'], 'batch', 'batches')} of client {row['client_id']} for topic {row['topic']} got {row['error']}",
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("api == Produce", "error != NONE", client_id=row["client_id"], topic=row["topic"]), row["first_ns"],
             row["last_ns"], row["latency_ns"] or 0, {"errors": row["n"], "partitions": row["partitions"]},
@@ -433,7 +436,8 @@ def retries_duplicate(seen: Observed, limit: Mapping[str, float]) -> Found:
     for row in rows:
         if row["n"] >= limit["batches"] and (row["good_ns"] or 0) > (row["ended_ns"] or row["first_ns"]):
             yield Finding(
-                f"{row['n']} batches of client {row['client_id']} for topic {row['topic']} had no certain end before others "
+                f"{counted(row['n'], 'batch', 'batches')} of client {row['client_id']} for topic {row['topic']} had no "
+                "certain end before others "
                 "followed; without idempotence they may stand in the log twice",
                 {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
                 where("api == Produce", client_id=row["client_id"], topic=row["topic"]), row["first_ns"], row["last_ns"], 0,

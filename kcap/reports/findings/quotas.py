@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from kcap.reports.definition import KEY
 from kcap.reports.findings.model import Finding, Found, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.text import count as counted
 from kcap.reports.throttle_compliance import compliance, is_muting, obeys
 
 
@@ -43,7 +44,7 @@ def throttled_obedient(seen: Observed, _limit: Mapping[str, float]) -> Found:
         if verdict != "no":
             complied = f"; it complied with {row['complied']} of {row['muting']} throttles" if row["muting"] else ""
             yield Finding(
-                f"client {row['client_id']} was throttled {row['throttled']} times, "
+                f"client {row['client_id']} was throttled {counted(row['throttled'], 'time')}, "
                 f"{seconds(row['throttle_ms'] * 1e6)} in all{complied}",
                 {"client_id": row["client_id"], "software": row["software_name"]}, row["throttled"],
                 where("throttle_time_ms > 0", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
@@ -69,7 +70,7 @@ def throttled_disobedient(seen: Observed, limit: Mapping[str, float]) -> Found:
     for row in seen.once(throttled):
         if obeys(row["complied"], row["muting"] or 0) == "no" and row["muting"] >= limit["throttles"]:
             yield Finding(
-                f"client {row['client_id']} sent {row['violations']} requests on throttled connections before the "
+                f"client {row['client_id']} sent {counted(row['violations'], 'request')} on throttled connections before the "
                 "throttle was over; it "
                 f"complied with {row['complied']} of {row['muting']} throttles",
                 {"client_id": row["client_id"], "software": row["software_name"]}, row["violations"],

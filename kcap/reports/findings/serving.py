@@ -7,6 +7,7 @@ from typing import Any
 
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, totals
+from kcap.reports.text import count as counted
 
 SERVED = (
     "Produce", "Fetch", "ListOffsets", "Metadata", "OffsetCommit", "OffsetFetch", "Heartbeat", "FindCoordinator", "EndTxn",
@@ -53,7 +54,7 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
         first, last = min(row["first_ns"] for row in some), max(row["last_ns"] for row in some)
         moved = count > limit["each"] * pairs or last - first >= limit["seconds"] * 1e9
         yield Finding(
-            f"requests for topic {topic} went {count} times to a broker that does not lead the partition",
+            f"requests for topic {topic} went {counted(count, 'time')} to a broker that does not lead the partition",
             {"topic": topic}, count, where("error != NONE", topic=topic), first, last,
             sum(row["latency_ns"] or 0 for row in some),
             {"errors": count, "partitions": max(row["partitions"] for row in some), "clients": len(some)},
@@ -336,7 +337,7 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
             proven = proven and filled < REORDERED * again
             yield Finding(
                 f"{again} of {packets:,} packets between {host} ({named(clients)}) and its brokers were "
-                f"retransmissions, {holes} segments "
+                f"retransmissions, {counted(holes, 'segment')} "
                 "came out of order",
                 {"client_ips": [host], "client_ids": clients}, again, where(client_ip=host),
                 min(link["first_ns"] for link in links), max(link["last_ns"] for link in links), 0,

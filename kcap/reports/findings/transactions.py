@@ -7,6 +7,7 @@ from kcap.reports.findings.model import Finding, Found, named, rule, seconds, wh
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.serving import REORDERED
 from kcap.reports.recorded import functions
+from kcap.reports.text import count as counted
 from kcap.reports.transactions.timeline import ENDS
 
 READ_MOST = 100
@@ -156,7 +157,8 @@ def long_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
         waited = overlap(stood.get(name, ()), first["request_first_ns"], end["request_first_ns"])
         harmful = waited >= limit["waited"] * lasted or lasted >= limit["of_timeout"] * (timeout or LONGEST_TIMEOUT_NS)
         yield Finding(
-            f"{len(long)} transactions of {name} were open for up to {seconds(lasted)}"
+            f"{counted(len(long), 'transaction')} of {name} {'was' if len(long) == 1 else 'were'} open for up to "
+            f"{seconds(lasted)}"
             + (f"; readers of committed records waited {seconds(waited)} behind it" if waited else ""),
             {"transactional_id": name, "client_id": first["client_id"]}, len(long), where(transactional_id=name),
             first["request_first_ns"], end["request_first_ns"], sum(one[0] for one in long),
@@ -315,7 +317,8 @@ def zombie_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
             continue
         clients = seen.clients_of(transactional_id=row["transactional_id"])
         yield Finding(
-            f"producers of transactional id {row['transactional_id']} were fenced {row['n']} times ({named(clients)})",
+            f"producers of transactional id {row['transactional_id']} were fenced {counted(row['n'], 'time')} "
+            f"({named(clients)})",
             {"transactional_id": row["transactional_id"], "client_ids": clients}, row["n"],
             where("error in {INVALID_PRODUCER_EPOCH, PRODUCER_FENCED}", transactional_id=row["transactional_id"]),
             row["first_ns"], row["last_ns"], 0, {"fenced": row["n"], "clients": len(clients)},
