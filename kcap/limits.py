@@ -437,7 +437,8 @@ OFFSET_MOST = 1 << 53
 """Largest offset that rules calculate with: a damaged message may have any 64 bits, whose sums and differences overflow."""
 
 LINKS_KEPT = 1 << 14
-"""Groups of connections, by client and server, that rules of `check` look at, 1.7 KB each: those with the most exchanges.
+"""Groups of connections, by client and server, that rules of `check` look at, 1.7 KB each: half of them those with the most
+exchanges, half those that had none, such as logins and handshakes that failed; either have the room that the others leave.
 Scans are not among them, which count where a broker advertises the address alone; without them an estate has some thousands.
 """
 

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from kcap.limits import LINKS_KEPT
 from kcap.reports.definition import uids
 from kcap.reports.findings.columns import BESIDE_COLUMNS, PARTITION_COLUMNS
+from kcap.reports.recorded import functions
 
 Row = dict[str, Any]
 Made = TypeVar("Made")
@@ -256,7 +257,8 @@ class Observed:
     def links(self) -> list[Row]:
         """Connections by client, server and how they went, those with the most exchanges first.
 
-        Scans make silent connections by the hundred thousand: they count where a broker advertises the address.
+        Scans make silent connections by the hundred thousand: they count where a broker advertises the address. Where there
+        are too many groups, those without exchanges have half of the room if they need it: what fails is among them.
         """
         every = self.connections
         table = every.filter((every.phase != "empty") | every.server_ip.isin(self.brokers.host))
@@ -282,8 +284,12 @@ class Observed:
             rtt_ns=table.rtt_min_ns.min(),
             client_rtt_ns=table.client_rtt_min_ns.min(),
         )
+        links = links.mutate(silent=links.exchanges == 0)
+        turn = functions(links).row_number()
         order = links.exchanges.desc(), links.n.desc(), links.first_ns
-        return self.first(links, order, LINKS_KEPT, "connection_groups")
+        links = links.mutate(turn=turn.over(group_by="silent", order_by=order))
+        kept = self.first(links, (links.turn, links.silent), LINKS_KEPT, "connection_groups")
+        return sorted(kept, key=lambda link: (link["silent"], link["turn"]))
 
     @cached_property
     def links_of(self) -> dict[str | None, list[Row]]:

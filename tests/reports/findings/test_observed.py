@@ -125,5 +125,6 @@ def test_groups_of_connections_are_bounded_and_what_is_left_out_is_said(monkeypa
     monkeypatch.setattr("kcap.reports.findings.observed.LINKS_KEPT", 3)
     links = [CONNECTION | {"connection": f"C{at}", "client_ip": f"10.0.5.{at}", "exchanges": at} for at in range(9)]
     seen = observed([], connections=links)
-    assert [link["exchanges"] for link in seen.links] == [8, 7, 6]
+    assert [link["exchanges"] for link in seen.links] == [8, 7, 0], "what fails has no exchanges"
     assert check(seen)["left_out"] == {"connection_groups": 6}
+    assert [link["exchanges"] for link in observed([], connections=links[1:]).links] == [8, 7, 6]
