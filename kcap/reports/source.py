@@ -24,7 +24,7 @@ from kcap.errors import UsageError
 from kcap.jobs.cores import AUTO, free_cores
 from kcap.reports.definition import KEY, Tables
 from kcap.reports.names import bounded_files, shorter
-from kcap.reports.saved import by_folders, faults_named, folder_columns, readable, saved_files, scan, table_of
+from kcap.reports.saved import by_folders, faults_named, folder_columns, readable, saved_files, scan, table_of, without_tables
 from kcap.runtime import enough_room, release_reading
 from kcap.session import Capture, CapturePass
 from kcap.table.backfill import Backfill, companions
@@ -347,7 +347,7 @@ def found(
             raise UsageError(f"{path} has no column {missing[0]!r}: it was saved with other columns")
         places.setdefault(table, []).append(readable(path, folder))
     if "exchanges" not in places:
-        raise UsageError(f"{files[0]} is the table {next(iter(places))}; reports are made of exchanges")
+        raise without_tables(["exchanges"])
     given.captures = list(files)
     return places
 
