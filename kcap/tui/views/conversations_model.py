@@ -272,7 +272,8 @@ def protocol(row: Row) -> str:
     if row.get("tls"):
         text = " ".join(filter(None, (row.get("tls_version") or "TLS", "Kafka" if phase == "kafka" else "")))
         return "; ".join(filter(None, (text, alerts(row))))
-    return "" if phase == "kafka" else f"{phase or ''}: {detail}" if detail and detail != phase else phase or ""
+    said = "no data" if phase == "empty" else phase or ""
+    return "" if phase == "kafka" else f"{said}: {detail}" if detail and detail != phase else said
 
 
 def detail(row: Row, width: int) -> list[Line]:

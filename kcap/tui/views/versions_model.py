@@ -109,6 +109,10 @@ def against(made: Row) -> Sheet:
     )  # fmt: skip
 
 
+FINDING_LEAST: Final = 44
+"""Cells of a diagnosis for which the example gives way: its first words name an address, whose port would be cut."""
+
+
 def diagnoses(made: Row, spoke: Container[str]) -> Sheet:
     """What went wrong, and what to do. `spoke`: connections that have exchanges."""
 
@@ -125,7 +129,7 @@ def diagnoses(made: Row, spoke: Container[str]) -> Sheet:
 
     fields = [
         named("level", tone=lambda row: LEVEL_TONES.get(row["level"], "")), named("kind", "diagnosis", tone=bold),
-        SheetField("finding", lambda row: clean(row["sentence"]), right=False),
+        SheetField("finding", lambda row: clean(row["sentence"]), right=False, least=FINDING_LEAST),
         counted("count", "conns", 1), named("example", rank=3,
             down=lambda row: drill_down.exchange(row["example"]) or group(row)),
     ]  # fmt: skip
