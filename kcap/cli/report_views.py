@@ -272,7 +272,7 @@ def stats(result: Row, style: Style, by: Sequence[Key], files: Sequence[str]) ->
     return document(
         result, files,
         Sentences(serious, headline(found), "red", most=SHOWN) if serious
-        else Sentences([headline(found)] if "findings" in result else (), tone="bold"),
+        else Sentences([headline(found)] if "findings" in result and totals["count"] else (), tone="bold"),
         Sentences(points, health["sentence"] if health else "", "bold" if health and health["verdict"] == "good" else "red"),
         Sentences([
             f"{totals['count']:,} exchanges on {totals['connections']:,} connections in {seconds:,.1f} s{rate}; "
