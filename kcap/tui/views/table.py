@@ -139,8 +139,9 @@ class SheetTable(Toned, ScrollView, can_focus=True):
         at = top + y - 1
         if at >= len(self.rows):
             said = wrapped(self.sheet.empty, max(width - 3, 1)) if not self.rows else []
-            text = f"  {said[y - 2]}" if 0 <= y - 2 < len(said) else ""
-            return Strip([Segment(cut(text, width, right=False), base + style_of(self, "dim"))])
+            if 0 <= y - 2 < len(said):
+                return Strip([Segment(cut(f"  {said[y - 2]}", width, right=False), base + style_of(self, "dim"))])
+            return Strip.blank(width, base)
         try:
             made = self._line(at, base)
         except Exception as error:  # noqa: BLE001 - one row that cannot be painted is no reason to lose the session
