@@ -162,7 +162,7 @@ def document(result: Row, *, unicode: bool = True) -> "Document":
     from kcap.reports.text import TextColumn, figures, left_out, number
 
     rows = result["rows"]
-    blocks: list[Any] = [Sentences([headline(rows)], tone="bold")]
+    blocks: list[Any] = [Sentences([headline(rows, result["not_judged"])], tone="bold")]
     columns = (
         TextColumn("severity", lambda row: row["severity"], right=False, whole=True),
         TextColumn("rule", lambda row: row["id"], right=False),

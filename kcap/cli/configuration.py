@@ -8,7 +8,6 @@ Law: what is typed wins over the environment, the environment over the file. Rai
 import os
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -107,5 +106,7 @@ def _several(command: click.Command, parameter: str, value: Any) -> Any:
 
 
 def _nearest(word: str, known: list[str]) -> str:
+    from difflib import get_close_matches
+
     close = get_close_matches(word, known, 1, 0.6)
     return f"; did you mean {close[0]}?" if close else ""

@@ -9,7 +9,6 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from types import FrameType
 from typing import Final
 
@@ -105,6 +104,8 @@ def is_file(word: str) -> bool:
 
 def not_a_command(word: str) -> str:
     """What to say of a word that is no command."""
+    from difflib import get_close_matches
+
     close = get_close_matches(word, COMMANDS, 1, 0.5)
     return f"no such command or file {word!r}" + (
         f"; did you mean {close[0]}?" if close else f"; to begin with: {', '.join(FIRST)}"

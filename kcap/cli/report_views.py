@@ -12,7 +12,7 @@ from kcap.cli.report_formats import Block, Commands, Document, Section, Sentence
 from kcap.columns import WITHOUT_POLLS
 from kcap.output.grid import duration
 from kcap.reports import drill_down
-from kcap.reports.definition import PARTITIONED, Key, Row, group_name, key_of
+from kcap.reports.definition import PARTITIONED, WAITS, Key, Row, group_name, key_of
 from kcap.reports.findings.model import headline
 from kcap.reports.text import (
     Style,
@@ -223,7 +223,9 @@ def latency(result: Row, style: Style, by: Sequence[Key], files: Sequence[str]) 
         figure("p90_ns", "p90", 6), figure("p95_ns", "p95", 8), figure("p99_ns", "p99"), figure("p999_ns", "p99.9", 7),
         figure("max_ns", "max"), figure("with_polls_p99_ns", "p99 w/ polls", 0, whole),
         figure("with_polls_max_ns", "max w/ polls", 0, whole), lasting("sum_ns", "total", 2), part("queue", 9, "queue_ns_sum"),
-        part("broker", 10, "service_ns_sum", "long_poll_ns_sum"), part("network", 11, "rtt_ns_sum"), shape(result, style, 4),
+        part("mute", 9, "muted_ns_sum"), part("throttle", 9, "throttle_ns_sum"),
+        part("broker", 10, "service_ns_sum", *(f"{name}_sum" for name in WAITS)), part("network", 11, "rtt_ns_sum"),
+        shape(result, style, 4),
         *leading(below(keys, drill_down.ANSWERED, "long_poll_ns > 0"), some("long_polls", "long polls", 13)),
         some_time("long_poll_ns_sum", "polled for", 14),
         *leading(silent, lasting("unanswered_age_ns_max", "oldest unanswered", 15)),
@@ -270,7 +272,7 @@ def stats(result: Row, style: Style, by: Sequence[Key], files: Sequence[str]) ->
     return document(
         result, files,
         Sentences(serious, headline(found), "red", most=SHOWN) if serious
-        else Sentences([headline(found)] if "findings" in result else (), tone="bold"),
+        else Sentences([headline(found)] if "findings" in result and totals["count"] else (), tone="bold"),
         Sentences(points, health["sentence"] if health else "", "bold" if health and health["verdict"] == "good" else "red"),
         Sentences([
             f"{totals['count']:,} exchanges on {totals['connections']:,} connections in {seconds:,.1f} s{rate}; "

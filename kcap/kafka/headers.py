@@ -28,10 +28,7 @@ VERSIONS_AHEAD = 2
 
 
 def _plain() -> frozenset[int]:
-    """key << 16
-
-    version of each request whose header has a client id, and which the framer's short way may read.
-    """
+    """`key << 16 | version` of each request whose header has a client id, and which the framer's short way may read."""
     plain = set()
     for key in api_keys():
         span = version_range(key)

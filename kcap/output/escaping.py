@@ -6,7 +6,6 @@ control and format characters (which turn the direction of text or hide it) are 
 
 import json
 import re
-from html import escape
 from typing import Any, Final
 
 MARKDOWN: Final = re.compile(r"[\\`*_\[\]<>|~&]")
@@ -46,6 +45,8 @@ def visible_lines(text: str) -> str:
 
 def html_text(text: str) -> str:
     """Text or an attribute's value in HTML and SVG."""
+    from html import escape
+
     return escape(visible_lines(text))
 
 

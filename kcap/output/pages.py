@@ -6,6 +6,8 @@ page and never markup: HTML special characters are escaped, and those of Markdow
 
 import re
 from collections.abc import Iterator
+from shutil import copyfileobj
+from tempfile import TemporaryFile
 from typing import Final
 
 import pyarrow as pa
@@ -13,6 +15,7 @@ import pyarrow as pa
 from kcap.output.escaping import html_text, markdown_text
 from kcap.output.grid import Cell, cells
 from kcap.output.sink import OutputSink
+from kcap.output.verdict import Verdict
 
 NAMES: Final = 20
 """Characters from which a cell is broken within a name where the table is wider than the page; an exchange's name has fewer."""
@@ -97,10 +100,11 @@ class Markdown:
 
 
 class Html:
-    """A page of its own, without a script."""
+    """A page of its own, without a script. Rows wait in a temporary file for what is said of all of them first."""
 
     def __init__(self, sink: OutputSink, schema: pa.Schema) -> None:
-        self._sink = sink
+        self._sink, self._verdict = sink, Verdict(schema)
+        self._rows = TemporaryFile(prefix="kcap-")  # noqa: SIM115 - `close` closes it
         heads = heads_of(schema)
         self._opens = ["<td class=n>" if head.right else "<td>" for head in heads]
         title = (schema.metadata or {}).get(b"kcap.table", b"rows").decode()
@@ -108,12 +112,12 @@ class Html:
         self._head = (
             f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n<title>kcap {html_text(title)}</title>'
             f"<style>{STYLE}</style>\n</head><body><h1>kcap {html_text(title)}</h1>"
-            f"<div class=s><table class=f><thead><tr>{names}</tr></thead><tbody>\n"
         )
+        self._begins = f"<div class=s><table class=f><thead><tr>{names}</tr></thead><tbody>\n"
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Takes rows."""
-        self._begin()
+        self._verdict.take(batch)
         lines = (
             "<tr>"
             + "".join(
@@ -123,16 +127,14 @@ class Html:
             + "</tr>\n"
             for row in rows_of(batch)
         )
-        self._sink.write("".join(lines).encode("utf-8", "replace"))
-        self._sink.flush()
-
-    def _begin(self) -> None:
-        if self._head:
-            self._sink.write(self._head.encode("utf-8", "replace"))
-            self._head = ""
+        self._rows.write("".join(lines).encode("utf-8", "replace"))
 
     def close(self) -> None:
-        """Ends the page."""
-        self._begin()
+        """Writes the page."""
+        verdict = f"<p>{html_text(self._verdict.sentence())}</p>"
+        self._sink.write(f"{self._head}{verdict}{self._begins}".encode("utf-8", "replace"))
+        self._rows.seek(0)
+        copyfileobj(self._rows, self._sink)
+        self._rows.close()
         self._sink.write(b"</tbody></table></div></body></html>\n")
         self._sink.flush()

@@ -40,6 +40,8 @@ PARTS: Final = (
     "transfer_ns",
 )
 """What a latency is made of, and the transfers beside it."""
+WAITS: Final = ("long_poll_ns", "throttle_ns", "muted_ns")
+"""Parts of the service time in which the broker waits; the rest is its own."""
 EDGES_NS: Final = tuple(digit * 10**power for power in range(3, 11) for digit in (1, 3))
 """Lower bounds of the histogram's classes, 1 us to 30 s; a class below the first is class 0."""
 

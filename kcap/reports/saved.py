@@ -40,6 +40,15 @@ def saved_files(paths: Sequence[str]) -> list[str] | None:
     return list(found.values()) or None
 
 
+def without_tables(tables: Sequence[str]) -> UsageError:
+    """What to say where a report needs tables that are not among the saved ones: which, and what writes them."""
+    each = ", ".join(f"kcap rows CAPTURE --table {name} -o FOLDER/{name}.parquet" for name in tables)
+    return UsageError(
+        f"not among the saved tables: {', '.join(tables)}, which this report needs: give the capture, or write them beside the "
+        f"others: {each}"
+    )
+
+
 def is_parquet(path: str) -> bool:
     """Whether a file begins as Parquet does."""
     try:

@@ -10,7 +10,6 @@ from operator import itemgetter
 from typing import Any, Final
 
 from kcap.columns import ONLY_ROW, exchange_column
-from kcap.errors import UsageError
 from kcap.reports.definition import (
     KEY,
     PARTITIONED,
@@ -35,6 +34,7 @@ from kcap.reports.definition import (
     without_zeros,
 )
 from kcap.reports.latency import percent
+from kcap.reports.saved import without_tables
 from kcap.schema.registry import api_key
 
 PRODUCE, FETCH, SHARE_FETCH, METADATA = (api_key(name) for name in ("Produce", "Fetch", "ShareFetch", "Metadata"))
@@ -82,10 +82,7 @@ def own_rows(tables: Tables, more: Mapping[str, str] | None = None) -> Any:
 
     there = tables.partitions
     if there is None:
-        raise UsageError(
-            "records and bytes of a topic are in the table partitions: give captures, or the Parquet file of "
-            "`kcap rows --table partitions` beside that of the exchanges"
-        )
+        raise without_tables(["partitions"])
     for name in ("plain_bytes", "control_records"):  # a saved table has them where they were requested
         if name not in there.columns:
             there = there.mutate(**{name: ibis.null("int64")})

@@ -42,6 +42,9 @@ PARTS: Final = (
     ("service_ns", "broker", "█", "one"),
 )
 INSIDE: Final = (("long_poll_ns", "long poll"), ("throttle_ns", "throttle"), ("muted_ns", "mute"))
+"""Parts of the broker's time in which it did not work."""
+NAMED: Final = frozenset("█▓")
+"""Signs of a bar between which the name of the part stands where there is room."""
 TCP: Final = ("rtt_min_ns", "retransmitted", "duplicated", "out_of_order", "zero_window_stalls")
 
 
@@ -145,8 +148,11 @@ def _timing(row: dict[str, Any], room: int) -> Item:
         waited = "the request was not captured" if row["outcome"] == "orphan" else waited
         return Item([("time  ", ""), (waited, "three" if row["age_ns"] is not None else "dim")], "timing")
     parts = [(row[column], name, sign, tone) for column, name, sign, tone in PARTS if row[column] is not None]
-    said = f"{duration(latency)}  "
-    line: Line = [(f"{'latency':<{LABEL}}", ""), (said, "bold"), *bar(parts, within(room - SIGN - LABEL - len(said), BARS))]
+    said, waits = f"{duration(latency)}  ", [(row[column], name, "▓", "three") for column, name in INSIDE if row[column]]
+    idle = sum(value for value, *_ in waits)
+    shown = [(value - idle if name == "broker" else value, name, *look) for value, name, *look in parts]
+    shown[-1:-1] = waits
+    line: Line = [(f"{'latency':<{LABEL}}", ""), (said, "bold"), *bar(shown, within(room - SIGN - LABEL - len(said), BARS))]
 
     def facts() -> list[Item]:
         out: list[Item] = []
@@ -203,22 +209,18 @@ def share(part: int, whole: int) -> str:
 
 def bar(parts: Sequence[tuple[int, str, str, str]], width: int) -> Line:
     """Parts of a time beside each other; what is not nothing has a sign of its own."""
+    parts = [part for part in parts if part[0] > 0]
     whole = sum(value for value, _, _, _ in parts)
-    if whole <= 0:
-        return []
     out: Line = []
     left = width
     for at, (value, name, sign, tone) in enumerate(parts):
-        if not value:
-            continue
         signs = min(left, max(1, round(width * value / whole)))
         if at == len(parts) - 1:
             signs = max(left, 1)
         left -= signs
         word = f" {name} "
-        text = sign * signs if sign != "█" or signs < len(word) + 2 else "█" * ((signs - len(word)) // 2) + word
-        text += "█" * (signs - len(text))
-        out.append((text, tone))
+        text = sign * ((signs - len(word)) // 2) + word if sign in NAMED and signs >= len(word) + 2 else ""
+        out.append((text + sign * (signs - len(text)), tone))
     return out
 
 

@@ -6,7 +6,7 @@ the order of their first packets; secrets are masked as in the tree.
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 import numpy as np
 from rich.text import Text
@@ -73,7 +73,7 @@ def _message(ns: int, side: str, frames: FrameBytes, way: str, show_secrets: boo
     size = row[f"{side}_bytes"]
     head.append(f"  {count(size, 'byte')}" if size is not None else "")
     head.append(f"  {duration(row['latency_ns'])}" if not client and row["latency_ns"] is not None else "")
-    head.append(f"  {row['connection']}.{row['exchange']}  packet {row[f'{side}_first_packet']}", "dim")
+    head.append(f"  packet {row[f'{side}_first_packet']}  {row['connection']}.{row['exchange']}", "dim")
     yield head
     decoded = message(frames, side)
     data = frames.request if client else frames.response
@@ -109,6 +109,8 @@ class FollowedStream(Screen[None]):
         Binding("x", "way", "Text or bytes"),
         Binding("d", "side", "Direction"),
         Binding("m", "more", "More"),
+        Binding("g", "end(False)", "First message", show=False),
+        Binding("G", "end(True)", "Last message that was read", show=False),
         Binding("escape,q", "app.pop_screen", "Back", key_display="Esc"),
         Binding("f1,question_mark", "app.help", "Help", key_display="F1"),
     ]
@@ -120,6 +122,8 @@ class FollowedStream(Screen[None]):
         self.numbers: list[int] = []
         self.read = 0
         self._width = 0
+        self._sought = f"{uid}.{number}"
+        """The exchange to scroll to, empty once it is in sight."""
 
     @property
     def home(self) -> "KcapApp":
@@ -148,7 +152,7 @@ class FollowedStream(Screen[None]):
         self._width = event.size.width
 
     def _again(self) -> None:
-        self.read = self.first
+        self.read, self._sought = self.first, f"{self.uid}.{self.number}"
         self.query_one(RichLog).clear()
         self.action_more()
 
@@ -159,11 +163,13 @@ class FollowedStream(Screen[None]):
         if row is not None:
             ends = f"{endpoint(row['client_ip'], row['client_port'])} → {endpoint(row['server_ip'], row['server_port'])}"
         part = f"exchanges {self.first + 1:,} to {self.read:,} of {len(self.numbers):,}"
-        self.query_one("#head", Static).update(f" {self.uid}  {ends}  {self.side}, {self.way}  {part}")
+        self.query_one("#head", Static).update(f" {self.uid}  {part}  {self.side}, {self.way}  {ends}")
 
     def action_more(self) -> None:
         """Reads on."""
         some = self.numbers[self.read : self.read + PART]
+        if not some:
+            self.notify("the connection has no more exchanges", timeout=3)
         self.read += len(some)
         self._head()
         if some:
@@ -177,9 +183,18 @@ class FollowedStream(Screen[None]):
     def worked(self, event: Worker.StateChanged) -> None:
         """A part is there."""
         if event.worker.group == "stream" and event.state == WorkerState.SUCCESS:
-            log = self.query_one(RichLog)
-            for line in cast("list[Any]", event.worker.result):
+            log, place = self.query_one(RichLog), None
+            for line in cast("list[Text]", event.worker.result):
+                if self._sought and line.plain.endswith(f" {self._sought}"):
+                    place, self._sought = len(log.lines), ""
                 log.write(line)
+            if place is not None:
+                log.scroll_to(y=place, animate=False)
+
+    def action_end(self, last: bool) -> None:
+        """Scrolls to the first or the last message."""
+        log = self.query_one(RichLog)
+        (log.scroll_end if last else log.scroll_home)(animate=False)
 
     def action_way(self) -> None:
         """Text or bytes."""

@@ -239,8 +239,9 @@ def _give_way(
 ) -> list[Head]:
     """Narrows columns (`narrowed`: name -> width) until the line is `over` cells shorter; returns what has to be left out.
 
-    First what is not needed is cut, then names of APIs (not their versions), then topics and groups go as a whole; errors
-    are cut last. The latency is never cut: without its unit it says something else.
+    First what is not needed is cut, then names of APIs (not their versions), which give way to a reason before all else,
+    then topics and groups go as a whole; errors are cut last. The latency is never cut: without its unit it says something
+    else.
     """
 
     def narrow(names: Sequence[str], least: int) -> None:
@@ -253,9 +254,12 @@ def _give_way(
             over -= 1
 
     calls = [head for head in heads if head.ends and head.name not in widths]
-    narrow([name for name in narrowed if name not in needs], NARROWEST)
+    others = [name for name in narrowed if name not in needs]
     for head in calls:
         narrowed[head.name] = widths.get(head.name, needs.get(head.name, head.width))
+    if WHY_COLUMN in narrowed:
+        narrow([head.name for head in calls], SHORTENED)
+    narrow(others, NARROWEST)
     narrow([head.name for head in calls], SHORTENED)
     gone = [head for head in heads if head.name == "about"] if over > 0 else []
     for head in gone:
@@ -290,14 +294,18 @@ def fitted(
             width = min(width, max(longest[head.name], len(head.title) + len(SORTED[0]), NARROWEST))
         return widths.get(head.name, width)
 
-    def need() -> int:
-        return sum(base(head) + GAP for head in heads) - GAP
+    def need(call: int = room) -> int:
+        """Cells of the line with names of APIs in `call` cells at most."""
+        return sum((min(base(head), call) if head.ends else base(head)) + GAP for head in heads) - GAP
 
     while not chosen and need() > room:
         ranked = [head for head in heads if head.rank]
         if not ranked:
             break
-        heads.remove(max(ranked, key=lambda head: head.rank))
+        first = max(ranked, key=lambda head: head.rank)
+        if first.name == WHY_COLUMN and need(SHORTENED) <= room:
+            break  # names of APIs give way to the reason
+        heads.remove(first)
     narrowed = {head.name: base(head) for head in heads if head.grows and head.name not in widths and not chosen}
     if not chosen:
         for place in _give_way(heads, narrowed, widths, needs, need() - room):

@@ -61,6 +61,15 @@ def test_healthy_traffic_has_no_finding() -> None:
     assert "no problem was found" in run("check", HEALTHY).out
 
 
+def test_a_capture_without_kafka_is_not_called_healthy() -> None:
+    rows = run("rows", HEALTHY, "--columns", "server_port", "--format", "csv").out.split()[1:]
+    ports = [word for port in sorted({*rows}) for word in ("--not-kafka", port)]
+    done = run("check", HEALTHY, *ports)
+    assert "no problem" not in done.out
+    assert done.out.startswith("nothing could be judged: the capture holds no Kafka exchange")
+    assert "no problem" not in run("stats", HEALTHY, *ports).out
+
+
 @pytest.mark.parametrize(("level", "capture", "code"), [("high", CONFUSED, 1), ("critical", CONFUSED, 0), ("low", HEALTHY, 0)])
 def test_a_pipeline_fails_where_it_was_told_to(level: str, capture: str, code: int) -> None:
     assert run("check", capture, "--fail-on", level).code == code

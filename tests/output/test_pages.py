@@ -62,3 +62,8 @@ def test_no_rows_have_a_header_all_the_same() -> None:
     assert written(Markdown).count("\n") == 2
     assert written(Html).endswith("</tbody></table></div></body></html>\n")
     assert "<th>count</th>" in written(Html)
+
+
+def test_a_page_begins_with_a_sentence_about_all_of_its_rows() -> None:
+    page = written(Html, BATCH, BATCH)
+    assert page.index("<h1>") < page.index("<p>4 rows.</p>") < page.index("<table")

@@ -19,7 +19,7 @@ from kcap.reports import errors, latency, source, stats, throttle
 from kcap.reports.definition import Report, ReportRequest
 from kcap.reports.run import run
 from kcap.reports.saved import saved_files, table_of
-from kcap.reports.source import Engine, Interrupted, ReportInput, opened
+from kcap.reports.source import QUICK, Engine, Interrupted, ReportInput, opened
 
 DUCKDB_THREADS = duckdb.connect().execute("SELECT current_setting('threads')").fetchall()[0][0]
 
@@ -135,3 +135,23 @@ def test_an_engine_of_its_own_takes_one_thread_on_few_processors(tmp_path: Path,
     monkeypatch.setattr(source, "free_cores", lambda: 2)
     with closing(Engine(str(tmp_path))) as engine:
         assert engine.rows("SELECT current_setting('threads') AS threads") == [{"threads": 1}]
+
+
+def test_statements_over_small_tables_are_planned_by_few_optimizers_and_give_the_same(tmp_path: Path) -> None:
+    small, large = (str(tmp_path / f"{name}.parquet") for name in ("small", "large"))
+    parquet.write_table(pa.table({"key": [n % 7 for n in range(500)], "n": range(500)}), small)
+    parquet.write_table(pa.table({"n": range(200_000)}), large)
+    off = "SELECT string_split(current_setting('disabled_optimizers'), ',') AS off"
+    counted = "SELECT a.key, count(*) AS n FROM small AS a, small AS b WHERE a.n = b.n AND b.n > 3 GROUP BY 1 ORDER BY 1"
+    with closing(Engine(str(tmp_path))) as engine:
+        engine.define("small", [small])
+        disabled = engine.rows(off)[0]["off"]
+        assert "statistics_propagation" in disabled
+        assert not {*QUICK} & {*disabled}
+        quickly = engine.rows(counted)
+        engine.define("large", [large])
+        assert engine.rows(off)[0]["off"] == [""], "statements over large files have all of them"
+        assert engine.rows(counted) == quickly
+        engine.clear()
+        engine.define("small", [small])
+        assert "statistics_propagation" in engine.rows(off)[0]["off"]

@@ -7,7 +7,7 @@ import pytest
 from kcap.filter.parse import parse
 from kcap.tui import exchange_tree
 from kcap.tui.capture_model import CaptureModel, read_whole
-from kcap.tui.exchange_tree import anatomy, bar, message
+from kcap.tui.exchange_tree import INSIDE, anatomy, bar, message
 from kcap.tui.tree_lines import Item, Outline
 from kcap.wire.text import MASKED
 from tests.tui.conftest import PCAPS
@@ -72,6 +72,21 @@ def test_time_is_shared_out() -> None:
     assert "broker" in line[1][0]
     assert bar([(0, "broker", "█", "one")], 40) == []
     assert len(bar([(1, "network", "·", "two"), (10**9, "broker", "█", "one")], 40)[0][0]) == 1, "what is not nothing is seen"
+
+
+def test_a_bar_names_the_wait_that_takes_the_time() -> None:
+    """The list says `muted 983ms` or `poll 498ms` of exchanges whose bar said `broker` from end to end."""
+    with read_whole(str(PCAPS / "quota-3.9.pcap")) as book:
+        rows = book.exchanges().to_pylist()
+        for column, word in INSIDE:
+            for number, row in enumerate(rows):
+                if (row[column] or 0) > 0.9 * (row["latency_ns"] or 0) > 0:
+                    bars = next(line for line in text(anatomy(book.frames(number))).splitlines() if line.startswith("latency"))
+                    assert f"▓ {word} ▓" in bars, bars
+                    assert " broker " not in bars
+                    break
+            else:
+                assert column == "throttle_ns", f"no exchange spends most of its time in {column}"
 
 
 def test_one_without_an_answer() -> None:

@@ -31,6 +31,29 @@ def test_messages_stand_in_the_order_of_their_packets(book: CaptureModel, way: s
     assert client == [line for line in heads if line.startswith("→")]
 
 
+def test_it_begins_with_the_selected_exchange_and_says_where_it_ends() -> None:
+    async def run() -> None:
+        async with opened("java-transactions.pcap", size=(100, 14)) as pilot:
+            app: Any = pilot.app
+            await press(pilot, "G")
+            await press(pilot, "w")
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            uid, number = app.screen.uid, app.screen.number
+            assert number > 5
+            assert f"  {uid}.{number}\n" in screen(app)
+            assert f"  {uid}.1\n" not in screen(app)
+            await press(pilot, "g")
+            await pilot.pause()
+            assert f"  {uid}.1\n" in screen(app)
+            await press(pilot, "G", "m")
+            await pilot.pause()
+            assert f"  {uid}.{number}\n" in screen(app)
+            assert [one.message for one in app._notifications] == ["the connection has no more exchanges"]
+
+    asyncio.run(run())
+
+
 def test_the_screen() -> None:
     async def run() -> None:
         async with opened("java-transactions.pcap", size=LARGE) as pilot:

@@ -9,7 +9,7 @@ from kcap.columns import EXCHANGES
 from kcap.filter.parse import parse
 from kcap.output.grid import clean
 from kcap.tui.capture_model import CaptureModel
-from kcap.tui.list_columns import DEFAULTS, GAP, HEADS, NARROWEST, TIME_FORMS, TIME_WIDTHS, cut, fitted, moment
+from kcap.tui.list_columns import DEFAULTS, GAP, HEADS, NARROWEST, SHORTENED, TIME_FORMS, TIME_WIDTHS, cut, fitted, moment
 
 
 def test_every_column_of_the_table_can_be_shown(book: CaptureModel) -> None:
@@ -95,6 +95,15 @@ def test_short_addresses_leave_room_for_the_reason() -> None:
     needs = {"client": 6, "broker": 14, "call": 17, "result": 28, "about": 6, "why": 13}
     assert "why" in {head.name for head, _ in fitted(DEFAULTS, 137, {"time": 12}, chosen=False, needs=needs)}
     assert "why" not in {head.name for head, _ in fitted(DEFAULTS, 137, {"time": 12}, chosen=False, needs={"result": 28})}
+
+
+def test_names_of_apis_give_way_to_the_reason() -> None:
+    """140 columns: the names that brokers call each other by took the place of the reason of a slow Produce."""
+    needs = {"client": 15, "broker": 15, "call": 26, "why": 44, "result": 17, "about": 30}
+    widths = {head.name: width for head, width in fitted(DEFAULTS, 137, {"time": 12}, chosen=False, needs=needs, reason=24)}
+    assert widths["why"] >= 24
+    assert SHORTENED <= widths["call"] < 26
+    assert widths["result"] >= 17
 
 
 @pytest.mark.parametrize("room", range(100, 251, 10))

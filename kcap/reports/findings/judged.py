@@ -7,7 +7,7 @@ needs are met and that found nothing is silent because nothing is wrong.
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
-from kcap.reports.findings.model import Rule
+from kcap.reports.findings.model import NO_KAFKA, Rule
 from kcap.reports.findings.observed import Observed
 
 PART: Final = 0.2
@@ -65,7 +65,7 @@ def not_judged(seen: Observed, rules: Collection[Rule]) -> dict[str, str]:
     """Of rules that found nothing: those that the capture cannot serve, with the reason."""
     if not seen.quality["n"]:
         phases = {phase for phase, _ in seen.begun}
-        why = "the capture holds no Kafka exchange" + (" that is not encrypted" if "tls" in phases else "")
+        why = NO_KAFKA + (" that is not encrypted" if "tls" in phases else "")
         return {rule.id: why for rule in rules}
     missing = {name: reason for name, need in NEEDS.items() if (reason := need(seen)) is not None}
     return {

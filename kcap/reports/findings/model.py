@@ -113,8 +113,20 @@ def seconds(ns: float) -> str:
     return f"{value:.1f} s" if value < 100 else f"{value:.0f} s"
 
 
-def headline(rows: Sequence[Mapping[str, Any]]) -> str:
+NO_KAFKA: Final = "the capture holds no Kafka exchange"
+"""How the reason begins for which no rule can be judged."""
+
+
+def nothing_judged(not_judged: Mapping[str, str]) -> str | None:
+    """Says of a capture without Kafka that nothing could be judged, and why; None of others."""
+    return next((f"nothing could be judged: {why}" for why in not_judged.values() if why.startswith(NO_KAFKA)), None)
+
+
+def headline(rows: Sequence[Mapping[str, Any]], not_judged: Mapping[str, str] | None = None) -> str:
     """How many findings a report has, by severity."""
+    nothing = None if rows else nothing_judged(not_judged or {})
+    if nothing is not None:
+        return nothing
     serious = [row for row in rows if row["severity"] != "info"]
     counts = {severity: sum(row["severity"] == severity for row in rows) for severity in SEVERITIES}
     summary = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)

@@ -26,7 +26,7 @@ from kcap.reports.findings.observed import OF_CLUSTER, REQUESTS_OF_BROKERS, Obse
 from kcap.reports.names import shorter
 from kcap.reports.plans import CompiledPlan
 from kcap.reports.recorded import Recorded, Replay, name_of, table
-from kcap.reports.saved import faults_named, readable, saved_files, table_of
+from kcap.reports.saved import faults_named, readable, saved_files, table_of, without_tables
 from kcap.reports.source import Engine, ReportInput, bounded, written
 from kcap.runtime import release_reading
 from kcap.session import Capture, CapturePass
@@ -143,7 +143,7 @@ def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMN
                 places.setdefault(table_of(path)[0], []).append(readable(path, folder))
             missing = [name for name in tables if name not in places]
             if missing:
-                raise UsageError(f"this report needs the tables {', '.join(tables)}; {missing[0]} is not among the saved ones")
+                raise without_tables(missing)
             given.captures = list(saved)
         with faults_named(saved), closing(Engine(folder, jobs=given.jobs)) as engine:
             for name in tables:

@@ -163,7 +163,7 @@ def of(calls: list[ApiUse], who: Software, target: str, login: bool = False) -> 
     if against:
         return findings, YES, reasons(against)
     used = len({call.key for call in calls if call.key != API_VERSIONS})
-    return findings, YES, f"{target} takes the versions that it used of {'its API' if used == 1 else f'all its {used} APIs'}"
+    return findings, YES, f"{target} takes every version that it used, of {used} API{'s' * (used != 1)}"
 
 
 def unproven(calls: list[ApiUse], login: bool) -> str | None:

@@ -107,6 +107,7 @@ WORDS: Final = {
     "members": "members that were seen",
     "missing": "bytes that the capture lacks",
     "mode": "KRaft or ZooKeeper",
+    "mute": "share of the latency in the broker's mute after a throttled response (KIP-219)",
     "muted": "time that clients had to send nothing (KIP-219)",
     "network": "share of the latency that is the round-trip time",
     "node": "broker id",
@@ -205,7 +206,8 @@ WORDS: Final = {
 }  # fmt: skip
 """Head of a column -> its meaning."""
 OF_VIEWS: Final = {
-    ("statistics", "broker"): "address of the broker; share of the latency that is its work, without the time of long polls",
+    ("statistics", "broker"): "address of the broker; share of the latency that is its work, without its waits",
+    ("statistics", "throttle"): "share of the latency in which the broker delayed throttled responses (before KIP-219)",
     ("compare", "first"): "value in the first exchange",
     ("compare", "second"): "value in the second exchange",
     ("compare", "of"): "part of the message that the field is in",

@@ -33,6 +33,8 @@ BY: Final[tuple[tuple[str, ...], ...]] = (
 """What connections are grouped into."""
 APIS: Final = 8
 """APIs of a group that are drawn."""
+TCP_FLAGS: Final = {"syn": "SYN", "fin": "FIN", "rst": "RST"}
+"""How a connection began or ended -> the flag of TCP."""
 REASON_LEAST: Final = 28
 """Cells of a protocol and of the alert that ended it, which are cut after other names."""
 FLAG: Final = pa.uint8()
@@ -233,7 +235,7 @@ def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | No
             named("ended", rank=5, whole=True, tone=lambda row: "care" if row.get("ended") == "rst" else ""),
             lasting("rtt_min_ns", "rtt", 12), counted("retransmitted", "retransmissions", 13, zero=False),
             SheetField("missing", lambda row: number(missing(row) or None), rank=3, key=missing, tone=lambda _row: "care"),
-            SheetField("protocol", protocol, right=False, rank=2, least=REASON_LEAST,
+            SheetField("protocol", protocol, right=False, rank=3, least=REASON_LEAST,
                   tone=lambda row: "dim" if row["count"] else "care"),
         ]  # fmt: skip
     return Sheet(
@@ -270,7 +272,8 @@ def protocol(row: Row) -> str:
     if row.get("tls"):
         text = " ".join(filter(None, (row.get("tls_version") or "TLS", "Kafka" if phase == "kafka" else "")))
         return "; ".join(filter(None, (text, alerts(row))))
-    return "" if phase == "kafka" else f"{phase or ''}: {detail}" if detail and detail != phase else phase or ""
+    said = "no data" if phase == "empty" else phase or ""
+    return "" if phase == "kafka" else f"{said}: {detail}" if detail and detail != phase else said
 
 
 def detail(row: Row, width: int) -> list[Line]:
@@ -283,15 +286,16 @@ def detail(row: Row, width: int) -> list[Line]:
     if row.get("software_name"):
         out.append([(f"{words(row['software_name'])} {words(row.get('software_version'))}"[:width], "")])
     if row.get("principal") or row.get("sasl_mechanism"):
-        out.append([(f"user {words(row.get('principal'))} by {words(row.get('sasl_mechanism'))}"[:width], "")])
+        user = f"user {words(row['principal'])}" if row.get("principal") else "user not known"
+        out.append([(f"{user}, login by {words(row.get('sasl_mechanism'))}"[:width], "")])
     if row.get("tls"):
         for name, head in TLS:
             value = row.get(name)
             text = "" if value in (None, []) else lasted(value) if name.endswith("_ns") else words(value)
             out += [[(line, "bad" if name == "tls_alerts" else "")] for line in wrapped(f"{head}: {text}", width, "  ") if text]
     if row.get("packets") is not None:
-        began = "SYN" if row["began"] == "syn" else str(row["began"])
-        tcp = f"began: {began}, ended: {row['ended']}, lasted {lasted(life(row))}; {count(row['packets'], 'packet')}, "
+        began, ended = (TCP_FLAGS.get(str(row[name]), str(row[name])) for name in ("began", "ended"))
+        tcp = f"began: {began}, ended: {ended}, lasted {lasted(life(row))}; {count(row['packets'], 'packet')}, "
         tcp += f"{count(row['retransmitted'], 'retransmission')}, {count(row['duplicated'], 'duplicate')}, "
         tcp += count(row["zero_window_stalls"], "zero window stall")
         out += [[(text, "dim")] for text in wrapped(tcp, width)]

@@ -10,7 +10,7 @@ from kcap.filter.fields import fields
 from kcap.output.grid import clean, duration
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
-from kcap.reports.text import number, words, wrapped
+from kcap.reports.text import figures, number, words, wrapped
 from kcap.tui.views.sheet import Down, Line, Sheet, SheetField
 
 SIDES: Final = ("before", "after")
@@ -19,6 +19,8 @@ FIGURES: Final = (
     ("p99_ns", "p99", duration, 2), ("service_p50_ns", "broker p50", duration, 4),
 )  # fmt: skip
 """Name, head, text, rank of the figures of a class."""
+WORDS: Final = {f"service_{quantile}_ns": f"broker {quantile}" for quantile in ("p50", "p95", "p99")}
+"""What the table calls figures whose name says otherwise."""
 
 
 def sheets(result: Row) -> list[Sheet]:
@@ -63,7 +65,7 @@ def detail(row: Row, width: int) -> list[Line]:
     if row["p_adjusted"] is not None:
         out += [[(text, "")] for text in wrapped(f"p {row['p_adjusted']:.2g} after Holm's correction", width)]
     for side in SIDES:
-        shown = "; ".join(f"{name.replace('_', ' ')} {words(value)}" for name, value in (row[side] or {}).items())
+        shown = figures(row[side] or {}, WORDS)
         out += [[(text, "")] for text in wrapped(clean(f"{side}: {shown or 'none'}"), width, "  ")]
     return out
 

@@ -12,7 +12,7 @@ from kcap.reports.text import clock, left_out, number, story, words, wrapped
 from kcap.schema.errors import CODES
 from kcap.tui.list_columns import NEEDED_MOST
 from kcap.tui.views.grouping import bold, keyed, over_time
-from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasting, named
+from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasting, named, when
 
 
 def errors(result: Row, keys: Sequence[Key]) -> Sheet:
@@ -52,7 +52,7 @@ def detail(row: Row, width: int) -> list[Line]:
     if name is not None:
         code = CODES.get(name)
         out.append([(words(name), "bad"), (f"  code {code}" if code is not None else "", "dim")])
-    out.append([(f"{row['count']:,} from {clock(row['first_ns'])} to {clock(row['last_ns'])}"[:width], "")])
+    out.append([(f"{row['count']:,} {when(row)}"[:width], "")])
     if row["storm"]:
         text = f"a storm: {row['peak_per_s']:,} in one second; the client does not back off between retries"
         out += [[(line, "care")] for line in wrapped(text, width)]

@@ -10,6 +10,7 @@ from typing import Final
 from kcap.output.grid import duration
 from kcap.reports.definition import Row
 from kcap.reports.findings.evidence import evidence_line
+from kcap.reports.findings.model import nothing_judged
 from kcap.reports.text import clock, figures, listed, wrapped
 from kcap.tui.conclusions import problems
 from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, counted
@@ -46,8 +47,9 @@ def sheets(result: Row) -> list[Sheet]:
         ]
     notes = [row for row in result["rows"] if row["severity"] == "info"]
     skipped = [{"rule": rule, "why": why} for rule, why in sorted(result["not_judged"].items())]
+    nothing = nothing_judged(result["not_judged"]) or "no problem was found in this capture"
     return [
-        findings("problems", problems(result), "no problem was found in this capture"),
+        findings("problems", problems(result), nothing),
         findings("notes", notes, "no notes"),
         Sheet(
             "not judged",

@@ -453,6 +453,18 @@ class View(Toned, Body):
             self.table.focus()
             self.look()
 
+    def on_key(self, event: events.Key) -> None:
+        """Says why a key that works in other views, or on other rows, has no effect here. Bindings come after it."""
+        sections, why = len(self.shown.sheets), None
+        if event.key == "b" and not self.check_action("regroup", ()):
+            why = "this view has one grouping"
+        elif event.key == "l" and self.NAME != "ladder" and not self.check_action("ladder", ()):
+            why = "the ladder is that of a connection; this row names none"
+        elif event.key.isdecimal() and sections and not 0 < int(event.key) <= sections:
+            why = f"this view has {count(sections, 'section')}"
+        if why is not None:
+            self.notify(why, timeout=3)
+
     def action_regroup(self) -> None:
         """The next grouping."""
         if len(self.GROUPINGS) > 1:

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from kcap.output.grid import duration
 from kcap.reports.definition import Row
-from kcap.reports.text import TextColumn, fitted, line, number, size, words
+from kcap.reports.text import TextColumn, clock, fitted, line, number, size, words
 
 Down = str | tuple[str, int] | None
 """A filter, an exchange, or nothing."""
@@ -190,6 +190,12 @@ def lasted(nanoseconds: int | None) -> str:
 def lasting(name: str, head: str, rank: int = 0, **more: Any) -> SheetField:
     """A duration in nanoseconds."""
     return SheetField(head, lambda row: lasted(row.get(name)), True, rank, key=lambda row: row.get(name), **more)
+
+
+def when(row: Row) -> str:
+    """When something began and ended: `at 08:15:30.250` where both read alike."""
+    first, last = clock(row["first_ns"]), clock(row["last_ns"])
+    return f"at {first}" if first == last else f"from {first} to {last}"
 
 
 def sized(name: str, head: str, rank: int = 0, **more: Any) -> SheetField:

@@ -10,7 +10,7 @@ from typing import Final
 from kcap.columns import WITHOUT_POLLS
 from kcap.output.grid import duration
 from kcap.reports import drill_down
-from kcap.reports.definition import EDGES_NS, Key, Row, group_name, instant
+from kcap.reports.definition import EDGES_NS, WAITS, Key, Row, group_name, instant
 from kcap.reports.text import BARS, count, duration_short, left_out, number, words
 from kcap.tui.views.grouping import keyed
 from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasting, named, sized
@@ -19,7 +19,15 @@ PARTS: Final = {
     "queue_ns": "queue", "service_ns": "broker", "rtt_ns": "network", "long_poll_ns": "long poll", "throttle_ns": "throttle",
     "muted_ns": "mute", "request_transfer_ns": "request transfer", "transfer_ns": "transfer",
 }  # fmt: skip
-"""Part of a latency -> its name; long poll, throttle and mute are parts of the broker's time."""
+"""Part of a latency -> its name."""
+
+
+def apart(row: Row, end: str = "") -> dict[str, int]:
+    """The parts that there are, each part of the time in one of them: the broker's without those in which it waits. `end`: of
+    the names of columns."""
+    there = {name: row.get(f"{name}{end}") or 0 for name in PARTS}
+    there["service_ns"] -= sum(there[name] for name in WAITS)
+    return {name: value for name, value in there.items() if value > 0}
 
 
 def spark(counts: Sequence[int]) -> str:
@@ -73,11 +81,11 @@ def over_time(series: Row | None) -> list[Bars]:
     ]  # fmt: skip
 
 
-def percent(name: str, head: str, rank: int, less: str | None = None) -> SheetField:
-    """A part of the summed latency; `less` is another sum that is no part of it."""
+def percent(name: str, head: str, rank: int, less: Sequence[str] = ()) -> SheetField:
+    """A part of the summed latency; `less` are other sums that are no part of it."""
 
     def share(row: Row) -> float:
-        value = row[name] - (row[less] if less is not None else 0)
+        value = row[name] - sum(row[other] for other in less)
         return 100 * value / row["sum_ns"] if row["sum_ns"] > 0 and value > 0 else 0.0
 
     return SheetField(
@@ -107,7 +115,8 @@ def latency(result: Row, keys: Sequence[Key], time: str = WITHOUT_POLLS) -> Shee
         at_least("p999_ns", "p99.9", 7), at_least("max_ns", "max", 1), lasting("sum_ns", "total", 2),
         at_least("with_polls_p99_ns", "p99 w/ polls", 3, "latency_ns"),
         at_least("with_polls_max_ns", "max w/ polls", 3, "latency_ns"),
-        percent("queue_ns_sum", "queue", 8), percent("service_ns_sum", "broker", 9, less="long_poll_ns_sum"),
+        percent("queue_ns_sum", "queue", 8), percent("muted_ns_sum", "mute", 8), percent("throttle_ns_sum", "throttle", 8),
+        percent("service_ns_sum", "broker", 9, less=[f"{name}_sum" for name in WAITS]),
         percent("rtt_ns_sum", "network", 10), shape(result["rows"], 4),
         counted("long_polls", "long polls", 11, zero=False, counts=lambda row: row["long_polls"],
                 down=lambda row: drill_down.every(group(row), drill_down.ANSWERED, "long_poll_ns > 0")),
@@ -117,7 +126,7 @@ def latency(result: Row, keys: Sequence[Key], time: str = WITHOUT_POLLS) -> Shee
         return [*([histogram(row, group(row), time)] if any(row["histogram"]) else []), *series]
 
     def detail(row: Row, width: int) -> list[Line]:
-        parts = {name: row[f"{name}_sum"] for name in PARTS if row.get(f"{name}_sum")}
+        parts = apart(row, "_sum")
         out: list[Line] = [[(group_name(row, keys)[:width], "bold")]]
         sums = ", ".join(f"{PARTS[name]} {duration(value)}" for name, value in parts.items())
         out += [[(f"time: {sums}"[: 2 * width], "dim")]] if sums else []
@@ -207,7 +216,7 @@ def slow_detail(row: Row, width: int) -> list[Line]:
 
 def spent(row: Row) -> Bars:
     """The latency breakdown of one exchange."""
-    there = {name: row[name] for name in PARTS if row.get(name)}
+    there = apart(row)
     names = list(there)
     return Bars(
         "latency breakdown", [PARTS[name] for name in names], list(there.values()),

@@ -17,6 +17,7 @@ from textual.strip import Strip
 
 from kcap.output.grid import GAP
 from kcap.reports.definition import Row
+from kcap.reports.text import wrapped
 from kcap.tui.list_columns import cut
 from kcap.tui.views.paint import CSS, Toned, style_of
 from kcap.tui.views.sheet import Down, Sheet, SortOrder, down_of, widths_of
@@ -137,8 +138,9 @@ class SheetTable(Toned, ScrollView, can_focus=True):
             return self._head(base).crop_extend(left, left + width, base)
         at = top + y - 1
         if at >= len(self.rows):
-            if not self.rows and y == 2:
-                return Strip([Segment(cut(f"  {self.sheet.empty}", width, right=False), base + style_of(self, "dim"))])
+            said = wrapped(self.sheet.empty, max(width - 3, 1)) if not self.rows else []
+            if 0 <= y - 2 < len(said):
+                return Strip([Segment(cut(f"  {said[y - 2]}", width, right=False), base + style_of(self, "dim"))])
             return Strip.blank(width, base)
         try:
             made = self._line(at, base)

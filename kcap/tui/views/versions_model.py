@@ -30,7 +30,7 @@ from kcap.reports.versions.pages import (
 from kcap.reports.versions.readiness import NO, YES
 from kcap.tui.versions_source import VersionsPage
 from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, counted, named
+from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, counted, named, when
 from kcap.tui.views.stories_model import LEVEL_TONES, apis, connections, para
 
 WORKS_TONES: Final = {NO: "bad", YES: "good"}
@@ -89,7 +89,7 @@ def against(made: Row) -> Sheet:
         if row["named_though_gone"]:
             out += para("Kafka 4 advertises Produce v0 to v2 for old librdkafka, but rejects them (KAFKA-18659)", width,
                         "care")  # fmt: skip
-        return out + para(f"from {clock(row['first_ns'])} to {clock(row['last_ns'])}, first in {row['example']}", width, "dim")
+        return out + para(f"{when(row)}, first in {row['example']}", width, "dim")
 
     fields = [
         SheetField("what", lambda row: WHAT[row["what"]], right=False,
@@ -109,6 +109,10 @@ def against(made: Row) -> Sheet:
     )  # fmt: skip
 
 
+FINDING_LEAST: Final = 44
+"""Cells of a diagnosis for which the example gives way: its first words name an address, whose port would be cut."""
+
+
 def diagnoses(made: Row, spoke: Container[str]) -> Sheet:
     """What went wrong, and what to do. `spoke`: connections that have exchanges."""
 
@@ -125,7 +129,7 @@ def diagnoses(made: Row, spoke: Container[str]) -> Sheet:
 
     fields = [
         named("level", tone=lambda row: LEVEL_TONES.get(row["level"], "")), named("kind", "diagnosis", tone=bold),
-        SheetField("finding", lambda row: clean(row["sentence"]), right=False),
+        SheetField("finding", lambda row: clean(row["sentence"]), right=False, least=FINDING_LEAST),
         counted("count", "conns", 1), named("example", rank=3,
             down=lambda row: drill_down.exchange(row["example"]) or group(row)),
     ]  # fmt: skip

@@ -88,7 +88,10 @@ def test_a_table_that_is_missing_is_named(tmp_path: Path) -> None:
     import kcap
 
     parquet.write_table(kcap.open(CAPTURE).exchanges().to_arrow(), tmp_path / "exchanges.parquet")
-    with pytest.raises(UsageError, match="partitions is not among the saved ones"), observed(ReportInput([str(tmp_path)])):
+    with (
+        pytest.raises(UsageError, match="not among the saved tables: partitions, connections, brokers,"),
+        observed(ReportInput([str(tmp_path)])),
+    ):
         pass
 
 

@@ -114,4 +114,5 @@ def test_details_say_how_long_a_connection_lasted_and_how_it_ended() -> None:
     assert sheet.detail is not None
     for row in sheet.rows:
         text = " ".join(text for line in sheet.detail(row, 300) for text, _ in line)
-        assert f"ended: {row['ended']}, lasted {lasted(model.life(row))};" in text
+        ended = {"fin": "FIN", "rst": "RST"}.get(row["ended"], row["ended"])
+        assert f"ended: {ended}, lasted {lasted(model.life(row))};" in text

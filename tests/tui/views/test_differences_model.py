@@ -24,6 +24,14 @@ def test_every_section_and_every_cell() -> None:
     assert sum(len(sheet.rows) for sheet in found[1:]) == len(result["classes"])
 
 
+def test_the_figures_of_a_difference_have_their_units() -> None:
+    """They were nanoseconds: `p50 ns 3340000`."""
+    sides = {"count": 1170, "p50_ns": 3_340_000, "service_p50_ns": 3_322_000}
+    row = {"sentence": "Produce is slower", "p_adjusted": None, "before": sides, "after": None}
+    said = ["".join(text for text, _ in line) for line in model.detail(row, 200)]
+    assert said[1:] == ["before: count 1,170; p50 3.34ms; broker p50 3.32ms", "after: none"]
+
+
 def test_what_is_gone_leads_nowhere() -> None:
     result = differences_of(str(PCAPS / AFTER), "quota-0.10.pcap")
     gone = [row for row in result["classes"] if row["after"] is None]

@@ -33,6 +33,9 @@ def test_a_problem_leads_to_exchanges_or_names_its_broker(name: str) -> None:
         lines_hold(model.detail(row, 40), 40)
         text = "\n".join("".join(part for part, _ in line) for line in model.detail(row, 500))
         assert all(f"{head}: " in text for head in ("who", "when", "evidence", "next step", "or else", "rule"))
+    assert problems.empty == "no problem was found in this capture"
+    none: dict[str, Any] = {"rows": [], "not_judged": {"acks-risk": "the capture holds no Kafka exchange"}}
+    assert model.sheets(none)[0].empty == "nothing could be judged: the capture holds no Kafka exchange"
     for sheet in (problems, notes, skipped):
         assert all(column.text(row).isprintable() for row in sheet.rows for column in sheet.fields)
 

@@ -55,6 +55,38 @@ def test_every_view_says_something_of_nothing(name: str) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(("name", "key", "why"), [
+    ("conversations", "2", "this view has 1 section"), ("versions", "b", "this view has one grouping"),
+    ("errors", "9", "this view has 4 sections"), ("health", "l", "the ladder is that of a connection; this row names none"),
+])  # fmt: skip
+def test_a_key_without_effect_says_why(name: str, key: str, why: str) -> None:
+    async def run() -> None:
+        app = StubApp(StubBook(NAME), name)
+        async with app.run_test() as pilot:
+            await settle(pilot)
+            await pilot.press(key)
+            await settle(pilot)
+            assert [one.message for one in app._notifications] == [why]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"), [("throttling", ("b", "2", "1")), ("conversations", ("1", "l")), ("ladder", ("l", "1"))]
+)
+def test_a_key_with_an_effect_says_nothing(name: str, keys: tuple[str, ...]) -> None:
+    async def run() -> None:
+        app = StubApp(StubBook(NAME), name)
+        async with app.run_test() as pilot:
+            await settle(pilot)
+            for key in keys:
+                await pilot.press(key)
+                await settle(pilot)
+            assert not list(app._notifications)
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("name", list(VIEWS))
 def test_every_section_and_key_of_every_view(name: str) -> None:
     keys = ("2", "down", "s", "z", "w", "right", "w", "b", "6", "1", "d", "tab", "e")

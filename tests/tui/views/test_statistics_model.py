@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcap.reports.definition import ReportRequest, keys_of
+from kcap.reports.definition import ReportRequest, Row, keys_of
 from kcap.tui.views import statistics_model as model
 from kcap.tui.views.grouping import report_of
 from kcap.tui.views.sheet import Bars
@@ -67,6 +67,18 @@ def test_parts_of_a_latency_are_drawn() -> None:
         [3_000_000, 1_000_000],
         [("C1", 7)] * 2,
     )
+
+
+def test_each_part_of_the_time_is_counted_once() -> None:
+    """The mute after a throttled response stood in the broker's time too: `broker 8.25s, mute 8.25s` of 8.25 s."""
+    row: Row = {"exchange": "C1.7"}
+    row |= {"queue_ns": 2_000, "service_ns": 9_000, "rtt_ns": 1_000, "muted_ns": 6_000, "long_poll_ns": 1_000}
+    bars = model.spent(row)
+    assert dict(zip(bars.labels, bars.values)) == {
+        "queue": 2_000, "broker": 2_000, "network": 1_000, "long poll": 1_000, "mute": 6_000,
+    }  # fmt: skip
+    sums = {f"{name}_sum": value for name, value in row.items() if name != "exchange"}
+    assert model.apart(sums, "_sum") == model.apart(row)
 
 
 def test_histograms_in_a_cell() -> None:

@@ -66,6 +66,20 @@ def look(
     return asyncio.run(run())
 
 
+def test_a_long_sentence_about_nothing_is_whole() -> None:
+    said = "No other exchange: m in the list marks one, and = compares it with the selected one."
+
+    async def run() -> None:
+        app = One([])
+        async with app.run_test(size=(40, 12)) as pilot:
+            table = app.query_one(SheetTable)
+            table.show(Sheet("s", [named("name")], [], lambda row: row["name"], said), SortOrder(), keep_cursor=False)
+            await settle(pilot)
+            assert " ".join(" ".join(lines(app)[2:]).split()) == said
+
+    asyncio.run(run())
+
+
 def test_keys_move_the_cursor() -> None:
     for keys, row, at in (
         ((), 0, 0), (("down", "down", "up"), 1, 0), (("j", "j", "k"), 1, 0), (("end",), 99, 0), (("G", "g"), 0, 0),
