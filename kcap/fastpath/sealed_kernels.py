@@ -66,6 +66,8 @@ from kcap.fastpath.layout import (
     SEALED,
     SHAKING,
     TAIL,
+    TALKING,
+    TLS,
     TOUCHED,
     U_LAST,
     U_SLOT,
@@ -106,7 +108,7 @@ def seals(data: Any, numbers: Any, index: int, place: int, connections: Any, str
     """Whether a packet is one of a connection with TLS, or begins with a ClientHello; notes that connection's state."""
     slot = place >> 1
     live = connections[slot, LIVE]
-    if live in (SEALED, SHAKING):
+    if connections[slot, TOUCHED] or (live == TALKING and connections[slot, TLS]):
         return bool(touched(slot, connections, streams, undo, meta))
     at = numbers[4, index]
     if (
@@ -120,7 +122,7 @@ def seals(data: Any, numbers: Any, index: int, place: int, connections: Any, str
     ):
         return False
     touched(slot, connections, streams, undo, meta)
-    connections[slot, LIVE] = SHAKING
+    connections[slot, LIVE], connections[slot, TLS] = TALKING, SHAKING
     return True
 
 
@@ -236,8 +238,8 @@ def begins(
     if place & 1 != connections[slot, CLIENT]:
         connections[slot, TOUCHED] = -connections[slot, TOUCHED]
     elif first_request(plain, at, end, slot, connections, ids, header, names, blobs, sizes, meta):
-        connections[slot, LIVE] = SEALED
-    return bool(connections[slot, LIVE] == SEALED)
+        connections[slot, TLS] = SEALED
+    return bool(connections[slot, TLS] == SEALED)
 
 
 @routine
@@ -247,7 +249,7 @@ def taken(
     names: Any, blobs: Any, sizes: Any,
 ) -> Any:  # fmt: skip
     """Takes plaintext of one stream that one packet carried; where it came to."""
-    begun = connections[place >> 1, LIVE] != SHAKING
+    begun = connections[place >> 1, TLS] != SHAKING
     if not begun and not begins(plain, at, end, place, connections, ids, header, names, blobs, sizes, meta):
         return at
     client = connections[place >> 1, CLIENT]
