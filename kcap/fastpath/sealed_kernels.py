@@ -81,7 +81,7 @@ SHORTEST, LONGEST = 16, (1 << 14) + 2048
 """Bytes behind the header of a record that is read here."""
 FIRST_TYPE, LAST_TYPE = 20, 24
 """Content types of records."""
-HANDSHAKE, APPLICATION, VERSION = 22, 23, 0x0303
+ALERT, HANDSHAKE, APPLICATION, VERSION = 21, 22, 23, 0x0303
 CLIENT_HELLO, HELLO_HEAD = 1, 43
 """A handshake message, and the bytes from the header of its record to the end of its random."""
 FILE_SHIFT = 40
@@ -153,9 +153,9 @@ def gathered(data: Any, pieces: Any, cipher: Any) -> None:
 
 @routine
 def framed(cipher: Any, ends: Any, bounds: Any) -> int:
-    """Finds the records of application data in the ciphertext of streams that end at `ends`; how many there are, of which those
-    that have room stand in `bounds` as stream, start, end. A record of any other kind has the end -1 and is the last of its
-    stream.
+    """Finds the records of application data and alerts in the ciphertext of streams that end at `ends`; how many there are, of
+    which those that have room stand in `bounds` as stream, start, end. A record of any other kind has the end -1 and is the
+    last of its stream.
     """
     count, start = 0, 0
     for stream in range(ends.size):
@@ -163,7 +163,8 @@ def framed(cipher: Any, ends: Any, bounds: Any) -> int:
         start = end
         while end - at >= HEADER:
             size = uint16(cipher, at + 3)
-            simple = cipher[at] == APPLICATION and uint16(cipher, at + 1) == VERSION and size >= SHORTEST and size <= LONGEST
+            kind = cipher[at] == APPLICATION or cipher[at] == ALERT
+            simple = kind and uint16(cipher, at + 1) == VERSION and size >= SHORTEST and size <= LONGEST
             stop = at + HEADER + size
             if simple and stop > end:
                 break

@@ -147,8 +147,10 @@ class InBatches:
         """Whether a record of application data by its outer type is one, but for rare messages behind the handshake: before
         TLS 1.3, and behind the client's Finished, while session tickets stand behind the server's.
         """
+        if self.version == TLS13 and side != CLIENT:
+            return False
         if not direction.sealed or not direction.epochs or direction.handshake:
             return False
         if self.version != TLS13:
             return self.facts.ready_ns is not None
-        return side == CLIENT and self.facts.handshake_ns is not None and is_last(direction.epochs[direction.at])
+        return self.facts.handshake_ns is not None and is_last(direction.epochs[direction.at])

@@ -9,6 +9,7 @@ application data and its updates; before TLS 1.3 one after each ChangeCipherSpec
 epoch and number is tried under the next epochs from 0, and behind a loss under the numbers that the lost bytes allow.
 """
 
+from functools import partial
 from operator import itemgetter
 from typing import Final
 
@@ -117,11 +118,15 @@ class TlsSession(InBatches):
 
     def rest(self) -> None:
         """No more bytes are expected: drops keys that the key log gives again, should some come all the same."""
-        found, suite = self.traffic, self.suite
-        if self.client is not None:
-            self.traffic, found = {}, self.secrets.traffic(self.client.random)
         for side, direction in enumerate(self.sides):
-            direction.rest([] if suite is None else epochs13(side, suite, found))
+            direction.rest(partial(self._again, side))
+        if self.client is not None:
+            self.traffic = {}
+
+    def _again(self, side: int) -> list[Epoch]:
+        """The epochs that would be made for the next record, had a direction none."""
+        found = self.traffic if self.client is None else self.secrets.traffic(self.client.random)
+        return [] if self.suite is None else epochs13(side, self.suite, found)
 
     def _read(self, side: int, *, final: bool) -> None:
         if side == SERVER:
