@@ -110,9 +110,9 @@ class KeyLog:
             self._asked = stored, unpacked(stored)
         return self._asked[1]
 
-    def sessions(self) -> Iterator[dict[str, bytes]]:
-        """The secrets of each session that has a client random, by label."""
-        return map(unpacked, self.stored.values())
+    def sessions(self) -> Iterator[tuple[bytes, dict[str, bytes]]]:
+        """The client random of each session that has one, and its secrets by label."""
+        return ((random, unpacked(stored)) for random, stored in self.stored.items())
 
     def add_file(self, file: BinaryIO) -> int:
         """Takes the lines of a file, a piece at a time; how many bytes it has up to the end of its last whole line."""
