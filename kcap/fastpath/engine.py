@@ -257,14 +257,7 @@ class FastPath:
         return block
 
     def _settle(
-        self,
-        columns: SegmentColumns,
-        first: int,
-        left: Any,
-        gone: Any,
-        opened: Any,
-        ended: Any,
-        named: IdentityBlock | None,
+        self, columns: SegmentColumns, first: int, left: Any, gone: Any, opened: Any, ended: Any, named: IdentityBlock | None
     ) -> None:
         """After a walk: exports connections, hands packets to the reference path, reports ends, all in packet order."""
         table, state = self.analyzer.table, self.state

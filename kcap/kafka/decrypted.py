@@ -40,16 +40,15 @@ def position_of(span: "RecordSpan") -> int:
 class PlaintextProgress:
     """How far the plaintext of one direction was delivered, and by which stream bytes."""
 
-    def __init__(self) -> None:
-        self.next = 0
-        """Offset of the next plaintext byte."""
-        self.skip = 0
-        """Plaintext before this offset was delivered by the fast path."""
-        self.taken = 0
-        """Stream bytes before this offset were taken by the fast path."""
-        self._records: deque[tuple[int, int, int, int]] | None = None
-        self._later: Any = None
-        """Pieces behind those of `_records`, an array of their rows: few connections ever need them as tuples."""
+    next = 0
+    """Offset of the next plaintext byte."""
+    skip = 0
+    """Plaintext before this offset was delivered by the fast path."""
+    taken = 0
+    """Stream bytes before this offset were taken by the fast path."""
+    _records: deque[tuple[int, int, int, int]] | None = None
+    _later: Any = None
+    """Pieces behind those of `_records`, an array of their rows: few connections ever need them as tuples."""
 
     @property
     def records(self) -> deque[tuple[int, int, int, int]]:
@@ -76,7 +75,6 @@ class DecryptedStream(PlaintextProgress):
     """The plaintext of one direction, with the attributes of `kcap.net.tcp.Stream` that framers and pairing use."""
 
     def __init__(self, outer: Stream, connection: "DecryptedConnection", flow: bytes) -> None:
-        super().__init__()
         self.outer = outer
         self.flow = flow
         """Source, destination and ports."""
