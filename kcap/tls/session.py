@@ -9,7 +9,6 @@ application data and its updates; before TLS 1.3 one after each ChangeCipherSpec
 epoch and number is tried under the next epochs from 0, and behind a loss under the numbers that the lost bytes allow.
 """
 
-from functools import partial
 from operator import itemgetter
 from typing import Final
 
@@ -115,18 +114,6 @@ class TlsSession(InBatches):
             facts.why = why_unopened(bool(self.secrets), self.client, self.server)
         events, self.events = self.events, []
         return events
-
-    def rest(self) -> None:
-        """No more bytes are expected: drops keys that the key log gives again, should some come all the same."""
-        for side, direction in enumerate(self.sides):
-            direction.rest(partial(self._again, side))
-        if self.client is not None:
-            self.traffic = {}
-
-    def _again(self, side: int) -> list[Epoch]:
-        """The epochs that would be made for the next record, had a direction none."""
-        found = self.traffic if self.client is None else self.secrets.traffic(self.client.random)
-        return [] if self.suite is None else epochs13(side, self.suite, found)
 
     def _read(self, side: int, *, final: bool) -> None:
         if side == SERVER:
