@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
 from ipaddress import ip_address
-from itertools import chain, islice, repeat
+from itertools import chain, islice
 from operator import attrgetter
 from struct import Struct
 from typing import Any, Final, overload
@@ -56,6 +56,8 @@ class IdentityBlock:
     isns: Any
     """Initial sequence numbers of the clients."""
     numbers: Any
+    tls: Any
+    """Whether their exchanges were decrypted."""
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -101,7 +103,8 @@ class Identities(Sequence[Identity]):
                 raise IndexError(index)
             block = self._block(index)
             at = index - block.first
-            found = self._objects[index] = Identity(block.named()[at], *endpoints(block.client(at)), int(block.numbers[at]))
+            number, tls = int(block.numbers[at]), bool(block.tls[at])
+            found = self._objects[index] = Identity(block.named()[at], *endpoints(block.client(at)), number, tls)
         return found
 
     def __iter__(self) -> Iterator[Identity]:
@@ -185,7 +188,7 @@ def _keys(blocks: Sequence[IdentityBlock]) -> tuple[Any, Any]:
 PICK: Final[dict[str, Callable[[Sequence[IdentityBlock]], Iterable[Any]]]] = {
     "uid": lambda blocks: chain.from_iterable(block.named().tolist() for block in blocks),
     "number": lambda blocks: chain.from_iterable(block.numbers.tolist() for block in blocks),
-    "tls": lambda _: repeat(False),
+    "tls": lambda blocks: chain.from_iterable(block.tls.tolist() for block in blocks),
     "client_ip": lambda blocks: _addresses(blocks, 0),
     "server_ip": lambda blocks: _addresses(blocks, 1),
     "client_port": lambda blocks: _ports(blocks, 0),

@@ -549,6 +549,9 @@ TLS_REPEATED_BYTES = 1 << 13
 TLS_ALERTS_KEPT = 16
 """Alerts of a connection that are named."""
 
+TLS_RANDOMS_KEPT = 16
+"""Client randoms of a connection by which its secrets are chosen: one, and one more for each renegotiation."""
+
 TLS_TURNS_MAX = 1 << 20
 """Turns of an encrypted connection that are retained until it ends: 72 MiB."""
 

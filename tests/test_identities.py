@@ -15,14 +15,14 @@ NAMES = ("uid", "client_ip", "client_port", "server_ip", "server_port", "number"
 flows = st.sampled_from((12, 36)).flatmap(lambda size: st.binary(min_size=size, max_size=size))
 
 
-def block_of(first: int, seeds: list[tuple[bytes, int, int]]) -> IdentityBlock:
+def block_of(first: int, seeds: list[tuple[bytes, int, int]], tls: list[bool]) -> IdentityBlock:
     """Connections whose clients are the lower endpoints; the uid of the first is there already."""
     flows, times, isns = zip(*seeds)
     keys = np.array([list(flow.ljust(36, b"x")) for flow in flows], np.uint8)
     numbers, uids = first + np.arange(len(seeds)), np.zeros(len(seeds), np.object_)
     uids[0] = uid_of(*seeds[0])
     sizes = np.array(list(map(len, flows)))
-    return IdentityBlock(first, numbers, uids, keys, keys, sizes, np.array(times), np.array(isns), numbers)
+    return IdentityBlock(first, numbers, uids, keys, keys, sizes, np.array(times), np.array(isns), numbers, np.array(tls))
 
 
 def listed(entries: list[tuple[bytes, bool]]) -> tuple[Identities, list[Identity]]:
@@ -33,8 +33,8 @@ def listed(entries: list[tuple[bytes, bool]]) -> tuple[Identities, list[Identity
         first = len(made)
         seeds = [(flow, 1000 + at, 7 * at) for at, (flow, _) in enumerate(some)]
         here = [Identity(uid_of(*one), *endpoints(one[0]), first + at, some[at][1]) for at, one in enumerate(seeds)]
-        objects = {first + at: one for at, one in enumerate(here) if one.tls}
-        made.extend(block_of(first, seeds), objects)
+        objects = {first + at: one for at, one in enumerate(here) if one.tls and at}
+        made.extend(block_of(first, seeds, [one.tls for one in here]), objects)
         assert made.append(here[0]) == first + len(some)
         expected += [*here, here[0]]
     return made, expected

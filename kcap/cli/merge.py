@@ -1,5 +1,7 @@
 """`kcap merge`: several captures as one file, in time order."""
 
+from contextlib import ExitStack
+
 import click
 
 from kcap.cli.capture_output import FORMS, SECRETS_STAY, only_plain, unreadable
@@ -18,24 +20,28 @@ from kcap.reports.text import count
 @click.option("-F", "--format", "form", type=click.Choice(FORMS), help="The file's format, where its name says none.")
 @click.option(
     "--keep-secrets", "secrets", is_flag=True,
-    help="Write the TLS secrets of pcapng input too: whoever has the file can then read the traffic.",
+    help="Write the TLS secrets that pcapng input has for its sessions too: whoever has the file can then read it.",
 )  # fmt: skip
 def run(files: tuple[str, ...], more_files: tuple[str, ...], output: str, form: str | None, secrets: bool) -> int:
     """Writes all packets of the FILEs into one, in the order of their times; of equal times the file that comes first by name.
 
     The packets of each FILE keep their order. FILEs of several link types need pcapng, which also keeps the interfaces,
-    comments, names and drop counts of pcapng input, and its TLS secrets with --keep-secrets. The
-    name of -o says the format, or else what the input needs.
+    comments, names and drop counts of pcapng input, and with --keep-secrets the TLS secrets of the sessions in it. The name of
+    -o says the format, or else what the input needs.
     """
     from kcap.cli.output import place
     from kcap.cli.standard_streams import say
     from kcap.export.merge import merge
+    from kcap.export.scratch import kept, scratch
 
     paths = [*files, *more_files]
     if not paths:
         raise UsageError("no capture given; name a file, or - for standard input")
     only_plain(output, form)
-    with place(output, private=secrets) as sink:
+    with ExitStack() as stack:
+        if secrets:  # the sessions are read first
+            paths = kept(paths, stack.enter_context(scratch(None if output == "-" else output)))
+        sink = stack.enter_context(place(output, private=secrets))
         packets, failed, left = merge(paths, output, form, sink, secrets=secrets)
     if not packets:
         say("no packets")

@@ -40,7 +40,7 @@ class Prefix(Writes):
 @click.option("-F", "--format", "form", type=click.Choice(FORMS), help="The files' format.")
 @click.option(
     "--keep-secrets", "secrets", is_flag=True,
-    help="Write the TLS secrets of pcapng input too: whoever has the file can then read the traffic.",
+    help="Write the TLS secrets that pcapng input has for each file too: whoever has the file can then read it.",
 )  # fmt: skip
 def run(
     files: tuple[str, ...],
@@ -64,7 +64,7 @@ def run(
     and never one connection into two; N = 1 is a file a connection, as SplitCap makes them. Packets of no connection are in
     PREFIX_rest. --by-time cuts at equal distances from the first packet, as editcap -i does: connections then go over from one
     file to the next (kcap reads such a set as one capture again). A PREFIX that ends in .pcap or .pcapng says the format.
-    TLS secrets of pcapng input stay behind unless --keep-secrets asks for them in every file.
+    TLS secrets of pcapng input stay behind unless --keep-secrets asks for them: each file gets those of its connections.
     """
     from kcap.capture.packet_copy import form_of
     from kcap.cli.standard_streams import say
@@ -81,12 +81,12 @@ def run(
     with scratch(prefix) as folder, Passes() as passes:
         inputs_ = kept(paths, folder)
         chosen = form_of(prefix, form, looks(inputs_))
+        capture = Capture(inputs_, options)
         if size is not None:
-            capture = Capture(inputs_, options)
             parts, failed, left = split_by_connection(capture, chosen, folder, size, passes.step, secrets=secrets)
         else:
             assert every_ns is not None
-            parts, failed, left = split_by_time(inputs_, chosen, folder, every_ns, secrets=secrets)
+            parts, failed, left = split_by_time(capture, chosen, folder, every_ns, passes.step, secrets=secrets)
         parts.sort(key=lambda part: part.number)
         for part in parts:
             move(part.path, name_of(prefix, part, chosen, timed=every is not None), private=secrets)

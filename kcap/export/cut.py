@@ -17,7 +17,7 @@ from kcap.capture.pcapng_blocks import read_secrets
 from kcap.export.mark_packets import mark
 from kcap.export.merge import Packets
 from kcap.export.selection import Selection, counted_columns
-from kcap.export.session_secrets import session_secrets
+from kcap.export.session_secrets import KeyLogLines
 from kcap.export.verify import CutCheck, check
 from kcap.model import CaptureFile
 from kcap.session import Capture, CapturePass
@@ -144,8 +144,7 @@ def add_names(capture: Capture, picked: Selection) -> bool:
 
 def secrets_of(picked: Selection) -> SecretsFilter:
     """Of the secrets of pcapng input those of the connections of the part."""
-    bodies = [body for notes in notes_of(picked.files, PCAPNG) for body in notes.secrets]
-    return session_secrets(bodies, [picked.randoms[uid] for uid in picked.chosen if uid in picked.randoms])
+    return KeyLogLines(picked.files).of(random for uid in picked.chosen for random in picked.randoms.get(uid, ()))
 
 
 def write(

@@ -13,7 +13,6 @@ from kcap.capture.packet_copy import (
     PcapCopy,
     PcapngCopy,
     SecretsFilter,
-    every_secret,
     form_of,
     no_secret,
     notes_of,
@@ -78,16 +77,26 @@ class Packets:
         return open_copy(stream, self.form, self.origins, comment, secrets=secrets)
 
 
+def secrets_of(paths: Sequence[str]) -> SecretsFilter:
+    """Of the secrets of pcapng input those of its TLS sessions."""
+    from kcap.export.session_secrets import read_sessions  # which loads what analyzes captures
+    from kcap.session import Capture
+
+    sessions = read_sessions(Capture(paths))
+    return sessions.secrets_of(sessions.randoms)
+
+
 def merge(
     paths: Sequence[str], output: str, form: str | None, stream: PacketStream, *, secrets: bool = False
 ) -> tuple[int, list[str], bool]:
     """Writes them; how many, which files could not be read and why, and whether TLS secrets stayed behind.
 
-    `secrets`: those of pcapng input are written too. Raises OutputError for a second link type in pcap.
+    `secrets`: those of pcapng input that are of its TLS sessions are written too; the input is read twice then. Raises
+    OutputError for a second link type in pcap.
     """
     packets = Packets(paths, form or form_of(output, None, looks(paths)))
     copy: PcapCopy | PcapngCopy | None = None
-    chosen = every_secret if secrets else no_secret
+    chosen = secrets_of(paths) if secrets else no_secret
     for batch in packets.batches():
         if copy is None:
             copy = packets.open(stream, secrets=chosen)

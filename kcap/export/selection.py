@@ -163,8 +163,8 @@ class Selection:
         self.failed: list[str] = []
         self.resumes: dict[str, bytes] = {}
         """Uid -> random of the ClientHello of the connection that its TLS master secret comes from."""
-        self.randoms: dict[str, bytes] = {}
-        """Uid -> random of the ClientHello of each TLS connection of which it is known."""
+        self.randoms: dict[str, tuple[bytes, ...]] = {}
+        """Uid -> client randoms of each TLS connection of which they are known."""
         self.handshakes: dict[bytes, tuple[int, str, bytes]] = {}
         """Random of a ClientHello (before TLS 1.3) -> reference of the connection's first packet, its uid, its flow."""
 
@@ -204,12 +204,10 @@ class Selection:
             uid = self.starts[connection.ref] = str(values["connection"])
             if values.get("resumes") is not None:
                 self.resumes[uid] = values["resumes"]
-            if values.get("hello_random") is None:
-                continue
-            self.randoms[uid] = values["hello_random"]
-            if values["tls_version"] != "TLS 1.3":
+            randoms = self.randoms[uid] = values.get("randoms", ())
+            if randoms and values["tls_version"] != "TLS 1.3":
                 flow = flow_of(values["client_ip"], values["client_port"], values["server_ip"], values["server_port"])
-                self.handshakes[values["hello_random"]] = connection.ref, uid, flow
+                self.handshakes |= dict.fromkeys(randoms, (connection.ref, uid, flow))
 
     def origin(self, uid: str) -> str | None:
         """The connection whose TLS session this one resumes, as far as no key log has its secret."""

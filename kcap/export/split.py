@@ -9,16 +9,17 @@ import os
 import re
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import BinaryIO, Final
 
 from kcap.capture.fileset import ignore
-from kcap.capture.packet_copy import SUFFIXES, PcapCopy, PcapngCopy, every_secret, no_secret
+from kcap.capture.packet_copy import SUFFIXES, PcapCopy, PcapngCopy, SecretsFilter, no_secret
 from kcap.capture.unread import unread
 from kcap.export.mark_packets import FragmentPackets
 from kcap.export.merge import Packets
+from kcap.export.session_secrets import Sessions, read_sessions
 from kcap.limits import SECOND_NS
 from kcap.model import REF_FILE_SHIFT, PacketBatch, SegmentBatch
 from kcap.net.connections import reverse_flow
@@ -44,9 +45,11 @@ class SplitFile:
 class SplitFiles:
     """Files by number, of which some are open."""
 
-    def __init__(self, packets: Packets, folder: str, *, secrets: bool = False) -> None:
-        """`secrets`: the TLS secrets of pcapng input are written into each file."""
-        self._secrets = every_secret if secrets else no_secret
+    def __init__(
+        self, packets: Packets, folder: str, sessions: Sessions | None, connections: Mapping[int, Collection[int]]
+    ) -> None:
+        """`sessions`: the TLS secrets that pcapng input has for the `connections` of each file are written into it."""
+        self._sessions, self._connections = sessions, connections
         self.made: dict[int, SplitFile] = {}
         self._packets = packets
         self._folder = folder
@@ -65,12 +68,15 @@ class SplitFiles:
             stream = self._open[number] = open(part.path, "ab")  # noqa: SIM115
             copy = self._copies.get(number)
             if copy is None:
-                copy = self._copies[number] = self._packets.open(stream, secrets=self._secrets)
+                copy = self._copies[number] = self._packets.open(stream, secrets=self._secrets(number))
             copy.moves_to(stream)
         else:
             self._open.move_to_end(number)
         self._copies[number].write(batch, at)
         self.made[number].packets += 1
+
+    def _secrets(self, number: int) -> SecretsFilter:
+        return no_secret if self._sessions is None else self._sessions.secrets_of(self._connections.get(number, ()))
 
     def close(self) -> None:
         """Lets them go."""
@@ -80,25 +86,50 @@ class SplitFiles:
 
 
 def split_by_time(
-    paths: Sequence[str], form: str, folder: str, every_ns: int, *, secrets: bool = False
-) -> tuple[list[SplitFile], list[str], bool]:
+    capture: Capture, form: str, folder: str, every_ns: int, watch: Callable[[CapturePass], None] | None = None, *,
+    secrets: bool = False,
+) -> tuple[list[SplitFile], list[str], bool]:  # fmt: skip
     """A new file whenever `every_ns` have passed since the capture's first packet; intervals without packets give none.
 
-    Returns the files, which inputs could not be read and why, and whether TLS secrets stayed behind.
+    Returns the files, which inputs could not be read and why, and whether TLS secrets stayed behind. With secrets the capture
+    is read three times, and memory has a number for each TLS connection of each file.
     """
-    packets = Packets(paths, form)
-    parts = SplitFiles(packets, folder, secrets=secrets)
-    begin: int | None = None
+    sessions = read_sessions(capture, watch) if secrets else None
+    held = {} if sessions is None else connections_of(Packets(capture.paths, form), sessions, every_ns)
+    packets, intervals = Packets(capture.paths, form), Intervals(every_ns)
+    parts = SplitFiles(packets, folder, sessions, held)
     try:
         for batch in packets.batches():
-            times: Sequence[int] = [int(time) for time in batch.time_ns]
-            if begin is None:
-                begin = times[0]
-            for at, time in enumerate(times):
-                parts.write(max(time - begin, 0) // every_ns + 1, batch, at)
+            for at, number in enumerate(intervals.numbers(batch)):
+                parts.write(number, batch, at)
     finally:
         parts.close()
     return list(parts.made.values()), failures(packets), packets.secrets and not secrets
+
+
+@dataclass(slots=True)
+class Intervals:
+    """Equal intervals of time from the first packet on, numbered from 1."""
+
+    every_ns: int
+    begin_ns: int | None = None
+
+    def numbers(self, batch: PacketBatch) -> list[int]:
+        """The interval of each packet."""
+        times = [int(time) for time in batch.time_ns]
+        begin = self.begin_ns = times[0] if self.begin_ns is None else self.begin_ns
+        return [max(time - begin, 0) // self.every_ns + 1 for time in times]
+
+
+def connections_of(packets: Packets, sessions: Sessions, every_ns: int) -> dict[int, set[int]]:
+    """The TLS connections that have packets in each interval, by number."""
+    held: dict[int, set[int]] = {}
+    intervals = Intervals(every_ns)
+    for batch, numbers in assigned(packets, sessions.starts, 1):
+        for file, number in zip(intervals.numbers(batch), numbers):
+            if number in sessions.randoms:
+                held.setdefault(file, set()).add(number)
+    return held
 
 
 def split_by_connection(
@@ -109,34 +140,19 @@ def split_by_connection(
 
     Returns as `split_by_time`.
     """
-    starts = begun(capture, watch)
+    sessions = read_sessions(capture, watch)
     packets = Packets(capture.paths, form)
-    parts = SplitFiles(packets, folder, secrets=secrets)
+    held: dict[int, list[int]] = {}
+    for number in sessions.randoms:
+        held.setdefault((number - 1) // size + 1, []).append(number)
+    parts = SplitFiles(packets, folder, sessions if secrets else None, held)
     try:
-        for batch, numbers in assigned(packets, starts, size):
+        for batch, numbers in assigned(packets, sessions.starts, size):
             for at, number in enumerate(numbers):
                 parts.write(number, batch, at)
     finally:
         parts.close()
     return list(parts.made.values()), failures(packets), packets.secrets and not secrets
-
-
-def begun(capture: Capture, watch: Callable[[CapturePass], None] | None) -> dict[int, int]:
-    """Reference of each connection's first packet -> the connection's number."""
-    reading = capture.read(keep_connections=True)
-    starts: dict[int, int] = {}
-
-    def step() -> None:
-        closed, reading.connections = reading.connections, []
-        starts.update((connection.ref, int(str(connection.values["number"]))) for connection in closed)
-        if watch is not None:
-            watch(reading)
-
-    reading.watch = step
-    for _ in reading.batches():
-        pass
-    step()
-    return starts
 
 
 def assigned(packets: Packets, starts: dict[int, int], size: int) -> Iterator[tuple[PacketBatch, "array[int]"]]:

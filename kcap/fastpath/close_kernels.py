@@ -21,6 +21,7 @@ from kcap.fastpath.layout import (
     FIN_NS,
     FREE,
     HALF,
+    HELD,
     LAST,
     LEAVE,
     LIVE,
@@ -60,7 +61,7 @@ def ending(
     live = connections[slot, LIVE]
     if not connections[slot, OWN] or length or (live != TALKING and live != HALF and live != CLOSING):
         return LEAVE
-    if streams[place, OPEN_START] >= 0 or streams[other, OPEN_START] >= 0:
+    if streams[place, OPEN_START] >= 0 or streams[other, OPEN_START] >= 0 or streams[place, HELD] or streams[other, HELD]:
         return LEAVE
     if live == CLOSING and time_ns - connections[slot, CLOSING_NS] >= LINGER:
         return LEAVE
@@ -101,15 +102,15 @@ def ending(
 
 @compiled
 def settled(slot: int, connections: Any, streams: Any) -> bool:
-    """Whether an own connection can end here: no frame is open, and all that was acknowledged was captured (as `Stream.finish`
-    sees it), so that a request that waits has no response.
+    """Whether an own connection can end here: no frame and no record is open, and all that was acknowledged was captured (as
+    `Stream.finish` sees it), so that a request that waits has no response.
     """
     first, second, live = 2 * slot, 2 * slot + 1, connections[slot, LIVE]
     if not connections[slot, OWN] or live in (CALLED, OPEN):
         return False
     fin = streams[first, FIN_NS] != NONE or streams[second, FIN_NS] != NONE
     for place in range(first, second + 1):
-        if streams[place, OPEN_START] >= 0:
+        if streams[place, OPEN_START] >= 0 or streams[place, HELD]:
             return False
         tail = streams[place, ACKED] - streams[place, NEXT] if streams[place, ACKED] != NONE else 0
         if tail == 1 or fin:

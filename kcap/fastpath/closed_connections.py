@@ -19,6 +19,7 @@ from kcap.fastpath.state import FastPathState
 from kcap.kafka.conversation import Conversation
 from kcap.net.connections import Ended
 from kcap.net.tcp import Connection
+from kcap.tls.facts import TlsFacts
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
@@ -108,6 +109,7 @@ class ClosedStates:
     keys: Any
     names: list[str | None]
     keeper: ConnectionOwner
+    tls: list[TlsFacts | None]
 
     def __len__(self) -> int:
         return len(self.connections)
@@ -127,11 +129,14 @@ class ClosedStates:
         """Connections whose rows need no objects."""
         values = self.connections[places]
         known = [self.names[name] if some else None for name, some in values[:, (at.NAME, at.NUMBER)].tolist()]
-        return ClosedRows(values, self.streams[places], self.keys[places], known)
+        tls = [self.tls[place] for place in places.tolist()]
+        return ClosedRows(values, self.streams[places], self.keys[places], known, tls)
 
 
 def keep(state: FastPathState, slots: list[int], keeper: ConnectionOwner) -> ClosedStates:
     """The states of own connections."""
     places = np.array(slots)
     both = 2 * places[:, None] + (0, 1)
-    return ClosedStates(state.connections[places], state.streams[both], state.keys[both], state.all_names(), keeper)
+    sealed = (state.sealed[slot] for slot in slots)
+    tls = [None if one is None else one.session.facts for one in sealed]
+    return ClosedStates(state.connections[places], state.streams[both], state.keys[both], state.all_names(), keeper, tls)

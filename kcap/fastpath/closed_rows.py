@@ -13,6 +13,7 @@ import numpy as np
 
 from kcap.fastpath import layout as at
 from kcap.identities import endpoints, flows_of, uid_of
+from kcap.tls.facts import TlsFacts, tls_values
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
@@ -22,8 +23,8 @@ Values = Any
 """A column: an array of numbers in which NONE is null, or a list."""
 NEVER: Final = np.iinfo(np.int64).max
 ALIKE: Final[Row] = {
-    "began": "syn", "phase": "kafka", "detail": None, "out_of_order": 0, "tls": False,
-    **{f"{name}_{part}": 0 for name in ("client", "server") for part in ("skipped", "opaque", "pending", "missing")},
+    "began": "syn", "phase": "kafka", "out_of_order": 0,
+    **{f"{name}_{part}": 0 for name in ("client", "server") for part in ("skipped", "pending", "missing")},
 }  # fmt: skip
 """What the rows of all connections that lived in the fast path have in common."""
 
@@ -43,6 +44,13 @@ class Sides:
     ends: list[tuple[str, int, str, int]]
     """Address and port of client and server."""
     client_ids: list[str | None]
+    tls: list[TlsFacts | None]
+    """Of those whose exchanges were inside of TLS."""
+
+    @property
+    def sealed(self) -> list[bool]:
+        """Whether they were."""
+        return [facts is not None for facts in self.tls]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -54,6 +62,7 @@ class ClosedRows:
     """The two of each connection."""
     keys: Any
     client_ids: list[str | None]
+    tls: list[TlsFacts | None]
     _made: list[Row] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -68,7 +77,8 @@ class ClosedRows:
         if not self._made:
             sides = self.sides()
             columns = [plain(make(sides)) for make in COLUMNS.values()]
-            self._made.extend(ALIKE | dict(zip(COLUMNS, row)) for row in zip(*columns, strict=True))
+            values = zip(map(tls_row, self.tls), zip(*columns, strict=True))
+            self._made.extend(ALIKE | dict(zip(COLUMNS, row)) | more for more, row in values)
         return self._made
 
     def sides(self) -> Sides:
@@ -77,7 +87,7 @@ class ClosedRows:
         flows = self._flows(every, side)
         return Sides(
             self.connections, self.streams[every, side], self.streams[every, 1 - side], self._flows(every, np.zeros_like(side)),
-            flows, list(map(endpoints, flows)), self.client_ids,
+            flows, list(map(endpoints, flows)), self.client_ids, self.tls,
         )  # fmt: skip
 
     def _flows(self, places: "Int64s", sides: "Int64s") -> list[bytes]:
@@ -121,7 +131,13 @@ def gathered(closed: Sequence[ClosedRow]) -> ClosedRows:
         np.concatenate([part.streams[places] for part, places in parts]),
         np.concatenate([part.keys[places] for part, places in parts]),
         [part.client_ids[place] for part, places in parts for place in places],
+        [part.tls[place] for part, places in parts for place in places],
     )
+
+
+def tls_row(facts: TlsFacts | None) -> Row:
+    """What a row says of TLS beside the columns here."""
+    return {} if facts is None else tls_values(facts)
 
 
 def plain(values: Values) -> Iterable[object]:
@@ -159,6 +175,11 @@ def _both(place: int) -> Callable[[Sides], Values]:
     return lambda sides: sides.client[:, place] + sides.server[:, place]
 
 
+def _opaque(side: str, framed: int) -> Callable[[Sides], Values]:
+    """Bytes of an encrypted stream that are not plaintext of frames; there are none outside of TLS."""
+    return lambda sides: np.where(sides.sealed, getattr(sides, side)[:, at.CAPTURED] - sides.values[:, framed], 0)
+
+
 def _end(place: int) -> Callable[[Sides], Values]:
     return lambda sides: [end[place] for end in sides.ends]
 
@@ -174,6 +195,8 @@ COLUMNS: Final[dict[str, Callable[[Sides], Values]]] = {
     "server_captured": _of("server", at.CAPTURED), "server_framed": _of("values", at.RESPONSE_BYTES),
     "packets": _both(at.PACKETS), "retransmitted": _both(at.RETRANSMITTED), "duplicated": _both(at.DUPLICATED),
     "zero_window_stalls": _both(at.STALLS), "connection": _uids, "flow": lambda sides: sides.flows,
+    "client_opaque": _opaque("client", at.REQUEST_BYTES), "server_opaque": _opaque("server", at.RESPONSE_BYTES),
+    "tls": lambda sides: sides.sealed, "detail": lambda sides: ["tls" if one else None for one in sides.sealed],
     "client_ip": _end(0), "client_port": _end(1), "server_ip": _end(2), "server_port": _end(3),
 }  # fmt: skip
 """How each column is made."""

@@ -213,42 +213,36 @@ class FastPath:
         if meta[at.M_FULL]:
             state.more_room(int(columns.numbers[6, place]))
         left, gone = left[: meta[at.M_LEFT]], gone[: meta[at.M_GONE]]
-        shaken: dict[int, Conversation] = {}
+        opened, ended = opened[: meta[at.M_OPENED]], ended[: meta[at.M_ENDED]]
         if meta[at.M_TOUCHED]:
-            left, gone, shaken = self._sealed(columns, left, gone, fresh)
+            left, gone, ended = self._sealed(columns, left, gone, ended, fresh)
         if meta[at.M_LARGE_WANTED]:
             state.large.make_room()
-        opened, ended = opened[: meta[at.M_OPENED]], ended[: meta[at.M_ENDED]]
         if not len(left) and len(opened):  # the reference path opens none in between
             count = self.analyzer.table.count
             state.connections[opened[:, 0], at.PLACE] = np.arange(count + 1, count + 1 + len(opened))
-            for slot, conversation in shaken.items():
-                conversation.tcp.number = int(state.connections[slot, at.PLACE])
         named = self._identify(fresh[: meta[at.M_FRESH]]) if meta[at.M_FRESH] else None
         rows = state.rows[decided : meta[at.M_ROWS]] if meta[at.M_LATE] else None
-        self._settle(columns, self.passed + first, left, gone, opened, ended, shaken, named)
+        self._settle(columns, self.passed + first, left, gone, opened, ended, named)
         if rows is not None:
             late = rows[rows[:, at.R_FLAGS] & LATE != 0]
             self._report(WeirdKind.LATE_RESPONSE, late, at.R_RESPONSE)
         return place
 
-    def _sealed(
-        self, columns: SegmentColumns, left: Any, gone: Any, fresh: Any
-    ) -> tuple[Any, Any, dict[int, Conversation]]:  # fmt: skip
+    def _sealed(self, columns: SegmentColumns, left: Any, gone: Any, ended: Any, fresh: Any) -> tuple[Any, Any, Any]:
         """Reads what the walk took of connections with TLS; packets and connections that are left to the reference path, with
-        those that this leaves to it, and the connections whose handshake it read, by slot.
+        those that this leaves to it, and the connections that ended, without these.
         """
         from kcap.fastpath.sealed import read_sealed  # most captures have no TLS, and its modules take time to import
 
         state = self.state
-        cut, slots = read_sealed(state, columns, fresh, self.analyzer)
-        shaken = {slot: self._adopted(state.conversations[slot]) for slot in slots}
+        cut = read_sealed(state, columns, fresh, self.analyzer.secrets)
         if not len(cut):
-            return left, gone, shaken
+            return left, gone, ended
         log = state.log[: state.meta[at.M_LOGGED]]
         more = log[np.isin(log[:, at.G_PLACE] >> 1, cut), at.G_INDEX]
         left = np.concatenate([left, np.stack([more, np.full(len(more), at.LEAVE)], axis=1)])
-        return left[np.argsort(left[:, 0], kind="stable")], np.union1d(gone, cut), shaken
+        return left[np.argsort(left[:, 0], kind="stable")], np.union1d(gone, cut), ended[~np.isin(ended[:, 0], cut)]
 
     def _identify(self, fresh: Any) -> IdentityBlock:
         """Adds the constants of connections with their first rows in the open batch."""
@@ -263,15 +257,7 @@ class FastPath:
         return block
 
     def _settle(
-        self,
-        columns: SegmentColumns,
-        first: int,
-        left: Any,
-        gone: Any,
-        opened: Any,
-        ended: Any,
-        shaken: dict[int, Conversation],
-        named: IdentityBlock | None,
+        self, columns: SegmentColumns, first: int, left: Any, gone: Any, opened: Any, ended: Any, named: IdentityBlock | None
     ) -> None:
         """After a walk: exports connections, hands packets to the reference path, reports ends, all in packet order."""
         table, state = self.analyzer.table, self.state
@@ -279,6 +265,10 @@ class FastPath:
             slots, orders = ended.T.tolist()
             times = state.connections[ended[:, 0], at.CLOSING_NS].tolist()
             places = state.connections[ended[:, 0], at.PLACE].tolist()
+            for slot in slots:
+                sealed = state.sealed[slot]
+                if sealed is not None:
+                    sealed.session.rest()
             endings = [OwnEnding(*four, self) for four in zip(places, times, orders, slots)]
             self.endings.update(zip(slots, endings))
             table.closing.extend(endings)
@@ -304,25 +294,17 @@ class FastPath:
             self._in_order(first)
         if len(opened):
             numbers = before + 1 + np.arange(len(opened)) + np.searchsorted(self.entered, opened[:, 1])
-            self._number(opened, numbers, back, shaken, named)
+            self._number(opened, numbers, back, named)
 
-    def _number(
-        self,
-        opened: Any,
-        numbers: Any,
-        back: dict[int, Conversation],
-        shaken: dict[int, Conversation],
-        named: IdentityBlock | None,
-    ) -> None:
+    def _number(self, opened: Any, numbers: Any, back: dict[int, Conversation], named: IdentityBlock | None) -> None:
         """Numbers the connections that a walk opened, now that it is known which the reference path opened in between. `back`
-        was exported since, and `shaken` has objects.
+        was exported since.
         """
         number_of: dict[int, int] = dict(zip(opened[:, 0].tolist(), numbers.tolist()))
         here = np.array([slot not in back for slot in number_of], np.bool_)
         self.state.connections[opened[here, 0], at.PLACE] = numbers[here]
-        objects = shaken | back
-        for slot in number_of.keys() & objects.keys():
-            conversation = objects[slot]
+        for slot in number_of.keys() & back.keys():
+            conversation = back[slot]
             conversation.tcp.number = number_of[slot]
             # its plaintext may have begun since, or the connection is closed by now and leads to none
             gone_with = plaintext_of(conversation.tcp) or conversation.inner or conversation
@@ -455,7 +437,7 @@ class FastPath:
         """Closes an own connection, or exports it where the reference path has to decide its end."""
         count = int(self.state.connections[slot, at.COUNT])
         if (count and self._behind()) or not settled(slot, self.state.connections, self.state.streams):
-            return self._back([slot])[0].connection
+            return self._back([slot])[0].tcp
         if count:
             self.state.more_rows(count)
             self._decided([slot])

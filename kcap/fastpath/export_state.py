@@ -5,7 +5,7 @@ which packets the fast path took.
 """
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kcap import limits
 from kcap.decode.projection import program_index
@@ -23,6 +23,9 @@ from kcap.kafka.responses import PAIR, ResponseFramer
 from kcap.net.connections import Owner
 from kcap.net.tcp import Connection, Stream
 
+if TYPE_CHECKING:
+    from kcap.fastpath.sealed_connection import SealedConnection
+
 SNAPLEN: Final = FLAG["snaplen"]
 REPEAT_FLAGS: Final = ((FLAG["retransmitted"], False), (FLAG["duplicated"], True))
 """A row's flag for bytes that came again, and whether the segment did so within DUPLICATE_NS (`Stream.repeats`)."""
@@ -36,9 +39,16 @@ class ConnectionOwner(Owner, Collector, Protocol):
 
 
 def made(
-    values: Numbers, streams: Sequence[Numbers], flows: tuple[bytes, bytes], name: str | None, keeper: ConnectionOwner
+    values: Numbers,
+    streams: Sequence[Numbers],
+    flows: tuple[bytes, bytes],
+    name: str | None,
+    keeper: ConnectionOwner,
+    sealed: "SealedConnection | None" = None,
 ) -> Conversation:
-    """Makes the objects of a connection that began in the fast path; `filled` sets the rest of their attributes."""
+    """Makes the objects of a connection that began in the fast path; `filled` sets the rest of their attributes. Returns the
+    conversation of its plaintext, or where that did not begin, its own.
+    """
     place, first_ns, ref, position = values[at.PLACE], values[at.FIRST_NS], values[at.FIRST_REF], values[at.FIRST_POSITION]
     connection = Connection(*flows, place, first_ns, ref, position, keeper)
     connection.client = connection.streams[values[at.CLIENT]]
@@ -53,11 +63,12 @@ def made(
         stream.anchored = stream.started = stream.isn is not None
     conversation = Conversation(connection, keeper)
     connection.conversation = conversation
-    if values[at.LIVE] not in (at.CALLED, at.OPEN):
+    if sealed is not None:
+        conversation = sealed.enter(conversation, begun=values[at.TLS] == at.SEALED)
+    elif values[at.LIVE] not in (at.CALLED, at.OPEN):
         conversation.begin(values[at.CLIENT])
-        assert conversation.requests is not None
-        if values[at.NUMBER]:
-            conversation.requests.remember(name)
+    if conversation.requests is not None and values[at.NUMBER]:
+        conversation.requests.remember(name)
     return conversation
 
 
@@ -82,11 +93,11 @@ def export_connection(state: FastPathState, slot: int, keeper: ConnectionOwner) 
     """Exports a connection to the reference path; its slot is to be freed."""
     values: Numbers = state.connections[slot].tolist()
     streams: list[Numbers] = state.streams[2 * slot : 2 * slot + 2].tolist()
-    conversation = state.conversations[slot]
+    conversation, sealed = state.conversations[slot], state.sealed[slot]
     if conversation is None:
         name = state.all_names()[values[at.NAME]]
         low, high = state.flows([2 * slot, 2 * slot + 1])
-        conversation = made(values, streams, (low, high), name, keeper)
+        conversation = made(values, streams, (low, high), name, keeper, sealed)
     conversation.fast_path_slot = -1
     filled(conversation, values, streams)
     if values[at.IDENTITY] >= 0:
@@ -97,8 +108,9 @@ def export_connection(state: FastPathState, slot: int, keeper: ConnectionOwner) 
         _queue(state, slot, values, conversation, requests, streams[client])
         if streams[1 - client][at.OPEN_START] >= 0:
             _open_response(state, conversation, responses, streams[1 - client])
-    if conversation.tls is not None and values[at.LIVE] in (at.SEALED, at.SHAKING):
-        conversation.tls.resumed()
+    if conversation.tls is not None:
+        plain = conversation.tls.plain
+        conversation.tls.resumed(plain.streams if plain is not None else sealed.streams if sealed is not None else ())
     return conversation
 
 

@@ -29,7 +29,7 @@ MOVED = (
 )  # fmt: skip
 """Numbers of a stream by their place."""
 assert [place for place, _ in MOVED] == list(range(at.OPEN_START))
-UNMOVED = (-1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, at.NONE, at.NONE, at.NONE)
+UNMOVED = (-1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, at.NONE, at.NONE, at.NONE)
 """From OPEN_START to FIN_NS: no open frame, and the values that only own connections use."""
 
 
@@ -136,7 +136,7 @@ def import_connection(state: FastPathState, conversation: Conversation, batch: i
         (newest.correlation_id or 0) if newest is not None else 0,
         requests.frames, requests.framed, responses.frames, responses.framed,
         0, holed, connection.number, 0, 0, 0, at.NONE, at.NONE, 0, at.NONE, 0,
-        at.TALKING if conversation.tls is None else at.SEALED, 0,
+        at.TALKING, at.CLEAR if conversation.tls is None else at.SEALED, 0,
     )  # fmt: skip
     if raw:
         state.ids[slot, : len(raw)] = list(raw)

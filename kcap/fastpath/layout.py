@@ -20,31 +20,35 @@ LARGE_BASE: Final = 1 << 41
 (
     LAST, FLAGS, CLIENT, IDENTITY, NAME, NUMBER, ROWS, CORRELATION, ANSWERED, ID_LENGTH, HEAD, TAIL, COUNT, TAKEN, ONE_WAYS,
     WAITING, REQUEST_FRAMES, REQUEST_BYTES, RESPONSE_FRAMES, RESPONSE_BYTES,
-    OWN, HOLED, PLACE, FIRST_NS, FIRST_REF, FIRST_POSITION, SYN_NS, RST_NS, RST_BY, CLOSING_NS, ENDED, LIVE, TOUCHED,
-) = range(33)  # fmt: skip
-CONNECTION_WIDTH: Final = 33
+    OWN, HOLED, PLACE, FIRST_NS, FIRST_REF, FIRST_POSITION, SYN_NS, RST_NS, RST_BY, CLOSING_NS, ENDED, LIVE, TLS, TOUCHED,
+) = range(34)  # fmt: skip
+CONNECTION_WIDTH: Final = 34
 """OWN: it has no objects, since it began in the fast path; HOLED: bytes of it were given up; PLACE: its number among all
 connections; RST_BY: which stream reset it; ENDED: place in `ENDS`; ONE_WAYS: outstanding requests that expect no response;
 WAITING: correlation id of the last request that does; TOUCHED: of a connection with TLS, its row of `undo` in this walk, from
 1; negative once the rest of the walk is for the reference path.
 """
 
-FREE, TALKING, OPEN, CALLED, HALF, CLOSING, SEALED, SHAKING = range(8)
-"""Values of LIVE: free slot; requests and responses; a handshake and no data yet; a SYN alone; one FIN; ended;
-requests and responses inside of TLS; TLS from its ClientHello on, of which no request was read yet, during a walk alone."""
+FREE, TALKING, OPEN, CALLED, HALF, CLOSING = range(6)
+"""Values of LIVE: free slot; requests and responses; a handshake and no data yet; a SYN alone; one FIN; ended."""
+CLEAR, SHAKING, SEALED = range(3)
+"""Values of TLS: none; from its ClientHello on, of which no request was read yet, during a walk alone; requests and responses
+inside of TLS.
+"""
 ENDS: Final = ("open", "fin", "rst")
 
 # A stream: row 2 * slot, plus 1 for the second of its connection.
 (
     NEXT, NEXT_RAW, ACKED, ACKED_RAW, PACKETS, SEGMENTS, CAPTURED, LAST_START, LAST_NS, TIMED_END, TIMED_NS, RTT_MIN, RTT_SUM,
     RTT_COUNT, RETRANSMITTED, DUPLICATED, SHUT, STALLS,
-    OPEN_START, OPEN_SIZE, OPEN_NS, OPEN_REF, OPEN_LOW, OPEN_HIGH, OPEN_LEFT, OPEN_SLOT, OPEN_AT, OPEN_FLAGS, REPEATS,
+    OPEN_START, OPEN_SIZE, OPEN_NS, OPEN_REF, OPEN_LOW, OPEN_HIGH, OPEN_LEFT, OPEN_SLOT, OPEN_AT, OPEN_FLAGS, REPEATS, HELD,
     ISN, FIN_AT, FIN_NS,
     FLOW_SIZE,
-) = range(33)  # fmt: skip
-STREAM_WIDTH: Final = 33
+) = range(34)  # fmt: skip
+STREAM_WIDTH: Final = 34
 """SHUT: its sender announced a zero window; STALLS: how often; OPEN_FLAGS: flags of the open response; of an open
-request that of the snapshot length alone; REPEATS: repeats of bytes since a frame was flagged that is undecided.
+request that of the snapshot length alone; REPEATS: repeats of bytes since a frame was flagged that is undecided; HELD: inside
+of TLS, bytes of a record or of a frame's header whose rest is to come.
 """
 
 # A request that waits: an entry of its connection's chain, from HEAD to TAIL.

@@ -48,7 +48,6 @@ from kcap.fastpath.layout import (
     RTT_MIN,
     STREAM_WIDTH,
     SYN_NS,
-    TALKING,
     TIMED_END,
     VERSIONS,
 )
@@ -173,5 +172,4 @@ def first_request(
     connections[slot, ID_LENGTH] = length
     for k in range(length):
         ids[slot, k] = data[first + k]
-    connections[slot, LIVE] = TALKING
     return True

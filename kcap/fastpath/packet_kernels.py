@@ -58,13 +58,12 @@ from kcap.fastpath.layout import (
     Q_FRAME,
     Q_NEXT,
     REPEATS,
-    SEALED,
     SEGMENTS,
-    SHAKING,
     SHUT,
     TALKING,
     TIMED_END,
     TIMED_NS,
+    TLS,
 )  # fmt: skip
 from kcap.fastpath.open_kernels import KNOWN_FLAGS, call, called_back, first_request
 from kcap.fastpath.sealed_kernels import FILE_SHIFT, logged, seals
@@ -97,6 +96,7 @@ def again(seq: int, ack: int, length: int, time_ns: int, place: int, connections
         or end > streams[place, NEXT]
         or connections[slot, HOLED]
         or connections[slot, LIVE] != TALKING
+        or connections[slot, TLS]
     ):
         return LEAVE
     if streams[place, REPEATS] >= REPEATS_MAX:
@@ -150,17 +150,20 @@ def is_next(
     data: Any, numbers: Any, index: int, ref: int, place: int, connections: Any, streams: Any, ids: Any, plain: Any, names: Any,
     blobs: Any, sizes: Any, meta: Any,
 ) -> bool:  # fmt: skip
-    """Whether the framers can take the next bytes of a stream: those of TLS were captured, and a first request can be
-    recognised.
+    """Whether the framers can take the next bytes of a stream: those of TLS were captured before a FIN, and a first
+    request can be recognised.
     """
     slot, live, at, captured = place >> 1, connections[place >> 1, LIVE], numbers[4, index], numbers[5, index]
-    if captured != numbers[6, index] and live in (SEALED, SHAKING):
+    if connections[slot, TLS] and (captured != numbers[6, index] or live != TALKING):
         return False
-    if live in (TALKING, SEALED, SHAKING) or (live == HALF and streams[place, FIN_NS] == NONE):
+    if live == TALKING or (live == HALF and streams[place, FIN_NS] == NONE):
         return bool(streams[place, OPEN_START] < 0 or streams[place, OPEN_REF] >> FILE_SHIFT == ref >> FILE_SHIFT)
     if live != OPEN or place & 1 != connections[slot, CLIENT]:
         return False
-    return bool(first_request(data, at, at + captured, slot, connections, ids, plain, names, blobs, sizes, meta))
+    if not first_request(data, at, at + captured, slot, connections, ids, plain, names, blobs, sizes, meta):
+        return False
+    connections[slot, LIVE] = TALKING
+    return True
 
 
 @compiled
@@ -213,7 +216,7 @@ def segment(
     if streams[place, TIMED_END] == NONE and (streams[place, ACKED] == NONE or streams[place, ACKED] < offset + length):
         streams[place, TIMED_END] = offset + length
         streams[place, TIMED_NS] = time_ns
-    if live in (SEALED, SHAKING):
+    if connections[slot, TLS]:
         return DONE
     at = numbers[4, index]
     have, end = at + numbers[5, index], at + length

@@ -13,14 +13,13 @@ import numpy as np
 
 from kcap import limits
 from kcap.fastpath import layout as at
-from kcap.fastpath.export_state import ConnectionOwner
-from kcap.fastpath.handshakes import begin, shake
+from kcap.fastpath.handshakes import shake
 from kcap.fastpath.sealed_kernels import delivered, framed, gathered
 from kcap.fastpath.state import FastPathState, header_tables
-from kcap.kafka.conversation import Conversation
-from kcap.kafka.decrypted import DecryptedStream, TlsSink
+from kcap.kafka.decrypted import PlaintextProgress
 from kcap.net.segment_columns import SegmentColumns
 from kcap.tls.records import HEADER, RecordPiece
+from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
 
 BOUNDS_ROOM: Final = 1 << 10
@@ -36,8 +35,7 @@ class SealedSource:
 
     session: TlsSession
     side: int
-    sink: TlsSink
-    stream: DecryptedStream
+    stream: PlaintextProgress
     offset: int
     """Stream offset of the first byte of the gathered ciphertext."""
     held: bytes
@@ -46,38 +44,37 @@ class SealedSource:
     """Their packets."""
 
 
-def source_of(conversation: Conversation, index: int) -> SealedSource:
-    """The direction of stream `index` of a connection; `conversation` is that of its plaintext."""
-    decryptor = conversation.tls
-    assert decryptor is not None
-    assert decryptor.plain is not None
-    sink = conversation.tcp.streams[index].sink
-    assert isinstance(sink, TlsSink)
-    side = index ^ decryptor.swapped
-    offset, held, pieces = decryptor.session.sides[side].reader.held()
-    return SealedSource(decryptor.session, side, sink, decryptor.plain.streams[index], offset, held, pieces)
+def source_of(state: FastPathState, place: int) -> SealedSource:
+    """The direction of a connection whose stream this is."""
+    slot, index = place >> 1, place & 1
+    sealed, conversation = state.sealed[slot], state.conversations[slot]
+    if sealed is not None:
+        session, side, stream = sealed.session, index ^ sealed.client, sealed.streams[index]
+    else:
+        assert conversation is not None
+        assert conversation.tls is not None
+        assert conversation.tls.plain is not None
+        session, side = conversation.tls.session, index ^ conversation.tls.swapped
+        stream = conversation.tls.plain.streams[index]
+    return SealedSource(session, side, stream, *session.sides[side].reader.held())
 
 
-def read_sealed(state: FastPathState, columns: SegmentColumns, fresh: Any, keeper: ConnectionOwner) -> tuple[Any, list[int]]:
+def read_sealed(state: FastPathState, columns: SegmentColumns, fresh: Any, secrets: Secrets) -> Any:
     """Reads what the walk took; returns the slots of the connections that are for the reference path, from the first packet of
-    the walk on, and those of own connections that have objects from here on, since their handshake was in this walk.
+    the walk on.
     """
-    undo, log = state.undo[: state.meta[at.M_TOUCHED]], state.log[: state.meta[at.M_LOGGED]]
+    undo, log, connections = state.undo[: state.meta[at.M_TOUCHED]], state.log[: state.meta[at.M_LOGGED]], state.connections
     slots = undo[:, at.U_SLOT]
-    shaken = shake(state, columns, log, slots[state.connections[slots, at.LIVE] == at.SHAKING], keeper)
-    read = state.connections[log[:, at.G_PLACE] >> 1, at.TOUCHED] > 0
+    shake(state, columns, log, slots[connections[slots, at.TLS] == at.SHAKING], secrets)
+    read = connections[log[:, at.G_PLACE] >> 1, at.TOUCHED] > 0
     carrying = log[read & (log[:, at.G_LENGTH] > log[:, at.G_TAKEN])]
     if len(carrying):
         SealedWindow(state, columns, carrying).read(fresh)
-    begin(state, shaken)
-    stopped = undo[state.connections[slots, at.TOUCHED] < 0]
-    state.connections[slots, at.TOUCHED] = 0
+    stopped = undo[connections[slots, at.TOUCHED] < 0]
+    connections[slots, at.TOUCHED] = 0
     cut = stopped[:, at.U_SLOT]
-    state.connections[cut, at.LAST] = stopped[:, at.U_LAST]
-    for side in range(2):
-        first = at.U_STREAMS + side * at.OPEN_START
-        state.streams[2 * cut + side, : at.OPEN_START] = stopped[:, first : first + at.OPEN_START]
-    return cut, shaken
+    state.set_back(cut, stopped)
+    return cut
 
 
 class SealedWindow:
@@ -92,7 +89,7 @@ class SealedWindow:
         self.places = places[firsts]
         self.offsets: list[int] = (log[firsts, at.G_OFFSET] + log[firsts, at.G_TAKEN]).tolist()
         """Stream offset of the first byte that this walk brought, by stream."""
-        self.sources = [source_of(self._conversation(place >> 1), place & 1) for place in self.places.tolist()]
+        self.sources = [source_of(state, place) for place in self.places.tolist()]
         self.pieces = self._pieces(columns, log)
         self.ends = self.pieces[self.pieces[:, at.P_PLACE].searchsorted(self.places, side="right") - 1, at.P_END]
         """Where each stream ends in the ciphertext."""
@@ -105,11 +102,6 @@ class SealedWindow:
             else:
                 source.offset = offset
         self.bounds = self._bounds()
-
-    def _conversation(self, slot: int) -> Conversation:
-        conversation = self.state.conversations[slot]
-        assert conversation is not None
-        return conversation
 
     def _pieces(self, columns: SegmentColumns, log: Any) -> Any:
         """All pieces, those of earlier windows first in each stream."""
@@ -165,14 +157,7 @@ class SealedWindow:
         """Of the bounds, those that were opened."""
         records = self._records(opened_at, sizes, highs, bad, np.array(skips))
         self._deliver(np.frombuffer(b"".join(opened) or b"\0", np.uint8), records, counts, highs, fresh)
-        self._leave_unbegun()
-        self._settle(data, opened_at, counts, highs)
-
-    def _leave_unbegun(self) -> None:
-        """Connections of which no whole request came in the walk of their handshake are left to the reference path."""
-        connections, slots = self.state.connections, self.places >> 1
-        unbegun = slots[connections[slots, at.LIVE] == at.SHAKING]
-        connections[unbegun, at.TOUCHED] = -abs(connections[unbegun, at.TOUCHED])
+        self._settle(data, opened_at, passed, highs)
 
     def _records(self, opened_at: Any, sizes: Any, highs: Any, bad: list[int], skips: Any) -> Any:
         """The records in the order in which they were complete."""
@@ -217,30 +202,48 @@ class SealedWindow:
                 state.more_room(int(records[first, at.D_HIGH] - self.done[stream]))
         meta[at.M_FULL] = 0
 
-    def _settle(self, data: bytes, opened_at: Any, counts: list[int], highs: Any) -> None:
-        """Leaves sessions and streams as the reference path has them behind what was taken."""
+    def _settle(self, data: bytes, opened_at: Any, passed: Any, highs: Any) -> None:
+        """Leaves sessions and streams as the reference path has them behind what was taken. `passed`: the first of the opened
+        records of each stream, and their number.
+        """
+        first, streams = passed[:-1], np.arange(len(passed) - 1)
+        wholes = np.minimum(highs.searchsorted(self.done, side="right"), passed[1:]) - first
+        """Records of which everything was taken."""
+        last, some = np.maximum(first + wholes - 1, 0), wholes > 0
+        afters, nexts = self.starts.copy(), np.full(len(streams), -1)
+        if len(highs):
+            afters[some] = self.bounds[opened_at[last[some]], 2]
+            nexts[some] = self.bases[some] + highs[last[some]]
+        self._leave_open_ones(afters)
+        cut = self.state.connections[self.places >> 1, at.TOUCHED] < 0
         spans = self.spans[: self.count[0]]
         spans = spans[spans[:, 0].argsort(kind="stable")]
-        of_stream = spans[:, 0].searchsorted(np.arange(len(counts) + 1)).tolist()
-        cut = self.state.connections[self.places >> 1, at.TOUCHED] < 0
-        first = 0
-        each = zip(
-            self.sources, counts, self.starts.tolist(), self.ends.tolist(), self.offsets, self.done.tolist(),
-            self.bases.tolist(), cut.tolist(), of_stream, of_stream[1:],
-        )  # fmt: skip
-        for source, count, start, end, offset, done, base, is_cut, low_span, high_span in each:
-            mine = highs[first : first + count]
-            whole = int(mine.searchsorted(done, side="right"))
-            after = int(self.bounds[opened_at[first + whole - 1], 2]) if whole else start
-            first += count
+        lows, ends = (spans[:, 0].searchsorted(streams, side=side) for side in ("left", "right"))
+        stops = lows + np.bincount(spans[:, 0], spans[:, 2] <= nexts[spans[:, 0]], len(streams)).astype(np.int64)
+        lows = np.maximum(lows, ends - limits.REPEATS_KEPT)
+        columns = wholes, self.starts, afters, self.ends, self.bases + self.done, nexts, cut, lows, stops
+        each = zip(self.sources, self.offsets, *(column.tolist() for column in columns))
+        for source, offset, whole, start, after, end, skip, at_next, is_cut, low, stop in each:
             source.session.passed(source.side, whole, after - start)
             stream = source.stream
             if whole:
-                stream.next = base + int(mine[whole - 1])
-            stream.skip = base + done
-            newest = spans[max(low_span, high_span - limits.REPEATS_KEPT) : high_span]
-            stream.passed(newest[: newest[:, 2].searchsorted(stream.next, side="right"), 1:])
+                stream.next = at_next
+            stream.skip = skip
+            if low < stop:
+                stream.passed(spans[low:stop, 1:])
             self._restart(source, data, start, after, end, offset, is_cut=is_cut)
+
+    def _leave_open_ones(self, afters: Any) -> None:
+        """Connections of which no whole request came in the walk of their handshake are left to the reference path, as are
+        those that end in this walk with something incomplete. `afters`: where what was taken of each stream ends in the
+        ciphertext.
+        """
+        connections, streams, slots = self.state.connections, self.state.streams, self.places >> 1
+        streams[self.places, at.HELD] = self.ends - afters
+        both = 2 * slots[:, None] + (0, 1)
+        incomplete = ((streams[both, at.HELD] > 0) | (streams[both, at.OPEN_START] >= 0)).any(axis=1)
+        left = slots[(connections[slots, at.TLS] == at.SHAKING) | (incomplete & (connections[slots, at.LIVE] != at.TALKING))]
+        connections[left, at.TOUCHED] = -abs(connections[left, at.TOUCHED])
 
     def _restart(
         self, source: SealedSource, data: bytes, start: int, after: int, end: int, offset: int, *, is_cut: bool
@@ -249,7 +252,7 @@ class SealedWindow:
         reader, at_offset = source.session.sides[source.side].reader, source.offset + after - start
         if is_cut:
             end = min(end, start + len(source.held))
-            source.sink.skip = max(at_offset, offset)
+            source.stream.taken = max(at_offset, offset)
         if after >= end:
             reader.restart(at_offset, b"", [])
             return

@@ -66,6 +66,8 @@ from kcap.fastpath.layout import (
     SEALED,
     SHAKING,
     TAIL,
+    TALKING,
+    TLS,
     TOUCHED,
     U_LAST,
     U_SLOT,
@@ -79,7 +81,7 @@ SHORTEST, LONGEST = 16, (1 << 14) + 2048
 """Bytes behind the header of a record that is read here."""
 FIRST_TYPE, LAST_TYPE = 20, 24
 """Content types of records."""
-HANDSHAKE, APPLICATION, VERSION = 22, 23, 0x0303
+ALERT, HANDSHAKE, APPLICATION, VERSION = 21, 22, 23, 0x0303
 CLIENT_HELLO, HELLO_HEAD = 1, 43
 """A handshake message, and the bytes from the header of its record to the end of its random."""
 FILE_SHIFT = 40
@@ -106,7 +108,7 @@ def seals(data: Any, numbers: Any, index: int, place: int, connections: Any, str
     """Whether a packet is one of a connection with TLS, or begins with a ClientHello; notes that connection's state."""
     slot = place >> 1
     live = connections[slot, LIVE]
-    if live in (SEALED, SHAKING):
+    if connections[slot, TOUCHED] or (live == TALKING and connections[slot, TLS]):
         return bool(touched(slot, connections, streams, undo, meta))
     at = numbers[4, index]
     if (
@@ -120,7 +122,7 @@ def seals(data: Any, numbers: Any, index: int, place: int, connections: Any, str
     ):
         return False
     touched(slot, connections, streams, undo, meta)
-    connections[slot, LIVE] = SHAKING
+    connections[slot, LIVE], connections[slot, TLS] = TALKING, SHAKING
     return True
 
 
@@ -151,9 +153,9 @@ def gathered(data: Any, pieces: Any, cipher: Any) -> None:
 
 @routine
 def framed(cipher: Any, ends: Any, bounds: Any) -> int:
-    """Finds the records of application data in the ciphertext of streams that end at `ends`; how many there are, of which those
-    that have room stand in `bounds` as stream, start, end. A record of any other kind has the end -1 and is the last of its
-    stream.
+    """Finds the records of application data and alerts in the ciphertext of streams that end at `ends`; how many there are, of
+    which those that have room stand in `bounds` as stream, start, end. A record of any other kind has the end -1 and is the
+    last of its stream.
     """
     count, start = 0, 0
     for stream in range(ends.size):
@@ -161,7 +163,8 @@ def framed(cipher: Any, ends: Any, bounds: Any) -> int:
         start = end
         while end - at >= HEADER:
             size = uint16(cipher, at + 3)
-            simple = cipher[at] == APPLICATION and uint16(cipher, at + 1) == VERSION and size >= SHORTEST and size <= LONGEST
+            kind = cipher[at] == APPLICATION or cipher[at] == ALERT
+            simple = kind and uint16(cipher, at + 1) == VERSION and size >= SHORTEST and size <= LONGEST
             stop = at + HEADER + size
             if simple and stop > end:
                 break
@@ -236,8 +239,8 @@ def begins(
     if place & 1 != connections[slot, CLIENT]:
         connections[slot, TOUCHED] = -connections[slot, TOUCHED]
     elif first_request(plain, at, end, slot, connections, ids, header, names, blobs, sizes, meta):
-        connections[slot, LIVE] = SEALED
-    return bool(connections[slot, LIVE] == SEALED)
+        connections[slot, TLS] = SEALED
+    return bool(connections[slot, TLS] == SEALED)
 
 
 @routine
@@ -247,7 +250,7 @@ def taken(
     names: Any, blobs: Any, sizes: Any,
 ) -> Any:  # fmt: skip
     """Takes plaintext of one stream that one packet carried; where it came to."""
-    begun = connections[place >> 1, LIVE] != SHAKING
+    begun = connections[place >> 1, TLS] != SHAKING
     if not begun and not begins(plain, at, end, place, connections, ids, header, names, blobs, sizes, meta):
         return at
     client = connections[place >> 1, CLIENT]

@@ -26,6 +26,8 @@ from kcap.kafka.headers import PLAIN_HEADERS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from kcap.fastpath.sealed_connection import SealedConnection
+
 ROWS_ROOM, BODIES_ROOM = 2 * limits.ROWS_PER_BATCH, 4 * limits.ROWS_PER_BATCH
 ARENA_ROOM = limits.BODIES_BYTES + 4 * limits.FAST_PATH_FRAME_MAX
 NAMES_ROOM = limits.FAST_PATH_NAMES_MAX
@@ -71,6 +73,8 @@ class FastPathState:
         self.slots = 0
         self.conversations: list[Conversation | None] = []
         """The conversations of imported connections, by slot."""
+        self.sealed: list[SealedConnection | None] = []
+        """TLS of connections that began in the fast path, by slot."""
         self.free: Any = np.zeros(0, np.int64)
         """Free slots, M_SLOTS of them."""
         self.names: list[str | None] = []
@@ -129,6 +133,7 @@ class FastPathState:
     def _more_slots(self, count: int) -> None:
         first, self.slots = self.slots, count
         self.conversations += [None] * (count - first)
+        self.sealed += [None] * (count - first)
         free = int(self.meta[at.M_SLOTS])
         self.free = np.concatenate([np.arange(count - 1, first - 1, -1), self.free[:free], np.zeros(first - free, np.int64)])
         self.meta[at.M_SLOTS] += count - first
@@ -166,13 +171,23 @@ class FastPathState:
         if not slots:
             return
         for slot in slots:
-            self.conversations[slot] = None
+            self.conversations[slot] = self.sealed[slot] = None
         places = np.array(slots)
         self.uids[places] = 0
         release_all(places, self.table, self.keys, self.connections, self.streams, self.free, self.meta)
         self.dropped += 2 * len(slots)
         if 2 * self.dropped > len(self.table):
             self._fill_table()
+
+    def set_back(self, slots: Any, undo: Any) -> None:
+        """Sets TCP of connections with TLS, none of which had ended, back to before a walk, rows of `undo`."""
+        self.connections[slots, at.LAST] = undo[:, at.U_LAST]
+        self.connections[slots, at.LIVE] = np.where(self.connections[slots, at.TLS] == at.CLEAR, at.OPEN, at.TALKING)
+        self.connections[slots[:, None], (at.RST_NS, at.RST_BY, at.CLOSING_NS, at.ENDED)] = at.NONE, 0, at.NONE, 0
+        for side in range(2):
+            first = at.U_STREAMS + side * at.OPEN_START
+            self.streams[2 * slots + side, : at.OPEN_START] = undo[:, first : first + at.OPEN_START]
+            self.streams[(2 * slots + side)[:, None], (at.FIN_AT, at.FIN_NS)] = at.NONE
 
     def live(self) -> list[int]:
         """The slots in use."""
@@ -190,7 +205,8 @@ class FastPathState:
         sizes, isns = self.streams[clients, at.FLOW_SIZE], self.streams[clients, at.ISN]
         times, numbers = values[:, at.FIRST_NS].copy(), values[:, at.PLACE].copy()
         return IdentityBlock(
-            first, slots, self.uids[slots], self.keys[clients], self.keys[lower], sizes, times, isns, numbers
+            first, slots, self.uids[slots], self.keys[clients], self.keys[lower], sizes, times, isns, numbers,
+            values[:, at.TLS] != at.CLEAR,
         )  # fmt: skip
 
     def named(self, blocks: Sequence[IdentityBlock]) -> None:

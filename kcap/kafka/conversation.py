@@ -306,13 +306,6 @@ class Conversation:
         self.inner = Conversation(connection, self.collector)
         self.inner.tls = self.tls
 
-    def unbegun(self) -> None:
-        """This plaintext, of which no byte came, did not begin yet."""
-        outer = self.tcp.conversation
-        assert isinstance(outer, Conversation)
-        assert outer.tls is not None
-        outer.inner = outer.tls.plain = None
-
     def _replay(self) -> None:
         """Replays the buffered calls to the new sinks, both streams merged in packet order, so that a response follows its
         request.

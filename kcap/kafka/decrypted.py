@@ -37,7 +37,41 @@ def position_of(span: "RecordSpan") -> int:
     return span.piece.position
 
 
-class DecryptedStream:
+class PlaintextProgress:
+    """How far the plaintext of one direction was delivered, and by which stream bytes."""
+
+    next = 0
+    """Offset of the next plaintext byte."""
+    skip = 0
+    """Plaintext before this offset was delivered by the fast path."""
+    taken = 0
+    """Stream bytes before this offset were taken by the fast path."""
+    _records: deque[tuple[int, int, int, int]] | None = None
+    _later: Any = None
+    """Pieces behind those of `_records`, an array of their rows: few connections ever need them as tuples."""
+
+    @property
+    def records(self) -> deque[tuple[int, int, int, int]]:
+        """The newest pieces: plaintext start and end, stream start and end."""
+        return self._settle()
+
+    def _settle(self) -> deque[tuple[int, int, int, int]]:
+        """Makes tuples of the pieces that the fast path delivered last."""
+        if self._records is None:
+            self._records = deque(maxlen=limits.REPEATS_KEPT)
+        if self._later is not None:
+            self._records.extend(map(tuple, self._later.tolist()))
+            self._later = None
+        return self._records
+
+    def passed(self, pieces: Any) -> None:
+        """The fast path delivered these pieces, rows of an array as `records` has them."""
+        if self._later is not None and len(pieces) < limits.REPEATS_KEPT:
+            self._settle()  # what waits may stay among the newest
+        self._later = pieces[-limits.REPEATS_KEPT :].copy()
+
+
+class DecryptedStream(PlaintextProgress):
     """The plaintext of one direction, with the attributes of `kcap.net.tcp.Stream` that framers and pairing use."""
 
     def __init__(self, outer: Stream, connection: "DecryptedConnection", flow: bytes) -> None:
@@ -47,33 +81,12 @@ class DecryptedStream:
         self.connection = connection
         self.sink: StreamSink
         self.peer: DecryptedStream
-        self.next = 0
-        """Offset of the next plaintext byte."""
         self.whole = outer.anchored
         """The plaintext is known from its first byte on."""
-        self.skip = 0
-        """Plaintext before this offset was delivered by the fast path."""
-        self._records: deque[tuple[int, int, int, int]] = deque(maxlen=limits.REPEATS_KEPT)
-        self._later: Any = None
-        """Pieces behind those of `_records`, an array of their rows: few connections ever need them as tuples."""
 
-    @property
-    def records(self) -> deque[tuple[int, int, int, int]]:
-        """The newest pieces: plaintext start and end, stream start and end."""
-        self._settle()
-        return self._records
-
-    def _settle(self) -> None:
-        """Makes tuples of the pieces that the fast path delivered last."""
-        if self._later is not None:
-            self._records.extend(map(tuple, self._later.tolist()))
-            self._later = None
-
-    def passed(self, pieces: Any) -> None:
-        """The fast path delivered these pieces, rows of an array as `records` has them."""
-        if len(pieces) < limits.REPEATS_KEPT:
-            self._settle()  # what waits may stay among the newest
-        self._later = pieces[-limits.REPEATS_KEPT :].copy()
+    def go_on(self, progress: PlaintextProgress) -> None:
+        """What was delivered so far is this."""
+        self.__dict__.update(vars(progress))
 
     @property
     def anchored(self) -> bool:
@@ -302,8 +315,11 @@ class Decryptor:
         """Whether the fast path may go on from here: its records are opened many at a time."""
         return self.plain is not None and self._listen is None and self.session.for_batches
 
-    def resumed(self) -> None:
+    def resumed(self, progress: "Iterable[PlaintextProgress]") -> None:
         """The fast path took records up to here; those that it opened and of whose plaintext something is left are read."""
+        for stream, taken in zip(self.connection.streams, progress):
+            if isinstance(stream.sink, TlsSink):
+                stream.sink.skip = taken.taken
         for side in (0, 1):
             self._deliver(self.session.read(side))
 

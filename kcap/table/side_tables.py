@@ -17,7 +17,7 @@ from kcap.capture.paths import readable
 from kcap.columns import Column
 from kcap.facts.brokers import Server
 from kcap.facts.tracker import ConnectionFacts, MetadataTracker
-from kcap.fastpath.closed_rows import ALIKE, ClosedRow, gathered
+from kcap.fastpath.closed_rows import ALIKE, ClosedRow, gathered, tls_row
 from kcap.fastpath.closed_rows import COLUMNS as CONNECTION_COLUMNS
 from kcap.fastpath.layout import NONE
 from kcap.model import REF_FILE_SHIFT, CaptureFile
@@ -115,6 +115,7 @@ def _joined_batch(
         "capture": lambda: [files[one.ref >> REF_FILE_SHIFT].name for one in closed],
         "community_id": lambda: [community_id(flow) for flow in sides.flows],
     }
+    tls = list(map(tls_row, sides.tls)) if any(sides.tls) else []
     arrays = []
     for column in columns:
         name, kind = column.name, TYPES[column.type]
@@ -127,8 +128,8 @@ def _joined_batch(
         elif known is not None and name in FACT_COLUMNS:
             arrays.append(pa.array([FACT_COLUMNS[name](of) for of in facts], kind))
         else:
-            value = ALIKE.get(name)
-            arrays.append(pa.array([default_of(column) if value is None else value] * len(closed), kind))
+            value = ALIKE.get(name, default_of(column))
+            arrays.append(pa.array([row.get(name, value) for row in tls] or [value] * len(closed), kind))
     return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema("connections", columns))
 
 

@@ -1,19 +1,22 @@
-"""What a TLS session offers to those that read its records many at a time: where that may begin, what was read elsewhere.
+"""What a TLS session offers to those that read its records many at a time, and hold many sessions: where that may begin, what
+was read elsewhere, that it rests.
 
 In: a session. Out: whole records of a packet; the place of the first application data behind a handshake. Law: the session is
 as if it had read every record itself.
 """
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
 from kcap import limits
-from kcap.tls.direction import TLS13, Direction, Event, is_last
+from kcap.tls.direction import TLS13, Direction, Epoch, Event, epochs13, is_last
 from kcap.tls.early_data import EarlyData
 from kcap.tls.facts import TlsFacts
 from kcap.tls.handshake import EARLY_DATA, Hello
 from kcap.tls.record_ciphers import Whole
 from kcap.tls.records import HEADER
+from kcap.tls.secrets import Secrets
 from kcap.tls.suites import Suite
 from kcap.tls.turns import Hidden, Seen, Turns
 
@@ -28,8 +31,10 @@ time of the packet that completed it.
 class InBatches:
     """The part of a `TlsSession` that reads records in good order."""
 
+    secrets: Secrets
     sides: tuple[Direction, Direction]
     facts: TlsFacts
+    traffic: dict[str, bytes]
     turns: Turns | None
     client: Hello | None
     server: Hello | None
@@ -79,6 +84,18 @@ class InBatches:
         """The next records of a direction, of `size` bytes, were opened elsewhere."""
         self.sides[side].passed(records, size)
         self.facts.decrypted += records
+
+    def rest(self) -> None:
+        """No more bytes are expected: drops keys that the key log gives again, should some come all the same."""
+        for side, direction in enumerate(self.sides):
+            direction.rest(partial(self._again, side))
+        if self.client is not None:
+            self.traffic = {}
+
+    def _again(self, side: int) -> list[Epoch]:
+        """The epochs that would be made for the next record, had a direction none."""
+        found = self.traffic if self.client is None else self.secrets.traffic(self.client.random)
+        return [] if self.suite is None else epochs13(side, self.suite, found)
 
     def handshake(self, data: bytes, flights: Iterable[Flight]) -> tuple[int, int] | None:
         """Reads the records of both directions, which begin them, up to the first one of application data of each; their stream
@@ -147,8 +164,10 @@ class InBatches:
         """Whether a record of application data by its outer type is one, but for rare messages behind the handshake: before
         TLS 1.3, and behind the client's Finished, while session tickets stand behind the server's.
         """
+        if self.version == TLS13 and side != CLIENT:
+            return False
         if not direction.sealed or not direction.epochs or direction.handshake:
             return False
         if self.version != TLS13:
             return self.facts.ready_ns is not None
-        return side == CLIENT and self.facts.handshake_ns is not None and is_last(direction.epochs[direction.at])
+        return self.facts.handshake_ns is not None and is_last(direction.epochs[direction.at])

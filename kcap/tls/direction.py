@@ -4,7 +4,7 @@ In: values that `kcap.tls.session` sets. Out: the keys of a direction as epochs,
 session. Law: values alone, which can be pickled; no secret is in a `repr`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, NamedTuple
@@ -140,13 +140,13 @@ class Direction:
             at = 0
         self.at, self.number = at, number
 
-    def rest(self, again: list[Epoch]) -> None:
-        """No more records are expected: drops ciphers, and all epochs where none opened data and `again`, which would be made
-        for the next record, are their equals. Connections that ended are held for a while, and come by the ten thousand.
+    def rest(self, again: Callable[[], list[Epoch]]) -> None:
+        """No more records are expected: drops ciphers, and all epochs where none opened data and those of `again`, which would
+        be made for the next record, are their equals. Connections that ended are held for a while, by the ten thousand.
         """
         for epoch in self.epochs:
             epoch.release()
-        if not self.ready and not self.waiting and self.epochs == again:
+        if not self.ready and not self.waiting and self.epochs == again():
             self.epochs = []
 
     def release(self) -> None:

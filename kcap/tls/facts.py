@@ -5,6 +5,7 @@ In: what `kcap.tls.session` reads. Out: values by column name. Law: no key mater
 
 from dataclasses import dataclass, field
 
+from kcap import limits
 from kcap.tls.handshake import Hello, alert_text, ja3, ja4, subject_of
 
 
@@ -16,6 +17,8 @@ class TlsFacts:
     cipher: str | None = None
     hello: Hello | None = field(default=None, repr=False)
     """The first ClientHello."""
+    randoms: tuple[bytes, ...] = field(default=(), repr=False)
+    """The client randoms by which a key log names its secrets: more than one where handshakes were repeated."""
     alpn: str | None = None
     """The protocol that the server chose."""
     resumed: bool | None = None
@@ -40,6 +43,11 @@ class TlsFacts:
     why: str | None = None
     """Why records could not be opened."""
 
+    def names(self, random: bytes) -> None:
+        """A key log has secrets of this connection under this client random."""
+        if random not in self.randoms and len(self.randoms) < limits.TLS_RANDOMS_KEPT:
+            self.randoms = (*self.randoms, random)
+
     def subject(self, side: int) -> str | None:
         """The subject of a side's certificate: 0 client, 1 server."""
         found = self.certificates[side]
@@ -56,7 +64,7 @@ def tls_values(facts: TlsFacts) -> dict[str, object]:
         "tls_client_subject": facts.subject(0), "tls_server_subject": facts.subject(1), "tls_resumed": facts.resumed,
         "tls_handshake_ns": facts.handshake_ns, "tls_alerts": [alert_text(alert) for alert in facts.alerts],
         "alerts": "; ".join(facts.alerts) or None, "hello_bytes": facts.hello_bytes,
-        "hello_random": hello and hello.random, "resumes": facts.resumes,
+        "randoms": facts.randoms, "resumes": facts.resumes,
     }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import os
 import re
 from binascii import unhexlify
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from struct import Struct
@@ -35,6 +36,7 @@ STORED_MAX: Final = len(LABELS) * (ENTRY.size + 64)
 PIECE: Final = 1 << 20
 """Bytes of a file that are read at once."""
 MASTER_DIGITS: Final = 96
+RANDOM_DIGITS: Final = 64
 SESSION: Final = re.compile(rb"RSA\s+Session-ID:([0-9a-fA-F]*)\s+Master-Key:([0-9a-fA-F]{96})\s*")
 PREMASTER: Final = re.compile(rb"RSA\s+([0-9a-fA-F]{16})\s+([0-9a-fA-F]{96})\s*")
 LINE: Final = re.compile(rb"([A-Z][A-Z0-9_]*)\s+([0-9a-fA-F]{64})\s+([0-9a-fA-F]+)\s*")
@@ -108,9 +110,9 @@ class KeyLog:
             self._asked = stored, unpacked(stored)
         return self._asked[1]
 
-    def sessions(self) -> Iterator[dict[str, bytes]]:
-        """The secrets of each session that has a client random, by label."""
-        return map(unpacked, self.stored.values())
+    def sessions(self) -> Iterator[tuple[bytes, dict[str, bytes]]]:
+        """The client random of each session that has one, and its secrets by label."""
+        return ((random, unpacked(stored)) for random, stored in self.stored.items())
 
     def add_file(self, file: BinaryIO) -> int:
         """Takes the lines of a file, a piece at a time; how many bytes it has up to the end of its last whole line."""
@@ -137,12 +139,14 @@ class KeyLog:
                 self.unread += 1
 
     def _taken(self, line: bytes) -> bool:
-        found = LINE.fullmatch(line)
-        if found is not None:
-            label, random, secret = found.groups()
-            whole = len(secret) == MASTER_DIGITS or label != b"CLIENT_RANDOM"  # else the file is being written to
-            if label in PLACES and len(secret) % 2 == 0 and len(secret) <= 2 * SECRET_MAX and whole:
-                self._store(PLACES[label], unhexlify(random), unhexlify(secret))
+        words = line.split()
+        if len(words) == 3 and words[0] in PLACES and len(words[1]) == RANDOM_DIGITS and len(words[2]) <= 2 * SECRET_MAX:
+            label, random, secret = words
+            with suppress(ValueError):  # of no or half a byte
+                if len(secret) == MASTER_DIGITS or label != b"CLIENT_RANDOM":  # else the file is being written to
+                    self._store(PLACES[label], unhexlify(random), unhexlify(secret))
+                    return True
+        if LINE.fullmatch(line) is not None:
             return True
         if len(self) >= limits.TLS_SESSIONS_MAX:
             self.dropped += 1

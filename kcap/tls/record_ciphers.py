@@ -15,7 +15,9 @@ from kcap.tls.key_schedule import WriteKeys
 from kcap.tls.suites import RecordCipher
 
 TLS13 = 0x0304
-HANDSHAKE, APPLICATION = 22, 23
+ALERT, HANDSHAKE, APPLICATION = 21, 22, 23
+CLOSE_NOTIFY = b"\0"
+"""The description of the alert."""
 NO_AEAD = frozenset({"cbc", "null"})
 """Kinds of ciphers that authenticate by a MAC beside the encryption."""
 
@@ -127,28 +129,39 @@ class RecordOpener:
         return 8 if self.version != TLS13 and self.cipher.kind != "chacha" else 0
 
     def open_many(self, number: int, data: bytes, bounds: list[tuple[int, int]]) -> list[bytes]:
-        """The application data of the records that stand in `data` from start to end each, the first of which has this number;
-        up to the first one that is anything else. For suites with an AEAD alone.
+        """The application data of the records that stand in `data` from start to end each, the first of which has this number,
+        and nothing of a close_notify; up to the first one that is anything else. For suites with an AEAD alone.
         """
         out: list[bytes] = []
         if self.version != TLS13:
             for low, high in bounds:
                 whole = self.open_whole(number, data[low:high])
-                if whole is None:
+                if whole is not None:
+                    out.append(whole.buffer if len(whole.buffer) == whole.size else whole.buffer[: whole.size])
+                elif self._closes(number, data[low:high]):
+                    out.append(b"")
+                else:
                     break
-                out.append(whole.buffer if len(whole.buffer) == whole.size else whole.buffer[: whole.size])
                 number += 1
             return out
         decrypt, iv, last = self._aead.decrypt, self._iv, APPLICATION
         try:
             for number, (low, high) in enumerate(bounds, number):  # noqa: B020 - the records' numbers
                 inner = decrypt((iv ^ number).to_bytes(12, "big"), data[low + 5 : high], data[low : low + 5])
-                if not inner or inner[-1] != last:
+                if inner and inner[-1] == last:
+                    out.append(inner[:-1])
+                elif self._closes(number, data[low:high]):
+                    out.append(b"")
+                else:
                     break
-                out.append(inner[:-1])
         except (self._refused, ValueError):
             pass
         return out
+
+    def _closes(self, number: int, record: bytes) -> bool:
+        """Whether a record is the alert close_notify, of which nothing is said: a FIN follows (RFC 8446 section 6.1)."""
+        opened = self.open(number, record[0], record[1] << 8 | record[2], record[5:])
+        return opened is not None and opened.content_type == ALERT and opened.plaintext[1:] == CLOSE_NOTIFY
 
     def passed(self, body: bytes) -> None:
         """A record of this key was not opened: TLS 1.0 chains its last block to the next one."""

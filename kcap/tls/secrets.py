@@ -86,8 +86,8 @@ class Secrets:
         if name and len(self._masters) < limits.TLS_SESSIONS_MAX:
             self._masters[name] = master, random
 
-    def sessions(self) -> Iterator[dict[str, bytes]]:
-        """The secrets of every session of the key log, for a connection whose ClientHello is not in the capture."""
+    def sessions(self) -> Iterator[tuple[bytes, dict[str, bytes]]]:
+        """As `KeyLog.sessions`, for a connection whose ClientHello is not in the capture."""
         return self.keylog.sessions()
 
     def premaster(self, encrypted: bytes, version: int) -> bytes | None:

@@ -115,14 +115,6 @@ class TlsSession(InBatches):
         events, self.events = self.events, []
         return events
 
-    def rest(self) -> None:
-        """No more bytes are expected: drops keys that the key log gives again, should some come all the same."""
-        found, suite = self.traffic, self.suite
-        if self.client is not None:
-            self.traffic, found = {}, self.secrets.traffic(self.client.random)
-        for side, direction in enumerate(self.sides):
-            direction.rest([] if suite is None else epochs13(side, suite, found))
-
     def _read(self, side: int, *, final: bool) -> None:
         if side == SERVER:
             if not final and self._hello_may_come():
@@ -235,6 +227,8 @@ class TlsSession(InBatches):
             self._message(side, number, body, whole, record.pieces[0].time_ns)
         if side == CLIENT and self.client is None:
             self.client = messages.read_cut_client_hello(bytes(direction.handshake))
+            if self.client is not None:
+                self.facts.names(self.client.random)
 
     def _sealed(self, side: int, record: TlsRecord) -> None:
         direction = self.sides[side]
@@ -418,10 +412,11 @@ class TlsSession(InBatches):
         """
         offered = tuple(self.server.suites) if self.server is not None else ()
         for numbers in (1, limits.TLS_MIDSTREAM_TRIES):
-            for found in self.secrets.sessions():
+            for random, found in self.secrets.sessions():
                 if self.sides[side].budget < 0:
                     return False
                 if "CLIENT_RANDOM" not in found and self._try_suites(side, record, found, offered, numbers):
+                    self.facts.names(random)
                     return True
         return False
 
@@ -559,6 +554,7 @@ class TlsSession(InBatches):
     def _client_hello(self, hello: Hello, time_ns: int) -> None:
         if self.client is None:
             self.facts.hello_ns, self.facts.hello = time_ns, hello
+        self.facts.names(hello.random)
         self.client, self.master = hello, None
         self.transcript.clear()
 

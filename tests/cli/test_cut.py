@@ -211,4 +211,6 @@ def test_split_and_merge_leave_secrets_behind_unless_asked(command, tmp_path):
         modes = {stat.S_IMODE(path.stat().st_mode) & 0o077 == 0 for path in folder.iterdir()}
         assert modes == {keep}
         for data in written:
-            assert keys_in(data) == (secrets if keep else [])
+            assert set(keys_in(data)) <= set(secrets if keep else [])
+        named = {random for path in folder.iterdir() for random in random_lines(path)}
+        assert named == (random_lines(TLS) if keep else set())

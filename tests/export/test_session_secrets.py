@@ -1,10 +1,14 @@
 """Which lines of key logs go with which sessions."""
 
+from unittest.mock import patch
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcap.capture.pcapng_annotations import PcapngAnnotations
 from kcap.capture.pcapng_blocks import read_secrets, secrets_body
-from kcap.export.session_secrets import session_secrets
+from kcap.export import session_secrets
+from kcap.export.session_secrets import KeyLogLines
 from kcap.tls.keylog import LABELS, KeyLog
 
 RANDOMS = [bytes([at]) * 32 for at in range(4)]
@@ -15,6 +19,12 @@ LINES = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(RANDOMS), st
 def block(lines: list[tuple[str, bytes, bytes]], more: bytes = b"") -> bytes:
     text = "".join(f"{label} {random.hex().upper()} {secret.hex()}\n" for label, random, secret in lines)
     return secrets_body(b"# a comment\n" + text.encode() + more)
+
+
+def lines_of(bodies: list[bytes]) -> KeyLogLines:
+    """Those of a file with these blocks."""
+    with patch.object(session_secrets, "notes_of", return_value=[PcapngAnnotations(secrets=bodies)]):
+        return KeyLogLines([])
 
 
 def read(bodies: list[bytes]) -> KeyLog:
@@ -29,7 +39,7 @@ def test_the_sessions_that_are_wanted_keep_what_they_have_and_others_have_nothin
     one: list[tuple[str, bytes, bytes]], two: list[tuple[str, bytes, bytes]], wanted: set[bytes]
 ) -> None:
     bodies = [block(one), block(two, RSA)]
-    chosen = session_secrets(bodies, wanted)
+    chosen = lines_of(bodies).of(wanted)
     before, after = read(bodies), read([chosen(body) for body in bodies])
     assert after.stored.keys() == before.stored.keys() & wanted
     assert all(after.of(random) == before.of(random) for random in wanted)
@@ -39,4 +49,4 @@ def test_the_sessions_that_are_wanted_keep_what_they_have_and_others_have_nothin
 
 def test_keys_of_other_protocols_stay_behind() -> None:
     wireguard = b"\x4b\x53\x4c\x57" + secrets_body(b"key")[4:]
-    assert session_secrets([wireguard], RANDOMS)(wireguard) == b""
+    assert lines_of([wireguard]).of(RANDOMS)(wireguard) == b""

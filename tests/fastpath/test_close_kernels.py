@@ -158,6 +158,7 @@ def test_settled() -> None:
         (connection, at.COUNT, 1, True),
         (connection, at.LIVE, at.OPEN, False),
         (streams[0], at.OPEN_START, 7, False),
+        (streams[0], at.HELD, 7, False),
         (streams[1], at.ACKED, 101, True),
         (streams[1], at.ACKED, 102, False),
         (streams[1], at.ACKED, at.NONE, True),

@@ -27,6 +27,7 @@ def test_a_connection_whose_handshake_lies_in_one_walk_never_leaves_the_fast_pat
         tap.server(sealer.record(SERVER, metadata_answer(number, 3)))
     found = agree(tap.close().segments, 1 << 12, 1 << 12, options=options_of(sealer))
     assert found.fast_rows == len(found.rows) == 40
+    assert found.own == 1
 
 
 @pytest.mark.parametrize("step", [14, 40, 1 << 12])

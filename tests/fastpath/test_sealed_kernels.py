@@ -36,7 +36,7 @@ def test_whole_records_of_each_stream_are_found_and_the_beginning_of_another_is_
 
 
 def test_a_record_of_another_kind_ends_its_stream_alone() -> None:
-    assert found([record(20) + record(20, 21) + record(20), record(16)]) == [[0, 0, 25], [0, 25, -1], [1, 75, 96]]
+    assert found([record(20) + record(20, 22) + record(20), record(16)]) == [[0, 0, 25], [0, 25, -1], [1, 75, 96]]
 
 
 def test_a_record_that_is_too_short_or_too_long_is_not_read() -> None:

@@ -50,7 +50,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path,
 def forms(keys: Path) -> list[bytes]:
     """Every secret of a key log and the keys that follow from it: as bytes, and in hexadecimal digits of both cases."""
     found = set()
-    for session in read_secrets([str(keys)]).keylog.sessions():
+    for _, session in read_secrets([str(keys)]).keylog.sessions():
         for secret in session.values():
             found.add(secret)
             found |= {traffic_keys(secret, suite_of(number)).key for number in SUITES}

@@ -69,8 +69,8 @@ def test_a_direction_at_rest_keeps_the_epochs_that_could_not_be_made_again() -> 
     unopened, opened, other = (Direction(epochs=epochs13(0, suite, SECRETS), ready=ready) for ready in (False, True, False))
     for direction in (unopened, opened, other):
         assert direction.opener.opens_many
-    unopened.rest(epochs13(0, suite, SECRETS))
-    opened.rest(epochs13(0, suite, SECRETS))
-    other.rest(epochs13(0, suite, SECRETS | {"CLIENT_TRAFFIC_SECRET_0": b"b" * 32}))
+    unopened.rest(lambda: epochs13(0, suite, SECRETS))
+    opened.rest(lambda: epochs13(0, suite, SECRETS))
+    other.rest(lambda: epochs13(0, suite, SECRETS | {"CLIENT_TRAFFIC_SECRET_0": b"b" * 32}))
     assert [len(direction.epochs) for direction in (unopened, opened, other)] == [0, 2, 2]
     assert all(epoch.made is None for direction in (opened, other) for epoch in direction.epochs)

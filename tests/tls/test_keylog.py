@@ -40,7 +40,7 @@ def test_of_repeated_secrets_the_last_counts_and_they_do_not_add_up() -> None:
         "SERVER_TRAFFIC_SECRET_0": bytes([4_999 % 251] * 32),
     }
     assert len(log.stored[RANDOM]) < 1_000
-    assert list(log.sessions()) == [log.of(RANDOM)]
+    assert list(log.sessions()) == [(RANDOM, log.of(RANDOM))]
     log.add(b"CLIENT_TRAFFIC_SECRET_0 %b %b\n" % (random, b"0e" * 32))
     assert log.of(RANDOM)["CLIENT_TRAFFIC_SECRET_0"] == b"\x0e" * 32
     assert log.of(OTHER) == {}
