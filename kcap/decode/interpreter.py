@@ -51,6 +51,7 @@ from kcap.decode.slots import (
     TOP_ERROR,
     WIDTH,
 )
+from kcap.limits import PARTITIONS_OF_MESSAGE
 from kcap.model import Buffer
 from kcap.wire.cursor import STRING_BYTES_MAX
 from kcap.wire.formats import (
@@ -102,6 +103,7 @@ class State:
         "pc",
         "position",
         "records_end",
+        "room",
         "status",
         "topics",
         "values",
@@ -118,7 +120,7 @@ class State:
         self.wrapped: list[int] = []
         """Rows of three: (message, start, end) of compressed magic 0 and 1 messages, whose records are not counted."""
         self.elements = array("q")
-        """Rows of `slots.ELEMENTS`, one a partition."""
+        """Rows of `slots.ELEMENTS`, one a partition; of a message with more than PARTITIONS_OF_MESSAGE one more."""
         self.group = -1, -1
         """The group of the partitions at hand."""
         self.values = [0] * WIDTH
@@ -136,6 +138,8 @@ class State:
         """End of the records field that is being walked, -1 outside of one."""
         self.values[:] = _ZEROS
         self.group = -1, -1
+        self.room = len(self.elements) + (PARTITIONS_OF_MESSAGE + 1) * _WIDE
+        """Numbers in `elements` from which on the last partition takes the place of the one before."""
 
 
 def _uvarint(buffer: Buffer, position: int, end: int) -> tuple[int, int]:
@@ -394,6 +398,8 @@ def run(state: State, rows: Sequence[Row], buffer: Buffer, end: int) -> None:  #
             status = COMPLETE if position == end else TRAILING
             break
         elif op == ELEMENT:
+            if len(state.elements) == state.room:
+                del state.elements[-_WIDE:]
             state.elements.extend((state.message, len(topics) // 4 - 1, *state.group, *_NO_FACTS))
             pc += 1
         else:

@@ -83,7 +83,8 @@ class Projection:
     wrapped: Sequence[Sequence[int]]
     """Columns message, start, end of compressed magic 0 and 1 messages, whose records `record_count` leaves out."""
     elements: Sequence[Sequence[int]]
-    """Columns of `slots.ELEMENTS`, partitions in wire order; none but of programs made for partitions."""
+    """Columns of `slots.ELEMENTS`, partitions in wire order; none but of programs made for partitions. Of a message with more
+    than PARTITIONS_OF_MESSAGE these and its last one."""
     faults: dict[int, Fault] = field(default_factory=dict)
     """Messages on which the interpreter failed; their status is 2."""
 

@@ -2,7 +2,7 @@
 
 In: a `RowBatch` whose bodies are kept. Out: for each partition of an exchange its place in the side buffers of the projection,
 request and response. Law: a partition that both name, in one topic and one group, is one pair, the n-th mention there with the
-n-th here; no partition that was read is left out.
+n-th here; none of the first PARTITIONS_OF_MESSAGE of a message that were read is left out.
 """
 
 import os
@@ -27,6 +27,7 @@ from kcap.limits import (
     FRAME_GATHERED_MAX,
     LARGE_BODIES_ROOM,
     PARTITIONS_AT_ONCE,
+    PARTITIONS_OF_MESSAGE,
     SPARSE_BODIES_ROOM,
 )
 from kcap.schema import registry
@@ -119,8 +120,10 @@ class PartitionBodies:
         self._known = (columns.messages.topic_names, columns.messages.topic_ids) if first else NO_TOPICS
         messages = np.concatenate([column_of(self._first, slots.MESSAGE), column_of(self._later, slots.MESSAGE) + first])
         per_message = np.bincount(messages, minlength=first + len(self._later))
-        counts, high = per_message[message], np.cumsum(per_message)[message]
-        self.places: Int64s = np.repeat(high - counts.cumsum(), counts) + np.arange(counts.sum())
+        counts, low = np.minimum(per_message, PARTITIONS_OF_MESSAGE)[message], (np.cumsum(per_message) - per_message)[message]
+        self.cut: Int64s = np.unique(self.rows[per_message[message] > PARTITIONS_OF_MESSAGE])
+        """Exchanges of which a message has more partitions than these."""
+        self.places: Int64s = np.repeat(low + counts - counts.cumsum(), counts) + np.arange(counts.sum())
         """Places of the partitions among all elements, in the order of the bodies."""
         self.of_body: Int64s = np.repeat(np.arange(len(message)), counts)
         """The body of each of them."""

@@ -10,7 +10,10 @@ import pytest
 import kcap
 from kcap.columns import PARTITIONS
 from kcap.decode.slots import LISTING, NOT_COUNTED, PARTITION_FIELDS, PARTITION_NUMBERS, WITH_PARTITIONS
+from kcap.limits import PARTITIONS_OF_MESSAGE
+from kcap.table import partitions
 from tests.cli.running import kcap as run
+from tests.fuzz.hostile import CLASSES
 
 Json = dict[str, Any]
 CAPTURES = (
@@ -48,6 +51,18 @@ def rows_of(path: Path, *more: str) -> list[Json]:
     columns = [column.name for column in PARTITIONS]
     found: list[Json] = kcap.open(path).table("partitions", [*columns, *more]).to_arrow().to_pylist()
     return found
+
+
+def test_partitions_of_a_message_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: of a message with more partitions than the limit the first have rows, of both sides, and a weird says so."""
+    said: list[str] = []
+    monkeypatch.setattr(partitions, "report_row", lambda _report, _batch, at, kind, *_: said.append(f"{kind} {at}"))
+    path = tmp_path / "wide.pcap"
+    path.write_bytes(CLASSES["one_wide_fetch"][0](PARTITIONS_OF_MESSAGE + 2))
+    table = kcap.open(path).table("partitions", ["partition", "fetch_offset", "high_watermark"]).to_arrow()
+    assert table["partition"].to_pylist() == list(range(PARTITIONS_OF_MESSAGE))
+    assert table["fetch_offset"].null_count == table["high_watermark"].null_count == 0
+    assert said == ["partitions_limit 0"]
 
 
 @pytest.mark.parametrize("listed", [False, True], ids=["", "with-leaders"])
