@@ -246,9 +246,10 @@ PARTITIONS_AT_ONCE, TRANSACTION_PARTITIONS_MAX, PARTITIONS_PROJECTED_MAX, NESTED
 `transactions` name, from the first; those of a batch that are projected with its messages, 136 bytes each; and those or the
 records that the row of an exchange has as a list, from the first."""
 
-PARTITIONS_OF_MESSAGE = 1 << 17
-"""Partitions of one message that rows of `partitions` and reports know, from the first. As columns each takes 136 bytes, and
-again in its row; brokers of KRaft hold some thousands each, a cluster of ZooKeeper at most 200,000 in all.
+PARTITIONS_OF_MESSAGE, TOPICS_OF_MESSAGE = 1 << 17, 1 << 17
+"""Partitions of one message that rows of `partitions` and reports know, from the first: as columns each takes 136 bytes, and
+again in its row; brokers of KRaft hold some thousands each, a cluster of ZooKeeper at most 200,000 in all. Topics of one
+message that its row lists, some 700 bytes each, and that these partitions are of.
 """
 
 BODIES_BYTES = 16 << 20

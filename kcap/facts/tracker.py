@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from kcap import limits
 from kcap.arrays.arrow import Array, Coded, nulls, take
-from kcap.batch.failures import Report, of_row, of_waiting
+from kcap.batch.failures import Report, of_row, of_waiting, report_row
 from kcap.facts.api_versions import Offer, Software, offer_of, software_of
 from kcap.facts.brokers import Brokers, Server
 from kcap.facts.message_json import behind_tags, digest, read, read_as_far
@@ -496,6 +496,9 @@ class MetadataTracker:
         Out: the names, so far, of ids that the batch has without a name.
         """
         topics, names = columns.topics, self.topics.names
+        for at in topics.cut[topics.cut >= 0].tolist():
+            words = f"the first {limits.TOPICS_OF_MESSAGE} of a message"
+            report_row(self.report, columns.batch, at, WeirdKind.TOPICS_LIMIT, "topics", words)
         logs = topics.mentions(METADATA_TOPIC, METADATA_ID)
         if logs.any() and len(names) < limits.TOPIC_NAMES_KEPT:
             self._read_log(columns, logs)

@@ -15,8 +15,8 @@ import numpy as np
 from kcap import kernels
 from kcap.analyzer import RowBatch
 from kcap.arrays.sparse import sparse
-from kcap.arrays.vectors import Vector, nothing
-from kcap.batch.bodies import Pool, encoded, encoded_ids
+from kcap.arrays.vectors import Vector, grouped, nothing
+from kcap.batch.bodies import Pool, beyond, encoded, encoded_ids
 from kcap.batch.columns import SIDES, BatchColumns
 from kcap.decode import slots
 from kcap.decode.projection import Projection, program_index, project
@@ -121,12 +121,20 @@ class PartitionBodies:
         messages = np.concatenate([column_of(self._first, slots.MESSAGE), column_of(self._later, slots.MESSAGE) + first])
         per_message = np.bincount(messages, minlength=first + len(self._later))
         counts, low = np.minimum(per_message, PARTITIONS_OF_MESSAGE)[message], (np.cumsum(per_message) - per_message)[message]
-        self.cut: Int64s = np.unique(self.rows[per_message[message] > PARTITIONS_OF_MESSAGE])
-        """Exchanges of which a message has more partitions than these."""
+        self.cut: Int64s = grouped(self.rows[per_message[message] > PARTITIONS_OF_MESSAGE])[0]
+        """Exchanges of which a message has more partitions or topics than these."""
         self.places: Int64s = np.repeat(low + counts - counts.cumsum(), counts) + np.arange(counts.sum())
         """Places of the partitions among all elements, in the order of the bodies."""
         self.of_body: Int64s = np.repeat(np.arange(len(message)), counts)
         """The body of each of them."""
+        topics = len(self._first.topics[0])
+        left_out = [beyond(np.asarray(projection.topics[0], np.int64)) for projection in (self._first, self._later)]
+        if any(map(len, left_out)):
+            behind = self.places >= len(self._first.elements[0])
+            topic = self.elements(slots.TOPIC, self.spots(self.places)) + np.where(behind, topics, 0)
+            there = ~np.isin(topic, np.concatenate([left_out[0], left_out[1] + topics]))
+            self.cut = grouped(np.concatenate([self.cut, self.rows[self.of_body[~there]]]))[0]
+            self.places, self.of_body = self.places[there], self.of_body[there]
 
     def spots(self, places: "Int64s") -> "Spots":
         """Places among the elements of both projections as places in each."""
