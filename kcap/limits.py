@@ -252,6 +252,9 @@ again in its row; brokers of KRaft hold some thousands each, a cluster of ZooKee
 message that its row lists, some 700 bytes each, and that these partitions are of.
 """
 
+TOPICS_AT_ONCE = 1 << 18
+"""Topics of messages of which rows are made at once, 200 to 450 bytes each: bodies of a batch have room for five million."""
+
 BODIES_BYTES = 16 << 20
 """Bytes of bodies collected before they are projected and released: a batch costs some 3 ms beside its rows."""
 
