@@ -42,7 +42,8 @@ class TopicColumns:
             order[side.index[owners]] = at
         message = messages.topics[0]
         row = row_of[message]
-        self.cut = grouped(row_of[message[beyond(message)]])[0]
+        cut = row_of[message[beyond(message)]]
+        self.cut = grouped(cut[cut >= 0])[0]
         """Rows of which a message has more topics than these."""
         (name, self._names), (number, self._ids) = messages.topic_names, messages.topic_ids
         if (row < 0).any():

@@ -17,7 +17,7 @@ from kcap.arrays.arrow import Array, Coded
 from kcap.arrays.vectors import Vector
 from kcap.batch.bodies import encoded
 from kcap.batch.columns import BatchColumns
-from kcap.batch.failures import Report, report_failure, report_row
+from kcap.batch.failures import Report, report_cut, report_failure
 from kcap.decode import slots
 from kcap.facts.fetch_positions import Positions, keeps
 from kcap.facts.tracker import MetadataTracker, Reread
@@ -64,9 +64,8 @@ class Partitions:
         """
         self._columns, self._tracker = columns, tracker
         self.pairs = Pairs(PartitionBodies(columns, reread, listed=listed, records=records, between=between))
-        for at in self.pairs.bodies.cut.tolist():
-            words = f"the first {PARTITIONS_OF_MESSAGE} of a message"
-            report_row(tracker.report, columns.batch, at, WeirdKind.PARTITIONS_LIMIT, "partitions", words)
+        cut = self.pairs.bodies.cut
+        report_cut(tracker.report, columns.batch, cut, WeirdKind.PARTITIONS_LIMIT, "partitions", PARTITIONS_OF_MESSAGE)
         self._fetch_offset = self._positioned(positions)
 
     def column(self, name: str) -> Made:

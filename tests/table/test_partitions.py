@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 import kcap
+from kcap.batch import failures
 from kcap.columns import PARTITIONS
 from kcap.decode.slots import LISTING, NOT_COUNTED, PARTITION_FIELDS, PARTITION_NUMBERS, WITH_PARTITIONS
-from kcap.facts import tracker
 from kcap.limits import PARTITIONS_OF_MESSAGE, TOPICS_OF_MESSAGE
-from kcap.table import partitions
 from tests.cli.running import kcap as run
 from tests.fuzz.hostile import CLASSES, Calls, array, string
 
@@ -57,7 +56,7 @@ def rows_of(path: Path, *more: str) -> list[Json]:
 def test_partitions_of_a_message_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Law: of a message with more partitions than the limit the first have rows, of both sides, and a weird says so."""
     said: list[str] = []
-    monkeypatch.setattr(partitions, "report_row", lambda _report, _batch, at, kind, *_: said.append(f"{kind} {at}"))
+    monkeypatch.setattr(failures, "report_row", lambda _report, _batch, at, kind, *_: said.append(f"{kind} {at}"))
     path = tmp_path / "wide.pcap"
     path.write_bytes(CLASSES["one_wide_fetch"][0](PARTITIONS_OF_MESSAGE + 2))
     table = kcap.open(path).table("partitions", ["partition", "fetch_offset", "high_watermark"]).to_arrow()
@@ -69,8 +68,7 @@ def test_partitions_of_a_message_are_bounded(tmp_path: Path, monkeypatch: pytest
 def test_topics_of_a_message_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Law: of a message with more topics than the limit the first are listed, and the others' partitions have no rows."""
     said: list[str] = []
-    for module in (partitions, tracker):
-        monkeypatch.setattr(module, "report_row", lambda _report, _batch, at, kind, *_: said.append(f"{kind} {at}"))
+    monkeypatch.setattr(failures, "report_row", lambda _report, _batch, at, kind, *_: said.append(f"{kind} {at}"))
     path, calls = tmp_path / "wide.pcap", Calls()
     topics = [string(b"%d" % at) + array([bytes([0, 0, 0, 7])] * (at % 65_536 == 0)) for at in range(2 * TOPICS_OF_MESSAGE + 1)]
     calls.call(24, 0, string(b"x") + bytes(10) + array(topics), bytes(4) + array([]))
