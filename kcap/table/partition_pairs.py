@@ -185,7 +185,7 @@ class PartitionBodies:
             data = memoryview(message.frame)[body_start(message.frame, side, message.header.version) :]
             start, self._length = self._length, self._length + len(data)
             if self.buffer is arena:
-                self.buffer = bytearray(start + claimed)
+                self.buffer = bytearray(start + min(claimed, CLAIMED_FACTOR * len(data)))
                 self.buffer[:start] = arena
             self.buffer[start : self._length] = data
             found.append((start, self._length, *body))
@@ -234,6 +234,8 @@ def stretches(rows: "Exchanges", *, records: bool = False) -> list[tuple[int, in
     return list(zip([0, *cuts.tolist()], [*cuts.tolist(), len(many)]))
 
 
+CLAIMED_FACTOR: Final = 16
+"""Bytes of room for large bodies that each byte of the first of them pays for: a message may end long before its size."""
 Body = tuple[int, int, int]
 """Program, exchange, side."""
 Spots = tuple["Int64s", "Int64s", "Int64s"]
