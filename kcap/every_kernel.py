@@ -28,6 +28,7 @@ from kcap.fastpath.state import FastPathState, header_tables
 from kcap.net.segment_kernels import parse_packets
 from kcap.records.header_kernels import read_headers
 from kcap.records.verified_kernels import TABLES, search, sums
+from kcap.records.wrapped_kernels import wrapped_messages
 from kcap.table.pair_kernels import pair
 
 MAKING: Final = "making"
@@ -50,6 +51,7 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield parse_packets, (data, one, one, one, np.zeros((7, 1), np.int64), one, one, states)
     yield sums, (data, one, one, TABLES, one)
     yield read_headers, (data, one, one, np.zeros((1, 1), np.int64), pairs)
+    yield wrapped_messages, (data,)
     yield search, (data, np.zeros((1, 3), np.int64), TABLES, pairs)
     loops = np.zeros(COUNTERS, np.int64)
     values = np.zeros((2, 1), np.int64)

@@ -1,7 +1,6 @@
 """Every bound of kcap with its reason. Reaching one is a weird, never a silent drop.
 
-Limits that can change a row are per connection and in capture time, so that a laptop and a cluster agree.
-"""
+Limits that can change a row are per connection and in capture time, so that a laptop and a cluster agree."""
 
 SECOND_NS = 1_000_000_000
 
@@ -137,8 +136,7 @@ REPEATS_KEPT = 64
 # --- Kafka frames ----------------------------------------------------------------------------------------------------
 FRAME_BYTES_MAX = 1 << 30
 """Kafka's own bounds: socket.request.max.bytes (default 100 MiB) for requests, fetch.max.bytes (default 50 MiB) and one record
-batch for responses. Settings go up to int32, a length above 1 GiB on the wire has only been seen as damage.
-"""
+batch for responses. Settings go up to int32, a length above 1 GiB on the wire has only been seen as damage."""
 
 RESPONSE_BYTES_MAX = 200 << 20
 """Bytes of a response beyond those that its request allows: only a fetch has a setting (max_bytes) that lets it grow."""
@@ -171,8 +169,7 @@ RESYNC_BYTES = 4 << 20
 RESYNC_SPENT_MAX = 16 << 20
 RESYNC_SPENT_FACTOR = 16
 """Bytes that the resyncs of one stream may take, and how many more for each byte of it. A loss in every segment of 1,448 bytes,
-each searched over 16 KiB, is within; streams made to be searched again and again are not.
-"""
+each searched over 16 KiB, is within; streams made to be searched again and again are not."""
 
 RESYNC_PROOF_COST = 4
 """What a byte of a body costs that a resync reads as proof: as much as searching so many bytes."""
@@ -186,18 +183,15 @@ RESYNC_FRAME_MAX = 200 << 20
 EVIDENCE_BYTES, EVIDENCE_STEP = 16, 4096
 """A frame of which the stream ends before its end is believed by EVIDENCE_BYTES of it for each doubling of what is missing,
 from EVIDENCE_STEP on: 34 bytes do for 16 KiB more, a full segment for all that a frame may have. Brokers write the head of a
-response apart from its records, so that a dozen bytes of some hundred are common where a capture ends.
-"""
+response apart from its records, so that a dozen bytes of some hundred are common where a capture ends."""
 
 EVIDENCE_SHARE = 8
 """Of a response that resync finds and the capture's end cuts, one in so many bytes must be there, unless it is one to a fetch:
-all others are small, so that a length of which nearly nothing follows is rather a misread one.
-"""
+all others are small, so that a length of which nearly nothing follows is rather a misread one."""
 
 DOUBTED_BYTES = 1 << 20
 """A cut message without records that says to be larger, and of which less than one in EVIDENCE_SHARE bytes is there, is not
-believed: texts and bytes of it are masked. Metadata of some 10,000 partitions is as large.
-"""
+believed: texts and bytes of it are masked. Metadata of some 10,000 partitions is as large."""
 
 API_UNKNOWN_MAX = 1000
 """An unknown key or version from here on is chance, not an API of the future (Kafka 4.4 has keys up to 92)."""
@@ -216,8 +210,7 @@ IDS_APART = 100_000
 
 OUTSTANDING_MAX = 1 << 15
 """Outstanding requests of one connection, some 2 KiB each. Java allows 5 in flight, librdkafka a million by default, of which
-brokers, who read one request after the other, see some thousands at most.
-"""
+brokers, who read one request after the other, see some thousands at most."""
 
 ONE_WAY_KEPT = 1000
 """Produce requests with acks=0 of one connection that are held in case a broker responds to them (some mock brokers do)."""
@@ -245,6 +238,11 @@ PARTITIONS_AT_ONCE, TRANSACTION_PARTITIONS_MAX, PARTITIONS_PROJECTED_MAX, NESTED
 """Rows of `partitions` made at once, some 500 bytes each: a batch of small entries has a million; those that the rows of
 `transactions` name, from the first; those of a batch that are projected with its messages, 136 bytes each; and those or the
 records that the row of an exchange has as a list, from the first."""
+
+PARTITIONS_OF_MESSAGE, TOPICS_OF_MESSAGE, TOPICS_AT_ONCE = 1 << 17, 1 << 17, 1 << 18
+"""Of one message, from the first: partitions that have rows, 136 bytes each and again in the row (brokers of KRaft hold some
+thousands, a cluster of ZooKeeper at most 200,000), and topics that its row lists, some 700 bytes each. Topics of which rows are
+made at once, 200 to 450 bytes each: bodies of a batch have room for five million."""
 
 BODIES_BYTES = 16 << 20
 """Bytes of bodies collected before they are projected and released: a batch costs some 3 ms beside its rows."""
@@ -303,8 +301,7 @@ window of the fast path, which is smaller the more rows the one before gave."""
 
 FAST_PATH_PACKETS = 4096
 """Packets of a window: behind each, connections may be imported into the fast path. An import pass costs some 50 us; a
-connection that the reference path opens waits half a window, unless it has many packets (FAST_PATH_PATIENCE).
-"""
+connection that the reference path opens waits half a window, unless it has many packets (FAST_PATH_PATIENCE)."""
 
 FAST_PATH_PATIENCE = 8
 """Packets of a connection outside the fast path between two import passes, doubled within a batch behind each pass that imports

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from weakref import finalize
 
 from kcap.analyzer import Analyzer, ClosedConnection, Options, RowBatch
+from kcap.batch.pieces import in_pieces
 from kcap.capture.fileset import FileSet
 from kcap.capture.frame_lengths import FrameLengths
 from kcap.capture.frame_reader import PART, FrameLocation, FrameReader
@@ -177,24 +178,24 @@ class CapturePass:
             self._take_secrets(packets.file)
             for _ in analyzer.feeds(segments):
                 self._drain()
-                yield self._take()
+                yield from in_pieces(self._take())
             self.positions[packets.file] = int(packets.position[-1])
             if analyzer.closed_connections:
                 self._drain()
             if self.watch is not None:
                 self.watch()
             if self._full or (analyzer.waiting and self._due()):
-                yield self._take()
+                yield from in_pieces(self._take())
         self.parser.finish()
         analyzer.secrets.follow()
         for _ in analyzer.ends():
             self._drain()
             if self._full:
-                yield self._take()
+                yield from in_pieces(self._take())
         self._drain()
         last = self._take()
         analyzer.fast_path = None  # its arrays need not stay while the last rows are written
-        yield last
+        yield from in_pieces(last)
 
     def _take_secrets(self, file: int) -> None:
         """Takes the key logs that a pcapng file holds, which stand before the packets they are for. Of each an empty one stays:

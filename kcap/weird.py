@@ -68,6 +68,8 @@ class WeirdKind(StrEnum):
         "nested_limit",
         "more partitions or records of an exchange than its row can have beside it; their tables have all",
     )
+    TOPICS_LIMIT = "topics_limit", "more topics of a message than the limit; its row lists the first"
+    PARTITIONS_LIMIT = "partitions_limit", "more partitions of a message than the limit; later ones have no row"
     # bodies
     UNDECODED = "undecoded", "a body that does not read as its API and version say"
     DECODER_FAILED = "decoder_failed", "kcap's own code failed on an exchange or a connection, which stays without its values"

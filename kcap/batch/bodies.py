@@ -18,6 +18,7 @@ from kcap.decode import slots
 from kcap.faults import Fault, fault_of
 from kcap.kafka.bodies import ID_BYTES, NO_TEXTS, BodyBatch, BodyValues
 from kcap.kafka.frames import NO_BODY
+from kcap.limits import TOPICS_OF_MESSAGE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,6 +69,14 @@ class Pool:
         order = np.empty(len(starts), np.int64)
         order[before], order[places] = np.arange(len(before)), np.arange(len(before), len(starts))
         return take(pa.concat_arrays(both), order)
+
+
+def beyond(messages: "Int64s") -> "Int64s":
+    """Of topics, by their messages in order: the last ones of messages with more than TOPICS_OF_MESSAGE."""
+    if len(messages) <= TOPICS_OF_MESSAGE:
+        return NO_ROWS
+    many = np.flatnonzero(np.bincount(messages) > TOPICS_OF_MESSAGE)
+    return np.searchsorted(messages, many, "right") - 1
 
 
 def spans(data: "Bytes", starts: "Int64s", ends: "Int64s") -> Array:
@@ -149,15 +158,22 @@ class Messages:
 
     @cached_property
     def topics(self) -> "list[Int64s]":
-        """Columns message, name start, name end, id start of all topics; messages in order."""
+        """Columns message, name start, name end, id start of all topics; messages in order. Of a message that `beyond` has the
+        last one stands for those that are left out, without a name and an id.
+        """
         projected = [np.asarray(column, np.int64) for column in self.projection.topics]
         lay = self.pool.lay
         carried = [
             (at, *lay(name), lay(uuid)[0]) for at, values in enumerate(self.carried, self.count) for name, uuid in values.topics
         ]
-        if not carried:
-            return projected
-        return [np.concatenate([column, more]) for column, more in zip(projected, np.array(carried, np.int64).T)]
+        if carried:
+            projected = [np.concatenate([column, more]) for column, more in zip(projected, np.array(carried, np.int64).T)]
+        left_out = beyond(projected[0])
+        if len(left_out):
+            projected = [projected[0], *(column.copy() for column in projected[1:])]
+            for column in projected[1:]:
+                column[left_out] = -1
+        return projected
 
     @cached_property
     def topic_names(self) -> "tuple[Int64s, list[bytes]]":

@@ -13,6 +13,7 @@ from kcap.weird import WeirdKind
 
 if TYPE_CHECKING:
     from kcap.analyzer import RowBatch
+    from kcap.arrays.vectors import Int64s
 
 Report = Callable[..., None]
 """As `Analyzer.report`."""
@@ -33,6 +34,12 @@ def report_row(report: Report | None, batch: "RowBatch", at: int, kind: WeirdKin
     uid = batch.identities[row["identity"]].uid
     ref, position = row[f"{side}_first_ref"] or 0, row[f"{side}_pos"] or 0
     report(kind, f"{what} of exchange {uid}.{row['exchange']}: {words}", ref, position, uid=uid)
+
+
+def report_cut(report: Report | None, batch: "RowBatch", rows: "Int64s", kind: WeirdKind, what: str, most: int) -> None:
+    """Reports that a message of these rows has more of something than the first ones that are read."""
+    for at in rows.tolist():
+        report_row(report, batch, at, kind, what, f"the first {most} of a message")
 
 
 class contained:  # noqa: N801 - read as a word behind `with`

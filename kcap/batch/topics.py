@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from kcap.arrays.arrow import Array, lists, nulls, take
 from kcap.arrays.vectors import grouped
-from kcap.batch.bodies import Messages, SideColumns
+from kcap.batch.bodies import Messages, SideColumns, beyond
 from kcap.wire.text import name_text
 
 if TYPE_CHECKING:
@@ -42,6 +42,9 @@ class TopicColumns:
             order[side.index[owners]] = at
         message = messages.topics[0]
         row = row_of[message]
+        cut = row_of[message[beyond(message)]]
+        self.cut = grouped(cut[cut >= 0])[0]
+        """Rows of which a message has more topics than these."""
         (name, self._names), (number, self._ids) = messages.topic_names, messages.topic_ids
         if (row < 0).any():
             used = row >= 0

@@ -51,6 +51,7 @@ from kcap.decode.slots import (
     TOP_ERROR,
     WIDTH,
 )
+from kcap.limits import PARTITIONS_OF_MESSAGE, TOPICS_OF_MESSAGE
 from kcap.model import Buffer
 from kcap.wire.cursor import STRING_BYTES_MAX
 from kcap.wire.formats import (
@@ -102,7 +103,9 @@ class State:
         "pc",
         "position",
         "records_end",
+        "room",
         "status",
+        "topic_room",
         "topics",
         "values",
         "wrapped",
@@ -114,11 +117,12 @@ class State:
         """Where the open tagged fields must end, by counter."""
         # Flat, since thousands of small tuples would set off the garbage collector again and again.
         self.topics: list[int] = []
-        """Rows of four: (message, name start, name end, uuid start), -1 for what is null or has no place in the version."""
+        """Rows of four: (message, name start, name end, uuid start), -1 for what is null or has no place in the version; of a
+        message with more than TOPICS_OF_MESSAGE one more."""
         self.wrapped: list[int] = []
         """Rows of three: (message, start, end) of compressed magic 0 and 1 messages, whose records are not counted."""
         self.elements = array("q")
-        """Rows of `slots.ELEMENTS`, one a partition."""
+        """Rows of `slots.ELEMENTS`, one a partition; of a message with more than PARTITIONS_OF_MESSAGE one more."""
         self.group = -1, -1
         """The group of the partitions at hand."""
         self.values = [0] * WIDTH
@@ -136,6 +140,10 @@ class State:
         """End of the records field that is being walked, -1 outside of one."""
         self.values[:] = _ZEROS
         self.group = -1, -1
+        self.room = len(self.elements) + (PARTITIONS_OF_MESSAGE + 1) * _WIDE
+        """Numbers in `elements` from which on the last partition takes the place of the one before."""
+        self.topic_room = len(self.topics) + (TOPICS_OF_MESSAGE + 1) * 4
+        """The same of topics."""
 
 
 def _uvarint(buffer: Buffer, position: int, end: int) -> tuple[int, int]:
@@ -237,6 +245,8 @@ def run(state: State, rows: Sequence[Row], buffer: Buffer, end: int) -> None:  #
                 if c:
                     topics[-3:-1] = (start, stop)
                 else:
+                    if len(topics) == state.topic_room:
+                        del topics[-4:]
                     topics += (state.message, start, stop, -1)
             elif a >= 0 and (c or not mask >> _TEXTS + a & 1):
                 if n > 0 and at + n > end:
@@ -314,6 +324,8 @@ def run(state: State, rows: Sequence[Row], buffer: Buffer, end: int) -> None:  #
             if c:
                 topics[-1] = position
             else:
+                if len(topics) == state.topic_room:
+                    del topics[-4:]
                 topics += (state.message, -1, -1, position)
             position += 16
             pc += 1
@@ -394,6 +406,8 @@ def run(state: State, rows: Sequence[Row], buffer: Buffer, end: int) -> None:  #
             status = COMPLETE if position == end else TRAILING
             break
         elif op == ELEMENT:
+            if len(state.elements) == state.room:
+                del state.elements[-_WIDE:]
             state.elements.extend((state.message, len(topics) // 4 - 1, *state.group, *_NO_FACTS))
             pc += 1
         else:

@@ -79,11 +79,13 @@ class Projection:
     values: Sequence[Sequence[int]]
     """One column a slot, then start and end of each text; only meaningful where the mask says so, a null text is -1."""
     topics: Sequence[Sequence[int]]
-    """Columns message, name start, name end, uuid start, in wire order; -1 for what is null or not in the version."""
+    """Columns message, name start, name end, uuid start, in wire order; -1 for what is null or not in the version. Of a message
+    with more than TOPICS_OF_MESSAGE these and its last one."""
     wrapped: Sequence[Sequence[int]]
     """Columns message, start, end of compressed magic 0 and 1 messages, whose records `record_count` leaves out."""
     elements: Sequence[Sequence[int]]
-    """Columns of `slots.ELEMENTS`, partitions in wire order; none but of programs made for partitions."""
+    """Columns of `slots.ELEMENTS`, partitions in wire order; none but of programs made for partitions. Of a message with more
+    than PARTITIONS_OF_MESSAGE these and its last one."""
     faults: dict[int, Fault] = field(default_factory=dict)
     """Messages on which the interpreter failed; their status is 2."""
 

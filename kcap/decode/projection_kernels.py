@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from kcap.decode import opcodes, slots
 from kcap.kernels import compiled, int16, int32, routine
+from kcap.limits import PARTITIONS_OF_MESSAGE, TOPICS_OF_MESSAGE
 from kcap.model import Buffer
 from kcap.wire.cursor import STRING_BYTES_MAX
 from kcap.wire.formats import (
@@ -34,6 +35,7 @@ _RECORDS_START, _RECORDS_END = slots.RECORDS_START, slots.RECORDS_END
 _NULLABLE_TAGGED, _STRUCT, _TAG, _TAG_END = opcodes.NULLABLE_TAGGED, opcodes.STRUCT, opcodes.TAG, opcodes.TAG_END
 _DOWNGRADE = opcodes.DOWNGRADE
 _COUNTERS = opcodes.COUNTERS
+_MOST, _MOST_TOPICS = PARTITIONS_OF_MESSAGE, TOPICS_OF_MESSAGE
 _TEXTS = len(slots.SLOTS)
 _STRING_MAX = STRING_BYTES_MAX
 _ERROR_CODE, _TOP_ERROR, _ERROR_COUNT = slots.ERROR_CODE, slots.TOP_ERROR, slots.ERROR_COUNT
@@ -118,9 +120,10 @@ def message(  # type: ignore[no-untyped-def]  # noqa: C901
     b, p, end, rows, pc, mask, records_end, i, out, topics, t, wrapped, w, elements, part, counters, ends
 ):
     """Goes on with one message from row `pc` and position `p`: (status, position, row, mask, end of the records that are walked
-    or -1, topics so far, wrapped so far). `part` has the partitions so far and the group of those at hand; a table of elements
-    with one row holds the last partition alone, of a program without partitions the place of the last records. After SHORT the
-    same call goes on with more bytes.
+    or -1, topics so far, wrapped so far). `part` has the partitions so far, the group of those at hand, and, where there may be
+    more than the limits, the numbers of partitions and of topics from which on the last one takes the place of the one before;
+    a table of elements with one row holds the last partition alone, of a program without partitions the place of the last
+    records. After SHORT the same call goes on with more bytes.
     """
     one = np.int64(1)
     while p <= end:
@@ -167,6 +170,8 @@ def message(  # type: ignore[no-untyped-def]  # noqa: C901
                     topics[t - 1, 1] = start
                     topics[t - 1, 2] = stop
                 else:
+                    if len(part) > 4 and t == part[4]:
+                        t -= 1
                     if t == len(topics):
                         return _FULL, p, pc, mask, records_end, t, w
                     topics[t, 0] = i
@@ -248,6 +253,8 @@ def message(  # type: ignore[no-untyped-def]  # noqa: C901
             if c:
                 topics[t - 1, 3] = p
             else:
+                if len(part) > 4 and t == part[4]:
+                    t -= 1
                 if t == len(topics):
                     return _FULL, p, pc, mask, records_end, t, w
                 topics[t, 0] = i
@@ -334,7 +341,9 @@ def message(  # type: ignore[no-untyped-def]  # noqa: C901
         elif op == _END:
             return COMPLETE if p == end else TRAILING, p, pc, mask | a, records_end, t, w
         elif op == _ELEMENT:
-            e = part[0] if len(elements) > 1 else np.int64(0)
+            e = np.int64(0)
+            if len(elements) > 1:
+                e = part[0] - 1 if part[0] == part[3] else part[0]
             if e == len(elements):
                 return _FULL, p, pc, mask, records_end, t, w
             elements[e, 0] = i
@@ -365,6 +374,8 @@ def batch(b, rows, starts, ends, programs, first, out, facts, topics, t, wrapped
             continue
         before = part[0]
         part[1] = part[2] = -1
+        part[3] = before + _MOST + 1
+        part[4] = t + _MOST_TOPICS + 1
         none = np.int64(-1)
         status, p, _, mask, _, topic, wrap = message(
             b, starts[i], ends[i], rows, programs[i], np.int64(0), none, i, out, topics, t, wrapped, w, elements, part,
@@ -403,7 +414,7 @@ def project_arrays(
     topics = np.empty((2 * n + 16, 4), np.int64)
     wrapped = np.empty((n // 4 + 16, 3), np.int64)
     elements = np.empty((room, _WIDE), np.int64)
-    part, counters, tag_ends = np.zeros(3, np.int64), np.zeros(_COUNTERS, np.int64), np.zeros(_COUNTERS, np.int64)
+    part, counters, tag_ends = np.zeros(5, np.int64), np.zeros(_COUNTERS, np.int64), np.zeros(_COUNTERS, np.int64)
     at = t = w = 0
     while at < n:
         at, t, w = batch(
@@ -431,7 +442,7 @@ def ended(buffer: Buffer, rows: NDArray[np.int32], pc: int, start: int, end: int
     data = np.frombuffer(buffer, np.uint8)
     values, facts = np.zeros((slots.WIDTH, 1), np.int64), np.zeros((3, 1), np.int64)
     topics, wrapped = np.empty((room, 4), np.int64), np.empty((room, 3), np.int64)
-    elements, part = np.empty((1, _WIDE), np.int64), np.zeros(3, np.int64)
+    elements, part = np.empty((1, _WIDE), np.int64), np.zeros(5, np.int64)
     one = np.array([[start], [end], [pc]], np.int64)
     loops = np.zeros((2, _COUNTERS), np.int64)
     done = batch(data, rows, one[0], one[1], one[2], 0, values, facts, topics, 0, wrapped, 0, elements, part, *loops)[0]

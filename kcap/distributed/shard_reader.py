@@ -17,6 +17,7 @@ import numpy as np
 
 from kcap import kernels
 from kcap.analyzer import Analyzer, ClosedConnection, Options, RowBatch
+from kcap.batch.pieces import in_pieces
 from kcap.capture.fileset import as_lists
 from kcap.capture.frame_reader import FrameReader
 from kcap.capture.packet_source import PacketSource
@@ -213,17 +214,17 @@ class ShardReader:
                 if analyzer.closed_connections:
                     self.connections += self._settled()
                 if analyzer.full:
-                    yield analyzer.take(self.unwanted)
+                    yield from in_pieces(analyzer.take(self.unwanted))
         self._parser.finish()
         analyzer.advance(context.last_ns)
         for _ in analyzer.ends():
             self.connections += self._settled()
             if analyzer.full:
-                yield analyzer.take(self.unwanted)
+                yield from in_pieces(analyzer.take(self.unwanted))
         self.connections += self._settled()
         last_batch = analyzer.take(self.unwanted)
         analyzer.fast_path = None
-        yield last_batch
+        yield from in_pieces(last_batch)
 
     def turn(self, connection: ClosedConnection) -> tuple[int, int, int]:
         """Place of a connection's first packet in capture order: latest time so far, rank of the file, packet number."""

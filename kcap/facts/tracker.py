@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from kcap import limits
 from kcap.arrays.arrow import Array, Coded, nulls, take
-from kcap.batch.failures import Report, of_row, of_waiting
+from kcap.batch.failures import Report, of_row, of_waiting, report_cut
 from kcap.facts.api_versions import Offer, Software, offer_of, software_of
 from kcap.facts.brokers import Brokers, Server
 from kcap.facts.message_json import behind_tags, digest, read, read_as_far
@@ -496,18 +496,17 @@ class MetadataTracker:
         Out: the names, so far, of ids that the batch has without a name.
         """
         topics, names = columns.topics, self.topics.names
+        report_cut(self.report, columns.batch, topics.cut, WeirdKind.TOPICS_LIMIT, "topics", limits.TOPICS_OF_MESSAGE)
         logs = topics.mentions(METADATA_TOPIC, METADATA_ID)
         if logs.any() and len(names) < limits.TOPIC_NAMES_KEPT:
             self._read_log(columns, logs)
-        for at, name, uuid in topics.pairs():
-            if uuid in names:
-                continue
+        for at, name, uuid in (pair for pair in topics.pairs() if pair[2] not in names):
             if len(names) >= limits.TOPIC_NAMES_KEPT:
                 break
             names[uuid] = name
             known = columns.identities[int(columns.number("identity").values[at])]
-            server, exchange = (known.server_ip, known.server_port), columns.number("exchange").values[at]
-            self.topic_sources[uuid] = known.uid, int(exchange), server
+            number = int(columns.number("exchange").values[at])
+            self.topic_sources[uuid] = known.uid, number, (known.server_ip, known.server_port)
         if len(names) >= limits.TOPIC_NAMES_KEPT:
             self._limit("topics")
         nameless = topics.nameless()

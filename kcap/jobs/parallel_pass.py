@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kcap.analyzer import Options, RowBatch
+from kcap.batch.pieces import in_pieces
 from kcap.capture.pcap import byte_order
 from kcap.capture.pcapng import MAGIC
 from kcap.jobs import worker_process
@@ -44,7 +45,7 @@ class ParallelPass(CapturePass):
                 if step.over:
                     return
                 if step.batch is not None:
-                    yield taken(step)  # nothing here refers to a batch while its rows are made
+                    yield from in_pieces(taken(step))  # nothing here refers to a batch while its rows are made
         finally:
             process.close()
 

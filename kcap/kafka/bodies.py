@@ -310,13 +310,18 @@ class BodyCollector:
 
     def settle_response(self, response: PendingResponse, api_key: int, api_version: int) -> int:
         """The exchange of a response is decided, which gives its body a program; returns the slot and frees it of its owner."""
-        slot, response.slot = response.slot, NO_BODY
+        slot = self.forget_response(response)
         if slot >= 0:
             if api_key == API_VERSIONS:
                 start = self.starts[slot]
                 api_version = response_version(api_key, api_version, self.arena[start : start + 2])
             self.programs[slot] = program_index(api_key, api_version, RESPONSE)
-        elif slot < NO_BODY:
+        return slot
+
+    def forget_response(self, response: PendingResponse) -> int:
+        """Nobody waits for a response any more; returns the slot and frees it of its owner."""
+        slot, response.slot = response.slot, NO_BODY
+        if slot < NO_BODY:
             self._settled.add(slot)
         return slot
 

@@ -414,6 +414,8 @@ class Conversation:
             previous_ns = response.previous_ns
             if exchange.api_key is not None and exchange.api_version is not None:
                 response_slot = bodies.settle_response(response, exchange.api_key, exchange.api_version)
+            else:
+                bodies.forget_response(response)
             if connection.client is not None:
                 rtt_ns = connection.client.rtt_min
         flags |= request.flags | response_frame.flags
@@ -439,6 +441,10 @@ class Conversation:
         )  # fmt: skip
         collector.orders.append(collector.table.order)
         collector.rows.append(facts + request + response_frame)
+
+    def left_out(self, response: PendingResponse) -> None:
+        """Lets go of a body that no row has."""
+        self.collector.bodies.forget_response(response)
 
     def passed_over(self, exchange: PendingExchange) -> None:
         """Collects an identifying request that was overtaken: it concerns rows before its own."""

@@ -66,6 +66,9 @@ class Outlet(Protocol):
         flags: int,
     ) -> None: ...
 
+    def left_out(self, response: PendingResponse) -> None:
+        """A response without a request and without a row."""
+
     def passed_over(self, exchange: PendingExchange) -> None:
         """A later request got its response first; the outcome of this one may be decided much later."""
 
@@ -251,6 +254,7 @@ class Pairing:
         reason = "lost_in_capture" if lost else "midstream"
         self._report(WeirdKind.ORPHAN, f"correlation id {response.correlation_id}", response.frame)
         if response.correlation_id is None:
+            self.outlet.left_out(response)
             return  # the broker's half of a token exchange says nothing on its own
         orphan = PendingExchange(response.number, None, None, response.correlation_id, None, 0)
         self.outlet.emit(orphan, response, "orphan", reason, None, response.flags)

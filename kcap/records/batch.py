@@ -10,7 +10,7 @@ from struct import Struct
 from typing import Any, Final
 
 from kcap.decode.json import base64
-from kcap.faults import fault_of
+from kcap.faults import Fault, fault_of
 from kcap.model import Buffer
 from kcap.wire.codecs import codec_name
 from kcap.wire.formats import MAGIC_AT, MESSAGE0_MIN, MINIMA, OVERHEAD, SIZE_AT
@@ -137,9 +137,15 @@ class Batch:
         except Exception as error:  # noqa: BLE001 - the batch says so; its header and the other batches stay
             contents.fault = fault_of(error)
 
-    def forget(self) -> None:
-        """Lets go of the records; they are read again where they are asked for."""
-        self._contents = None
+    def fail(self, error: Exception) -> None:
+        """Has no records: the reader failed on them."""
+        self._contents = Contents(fault=fault_of(error))
+
+    @property
+    def failed(self) -> Fault | None:
+        """Where the reader failed on the records, as far as they were read."""
+        fault = self._contents.fault if self._contents is not None else None
+        return fault if isinstance(fault, Fault) else None
 
     @property
     def records(self) -> list[Record]:

@@ -1,17 +1,21 @@
 """Messages of magic 0 and 1: bytes in, batches out; a compressed message is a batch of those it wraps.
 
 Sources: LegacyRecord.java, AbstractLegacyRecordBatch.java (KIP-31 relative offsets, KIP-32 timestamps). Laws: offsets come out
-absolute; a wrapper inside a wrapper is not opened, as in Kafka; decompression is bounded.
+absolute; a wrapper inside a wrapper is not opened, as in Kafka; decompression is bounded, and counting makes no object of a
+wrapped message.
 """
 
 from collections.abc import Iterator
 from struct import Struct
 
+import numpy as np
+
+from kcap import kernels
 from kcap.records.batch import TIMESTAMP_TYPES, Batch, Contents, Record, spans
 from kcap.records.magic2 import inflated_limit
 from kcap.wire.checksums import crc32
 from kcap.wire.codecs import inflate
-from kcap.wire.formats import CODEC_MASK, MAGIC_AT, MESSAGE_ATTRIBUTES_AT
+from kcap.wire.formats import CODEC_MASK, MAGIC_AT, MESSAGE0_MIN, MESSAGE_ATTRIBUTES_AT, OVERHEAD, SIZE_AT
 from kcap.wire.varints import DamageError, java_long, short_of
 
 _HEADER = Struct(">qiIbb")
@@ -20,6 +24,10 @@ _LENGTH = Struct(">i")
 _TIMESTAMP = _OFFSET = Struct(">q")
 _LOG_APPEND = 0x08
 NO_TIMESTAMP = -1
+_MANY = 256
+"""Wrapped messages from which on a kernel counts them."""
+_MESSAGE_NS = 700
+"""Processor time that one of them takes in Python."""
 
 
 def read_message(blob: bytes, start: int, end: int) -> Batch:
@@ -42,10 +50,11 @@ def read_message(blob: bytes, start: int, end: int) -> Batch:
     )
     if batch.codec_id:
         # Only the wrapped messages tell the first offset and the number of records.
-        inner = batch.contents.records
-        batch.count = len(inner)
-        if inner:
-            batch.base_offset = inner[0].offset
+        try:
+            batch.base_offset, batch.count = _counted(batch)
+        except Exception as error:  # noqa: BLE001 - the batch says so; its header and the other batches stay
+            batch.count = 0
+            batch.fail(error)
     return batch
 
 
@@ -63,6 +72,12 @@ def packed_part(batch: Batch) -> memoryview:
 
 def _fields(blob: bytes, start: int, end: int, magic: int) -> tuple[bytes | None, bytes | None]:
     """Key and value of the message at `blob[start:end]`; raises DamageError."""
+    key, key_end, value, value_end = _places(blob, start, end, magic)
+    return None if key_end < 0 else blob[key:key_end], None if value_end < 0 else blob[value:value_end]
+
+
+def _places(blob: bytes, start: int, end: int, magic: int) -> tuple[int, int, int, int]:
+    """Where key and value of the message at `blob[start:end]` start and end, an end of -1 for null; raises DamageError."""
     at = start + _HEADER.size + (8 if magic else 0)
     if at + 4 > end:
         raise short_of("message", at)
@@ -72,53 +87,97 @@ def _fields(blob: bytes, start: int, end: int, magic: int) -> tuple[bytes | None
     if middle + 4 > end:
         raise short_of("message", at if size > end - at else middle)
     (rest,) = _LENGTH.unpack_from(blob, middle)
-    if rest > end - middle - 4:
-        raise short_of("message", middle + 4)
-    return None if size < 0 else blob[at:middle], None if rest < 0 else blob[middle + 4 : middle + 4 + rest]
+    value = middle + 4
+    if rest > end - value:
+        raise short_of("message", value)
+    return at, -1 if size < 0 else middle, value, -1 if rest < 0 else value + rest
 
 
 def _each(batch: Batch, contents: Contents) -> Iterator[Record]:
+    if batch.codec_id:
+        yield from _unwrapped(batch, contents)
+        return
     try:
         key, value = _fields(batch.blob, batch.start, batch.end, batch.magic)
     except DamageError as damage:
         contents.fault = damage.reason
         return
-    if batch.codec_id:
-        yield from _unwrapped(batch, value or b"", contents)
-    else:
-        yield Record(batch.base_offset, batch.max_timestamp, key, value)
+    yield Record(batch.base_offset, batch.max_timestamp, key, value)
 
 
-def _unwrapped(wrapper: Batch, value: bytes, contents: Contents) -> list[Record]:
-    """The wrapped records, of which the last one tells the first one's offset."""
-    inflated = inflate(wrapper.codec_id, value, inflated_limit(len(value)))
-    contents.fault = inflated.fault
-    found: list[Record] = []
-    blob = bytes(inflated.data)
+# -- wrapped messages -----------------------------------------------------------------------------------------------------
+def _inflated(wrapper: Batch) -> tuple[bytes, str | None]:
+    """The wrapped messages, none where the wrapper itself is damaged; and why there may be more."""
+    try:
+        value = _fields(wrapper.blob, wrapper.start, wrapper.end, wrapper.magic)[1] or b""
+    except DamageError as damage:
+        return b"", damage.reason
+    found = inflate(wrapper.codec_id, value, inflated_limit(len(value)))
+    return bytes(found.data), found.fault
+
+
+def _messages(blob: bytes, contents: Contents) -> Iterator[tuple[int, int, tuple[int, int, int, int]]]:
+    """(start, magic, places of key and value) of every wrapped message that can be read."""
     end = 0
     for start, end, magic in spans(blob, 0, len(blob)):
-        attributes = blob[start + MESSAGE_ATTRIBUTES_AT]
-        if magic > 1 or attributes & CODEC_MASK:
+        if magic > 1 or blob[start + MESSAGE_ATTRIBUTES_AT] & CODEC_MASK:
             contents.fault = contents.fault or "a compressed message inside a compressed one"
-            break
+            return
         try:
-            key, content = _fields(blob, start, end, magic)
+            places = _places(blob, start, end, magic)
         except DamageError as damage:
             contents.fault = contents.fault or damage.reason
             continue
-        time = _TIMESTAMP.unpack_from(blob, start + _HEADER.size)[0] if magic else NO_TIMESTAMP
-        found.append(Record(_OFFSET.unpack_from(blob, start)[0], time, key, content))
+        yield start, magic, places
     if contents.fault is None and end < len(blob):
         contents.fault = f"{len(blob) - end} bytes behind the last message"
-    return _placed(wrapper, found)
 
 
-def _placed(wrapper: Batch, records: list[Record]) -> list[Record]:
-    """The wrapped records with absolute offsets and the wrapper's time where that counts."""
-    if not wrapper.magic or not records:
-        return records
-    base = wrapper.last_offset - records[-1].offset if wrapper.last_offset else 0
+def span_of_messages(blob: bytes) -> tuple[int, int, int]:
+    """How many wrapped messages can be read, and where the first and the last start. A small frame may wrap millions: none of
+    them becomes an object.
+    """
+    count = first = last = 0
+    for last, _, _ in _messages(blob, Contents()):
+        first = first if count else last
+        count += 1
+    return count, first, last
+
+
+def _counted(wrapper: Batch) -> tuple[int, int]:
+    """The offset of the first wrapped message, that of the wrapper where there is none; and how many there are.
+
+    The last of them has the wrapper's offset, where that has one (KIP-31).
+    """
+    blob, _ = _inflated(wrapper)
+    likely = (
+        len(blob) // max(MESSAGE0_MIN, OVERHEAD + _LENGTH.unpack_from(blob, SIZE_AT)[0]) if len(blob) >= MESSAGE0_MIN else 0
+    )
+    if likely >= _MANY and kernels.worthwhile(_MESSAGE_NS * likely):
+        from kcap.records.wrapped_kernels import wrapped_messages
+
+        count, first, last = wrapped_messages(np.frombuffer(blob, np.uint8))
+    else:
+        count, first, last = span_of_messages(blob)
+    if not count:
+        return wrapper.last_offset, 0
+    offset = _OFFSET.unpack_from(blob, first)[0]
+    if not wrapper.magic or not wrapper.last_offset:
+        return offset, count
+    return java_long(wrapper.last_offset - _OFFSET.unpack_from(blob, last)[0] + offset), count
+
+
+def _unwrapped(wrapper: Batch, contents: Contents) -> Iterator[Record]:
+    """The wrapped records with absolute offsets, and with the wrapper's time where that counts."""
+    blob, contents.fault = _inflated(wrapper)
     appended = wrapper.timestamp_type == TIMESTAMP_TYPES[1]
-    return [
-        Record(java_long(base + r.offset), wrapper.max_timestamp if appended else r.timestamp, r.key, r.value) for r in records
-    ]
+    base: int | None = None
+    for start, magic, (key, key_end, value, value_end) in _messages(blob, contents):
+        offset = _OFFSET.unpack_from(blob, start)[0]
+        if base is None:
+            base = wrapper.base_offset - offset
+        time = _TIMESTAMP.unpack_from(blob, start + _HEADER.size)[0] if magic else NO_TIMESTAMP
+        yield Record(
+            java_long(base + offset), wrapper.max_timestamp if appended else time, None if key_end < 0 else blob[key:key_end],
+            None if value_end < 0 else blob[value:value_end],
+        )  # fmt: skip

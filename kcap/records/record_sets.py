@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kcap.faults import Fault, FaultError, fault_of
+from kcap.faults import FaultError, fault_of
 from kcap.model import Buffer
 from kcap.records import legacy, magic2
 from kcap.records.batch import Batch, spans
@@ -75,6 +75,6 @@ def count_wrapped(buffer: Buffer, start: int, end: int, body_end: int) -> int:
     if end > body_end:
         return 0
     batch = read_message(bytes(buffer[start:end]), 0, end - start)
-    if isinstance(batch.fault, Fault):
-        raise FaultError(batch.fault)
+    if batch.failed is not None:
+        raise FaultError(batch.failed)
     return batch.count

@@ -71,9 +71,7 @@ class BatchFacts:
         view = memoryview(buffer)
         for field in np.flatnonzero(others).tolist():
             found = RecordSet()
-            for batch in each_batch(view[starts[field] : max(starts[field], ends[field])], found):
-                batch.forget()  # that of a wrapper, which was read for its count
-                found.batches.append(batch)
+            found.batches.extend(each_batch(view[starts[field] : max(starts[field], ends[field])], found))
             if isinstance(found.fault, Fault):
                 self._failed(field, found.fault)
             self._read[field] = found.batches

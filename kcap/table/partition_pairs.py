@@ -2,7 +2,7 @@
 
 In: a `RowBatch` whose bodies are kept. Out: for each partition of an exchange its place in the side buffers of the projection,
 request and response. Law: a partition that both name, in one topic and one group, is one pair, the n-th mention there with the
-n-th here; no partition that was read is left out.
+n-th here; none of the first PARTITIONS_OF_MESSAGE of a message that were read is left out.
 """
 
 import os
@@ -15,8 +15,8 @@ import numpy as np
 from kcap import kernels
 from kcap.analyzer import RowBatch
 from kcap.arrays.sparse import sparse
-from kcap.arrays.vectors import Vector, nothing
-from kcap.batch.bodies import Pool, encoded, encoded_ids
+from kcap.arrays.vectors import Vector, grouped, nothing
+from kcap.batch.bodies import Pool, beyond, encoded, encoded_ids
 from kcap.batch.columns import SIDES, VERSIONS, BatchColumns
 from kcap.decode import slots
 from kcap.decode.projection import Projection, program_index, project
@@ -27,6 +27,7 @@ from kcap.limits import (
     FRAME_GATHERED_MAX,
     LARGE_BODIES_ROOM,
     PARTITIONS_AT_ONCE,
+    PARTITIONS_OF_MESSAGE,
     SPARSE_BODIES_ROOM,
 )
 from kcap.schema import registry
@@ -123,11 +124,21 @@ class PartitionBodies:
         self._known = (columns.messages.topic_names, columns.messages.topic_ids) if first else NO_TOPICS
         messages = np.concatenate([column_of(self._first, slots.MESSAGE), column_of(self._later, slots.MESSAGE) + first])
         per_message = np.bincount(messages, minlength=first + len(self._later))
-        counts, high = per_message[message], np.cumsum(per_message)[message]
-        self.places: Int64s = np.repeat(high - counts.cumsum(), counts) + np.arange(counts.sum())
+        counts, low = np.minimum(per_message, PARTITIONS_OF_MESSAGE)[message], (np.cumsum(per_message) - per_message)[message]
+        self.cut: Int64s = grouped(self.rows[per_message[message] > PARTITIONS_OF_MESSAGE])[0]
+        """Exchanges of which a message has more partitions or topics than these."""
+        self.places: Int64s = np.repeat(low + counts - counts.cumsum(), counts) + np.arange(counts.sum())
         """Places of the partitions among all elements, in the order of the bodies."""
         self.of_body: Int64s = np.repeat(np.arange(len(message)), counts)
         """The body of each of them."""
+        topics = len(self._first.topics[0])
+        left_out = [beyond(np.asarray(projection.topics[0], np.int64)) for projection in (self._first, self._later)]
+        if any(map(len, left_out)):
+            behind = self.places >= len(self._first.elements[0])
+            topic = self.elements(slots.TOPIC, self.spots(self.places)) + np.where(behind, topics, 0)
+            there = ~np.isin(topic, np.concatenate([left_out[0], left_out[1] + topics]))
+            self.cut = grouped(np.concatenate([self.cut, self.rows[self.of_body[~there]]]))[0]
+            self.places, self.of_body = self.places[there], self.of_body[there]
 
     def spots(self, places: "Int64s") -> "Spots":
         """Places among the elements of both projections as places in each."""
@@ -178,7 +189,7 @@ class PartitionBodies:
             data = memoryview(message.frame)[body_start(message.frame, side, message.header.version) :]
             start, self._length = self._length, self._length + len(data)
             if self.buffer is arena:
-                self.buffer = bytearray(start + claimed)
+                self.buffer = bytearray(start + min(claimed, CLAIMED_FACTOR * len(data)))
                 self.buffer[:start] = arena
             self.buffer[start : self._length] = data
             found.append((start, self._length, *body))
@@ -227,6 +238,8 @@ def stretches(rows: "Exchanges", *, records: bool = False) -> list[tuple[int, in
     return list(zip([0, *cuts.tolist()], [*cuts.tolist(), len(many)]))
 
 
+CLAIMED_FACTOR: Final = 16
+"""Bytes of room for large bodies that each byte of the first of them pays for: a message may end long before its size."""
 Body = tuple[int, int, int]
 """Program, exchange, side."""
 Spots = tuple["Int64s", "Int64s", "Int64s"]

@@ -17,17 +17,19 @@ from kcap.arrays.arrow import Array, Coded
 from kcap.arrays.vectors import Vector
 from kcap.batch.bodies import encoded
 from kcap.batch.columns import BatchColumns
-from kcap.batch.failures import Report, report_failure
+from kcap.batch.failures import Report, report_cut, report_failure
 from kcap.decode import slots
 from kcap.facts.fetch_positions import Positions, keeps
 from kcap.facts.tracker import MetadataTracker, Reread
 from kcap.faults import Fault
+from kcap.limits import PARTITIONS_OF_MESSAGE
 from kcap.schema.registry import REQUEST, RESPONSE, api_key
 from kcap.table.batch_headers import COLUMNS as FACTS
 from kcap.table.batch_headers import BatchFacts
 from kcap.table.exchanges import ERROR_BASE, ERROR_NAMES, Made
 from kcap.table.partition_pairs import Pairs, PartitionBodies
 from kcap.table.schema import TYPES, columns_of
+from kcap.weird import WeirdKind
 from kcap.wire.text import name_text
 
 if TYPE_CHECKING:
@@ -62,6 +64,8 @@ class Partitions:
         """
         self._columns, self._tracker = columns, tracker
         self.pairs = Pairs(PartitionBodies(columns, reread, listed=listed, records=records, between=between))
+        cut = self.pairs.bodies.cut
+        report_cut(tracker.report, columns.batch, cut, WeirdKind.PARTITIONS_LIMIT, "partitions", PARTITIONS_OF_MESSAGE)
         self._fetch_offset = self._positioned(positions)
 
     def column(self, name: str) -> Made:

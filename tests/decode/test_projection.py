@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from kcap.decode import projection, slots
 from kcap.decode.projection import COMPLETE, MALFORMED, SHORT, TRAILING, UNKNOWN, Projection, Resumable, project
+from kcap.limits import PARTITIONS_OF_MESSAGE, TOPICS_OF_MESSAGE
 from tests.decode.oracle import columns
 from tests.decode.samples import body_of, decode, program, sample, vectors
 
@@ -138,6 +139,48 @@ def test_too_many_partitions_are_found_out(engine: projection.Engine) -> None:
     found = projection.project_some(body, *spans, 8_000, engine=engine)
     assert found is not None
     assert len(found.elements[0]) == 8_000
+
+
+@pytest.mark.parametrize("engine", ["plain", "jit"])
+def test_topics_of_a_message_are_bounded(engine: projection.Engine) -> None:
+    """Law: a message has places for so many and for its last; the next message has its own, and pieces make no difference."""
+    if engine == "jit":
+        pytest.importorskip("numba")
+    many, index = TOPICS_OF_MESSAGE + 3, projection.program_index(24, 0, 0, True)
+    body = b"\0\1x" + bytes(10) + many.to_bytes(4, "big") + b"\0\1t\0\0\0\0" * (many - 1) + b"\0\1u\0\0\0\1\0\0\0\7"
+    small = b"\0\1x" + bytes(10) + b"\0\0\0\1\0\1v\0\0\0\1\0\0\0\x08"
+    found = project(body + small, [0, len(body)], [len(body), len(body) + len(small)], [index] * 2, engine=engine)
+    assert list(found.status) == [COMPLETE] * 2
+    message, start, end, _ = (list(map(int, column)) for column in found.topics)
+    assert message == [0] * (TOPICS_OF_MESSAGE + 1) + [1]
+    assert [(body + small)[low:high] for low, high in list(zip(start, end))[-3:]] == [b"t", b"u", b"v"]
+    assert list(found.elements[slots.TOPIC]) == [TOPICS_OF_MESSAGE, TOPICS_OF_MESSAGE + 1]
+    if engine == "plain":
+        resumed = Resumable(index)
+        for at in range(0, len(body), 300_000):
+            resumed.feed(body[at : at + 300_000])
+        topics = resumed.result().topics
+        assert len(topics[0]) == TOPICS_OF_MESSAGE + 1
+        assert resumed.kept[topics[1][-1] : topics[2][-1]] == b"u"
+
+
+@pytest.mark.parametrize("engine", ["plain", "jit"])
+def test_partitions_of_a_message_are_bounded(engine: projection.Engine) -> None:
+    """Law: a message has places for so many and for its last; the next message has its own."""
+    if engine == "jit":
+        pytest.importorskip("numba")
+    many = PARTITIONS_OF_MESSAGE + 3
+    wide = many.to_bytes(4, "big") + b"".join(number.to_bytes(4, "big") for number in range(many))
+    body = b"\0\1x" + bytes(10) + b"\0\0\0\1\0\1t"
+    small = body + (2).to_bytes(4, "big") + b"\0\0\0\7\0\0\0\x08"
+    size = len(body) + len(wide)
+    found = project(
+        body + wide + small, [0, size], [size, size + len(small)], [projection.program_index(24, 0, 0, True)] * 2, engine=engine
+    )
+    assert found.column("partition_count") == [many, 2]
+    assert list(found.status) == [COMPLETE] * 2
+    assert list(found.elements[slots.MESSAGE]) == [0] * (PARTITIONS_OF_MESSAGE + 1) + [1] * 2
+    assert list(found.elements[slots.PARTITION]) == [*range(PARTITIONS_OF_MESSAGE), many - 1, 7, 8]
 
 
 def test_a_cut_body_keeps_what_stands_before_the_cut() -> None:

@@ -1717,6 +1717,14 @@ def wrapped_bombs(n: int) -> bytes:
     return produced(n, lambda i: whole)
 
 
+@hostile(100_000)
+def wrapped_messages(n: int) -> bytes:
+    """A Produce request with compressed messages of format 1 around n in all, 100,000 of a byte each in one of them."""
+    data = gzip.compress(struct.pack(">qiIbbqiic", 0, 23, 0, 1, 0, 0, -1, 1, b"v") * 100_000, 9)
+    wrapper = struct.pack(">IbbqiI", 0, 1, 1, 0, -1, len(data)) + data
+    return produced(1, lambda i: (struct.pack(">qi", 9, len(wrapper)) + wrapper) * (n // 100_000))
+
+
 @hostile(4_000, "--table", "records")
 def tiny_sets(n: int) -> bytes:
     """Produce requests with fifty batches of one record each, every one of another producer."""

@@ -1,11 +1,19 @@
 """Bodies on their way to the projection, over the borders of batches."""
 
-import numpy as np
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pytest
+
+from kcap import limits
+from kcap.analyzer import Options
 from kcap.decode import slots
 from kcap.decode.projection import program_index
-from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, BodyCollector, positions
+from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, BodyCollector, BodyValues, positions
 from kcap.kafka.frames import NO_BODY, PendingExchange, PendingResponse
+from kcap.session import CapturePass
+from tests.fuzz.hostile import CLASSES
 from tests.support.wire import produce, produce_answer
 
 
@@ -62,3 +70,38 @@ def test_positions_of_some_values() -> None:
     for values in (column, np.array(column)):
         assert positions(values, {2, -1}) == [1, 3, 4]
         assert positions(values, {}) == []
+
+
+def test_an_answer_that_nobody_waits_for_does_not_move_on() -> None:
+    """Law: a body that no row has leaves with its batch, and so do the values of a large one."""
+    bodies, small, large = BodyCollector(), PendingResponse(1, 0, 0), PendingResponse(2, 0, 0)
+    small.slot = bodies.add(b"abc", 0, 3, UNKNOWN, small)
+    large.slot = bodies.carry(BodyValues(0, 0, (), (), ()))
+    bodies.close()
+    for response in (small, large):
+        bodies.forget_response(response)
+        assert response.slot == NO_BODY
+    bodies.close()
+    last = bodies.close()
+    assert (len(last.arena), last.carried) == (0, {})
+
+
+def test_orphans_are_collected_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: each body is put in a batch once, and once more for each batch whose end it waits for; an orphan waits for none."""
+    path = tmp_path / "orphans.pcap"
+    path.write_bytes(CLASSES["one_id"][0](3000))
+    added: list[int] = []
+    add = BodyCollector.add
+
+    def counted(self: BodyCollector, *arguments: Any) -> int:
+        added.append(0)
+        return add(self, *arguments)
+
+    monkeypatch.setattr(BodyCollector, "add", counted)
+    monkeypatch.setattr(limits, "ROWS_PER_BATCH", 20)
+    monkeypatch.setattr(limits, "OUTSTANDING_MAX", 10)
+    monkeypatch.setattr(limits, "EARLY_RESPONSES_MAX", 10)
+    monkeypatch.setattr(limits, "FEED_PACKETS", 1)
+    batches = [len(batch) for batch in CapturePass([str(path)], Options(fast_path=False)).batches()]
+    assert sum(batches) > 5000
+    assert len(added) <= 6004 + 20 * len(batches)

@@ -2,7 +2,10 @@
 
 import gzip
 
-from kcap.records.record_sets import decode_records
+import pytest
+
+from kcap.records import legacy
+from kcap.records.record_sets import count_wrapped, decode_records
 from tests.records.batches import message
 
 
@@ -59,3 +62,38 @@ def test_damage() -> None:
     assert decode_records(message(gzip.compress(b"noise"), codec=1)).batches[0].fault
     assert decode_records(message(b"noise", codec=1)).batches[0].fault
     assert decode_records(message(None, codec=1)).batches[0].count == 0
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_counting_makes_no_record(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: a small frame that wraps thousands of messages is counted, and placed, without an object for any of them."""
+    blob = message(gzip.compress(message(b"v", offset=3) * 4999 + message(b"v", offset=7)), codec=1, offset=100)
+
+    def fail(*_: object) -> None:
+        raise AssertionError("a record was made")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(legacy, "Record", fail)
+        patch.setattr("kcap.kernels.worthwhile", lambda _: compiled)
+        assert count_wrapped(blob, 0, len(blob), len(blob)) == 5000
+        (found,) = decode_records(blob).batches
+        assert (found.base_offset, found.last_offset, found.count) == (96, 100, 5000)
+    assert [record.offset for record in found.records] == [96] * 4999 + [100]
+
+
+def test_records_of_a_wrapper_leave_one_by_one() -> None:
+    """A table takes those that it has room for."""
+    blob = message(gzip.compress(message(b"v") * 3), codec=1)
+    (found,) = decode_records(blob).batches
+    each = found.each(legacy.Contents())
+    assert next(each).value == b"v"
+    assert found._contents is None
+
+
+def test_what_fails_on_a_wrapper_costs_its_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The header of the wrapper stays, and so does the next batch."""
+    monkeypatch.setattr(legacy, "inflate", lambda *_: 1 // 0)
+    first, second = decode_records(message(gzip.compress(message(b"v")), codec=1, offset=5) + message(b"w")).batches
+    assert (first.last_offset, first.count, first.records) == (5, 0, [])
+    assert "ZeroDivisionError" in (first.fault or "")
+    assert second.count == 1

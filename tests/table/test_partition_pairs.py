@@ -168,3 +168,18 @@ def test_room_is_made_for_what_came_of_large_messages(tmp_path: Path) -> None:
     path = tmp_path / "announced.pcap"
     path.write_bytes(CLASSES["announced_frames"][0](2_000))
     assert len(kcap.open(str(path)).partitions().to_arrow()) == 0
+
+
+def test_what_messages_claim_to_be_makes_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: for a message of which the first bytes alone were sent no more room is made than for some times these."""
+    path, made = tmp_path / "announced.pcap", list[int]()
+    path.write_bytes(CLASSES["announced_frames"][0](5))
+    init = partition_pairs.Pairs.__init__
+
+    def measured(self: partition_pairs.Pairs, found: partition_pairs.PartitionBodies) -> None:
+        made.append(len(found.buffer))
+        init(self, found)
+
+    monkeypatch.setattr(partition_pairs.Pairs, "__init__", measured)
+    kcap.open(path).partitions([column.name for column in PARTITIONS]).to_arrow()
+    assert 0 < max(made) < 100_000

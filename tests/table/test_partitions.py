@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 import kcap
+from kcap.batch import failures
 from kcap.columns import PARTITIONS
 from kcap.decode.slots import LISTING, NOT_COUNTED, PARTITION_FIELDS, PARTITION_NUMBERS, WITH_PARTITIONS
+from kcap.limits import PARTITIONS_OF_MESSAGE, TOPICS_OF_MESSAGE
 from tests.cli.running import kcap as run
+from tests.fuzz.hostile import CLASSES, Calls, array, string
 
 Json = dict[str, Any]
 CAPTURES = (
@@ -48,6 +51,35 @@ def rows_of(path: Path, *more: str) -> list[Json]:
     columns = [column.name for column in PARTITIONS]
     found: list[Json] = kcap.open(path).table("partitions", [*columns, *more]).to_arrow().to_pylist()
     return found
+
+
+def test_partitions_of_a_message_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: of a message with more partitions than the limit the first have rows, of both sides, and a weird says so."""
+    said: list[str] = []
+    monkeypatch.setattr(failures, "report_row", lambda _report, _batch, at, kind, *_: said.append(f"{kind} {at}"))
+    path = tmp_path / "wide.pcap"
+    path.write_bytes(CLASSES["one_wide_fetch"][0](PARTITIONS_OF_MESSAGE + 2))
+    table = kcap.open(path).table("partitions", ["partition", "fetch_offset", "high_watermark"]).to_arrow()
+    assert table["partition"].to_pylist() == list(range(PARTITIONS_OF_MESSAGE))
+    assert table["fetch_offset"].null_count == table["high_watermark"].null_count == 0
+    assert said == ["partitions_limit 0"]
+
+
+def test_topics_of_a_message_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: of a message with more topics than the limit the first are listed, and the others' partitions have no rows."""
+    said: list[str] = []
+    monkeypatch.setattr(failures, "report_row", lambda _report, _batch, at, kind, *_: said.append(f"{kind} {at}"))
+    path, calls = tmp_path / "wide.pcap", Calls()
+    topics = [string(b"%d" % at) + array([bytes([0, 0, 0, 7])] * (at % 65_536 == 0)) for at in range(2 * TOPICS_OF_MESSAGE + 1)]
+    calls.call(24, 0, string(b"x") + bytes(10) + array(topics), bytes(4) + array([]))
+    path.write_bytes(calls.talk.file())
+    found = kcap.open(path)
+    assert found.table("partitions", ["topic", "partition"]).to_arrow().to_pylist() == [
+        {"topic": name, "partition": 7} for name in ("0", "65536")
+    ]
+    (row,) = [row for row in found.exchanges(["api_key", "topics"]).to_arrow().to_pylist() if row["api_key"] == 24]
+    assert row["topics"] == [str(at) for at in range(TOPICS_OF_MESSAGE)]
+    assert {*said} == {"partitions_limit 0", "topics_limit 0"}
 
 
 @pytest.mark.parametrize("listed", [False, True], ids=["", "with-leaders"])

@@ -1,0 +1,53 @@
+"""Batches of many topics in pieces."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kcap
+from kcap.analyzer import RowBatch
+from kcap.batch import pieces
+from kcap.session import CapturePass
+from tests.fuzz.hostile import Calls, array, string
+
+TABLES = ("exchanges", "partitions", "records", "connections", "topic_names", "brokers", "negotiations", "weirds")
+
+
+def tables_of(path: Path) -> dict[str, Any]:
+    return {name: kcap.open(path).table(name).to_arrow().to_pylist() for name in TABLES}
+
+
+@pytest.mark.parametrize("most", [0, 3, 40])
+@pytest.mark.parametrize("name", ["java-transactions", "go-franz", "quota-0.10", "kafka-0.8-clients", "cluster-startup"])
+def test_pieces_change_no_row(pcaps: Path, monkeypatch: pytest.MonkeyPatch, name: str, most: int) -> None:
+    """Law: how many topics rows are made of at once changes no table."""
+    path = pcaps / f"{name}.pcap"
+    whole = tables_of(path)
+    made: list[int] = []
+
+    def counted(batch: RowBatch) -> Any:
+        found = list(pieces.in_pieces(batch))
+        made.append(len(found))
+        assert [row for piece in found for row in piece.rows] == batch.rows
+        return iter(found)
+
+    monkeypatch.setattr(pieces, "TOPICS_AT_ONCE", max(most, 1))
+    monkeypatch.setattr("kcap.session.in_pieces", counted)
+    assert tables_of(path) == whole
+    assert max(made) > 1
+
+
+def test_a_batch_has_few_topics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: no batch has more topics than so many and those of one row."""
+    calls = Calls()
+    for number in range(300):
+        names = array([string(b"t%d" % (100 * number + at)) for at in range(50)])
+        calls.call(3, 0, names, array([]) + array([]))
+    path = tmp_path / "dense.pcap"
+    path.write_bytes(calls.talk.file())
+    monkeypatch.setattr(pieces, "TOPICS_AT_ONCE", 1000)
+    reading = CapturePass([str(path)])
+    found = [(len(batch), len(batch.bodies.projection.topics[0])) for batch in reading.batches()]
+    assert sum(rows for rows, _ in found) == 302
+    assert max(topics for _, topics in found) <= 1050
