@@ -27,8 +27,9 @@ PLACES: Final = (
     "capture", "response_capture",
 )  # fmt: skip
 RESTS_ON_OTHERS: Final = frozenset(
-    "exchange broker_id cluster_id software_name software_version sasl_mechanism principal age_ns rtt_ns queue_ns service_ns"
-    " long_poll_ns throttle_ns muted_ns version_verdict flags reason request_last_capture response_last_capture".split()
+    "exchange broker_id cluster_id software_name software_version sasl_mechanism principal age_ns in_flight rtt_ns queue_ns"
+    " service_ns long_poll_ns throttle_ns muted_ns version_verdict flags reason request_last_capture"
+    " response_last_capture".split()
 )
 """Columns that a row owes to other exchanges and packets: they may differ where those were not picked."""
 PLACED: Final = frozenset(PLACES) - {"connection", "client_ip", "client_port", "server_ip", "server_port", "outcome"}

@@ -96,7 +96,7 @@ def split_by_time(
     """
     sessions = read_sessions(capture, watch) if secrets else None
     held = {} if sessions is None else connections_of(Packets(capture.paths, form), sessions, every_ns)
-    packets, intervals = Packets(capture.paths, form), Intervals(every_ns)
+    packets, intervals = Packets(capture.paths, form), TimeIntervals(every_ns)
     parts = SplitFiles(packets, folder, sessions, held)
     try:
         for batch in packets.batches():
@@ -108,7 +108,7 @@ def split_by_time(
 
 
 @dataclass(slots=True)
-class Intervals:
+class TimeIntervals:
     """Equal intervals of time from the first packet on, numbered from 1."""
 
     every_ns: int
@@ -124,7 +124,7 @@ class Intervals:
 def connections_of(packets: Packets, sessions: Sessions, every_ns: int) -> dict[int, set[int]]:
     """The TLS connections that have packets in each interval, by number."""
     held: dict[int, set[int]] = {}
-    intervals = Intervals(every_ns)
+    intervals = TimeIntervals(every_ns)
     for batch, numbers in assigned(packets, sessions.starts, 1):
         for file, number in zip(intervals.numbers(batch), numbers):
             if number in sessions.randoms:

@@ -68,7 +68,7 @@ def test_pages_fit_and_follow_the_reader_s_scheme(tmp_path: Path, pcaps: Path) -
         pages.append(page.read_text(encoding="utf-8"))
         first = re.search(r"</h1>\s*<(\w+)", pages[-1])
         assert first is not None
-        assert first[1] == ("div" if name in ("rows", "connections") else "p"), f"{name} begins with its verdict"
+        assert first[1] == "p", f"{name} begins with its verdict"
     wide = (
         '<!doctype html><meta name="viewport" content="width=device-width"><img><div style="width:2000px">x</div>'
         '<div class=t style="overflow-x:auto;width:50px"><div style="width:60px">x</div></div>'

@@ -62,7 +62,7 @@ def test_inputs_that_do_not_go_together(saved: Path, pcaps: Path) -> None:
     with pytest.raises(UsageError, match="captures or of saved rows"):
         saved_files([str(saved), str(pcaps / "aiokafka.pcap")])
     assert saved_files([str(pcaps)]) is None
-    with pytest.raises(UsageError, match="made of exchanges"):
+    with pytest.raises(UsageError, match="not among the saved tables: exchanges"):
         run(latency.REPORT, ReportInput([str(saved / "partitions.parquet")]), ReportRequest())
 
 
