@@ -201,7 +201,7 @@ def tasks(folder: Path) -> list[str]:
         place.mkdir()
         terminal = Terminal(place, f"{sys.executable} -m kcap {ROOT / 'pcaps' / task.capture}", size=(80, 24))
         try:
-            screen = terminal.until("v Views", " connections", "TCP  C")  # an exchange is shown: not always the first
+            screen = terminal.until("v Views", " connections", "bytes")  # an exchange is shown, which need not be the first
             began = time.monotonic()
             for step in task.steps:
                 assert step.offered in screen, f"{task.question}: {step.key} is not offered:\n{screen}"
