@@ -72,10 +72,10 @@ def _of_messages(projection: Projection, wanted: "Bools") -> Projection:
     for table in (projection.topics, projection.wrapped, projection.elements):
         of_message = np.asarray(table[0], np.int64)
         low, high = np.searchsorted(of_message, (first, last + 1)).tolist()  # entries are in the order of the messages
-        kept = wanted[of_message[low:high]]
-        parts.append([np.asarray(column[low:high], np.int64)[kept] for column in table])
+        inside = wanted[of_message[low:high]]
+        parts.append([np.asarray(column[low:high], np.int64)[inside] for column in table])
         if table is projection.topics:
             place = np.full(len(of_message) + 1, -1, np.int64)
-            place[low:high] = np.cumsum(kept) - 1
+            place[low:high] = np.cumsum(inside) - 1
     parts[2][slots.TOPIC] = place[parts[2][slots.TOPIC]]
     return replace(projection, topics=parts[0], wrapped=parts[1], elements=parts[2])

@@ -319,7 +319,7 @@ class BodyCollector:
         return slot
 
     def forget_response(self, response: PendingResponse) -> int:
-        """Nobody waits for a response any more; returns the slot and frees it of its owner."""
+        """No exchange waits for the response any more; returns the slot and frees it of its owner."""
         slot, response.slot = response.slot, NO_BODY
         if slot < NO_BODY:
             self._settled.add(slot)

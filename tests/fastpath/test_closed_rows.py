@@ -1,6 +1,8 @@
 """Rows of connections that lived and ended in the fast path."""
 
-from kcap.analyzer import Analyzer
+from collections.abc import Sequence
+
+from kcap.analyzer import Analyzer, ClosedConnection
 from kcap.columns import TABLES
 from kcap.fastpath.closed_rows import COLUMNS, ClosedRow, gathered, plain
 from kcap.model import CaptureFile
@@ -8,21 +10,31 @@ from kcap.net.segment_columns import columns_of
 from kcap.table.side_tables import batch_of, connection_batch, connection_rows
 from tests.fastpath.both import cut
 from tests.fastpath.test_closed_connections import own_and_others
+from tests.support.wire import Segment
+
+
+def closed_of(analyzer: Analyzer, segments: Sequence[Segment], size: int) -> tuple[list[ClosedConnection], list[ClosedRow]]:
+    """The connections of these segments, all and those of the fast path alone."""
+    for batch in cut(list(segments), size):
+        analyzer.feed(columns_of(batch))
+    analyzer.finish()
+    taken = analyzer.take_connections()
+    return taken, [one for one in taken if isinstance(one, ClosedRow)]
+
+
+def columns_agree(*some: Sequence[ClosedConnection]) -> None:
+    """Connections give the same table by columns and by rows."""
+    files, columns = [CaptureFile("a.pcap", "a.pcap")] * 2, TABLES["connections"]
+    for closed in some:
+        made = connection_batch(closed, columns, files)
+        assert made.equals(batch_of("connections", columns, connection_rows(closed, files)))
 
 
 def test_columns_agree_with_rows_in_any_order() -> None:
     """Own ones and others in turns."""
-    analyzer = Analyzer()
-    for batch in cut(own_and_others(), 8):
-        analyzer.feed(columns_of(batch))
-    analyzer.finish()
-    taken = analyzer.take_connections()
-    files, columns = [CaptureFile("a.pcap", "a.pcap")] * 2, TABLES["connections"]
-    own = [one for one in taken if isinstance(one, ClosedRow)]
+    taken, own = closed_of(Analyzer(), own_and_others(), 8)
     assert 0 < len(own) < len(taken)
-    for closed in (taken, taken[::-1], own):
-        made = connection_batch(closed, columns, files)
-        assert made.equals(batch_of("connections", columns, connection_rows(closed, files)))
+    columns_agree(taken, taken[::-1], own)
     sides = gathered(own).sides()
     for name, make in COLUMNS.items():
         assert list(plain(make(sides))) == [one.values[name] for one in own]

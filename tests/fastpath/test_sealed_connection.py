@@ -10,13 +10,9 @@ from hypothesis import strategies as st
 
 from kcap import limits
 from kcap.analyzer import Analyzer, Options
-from kcap.columns import TABLES
-from kcap.fastpath.closed_rows import ClosedRow
-from kcap.model import CaptureFile
-from kcap.net.segment_columns import columns_of
-from kcap.table.side_tables import batch_of, connection_batch, connection_rows
 from kcap.tls.secrets import Secrets
 from tests.fastpath.both import agree, cut, result_of
+from tests.fastpath.test_closed_rows import closed_of, columns_agree
 from tests.fastpath.test_sealed import KINDS, sealer_of
 from tests.support.tls import CLIENT, SERVER, Sealer
 from tests.support.wire import ACK, FIN, MS, Segment, Tap, metadata, metadata_answer
@@ -153,16 +149,8 @@ def test_ends_of_every_kind() -> None:
 
 def test_columns_agree_with_rows() -> None:
     """Also beside connections without TLS, and those of the reference path."""
-    analyzer = Analyzer(options())
     plain = Tap(port=7).open().client(metadata(1)).server(metadata_answer(1)).close()
-    for batch in cut([*plain.segments, *every_end()], 1 << 12):
-        analyzer.feed(columns_of(batch))
-    analyzer.finish()
-    taken = analyzer.take_connections()
-    files, columns = [CaptureFile("a.pcap", "a.pcap")] * 2, TABLES["connections"]
-    own = [one for one in taken if isinstance(one, ClosedRow)]
+    taken, own = closed_of(Analyzer(options()), [*plain.segments, *every_end()], 1 << 12)
     assert 14 < len(own) < len(taken)
     assert {one.values["tls"] for one in own} == {True, False}
-    for closed in (taken, taken[::-1], own, pickle.loads(pickle.dumps(own))):
-        made = connection_batch(closed, columns, files)
-        assert made.equals(batch_of("connections", columns, connection_rows(closed, files)))
+    columns_agree(taken, taken[::-1], own, pickle.loads(pickle.dumps(own)))

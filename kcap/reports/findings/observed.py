@@ -288,8 +288,8 @@ class Observed:
         turn = functions(links).row_number()
         order = links.exchanges.desc(), links.n.desc(), links.first_ns
         links = links.mutate(turn=turn.over(group_by="silent", order_by=order))
-        kept = self.first(links, (links.turn, links.silent), LINKS_KEPT, "connection_groups")
-        return sorted(kept, key=lambda link: (link["silent"], link["turn"]))
+        rows = self.first(links, (links.turn, links.silent), LINKS_KEPT, "connection_groups")
+        return sorted(rows, key=lambda link: (link["silent"], link["turn"]))
 
     @cached_property
     def links_of(self) -> dict[str | None, list[Row]]:
