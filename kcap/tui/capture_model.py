@@ -31,7 +31,7 @@ from kcap.tui import conclusions, saved_index
 from kcap.tui.folders import spill_folder
 from kcap.tui.reader_main import KEY, Heard, ReadRequest
 from kcap.tui.reader_process import Process, ReadBefore
-from kcap.tui.row_index import NONE, NOWHERE, RowIndex
+from kcap.tui.row_index import NONE, NOWHERE, RowIndex, between
 from kcap.tui.spill import COLUMNS, OWNERS, PROFILES, RESOLVED, Pages, main_path, read_file
 
 if TYPE_CHECKING:
@@ -210,10 +210,10 @@ class CaptureModel:
             return None
         if self.looking:
             return NONE
-        dropped = int(np.searchsorted(passing, rows.first))
-        if sifted < len(rows) or dropped:
+        held = between(passing, rows.first, len(rows))
+        if sifted < len(rows) or len(held) < len(passing):
             fresh = self._named(rows, sifted) if self._looking is not None else rows.passing(tree, sifted)
-            passing = np.concatenate([passing[dropped:], fresh]) if sifted else fresh
+            passing = np.concatenate([held, fresh]) if sifted else fresh
             with self._lock:
                 if self.only is tree and self._sifted == sifted:
                     self._passing, self._sifted = passing, len(rows)

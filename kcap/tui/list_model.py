@@ -15,6 +15,7 @@ from kcap.filter.parse import parse
 from kcap.tui.annotations import Annotations
 from kcap.tui.color_rules import ColorRule, apply, columns, rules_of
 from kcap.tui.list_columns import DEFAULTS, HEADS, TIME_WIDTHS, WHY_COLUMN, Head, fitted, moment, reason_width
+from kcap.tui.row_index import between, in_order
 
 if TYPE_CHECKING:
     from kcap.tui.capture_model import CaptureModel
@@ -77,7 +78,7 @@ def continued(before: Arranged, rows: "RowIndex", passing: "Numbers | None", wis
         return Arranged(rows, before.order, before.first_ns, wish)
     times = rows.values("time", np.arange(start, end))
     first_ns = min(before.first_ns, int(times.min()) * 1000)
-    fresh = np.arange(start, end) if passing is None else passing[np.searchsorted(passing, start) :]
+    fresh = np.arange(start, end) if passing is None else between(passing, start, end)
     if not len(fresh):
         return Arranged(rows, before.order, first_ns, wish)
     keys = times[fresh - start]
@@ -170,25 +171,16 @@ class ListModel:
         passing = self.book.sift()
         rows = self.book.snapshot()
         if passing is not None:
-            passing = passing[(passing >= rows.first) & (passing < len(rows))]
+            passing = between(passing, rows.first, len(rows))
         before = self.arranged
         if before is not None and before.continues(rows, wish):
             return continued(before, rows, passing, wish)
         head = HEADS.get(self.sort)
         first_ns = rows.least("time") * 1000 if len(rows) else 0
-        keys = rows.keys(head.columns[0] if head is not None else "time") if len(rows) else np.zeros(0, np.int64)
-        if passing is not None:
-            keys = keys[passing - rows.first]
-        elif rows.first:
-            passing = rows.numbers
-        order = passing
-        if self.descending:
-            # the last of equals first, then turned around: equals stay as they were decided
-            by = len(keys) - 1 - np.argsort(keys[::-1], kind="stable")[::-1]
-            order = by if passing is None else passing[by]
-        elif len(keys) > 1 and (keys[1:] < keys[:-1]).any():
-            by = np.argsort(keys, kind="stable")
-            order = by if passing is None else passing[by]
+        by = in_order(rows.keys(head.columns[0] if head is not None else "time", passing), descending=self.descending)
+        order: Any = rows.numbers if passing is None and rows.first else passing
+        if by is not None:
+            order = by + rows.first if passing is None else passing[by]
         return Arranged(rows, None if order is None else order.astype(np.int32), first_ns, wish)
 
     def install(self, made: Arranged) -> None:

@@ -90,11 +90,12 @@ class ReaderTables:
 
     def _resolve(self, mark: Mark) -> None:
         """Writes the columns that a backfill changes once more, with all facts of the capture."""
-        fill, stream = Backfiller(self.tracker), None
-        for batch in Mapped(main_path(self._folder, "exchanges")).grow(mark.end):
+        fill, stream, spill = Backfiller(self.tracker), None, Mapped(main_path(self._folder, "exchanges"))
+        for batch in spill.grow(mark.end):
             known = fill(batch).select(RESOLVED_COLUMNS)
             stream = stream or SpillStream(main_path(self._folder, f"{RESOLVED}.part"), known.schema)
             stream.write(known)
+            spill.release()
         if stream is not None:
             stream.close()
             os.replace(main_path(self._folder, f"{RESOLVED}.part"), main_path(self._folder, RESOLVED))

@@ -20,12 +20,17 @@ if TYPE_CHECKING:
 
     from kcap.filter.ast import Filter
 
-    Numbers: TypeAlias = NDArray[np.int64]
+    Numbers: TypeAlias = NDArray[np.signedinteger[Any]]
+    """Row numbers, of 64 or of 32 bits; or keys that sort."""
 
 call: Any = call_function  # by name, as in `kcap.arrays.arrow`
 NOWHERE: Final = -1
 NONE: Final = np.zeros(0, np.int64)
 """No rows."""
+LEAST: Final = int(np.iinfo(np.int64).min)
+"""The key of null."""
+PLACES_AT_ONCE: Final = 1 << 16
+"""Of millions, so that what numpy makes of them beside is small."""
 WIDE: Final[Any] = CastOptions.safe(pa.int64())
 BYTE: Final[Any] = CastOptions.safe(pa.uint8())
 SAME_WIDTH: Final = pa.int64(), pa.timestamp("us", "UTC")
@@ -126,7 +131,7 @@ class RowIndex:
         from kcap.table.arrow_filter import mask
 
         names = list(columns_of(tree)) or [self.schema.names[0]]
-        found: list[Numbers] = []
+        found = [np.zeros(0, np.int32)]
         for start, batch in self.scan():
             if start + batch.num_rows <= first:
                 continue
@@ -134,8 +139,8 @@ class RowIndex:
                 break
             skip = max(first - start, 0)
             held = mask(tree, batch.select(names).slice(skip))
-            found.append(np.flatnonzero(held) + (start + skip))
-        return np.concatenate([NONE, *found])
+            found.append((np.flatnonzero(held) + (start + skip)).astype(np.int32))
+        return np.concatenate(found)
 
     def find(self, uid: str, exchange: int) -> int:
         """The number of the row of an exchange, -1 where there is none."""
@@ -170,17 +175,30 @@ class RowIndex:
         """The smallest value of a column of numbers; there are rows."""
         return min(int(numeric(batch.column(column)).min()) for _, batch in self.scan() if batch.num_rows)
 
-    def keys(self, column: str, numbers: "Numbers | None" = None) -> "NDArray[Any]":
+    def keys(self, column: str, numbers: "Numbers | None" = None) -> "Numbers":
         """Numbers that sort as a column's values do; nulls have the smallest. Texts sort as they are written.
 
-        In the order of `numbers`, or of the rows from `first` on.
+        In the order of the rows: of all of them from `first` on, or of those whose `numbers` are given, which rise.
         """
-        chunks = [batch.column(column) for batch in self.batches]
-        if not chunks:
-            return NONE
-        field = self.schema.field(column)
-        found = _ranks(chunks) if _is_text(field.type) else np.concatenate([numeric(chunk) for chunk in chunks])
-        return found if numbers is None else found[numbers - self.first]
+        chunks = self._chunks(column, numbers)
+        if _is_text(self.schema.field(column).type):
+            return _ranks(chunks)
+        found, end = np.empty(len(self) - self.first if numbers is None else len(numbers), np.int64), 0
+        for chunk in chunks:
+            found[end : end + len(chunk)] = numeric(chunk)
+            end += len(chunk)
+        return found
+
+    def _chunks(self, column: str, numbers: "Numbers | None") -> Iterator[Any]:
+        """A column of all rows, or of some, a batch at a time, which is looked at before the next one is taken."""
+        for start, batch in self.scan():
+            chunk: Any = batch.column(column)
+            if numbers is not None:
+                some = between(numbers, start, start + batch.num_rows)
+                if not len(some):
+                    continue
+                chunk = arrow.take(chunk, some - start)
+            yield chunk
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -190,18 +208,17 @@ def _is_text(kind: pa.DataType) -> bool:
 def numeric(chunk: Any) -> "NDArray[np.int64]":
     """Values as 64-bit numbers; nulls before all others."""
     kind = chunk.type
-    least = np.iinfo(np.int64).min
     if chunk.null_count == len(chunk):
-        return np.full(len(chunk), least, np.int64)
+        return np.full(len(chunk), LEAST, np.int64)
     wide = chunk if not pa.types.is_boolean(kind) else call("cast", [chunk], BYTE)
     wide = wide.view(pa.int64()) if wide.type in SAME_WIDTH else call("cast", [wide], WIDE)
     if wide.null_count:
-        wide = call("coalesce", [wide, pa.scalar(least)])
+        wide = call("coalesce", [wide, pa.scalar(LEAST)])
     found: NDArray[np.int64] = np.frombuffer(wide.buffers()[1], np.int64, len(wide), wide.offset * 8)
     return found
 
 
-def _ranks(chunks: Sequence[Any]) -> "NDArray[np.int64]":
+def _ranks(chunks: Iterable[Any]) -> "NDArray[np.int64]":
     """Places of texts among all texts in their order; lists sort as their entries joined."""
     coded: list[tuple[NDArray[Any], list[Any]]] = []
     for chunk in chunks:
@@ -212,11 +229,45 @@ def _ranks(chunks: Sequence[Any]) -> "NDArray[np.int64]":
         codes = call("coalesce", [encoded.indices, pa.scalar(NOWHERE, encoded.indices.type)])
         coded.append((np.asarray(codes), encoded.dictionary.to_pylist()))
     places = {word: at for at, word in enumerate(sorted({word for _, words in coded for word in words}))}
-    found = []
+    found = [NONE]
     for codes, words in coded:
         ranks = np.array([*(places[word] for word in words), NOWHERE], np.int64)
         found.append(ranks[codes])
     return np.concatenate(found)
+
+
+def between(numbers: "Numbers", low: int, high: int) -> "Numbers":
+    """Of numbers that rise those from `low` on and below `high`; nothing is copied, as numpy does to compare 32 with 64 bits."""
+    first, end = np.searchsorted(numbers, np.array([low, high], numbers.dtype)).tolist()
+    return numbers[first:end]
+
+
+def in_order(keys: "Numbers", *, descending: bool = False) -> "NDArray[np.int32] | None":
+    """The places of keys in their order, equal ones as they stand; None where they stand in order. Overwrites `keys`.
+
+    A key and its place are one 64-bit number, unless the keys are too far apart, and these are sorted where they stand: the
+    places that argsort gives, and its own room, would take as much memory again, of rows that may be millions.
+    """
+    if not (keys[1:] > keys[:-1] if descending else keys[1:] < keys[:-1]).any():
+        return None
+    known = keys != LEAST
+    low = int(keys.min(where=known, initial=np.iinfo(np.int64).max))
+    width, bits = int(keys.max(where=known, initial=LEAST)) - low + 1, (len(keys) - 1).bit_length()
+    if width.bit_length() + bits >= 64:
+        if descending:  # the last of equals first, then turned around: equals stay as they stand
+            return (len(keys) - 1 - np.argsort(keys[::-1], kind="stable")[::-1]).astype(np.int32)
+        return np.argsort(keys, kind="stable").astype(np.int32)
+    keys -= low - 1
+    keys[~known] = 0
+    if descending:
+        np.subtract(width, keys, out=keys)
+    keys <<= bits
+    for start in range(0, len(keys), PLACES_AT_ONCE):
+        some = keys[start : start + PLACES_AT_ONCE]
+        some |= np.arange(start, start + len(some))
+    keys.sort()
+    keys &= (1 << bits) - 1
+    return keys.astype(np.int32)
 
 
 def _joined(lists: Any) -> Any:

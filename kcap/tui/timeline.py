@@ -17,7 +17,7 @@ from kcap.reports.text import count
 from kcap.table.arrow_filter import mask
 from kcap.tui.color_rules import FAILING
 from kcap.tui.list_columns import moment
-from kcap.tui.row_index import numeric
+from kcap.tui.row_index import PLACES_AT_ONCE, numeric
 from kcap.tui.views.bars import EIGHTHS, shares
 from kcap.tui.views.sheet import Line
 
@@ -77,9 +77,10 @@ def timeline(rows: "RowIndex", passing: "Numbers | None", steps: int) -> Timelin
     a byte for each row where `passing` are those that count.
     """
     wanted = None
-    if passing is not None:
+    if passing is not None and len(passing) < len(rows) - rows.first:
         wanted = np.zeros(len(rows) - rows.first, np.bool_)
-        wanted[passing - rows.first] = True
+        for start in range(0, len(passing), PLACES_AT_ONCE):  # numpy widens the numbers that it takes as places
+            wanted[passing[start : start + PLACES_AT_ONCE] - rows.first] = True
     spans = [(int(times.min()), int(times.max())) for (times,) in parts(rows, wanted, "time") if len(times)]
     if not spans or steps < 1:
         return None

@@ -1,5 +1,6 @@
 """Rows by number are those of the table in one piece."""
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from kcap.filter.parse import parse
 from kcap.table.schema import arrow_schema, choose
 from kcap.tui.capture_model import CaptureModel
-from kcap.tui.row_index import RowIndex
+from kcap.tui.row_index import LEAST, RowIndex, in_order
 
 SCHEMA = arrow_schema("exchanges", choose("exchanges", ["latency_ns", "api", "topics", "tls"]))
 ROW = st.fixed_dictionaries({
@@ -62,6 +63,39 @@ def test_keys_sort_as_values_do(parts: list[list[dict[str, Any]]]) -> None:
         assert order == sorted(range(len(wanted)), key=lambda at: told(wanted[at][name]))
 
 
+@given(PARTS, st.data())
+def test_keys_of_some_rows(parts: list[list[dict[str, Any]]], data: st.DataObject) -> None:
+    """Law: the keys of some rows sort as these rows do among all; no other row of a batch is looked at."""
+    rows, wanted = rows_of(parts)
+    some = np.array(sorted(data.draw(st.sets(st.sampled_from(range(len(wanted)))) if wanted else st.just(set()))), np.int64)
+    for name in ("latency_ns", "api", "topics", "tls"):
+        whole, found = rows.keys(name)[some], rows.keys(name, some)
+        assert np.argsort(found, kind="stable").tolist() == np.argsort(whole, kind="stable").tolist()
+
+
+@given(st.lists(st.one_of(st.integers(-5, 5), st.integers(-(2**63), 2**63 - 1), st.just(LEAST))), st.booleans())
+def test_places_in_order(keys: list[int], descending: bool) -> None:
+    """Law: the order is that of a stable sort, of keys near each other and far apart; keys that stand in order need none."""
+    wanted = sorted(range(len(keys)), key=lambda at: -keys[at] if descending else keys[at])
+    found = in_order(np.array(keys, np.int64), descending=descending)
+    assert (found.tolist() if found is not None else list(range(len(keys)))) == wanted
+    assert (found is None) == (wanted == list(range(len(keys))))
+
+
+def test_sorting_takes_no_array_beside_the_keys() -> None:
+    """Sorting a million rows takes the keys, half as much for the places, and little else."""
+    keys = np.random.default_rng(1).integers(0, 10**9, 1 << 20)
+    tracemalloc.start()
+    try:
+        found = in_order(keys)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found is not None
+    assert found.nbytes == keys.nbytes // 2
+    assert peak < 0.8 * keys.nbytes
+
+
 def test_an_exchange_is_found(book: CaptureModel) -> None:
     rows = book.snapshot()
     for number in range(0, len(rows), 7):
@@ -100,3 +134,5 @@ def test_batches_that_were_looked_at_are_released() -> None:
     assert len(released) == 7
     assert rows.least("number") == 0
     assert len(released) == 12
+    assert [rows.keys(name).tolist() for name in ("number", "text")] == [list(range(5)), [0] * 5]
+    assert len(released) == 22
