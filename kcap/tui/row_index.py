@@ -237,7 +237,8 @@ def _ranks(chunks: Iterable[Any]) -> "NDArray[np.int64]":
 
 
 def between(numbers: "Numbers", low: int, high: int) -> "Numbers":
-    """Of numbers that rise those from `low` on and below `high`; nothing is copied, as numpy does to compare 32 with 64 bits."""
+    """Of numbers that rise those from `low` on and below `high`. Nothing is copied: numpy copies all of them to find a number
+    of 64 bits among some of 32."""
     first, end = np.searchsorted(numbers, np.array([low, high], numbers.dtype)).tolist()
     return numbers[first:end]
 

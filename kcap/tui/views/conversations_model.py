@@ -5,8 +5,7 @@ groups add up to the given exchanges, without a filter the connections to all of
 last, with the bytes that both sides sent.
 """
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kcap import limits
+from kcap.arrays.arrow import Array
 from kcap.output.grid import endpoint
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
@@ -79,7 +79,7 @@ def flagged(table: pa.Table, names: Sequence[str]) -> pa.Table:
 
     first = calc.coalesce(table["request_first_ns"], table["response_first_ns"])
     columns = {
-        "count": pa.array(np.ones(table.num_rows, np.uint8)), "errors": one(calc.not_equal(table["error_code"], 0)),
+        "count": ones(table.num_rows), "errors": one(calc.not_equal(table["error_code"], 0)),
         "unanswered": one(calc.equal(table["outcome"], "unanswered")),
         "throttled": one(calc.greater(table["throttle_time_ms"], 0)), "timed": one(calc.is_valid(table["latency_ns"])),
         "max_ns": table["latency_ns"], "first_ns": first, "last_ns": first,
@@ -96,14 +96,25 @@ def fold(table: pa.Table, keys: Sequence[str], names: Sequence[str]) -> pa.Table
     return found.select([*keys, *(f"{name}_{how}" for name, how in made)]).rename_columns([*keys, *names])
 
 
-def totals(table: pa.Table, keys: Sequence[str], names: Sequence[str]) -> pa.Table:
-    """One row per group, aggregated in pieces, so that memory grows with groups and not with exchanges."""
-    parts = [fold(flagged(table.slice(0, AT_ONCE), names), keys, names)]
-    for start in range(AT_ONCE, table.num_rows, AT_ONCE):
-        parts.append(fold(flagged(table.slice(start, AT_ONCE), names), keys, names))
+def totals(tables: Iterable[pa.Table], keys: Sequence[str], names: Sequence[str]) -> pa.Table:
+    """One row per group, aggregated table by table, so that memory grows with groups and not with exchanges."""
+    parts: list[pa.Table] = []
+    for table in tables:
+        parts.append(fold(table, keys, names))
         if sum(part.num_rows for part in parts[1:]) > AT_ONCE:
             parts = [fold(pa.concat_tables(parts), keys, names)]
     return fold(pa.concat_tables(parts), keys, names)
+
+
+def pieces(table: pa.Table) -> Iterator[pa.Table]:
+    """Rows in pieces of AT_ONCE; one piece where there is no row."""
+    for start in range(0, max(table.num_rows, 1), AT_ONCE):
+        yield table.slice(start, AT_ONCE)
+
+
+def ones(rows: int) -> Array:
+    """A column that counts rows when it is summed."""
+    return pa.array(np.ones(rows, np.uint8))
 
 
 def groups_of(
@@ -115,16 +126,15 @@ def groups_of(
     """
     one = "connection" in by
     names = [*SUMMED, *ENDS] if one else list(SUMMED)
-    found = totals(table, by if one else [*by, "connection"], names)
+    found = totals((flagged(part, names) for part in pieces(table)), by if one else [*by, "connection"], names)
     if connections is not None:
         found = pa.concat_tables([found, silent(connections, found)]) if every else found
         places = calc.index_in(found["connection"], value_set=connections["connection"])
         for name, column in zip(LIFE, ("first_ns", "last_ns")):
             found = found.append_column(name, connections[column].take(places))
     if not one:
-        counts = pa.array(np.ones(found.num_rows, np.uint8))
         names += LIFE if connections is not None else ()
-        found = fold(found.append_column("connections", counts), by, [*names, "connections"])
+        found = fold(found.append_column("connections", ones(found.num_rows)), by, [*names, "connections"])
     groups = found.num_rows
     if groups > limits.VIEW_ROWS:
         found = found.take(calc.sort_indices(found, sort_keys=[("count", "descending")]).slice(0, limits.VIEW_ROWS))
@@ -152,25 +162,16 @@ def silent(connections: pa.Table, spoke: pa.Table) -> pa.Table:
 
 def apis_of(table: pa.Table, by: Sequence[str], rows: Sequence[Row]) -> dict[tuple[Any, ...], list[tuple[str | None, int]]]:
     """Group -> its APIs with their counts, most first."""
-    out: dict[tuple[Any, ...], list[tuple[str | None, int]]] = {tuple(row[name] for name in by): [] for row in rows}
-    first = by[0]
+    keys, first = [*by, "api"], by[0]
     wanted = pa.array(list(dict.fromkeys(row[first] for row in rows)), table.schema.field(first).type)
-    for start in range(0, table.num_rows, AT_ONCE):
-        part = table.slice(start, AT_ONCE).select([*by, "api"])
-        part = part.filter(calc.is_in(part[first], value_set=wanted))
-        for row in part.group_by([*by, "api"]).aggregate([([], "count_all")]).to_pylist():
-            some = out.get(tuple(row[name] for name in by))
-            if some is not None:
-                some.append((row["api"], row["count_all"]))
-    return {key: added(some) for key, some in out.items()}
-
-
-def added(some: Sequence[tuple[str | None, int]]) -> list[tuple[str | None, int]]:
-    """Counts by API, most first."""
-    counts: Counter[str | None] = Counter()
-    for api, some_more in some:
-        counts[api] += some_more
-    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0] or ""))
+    parts = (part.select(keys).filter(calc.is_in(part[first], value_set=wanted)) for part in pieces(table))
+    found = totals((part.append_column("count", ones(part.num_rows)) for part in parts), keys, ["count"])
+    out: dict[tuple[Any, ...], list[tuple[str | None, int]]] = {tuple(row[name] for name in by): [] for row in rows}
+    for row in found.sort_by([("count", "descending"), ("api", "ascending")]).to_pylist():
+        some = out.get(tuple(row[name] for name in by))
+        if some is not None:
+            some.append((row["api"], row["count"]))
+    return out
 
 
 def facts(connections: pa.Table, rows: Sequence[Row]) -> dict[str, Row]:

@@ -1,5 +1,8 @@
 """Conversations: the groups add up to the exchanges, connections without one stand behind."""
 
+import tracemalloc
+
+import pyarrow as pa
 import pytest
 
 from kcap import limits
@@ -68,6 +71,21 @@ def test_pieces_make_no_difference(by: tuple[str, ...], monkeypatch: pytest.Monk
         monkeypatch.setattr(model, "AT_ONCE", pieces)
         assert model.groups_of(table, by) == whole
         assert model.apis_of(table, by, whole[0]) == apis
+
+
+def test_counts_of_apis_do_not_grow_with_exchanges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten times the exchanges of the same groups take the same Python objects."""
+    table = StubBook("java-transactions.pcap").exchanges(model.COLUMNS)
+    rows, _ = model.groups_of(table, ("connection",))
+    monkeypatch.setattr(model, "AT_ONCE", table.num_rows)
+    peaks = []
+    for times in (1, 2, 20):
+        many = pa.concat_tables([table] * times).combine_chunks()
+        tracemalloc.start()
+        model.apis_of(many, ("connection",), rows)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < 1.5 * peaks[1]
 
 
 def test_the_busiest_of_many_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
