@@ -10,7 +10,7 @@ from kcap.cli.options import analyzer_options, filter_of, filters, inputs, paths
 from kcap.cli.places import Writes
 from kcap.cli.report_formats import Document, Section, Sentences
 from kcap.cli.report_output import FORMS, carried_out
-from kcap.errors import UsageError
+from kcap.errors import UsageError, did_you_mean
 from kcap.output.grid import duration
 from kcap.reports import drill_down
 from kcap.reports.definition import key_of
@@ -58,12 +58,11 @@ run = inputs(command, tables=True)
 def kinds_of(words: str) -> list[str]:
     """Kinds of differences from a list. Raises UsageError for one that does not exist."""
     from kcap.reports.diff.compare import ORDER
-    from kcap.table.schema import nearest
 
     kinds = [word.strip() for word in words.split(",") if word.strip()]
     for kind in kinds:
         if kind not in (*ORDER, ANY):
-            raise UsageError(f"--fail-on {kind!r} is no kind of difference{nearest(kind, [*ORDER, ANY])}")
+            raise UsageError(f"--fail-on {kind!r} is no kind of difference{did_you_mean(kind, [*ORDER, ANY])}")
     return kinds
 
 

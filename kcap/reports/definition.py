@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kcap.columns import EXCHANGES
-from kcap.errors import UsageError
+from kcap.errors import UsageError, did_you_mean
 from kcap.reports.text import words
-from kcap.table.schema import nearest
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -155,7 +154,7 @@ def key_of(name: str, own: frozenset[str] = frozenset()) -> Key:
     declared = DECLARED.get(column)
     if declared is None:
         known = [*DECLARED, *ALIASES, *LISTS, *own]
-        raise UsageError(f"--by {name!r} is no column of exchanges{nearest(name, known)}")
+        raise UsageError(f"--by {name!r} is no column of exchanges{did_you_mean(name, known)}")
     return Key(column, column, entry=declared.type.startswith("list<"))
 
 
