@@ -104,13 +104,14 @@ class Observed:
         table, links = self.exchanges, self.connections
         rows, clients, parts = table, links, self._parts
         own = operator.itemgetter(OF_CLUSTER) if self._marked else of_cluster
-        if self._run(table.filter(own(table)).select("exchange").limit(1)):
+        calls = [call for call in self.calls if not (call["api"] in REQUESTS_OF_BROKERS or is_broker(call["client_id"]))]
+        if len(calls) < len(self.calls):
             rows = table.filter(~own(table))
             parts = None if parts is None else parts.filter(~own(parts))
         if self._run(links.filter(of_brokers(links)).select("connection").limit(1)):
             clients = links.filter(~of_brokers(links))
         mine = Observed(self._run, rows, self.partitions, clients, self.brokers, self._message, parts)
-        mine.every, mine.every_link = table, links
+        mine.every, mine.every_link, mine.calls = table, links, calls
         return mine
 
     def first(self, expression: Any, order: Sequence[Any], most: int, what: str, whole: Any = None) -> list[Row]:

@@ -1,5 +1,6 @@
 """Producers: batches, compression, refused records, partitions, transactions' end is in `transactions`."""
 
+from collections import Counter
 from collections.abc import Mapping
 from heapq import nsmallest
 
@@ -203,7 +204,10 @@ def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A topic of which one partition gets nearly all records, in more batches than a sticky partitioner fills by chance."""
-    if "Produce" not in seen.apis:
+    written: Counter[str | None] = Counter()
+    for flow in seen.flows_of("Produce"):
+        written[flow["topic"]] += flow["records"] or 0
+    if max(written.values(), default=0) < limit["records"]:
         return
     parts = seen.parts
     chosen = parts.filter(parts.api == "Produce", parts.records.notnull())
@@ -310,7 +314,7 @@ def servers_before(seen: Observed) -> set[tuple[str, int]]:
 )  # fmt: skip
 def producer_per_record(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that makes a producer for each record: on one host, for instances of a service that write once are many."""
-    if seen.most_calls("client_id", ("Produce",)) < limit["connections"]:
+    if min(seen.most_calls("client_id", ("Produce",)), sum(link["n"] for link in seen.links)) < limit["connections"]:
         return
     table = seen.exchanges
     chosen = table.filter(table.api == "Produce")
