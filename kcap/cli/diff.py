@@ -114,7 +114,7 @@ COLUMNS: Final = (
         for name, shown, head, rank, *conditions in (
             ("count", number, "count", 0), ("failed", number, "failed", 3, drill_down.FAILED),
             ("p50_ns", duration, "p50", 0, drill_down.ANSWERED), ("p99_ns", duration, "p99", 1, drill_down.ANSWERED),
-            ("service_p50_ns", duration, "service p50", 2, drill_down.ANSWERED),
+            ("service_p50_ns", duration, "broker p50", 2, drill_down.ANSWERED),
         )
         for side in SIDES
     ),
