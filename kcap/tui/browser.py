@@ -359,6 +359,7 @@ class Browser(Screen[None]):
     @on(ExchangeList.Chosen)
     def chosen(self, _event: ExchangeList.Chosen) -> None:
         """Opens the exchange."""
+        self.view.chose = True
         if not self.home.look.detail:
             self.action_detail()
         self.set_focus(self.detail)
@@ -502,6 +503,7 @@ class Browser(Screen[None]):
 
     def action_pane(self, step: int) -> None:
         """Focuses the next visible pane."""
+        self.view.chose = True
         panes = [pane for pane in (self.listed, self.detail, self.hexes) if pane.region.area]
         if panes:
             at = next((at for at, pane in enumerate(panes) if pane is self.focused), -step if step > 0 else 0)
