@@ -52,6 +52,11 @@ def numbers_of(book: "CaptureModel", uid: str) -> list[int]:
     return [int(number) for number in found[order]]
 
 
+def named(exchange: int) -> str:
+    """How the head of a message names its exchange: the connection is that of the screen."""
+    return f"exchange {exchange}"
+
+
 def stream_lines(found: list[FrameBytes], way: str, side: str, *, show_secrets: bool = False) -> Iterator[Text]:
     """Messages of some exchanges, in the order of their first packets."""
     messages = [
@@ -75,7 +80,7 @@ def _message(ns: int, side: str, frames: FrameBytes, way: str, show_secrets: boo
     size = row[f"{side}_bytes"]
     head.append(f"  {count(size, 'byte')}" if size is not None else "")
     head.append(f"  {duration(row['latency_ns'])}" if not client and row["latency_ns"] is not None else "")
-    head.append(f"  packet {row[f'{side}_first_packet']}  {row['connection']}.{row['exchange']}", "dim")
+    head.append(f"  packet {row[f'{side}_first_packet']}  {named(row['exchange'])}", "dim")
     yield head
     decoded = message(frames, side)
     data = frames.request if client else frames.response
@@ -129,7 +134,7 @@ class FollowedStream(Screen[None]):
         """Places among `numbers`: of the first exchange that is shown, and behind the last."""
         self._busy = False
         self._width = 0
-        self._sought = f"{uid}.{number}"
+        self._sought = named(number)
         """The exchange to scroll to, empty once it is in sight."""
 
     @property
@@ -168,7 +173,7 @@ class FollowedStream(Screen[None]):
 
     def _again(self, exchange: int) -> None:
         """Reads the same part again, at least one of `PART`, and scrolls to an exchange."""
-        size, self._sought = max(PART, self.read - self.first), f"{self.uid}.{exchange}"
+        size, self._sought = max(PART, self.read - self.first), named(exchange)
         self.read = self.first
         self.query_one(RichLog).clear()
         self._more(size)

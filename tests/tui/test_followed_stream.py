@@ -40,16 +40,16 @@ def test_it_begins_with_the_selected_exchange_and_says_where_it_ends() -> None:
             await press(pilot, "w")
             await app.workers.wait_for_complete()
             await pilot.pause()
-            uid, number = app.screen.uid, app.screen.number
+            number = app.screen.number
             assert number > 5
-            assert f"  {uid}.{number}\n" in screen(app)
-            assert f"  {uid}.1\n" not in screen(app)
+            assert f"  exchange {number}\n" in screen(app)
+            assert "  exchange 1\n" not in screen(app)
             await press(pilot, "g")
             await pilot.pause()
-            assert f"  {uid}.1\n" in screen(app)
+            assert "  exchange 1\n" in screen(app)
             await press(pilot, "G", "m")
             await pilot.pause()
-            assert f"  {uid}.{number}\n" in screen(app)
+            assert f"  exchange {number}\n" in screen(app)
             assert [one.message for one in app._notifications] == ["the connection has no more exchanges"]
 
     asyncio.run(run())
@@ -78,7 +78,7 @@ def test_what_stands_before_is_read_on_request(monkeypatch: pytest.MonkeyPatch) 
                 await pilot.pause()
             await press(pilot, "g", "M")
             await pilot.pause()
-            assert f"  {stream.uid}.1\n" in screen(app)
+            assert "  exchange 1\n" in screen(app)
             assert f"exchanges 1 to {len(stream.numbers)} of" in lines(app)[0], "what was read stays"
             assert [one.message for one in app._notifications] == ["the connection has no earlier exchanges"]
 
