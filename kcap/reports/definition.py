@@ -41,6 +41,8 @@ PARTS: Final = (
 """What a latency is made of, and the transfers beside it."""
 WAITS: Final = ("long_poll_ns", "throttle_ns", "muted_ns")
 """Parts of the service time in which the broker waits; the rest is its own."""
+AFTER_APPEND: Final = ("REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
+"""Errors of a Produce after which records may be in the log all the same: the broker waited for replicas."""
 EDGES_NS: Final = tuple(digit * 10**power for power in range(3, 11) for digit in (1, 3))
 """Lower bounds of the histogram's classes, 1 us to 30 s; a class below the first is class 0."""
 

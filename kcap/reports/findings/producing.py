@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 from heapq import nsmallest
 
+from kcap.reports.definition import AFTER_APPEND
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
-from kcap.reports.findings.observed import DOUBTFUL, Observed, Row, of_brokers, totals
+from kcap.reports.findings.observed import Observed, Row, of_brokers, totals
 from kcap.reports.text import count as counted
 from kcap.schema.registry import api_key
 from kcap.schema.releases import first_release, releases
@@ -427,7 +428,7 @@ def retries_duplicate(seen: Observed, limit: Mapping[str, float]) -> Found:
     chosen = parts.filter(parts.api == "Produce", parts.topic.notnull(), parts.acks != 0)
     closed = (chosen.outcome == "unanswered") & chosen.reason.isin(["fin", "rst"])
     unknown = closed & (chosen.age_ns >= int(limit["milliseconds"] * 1e6))
-    unknown |= chosen.error.isin(list(DOUBTFUL))
+    unknown |= chosen.error.isin(list(AFTER_APPEND))
     unknown = unknown.fill_null(False) & (chosen.producer_id.fill_null(-1) < 0) & chosen.magic.notnull()
     ended_ns = chosen.response_first_ns.fill_null(chosen.request_last_ns + chosen.age_ns)
     rows = seen.run(
