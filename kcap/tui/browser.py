@@ -359,7 +359,6 @@ class Browser(Screen[None]):
     @on(ExchangeList.Chosen)
     def chosen(self, _event: ExchangeList.Chosen) -> None:
         """Opens the exchange."""
-        self.view.chose = True
         if not self.home.look.detail:
             self.action_detail()
         self.set_focus(self.detail)
