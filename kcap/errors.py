@@ -4,6 +4,14 @@ Bytes of a capture never raise: an odd packet or frame is reported as a `WeirdKi
 reason in `undecoded`. These classes are for requests of the caller that cannot be met.
 """
 
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+SUGGESTED: Final = 2
+"""Names that a message suggests in place of one that does not exist."""
+CONTAINED_LEAST: Final = 3
+"""Characters of a name from which on others that contain it are suggested: nearly all contain a shorter one."""
+
 
 class KcapError(Exception):
     """Base class of all exceptions that kcap raises on purpose; `except kcap.KcapError` catches every one of them.
@@ -51,3 +59,20 @@ class MissingExtraError(KcapError):
     """
 
     exit_code = 5
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`; did you mean ...?` with the known names that look most like `name`, or nothing; case does not count.
+
+    In: names, or names -> what is shown of them, where that is a text.
+    """
+    from difflib import get_close_matches  # for messages alone
+
+    shown = {word.lower(): word for word in known}
+    if isinstance(known, Mapping):
+        shown |= {word.lower(): text for word, text in known.items() if isinstance(text, str)}
+    word = name.lower()
+    close = get_close_matches(word, shown, SUGGESTED)
+    if len(word) >= CONTAINED_LEAST:
+        close += [other for other in shown if word in other and other not in close]
+    return f"; did you mean {' or '.join(dict.fromkeys(shown[one] for one in close[:SUGGESTED]))}?" if close else ""

@@ -20,7 +20,6 @@ TEXT = {".py", ".md", ".toml", ".lock", ".json", ".jsonl", ".lark", ".tcss", ".t
 
 WITHOUT_MIRROR = {
     "kcap/limits.py": "numbers with reasons",
-    "kcap/errors.py": "five one-line classes",
 }
 PRINTERS = ("kcap/cli/", "spark_jobs/", "kcap/schema/importer.py")
 HEAVY = {"textual", "ibis", "duckdb", "pandas", "scapy", "pyspark", "numba", "rich.live"}

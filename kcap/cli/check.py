@@ -11,7 +11,7 @@ import click
 
 from kcap.cli.options import analyzer_options, inputs, paths_of
 from kcap.cli.places import Writes
-from kcap.errors import UsageError
+from kcap.errors import UsageError, did_you_mean
 from kcap.output.escaping import json_text
 from kcap.reports.findings.model import SEVERITIES, headline
 
@@ -94,17 +94,12 @@ def limits_of() -> dict[str, dict[str, float]]:
 
 def known(words: str) -> list[str]:
     """Ids of rules from a list. Raises UsageError for one that no rule has."""
-    from difflib import get_close_matches
-
     from kcap.reports.findings.report import rules
 
     ids = [word.strip() for word in words.split(",") if word.strip()]
     for one in ids:
         if one not in rules():
-            near = get_close_matches(one, rules(), 1)
-            raise UsageError(
-                f"no rule is called {one!r}" + (f"; did you mean {near[0]}?" if near else "; kcap check --list names all")
-            )
+            raise UsageError(f"no rule is called {one!r}{did_you_mean(one, rules()) or '; kcap check --list names all'}")
     return ids
 
 

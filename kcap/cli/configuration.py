@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import click
 
-from kcap.errors import UsageError
+from kcap.errors import UsageError, did_you_mean
 
 FILE: Final = "config.toml"
 VARIABLE: Final = "KCAP_CONFIG"
@@ -67,7 +67,7 @@ def defaults(command: click.Command, name: str, file: Mapping[str, Any], command
             there = config_folder() / ELSEWHERE[table]
             raise UsageError(f"{config_file()}: [{table}] is no command; the terminal UI keeps its settings in {there}")
         if table not in commands:
-            raise UsageError(f"{config_file()}: [{table}] is no command{_nearest(table, list(commands))}")
+            raise UsageError(f"{config_file()}: [{table}] is no command{did_you_mean(table, commands)}")
     options = long_names(command)
     found: dict[str, Any] = {}
     said = file.get(name, {})
@@ -78,7 +78,8 @@ def defaults(command: click.Command, name: str, file: Mapping[str, Any], command
             continue  # the command reads and checks it
         key = option.replace("_", "-")
         if key not in options:
-            raise UsageError(f"{config_file()}: [{name}] {option} is no option of kcap {name}{_nearest(key, list(options))}")
+            advice = did_you_mean(key, list(options))
+            raise UsageError(f"{config_file()}: [{name}] {option} is no option of kcap {name}{advice}")
         found[options[key]] = value
     for option, parameter in options.items():
         text = os.environ.get(f"KCAP_{name}_{option}".upper().replace("-", "_"))
@@ -103,10 +104,3 @@ def _several(command: click.Command, parameter: str, value: Any) -> Any:
     if option.multiple and isinstance(value, str):
         return [word for word in re.split(r",\s*", value) if word] if parameter == "not_kafka" else [value]
     return value
-
-
-def _nearest(word: str, known: list[str]) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(word, known, 1, 0.6)
-    return f"; did you mean {close[0]}?" if close else ""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kcap.cli.places import Reads
-from kcap.errors import CaptureError, UsageError
+from kcap.errors import CaptureError, UsageError, did_you_mean
 from kcap.output.escaping import json_text
 
 if TYPE_CHECKING:
@@ -116,8 +116,6 @@ def api_key_of(text: str) -> int:
 
     Raises UsageError for a name that no API has.
     """
-    from difflib import get_close_matches
-
     from kcap.schema.registry import api_keys, api_name
 
     if re.fullmatch(r"-?\d{1,5}", text):
@@ -126,9 +124,8 @@ def api_key_of(text: str) -> int:
     word = re.sub(r"[\s_-]", "", text).lower()
     if word in known:
         return known[word]
-    close = get_close_matches(word, known, 2, 0.5)
-    names = " or ".join(str(api_name(known[name])) for name in close)
-    raise UsageError(f"no API is called {text!r}" + (f"; did you mean {names}?" if names else "; kcap schema lists them"))
+    advice = did_you_mean(word, [str(api_name(key)) for key in known.values()])
+    raise UsageError(f"no API is called {text!r}{advice or '; kcap schema lists them'}")
 
 
 def unframed(data: bytes, is_request: bool, key: int | None, version: int | None) -> tuple["Message", int]:

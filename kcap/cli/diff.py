@@ -10,7 +10,7 @@ from kcap.cli.options import analyzer_options, filter_of, filters, inputs, paths
 from kcap.cli.places import Writes
 from kcap.cli.report_formats import Document, Section, Sentences
 from kcap.cli.report_output import FORMS, carried_out
-from kcap.errors import UsageError
+from kcap.errors import UsageError, did_you_mean
 from kcap.output.grid import duration
 from kcap.reports import drill_down
 from kcap.reports.definition import key_of
@@ -58,12 +58,11 @@ run = inputs(command, tables=True)
 def kinds_of(words: str) -> list[str]:
     """Kinds of differences from a list. Raises UsageError for one that does not exist."""
     from kcap.reports.diff.compare import ORDER
-    from kcap.table.schema import nearest
 
     kinds = [word.strip() for word in words.split(",") if word.strip()]
     for kind in kinds:
         if kind not in (*ORDER, ANY):
-            raise UsageError(f"--fail-on {kind!r} is no kind of difference{nearest(kind, [*ORDER, ANY])}")
+            raise UsageError(f"--fail-on {kind!r} is no kind of difference{did_you_mean(kind, [*ORDER, ANY])}")
     return kinds
 
 
@@ -115,7 +114,7 @@ COLUMNS: Final = (
         for name, shown, head, rank, *conditions in (
             ("count", number, "count", 0), ("failed", number, "failed", 3, drill_down.FAILED),
             ("p50_ns", duration, "p50", 0, drill_down.ANSWERED), ("p99_ns", duration, "p99", 1, drill_down.ANSWERED),
-            ("service_p50_ns", duration, "service p50", 2, drill_down.ANSWERED),
+            ("service_p50_ns", duration, "broker p50", 2, drill_down.ANSWERED),
         )
         for side in SIDES
     ),

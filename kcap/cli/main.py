@@ -20,7 +20,7 @@ from kcap.cli.configuration import defaults, settings
 from kcap.cli.examples import epilog
 from kcap.cli.places import Invocation
 from kcap.cli.standard_streams import open_closed, say, say_lines
-from kcap.errors import CaptureError, KcapError, OutputError, UsageError
+from kcap.errors import CaptureError, KcapError, OutputError, UsageError, did_you_mean
 from kcap.runtime import ends_with, enough_room, give_up, start_quickly, taken_signals
 
 USAGE, INTERRUPTED = 2, 130
@@ -104,12 +104,8 @@ def is_file(word: str) -> bool:
 
 def not_a_command(word: str) -> str:
     """What to say of a word that is no command."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(word, COMMANDS, 1, 0.5)
-    return f"no such command or file {word!r}" + (
-        f"; did you mean {close[0]}?" if close else f"; to begin with: {', '.join(FIRST)}"
-    )
+    advice = did_you_mean(word, COMMANDS) or f"; to begin with: {', '.join(FIRST)}"
+    return f"no such command or file {word!r}{advice}"
 
 
 def show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:

@@ -151,7 +151,8 @@ def outputs(command: F) -> F:
             "(also .gz .zst after these) .parquet .arrow .feather .arrows .md .html .txt",
         ),
         click.option(
-            "--columns", metavar="A,B,...", shell_complete=listed(columns_of), help="These columns, in this order."
+            "--columns", metavar="A,B,...", shell_complete=listed(columns_of),
+            help="These columns, in this order; +A,B: all, then these.",
         ),
         click.option(
             "--format", "form", type=click.Choice(FORMATS),
@@ -241,10 +242,12 @@ def secrets_given() -> "Secrets | None":
 
 
 def column_names(text: str | None, table: str = "exchanges") -> list[str] | None:
-    """`a, b` as columns of a table, None for none given."""
+    """`a, b` as columns of a table, `+a, b` as those behind all that it has without being asked; None for none given."""
     if text is None:
         return None
-    return [column for name in text.split(",") if name.strip() for column in columns_under(name.strip(), table)]
+    named = text.removeprefix("+")
+    first = [] if named == text else [column.name for column in TABLES[table]]
+    return first + [column for name in named.split(",") if name.strip() for column in columns_under(name.strip(), table)]
 
 
 def columns_under(name: str, table: str) -> Sequence[str]:

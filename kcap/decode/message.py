@@ -6,16 +6,13 @@ unknown API or version leaves the body alone.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 from kcap import limits
 from kcap.decode.interpreter import MALFORMED, SHORT, State, run
 from kcap.decode.json import JsonReading, Records, read_json
-from kcap.decode.nodes import Buffers, Node
 from kcap.decode.plan import Plan, plan_for, plan_of
-from kcap.decode.telemetry import pushed
-from kcap.decode.tokens import token_nodes
-from kcap.decode.tree import OPENERS, Inside, message_tree
 from kcap.errors import UsageError
 from kcap.faults import fault_of
 from kcap.model import Buffer
@@ -23,6 +20,10 @@ from kcap.schema import facts, registry
 from kcap.schema.quirks import UNPREFIXED
 from kcap.wire.cursor import Cursor
 from kcap.wire.varints import DamageError
+
+if TYPE_CHECKING:
+    from kcap.decode.nodes import Node
+    from kcap.decode.tree import Inside
 
 WIDEST_LENGTH: Final = 5
 """Bytes of a length or count, of which some may be cut."""
@@ -115,14 +116,17 @@ class Message:
             return state.position <= size and end < size
         return state.position + (WIDEST_LENGTH if state.status == MALFORMED else 0) >= captured
 
-    def tree(self) -> Node:
+    def tree(self) -> "Node":
         """The frame as nodes with byte spans; children are made on demand and tile their parent."""
+        from kcap.decode.nodes import Buffers
+        from kcap.decode.tree import Inside
+
         return self.tree_in(Inside(Buffers(self.frame), 0, 0, len(self.frame)))
 
-    def tree_in(self, place: Inside) -> Node:
+    def tree_in(self, place: "Inside") -> "Node":
         """The same where the frame is part of a larger buffer."""
         unknown = self._unknown if self._plan is None else None
-        return message_tree(place, self.name, self.header, self._plan, unknown)
+        return _message_tree()(place, self.name, self.header, self._plan, unknown)
 
 
 _REQUEST_FIELDS = [("RequestApiKey", "int16"), ("RequestApiVersion", "int16"), ("CorrelationId", "int32")]
@@ -272,8 +276,24 @@ def decode_data(name: str, blob: Buffer, version: int | None = None) -> Message:
     return Message(bytes(blob), header, name, plan, f"{name} has no version {version}")
 
 
-def _enveloped(inside: Inside) -> list[Node]:
+@cache
+def _message_tree() -> "Callable[..., Node]":
+    """What makes trees, loaded for the first of them: most runs make none. It is told of bytes that this module opens."""
+    from kcap.decode.telemetry import pushed
+    from kcap.decode.tokens import token_nodes
+    from kcap.decode.tree import OPENERS, message_tree
+
+    OPENERS["EnvelopeRequest.RequestData"] = _enveloped
+    OPENERS["PushTelemetryRequest.Metrics"] = pushed
+    OPENERS["SaslAuthenticateRequest.AuthBytes"] = OPENERS["SaslAuthenticateResponse.AuthBytes"] = token_nodes
+    return message_tree
+
+
+def _enveloped(inside: "Inside") -> list["Node"]:
     """The request that a broker hands on to the controller (KIP-590): a frame, and so a buffer, of its own."""
+    from kcap.decode.nodes import Node
+    from kcap.decode.tree import Inside
+
     data, span = inside.data, (inside.buffer, inside.start, inside.end)
     number = inside.buffers.open(data, *span, "envelope")
 
@@ -281,8 +301,3 @@ def _enveloped(inside: Inside) -> list[Node]:
         return [decode_request(data).tree_in(Inside(inside.buffers, number, 0, len(data)))]
 
     return [Node("request", None, f"{len(data)} bytes", inside.buffers, *span, request)]
-
-
-OPENERS["EnvelopeRequest.RequestData"] = _enveloped
-OPENERS["PushTelemetryRequest.Metrics"] = pushed
-OPENERS["SaslAuthenticateRequest.AuthBytes"] = OPENERS["SaslAuthenticateResponse.AuthBytes"] = token_nodes

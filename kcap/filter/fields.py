@@ -4,9 +4,8 @@ In: a name. Out: what it stands for and what values it takes. Law: every column 
 columns it stands for.
 """
 
-import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
@@ -216,14 +215,6 @@ def lookup(name: str) -> Operand | None:
     if found is None and name.partition(".")[0] in ("request", "response"):
         found = deep_fields().get(".".join(map(snake, name.split("."))))
     return found
-
-
-def nearest(name: str, known: Mapping[str, object] | Sequence[str]) -> str:
-    """`; did you mean ...?` with the known names that look most like it, or nothing; words by what they stand for."""
-    close = difflib.get_close_matches(name.lower(), list(known), 2, 0.6)
-    if isinstance(known, Mapping):
-        close = [str(known[word]) if isinstance(known[word], str) else word for word in close]
-    return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
 def names_like(name: str) -> list[str]:

@@ -6,7 +6,7 @@ Law: every text gives a tree or one `FilterError` that says where the fault is, 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kcap.errors import UsageError
+from kcap.errors import UsageError, did_you_mean
 from kcap.filter.ast import (
     PACKETS,
     And,
@@ -23,7 +23,7 @@ from kcap.filter.ast import (
     Value,
     Xor,
 )
-from kcap.filter.fields import ADVICE, lookup, named_values, names_like, nearest
+from kcap.filter.fields import ADVICE, lookup, named_values, names_like
 from kcap.filter.values import value_of
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ class _Builder:
         if found is None:
             if str(name) in ADVICE:
                 raise self.fault(name, f"{name} {ADVICE[str(name)]}")
-            raise self.fault(name, f"no field is called {str(name)!r}{nearest(str(name), names_like(str(name)))}")
+            raise self.fault(name, f"no field is called {str(name)!r}{did_you_mean(str(name), names_like(str(name)))}")
         return found
 
     def call(self, tree: Any) -> FunctionCall:

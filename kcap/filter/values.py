@@ -10,8 +10,9 @@ from fractions import Fraction
 from ipaddress import ip_address, ip_network
 from typing import Final
 
+from kcap.errors import did_you_mean
 from kcap.filter.ast import FieldRef, Network, Value
-from kcap.filter.fields import named_values, nearest
+from kcap.filter.fields import named_values
 
 DURATIONS: Final = {
     "ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "sec": 1_000_000_000, "m": 60_000_000_000,
@@ -44,7 +45,7 @@ def value_of(text: str, field: FieldRef) -> Value:
         return known
     if field.kind == "text":
         if words:
-            raise ValueError(f"{field.name} is never {text!r}{nearest(text, words)}")
+            raise ValueError(f"{field.name} is never {text!r}{did_you_mean(text, words)}")
         return text
     return number_of(text, field.columns[0], field.name, words)
 
@@ -53,7 +54,7 @@ def number_of(text: str, column: str, name: str, words: Mapping[str, int | str])
     """A number, in the column's own unit."""
     found = NUMBER.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} is no number{nearest(text, words)}")
+        raise ValueError(f"{text!r} is no number{did_you_mean(text, words)}")
     exact = Fraction(int(found["hex"], 16)) if found["hex"] else Fraction(found["digits"].replace("_", ""))
     unit = found["unit"]
     if found["sign"] == "-":

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from kcap.errors import UsageError
+from kcap.errors import UsageError, did_you_mean
 from kcap.limits import SORTED_ROWS
 from kcap.table.schema import columns_of
 
@@ -35,9 +35,7 @@ def sort_keys(table: str, text: str) -> list[Key]:
         if order not in ("", "asc", "desc"):
             raise UsageError(f"--sort {part!r}: the order is asc or desc")
         if name not in known:
-            from kcap.table.schema import nearest
-
-            raise UsageError(f"--sort: {table} has no column {name!r}{nearest(name, known)}")
+            raise UsageError(f"--sort: {table} has no column {name!r}{did_you_mean(name, known)}")
         if known[name].type.startswith("list<"):
             raise UsageError(f"--sort: lists have no order, and {name} is one")
         keys.append((name, "descending" if order == "desc" or part.startswith("-") else "ascending"))

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from kcap.errors import UsageError
-from kcap.filter.fields import ADVICE, LENGTH, PREFIX_BYTES, fields, nearest, partition_ids
+from kcap.errors import UsageError, did_you_mean
+from kcap.filter.fields import ADVICE, LENGTH, PREFIX_BYTES, fields, partition_ids
 from kcap.output.escaping import visible
 from kcap.output.sink import OutputSink
 from kcap.output.time_format import by_second
@@ -131,11 +131,11 @@ def _columns(table: str, name: str) -> tuple[str, ...]:
             return partition_ids()
         if name in ADVICE:
             raise UsageError(f"{name} {ADVICE[name]}")
-        raise UsageError(f"no field is called {name!r}{nearest(name, list(known))}")
+        raise UsageError(f"no field is called {name!r}{did_you_mean(name, known)}")
     declared = columns_of(table)
     name = OF_PARTITIONS.get(name, name) if table in ("partitions", "records") else name
     if name not in declared:
-        raise UsageError(f"{table} has no column {name!r}{nearest(name, list(declared))}")
+        raise UsageError(f"{table} has no column {name!r}{did_you_mean(name, declared)}")
     return (name,)
 
 

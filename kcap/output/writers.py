@@ -174,7 +174,8 @@ class Parquet:
     def __init__(self, sink: OutputSink, schema: pa.Schema, compression: str = "lz4", group: int | None = None) -> None:
         """`compression`: `none` for files that are read soon and removed. `group`: rows of a row group, `ROW_GROUP` by default.
         Texts that are dictionary-encoded are texts for those who read the file."""
-        from pyarrow.parquet import ParquetWriter
+        # `pyarrow.parquet`, which wraps it, loads file systems, with TLS for them: 2 % of a small report.
+        from pyarrow._parquet import ParquetWriter
 
         self._coded = any(pa.types.is_dictionary(field.type) for field in schema)
         texts = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_dictionary(field.type)]
@@ -190,6 +191,7 @@ class Parquet:
             column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
             write_statistics=[name for name in schema.names if name in FILTERED],
             store_schema=not self._coded,
+            writer_engine_version="V2",
         )
         self._waiting: list[pa.RecordBatch] = []
         self._rows, self._bytes, self._group = 0, 0, group or ROW_GROUP

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kcap.columns import EXCHANGES
-from kcap.errors import UsageError
+from kcap.errors import UsageError, did_you_mean
 from kcap.reports.text import words
-from kcap.table.schema import nearest
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -42,6 +41,8 @@ PARTS: Final = (
 """What a latency is made of, and the transfers beside it."""
 WAITS: Final = ("long_poll_ns", "throttle_ns", "muted_ns")
 """Parts of the service time in which the broker waits; the rest is its own."""
+AFTER_APPEND: Final = ("REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
+"""Errors of a Produce after which records may be in the log all the same: the broker waited for replicas."""
 EDGES_NS: Final = tuple(digit * 10**power for power in range(3, 11) for digit in (1, 3))
 """Lower bounds of the histogram's classes, 1 us to 30 s; a class below the first is class 0."""
 
@@ -155,7 +156,7 @@ def key_of(name: str, own: frozenset[str] = frozenset()) -> Key:
     declared = DECLARED.get(column)
     if declared is None:
         known = [*DECLARED, *ALIASES, *LISTS, *own]
-        raise UsageError(f"--by {name!r} is no column of exchanges{nearest(name, known)}")
+        raise UsageError(f"--by {name!r} is no column of exchanges{did_you_mean(name, known)}")
     return Key(column, column, entry=declared.type.startswith("list<"))
 
 

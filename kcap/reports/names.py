@@ -99,12 +99,15 @@ class FirstNames:
         return shortened(name)
 
 
-def bounded_files(files: Sequence[str], folder: str, label: str, whole: Collection[str] = ()) -> list[str]:
+def bounded_files(
+    files: Sequence[str], folder: str, label: str, whole: Collection[str] = (), *, compressed: bool = True
+) -> list[str]:
     """The Parquet files of a table, or others in `folder` in their place where a column has too many names or too long ones.
 
     That is seen from the sizes in their footers first, which costs nothing: only where these leave it open are names counted.
+    Files that are too small for so many names are not opened; `compressed`: they may be.
     """
-    if sum(map(os.path.getsize, files)) < limits.REPORT_NAMES_MAX:
+    if sum(map(os.path.getsize, files)) < limits.REPORT_NAMES_MAX * (1 if compressed else ENTRY_BYTES):
         return list(files)
     from pyarrow.parquet import ParquetFile
 

@@ -22,10 +22,8 @@ from kcap.folders import private_folder, write_whole
 Statements = dict[str, str]
 PACKAGE: Final = Path(__file__).parents[1]
 FOLDER: Final = "plans"
-DEPENDENCIES: Final = ("ibis_framework-", "sqlglot-", "duckdb-")
-"""What compiles and runs SQL."""
-EXPRESSIONS: Final = ("reports", "filter")
-"""Folders with expressions."""
+PACKAGES: Final = ("kcap-", "ibis_framework-", "sqlglot-", "duckdb-")
+"""What makes, compiles and runs SQL."""
 
 
 def planned(parts: Iterable[object], make: Callable[[], Statements]) -> Statements:
@@ -68,11 +66,7 @@ def plan_folder() -> Path | None:
 
 
 def _digest(parts: Iterable[object]) -> str:
-    """What stands for the parts, the sources of kcap, and the versions of the dependencies.
-
-    Packages are unpacked with the times of their archive, which may be one for all versions: so the sources of expressions
-    count with their text, all others with size and time.
-    """
+    """What stands for the parts, the sources of kcap, and the versions of the packages."""
     digest = _sources().copy()
     for part in parts:
         digest.update(f"{part!r}\n".encode(errors="surrogatepass"))
@@ -85,22 +79,24 @@ def _sources() -> "blake2b":
     digest = blake2b(digest_size=20)
     for part in (*_versions(), *sorted(_files(str(PACKAGE)))):
         digest.update(f"{part!r}\n".encode(errors="surrogatepass"))
-    for path in sorted(path for folder in EXPRESSIONS for path in (PACKAGE / folder).rglob("*.py")):
-        digest.update(path.read_bytes())
     return digest
 
 
 def _versions() -> list[str]:
-    """The folders that name the versions of the dependencies, which are not imported."""
+    """The folders that name the versions of the packages, which are not imported."""
     found = find_spec("ibis")
     if found is None or found.origin is None:
         return []
     beside = os.listdir(Path(found.origin).parents[1])
-    return sorted(name for name in beside if name.endswith("-info") and name.startswith(DEPENDENCIES))
+    return sorted(name for name in beside if name.endswith("-info") and name.startswith(PACKAGES))
 
 
-def _files(folder: str) -> Iterable[tuple[str, int, int]]:
-    """Path, size and time of change of each file of a package."""
+def _files(folder: str) -> Iterable[tuple[str, int, int, int]]:
+    """Path, size and both times of change of each file of a package.
+
+    Packages are unpacked with the times of their archive, which may be one for all versions; st_ctime, when the file was
+    written here, cannot be set. To read the text of the sources would take 1 % of a small report.
+    """
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
@@ -108,7 +104,7 @@ def _files(folder: str) -> Iterable[tuple[str, int, int]]:
                     yield from _files(entry.path)
             else:
                 status = entry.stat()
-                yield entry.path, status.st_size, status.st_mtime_ns
+                yield entry.path, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _read(path: Path) -> Statements | None:

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Final
 
 from kcap.reports.definition import (
+    AFTER_APPEND,
     KEY,
     PARTS,
     TIMES,
@@ -181,7 +182,7 @@ RETRANSMITTED: Final = "retransmitted"
 SERVED: Final = {False: "in the broker", True: "until a lost segment was retransmitted and arrived, or in the broker"}
 """Whether a segment of the exchange was sent again -> where the time before the response may have gone."""
 WAITING: Final = {
-    "JoinGroup": ": waited for the group's members", "SyncGroup": ": waited for the group's leader",
+    "JoinGroup": ": waited for the group's members", "SyncGroup": ": may have waited for the group's leader",
     "Produce": ": appended, and may have waited for replicas", "ShareFetch": ": waited for records",
     "Fetch": ": read records, or waited for them",
 }  # fmt: skip
@@ -190,10 +191,13 @@ WAITING: Final = {
 
 def reason(row: Row) -> str:
     """What the broker did in a long service, as far as the capture says it: with acks=all a broker waits for the partition's
-    in-sync replicas, of which a cluster of one broker has no others."""
+    in-sync replicas, of which a cluster of one broker has no others; what it refuses, as for MEMBER_ID_REQUIRED, does not wait.
+    """
     size = max(row["request_bytes"] or 0, row["response_bytes"] or 0)
     if size >= LARGE_BYTES:
         return f": a large message, {size / (1 << 20):.1f} MiB"
+    if row["error"] not in (None, "NONE", *AFTER_APPEND):
+        return ""
     if row["api"] == "Produce" and (row["acks"] != -1 or row["cluster_brokers"] == 1):
         return ": appended"
     return WAITING.get(row["api"] or "", "")

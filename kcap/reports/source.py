@@ -279,7 +279,8 @@ def engine_over(
         try:
             with faults_named(saved):
                 for name in names:
-                    engine.define(name, bounded(places[name], folder, name, tested_by(given.only)))
+                    whole = tested_by(given.only)
+                    engine.define(name, bounded(places[name], folder, name, whole, saved=saved is not None))
                 yield engine, names
         finally:
             if into is None:
@@ -352,9 +353,10 @@ def found(
     return places
 
 
-def bounded(files: Sequence[str], folder: str, label: str, whole: Collection[str] = ()) -> list[str]:
-    """As `bounded_files`; files that leave columns to the names of their folders stay as they are."""
-    return list(files) if any(by_folders(files)) else bounded_files(files, folder, label, whole)
+def bounded(files: Sequence[str], folder: str, label: str, whole: Collection[str], *, saved: bool) -> list[str]:
+    """As `bounded_files`; files that leave columns to the names of their folders stay as they are. `saved`: by users, who may
+    have them compressed."""
+    return list(files) if any(by_folders(files)) else bounded_files(files, folder, label, whole, compressed=saved)
 
 
 def read(

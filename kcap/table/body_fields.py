@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from kcap.batch.columns import BatchColumns
-from kcap.errors import UsageError
+from kcap.errors import UsageError, did_you_mean
 from kcap.facts.tracker import Reread
 from kcap.filter.ast import Deep
-from kcap.filter.fields import deep_fields, fractions, lookup, nearest
+from kcap.filter.fields import deep_fields, fractions, lookup
 from kcap.filter.row_test import values_at
 from kcap.schema.registry import REQUEST, RESPONSE
 from kcap.table.records import Exchanged
@@ -35,7 +35,7 @@ def body_field(name: str) -> Deep:
     """The field of that name. Raises UsageError for one that there is not, that has fields itself, or that holds records."""
     found = lookup(name)
     if not isinstance(found, Deep):
-        raise UsageError(f"no field is called {name!r}{nearest(name, list(deep_fields()))}")
+        raise UsageError(f"no field is called {name!r}{did_you_mean(name, deep_fields())}")
     if found.kind == "struct":
         inner = sorted(one for one in deep_fields() if one.startswith(f"{name}.") and one.count(".") == name.count(".") + 1)
         raise UsageError(f"{name} has fields itself; name one of them: {', '.join(inner[:6])}")

@@ -4,14 +4,13 @@ In: `kcap.columns`. Out: Arrow schemas whose metadata name the table, its schema
 has the columns that `kcap.columns` declares, or those of them that were asked for, in the order asked.
 """
 
-import difflib
 from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
 
 from kcap.columns import ON_REQUEST, SCHEMA_VERSION, TABLES, Column
-from kcap.errors import UsageError
+from kcap.errors import UsageError, did_you_mean
 
 TYPES: Final[dict[str, pa.DataType]] = {
     "string": pa.string(),
@@ -36,7 +35,7 @@ def columns_of(table: str) -> dict[str, Column]:
     """
     declared = TABLES.get(table)
     if declared is None:
-        raise UsageError(f"no table is called {table!r}{nearest(table, TABLES)}; there are {', '.join(TABLES)}")
+        raise UsageError(f"no table is called {table!r}{did_you_mean(table, TABLES)}; there are {', '.join(TABLES)}")
     return {column.name: column for column in (*declared, *ON_REQUEST.get(table, ()))}
 
 
@@ -50,7 +49,7 @@ def choose(table: str, names: Sequence[str] | None) -> list[Column]:
         return list(TABLES[table])
     unknown = [name for name in names if name not in declared]
     if unknown:
-        raise UsageError(f"{table} has no column {unknown[0]!r}{nearest(unknown[0], declared)}")
+        raise UsageError(f"{table} has no column {unknown[0]!r}{did_you_mean(unknown[0], declared)}")
     twice = next((name for name in names if list(names).count(name) > 1), None)
     if twice is not None:
         raise UsageError(f"column {twice!r} is asked for twice")
@@ -62,13 +61,6 @@ def choose(table: str, names: Sequence[str] | None) -> list[Column]:
 def is_body_field(name: str) -> bool:
     """Whether a name is meant as a field of a decoded body, not as a column."""
     return name.startswith(("request.", "response."))
-
-
-def nearest(name: str, known: Sequence[str] | dict[str, Column] | dict[str, tuple[Column, ...]]) -> str:
-    """`; did you mean ...?` with the known names that look like it, or nothing."""
-    close = difflib.get_close_matches(name, list(known), 3, 0.5)
-    close += [other for other in known if name and name in other and other not in close][: 3 - len(close)]
-    return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
 def arrow_schema(table: str, columns: Sequence[Column]) -> pa.Schema:

@@ -4,9 +4,12 @@ In: what `kcap.tls.session` reads. Out: values by column name. Law: no key mater
 """
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from kcap import limits
-from kcap.tls.handshake import Hello, alert_text, ja3, ja4, subject_of
+
+if TYPE_CHECKING:
+    from kcap.tls.handshake import Hello
 
 
 @dataclass(slots=True)
@@ -15,7 +18,7 @@ class TlsFacts:
 
     version: str | None = None
     cipher: str | None = None
-    hello: Hello | None = field(default=None, repr=False)
+    hello: "Hello | None" = field(default=None, repr=False)
     """The first ClientHello."""
     randoms: tuple[bytes, ...] = field(default=(), repr=False)
     """The client randoms by which a key log names its secrets: more than one where handshakes were repeated."""
@@ -51,11 +54,17 @@ class TlsFacts:
     def subject(self, side: int) -> str | None:
         """The subject of a side's certificate: 0 client, 1 server."""
         found = self.certificates[side]
-        return subject_of(found) if isinstance(found, bytes) else found
+        if not isinstance(found, bytes):
+            return found
+        from kcap.tls.handshake import subject_of
+
+        return subject_of(found)
 
 
 def tls_values(facts: TlsFacts) -> dict[str, object]:
     """The columns of `connections` about TLS, and what reports test beside them."""
+    from kcap.tls.handshake import alert_text, ja3, ja4
+
     hello = facts.hello and facts.hello.unpacked()
     return {
         "tls_version": facts.version, "tls_cipher": facts.cipher, "tls_sni": hello and hello.server_name,
@@ -68,7 +77,7 @@ def tls_values(facts: TlsFacts) -> dict[str, object]:
     }  # fmt: skip
 
 
-def why_unopened(keys: bool, client: Hello | None, server: Hello | None) -> str:
+def why_unopened(keys: bool, client: "Hello | None", server: "Hello | None") -> str:
     """Why nothing of a session could be opened. `keys`: some were given."""
     if not keys:
         return "no keys were given"

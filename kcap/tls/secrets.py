@@ -6,11 +6,13 @@ printed (no field of theirs is in a `repr`), and none leaves this object but to 
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kcap import limits
-from kcap.tls.handshake import TICKET, Hello
 from kcap.tls.keylog import GrowingKeyLog, KeyLog
+
+if TYPE_CHECKING:
+    from kcap.tls.handshake import Hello
 
 
 @dataclass(slots=True)
@@ -55,18 +57,20 @@ class Secrets:
         """The traffic secrets of a session of TLS 1.3 by label; empty where the key log has none."""
         return self.keylog.of(client_random)
 
-    def master(self, client: Hello, server: Hello | None) -> bytes | None:
+    def master(self, client: "Hello", server: "Hello | None") -> bytes | None:
         """The master secret of a session of TLS 1.2 or earlier, from the key log or from the session that it resumes."""
         return self._found(client, server)[0]
 
-    def origin(self, client: Hello, server: Hello | None) -> bytes | None:
+    def origin(self, client: "Hello", server: "Hello | None") -> bytes | None:
         """The random of the ClientHello of the connection whose handshake gave this session its master secret (32 bytes);
         None where the key log has the secret, this handshake gave it, or nothing did.
         """
         random = self._found(client, server)[1]
         return random if random != client.random else None
 
-    def _found(self, client: Hello, server: Hello | None) -> tuple[bytes | None, bytes | None]:
+    def _found(self, client: "Hello", server: "Hello | None") -> tuple[bytes | None, bytes | None]:
+        from kcap.tls.handshake import TICKET
+
         known = self.keylog.of(client.random)
         if "CLIENT_RANDOM" in known:
             return known["CLIENT_RANDOM"], None

@@ -11,10 +11,12 @@ alert with padding only at the end of the connection.
 
 from array import array
 from functools import cache
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kcap import limits
-from kcap.tls.suites import Suite
+
+if TYPE_CHECKING:
+    from kcap.tls.suites import Suite
 
 CLIENT, SERVER = 0, 1
 FIELDS: Final = (
@@ -75,7 +77,7 @@ class Turns:
     def __len__(self) -> int:
         return len(self.done) // len(FIELDS)
 
-    def server_hello(self, suite: Suite) -> None:
+    def server_hello(self, suite: "Suite") -> None:
         """A ServerHello of TLS 1.3: what follows is encrypted handshake, in records that look like application data."""
         self._hidden = Hidden.of(suite)
         self._waits_for = self._hidden.finished
@@ -191,7 +193,7 @@ class Hidden(NamedTuple):
     """Alerts in a client's last flight, also with padding: no message that stands there is as short."""
 
     @classmethod
-    def of(cls, suite: Suite) -> "Hidden":
+    def of(cls, suite: "Suite") -> "Hidden":
         """Of a cipher suite."""
         return cls._of("" if suite.cipher is None else suite.cipher.kind, suite.hash)
 

@@ -36,7 +36,7 @@ from kcap.tui.browser import Browser
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.color_rules import rules_of
 from kcap.tui.config import read_config, write_config
-from kcap.tui.contrast import ContrastFilter
+from kcap.tui.contrast import PALETTES, ContrastFilter
 from kcap.tui.faults import one_line, origin, place, screen_of, write_fault
 from kcap.tui.history import History
 from kcap.tui.key_queue import KeyQueue
@@ -81,7 +81,7 @@ class KcapApp(KeyQueue):
     ) -> None:
         """`judges`: problems of the capture are looked for when it has been read, and shown above the list."""
         super().__init__()
-        self.contrast = ContrastFilter(self.ansi_theme)
+        self.contrast = ContrastFilter()
         self._filters.append(self.contrast)
         self.look, self.wrong = read_config()
         self.show_secrets, self.judges = show_secrets, judges
@@ -363,7 +363,7 @@ class KcapApp(KeyQueue):
 
     def watch_theme(self, theme: str) -> None:
         """Another theme is remembered."""
-        self.contrast.theme = self.ansi_theme
+        self.contrast.palettes = PALETTES[self.current_theme.dark]
         if self.is_running and theme != self.look.theme and self.screen_stack:
             self.save_settings()
 

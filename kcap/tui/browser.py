@@ -502,6 +502,7 @@ class Browser(Screen[None]):
 
     def action_pane(self, step: int) -> None:
         """Focuses the next visible pane."""
+        self.view.chose = True
         panes = [pane for pane in (self.listed, self.detail, self.hexes) if pane.region.area]
         if panes:
             at = next((at for at, pane in enumerate(panes) if pane is self.focused), -step if step > 0 else 0)

@@ -2,13 +2,13 @@
 
 In: segments as widgets and themes draw them. Out: the same with other text colors where the contrast is too low. Law: each text
 has a contrast of at least `LEAST` with its background, in the colors that the terminal can show; lines and bars stay as they
-are, and backgrounds but for some of sixteen colors (`BACKED`). Themes of the terminal's own palette keep to that palette, taken
-for the one that Textual knows.
+are, and backgrounds but for some of sixteen colors (`BACKED`). Themes of the terminal's palette keep to it, as VGA and xterm
+have it.
 """
 
 from functools import lru_cache
 from math import dist
-from typing import Final
+from typing import Final, TypeAlias
 
 from rich.color import Color, ColorSystem, ColorType
 from rich.segment import Segment
@@ -17,6 +17,7 @@ from rich.terminal_theme import TerminalTheme
 from textual.color import Color as ThemeColor
 from textual.filter import LineFilter
 
+Palettes: TypeAlias = tuple[TerminalTheme, ...]
 LEAST: Final = 4.5
 """Least contrast of a text (WCAG 2.1, success criterion 1.4.3)."""
 STEPS: Final = 20
@@ -43,6 +44,18 @@ nearest counts. A Linux console shows the bright ones (8 to 15) as 0 to 7 (conso
 BLACK, WHITE = Color.from_rgb(0, 0, 0), Color.from_rgb(255, 255, 255)
 OWN: Final = (Color.default(), Color.from_ansi(15), Color.from_ansi(0))
 """Colors of the terminal's palette that a text gets: its own, white, black."""
+BRIGHT: Final = 8
+"""By how much the number of a bright color is above that of the dark one."""
+
+
+def on_paper(theme: TerminalTheme) -> TerminalTheme:
+    """A palette in a terminal that writes black on white."""
+    colors = [(*theme.ansi_colors[at],) for at in range(2 * BRIGHT)]
+    return TerminalTheme((255,) * 3, (0, 0, 0), colors[:BRIGHT], colors[BRIGHT:])
+
+
+PALETTES: Final = {True: (VGA, XTERM), False: (on_paper(VGA), on_paper(XTERM))}
+"""Of dark and of light themes: palettes in which they are to be read."""
 
 
 @lru_cache(4096)
@@ -66,16 +79,16 @@ def contrast(color: Color, back: Color, system: ColorSystem = ColorSystem.TRUECO
     if system is not ColorSystem.STANDARD:
         return ratio(text.get_truecolor(), under.get_truecolor())
     number = under.number or 0
-    shown = {number, number % 8}
+    shown = {number, number % BRIGHT}
     return min(ratio(text.get_truecolor(theme), theme.ansi_colors[at]) for theme in (VGA, XTERM) for at in shown)
 
 
 def backed(back: Color, system: ColorSystem) -> Color:
     """A background on which texts can be read."""
-    if system is not ColorSystem.STANDARD or back.type is not ColorType.TRUECOLOR:
+    if back.is_default or (system is not ColorSystem.STANDARD and back.type is not ColorType.STANDARD):
         return back
     number = back.downgrade(system).number or 0
-    given = back.get_truecolor()
+    given = back.get_truecolor(VGA)
     return Color.from_ansi(min(BACKED.get(number, (number,)), key=lambda at: dist(given, VGA.ansi_colors[at])))
 
 
@@ -89,14 +102,16 @@ def legible(color: Color, back: Color, system: ColorSystem = ColorSystem.TRUECOL
     return next((shade for shade in shades if contrast(shade, back, system) >= LEAST), end)
 
 
-def of_palette(color: Color, back: Color, theme: TerminalTheme) -> Color:
-    """The same of a palette: the first of the color and those in `OWN` that can be read."""
-    under = back.get_truecolor(theme, foreground=False)
+def in_palettes(color: Color, back: Color, palettes: Palettes) -> float:
+    """Contrast of a text and its background of the terminal's palette: the least of these."""
+    return min(ratio(color.get_truecolor(one), back.get_truecolor(one, foreground=False)) for one in palettes)
 
-    def on_it(one: Color) -> float:
-        return ratio(one.get_truecolor(theme), under)
 
-    return next((one for one in (color, *OWN) if on_it(one) >= LEAST), max(OWN, key=on_it))
+def of_palette(color: Color, back: Color, palettes: Palettes) -> Color:
+    """The same of the terminal's palette: the first of the color, its bright or dark twin and `OWN` that can be read."""
+    twin = [Color.from_ansi(color.number ^ BRIGHT)] if color.number is not None and color.number < 2 * BRIGHT else []
+    ways = {one: in_palettes(one, back, palettes) for one in (color, *twin, *OWN)}
+    return next((one for one, of in ways.items() if of >= LEAST), max(ways, key=lambda one: ways[one]))
 
 
 @lru_cache(4096)
@@ -108,7 +123,7 @@ def on_backed(style: Style, background: Color, system: ColorSystem) -> Style:
 
 
 @lru_cache(4096)
-def painted(style: Style, background: Color, system: ColorSystem, theme: TerminalTheme) -> Style:
+def painted(style: Style, background: Color, system: ColorSystem, palettes: Palettes) -> Style:
     """A style that can be read. `background`: of the widget, where the style has none."""
     color, back = style.color, style.bgcolor or background
     style = on_backed(style, background, system)
@@ -116,17 +131,16 @@ def painted(style: Style, background: Color, system: ColorSystem, theme: Termina
         return style
     known = ColorType.TRUECOLOR in (color.type, back.type) and not (color.is_default or back.is_default)
     back = style.bgcolor or background
-    better = legible(color, back, system) if known else of_palette(color, back, theme)
+    better = legible(color, back, system) if known else of_palette(color, back, palettes)
     return style if better == color else style + Style(color=better)
 
 
 class ContrastFilter(LineFilter):
     """Makes texts legible as they are painted."""
 
-    def __init__(self, theme: TerminalTheme) -> None:
-        """`theme`: the terminal's palette."""
+    def __init__(self) -> None:
         super().__init__()
-        self.system, self.theme = ColorSystem.TRUECOLOR, theme
+        self.system, self.palettes = ColorSystem.TRUECOLOR, PALETTES[True]
 
     def shown_by(self, color_system: str | None) -> None:
         """Sets what the terminal can show, as Rich names it."""
@@ -134,10 +148,10 @@ class ContrastFilter(LineFilter):
 
     def apply(self, segments: list[Segment], background: ThemeColor) -> list[Segment]:
         """The segments with legible styles."""
-        back, system, theme = background.rich_color, self.system, self.theme
-        few = system is ColorSystem.STANDARD
+        back, system, palettes = background.rich_color, self.system, self.palettes
+        few = system is ColorSystem.STANDARD or background.ansi is not None
         return [
-            Segment(text, painted(style, back, system, theme), control)
+            Segment(text, painted(style, back, system, palettes), control)
             if style is not None and text.strip(DRAWN)
             else Segment(text, on_backed(style, back, system), control)
             if few and style is not None

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 import numpy as np
+from rich.cells import cell_len
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
@@ -24,6 +25,7 @@ from kcap.filter.parse import parse
 from kcap.output.grid import call, clean, duration, endpoint
 from kcap.reports.text import count
 from kcap.tui.exchange_tree import message, why_not
+from kcap.tui.handoff import has_ended
 from kcap.tui.hex_dump import WIDE, Dump
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import moment
@@ -50,6 +52,11 @@ def numbers_of(book: "CaptureModel", uid: str) -> list[int]:
     return [int(number) for number in found[order]]
 
 
+def named(exchange: int) -> str:
+    """How the head of a message names its exchange: the connection is that of the screen."""
+    return f"exchange {exchange}"
+
+
 def stream_lines(found: list[FrameBytes], way: str, side: str, *, show_secrets: bool = False) -> Iterator[Text]:
     """Messages of some exchanges, in the order of their first packets."""
     messages = [
@@ -73,7 +80,7 @@ def _message(ns: int, side: str, frames: FrameBytes, way: str, show_secrets: boo
     size = row[f"{side}_bytes"]
     head.append(f"  {count(size, 'byte')}" if size is not None else "")
     head.append(f"  {duration(row['latency_ns'])}" if not client and row["latency_ns"] is not None else "")
-    head.append(f"  packet {row[f'{side}_first_packet']}  {row['connection']}.{row['exchange']}", "dim")
+    head.append(f"  packet {row[f'{side}_first_packet']}  {named(row['exchange'])}", "dim")
     yield head
     decoded = message(frames, side)
     data = frames.request if client else frames.response
@@ -104,12 +111,15 @@ class FollowedStream(Screen[None]):
     FollowedStream #head { height: 1; background: $primary-muted; color: $text; text-style: bold; }
     FollowedStream RichLog { height: 1fr; padding: 0 1; scrollbar-size: 1 1; background: $background; }
     """
+    PATIENCE_SECONDS: ClassVar[float] = 1.0
+    """Keys wait this long for messages."""
     BINDING_GROUP_TITLE = "The followed connection"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x", "way", "Text or bytes"),
         Binding("d", "side", "Direction"),
         Binding("m", "more", "More"),
-        Binding("g", "end(False)", "First message", show=False),
+        Binding("M", "earlier", "Earlier"),
+        Binding("g", "end(False)", "First message that was read", show=False),
         Binding("G", "end(True)", "Last message that was read", show=False),
         Binding("escape,q", "app.pop_screen", "Back", key_display="Esc"),
         Binding("f1,question_mark", "app.help", "Help", key_display="F1"),
@@ -120,9 +130,11 @@ class FollowedStream(Screen[None]):
         self.uid, self.number = uid, number
         self.way, self.side = "text", "both directions"
         self.numbers: list[int] = []
-        self.read = 0
+        self.first = self.read = 0
+        """Places among `numbers`: of the first exchange that is shown, and behind the last."""
+        self._busy = False
         self._width = 0
-        self._sought = f"{uid}.{number}"
+        self._sought = named(number)
         """The exchange to scroll to, empty once it is in sight."""
 
     @property
@@ -139,40 +151,65 @@ class FollowedStream(Screen[None]):
     def on_mount(self) -> None:
         """Begins with the exchange that was under the cursor."""
         self.numbers = numbers_of(self.home.book, self.uid)
-        rows = self.home.book.snapshot()
-        at = next((at for at, number in enumerate(self.numbers) if rows.row(number)["exchange"] == self.number), 0)
-        self.first = max(0, at - at % PART)
+        at = next((at for at in range(len(self.numbers)) if self._exchange(at) == self.number), 0)
+        self.first = self.read = at - at % PART
         self.query_one(RichLog).focus()
-        self._again()
+        self._again(self.number)
 
     def on_resize(self, event: events.Resize) -> None:
         """Lines are broken anew where there is another width."""
         if self._width not in (0, event.size.width):
-            self.call_after_refresh(self._again)
+            self.call_after_refresh(self._again, self.number)
         self._width = event.size.width
 
-    def _again(self) -> None:
-        self.read, self._sought = self.first, f"{self.uid}.{self.number}"
+    @property
+    def ready(self) -> bool:
+        """Whether the messages that were requested are there."""
+        return not self._busy
+
+    def _exchange(self, at: int) -> int:
+        """The number of the exchange at a place."""
+        return int(self.home.book.snapshot().row(self.numbers[at])["exchange"])
+
+    def _again(self, exchange: int) -> None:
+        """Reads the same part again, at least one of `PART`, and scrolls to an exchange."""
+        size, self._sought = max(PART, self.read - self.first), named(exchange)
+        self.read = self.first
         self.query_one(RichLog).clear()
-        self.action_more()
+        self._more(size)
 
     def _head(self) -> None:
-        rows = self.home.book.snapshot()
-        row = rows.row(self.numbers[0]) if self.numbers else None
-        ends = ""
-        if row is not None:
-            ends = f"{endpoint(row['client_ip'], row['client_port'])} → {endpoint(row['server_ip'], row['server_port'])}"
-        part = f"exchanges {self.first + 1:,} to {self.read:,} of {len(self.numbers):,}"
-        self.query_one("#head", Static).update(f" {self.uid}  {part}  {self.side}, {self.way}  {ends}")
+        """Whose connection it is, which part is shown and how, and its name, as far as there is room."""
+        parts = []
+        if self.numbers:
+            row = self.home.book.snapshot().row(self.numbers[0])
+            parts = [f"{endpoint(row['client_ip'], row['client_port'])} → {endpoint(row['server_ip'], row['server_port'])}"]
+        parts += [f"exchanges {self.first + 1:,} to {self.read:,} of {len(self.numbers):,}", self.way, self.side, self.uid]
+        while len(parts) > 1 and cell_len("  ".join(parts)) > self.app.size.width - 2:
+            parts.pop()
+        self.query_one("#head", Static).update(f" {'  '.join(parts)}")
 
     def action_more(self) -> None:
         """Reads on."""
-        some = self.numbers[self.read : self.read + PART]
+        self._more(PART)
+
+    def action_earlier(self) -> None:
+        """Reads what stands before the first exchange that is shown."""
+        if not self.first:
+            self.notify("the connection has no earlier exchanges", timeout=3)
+            return
+        here = self._exchange(self.first)
+        self.first = max(0, self.first - PART)
+        self._again(here)
+
+    def _more(self, size: int) -> None:
+        some = self.numbers[self.read : self.read + size]
         if not some:
             self.notify("the connection has no more exchanges", timeout=3)
         self.read += len(some)
         self._head()
         if some:
+            self._busy = True
             book, way, side, secrets = self.home.book, self.way, self.side, self.home.show_secrets
             self.run_worker(
                 lambda: list(stream_lines([book.frames(number) for number in some], way, side, show_secrets=secrets)),
@@ -182,6 +219,8 @@ class FollowedStream(Screen[None]):
     @on(Worker.StateChanged)
     def worked(self, event: Worker.StateChanged) -> None:
         """A part is there."""
+        if event.worker.group == "stream" and has_ended(event):
+            self._busy = False
         if event.worker.group == "stream" and event.state == WorkerState.SUCCESS:
             log, place = self.query_one(RichLog), None
             for line in cast("list[Text]", event.worker.result):
@@ -199,9 +238,9 @@ class FollowedStream(Screen[None]):
     def action_way(self) -> None:
         """Text or bytes."""
         self.way = WAYS[(WAYS.index(self.way) + 1) % len(WAYS)]
-        self._again()
+        self._again(self.number)
 
     def action_side(self) -> None:
         """One side or both."""
         self.side = BOTH[(BOTH.index(self.side) + 1) % len(BOTH)]
-        self._again()
+        self._again(self.number)

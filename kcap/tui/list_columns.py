@@ -188,7 +188,7 @@ COMPOSED: Final = (
          ends=True, by=_api),
     Head("latency", "Latency", ("latency_ns", "age_ns"), 8, _latency, right=True, by=_bound),
     Head(WHY_COLUMN, "Why", ("service_ns", "latency_ns", "queue_ns", "rtt_ns", "long_poll_ns", "throttle_ns", "muted_ns",
-                        "flags", "api", "acks", "cluster_brokers", "request_bytes", "response_bytes"),
+                        "flags", "api", "error", "acks", "cluster_brokers", "request_bytes", "response_bytes"),
          14, _why, rank=5, grows=2, by=_why_filter),
     Head("sent", "Out", ("request_bytes",), 5, lambda row: _size(row["request_bytes"]), right=True, rank=6,
          by=lambda row: equals("request_bytes", row["request_bytes"])),

@@ -1,7 +1,8 @@
 """The state of the list of exchanges: which rows, in which order, the cursor, the marks. Free of widgets.
 
 In: a capture model, the user's choices. Out: row numbers by place, texts of a page. Law: the cursor stays on its exchange when
-rows are added or sorted, unless auto scroll is on; marks stay with their exchanges.
+rows are added or sorted, unless auto scroll is on; on the first row while a capture is read and nobody has chosen an exchange.
+Marks stay with their exchanges.
 """
 
 from collections.abc import Callable, Sequence
@@ -147,6 +148,8 @@ class ListModel:
     """The column that the cursor is in."""
     follow: bool = False
     """The cursor goes with the end."""
+    chose: bool = False
+    """The user has chosen an exchange, by going to it or by a command for it."""
     annotations: Annotations = field(default_factory=Annotations)
     rules: list[ColorRule] = field(default_factory=lambda: rules_of(())[0])
     arranged: Arranged | None = None
@@ -184,7 +187,11 @@ class ListModel:
         return Arranged(rows, None if order is None else order.astype(np.int32), first_ns, wish)
 
     def install(self, made: Arranged) -> None:
-        """Shows an arrangement; the cursor stays with its exchange."""
+        """Shows an arrangement; the cursor stays with its exchange.
+
+        Rows come in the order in which they were decided, so that earlier ones come in above the first.
+        """
+        reading = self.arranged is None or not self.arranged.wish[3]
         here = self.current if self.current is not None else self.hidden
         self.annotations.forget(made.rows.first)
         same = self.arranged is not None and self.arranged.wish[0] == made.wish[0]
@@ -194,9 +201,9 @@ class ListModel:
             return
         self.hidden = here if not len(made) else None
         place = made.place(here) if here is not None else None
-        if place is not None:
+        if place is not None and (self.chose or not reading):
             self.cursor = place
-        elif not same:
+        elif not same or not self.chose:
             self.cursor = 0
         self.cursor = max(0, min(self.cursor, len(made) - 1))
 
@@ -224,7 +231,7 @@ class ListModel:
 
     def go(self, place: int) -> None:
         """Moves the cursor to a place; the end is followed no longer."""
-        self.follow = False
+        self.follow, self.chose = False, True
         self.cursor = max(0, min(place, len(self) - 1))
 
     @property

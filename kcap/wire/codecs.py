@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Final
 
-from kcap.wire import lz4frames
-
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 """Codec number (attributes bits 0-2 of a batch) -> Kafka's name; CompressionType.java."""
 
@@ -109,6 +107,8 @@ def _snappy(data: bytes, limit: int) -> bytes | bytearray:
 
 def _lz4(data: bytes, limit: int) -> bytearray:
     from lz4.block import decompress
+
+    from kcap.wire import lz4frames
 
     out = bytearray()
     try:

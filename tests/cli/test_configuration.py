@@ -46,7 +46,7 @@ def test_typed_words_win(config: Path, monkeypatch: pytest.MonkeyPatch, pcaps: P
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[rws]\n", r"\[rws\] is no command; did you mean rows\?"),
+        ("[rws]\n", r"\[rws\] is no command; did you mean rows"),
         ("[rows]\nlimt = 3\n", "limt is no option of kcap rows; did you mean limit"),
         ("rows = 3\n", r"options stand below \[rows\]"),
         ("[rows\n", "config.toml: "),

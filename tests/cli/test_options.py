@@ -6,6 +6,7 @@ import pytest
 from kcap.cli.commands import COMMANDS
 from kcap.cli.main import kcap
 from kcap.cli.options import JOBS, analyzer_options, column_names, paths_of
+from kcap.columns import TABLES
 from kcap.errors import UsageError
 
 
@@ -29,6 +30,7 @@ def test_paths_and_columns() -> None:
     assert column_names(None) is None
     assert column_names(" a, b,,") == ["a", "b"]
     assert column_names("") == []
+    assert column_names("+plain_bytes", "partitions") == [*(column.name for column in TABLES["partitions"]), "plain_bytes"]
 
 
 def test_a_range_of_ports_is_kafka() -> None:

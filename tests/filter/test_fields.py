@@ -1,8 +1,9 @@
 """Names of filters."""
 
 from kcap.columns import EXCHANGES, ON_REQUEST
+from kcap.errors import did_you_mean
 from kcap.filter.ast import Deep
-from kcap.filter.fields import ALIASES, WORDS, deep_fields, fields, lookup, named_values, nearest, snake
+from kcap.filter.fields import ALIASES, WORDS, deep_fields, fields, lookup, named_values, snake
 from kcap.schema import registry
 
 
@@ -33,8 +34,7 @@ def test_words_for_values() -> None:
     assert named_values("api_key")["fetch"] == 1
     assert named_values("error_code")["unknown_topic_id"] == 100
     assert not named_values("client_id")
-    assert "Fetch" in nearest("fetsh", named_values("api"))
-    assert nearest("zzzzzz", ["latency"]) == ""
+    assert "Fetch" in did_you_mean("fetsh", named_values("api"))
 
 
 def test_snake() -> None:

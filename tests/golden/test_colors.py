@@ -8,12 +8,10 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.theme import BUILTIN_THEMES
 
-from kcap.tui.contrast import DRAWN, LEAST, contrast, ratio
+from kcap.tui.contrast import DRAWN, LEAST, PALETTES, contrast, in_palettes
 from kcap.tui.views import VIEWS
 from tests.tui.driving import LARGE, opened, press
 
-PALETTE_LEAST = 4.0
-"""Of themes of the terminal's palette: its red has no higher contrast with any other color of it."""
 WINDOWS = (("f",), ("v",), ("colon",), ("slash", *"api == Fet"), ("f1",), ("c",))
 """Keys that open a window or a line, which Escape closes."""
 OTHERS = sorted({*BUILTIN_THEMES} - {"textual-dark", "textual-light", "ansi-dark", "ansi-light"})
@@ -27,7 +25,7 @@ def texts(app: Any) -> list[Segment]:
 
 def readable(app: Any, where: str) -> None:
     """Asserts it of all texts on the screen."""
-    native, palette = app.native_ansi_color, app.ansi_theme
+    native, palettes = app.native_ansi_color, PALETTES[app.current_theme.dark]
     found = texts(app)
     assert len(found) > 10, where
     for text, style, _ in found:
@@ -35,8 +33,7 @@ def readable(app: Any, where: str) -> None:
         assert style.color is not None, (where, text)
         assert style.bgcolor is not None, (where, text)
         if native:
-            of = ratio(style.color.get_truecolor(palette), style.bgcolor.get_truecolor(palette, foreground=False))
-            assert of >= PALETTE_LEAST, (where, text, style)
+            assert in_palettes(style.color, style.bgcolor, palettes) >= LEAST, (where, text, style)
         else:
             assert not style.color.is_default, (where, text)
             assert not style.bgcolor.is_default, (where, text)
@@ -45,7 +42,13 @@ def readable(app: Any, where: str) -> None:
 
 @pytest.mark.parametrize(
     ("theme", "system"),
-    [("textual-dark", "truecolor"), ("textual-light", "256"), ("ansi-light", "standard")],
+    [
+        ("textual-dark", "truecolor"),
+        ("textual-light", "256"),
+        ("ansi-light", "standard"),
+        ("ansi-dark", "standard"),
+        ("ansi-dark", "truecolor"),
+    ],
 )
 def test_every_view_and_window_can_be_read(theme: str, system: str) -> None:
     async def run() -> None:

@@ -74,6 +74,23 @@ def test_parquet(batches: list[pa.RecordBatch]) -> None:
     assert found.to_pylist() == rows_of(batches)
 
 
+def test_parquet_is_what_the_public_writer_of_pyarrow_makes(batches: list[pa.RecordBatch]) -> None:
+    """Law: the same bytes. kcap takes what `pyarrow.parquet.ParquetWriter` wraps, which has other defaults."""
+    schema, sink = batches[0].schema, io.BytesIO()
+    texts = [field.name for field in schema if pa.types.is_string(field.type)]
+    lists = [f"{field.name}.list.element" for field in schema if pa.types.is_list(field.type)]
+    numbers = [field.name for field in schema if pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type)]
+    make: Any = pq.ParquetWriter
+    table = pa.Table.from_batches(batches)
+    with make(
+        sink, schema, compression="lz4", use_dictionary=[*texts, *lists], write_batch_size=writers.BATCH,
+        column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+        write_statistics=[name for name in schema.names if name in writers.FILTERED],
+    ) as public:  # fmt: skip
+        public.write_table(table, row_group_size=table.num_rows)
+    assert sink.getvalue() == written("parquet", batches)
+
+
 def test_parquet_gathers_row_groups(batches: list[pa.RecordBatch], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writers, "ROW_GROUP", 100)
     found = pq.ParquetFile(pa.BufferReader(written("parquet", batches)))

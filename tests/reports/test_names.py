@@ -81,6 +81,16 @@ def test_of_too_many_names_the_first_are_told_apart(compression: str, tmp_path: 
     assert bounded_files([file], str(tmp_path), "exchanges") == [file]
 
 
+def test_files_that_are_too_small_for_too_many_names_are_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: a name takes five bytes of a file at least, unless the file is compressed."""
+    file = saved(tmp_path / "rows.parquet", rows(40))
+    monkeypatch.setattr(limits, "REPORT_NAMES_MAX", Path(file).stat().st_size // 4)
+    monkeypatch.setattr(parquet, "ParquetFile", None)
+    assert bounded_files([file], str(tmp_path), "exchanges", compressed=False) == [file]
+    with pytest.raises(TypeError):
+        bounded_files([file], str(tmp_path), "exchanges")
+
+
 def test_a_saved_table_with_few_but_long_names_is_bounded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "REPORT_NAMES_MAX", 10)
     file = saved(tmp_path / "rows.parquet", rows(8, 2000))

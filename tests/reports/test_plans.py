@@ -44,10 +44,11 @@ def test_a_changed_source_or_another_version_of_ibis_makes_it_worthless(
     monkeypatch.setattr(plans, "PACKAGE", tmp_path / "package")
     plans._sources.cache_clear()
     seen = [planned(("a",), lambda: {"n": "1"})]
-    at = source.stat().st_mtime_ns
+    at, written_at = source.stat().st_mtime_ns, source.stat().st_ctime_ns
     plans._sources.cache_clear()  # another process looks anew
-    source.write_text("a = 2")
-    os.utime(source, ns=(at, at))  # as large, and as old
+    while source.stat().st_ctime_ns == written_at:  # file systems have clocks of some milliseconds
+        source.write_text("a = 2")
+        os.utime(source, ns=(at, at))  # as large, and as old by the time that can be set
     seen.append(planned(("a",), lambda: {"n": "2"}))
     plans._sources.cache_clear()
     monkeypatch.setattr(plans, "_versions", lambda: ["ibis_framework-99.dist-info"])

@@ -70,6 +70,18 @@ def test_large_messages_and_waits_are_said() -> None:
     assert "members" in why(exchange(api="JoinGroup", **service), None, None)[1]
 
 
+def test_what_a_broker_refuses_has_not_waited() -> None:
+    """KIP-394: the first JoinGroup of a member gets MEMBER_ID_REQUIRED at once. A Produce that timed out was appended."""
+    service = PARTS | {"service_ns": 9 * MS}
+    for api, error in (
+        ("JoinGroup", "MEMBER_ID_REQUIRED"),
+        ("Produce", "NOT_LEADER_OR_FOLLOWER"),
+        ("Fetch", "UNKNOWN_TOPIC_ID"),
+    ):
+        assert why(exchange(api=api, error=error, acks=-1, **service), None, None)[1] == "9.00ms in the broker"
+    assert "replicas" in why(exchange(api="Produce", error="REQUEST_TIMED_OUT", acks=-1, **service), None, None)[1]
+
+
 @pytest.mark.parametrize(
     ("brokers", "said"), {None: "may have waited for replicas", 3: "may have waited for replicas", 1: ""}.items()
 )

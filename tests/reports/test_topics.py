@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kcap
+from kcap.cli.main import main
 from kcap.errors import UsageError
 from kcap.filter.parse import parse
 from kcap.reports.definition import ReportRequest
@@ -120,6 +121,19 @@ def test_compression_and_drift() -> None:
     assert told["few"]["compression_ratio_in"] == 4.0
     assert told["slow"]["compression_ratio_in"] == 4.0, "batches that do not inflate count on neither side"
     assert "drift" not in told["slow"]
+
+
+def test_a_folder_by_api_has_the_whole_report_once_the_advised_command_has_run(pcaps: Path, tmp_path: Path) -> None:
+    """Without partitions `topics` says which command writes them; what it writes has the columns of the ratio."""
+    path, folder = str(pcaps / "librdkafka-zstd.pcap"), str(tmp_path / "folder")
+    assert main(["rows", path, "--partition-by", "api", "-o", folder]) == 0
+    with pytest.raises(UsageError) as error:
+        run(REPORT, ReportInput([folder]), ReportRequest())
+    advised = str(error.value).partition(": kcap ")[2].replace("CAPTURE", path).replace("FOLDER", folder)
+    assert main(advised.split()) == 0
+    assert (
+        run(REPORT, ReportInput([folder]), ReportRequest())["rows"] == run(REPORT, ReportInput([path]), ReportRequest())["rows"]
+    )
 
 
 def test_a_table_saved_without_the_columns_on_request_will_do(pcaps: Path, tmp_path: Path) -> None:

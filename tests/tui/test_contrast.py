@@ -1,11 +1,23 @@
 import pytest
-from rich.color import Color, ColorSystem
+from rich.color import Color, ColorSystem, ColorType
 from rich.segment import Segment
 from rich.style import Style
-from rich.terminal_theme import MONOKAI, TerminalTheme
+from rich.terminal_theme import TerminalTheme
 from textual.color import Color as ThemeColor
 
-from kcap.tui.contrast import LEAST, VGA, XTERM, ContrastFilter, backed, contrast, legible, luminance, ratio
+from kcap.tui.contrast import (
+    LEAST,
+    PALETTES,
+    VGA,
+    XTERM,
+    ContrastFilter,
+    backed,
+    contrast,
+    in_palettes,
+    legible,
+    luminance,
+    ratio,
+)
 
 BLACK = ThemeColor(0, 0, 0)
 BACKS = [Color.from_rgb(red, green, blue) for red in range(0, 256, 51) for green in range(0, 256, 51) for blue in (0, 90, 255)]
@@ -39,7 +51,7 @@ def numbers(segment: Segment) -> tuple[int, int]:
 def test_sixteen_colors_can_be_read_in_both_palettes(palette: TerminalTheme, number: int, color: Color) -> None:
     """Also on a Linux console, which shows a bright background as the dark one. Bright black (hints) has no such text, nor has
     yellow, which is brown in VGA: others stand in their place."""
-    app = ContrastFilter(MONOKAI)
+    app = ContrastFilter()
     app.shown_by("standard")
     given = Color.from_rgb(*VGA.ansi_colors[number])
     text, blank = app.apply([Segment("text", Style(color=color, bgcolor=given)), Segment(" ", Style(bgcolor=given))], BLACK)
@@ -50,7 +62,7 @@ def test_sixteen_colors_can_be_read_in_both_palettes(palette: TerminalTheme, num
 
 
 def test_hints_are_no_longer_black_on_bright_black() -> None:
-    app = ContrastFilter(MONOKAI)
+    app = ContrastFilter()
     app.shown_by("standard")
     (made,) = app.apply([Segment("v Views", Style.parse("#a0a0a0 on #333333"))], BLACK)
     assert numbers(made) == (7, 4)
@@ -69,7 +81,7 @@ def test_a_legible_color_stays_and_another_keeps_its_hue() -> None:
 def test_filter_changes_texts_alone() -> None:
     faint = Style.parse("#333333 on #222222")
     given = [Segment("text", faint), Segment(" ── ▅▅ ", faint), Segment("none")]
-    text, drawn, none = ContrastFilter(MONOKAI).apply(given, ThemeColor.parse("#222222"))
+    text, drawn, none = ContrastFilter().apply(given, ThemeColor.parse("#222222"))
     assert text.style is not None
     assert text.style.color != faint.color
     assert text.style.bgcolor == faint.bgcolor
@@ -77,10 +89,21 @@ def test_filter_changes_texts_alone() -> None:
     assert none.style is None
 
 
-def test_the_terminals_own_colors_stay_within_its_palette() -> None:
-    faint = Style(color=Color.default(), bgcolor=Color.from_ansi(4))
-    made = ContrastFilter(MONOKAI).apply([Segment("text", faint)], ThemeColor(0, 0, 0))[0].style
-    assert made is not None
-    assert made.color is not None
-    palette = {tuple(MONOKAI.ansi_colors[at]) for at in range(16)} | {MONOKAI.foreground_color}
-    assert made.color.get_truecolor(MONOKAI) in palette
+@pytest.mark.parametrize("dark", [True, False])
+@pytest.mark.parametrize("number", [None, *range(16)])
+def test_the_terminals_own_colors_stay_within_its_palette_and_can_be_read(number: int | None, dark: bool) -> None:
+    """Law: in the palettes of VGA and of xterm, by dark and by light themes. Red on black becomes bright red."""
+    app = ContrastFilter()
+    app.palettes = PALETTES[dark]
+    back = Color.default() if number is None else Color.from_ansi(number)
+    for at in (None, *range(16)):
+        faint = Style(color=Color.default() if at is None else Color.from_ansi(at), bgcolor=back)
+        made = app.apply([Segment("text", faint)], ThemeColor(0, 0, 0, ansi=-1))[0].style
+        assert made is not None
+        assert made.color is not None
+        assert made.bgcolor is not None
+        assert {made.color.type, made.bgcolor.type} <= {ColorType.DEFAULT, ColorType.STANDARD}
+        assert in_palettes(made.color, made.bgcolor, PALETTES[dark]) >= LEAST
+    red = app.apply([Segment("text", Style(color=Color.from_ansi(1), bgcolor=Color.default()))], BLACK)[0].style
+    assert red is not None
+    assert red.color == Color.from_ansi(9 if dark else 1)

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from kcap.tui import followed_stream
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.followed_stream import numbers_of, stream_lines
-from tests.tui.driving import LARGE, opened, press, screen
+from tests.tui.driving import LARGE, lines, opened, press, screen
 
 pytestmark = pytest.mark.usefixtures("fresh_settings")
 
@@ -39,17 +40,47 @@ def test_it_begins_with_the_selected_exchange_and_says_where_it_ends() -> None:
             await press(pilot, "w")
             await app.workers.wait_for_complete()
             await pilot.pause()
-            uid, number = app.screen.uid, app.screen.number
+            number = app.screen.number
             assert number > 5
-            assert f"  {uid}.{number}\n" in screen(app)
-            assert f"  {uid}.1\n" not in screen(app)
+            assert f"  exchange {number}\n" in screen(app)
+            assert "  exchange 1\n" not in screen(app)
             await press(pilot, "g")
             await pilot.pause()
-            assert f"  {uid}.1\n" in screen(app)
+            assert "  exchange 1\n" in screen(app)
             await press(pilot, "G", "m")
             await pilot.pause()
-            assert f"  {uid}.{number}\n" in screen(app)
+            assert f"  exchange {number}\n" in screen(app)
             assert [one.message for one in app._notifications] == ["the connection has no more exchanges"]
+
+    asyncio.run(run())
+
+
+def test_what_stands_before_is_read_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection is followed from the part with the selected exchange on, and backward; its ends are in the title."""
+    monkeypatch.setattr(followed_stream, "PART", 4)
+
+    async def run() -> None:
+        async with opened("java-transactions.pcap", size=(80, 24)) as pilot:
+            app: Any = pilot.app
+            await press(pilot, "G", "w")
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            stream = app.screen
+            row = app.book.snapshot().row(stream.numbers[0])
+            ends = f"{row['client_ip']}:{row['client_port']} → {row['server_ip']}:{row['server_port']}"
+            assert lines(app)[0].startswith(f" {ends}  exchanges ")
+            first = stream.first
+            assert first > 0
+            assert f"exchanges {first + 1} to {stream.read} of {len(stream.numbers)}" in lines(app)[0]
+            while stream.first:
+                await press(pilot, "M")
+                await app.workers.wait_for_complete()
+                await pilot.pause()
+            await press(pilot, "g", "M")
+            await pilot.pause()
+            assert "  exchange 1\n" in screen(app)
+            assert f"exchanges 1 to {len(stream.numbers)} of" in lines(app)[0], "what was read stays"
+            assert [one.message for one in app._notifications] == ["the connection has no earlier exchanges"]
 
     asyncio.run(run())
 

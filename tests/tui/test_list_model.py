@@ -1,6 +1,7 @@
 """The list as one sees it, without a screen."""
 
 import itertools
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -65,6 +66,25 @@ def test_the_cursor_stays_with_its_exchange(book: CaptureModel) -> None:
     book.narrow("api == Fetch")
     view.install(view.arrange())
     assert len(view) == book.passed
+
+
+@pytest.mark.parametrize("chooses", [False, True])
+def test_the_cursor_stays_on_the_first_row_until_an_exchange_is_chosen(monkeypatch: pytest.MonkeyPatch, chooses: bool) -> None:
+    """Law: while a capture is read earlier rows come in above, since rows come in the order in which they were decided."""
+    whole = read_whole(str(PCAPS / "java-transactions.pcap"))
+    try:
+        rows, view = whole.snapshot(), ListModel(whole)
+        late = int(np.argmax(rows.values("time", rows.numbers)))
+        for order, done in (([late], False), (rows.numbers.tolist(), False), (rows.numbers.tolist(), True)):
+            monkeypatch.setattr(whole, "_resolved", done)
+            arranged = view.arrange()
+            by_time = sorted(order, key=lambda number: int(rows.values("time", np.array([number]))[0]))
+            view.install(replace(arranged, order=np.array(by_time, np.int32)))
+            assert view.current == (late if chooses else by_time[0])
+            if chooses:
+                view.go(view.cursor)
+    finally:
+        whole.close()
 
 
 def test_following_the_end(book: CaptureModel) -> None:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from kcap.limits import OFFSET_MOST
 from kcap.reports.findings.model import Finding, Found, named, rule, where
-from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.observed import Observed, Row, totals
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
@@ -149,7 +149,10 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
             {"lag_first": sum(row["first"] for row in some), "lag_last": lag, "partitions": len(some)},
         )  # fmt: skip
     late: dict[tuple[str, str, str], list[Row]] = {}
-    committing = seen.most_calls(("client_id", "group_id"), ("OffsetCommit", "TxnOffsetCommit")) >= limit["commits"]
+    groups = map(totals, seen.calls_by(("client_id", "group_id"), ("OffsetCommit", "TxnOffsetCommit")).values())
+    committing = any(
+        group["n"] >= limit["commits"] and group["last_ns"] - group["first_ns"] >= limit["seconds"] * 1e9 for group in groups
+    )
     for row in commit_lags(seen, limit) if committing else ():
         grown = row["last"] - row["first"]
         further = grown >= max(limit["lag"], limit["left"] * row["grown"])

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from kcap.limits import LINKS_KEPT
-from kcap.reports.definition import uids
+from kcap.reports.definition import AFTER_APPEND, uids
 from kcap.reports.findings.columns import BESIDE_COLUMNS, PARTITION_COLUMNS
 from kcap.reports.recorded import functions
 
@@ -26,8 +26,6 @@ RESPONSES_READ: Final = 8
 """Responses of a server that are read, where the first ones cannot be decoded."""
 MESSAGES_AT_ONCE: Final = 2048
 """Messages that are looked up together; fewer than stay decoded (`source.MESSAGES_KEPT`)."""
-DOUBTFUL: Final = ("REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
-"""Errors of Produce after which records may be in the log all the same."""
 OWN_CLIENTS: Final = ("ReplicaFetcherThread-", "raft-client-", "AddPartitionsManager-client-", "Persister-client-")
 """How client ids of brokers and controllers begin: those that copy logs from their leaders (ReplicaFetcherBlockingSend,
 KafkaRaftManager), ask whether a transaction is open (AddPartitionsToTxnManager, KIP-890), keep the state of share groups
@@ -104,13 +102,14 @@ class Observed:
         table, links = self.exchanges, self.connections
         rows, clients, parts = table, links, self._parts
         own = operator.itemgetter(OF_CLUSTER) if self._marked else of_cluster
-        if self._run(table.filter(own(table)).select("exchange").limit(1)):
+        calls = [call for call in self.calls if not (call["api"] in REQUESTS_OF_BROKERS or is_broker(call["client_id"]))]
+        if len(calls) < len(self.calls):
             rows = table.filter(~own(table))
             parts = None if parts is None else parts.filter(~own(parts))
         if self._run(links.filter(of_brokers(links)).select("connection").limit(1)):
             clients = links.filter(~of_brokers(links))
         mine = Observed(self._run, rows, self.partitions, clients, self.brokers, self._message, parts)
-        mine.every, mine.every_link = table, links
+        mine.every, mine.every_link, mine.calls = table, links, calls
         return mine
 
     def first(self, expression: Any, order: Sequence[Any], most: int, what: str, whole: Any = None) -> list[Row]:
@@ -358,7 +357,7 @@ class Observed:
             chosen.group_by("api", "client_id", "topic", "codec").aggregate(
                 n=chosen.count(), bytes=chosen.bytes.sum(), batches=chosen.batches.sum(), records=chosen.records.sum(),
                 first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(), newest=chosen.magic.max(),
-                oldest=chosen.magic.min(), doubtful=chosen.count(where=closed | chosen.error.isin(list(DOUBTFUL))),
+                oldest=chosen.magic.min(), doubtful=chosen.count(where=closed | chosen.error.isin(list(AFTER_APPEND))),
                 behind=behind.max(where=chosen.last_stable_offset >= 0),
                 lag=chosen.lag.max(), early_ms=off.min(where=stamped), late_ms=off.max(where=stamped),
             )

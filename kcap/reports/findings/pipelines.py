@@ -1,9 +1,13 @@
 """Requests in flight and polls: pipelines that are full, large messages that others wait behind, polls that ask too often."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from kcap.reports.findings.model import Finding, Found, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row
+
+HELD_NS_PER_MS: Final = 900_000
+"""A Fetch was held until `max_wait_ms` if its latency has so many nanoseconds for each of these milliseconds."""
 
 
 @rule(
@@ -92,14 +96,18 @@ def large_message_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Consumers that ask all the time, or let records wait."""
-    if seen.most_calls("client_id", ("Fetch",)) < min(limit["fetches"], limit["held"]):
+    held_ns = limit["held"] * limit["held_ms"] * HELD_NS_PER_MS
+    if not any(
+        sum(call["n"] for call in calls) >= limit["fetches"] or sum(call["latency_ns"] or 0 for call in calls) >= held_ns
+        for calls in seen.calls_by("client_id", ("Fetch",)).values()
+    ):
         return
     table = seen.exchanges
     chosen = table.filter(table.api == "Fetch", table.outcome == "answered", table.error == "NONE")
     nothing = chosen.record_count.fill_null(0) == 0
     hasty = nothing & ((chosen.max_wait_ms <= int(limit["wait_ms"])) | (chosen.min_bytes == 0))
     waited = ~nothing & (chosen.min_bytes > 1) & (chosen.max_wait_ms >= int(limit["held_ms"]))
-    held = waited & (chosen.latency_ns >= chosen.max_wait_ms.cast("int64") * 900_000)
+    held = waited & (chosen.latency_ns >= chosen.max_wait_ms.cast("int64") * HELD_NS_PER_MS)
     rows = seen.run(
         chosen.group_by("client_id").aggregate(
             n=chosen.count(), hasty=chosen.count(where=hasty), held=chosen.count(where=held), wait=chosen.max_wait_ms.max(),

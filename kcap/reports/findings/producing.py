@@ -1,10 +1,12 @@
 """Producers: batches, compression, refused records, partitions, transactions' end is in `transactions`."""
 
+from collections import Counter
 from collections.abc import Mapping
 from heapq import nsmallest
 
+from kcap.reports.definition import AFTER_APPEND
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
-from kcap.reports.findings.observed import DOUBTFUL, Observed, Row, of_brokers, totals
+from kcap.reports.findings.observed import Observed, Row, of_brokers, totals
 from kcap.reports.text import count as counted
 from kcap.schema.registry import api_key
 from kcap.schema.releases import first_release, releases
@@ -203,7 +205,10 @@ def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A topic of which one partition gets nearly all records, in more batches than a sticky partitioner fills by chance."""
-    if "Produce" not in seen.apis:
+    written: Counter[str | None] = Counter()
+    for flow in seen.flows_of("Produce"):
+        written[flow["topic"]] += flow["records"] or 0
+    if max(written.values(), default=0) < limit["records"]:
         return
     parts = seen.parts
     chosen = parts.filter(parts.api == "Produce", parts.records.notnull())
@@ -310,7 +315,7 @@ def servers_before(seen: Observed) -> set[tuple[str, int]]:
 )  # fmt: skip
 def producer_per_record(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that makes a producer for each record: on one host, for instances of a service that write once are many."""
-    if seen.most_calls("client_id", ("Produce",)) < limit["connections"]:
+    if min(seen.most_calls("client_id", ("Produce",)), sum(link["n"] for link in seen.links)) < limit["connections"]:
         return
     table = seen.exchanges
     chosen = table.filter(table.api == "Produce")
@@ -423,7 +428,7 @@ def retries_duplicate(seen: Observed, limit: Mapping[str, float]) -> Found:
     chosen = parts.filter(parts.api == "Produce", parts.topic.notnull(), parts.acks != 0)
     closed = (chosen.outcome == "unanswered") & chosen.reason.isin(["fin", "rst"])
     unknown = closed & (chosen.age_ns >= int(limit["milliseconds"] * 1e6))
-    unknown |= chosen.error.isin(list(DOUBTFUL))
+    unknown |= chosen.error.isin(list(AFTER_APPEND))
     unknown = unknown.fill_null(False) & (chosen.producer_id.fill_null(-1) < 0) & chosen.magic.notnull()
     ended_ns = chosen.response_first_ns.fill_null(chosen.request_last_ns + chosen.age_ns)
     rows = seen.run(

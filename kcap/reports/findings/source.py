@@ -147,7 +147,7 @@ def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMN
             given.captures = list(saved)
         with faults_named(saved), closing(Engine(folder, jobs=given.jobs)) as engine:
             for name in tables:
-                places[name] = bounded(places[name], folder, name, ADDRESSES)
+                places[name] = bounded(places[name], folder, name, ADDRESSES, saved=saved is not None)
                 engine.define(name, places[name])
             found = {name: engine.columns(name) for name in tables}
             for name, columns in found.items():

@@ -8,9 +8,8 @@ unseen.
 from collections.abc import Mapping
 from typing import Any
 
-from kcap.errors import UsageError
+from kcap.errors import UsageError, did_you_mean
 from kcap.reports.findings.model import Rule
-from kcap.table.schema import nearest
 
 
 def thresholds_of(table: Mapping[str, Any], rules: Mapping[str, Rule], place: str = "[check]") -> dict[str, dict[str, float]]:
@@ -24,11 +23,11 @@ def thresholds_of(table: Mapping[str, Any], rules: Mapping[str, Rule], place: st
         if not isinstance(values, dict):
             continue
         if name not in rules:
-            raise UsageError(f"{place} {name} is no rule{nearest(name, list(rules))}; kcap check --list names all")
+            raise UsageError(f"{place} {name} is no rule{did_you_mean(name, rules)}; kcap check --list names all")
         known = rules[name].thresholds
         for key, value in values.items():
             if key not in known:
-                there = nearest(key, list(known)) or (f"; it has {', '.join(known)}" if known else "; it has none")
+                there = did_you_mean(key, known) or (f"; it has {', '.join(known)}" if known else "; it has none")
                 raise UsageError(f"{place} {name}.{key} is no threshold of this rule{there}")
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
                 raise UsageError(f"{place} {name}.{key}: {value!r} is no number of 0 or more")

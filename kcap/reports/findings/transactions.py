@@ -8,13 +8,12 @@ from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.serving import REORDERED
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
-from kcap.reports.transactions.timeline import ENDS
+from kcap.reports.transactions import ENDS, WORK
 
 READ_MOST = 100
 """EndTxn requests of a transactional id whose bytes are looked at."""
 READ_ALL = 2000
 """Of all transactional ids together, as far as that leaves enough of each to judge it."""
-WORK = ("Produce", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit")
 GOOD = "NONE"
 """The error of a response without one; a request without a response counts alike."""
 READ_COMMITTED = 1

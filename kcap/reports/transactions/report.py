@@ -15,7 +15,8 @@ from kcap.reports.findings.source import observed
 from kcap.reports.names import shortened
 from kcap.reports.recorded import functions
 from kcap.reports.source import ReportInput
-from kcap.reports.transactions.timeline import ENDS, FENCING, WORK, TransactionCall, TransactionTimeline, summary
+from kcap.reports.transactions import ENDS, WORK
+from kcap.reports.transactions.timeline import FENCING, TransactionCall, TransactionTimeline, summary
 
 APIS: Final = (*ENDS, *WORK)
 ORDER: Final = ("request_first_ns", "connection", "exchange")

@@ -13,9 +13,6 @@ from typing import Any, Final
 Row = dict[str, Any]
 Producer = tuple[int | None, int | None]
 """Producer id and epoch."""
-ENDS: Final = ("EndTxn", "InitProducerId")
-"""What ends a transaction: InitProducerId aborts what an earlier producer of the transactional id left open (KIP-98)."""
-WORK: Final = ("AddPartitionsToTxn", "AddOffsetsToTxn", "Produce", "TxnOffsetCommit")
 FENCING: Final = ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED", "TRANSACTIONAL_ID_NOT_FOUND", "INVALID_PRODUCER_ID_MAPPING")
 """Errors that say that another producer has the transactional id, or that the broker aborted the transaction."""
 

@@ -224,7 +224,7 @@ def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | No
         heads.append(counted("connections", "conns", 2))
     fields = [
         *heads, counted("count", "exchanges", counts=lambda row: row["count"]),
-        some("errors", "errors", 3, drill_down.FAILED, "bad"), some("unanswered", "unansw.", 4, drill_down.UNANSWERED, "care"),
+        some("errors", "errors", 3, drill_down.FAILED, "bad"), some("unanswered", "unansw.", 3, drill_down.UNANSWERED, "care"),
         some("throttled", "throttled", 4, drill_down.THROTTLED, "care"),
         sized("request_bytes", "request bytes", 7), sized("response_bytes", "response bytes", 6),
         lasting("mean_ns", "mean", 9), lasting("max_ns", "max", 2, down=lambda row: slowest(group(row), row)),
