@@ -510,8 +510,8 @@ SPOOL_BYTES_MAX = 1 << 30
 
 # --- TLS -------------------------------------------------------------------------------------------------------------
 TLS_SESSIONS_MAX = 1 << 18
-"""Sessions whose secrets are held at once, some 400 bytes each of TLS 1.3, 100 MB beside all that a report holds; a day of a busy
-broker has some 100,000."""
+"""Sessions whose secrets are held at once, some 400 bytes each of TLS 1.3, 100 MB beside all that a report holds; a day of a
+busy broker has some 100,000."""
 
 TLS_TRIAL_BYTES = 1 << 22
 """Bytes of records that a direction may spend on trying keys and record numbers before it has brought any itself."""

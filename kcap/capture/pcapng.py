@@ -166,8 +166,8 @@ class PcapngReader(CaptureFileReader):
             detail = f"a block claims {total} bytes"
             if kind == pcapng_blocks.SECRETS and total > BLOCK_MAX:
                 detail = (
-                    f"a Decryption Secrets Block of {total:,} bytes, above the bound of {BLOCK_MAX:,}: neither its keys nor the "
-                    "packets behind it were read; --tls-keylog takes a key log of any size"
+                    f"a Decryption Secrets Block of {total:,} bytes, above the bound of {BLOCK_MAX:,}: neither its keys nor "
+                    "the packets behind it were read; --tls-keylog takes a key log of any size"
                 )
             self._damage(WeirdKind.BLOCK_MALFORMED, detail, at)
             return at, 0
