@@ -1,11 +1,13 @@
 """Decryption against plaintext: the same conversations with and without TLS, in bytes of messages per CPU second.
 
-usage: python benchmarks/tls.py [NAME...] [--size 200M] [--rounds 3] [--suite AES128|AES256|CHACHA] [--kcap .venv/bin/kcap]
+usage: python benchmarks/tls.py [NAME...] [--size 200M] [--rounds 3] [--suite AES128|AES256|CHACHA] [--close real|fin]
+                               [--kcap .venv/bin/kcap]
 
 Shapes are those of workloads.py, with one request in flight, and three like `small`, which has 60 requests a connection:
 `brief` with 10, `long` with 300, `steady` with 2,000, so that handshakes weigh less, which kcap reads in Python. OpenSSL of
-this Python encrypts (TLS 1.3 by default); the certificate is made for the run. Prints a line a shape: megabytes of messages
-per CPU second of both, and their ratio.
+this Python encrypts (TLS 1.3 by default); the certificate is made for the run. Connections close as those of Java and
+librdkafka do: close_notify and FIN of the client, close_notify of the server behind it, RST (`--close fin`: FIN alone).
+Prints a line a shape: megabytes of messages per CPU second of both, and their ratio.
 """
 
 import argparse
@@ -14,6 +16,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -56,26 +59,44 @@ def contexts(folder: Path, version: str, suite: str) -> tuple[ssl.SSLContext, ss
     return client, server
 
 
-def encrypted(exchanges: Exchanges, client: ssl.SSLContext, server: ssl.SSLContext) -> Iterator[tuple[bytes, bytes]]:
-    """The exchanges of one connection as they are on the wire, with the handshake in front."""
-    ends = [(ssl.MemoryBIO(), ssl.MemoryBIO()) for _ in range(2)]
-    both = client.wrap_bio(*ends[0]), server.wrap_bio(*ends[1], server_side=True)
-    for _ in range(3):
-        flight = []
+class Ends:
+    """Both ends of one connection with TLS."""
+
+    def __init__(self, client: ssl.SSLContext, server: ssl.SSLContext) -> None:
+        self.wires = [(ssl.MemoryBIO(), ssl.MemoryBIO()) for _ in range(2)]
+        self.both = client.wrap_bio(*self.wires[0]), server.wrap_bio(*self.wires[1], server_side=True)
+
+    def encrypted(self, exchanges: Exchanges) -> Iterator[tuple[bytes, bytes]]:
+        """The exchanges as they are on the wire, with the handshake in front."""
+        for _ in range(3):
+            flight = []
+            for side in (0, 1):
+                with suppress(ssl.SSLWantReadError):
+                    self.both[side].do_handshake()
+                flight.append(self.wires[side][1].read())
+                self.wires[1 - side][0].write(flight[side])
+            if any(flight):
+                yield flight[0], flight[1]
+        for messages in exchanges:
+            sent = []
+            for side, message in enumerate(messages):
+                if message:
+                    self.both[side].write(message)
+                sent.append(self.wires[side][1].read())
+                self.wires[1 - side][0].write(sent[side])
+                if message:
+                    self.both[1 - side].read(1 << 24)
+            yield sent[0], sent[1]
+
+    def closed(self) -> tuple[bytes, bytes]:
+        """A close_notify of each."""
+        sent = []
         for side in (0, 1):
-            try:
-                both[side].do_handshake()
-            except ssl.SSLWantReadError:
-                pass
-            flight.append(ends[side][1].read())
-            ends[1 - side][0].write(flight[side])
-        if any(flight):
-            yield flight[0], flight[1]
-    for messages in exchanges:
-        for side, message in enumerate(messages):
-            if message:
-                both[side].write(message)
-        yield ends[0][1].read(), ends[1][1].read()
+            with suppress(ssl.SSLWantReadError):
+                self.both[side].unwrap()
+            sent.append(self.wires[side][1].read())
+            self.wires[1 - side][0].write(sent[side])
+        return sent[0], sent[1]
 
 
 def main() -> int:
@@ -86,6 +107,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--version", default="TLSv1_3", choices=["TLSv1_2", "TLSv1_3"])
     parser.add_argument("--suite", default="AES128", choices=SUITES, help="of TLS 1.2; TLS 1.3 takes AES-256-GCM")
+    parser.add_argument("--close", default="real", choices=["real", "fin"], help="fin: without close_notify")
     parser.add_argument("--kcap", default=".venv/bin/kcap")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -99,7 +121,9 @@ def main() -> int:
                 writers, number = (Writer(one, mss), Writer(other, mss)), 0
                 while one.tell() < size_of(options.size):
                     writers[0].conversation(number, conversation(number), depth=1)
-                    writers[1].conversation(number, encrypted(conversation(number), client, server), depth=1)
+                    ends = Ends(client, server)
+                    last = ends.closed if options.close == "real" else None
+                    writers[1].conversation(number, ends.encrypted(conversation(number)), depth=1, last=last)
                     number += 1
             (folder / "keys").chmod(0o600)
             rows = [*options.kcap.split(), "rows", "--jobs", "1", "--format", "parquet", "-o", str(folder / "rows.parquet")]

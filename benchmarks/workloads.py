@@ -32,7 +32,7 @@ from typing import BinaryIO
 from grow import size_of
 from rows import FIELDS, timed
 
-SYN, ACK, PSH, FIN = 2, 16, 8, 1
+SYN, ACK, PSH, FIN, RST = 2, 16, 8, 1, 4
 Exchanges = Iterator[tuple[bytes, bytes]]
 """Requests, each with its response; empty where there is none."""
 
@@ -65,8 +65,12 @@ class Writer:
         self.file.write(struct.pack("<IIII", *divmod(self.time_us, 1_000_000), min(len(frame), self.snaplen), len(frame)))
         self.file.write(frame[: self.snaplen])
 
-    def conversation(self, number: int, exchanges: Exchanges, depth: int = 4) -> int:
-        """One connection with up to `depth` requests in flight; how many exchanges."""
+    def conversation(
+        self, number: int, exchanges: Exchanges, depth: int = 4, last: Callable[[], tuple[bytes, bytes]] | None = None
+    ) -> int:
+        """One connection with up to `depth` requests in flight; how many exchanges. `last`: what the client sends before its
+        FIN, and the server behind that, which the client answers with RST, as one does whose socket is closed.
+        """
         client, server = struct.pack(">I", 0x0A400000 + number // 20_000), b"\x0a\x01\0\1"
         sides, ports = (client, server), (20_000 + number % 20_000, 9092)
         seq = [1000, 9000]
@@ -92,6 +96,14 @@ class Writer:
                 send(1, b"".join(waiting))
                 waiting.clear()
         send(1, b"".join(waiting))
+        if last is not None:
+            before, behind = last()
+            send(0, before)
+            self.packet(ports, sides, seq[0], seq[1], FIN | ACK, b"")
+            seq[0] += 1
+            send(1, behind)
+            self.packet(ports, sides, seq[0], seq[1], RST, b"")
+            return count
         for side, step in ((0, 1), (1, -1)):
             self.packet(ports[::step], sides[::step], seq[side], seq[1 - side], FIN | ACK, b"")
             seq[side] += 1

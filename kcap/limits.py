@@ -509,8 +509,9 @@ SPOOL_BYTES_MAX = 1 << 30
 """Bytes of a pipe or a compressed file that are spilled to disk for re-reading; bodies behind them are not retained."""
 
 # --- TLS -------------------------------------------------------------------------------------------------------------
-TLS_SESSIONS_MAX = 1 << 20
-"""Sessions whose secrets are held at once, some 400 bytes each of TLS 1.3; a day of a busy broker has some 100,000."""
+TLS_SESSIONS_MAX = 1 << 18
+"""Sessions whose secrets are held at once, some 400 bytes each of TLS 1.3, 100 MB beside all that a report holds; a day of a
+busy broker has some 100,000."""
 
 TLS_TRIAL_BYTES = 1 << 22
 """Bytes of records that a direction may spend on trying keys and record numbers before it has brought any itself."""

@@ -163,7 +163,13 @@ class PcapngReader(CaptureFileReader):
             order = new
         kind, total = unpack_from(order + "II", buffer, at)
         if total < BLOCK_LEAST or total > BLOCK_MAX:
-            self._damage(WeirdKind.BLOCK_MALFORMED, f"a block claims {total} bytes", at)
+            detail = f"a block claims {total} bytes"
+            if kind == pcapng_blocks.SECRETS and total > BLOCK_MAX:
+                detail = (
+                    f"a Decryption Secrets Block of {total:,} bytes, above the bound of {BLOCK_MAX:,}: neither its keys nor "
+                    "the packets behind it were read; --tls-keylog takes a key log of any size"
+                )
+            self._damage(WeirdKind.BLOCK_MALFORMED, detail, at)
             return at, 0
         padded = total + (-total & 3)  # some writers do not count the padding
         if left < padded:

@@ -5,6 +5,7 @@ record of application data of each side. Law: what is not such a handshake with 
 reference path can take its packets.
 """
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +22,8 @@ from kcap.tls.session import TlsSession
 
 RANDOM: Final = slice(11, 43)
 """Place of the random in a record that begins with a ClientHello."""
+MOST: Final = 12
+"""Records of most handshakes, with the first data."""
 RECORD: Final = slice(at.H_SIDE, at.FLIGHT_WIDTH)
 
 
@@ -58,7 +61,7 @@ def _read(state: FastPathState, columns: SegmentColumns, log: Any, mine: Any, sl
     clients = state.connections[slots, at.CLIENT]
     found[:, at.H_SIDE] ^= clients[found[:, at.H_CONNECTION]]
     cuts = found[:, at.H_CONNECTION].searchsorted(np.arange(len(slots) + 1)).tolist()
-    data, records = cipher.tobytes(), found[:, RECORD].tolist()
+    data, records = cipher.tobytes(), found[:, RECORD]
     ends = np.zeros((len(slots), 2), np.int64)
     for place, (slot, client, first, last) in enumerate(zip(slots.tolist(), clients.tolist(), cuts, cuts[1:])):
         session = TlsSession(secrets, whole=True)
@@ -70,14 +73,20 @@ def _read(state: FastPathState, columns: SegmentColumns, log: Any, mine: Any, sl
     log[mine, at.G_TAKEN] = np.clip(taken - log[mine, at.G_OFFSET], 0, lengths)
 
 
-def _shaken(session: TlsSession, data: bytes, records: list[list[int]]) -> tuple[int, int] | None:
+def _shaken(session: TlsSession, data: bytes, records: Any) -> tuple[int, int] | None:
     """Reads one handshake; the stream offsets of the first application data of client and server, None where it is for the
     reference path.
     """
     try:
-        starts = session.handshake(data, records)
+        starts = session.handshake(data, _some_at_a_time(records))
     except Exception:  # noqa: BLE001 - the reference path reads the same bytes and reports what fails
         return None
     if starts is None or not session.for_batches or session.refused:
         return None
     return None if session.client is None or EARLY_DATA in session.client.extensions else starts
+
+
+def _some_at_a_time(records: Any) -> Iterator[list[int]]:
+    """The rows of an array. A handshake has a dozen records, and the data behind it, which is not looked at, often more."""
+    for first in range(0, len(records), MOST):
+        yield from records[first : first + MOST].tolist()

@@ -138,14 +138,14 @@ class SealedWindow:
         """Opens the records and takes their plaintext."""
         bounds, sources, data = self.bounds, self.sources, self.cipher.tobytes()
         cuts = bounds[:, 0].searchsorted(np.arange(len(sources) + 1)).tolist()
+        starts, ends = bounds[:, 1].tolist(), bounds[:, 2].tolist()
         opened: list[bytes] = []
         counts, bad, skips = [], [], []
         for source, first, last in zip(sources, cuts, cuts[1:]):
-            opener, before = source.session.sides[source.side].opener, len(opened)
-            some = bounds[first:last, 1:].tolist()
-            if some and some[-1][1] < 0:
-                some.pop()
-            opened += opener.open_many(source.session.sides[source.side].number, data, some)
+            direction, before = source.session.sides[source.side], len(opened)
+            opener = direction.opener
+            stop = last - 1 if last > first and ends[last - 1] < 0 else last
+            opened += opener.open_many(direction.number, data, zip(starts[first:stop], ends[first:stop]))
             counts.append(len(opened) - before)
             skips.append(opener.nonce_bytes)
             if counts[-1] < last - first:

@@ -20,6 +20,7 @@ from kcap.fastpath.layout import (
     F_FIRST_NS,
     F_FIRST_REF,
     F_LOW,
+    FIN_NS,
     FLIGHT_RECORDS,
     FULL_ROOM,
     G_AT,
@@ -44,6 +45,7 @@ from kcap.fastpath.layout import (
     M_TLS,
     M_TOUCHED,
     NEXT,
+    NONE,
     OPEN,
     OPEN_LOW,
     OPEN_NS,
@@ -259,6 +261,9 @@ def taken(
             plain, at, end, end, offset, piece[P_NS], piece[P_REF], piece[P_POSITION], order, place, connections, streams,
             queues, ids, header, steps, rows, arena, bodies, fresh, meta, big,
         )  # fmt: skip
+    if streams[place ^ 1, FIN_NS] != NONE and piece[P_NS] >= streams[place ^ 1, FIN_NS]:  # late, which is reported in order
+        connections[place >> 1, TOUCHED] = -abs(connections[place >> 1, TOUCHED])
+        return at
     newest = streams[place ^ 1, RTT_MIN]
     streams[place ^ 1, RTT_MIN] = rtt  # as it was when the packet came
     stop = responses(

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from kcap import limits
-from kcap.tls.direction import TLS13, Direction, Epoch, Event, epochs13, is_last
+from kcap.tls.direction import TLS13, Direction, Epoch, Event, epochs13
 from kcap.tls.early_data import EarlyData
 from kcap.tls.facts import TlsFacts
 from kcap.tls.handshake import EARLY_DATA, Hello
@@ -78,7 +78,10 @@ class InBatches:
     @property
     def for_batches(self) -> bool:
         """Whether the records of both directions may be opened many at a time."""
-        return self.turns is None and all(self.in_good_order(side) and self.sides[side].opener.opens_many for side in (0, 1))
+        if self.turns is not None or not self.in_good_order(0) or not self.in_good_order(1):
+            return False
+        one, other = self.sides
+        return one.opener.opens_many and other.opener.opens_many
 
     def passed(self, side: int, records: int, size: int) -> None:
         """The next records of a direction, of `size` bytes, were opened elsewhere."""
@@ -98,33 +101,26 @@ class InBatches:
         return [] if self.suite is None else epochs13(side, self.suite, found)
 
     def handshake(self, data: bytes, flights: Iterable[Flight]) -> tuple[int, int] | None:
-        """Reads the records of both directions, which begin them, up to the first one of application data of each; their stream
-        offsets. None where the handshake is not simple, or its end is not there: the session is of no use then.
+        """Reads the records of both directions, which begin them, up to the first one of application data of each, in TLS 1.3
+        up to the first one behind its Finished; their stream offsets. None where the handshake is not simple, or its end is not
+        there: the session is of no use then.
         """
-        starts, facts = [-1, -1], self.facts
+        starts, sides = [-1, -1], self.sides
         for side, kind, at, end, offset, time_ns in flights:
             if starts[side] >= 0:
                 continue
-            direction = self.sides[side]
-            if kind == APPLICATION and self._only_data_follows(side, direction):
+            direction = sides[side]
+            if kind == APPLICATION and direction.over:
                 starts[side] = offset
+                direction.ready = True
+                direction.budget += limits.TLS_TRIAL_FACTOR * offset
+                direction.reader.restart(offset, b"", [])
+                if min(starts) >= 0:
+                    return None if self.events or self.early.held else (starts[0], starts[1])
             elif direction.sealed and (kind != CHANGE_CIPHER_SPEC or self.version != TLS13):
-                if not direction.epochs:
-                    return None
-                direction.budget -= end - at - HEADER + limits.TLS_TRIAL_COST
-                version, body = data[at + 1] << 8 | data[at + 2], data[at + HEADER : end]
-                inner = direction.opener.open(direction.number, kind, version, body)
-                if inner is None:
-                    return None
                 if direction.finished_ns is None:
                     self._time_handshake(direction, kind, end - at - HEADER, time_ns)
-                if inner[0] == APPLICATION:
-                    starts[side], facts.ready_ns = offset, facts.ready_ns or time_ns
-                elif inner[0] == HANDSHAKE:
-                    direction.number += 1
-                    facts.decrypted += 1
-                    self._handshake(side, inner[1], time_ns)
-                else:
+                if not direction.epochs or not self._sealed_handshake(side, direction, data[at:end], time_ns):
                     return None
             elif kind == HANDSHAKE:
                 self._handshake(side, data[at + HEADER : end], time_ns)
@@ -132,13 +128,19 @@ class InBatches:
                 return None
             elif self.version != TLS13:
                 self._change_keys(side)
-            if starts[side] >= 0:
-                direction.ready = True
-                direction.budget += limits.TLS_TRIAL_FACTOR * offset
-                direction.reader.restart(offset, b"", [])
-                if min(starts) >= 0:
-                    return None if self.events or self.early.held else (starts[0], starts[1])
         return None
+
+    def _sealed_handshake(self, side: int, direction: Direction, record: bytes, time_ns: int) -> bool:
+        """Takes an encrypted record of a handshake; False where it does not open, or holds anything else."""
+        direction.budget -= len(record) - HEADER + limits.TLS_TRIAL_COST
+        epoch = direction.epochs[direction.at]
+        data = (epoch.made or epoch.opener).handshake(direction.number, record)
+        if data is None:
+            return False
+        direction.number += 1
+        self.facts.decrypted += 1
+        self._handshake(side, data, time_ns)
+        return True
 
     def _time_handshake(self, direction: Direction, kind: int, size: int, time_ns: int, *, whole: bool = True) -> None:
         """Notes when a direction's handshake ended, by the first encrypted record: its outer content type and length, and when
@@ -159,15 +161,3 @@ class InBatches:
         ends = [side.finished_ns for side in self.sides if side.finished_ns is not None]
         if len(ends) == 2:
             self.facts.handshake_ns = max(ends) - self.facts.hello_ns
-
-    def _only_data_follows(self, side: int, direction: Direction) -> bool:
-        """Whether a record of application data by its outer type is one, but for rare messages behind the handshake: before
-        TLS 1.3, and behind the client's Finished, while session tickets stand behind the server's.
-        """
-        if self.version == TLS13 and side != CLIENT:
-            return False
-        if not direction.sealed or not direction.epochs or direction.handshake:
-            return False
-        if self.version != TLS13:
-            return self.facts.ready_ns is not None
-        return self.facts.handshake_ns is not None and is_last(direction.epochs[direction.at])

@@ -101,6 +101,8 @@ class Direction:
     """The number of the next record is not known."""
     waiting: list[TlsRecord] = field(default_factory=list)
     """Encrypted records that came before the keys could be known."""
+    over: bool = False
+    """Its Finished was read, and application data follows."""
     ready: bool = False
     """Application data was opened."""
     finished_ns: int | None = None
@@ -137,7 +139,7 @@ class Direction:
         """The next record has this number in this epoch."""
         if is_last(self.epochs[at]):  # no record goes back to the keys before
             del self.epochs[:at]
-            at = 0
+            at, self.over = 0, True
         self.at, self.number = at, number
 
     def rest(self, again: Callable[[], list[Epoch]]) -> None:

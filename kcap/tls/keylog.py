@@ -9,7 +9,6 @@ import os
 import re
 from binascii import unhexlify
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from struct import Struct
@@ -23,6 +22,7 @@ LABELS: Final = (
 )  # fmt: skip
 """What decrypts records; exporter and ECH secrets do not."""
 PLACES: Final = {label.encode(): place for place, label in enumerate(LABELS)}
+MASTER: Final = PLACES[b"CLIENT_RANDOM"]
 MASTERS: Final = (b"CLIENT_RANDOM", b"PMS_CLIENT_RANDOM")
 """Labels of secrets of TLS before 1.3."""
 ENTRY: Final = Struct("<BH")
@@ -132,20 +132,29 @@ class KeyLog:
     def add_lines(self, lines: Iterable[bytes]) -> None:
         """Takes lines one at a time."""
         for line in lines:
-            bare = line.strip()
-            if not bare or bare.startswith(b"#"):
+            words = line.split()
+            if not words or self._secret(words) or words[0].startswith(b"#"):
                 continue
-            if not self._taken(bare):
+            if not self._taken(line.strip()):
                 self.unread += 1
 
+    def _secret(self, words: list[bytes]) -> bool:
+        """Takes a line of a label, a client random and a secret; False for any other."""
+        if len(words) != 3 or (place := PLACES.get(words[0])) is None:
+            return False
+        _, random, secret = words
+        if len(random) != RANDOM_DIGITS or len(secret) > 2 * SECRET_MAX:
+            return False
+        if place == MASTER and len(secret) != MASTER_DIGITS:  # the file is being written to
+            return False
+        try:
+            self._store(place, unhexlify(random), unhexlify(secret))
+        except ValueError:  # of no or half a byte
+            return False
+        return True
+
     def _taken(self, line: bytes) -> bool:
-        words = line.split()
-        if len(words) == 3 and words[0] in PLACES and len(words[1]) == RANDOM_DIGITS and len(words[2]) <= 2 * SECRET_MAX:
-            label, random, secret = words
-            with suppress(ValueError):  # of no or half a byte
-                if len(secret) == MASTER_DIGITS or label != b"CLIENT_RANDOM":  # else the file is being written to
-                    self._store(PLACES[label], unhexlify(random), unhexlify(secret))
-                    return True
+        """Takes a line of another form."""
         if LINE.fullmatch(line) is not None:
             return True
         if len(self) >= limits.TLS_SESSIONS_MAX:

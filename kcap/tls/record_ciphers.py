@@ -6,7 +6,7 @@ section 5.2.
 """
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from hashlib import new as new_hash
 from typing import Any, NamedTuple
@@ -16,6 +16,8 @@ from kcap.tls.suites import RecordCipher
 
 TLS13 = 0x0304
 ALERT, HANDSHAKE, APPLICATION = 21, 22, 23
+NEW_SESSION_TICKET = 4
+"""A handshake message."""
 CLOSE_NOTIFY = b"\0"
 """The description of the alert."""
 NO_AEAD = frozenset({"cbc", "null"})
@@ -91,6 +93,14 @@ class RecordOpener:
             return self._open_aead(number, content_type, version, body)
         return self._open_mac(number, content_type, version, body)
 
+    def handshake(self, number: int, record: bytes) -> bytes | None:
+        """The handshake messages of a record, header included; None where it does not open, or holds anything else."""
+        if self.version == TLS13:
+            content = self._content13(number, record[:5], record[5:])
+            return content[:-1] if content and content[-1] == HANDSHAKE else None
+        opened = self.open(number, record[0], record[1] << 8 | record[2], record[5:])
+        return opened.plaintext if opened is not None and opened.content_type == HANDSHAKE else None
+
     def open_whole(self, number: int, record: bytes) -> Whole | None:
         """The application data of a record, header included; None where it is anything else, or `open` has to say what it is.
 
@@ -128,9 +138,10 @@ class RecordOpener:
         """Bytes of a record's body before its ciphertext."""
         return 8 if self.version != TLS13 and self.cipher.kind != "chacha" else 0
 
-    def open_many(self, number: int, data: bytes, bounds: list[tuple[int, int]]) -> list[bytes]:
+    def open_many(self, number: int, data: bytes, bounds: Iterable[tuple[int, int]]) -> list[bytes]:
         """The application data of the records that stand in `data` from start to end each, the first of which has this number,
-        and nothing of a close_notify; up to the first one that is anything else. For suites with an AEAD alone.
+        and nothing of those that say nothing (close_notify, and session tickets of TLS 1.3); up to the first one that is
+        anything else. For suites with an AEAD alone.
         """
         out: list[bytes] = []
         if self.version != TLS13:
@@ -147,10 +158,10 @@ class RecordOpener:
         decrypt, iv, last = self._aead.decrypt, self._iv, APPLICATION
         try:
             for number, (low, high) in enumerate(bounds, number):  # noqa: B020 - the records' numbers
-                inner = decrypt((iv ^ number).to_bytes(12, "big"), data[low + 5 : high], data[low : low + 5])
-                if inner and inner[-1] == last:
-                    out.append(inner[:-1])
-                elif self._closes(number, data[low:high]):
+                content = decrypt((iv ^ number).to_bytes(12, "big"), data[low + 5 : high], data[low : low + 5])
+                if content and content[-1] == last:
+                    out.append(content[:-1])
+                elif says_nothing(content.rstrip(b"\0")):
                     out.append(b"")
                 else:
                     break
@@ -159,7 +170,7 @@ class RecordOpener:
         return out
 
     def _closes(self, number: int, record: bytes) -> bool:
-        """Whether a record is the alert close_notify, of which nothing is said: a FIN follows (RFC 8446 section 6.1)."""
+        """Whether a record before TLS 1.3 is a close_notify."""
         opened = self.open(number, record[0], record[1] << 8 | record[2], record[5:])
         return opened is not None and opened.content_type == ALERT and opened.plaintext[1:] == CLOSE_NOTIFY
 
@@ -171,15 +182,20 @@ class RecordOpener:
     def _open13(self, number: int, content_type: int, body: bytes) -> OpenedRecord | None:
         if content_type != APPLICATION or len(body) < 17 - 8 * (self.cipher.kind == "ccm8"):
             return None
-        nonce = (self._iv ^ number).to_bytes(12, "big")
-        try:
-            inner = self._aead.decrypt(nonce, body, b"\x17\x03\x03" + len(body).to_bytes(2, "big"))
-        except self._refused:
+        content = self._content13(number, b"\x17\x03\x03" + len(body).to_bytes(2, "big"), body)
+        if content is None:
             return None
-        if inner and inner[-1]:
-            return OpenedRecord(inner[-1], inner[:-1], 0)
-        bare = inner.rstrip(b"\0")
-        return OpenedRecord(bare[-1], bare[:-1], 0) if bare else OpenedRecord(0, b"", 0)
+        return OpenedRecord(content[-1], content[:-1], 0) if content else OpenedRecord(0, b"", 0)
+
+    def _content13(self, number: int, header: bytes, body: bytes) -> bytes | None:
+        """The content of a record of TLS 1.3 with its type behind it, without padding; empty where all of it is padding. None
+        where it does not authenticate.
+        """
+        try:
+            content: bytes = self._aead.decrypt((self._iv ^ number).to_bytes(12, "big"), body, header)
+        except (self._refused, ValueError):
+            return None
+        return content if content and content[-1] else content.rstrip(b"\0")
 
     def _open_aead(self, number: int, content_type: int, version: int, body: bytes) -> OpenedRecord | None:
         tag = 8 if self.cipher.kind == "ccm8" else 16
@@ -235,6 +251,22 @@ class RecordOpener:
 
     def _is_mac(self, data: bytes, mac: bytes) -> bool:
         return hmac.compare_digest(hmac.digest(self.keys.mac_key, data, self.cipher.mac), mac)
+
+
+def says_nothing(content: bytes) -> bool:
+    """Whether the content of a record of TLS 1.3, with its type behind it, is a close_notify, behind which a FIN follows, or
+    session tickets, which say how a later connection may begin (RFC 8446 sections 6.1, 4.6.1).
+    """
+    size, at = len(content) - 1, 0
+    if size < 2:
+        return False
+    if content[-1] == ALERT:
+        return content[1:-1] == CLOSE_NOTIFY
+    if content[-1] != HANDSHAKE:
+        return False
+    while at + 4 <= size and content[at] == NEW_SESSION_TICKET:
+        at += 4 + int.from_bytes(content[at + 1 : at + 4], "big")
+    return at == size
 
 
 @cache

@@ -206,7 +206,8 @@ class TlsSession(InBatches):
             if self.version != TLS13:
                 self._change_keys(side)
             return
-        if record.content_type == ALERT and self.version == TLS13 and not direction.ready and len(record.body) == 2:
+        open_alert = record.content_type == ALERT and self.version == TLS13 and len(record.body) == 2
+        if open_alert and not direction.over and not direction.ready:
             self._alert(side, record.body)  # OpenSSL refuses a certificate before it has keys to encrypt with
             return
         if not direction.sealed and record.content_type == APPLICATION:
@@ -540,7 +541,9 @@ class TlsSession(InBatches):
         self.transcript.clear()  # the next ClientHello begins a new one
         if self.version == TLS13:
             self._next_epoch(side, "TRAFFIC_SECRET_0")
-        elif self.master is not None and self.client is not None and self.server is not None:
+            return
+        self.sides[side].over = bool(self.sides[side].epochs)
+        if self.master is not None and self.client is not None and self.server is not None:
             self.facts.resumes = self.secrets.origin(self.client, self.server)
             self.secrets.remember(self.server.session_id, self.master, self.client.random)
 
@@ -562,7 +565,8 @@ class TlsSession(InBatches):
         facts = self.facts
         self.server, self.version, self.suite = hello, hello.version, suite_of(hello.suites[0])
         facts.version, facts.cipher = version_name(hello.version), self.suite.name
-        facts.alpn = next(iter(hello.protocols), facts.alpn)
+        if messages.ALPN in hello.extensions:
+            facts.alpn = next(iter(hello.protocols), facts.alpn)
         if self.suite.cipher is None:
             facts.why = f"records of {self.suite.name} are not read"
         if hello.version == TLS13:

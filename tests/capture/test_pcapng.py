@@ -173,6 +173,16 @@ def test_a_block_that_cannot_be_followed_ends_the_file(tmp_path, bad):
     assert not found.files[0].complete
 
 
+def test_secrets_above_the_bound_are_named_with_what_is_not_read(tmp_path):
+    """No more than the block's header has to be there."""
+    secrets = pack("<III", 10, 1 << 30, 0x544C534B) + bytes(40)
+    got, found, _ = read(tmp_path, section(), interface(), enhanced(US, b"a"), secrets)
+    assert len(got) == 1
+    fault = found.files[0].fault
+    assert "Decryption Secrets Block of 1,073,741,824 bytes" in fault
+    assert "neither its keys nor the packets behind it were read; --tls-keylog takes" in fault
+
+
 @pytest.mark.parametrize("jit_after", [None, 0])
 def test_a_packet_larger_than_its_block_gives_what_is_there(tmp_path, jit_after):
     lie = bytearray(enhanced(US, b"abcd", wire=500))

@@ -61,6 +61,9 @@ ENDS: dict[str, Sent] = {
     "half": lambda tap, sealer: left(tap),
     "answer behind FIN": lambda tap, sealer: answered(left(asked(tap, sealer)), sealer).add(1, FIN | ACK),
     "alert behind FIN": lambda tap, sealer: left(tap).server(sealer.record(SERVER, b"\1\0", 21)).add(1, FIN | ACK),
+    "as Java ends": lambda tap, sealer: (
+        left(tap.client(sealer.record(CLIENT, b"\1\0", 21, padding=16))).server(sealer.record(SERVER, b"\1\0", 21)).reset(0)
+    ),
     "late": late,
     "partial record": lambda tap, sealer: tap.client(sealer.record(CLIENT, metadata(99))[:-3]).close(),
     "partial frame": lambda tap, sealer: asked(tap, sealer, 3).close(),
@@ -69,7 +72,7 @@ ENDS: dict[str, Sent] = {
     "FIN again": lambda tap, sealer: again(tap.close(), -1, flags=FIN | ACK),
 }
 """How a connection ends."""
-NUMBERS = ("fin", "alert", "padded alert", "unanswered")
+NUMBERS = ("fin", "alert", "padded alert", "unanswered", "alert behind FIN", "as Java ends")
 """Ends that need no objects, in one walk with all the rest."""
 
 
