@@ -132,7 +132,7 @@ def test_topics_of_requests_that_wait_are_bounded(tmp_path: Path, monkeypatch: p
     assert (True, True) not in found
     assert found.count((True, False)) > 5
     said = list[str]()
-    monkeypatch.setattr("kcap.facts.tracker.report_row", lambda _report, _batch, _at, kind, *_: said.append(kind))
+    monkeypatch.setattr("kcap.batch.failures.report_row", lambda _report, _batch, _at, kind, *_: said.append(kind))
     rows = Capture([str(path)], Options(fast_path=fast_path)).table("exchanges", ["topics"]).to_arrow()
     assert rows["topics"].null_count - 2 == len(said) == found.count((True, False)), "two requests have no topics"
     assert {*said} == {"topics_limit"}
