@@ -266,6 +266,8 @@ class Analyzer:
         gathered = self.fast_path.gathered if self.fast_path is not None else 0
         if self.waiting >= limits.ROWS_PER_BATCH or len(self.bodies.arena) + gathered >= limits.BODIES_BYTES:
             return True
+        if self.bodies.fresh_topics >= limits.TOPICS_OF_MESSAGE and self.waiting:
+            return True
         return self.bodies.records and self._large_bytes >= limits.LARGE_BODIES_ROOM
 
     @property

@@ -55,7 +55,10 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield search, (data, np.zeros((1, 3), np.int64), TABLES, pairs)
     loops = np.zeros(COUNTERS, np.int64)
     values = np.zeros((2, 1), np.int64)
-    yield batch, (data, programs, one, one, one, 0, values, values, pairs, 0, pairs, 0, pairs, one, loops, loops)
+    yield (
+        batch,
+        (data, programs, one, one, one, 0, values, values, pairs.astype(np.int32), 0, pairs, 0, pairs, one, loops, loops),
+    )
     yield find, (data, 0, 0, table, keys, streams)
     yield enter_all, (one, table, keys, streams)
     yield name_number, (data, 0, 0, *names, meta)

@@ -228,8 +228,9 @@ MIDSTREAM_BYTES = 1 << 20
 ROWS_PER_BATCH = 16384
 """Rows built at once."""
 
-LARGE_BODIES_ROOM = 64 << 20
-"""Bytes of large bodies of a batch whose records are read again: a batch ends there, and no more room is made beforehand."""
+LARGE_BODIES_ROOM, REREAD_BYTES_MAX = 64 << 20, (100 << 20) + 4
+"""Bytes of large bodies of a batch whose records are read again: a batch ends there, and no more room is made beforehand. The
+largest message that is read again for tables, twice in memory: Kafka's brokers take 100 MiB (socket.request.max.bytes)."""
 
 SPARSE_BODIES_ROOM = 1 << 30
 """Addresses of a batch's large bodies of which excerpts are enough, a few pages of memory each; their offsets have 32 bit."""
@@ -239,10 +240,11 @@ PARTITIONS_AT_ONCE, TRANSACTION_PARTITIONS_MAX, PARTITIONS_PROJECTED_MAX, NESTED
 `transactions` name, from the first; those of a batch that are projected with its messages, 136 bytes each; and those or the
 records that the row of an exchange has as a list, from the first."""
 
-PARTITIONS_OF_MESSAGE, TOPICS_OF_MESSAGE, TOPICS_AT_ONCE = 1 << 17, 1 << 17, 1 << 18
+PARTITIONS_OF_MESSAGE, TOPICS_OF_MESSAGE, TOPICS_AT_ONCE, TOPICS_CARRIED = 1 << 17, 1 << 17, 1 << 18, 3 << 17
 """Of one message, from the first: partitions that have rows, 136 bytes each and again in the row (brokers of KRaft hold some
 thousands, a cluster of ZooKeeper at most 200,000), and topics that its row lists, some 700 bytes each. Topics of which rows are
-made at once, 200 to 450 bytes each: bodies of a batch have room for five million."""
+made at once, 200 to 450 bytes each: bodies of a batch have room for sixteen million. Those of messages that wait for another
+batch, 200 bytes each: what the largest clusters list some times over."""
 
 BODIES_BYTES = 16 << 20
 """Bytes of bodies collected before they are projected and released: a batch costs some 3 ms beside its rows."""
@@ -368,9 +370,9 @@ OVERTAKEN_BODY_BYTES = 512
 (ApiVersions, logins) are smaller, but for some bearer tokens.
 """
 
-TOPIC_NAMES_KEPT, NAMELESS_KEPT = 1_000_000, 1 << 18
-"""Topic ids whose names are remembered, some 300 bytes each; KRaft clusters are tested with as many partitions. Ids without a
-name that rows have, and servers that rows name: with more, all rows count as such that a name that comes later changes."""
+TOPIC_NAMES_KEPT, NAMELESS_KEPT = 1 << 18, 1 << 18
+"""Topic ids whose names are remembered, some 500 bytes each; clusters of ZooKeeper have at most 200,000 partitions. Ids without
+a name that rows have, and servers that rows name: with more, all rows count as such that a name that comes later changes."""
 
 HOST_NAMES_KEPT = 1 << 17
 """Addresses whose host names are remembered, of a file and in all, some 300 bytes each; Wireshark writes what it looked up."""

@@ -28,11 +28,13 @@ from kcap.capture.paths import expand
 from kcap.capture.source import STANDARD_INPUT
 from kcap.capture.unread import unread
 from kcap.errors import CaptureError, UsageError
-from kcap.limits import CLOSED_TOGETHER, FAST_PATH_LARGE_FROM
+from kcap.kafka.headers import PREFIX
+from kcap.limits import CLOSED_TOGETHER, FAST_PATH_LARGE_FROM, LARGE_BODIES_ROOM, REREAD_BYTES_MAX
 from kcap.model import REF_FILE_SHIFT, CaptureFile
 from kcap.net.connections import flow_of, reverse_flow
 from kcap.net.packet_index import PacketIndex
 from kcap.net.segments import SegmentParser
+from kcap.runtime import trim_heap
 from kcap.tls.files import read_secrets
 from kcap.tls.plaintext import PlaintextPiece, PlaintextStore
 from kcap.weird import Weird, WeirdKind
@@ -128,9 +130,13 @@ class CapturePass:
 
     def message(self, batch: RowBatch, at: int, side: str) -> "Message | None":
         """The request or the response of a decided exchange, read again; None where it was not kept."""
-        exchange = Exchange(ExchangeRows(batch, self.capture_files), at, self.frames)
-        found = exchange.request if side == "request" else exchange.response
-        self.not_kept += found is None and (batch.rows[at][PART[f"{side}_bytes"]] or 0) > FAST_PATH_LARGE_FROM
+        size, found = batch.rows[at][PART[f"{side}_bytes"]] or 0, None
+        if size <= REREAD_BYTES_MAX:
+            exchange = Exchange(ExchangeRows(batch, self.capture_files), at, self.frames)
+            found = exchange.request if side == "request" else exchange.response
+        if LARGE_BODIES_ROOM < size <= REREAD_BYTES_MAX:  # the packets that carried it take as much room
+            trim_heap()
+        self.not_kept += found is None and size > FAST_PATH_LARGE_FROM
         return found
 
     @property
@@ -272,6 +278,10 @@ class Exchange:
         """The bytes of the request or the response with their length prefix, as far as they were captured without a break."""
         return self._frames.frame(self._location(side))
 
+    def _body(self, side: str) -> bytes:
+        """The same behind the length prefix."""
+        return self._frames.frame(self._location(side), behind=PREFIX.size)
+
     def _location(self, side: str) -> FrameLocation:
         return FrameLocation(self._raw, side, self._flow[side == "response"], tls=self._tls)
 
@@ -280,19 +290,19 @@ class Exchange:
         """The request, read again from the file; None where there is none, it is a raw token, or it was not kept."""
         from kcap.decode.message import decode_request
 
-        frame = self.frame("request") if self._raw[PART["api_key"]] is not None else b""
-        return decode_request(frame[4:]) if len(frame) >= 8 else None
+        frame = self._body("request") if self._raw[PART["api_key"]] is not None else b""
+        return decode_request(frame) if len(frame) >= 4 else None
 
     @cached_property
     def response(self) -> "Message | None":
         """The response, read again from the file; None where there is none, it answers a raw token, or it was not kept."""
         from kcap.decode.message import decode_response
 
-        frame = self.frame("response") if self._raw[PART["correlation_id"]] is not None else b""
+        frame = self._body("response") if self._raw[PART["correlation_id"]] is not None else b""
         key, version = self._rows.batch.rows[self._at][PART["api_key"]], self._raw[PART["api_version"]]
-        if len(frame) < 8 or not isinstance(key, int | None) or not isinstance(version, int | None):
+        if len(frame) < 4 or not isinstance(key, int | None) or not isinstance(version, int | None):
             return None
-        return decode_response(frame[4:], key, version)
+        return decode_response(frame, key, version)
 
     def packets(self) -> list[Packet]:
         """The packets that gave both frames their bytes, in the order of their times."""

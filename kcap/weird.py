@@ -68,7 +68,7 @@ class WeirdKind(StrEnum):
         "nested_limit",
         "more partitions or records of an exchange than its row can have beside it; their tables have all",
     )
-    TOPICS_LIMIT = "topics_limit", "more topics of a message than the limit; its row lists the first"
+    TOPICS_LIMIT = "topics_limit", "more topics of a message, or of those that wait, than the limit; its row has some or none"
     PARTITIONS_LIMIT = "partitions_limit", "more partitions of a message than the limit; later ones have no row"
     # bodies
     UNDECODED = "undecoded", "a body that does not read as its API and version say"

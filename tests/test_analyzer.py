@@ -1,5 +1,7 @@
 """The composition of tables, conversations and batches."""
 
+from pathlib import Path
+
 import pytest
 
 from kcap import limits
@@ -7,6 +9,8 @@ from kcap.analyzer import Analyzer, Options, community_id
 from kcap.model import ROW
 from kcap.net.connections import reverse_flow
 from kcap.net.segment_columns import columns_of
+from kcap.session import CapturePass
+from tests.fuzz.hostile import CLASSES
 from tests.support.wire import Tap, analyze, batch, metadata, metadata_answer, produce, produce_answer
 
 
@@ -94,3 +98,15 @@ def test_large_records_that_are_read_again_end_a_batch(monkeypatch: pytest.Monke
             if analyzer.full:
                 found.append(sum(row[ROW.index("request_bytes")] > size for row in analyzer.take().rows))
         assert found == ([3] * 6 if records else [])
+
+
+def test_large_messages_with_many_topics_end_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: the topics of a batch's large messages are at most so many, and those of one message."""
+    path = tmp_path / "named.pcap"
+    path.write_bytes(CLASSES["named_ids"][0](200_000))
+    monkeypatch.setattr(limits, "TOPICS_OF_MESSAGE", 60_000)
+    found = [
+        sum(len(values.topics) for values in batch.bodies.carried.values()) for batch in CapturePass([str(path)]).batches()
+    ]
+    assert sum(found) == 200_000
+    assert max(found) == 100_000

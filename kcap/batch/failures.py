@@ -5,7 +5,7 @@ the run; the header columns of its row stay.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kcap.faults import Fault, fault_of
 from kcap.model import ROW
@@ -36,10 +36,16 @@ def report_row(report: Report | None, batch: "RowBatch", at: int, kind: WeirdKin
     report(kind, f"{what} of exchange {uid}.{row['exchange']}: {words}", ref, position, uid=uid)
 
 
-def report_cut(report: Report | None, batch: "RowBatch", rows: "Int64s", kind: WeirdKind, what: str, most: int) -> None:
-    """Reports that a message of these rows has more of something than the first ones that are read."""
+FIRST: Final = "the first {} of a message"
+WAITED: Final = "none, since {} of other messages waited"
+
+
+def report_cut(
+    report: Report | None, batch: "RowBatch", rows: "Int64s", kind: WeirdKind, what: str, most: int, words: str = FIRST
+) -> None:
+    """Reports that a message of these rows has more of something than what is read."""
     for at in rows.tolist():
-        report_row(report, batch, at, kind, what, f"the first {most} of a message")
+        report_row(report, batch, at, kind, what, words.format(most))
 
 
 class contained:  # noqa: N801 - read as a word behind `with`

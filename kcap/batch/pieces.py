@@ -15,13 +15,17 @@ from kcap.decode.projection import Projection
 from kcap.limits import TOPICS_AT_ONCE
 
 if TYPE_CHECKING:
-    from kcap.arrays.vectors import Bools
+    from kcap.arrays.vectors import Bools, Int64s
 
 
 def in_pieces(batch: RowBatch) -> Iterator[RowBatch]:
     """The batch itself unless its messages have too many topics: each takes some hundred bytes while rows are made of it."""
     projection = getattr(batch.bodies, "projection", None)
-    if projection is None or len(projection.topics[0]) <= TOPICS_AT_ONCE or len(batch) < 2:
+    if projection is None or len(batch) < 2:
+        yield batch
+        return
+    carried = sum(len(values.topics) for values in batch.bodies.carried.values())
+    if len(projection.topics[0]) + carried <= TOPICS_AT_ONCE:
         yield batch
         return
     yield from _pieces(batch)
@@ -38,8 +42,10 @@ def _pieces(batch: RowBatch) -> Iterator[RowBatch]:
     dense = np.append(np.asarray(batch.bodies.dense, np.int64), -1)
     places: Any = [rows.number(f"{side}_slot").filled(NO_BODY) for side in SIDES]
     messages = [dense[np.where(place >= 0, place, -1)] for place in places]
-    topics = np.append(np.bincount(np.asarray(projection.topics[0], np.int64), minlength=len(projection)), 0)
-    many = np.cumsum(sum(topics[message] for message in messages)) // TOPICS_AT_ONCE
+    topics = np.append(entries_of(projection.topics[0], np.arange(len(projection)))[1], 0)
+    carried = batch.bodies.carried
+    waited = np.array([[len(carried[at].topics) if at in carried else 0 for at in place.tolist()] for place in places])
+    many = np.cumsum(sum(topics[message] for message in messages) + waited.sum(axis=0)) // TOPICS_AT_ONCE
     cuts = [0, *(np.flatnonzero(np.diff(many)) + 1).tolist(), len(batch)]
     fast = batch.fast_rows
     count = 0 if fast is None else len(fast)
@@ -67,15 +73,29 @@ def _of_messages(projection: Projection, wanted: "Bools") -> Projection:
     """The projection without topics, wrapped messages and partitions of other messages."""
     import numpy as np
 
-    first, last = np.flatnonzero(wanted)[[0, -1]] if wanted.any() else (0, -1)
+    messages = np.flatnonzero(wanted)
     parts: list[list[Any]] = []
     for table in (projection.topics, projection.wrapped, projection.elements):
-        of_message = np.asarray(table[0], np.int64)
-        low, high = np.searchsorted(of_message, (first, last + 1)).tolist()  # entries are in the order of the messages
-        inside = wanted[of_message[low:high]]
-        parts.append([np.asarray(column[low:high], np.int64)[inside] for column in table])
+        first, counts = entries_of(table[0], messages)
+        start = np.cumsum(counts) - counts
+        places = np.repeat(first - start, counts) + np.arange(counts.sum())
+        parts.append([column[places].astype(np.int64) for column in map(np.asarray, table)])
         if table is projection.topics:
-            place = np.full(len(of_message) + 1, -1, np.int64)
-            place[low:high] = np.cumsum(inside) - 1
-    parts[2][slots.TOPIC] = place[parts[2][slots.TOPIC]]
+            low, size, begins = first, counts, start
+    topic = parts[2][slots.TOPIC]
+    if len(topic):
+        owner = np.searchsorted(low, topic, "right") - 1
+        parts[2][slots.TOPIC] = np.where(
+            (owner >= 0) & (topic - low[owner] < size[owner]), topic - low[owner] + begins[owner], -1
+        )
     return replace(projection, topics=parts[0], wrapped=parts[1], elements=parts[2])
+
+
+def entries_of(owners: Any, messages: "Int64s") -> "tuple[Int64s, Int64s]":
+    """Where the entries of these messages begin in a table that is ordered by message, and how many each has."""
+    import numpy as np
+
+    owners = np.asarray(owners)
+    wanted = messages.astype(owners.dtype)  # or all owners would be converted
+    first = np.searchsorted(owners, wanted)
+    return first, np.searchsorted(owners, wanted, "right") - first

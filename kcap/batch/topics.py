@@ -45,6 +45,9 @@ class TopicColumns:
         cut = row_of[message[beyond(message)]]
         self.cut = grouped(cut[cut >= 0])[0]
         """Rows of which a message has more topics than these."""
+        waited = [at for at, values in enumerate(messages.carried, messages.count) if values.cut]
+        self.left_out = row_of[np.array(waited, np.int64)]
+        """Rows of which a message waited with too many topics."""
         (name, self._names), (number, self._ids) = messages.topic_names, messages.topic_ids
         if (row < 0).any():
             used = row >= 0

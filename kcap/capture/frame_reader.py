@@ -7,7 +7,6 @@ nothing where the file cannot be read twice or the frame goes over from one file
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Sequence
-from operator import itemgetter
 from typing import Any
 
 from kcap.capture.fileset import ignore
@@ -21,6 +20,8 @@ from kcap.tls.plaintext import PlaintextStore
 PART = {name: at for at, name in enumerate(ROW)}
 Piece = tuple[int, bytes, Packet]
 """Place in the stream, counted from the first piece, payload, and the packet that carries it."""
+Span = tuple[int, int, int]
+"""First byte and end of a piece, and the time of its packet."""
 
 
 class FrameReader:
@@ -41,9 +42,18 @@ class FrameReader:
         """
         return cut_out(self.pieces(place), place)
 
-    def frame(self, place: "FrameLocation") -> bytes:
-        """The bytes of a frame alone, which costs less than with its packets."""
-        return laid(self.pieces(place, whole=False), place)[1]
+    def frame(self, place: "FrameLocation", behind: int = 0) -> bytes:
+        """The bytes of a frame alone, from `behind` on, which costs less than with its packets.
+
+        Law: two copies of a large frame are in memory, not one for each step.
+        """
+        pieces = self.pieces(place, whole=False)
+        spans = spans_of(pieces)
+        low, stream = spread(pieces)
+        pieces.clear()
+        start, size = found_in(spans, low, stream, place)
+        with memoryview(stream) as view:
+            return bytes(view[start - low + behind : start - low + size])
 
     def pieces(self, place: "FrameLocation", *, whole: bool = True) -> list["Piece"]:
         """What the packets of a frame's direction carry, in the order of the file; `whole`: with the bytes of these packets."""
@@ -169,31 +179,38 @@ def laid(pieces: Sequence[Piece], place: FrameLocation) -> tuple[int, bytes]:
 
     Where it begins, and its bytes; none where it is not there.
     """
-    if not pieces:
-        return 0, b""
     low, stream = spread(pieces)
-    start = stream.find(place.head)
+    start, size = found_in(spans_of(pieces), low, stream, place)
+    with memoryview(stream) as view:
+        return start, bytes(view[start - low : start - low + size])
+
+
+def spans_of(pieces: Sequence[Piece]) -> list[Span]:
+    """The pieces without their bytes."""
+    return [(offset, offset + len(data), packet.time_ns) for offset, data, packet in pieces]
+
+
+def found_in(spans: Sequence[Span], low: int, stream: bytes | bytearray, place: FrameLocation) -> tuple[int, int]:
+    """Where the frame begins in a stream from `low` on, and how many of its bytes are there; no bytes where it is not there."""
+    start = stream.find(place.head) if stream else -1
     while start >= 0:
-        first = next((p for offset, data, p in pieces if offset - low <= start < offset - low + len(data)), None)
-        if first is not None and first.time_ns == place.first_ns:
+        if next((time for first, end, time in spans if first - low <= start < end - low), None) == place.first_ns:
             break
         start = stream.find(place.head, start + 1)
     if start < 0:
-        return 0, b""
+        return 0, 0
     stop = start + low
-    for offset, data, _ in sorted(pieces, key=itemgetter(0)):
-        if offset > stop:
+    for first, end, _ in sorted(spans):
+        if first > stop:
             break
-        stop = max(stop, offset + len(data))
-    end = min(start + place.size, stop - low)
-    if isinstance(stream, bytes):
-        return start + low, stream[start:end]
-    with memoryview(stream) as view:
-        return start + low, bytes(view[start:end])
+        stop = max(stop, end)
+    return start + low, max(0, min(place.size, stop - low - start))
 
 
 def spread(pieces: Sequence[Piece]) -> tuple[int, bytes | bytearray]:
     """Pieces of a stream by their offsets, first copies first: the lowest offset and the bytes from there on."""
+    if not pieces:
+        return 0, b""
     low, end = pieces[0][0], pieces[0][0]
     for offset, data, _ in pieces:
         if offset != end:

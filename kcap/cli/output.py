@@ -14,6 +14,7 @@ from kcap.cli.options import csv_is_safe
 from kcap.cli.progress import Progress
 from kcap.cli.standard_streams import say
 from kcap.errors import UsageError
+from kcap.limits import REREAD_BYTES_MAX
 from kcap.session import Capture, CapturePass
 
 if TYPE_CHECKING:
@@ -190,7 +191,8 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
         say(no_kafka(reading))
     if reading.not_kept and not order.quiet:
         said = "1 message was" if reading.not_kept == 1 else f"{reading.not_kept:,} messages were"
-        say(f"{said} not kept: large ones are read again from the file, which a pipe or a compressed file does not allow")
+        size = f"up to {REREAD_BYTES_MAX >> 20} MiB"
+        say(f"{said} not kept: large ones {size} are read again from the file, which pipes and compressed files do not allow")
     return report_failed(reading)
 
 

@@ -116,7 +116,7 @@ class State:
         self.ends = [0] * COUNTERS
         """Where the open tagged fields must end, by counter."""
         # Flat, since thousands of small tuples would set off the garbage collector again and again.
-        self.topics: list[int] = []
+        self.topics = array("i")
         """Rows of four: (message, name start, name end, uuid start), -1 for what is null or has no place in the version; of a
         message with more than TOPICS_OF_MESSAGE one more."""
         self.wrapped: list[int] = []
@@ -243,11 +243,11 @@ def run(state: State, rows: Sequence[Row], buffer: Buffer, end: int) -> None:  #
                     break
                 start, stop = (at, at + n) if n >= 0 else (-1, -1)
                 if c:
-                    topics[-3:-1] = (start, stop)
+                    topics[-3:-1] = array("i", (start, stop))
                 else:
                     if len(topics) == state.topic_room:
                         del topics[-4:]
-                    topics += (state.message, start, stop, -1)
+                    topics.extend((state.message, start, stop, -1))
             elif a >= 0 and (c or not mask >> _TEXTS + a & 1):
                 if n > 0 and at + n > end:
                     break
@@ -326,7 +326,7 @@ def run(state: State, rows: Sequence[Row], buffer: Buffer, end: int) -> None:  #
             else:
                 if len(topics) == state.topic_room:
                     del topics[-4:]
-                topics += (state.message, -1, -1, position)
+                topics.extend((state.message, -1, -1, position))
             position += 16
             pc += 1
         elif op == NULLABLE:

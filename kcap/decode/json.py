@@ -17,7 +17,7 @@ from kcap.model import Buffer
 from kcap.wire.cursor import Cursor
 from kcap.wire.varints import DamageError
 
-Records = Literal["base64", "size"]
+Records = Literal["base64", "size", "bytes"]
 """What stands for a records field: its bytes, or `recordsSizeInBytes` as in the broker's request log."""
 
 UNPACKED: Final = frozenset({opcodes.FIXED, opcodes.INT, opcodes.ERROR, opcodes.TOPIC_ID})
@@ -131,7 +131,8 @@ class JsonReader:
         elif op in RECORDS and self.records == "size":
             out[f"{key}SizeInBytes"] = end - start
         else:
-            out[key] = base64(bytes(self.cursor.buffer[start:end]))
+            data = bytes(self.cursor.buffer[start:end])
+            out[key] = data if op in RECORDS and self.records == "bytes" else base64(data)
 
     def array(self, pc: int, out: dict[Any, Any], key: str, compact: bool) -> None:
         _, exit_row, _, size = self.rows[pc]

@@ -6,6 +6,7 @@ over the whole body.
 """
 
 import functools
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -370,7 +371,8 @@ class Resumable:
                 start, end = self._copy(buffer, start, end)
             if uuid != old[2]:
                 uuid, _ = self._copy(buffer, uuid, uuid + 16)
-            topics[at + 1 : at + _TOPIC] = self._last = start, end, uuid
+            self._last = start, end, uuid
+            topics[at + 1 : at + _TOPIC] = array("i", self._last)
         self._topics = len(topics)
         for at in range(wraps, len(wrapped), _WRAPPED):
             wrapped[at + 1] += self._base

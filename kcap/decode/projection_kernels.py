@@ -4,6 +4,8 @@ Imported only when a batch is large enough to pay for numba. Law: slots, spans, 
 whatever the bytes; a side buffer that runs full stops the kernel before that message, to go on with a larger one.
 """
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -49,7 +51,12 @@ UNKNOWN, COMPLETE, SHORT, MALFORMED, TRAILING = range(-1, 4)
 _FULL = 4
 """A side buffer has no room for the message."""
 
+COPIED_MAX = 1 << 17
+"""Rows of a table that grows step by step: all of them are copied each time."""
+
 Int64s = NDArray[np.int64]
+Int32s = NDArray[np.int32]
+Table = TypeVar("Table", Int64s, Int32s)
 
 
 @compiled
@@ -393,25 +400,27 @@ def batch(b, rows, starts, ends, programs, first, out, facts, topics, t, wrapped
     return len(starts), t, w
 
 
-def _longer(table: Int64s, used: int) -> Int64s:
-    """The used rows of a table, with room for twice as many rows as it had."""
-    made = np.empty((used + 2 * len(table), table.shape[1]), np.int64)
+def _longer(table: Table, used: int, most: int = 0) -> Table:
+    """The used rows of a table, with room for twice as many rows as it had; a large one has room for `most` at once, since room
+    that is not written takes no memory, while a copy does.
+    """
+    made = np.empty((used + max(2 * len(table), most if used > COPIED_MAX else 0), table.shape[1]), table.dtype)
     made[:used] = table[:used]
     return made
 
 
 def project_arrays(
     buffer: Buffer, rows: NDArray[np.int32], starts: Int64s, ends: Int64s, programs: Int64s, room: int, most: int | None
-) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s] | None:
+) -> tuple[Int64s, Int64s, Int32s, Int64s, Int64s] | None:
     """The whole batch: values and (status, mask, position), one column a message, topics
-    (message, name start, name end, uuid start), wrapped (message, start, end), elements (`slots.ELEMENTS`), of which `room` are
-    expected; None where there are more than `most`.
+    (message, name start, name end, uuid start), of 32 bits, since a batch has room for sixteen million, wrapped
+    (message, start, end), elements (`slots.ELEMENTS`), of which `room` are expected; None where there are more than `most`.
     """
     data = np.frombuffer(buffer, np.uint8)
     n = len(starts)
     values = np.zeros((slots.WIDTH, n), np.int64)  # what no message has stays untouched memory
     facts = np.zeros((3, n), np.int64)
-    topics = np.empty((2 * n + 16, 4), np.int64)
+    topics = np.empty((2 * n + 16, 4), np.int32)
     wrapped = np.empty((n // 4 + 16, 3), np.int64)
     elements = np.empty((room, _WIDE), np.int64)
     part, counters, tag_ends = np.zeros(5, np.int64), np.zeros(_COUNTERS, np.int64), np.zeros(_COUNTERS, np.int64)
@@ -427,7 +436,7 @@ def project_arrays(
             every = not any(full)  # one message needs more room than half of any table
             if most is not None and (full[2] or every) and len(elements) >= most:
                 return None
-            topics = _longer(topics, t) if full[0] or every else topics
+            topics = _longer(topics, t, int((ends[at:] - starts[at:]).sum())) if full[0] or every else topics
             wrapped = _longer(wrapped, w) if full[1] or every else wrapped
             elements = _longer(elements, int(part[0])) if full[2] or every else elements
     return values, facts, topics[:t], wrapped[:w], elements[: part[0]]
@@ -441,7 +450,7 @@ def ended(buffer: Buffer, rows: NDArray[np.int32], pc: int, start: int, end: int
     room = (end - start) // 4 + 16  # memory that is not written costs nothing
     data = np.frombuffer(buffer, np.uint8)
     values, facts = np.zeros((slots.WIDTH, 1), np.int64), np.zeros((3, 1), np.int64)
-    topics, wrapped = np.empty((room, 4), np.int64), np.empty((room, 3), np.int64)
+    topics, wrapped = np.empty((room, 4), np.int32), np.empty((room, 3), np.int64)
     elements, part = np.empty((1, _WIDE), np.int64), np.zeros(5, np.int64)
     one = np.array([[start], [end], [pc]], np.int64)
     loops = np.zeros((2, _COUNTERS), np.int64)

@@ -76,7 +76,7 @@ class _Body:
         rows = self._rows(stop)
         state = self._state
         state.begin(0, pc, cursor.position)
-        state.topics.clear()
+        del state.topics[:]
         state.wrapped.clear()
         run(state, rows, self.buffers[self.buffer], cursor.end)
         return state.position if state.status in (COMPLETE, TRAILING) else None

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from kcap import limits
 from kcap.arrays.arrow import Array, Coded, nulls, take
-from kcap.batch.failures import Report, of_row, of_waiting, report_cut
+from kcap.batch.failures import WAITED, Report, of_row, of_waiting, report_cut
 from kcap.facts.api_versions import Offer, Software, offer_of, software_of
 from kcap.facts.brokers import Brokers, Server
 from kcap.facts.message_json import behind_tags, digest, read, read_as_far
@@ -497,6 +497,7 @@ class MetadataTracker:
         """
         topics, names = columns.topics, self.topics.names
         report_cut(self.report, columns.batch, topics.cut, WeirdKind.TOPICS_LIMIT, "topics", limits.TOPICS_OF_MESSAGE)
+        report_cut(self.report, columns.batch, topics.left_out, WeirdKind.TOPICS_LIMIT, "topics", limits.TOPICS_CARRIED, WAITED)
         logs = topics.mentions(METADATA_TOPIC, METADATA_ID)
         if logs.any() and len(names) < limits.TOPIC_NAMES_KEPT:
             self._read_log(columns, logs)

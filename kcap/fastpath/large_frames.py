@@ -4,6 +4,7 @@ In: rows that `kcap.fastpath.large_kernels` filled. Out: the values of a body, o
 Law: both are those of a `Resumable` that was fed with the same bytes.
 """
 
+from array import array
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -138,8 +139,8 @@ class LargeFrames:
         state.counters = row[at.L_COUNTERS : at.L_ENDS]
         state.ends = [end + shift for end in row[at.L_ENDS :]]
         state.values = self.arrays.values[:, frame].tolist()
-        state.topics = self.arrays.topics[frame, : row[at.L_TOPICS]].ravel().tolist()
-        state.topics[::4] = [0] * row[at.L_TOPICS]
+        state.topics = array("i", self.arrays.topics[frame, : row[at.L_TOPICS]].ravel().tolist())
+        state.topics[::4] = array("i", bytes(4 * row[at.L_TOPICS]))
         state.wrapped = self.arrays.wrapped[frame, : row[at.L_WRAPPED]].ravel().tolist()
         reader.restore(stored, first, row[at.L_PASSED], whole=row[at.L_SIZE] <= FRAME_GATHERED_MAX + 4)
         return reader

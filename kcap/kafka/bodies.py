@@ -27,7 +27,7 @@ from kcap.decode.projection import (
 )
 from kcap.faults import Fault, fault_of
 from kcap.kafka.frames import NO_BODY, PendingExchange, PendingResponse
-from kcap.limits import OVERTAKEN_BODY_BYTES, PARTITIONS_PROJECTED_MAX
+from kcap.limits import OVERTAKEN_BODY_BYTES, PARTITIONS_PROJECTED_MAX, TOPICS_CARRIED
 from kcap.model import Buffer
 from kcap.schema.quirks import response_version
 
@@ -45,6 +45,7 @@ _TEXTS = len(slots.SLOTS)
 NO_TEXTS: Final[tuple[bytes | None, ...]] = (None,) * len(slots.TEXTS)
 ID_BYTES: Final = 16
 
+Entries = list[tuple[int, ...]]
 Pieces = tuple[tuple[int, bytes], ...]
 """(place, bytes) of what is known of a body, and behind it its size with no bytes; empty where nothing is."""
 
@@ -64,6 +65,8 @@ class BodyValues(NamedTuple):
     """The failure of the projection on this body."""
     excerpts: Pieces = ()
     """Of a large body, where bodies are retained: all that is no record."""
+    cut: bool = False
+    """It has topics which are not kept, since too many waited with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,21 +111,23 @@ class BodyBatch:
         status, mask, *row = (int(column[at]) for column in (projection.status, projection.mask, *projection.values))
         return self._values(at, status, mask, tuple(row), topics, wrapped, int(self.starts[slot]), int(self.ends[slot]))
 
-    def several(self, wanted: Any) -> "list[BodyValues | None]":
-        """`values` of some slots from 0 on, of a batch that was projected by the compiled engine."""
+    def several(self, wanted: Any, topics: int | None = None) -> "list[BodyValues | None]":
+        """`values` of some slots from 0 on, of a batch that was projected by the compiled engine; of those that have more than
+        so many `topics` in all, the last ones without theirs."""
         projection: Any = self.projection
         at = self.dense[wanted]
         spans = self.starts[wanted].tolist(), self.ends[wanted].tolist()
         numbers = projection.status[at].tolist(), projection.mask[at].tolist()
         rows = zip(*(column[at].tolist() for column in projection.values))
-        every = zip(at.tolist(), *numbers, rows, _entries(projection.topics, at), _entries(projection.wrapped, at), *spans)
+        entries = _entries(projection.topics, at, topics), _entries(projection.wrapped, at)
+        every = zip(at.tolist(), *numbers, rows, *entries, *spans)
         return [None if place < 0 else self._values(place, *known) for place, *known in every]
 
     def _values(
-        self, at: int, status: int, mask: int, row: tuple[int, ...], spans: list[Any], wrapped: list[Any], start: int, end: int
+        self, at: int, status: int, mask: int, row: tuple[int, ...], topics: Entries | None, wrapped: Any, start: int, end: int
     ) -> BodyValues:  # fmt: skip
         """Message `at` of the projection, whose body is `arena[start:end]`, with its status, mask and numbers, the spans of
-        its topics, and of its wrapped messages.
+        its topics, None where these are left out, and of its wrapped messages.
         """
         arena, fault = self.arena, self.projection.faults.get(at)
         try:
@@ -134,9 +139,9 @@ class BodyBatch:
         texts = NO_TEXTS
         if mask >> _TEXTS and max(row[_TEXTS::2]) >= 0:
             texts = tuple(_slice(arena, row[_TEXTS + 2 * i], row[_TEXTS + 2 * i + 1]) for i in range(len(NO_TEXTS)))
-        topics = tuple([(_slice(arena, low, high), _slice(arena, uuid, uuid + ID_BYTES)) for low, high, uuid in spans])
+        named = tuple([(_slice(arena, low, high), _slice(arena, uuid, uuid + ID_BYTES)) for low, high, uuid in topics or ()])
         data = bytes(arena[start:end]) if self.keep or end - start <= OVERTAKEN_BODY_BYTES else b""
-        return BodyValues(status, mask, row, texts, topics, data, fault)
+        return BodyValues(status, mask, row, texts, named, data, fault, cut=topics is None)
 
     def token(self, slot: int) -> BodyValues | None:
         """A raw SASL token, which no program reads; None where it is too large to retain."""
@@ -160,16 +165,21 @@ def positions(values: Sequence[int], wanted: Collection[int]) -> list[int]:
     return places
 
 
-def _entries(columns: Any, at: Any) -> Iterator[list[tuple[int, ...]]]:
-    """What a table of entries, ordered by message, has of each of these messages: the columns behind the first, as tuples."""
+def _entries(columns: Any, at: Any, most: int | None = None) -> Iterator[Entries | None]:
+    """What a table of entries, ordered by message, has of each of these messages: the columns behind the first, as tuples; None
+    of messages that have some beyond `most` in all.
+    """
     import numpy as np
 
     messages, *parts = columns
+    at = at.astype(messages.dtype)  # or all messages would be converted
     first, last = messages.searchsorted(at), messages.searchsorted(at, "right")
     counts = last - first
-    places = np.repeat(last - counts.cumsum(), counts) + np.arange(counts.sum())
+    whole = np.ones(len(at), np.bool_) if most is None else (counts == 0) | (counts.cumsum() <= most)
+    counts[~whole] = 0
+    places = np.repeat(first - counts.cumsum() + counts, counts) + np.arange(counts.sum())
     every = zip(*(part[places].tolist() for part in parts))
-    return (list(islice(every, count)) for count in counts.tolist())
+    return (list(islice(every, count)) if kept else None for count, kept in zip(counts.tolist(), whole.tolist()))
 
 
 def _in_wrapped(data: Buffer, spans: Iterable[Sequence[int]], end: int) -> int:
@@ -287,6 +297,8 @@ class BodyCollector:
         """Bodies are projected with their partitions."""
         self.large_bytes = 0
         """Bytes of the large frames that ended in this batch."""
+        self.topics = self.fresh_topics = 0
+        """Topics of all carried bodies, and of those of this batch: each takes some 200 bytes."""
         self.deferred = False
         """Batches are projected elsewhere (`kcap.kafka.deferred_bodies`)."""
         self._settled: set[int] = set()
@@ -373,7 +385,11 @@ class BodyCollector:
 
     def carry(self, values: BodyValues) -> int:
         """Carries values for an outstanding request of the fast path; returns their slot."""
-        slot = self._next_carried
+        count, slot = len(values.topics), self._next_carried
+        if count and self.topics + count > TOPICS_CARRIED:
+            values, count = values._replace(topics=(), cut=True), 0
+        self.topics += count
+        self.fresh_topics += count
         self.carried[slot] = values
         self._next_carried -= 1
         return slot
@@ -392,8 +408,9 @@ class BodyCollector:
         self.arena, self.starts, self.ends, self.programs, self.owners = bytearray(), [], [], [], []
         self.carried = batch.carried.copy()
         for number in settled:
-            self.carried.pop(number, None)
-        self._settled, self.large_bytes = set(), 0
+            found = self.carried.pop(number, None)
+            self.topics -= 0 if found is None else len(found.topics)
+        self._settled, self.large_bytes, self.fresh_topics = set(), 0, 0
         for slot, owner in enumerate(owners):
             if type(owner) is PendingExchange:
                 if owner.request_slot == slot:

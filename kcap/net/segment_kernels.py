@@ -135,7 +135,7 @@ def parse_packets(
             continue
         if tcp + 20 > end:
             continue
-        header = data[tcp + 12] >> 4 << 2
+        header = int(data[tcp + 12]) >> 4 << 2
         length = total - header
         if header < 20 or length < 0:
             continue

@@ -189,10 +189,11 @@ class PartitionBodies:
             data = memoryview(message.frame)[body_start(message.frame, side, message.header.version) :]
             start, self._length = self._length, self._length + len(data)
             if self.buffer is arena:
-                self.buffer = bytearray(start + min(claimed, CLAIMED_FACTOR * len(data)))
+                self.buffer = bytearray(start + max(len(data), min(claimed, CLAIMED_FACTOR * len(data))))
                 self.buffer[:start] = arena
             self.buffer[start : self._length] = data
             found.append((start, self._length, *body))
+            del message, data  # or it would be there while the next one is read
         return found
 
     def _laid(self, pieces: "list[tuple[Pieces, Body]]", room: Any) -> list[tuple[int, ...]]:

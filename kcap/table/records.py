@@ -5,10 +5,9 @@ Produce count from the base offset in its response. An incomplete last batch end
 nothing raises.
 """
 
-from binascii import a2b_base64
 from collections.abc import Callable, Iterator, Sequence
 from struct import pack
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -61,18 +60,21 @@ class Exchanged:
         self.fault: Fault | None = None
         """What failed on one of the bodies; what was read before that stays."""
 
-    def body(self, side: int) -> Json:
-        """The body of one side as JSON, as far as it reads; empty where there is none."""
+    def body(self, side: int, records: Literal["base64", "bytes"] = "base64") -> Json:
+        """The body of one side as JSON, as far as it reads; empty where there is none. Those of large messages take
+        less memory with `records` as bytes.
+        """
         if self.key is None or self.version is None or (side == RESPONSE and self._sizes[RESPONSE] is None):
             return {}
         plan = plan_for(self.key, self.version, side)
         if plan is None:
             return {}
         data, message = self._kept(side)
-        if message is not None:
-            self.note(message.undecoded)
-            return message.to_json() or {}
-        reading = read_json(plan, data, behind_tags(data, self.key, self.version, side))
+        if message is None:
+            start = behind_tags(data, self.key, self.version, side)
+        else:
+            data, start, plan = message.frame, message.header.end, plan_for(self.key, message.version, side) or plan
+        reading = read_json(plan, data, start, records=records)
         self.note(reading.undecoded)
         return reading.value
 
@@ -95,7 +97,7 @@ class Exchanged:
         if not data or (self._sizes[side] or 0) > FRAME_GATHERED_MAX:
             # A large frame is not gathered: the batch has its beginning at most.
             message = self._reread(self._columns.batch, self._at, SIDES[side])
-            if message is not None and message.to_json() is not None:
+            if message is not None and message.version is not None and not message.header.fault:
                 return data, message
         return data, None
 
@@ -138,13 +140,12 @@ def partitions(
 
 def blob(partition: Json) -> bytes:
     """The records field."""
-    text = partition.get("records")
-    return a2b_base64(text) if text else b""
+    return partition.get("records") or b""
 
 
 def fetched(exchanged: Exchanged) -> Iterator[Partition]:
     """The partitions of a Fetch or ShareFetch response."""
-    body = exchanged.body(RESPONSE)
+    body = exchanged.body(RESPONSE, "bytes")
     for name, uuid, number, partition in partitions(body, "responses", "topic", "partitions", "partitionIndex"):
         yield name, uuid, number, blob(partition)
 
@@ -156,7 +157,7 @@ def produced(exchanged: Exchanged) -> Iterator[tuple[Partition, int | None]]:
     for name, uuid, number, partition in partitions(response, "responses", "name", "partitionResponses", "index"):
         if partition.get("baseOffset", -1) >= 0:
             bases[name or uuid, number] = partition["baseOffset"]
-    body = exchanged.body(REQUEST)
+    body = exchanged.body(REQUEST, "bytes")
     for name, uuid, number, partition in partitions(body, "topicData", "name", "partitionData", "index"):
         yield (name, uuid, number, blob(partition)), bases.get((name or uuid, number))
 

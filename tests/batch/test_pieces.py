@@ -9,7 +9,7 @@ import kcap
 from kcap.analyzer import RowBatch
 from kcap.batch import pieces
 from kcap.session import CapturePass
-from tests.fuzz.hostile import Calls, array, string
+from tests.fuzz.hostile import CLASSES, Calls, array, string
 
 TABLES = ("exchanges", "partitions", "records", "connections", "topic_names", "brokers", "negotiations", "weirds")
 
@@ -51,3 +51,13 @@ def test_a_batch_has_few_topics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     found = [(len(batch), len(batch.bodies.projection.topics[0])) for batch in reading.batches()]
     assert sum(rows for rows, _ in found) == 302
     assert max(topics for _, topics in found) <= 1050
+
+
+def test_topics_of_messages_that_waited_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: topics that came from another batch, or of a large message, are divided too."""
+    path = tmp_path / "named.pcap"
+    path.write_bytes(CLASSES["named_ids"][0](100_000))
+    monkeypatch.setattr(pieces, "TOPICS_AT_ONCE", 40_000)
+    (exchanges,) = (table.to_pylist() for table in [kcap.open(path).exchanges(["topics"]).to_arrow()])
+    assert [len(row["topics"] or ()) for row in exchanges] == [0, 0, 50_000, 50_000]
+    assert [len(batch) for batch in CapturePass([str(path)]).batches()] == [2, 1, 1, 0]

@@ -1,5 +1,7 @@
 """Frames are put together from packets as the first reading did."""
 
+import struct
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,9 @@ from kcap.capture import packet_source
 from kcap.capture.frame_reader import FrameLocation, cut_out, laid
 from kcap.capture.packet_source import Packet
 from kcap.model import ROW
+from kcap.table.builder import Table
 from tests.distributed.test_shard_reader import fragmented
+from tests.fuzz.hostile import Calls, array, fetch_of, packed_batch, string, varint
 
 
 def place(size: int, head: bytes, first_ns: int) -> FrameLocation:
@@ -40,6 +44,41 @@ def test_a_frame_is_cut_out_of_its_packets() -> None:
     assert cut_out(pieces, place(16, b"NONE", 2)) == ([], b"")
     assert cut_out([], place(16, b"HEAD", 2)) == ([], b"")
     assert laid(pieces, place(16, b"HEAD", 2)) == (12, data)
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Fetch response of 16 MB, with 16 batches of one record each."""
+    record = b"\0\0\0\1" + varint(1 << 20) + bytes(1 << 20) + b"\0"
+    batch = packed_batch(varint(len(record)) + record, 0)
+    part = struct.pack(">ihqqii", 0, 0, 5, 5, -1, 16 * len(batch)) + 16 * batch
+    calls = Calls()
+    calls.call(1, 4, fetch_of(b"t", 0), bytes(4) + array([string(b"t") + array([part])]))
+    path = tmp_path_factory.mktemp("large") / "large.pcap"
+    path.write_bytes(calls.talk.file())
+    return path
+
+
+def test_a_large_frame_is_in_memory_twice(large: Path) -> None:
+    """Law: the packets that carried it, what they join to and the frame are never there together."""
+    (exchange,) = (one for one in kcap.open(large) if one.row["api"] == "Fetch")
+    size = exchange.row["response_bytes"]
+    tracemalloc.start()
+    message = exchange.response
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert message is not None
+    assert len(message.frame) == size - 4
+    assert peak < 2.5 * size
+
+
+def test_larger_messages_are_not_read_again_for_tables(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: what a table reads again is bounded; what was left out is counted."""
+    for most, records, left_out in ((1 << 27, 16, 0), (1 << 23, 0, 1)):
+        monkeypatch.setattr("kcap.session.REREAD_BYTES_MAX", most)
+        reading = kcap.open(large).read()
+        found = Table(lambda reading=reading: reading, "records").to_arrow()  # type: ignore[misc]
+        assert (found.num_rows, reading.not_kept) == (records, left_out)
 
 
 def test_kernels_read_the_same_packets(pcaps: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,6 +142,18 @@ def test_too_many_partitions_are_found_out(engine: projection.Engine) -> None:
 
 
 @pytest.mark.parametrize("engine", ["plain", "jit"])
+def test_a_topic_takes_sixteen_bytes(engine: projection.Engine) -> None:
+    """Law: bodies of a batch have room for millions of topics, whose places have 32 bits each."""
+    if engine == "jit":
+        pytest.importorskip("numba")
+    many, index = 100_000, projection.program_index(20, 1, 0)
+    body = many.to_bytes(4, "big") + b"\0\1t" * many + bytes(4)
+    found = project(body * 2, [0, len(body)], [len(body), 2 * len(body)], [index] * 2, engine=engine)
+    assert [len(column) for column in found.topics] == [2 * many] * 4
+    assert {memoryview(column).itemsize for column in found.topics} == {4}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("engine", ["plain", "jit"])
 def test_topics_of_a_message_are_bounded(engine: projection.Engine) -> None:
     """Law: a message has places for so many and for its last; the next message has its own, and pieces make no difference."""
     if engine == "jit":

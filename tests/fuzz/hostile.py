@@ -2195,6 +2195,56 @@ def halved_topics(n: int) -> bytes:
     return calls.talk.file()
 
 
+@hostile(500_000)
+def one_letter_names(n: int) -> bytes:
+    """DeleteTopics requests v4 with 100,000 topics each, of one letter, no two beside one another alike."""
+    calls = FlexibleCalls()
+    for at in range(0, n, 100_000):
+        names = compact_array([compact(b"ab"[i % 2 : i % 2 + 1]) for i in range(min(n - at, 100_000))])
+        calls.call(20, 4, names + bytes(4) + TAGS, bytes(4) + compact_array([]) + TAGS)
+    return calls.talk.file()
+
+
+@hostile(500_000)
+def waiting_names(n: int) -> bytes:
+    """Such requests with 20,000 topics each, all of which were sent before the first response."""
+    calls, numbers = FlexibleCalls(), list[int]()
+    for at in range(0, n, 20_000):
+        names = compact_array([compact(b"ab"[i % 2 : i % 2 + 1]) for i in range(min(n - at, 20_000))])
+        calls.talk.send(0, request(len(numbers) + 3, 20, 4, TAGS + names + bytes(4) + TAGS))
+        numbers.append(len(numbers) + 3)
+    for number in numbers:
+        calls.talk.send(1, response(number, TAGS + bytes(4) + compact_array([]) + TAGS))
+    return calls.talk.file()
+
+
+@hostile(100_000)
+def named_ids(n: int) -> bytes:
+    """Metadata responses v12 with 50,000 topics each, of a name and an id."""
+    calls = FlexibleCalls()
+    for at in range(0, n, 50_000):
+        topics = [
+            bytes(2) + compact(b"t%d" % i) + struct.pack(">QQ", 9, i + 5) + b"\0" + compact_array([]) + bytes(4) + TAGS
+            for i in range(at, min(n, at + 50_000))
+        ]
+        answer = bytes(4) + compact_array([]) + compact(b"c") + struct.pack(">i", 1) + compact_array(topics) + TAGS
+        calls.call(3, 12, bytes(3) + TAGS, answer)
+    return calls.talk.file()
+
+
+@hostile(10_000)
+def halved_lists(n: int) -> bytes:
+    """Metadata requests v12 as that of `halved_topics`, with 60,000 topics each of either kind."""
+    calls = FlexibleCalls()
+    for at in range(0, n, 60_000):
+        halves = [
+            bytes(16) + compact(b"t%d" % i) + TAGS + struct.pack(">QQ", 9, i + 5) + b"\0" + TAGS
+            for i in range(min(n - at, 60_000))
+        ]
+        calls.call(3, 12, unsigned(2 * len(halves) + 1) + b"".join(halves) + b"\0\0" + TAGS, NO_TOPICS)
+    return calls.talk.file()
+
+
 @hostile(100_000)
 def nameless_ids(n: int) -> bytes:
     """Metadata requests v12 with 1,000 topics each, all by ids that no message names."""

@@ -1,7 +1,7 @@
 """Seeded mutation of real captures: everything a user can run is run over each mutant, in this process. Law: nothing raises.
 
-usage: python tests/fuzz/mutate_captures.py [--seed N] [--count N] [--seconds N] [--front A,B] [--kinds A,B]
-    [--keep FOLDER] PATH...
+usage: python tests/fuzz/mutate_captures.py [--seed N] [--count N] [--seconds N] [--front A,B] [--turns]
+    [--kinds A,B] [--keep FOLDER] PATH...
 
 In: captures (pcap), and key logs beside them (`*.keys`), which decrypt what they can. Out: one line per distinct find, with
 the mutant's number, which makes it again (`--seed N --count 1`). A find is an exception that is no KcapError, rows that differ
@@ -688,8 +688,9 @@ def run(
     fronts: Sequence[str],
     keep: Path | None = None,
     only: Sequence[str] = (),
+    turns: bool = False,
 ) -> Outcome:
-    """Runs `count` mutants from number `first` on, as far as the seconds go."""
+    """Runs `count` mutants from number `first` on, as far as the seconds go; over one front each where they take turns."""
     known, outcome = sources(paths), Outcome()
     with tempfile.TemporaryDirectory(prefix="kcap-mutants-") as folder:
         path = Path(folder) / "mutant.pcap"
@@ -705,7 +706,8 @@ def run(
                 break
             name, what, data = mutant_of(number, known, only)
             path.write_bytes(data)
-            for front in fronts:
+            os.utime(path, (0, 0))  # a file of this moment is one that grows, which the reading process waits for
+            for front in fronts if not turns else (fronts[number % len(fronts)],):
                 started = time.monotonic()
                 try:
                     FRONTS[front](str(path), folder)
@@ -728,6 +730,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1 << 40)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--front", default=",".join(FRONTS))
+    parser.add_argument("--turns", action="store_true", help="one front for each mutant, by its number")
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--kinds", default="")
     options = parser.parse_args()
@@ -742,6 +745,7 @@ def main() -> int:
         options.front.split(","),
         options.keep,
         [kind for kind in options.kinds.split(",") if kind],
+        options.turns,
     )
     for find, (number, front, story, text) in outcome.finds.items():
         print(f"{outcome.hits[find]} x {find}\n  first: --seed {number} --front {front} ({story})\n{text}", file=said)

@@ -2,9 +2,11 @@
 
 from struct import pack
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcap.net.segment_kernels import ETHERNET, parse_packets
 from tests.capture.handmade import batch_of, ethernet, ipv4, ipv6, tcp
 from tests.net.engines import both
 
@@ -33,3 +35,13 @@ def test_any_mixture_keeps_its_order_in_both_engines(data):
     ]
     chosen = data.draw(st.lists(st.sampled_from(inner), max_size=30))
     both(batch_of(*chosen, wire=1), finish=True)
+
+
+def test_the_python_text_of_a_kernel_reads_packets_of_any_length():
+    """Law: without machine code no number of a packet is of the type of a byte."""
+    packet = ethernet(ipv4(tcp(bytes(1400))))
+    data, one = np.frombuffer(packet, np.uint8), np.zeros(1, np.int64)
+    columns, state = np.zeros((7, 1), np.int64), np.zeros(1, np.uint8)
+    links = np.full(1, ETHERNET, np.int64)
+    parse_packets.py_func(data, one, one + len(packet), links, columns, one.copy(), one.copy(), state)
+    assert columns[4:, 0].tolist() == [54, 1400, 1400]
