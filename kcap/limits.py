@@ -307,13 +307,11 @@ connection that the reference path opens waits half a window, unless it has many
 
 FAST_PATH_PATIENCE = 8
 """Packets of a connection outside the fast path between two import passes, doubled within a batch behind each pass that imports
-nothing: a new connection that begins with a burst should not stay outside for all of it.
-"""
+nothing: a new connection that begins with a burst should not stay outside for all of it."""
 
 FAST_PATH_CONNECTIONS = 1 << 17
 """Connections in the fast path, some 1 KiB each, with those that ended and are held for CONNECTION_LINGER_NS; more than that
-stay on the reference path, where each costs several times the processor time.
-"""
+stay on the reference path, where each costs several times the processor time."""
 
 FAST_PATH_FRAME_MAX = 1 << 20
 """Larger frames that span packets, of other APIs than Produce and Fetch, stay on the reference path: the fast path reserves
@@ -321,13 +319,11 @@ room for the complete frame from its first byte on."""
 
 FAST_PATH_LARGE_FROM = 128 << 10
 """Produce requests and Fetch responses from this size on that span packets are read as they pass. Below it, the projection of a
-batch costs less than the state of one more frame (15 us).
-"""
+batch costs less than the state of one more frame (15 us)."""
 
 FAST_PATH_LARGE_FRAMES = 256
 """Such frames that a batch of rows and all outstanding requests may have; more stay on the reference path. Each has room for
-FAST_PATH_LARGE_ROOM bytes, of which only those that are stored take memory: 300 bytes of a frame with one record batch.
-"""
+FAST_PATH_LARGE_ROOM bytes, of which only those that are stored take memory: 300 bytes of a frame with one record batch."""
 
 FAST_PATH_LARGE_ROOM = FRAME_GATHERED_MAX + (128 << 10)
 FAST_PATH_LARGE_TOPICS, FAST_PATH_LARGE_WRAPPED = 1024, 4096
@@ -352,14 +348,12 @@ FAST_PATH_NAMES = 10_000
 FAST_PATH_WAIT = 256
 FAST_PATH_WAIT_MAX = 1 << 16
 """Packets of all connections before an exported connection is imported again; doubled each time, up to the second number.
-Export and import cost as much as some 50 of its packets.
-"""
+Export and import cost as much as some 50 of its packets."""
 
 FAST_PATH_MOVED_BODY = 4 << 10
 FAST_PATH_MOVED_BYTES = 1 << 20
 """Bodies up to this size, and this many bytes in all, move to the next batch with an outstanding request; of others only the
-values do.
-"""
+values do."""
 
 # --- facts of the whole capture --------------------------------------------------------------------------------------
 PRINCIPAL_BYTES_MAX = 1 << 10
@@ -367,8 +361,7 @@ PRINCIPAL_BYTES_MAX = 1 << 10
 
 OVERTAKEN_BODY_BYTES = 512
 """Bodies up to this size are retained for a request whose row comes in a later batch: those of identifying requests
-(ApiVersions, logins) are smaller, but for some bearer tokens.
-"""
+(ApiVersions, logins) are smaller, but for some bearer tokens."""
 
 TOPIC_NAMES_KEPT, NAMELESS_KEPT = 1 << 18, 1 << 18
 """Topic ids whose names are remembered, some 500 bytes each; clusters of ZooKeeper have at most 200,000 partitions. Ids without
@@ -394,8 +387,7 @@ OFFERED_FEATURES_MAX = 32
 
 OFFERS_KEPT = 1 << 13
 """Different lists of APIs in ApiVersions responses, and changes of servers between these, that are kept; a connection that gets
-another list counts as one that got none. Brokers of one release send the same, and an upgrade is one change.
-"""
+another list counts as one that got none. Brokers of one release send the same, and an upgrade is one change."""
 
 SOFTWARE_KEPT = 1024
 """Client libraries (name and version) whose use of versions is remembered, 4 KiB each; a fleet has some dozens."""
@@ -406,8 +398,7 @@ holds sessions of any size, a follower's has every partition it follows."""
 
 MUTE_CLOCK_NS = 10_000_000
 """By how much a response may come before its broker's mute is over: the mute began before the throttled response was on the
-wire, and is counted in whole milliseconds. Seen: 1.8 ms.
-"""
+wire, and is counted in whole milliseconds. Seen: 1.8 ms."""
 
 HELD_ROWS, HELD_ROW_BYTES = 1 << 15, 1 << 11
 """Rows that wait in memory for facts of the whole capture, half a Parquet row group, and their mean size; later ones wait on
@@ -415,8 +406,7 @@ disk, or are backfilled at the end. Most brokers and topics of a capture are kno
 
 TAIL_BATCHES_MAX = 128
 """Small batches of rows that wait to become a large one while a capture goes on. Each costs some 40 KB beside its rows, for 80
-columns: 20 batches a second were 140 MB within three minutes.
-"""
+columns: 20 batches a second were 140 MB within three minutes."""
 
 GROUP_EVENTS_MAX = 100_000
 """Changes of groups that a report follows, from the first: some 100 bytes each, and two messages to decode."""
@@ -438,21 +428,18 @@ OFFSET_MOST = 1 << 53
 LINKS_KEPT = 1 << 14
 """Groups of connections, by client and server, that rules of `check` look at, 1.7 KB each: half of them those with the most
 exchanges, half those that had none, such as logins and handshakes that failed; either have the room that the others leave.
-Scans are not among them, which count where a broker advertises the address alone; without them an estate has some thousands.
-"""
+Scans are not among them, which count where a broker advertises the address alone; without them an estate has some thousands."""
 
 MESSAGES_KEPT_BYTES = 4 << 20
 """Bytes of messages that stay decoded for other rules; as objects they take some 20 times as much."""
 
 REPORT_NAME_BYTES = 256
 """Bytes of a name in a report; longer ones are shortened there. Kafka's own limit for topics and other resources is 249, client
-ids and groups may have 32 KB, of which an engine holds several copies.
-"""
+ids and groups may have 32 KB, of which an engine holds several copies."""
 
 REPORT_NAMES_MAX = 1 << 14
 """Names of a column that reports tell apart, the first ones: some 5 KB of each, as rows of Python objects. Addresses count as
-names but in `check`, `groups` and `transactions`, which find messages by them.
-"""
+names but in `check`, `groups` and `transactions`, which find messages by them."""
 
 REPORT_NAMES_ROWS, REPORT_NAMES_BYTES = 1 << 10, 8 << 20
 """Rows of a report's table whose names are changed at once, and their bytes in the table: each may have several names of 32 KB,
@@ -460,8 +447,7 @@ or thousands of topics."""
 
 REPORT_ROW_GROUP = 1 << 16
 """Rows of a row group of a report's tables, which wait in memory. Each of its dozens of statements begins anew with each row
-group: with twice as many rows those of `check` take an eighth less time, and writing them a fifth less.
-"""
+group: with twice as many rows those of `check` take an eighth less time, and writing them a fifth less."""
 
 REPORT_FETCHED_ROWS = 1 << 12
 """Rows of an answer that a report takes from its engine at once, as tuples."""
@@ -563,13 +549,11 @@ CONCLUSIONS_UNASKED_BYTES = 512 << 20
 
 LIVE_ROWS_MAX = 1_000_000
 """Exchanges that the terminal UI holds of a capture that goes on, some 10 minutes of a busy broker: the list is put in order
-again with each of its refreshes, and its memory must not grow by the hour. The oldest ones go first.
-"""
+again with each of its refreshes, and its memory must not grow by the hour. The oldest ones go first."""
 
 PROFILES_INSIDE_BYTES = 1 << 20
 """Bytes of the profiles of connections, some 10,000, from which on a process of its own computes the view of versions: those of
-150,000 connections take 160 MB as objects, and loading them keeps keys waiting.
-"""
+150,000 connections take 160 MB as objects, and loading them keeps keys waiting."""
 
 INDEXED_LEAST_BYTES = 32 << 20
 """Bytes of captures from which on the terminal UI keeps what it read for the next opening; smaller ones take a second."""
@@ -586,8 +570,7 @@ JOBS_MAX = 2
 
 JOBS_LEAST_BYTES = 2 << 30
 """Bytes of captures from which on a second process is started without `--jobs`. On 400 MB of small packets it saves
-0.9 s of 2.5 and costs 0.25 s of the other processor; on large records, of which 1 GB takes a second, it saves nothing.
-"""
+0.9 s of 2.5 and costs 0.25 s of the other processor; on large records, of which 1 GB takes a second, it saves nothing."""
 
 JOBS_SLOTS_HELD = 8
 """Batches in shared memory, some 20 MiB each, that rows may refer to; arrays of further ones are copied."""
