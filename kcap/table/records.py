@@ -7,7 +7,7 @@ nothing raises.
 
 from collections.abc import Callable, Iterator, Sequence
 from struct import pack
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -143,14 +143,21 @@ def blob(partition: Json) -> bytes:
     return partition.get("records") or b""
 
 
-def fetched(exchanged: Exchanged) -> Iterator[Partition]:
+class Bodies(Protocol):
+    """What knows the bodies of an exchange as JSON."""
+
+    def body(self, side: int, records: Literal["base64", "bytes"] = "base64") -> Json:
+        """One side; empty where there is none."""
+
+
+def fetched(exchanged: Bodies) -> Iterator[Partition]:
     """The partitions of a Fetch or ShareFetch response."""
     body = exchanged.body(RESPONSE, "bytes")
     for name, uuid, number, partition in partitions(body, "responses", "topic", "partitions", "partitionIndex"):
         yield name, uuid, number, blob(partition)
 
 
-def produced(exchanged: Exchanged) -> Iterator[tuple[Partition, int | None]]:
+def produced(exchanged: Bodies) -> Iterator[tuple[Partition, int | None]]:
     """The partitions of a Produce request, each with its base offset in the response."""
     bases = {}
     response = exchanged.body(RESPONSE)

@@ -7,7 +7,7 @@ table `records`; a batch is decompressed when its records are first used.
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from kcap.capture.frame_bytes import FrameBytes
 from kcap.decode.message import decode_request, decode_response
@@ -39,20 +39,20 @@ class RecordBodies:
     def __init__(self, found: FrameBytes) -> None:
         self.found = found
 
-    def body(self, side: int) -> dict[str, Any]:
+    def body(self, side: int, records: Literal["base64", "bytes"] = "base64") -> dict[str, Any]:
         """One side as JSON; empty where there is none."""
         found = self.found
         data = found.request if side == REQUEST else found.response
         if len(data) < 8:
             return {}
         if side == REQUEST:
-            return decode_request(data[4:]).to_json() or {}
-        return decode_response(data[4:], found.row["api_key"], found.row["api_version"]).to_json() or {}
+            return decode_request(data[4:]).to_json(records) or {}
+        return decode_response(data[4:], found.row["api_key"], found.row["api_version"]).to_json(records) or {}
 
 
 def records(found: FrameBytes, names: dict[str, str] | None = None) -> Iterator[Row]:
     """The records, as far as `MOST`. `names`: topic ids and their names."""
-    bodies: Any = RecordBodies(found)
+    bodies = RecordBodies(found)
     parts: list[tuple[Any, int | None]] = []
     if found.row["api"] == "Produce":
         parts = list(produced(bodies))
