@@ -235,7 +235,7 @@ largest message that is read again for tables, twice in memory: Kafka's brokers 
 SPARSE_BODIES_ROOM = 1 << 30
 """Addresses of a batch's large bodies of which excerpts are enough, a few pages of memory each; their offsets have 32 bit."""
 
-PARTITIONS_AT_ONCE, TRANSACTION_PARTITIONS_MAX, PARTITIONS_PROJECTED_MAX, NESTED_MAX = 1 << 17, 1 << 18, 1 << 18, 1 << 17
+PARTITIONS_AT_ONCE, TRANSACTION_PARTITIONS_MAX, PARTITIONS_PROJECTED_MAX, NESTED_MAX = 1 << 16, 1 << 18, 1 << 18, 1 << 17
 """Rows of `partitions` made at once, some 500 bytes each: a batch of small entries has a million; those that the rows of
 `transactions` name, from the first; those of a batch that are projected with its messages, 136 bytes each; and those or the
 records that the row of an exchange has as a list, from the first."""
