@@ -60,4 +60,6 @@ def test_topics_of_messages_that_waited_count(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(pieces, "TOPICS_AT_ONCE", 40_000)
     (exchanges,) = (table.to_pylist() for table in [kcap.open(path).exchanges(["topics"]).to_arrow()])
     assert [len(row["topics"] or ()) for row in exchanges] == [0, 0, 50_000, 50_000]
-    assert [len(batch) for batch in CapturePass([str(path)]).batches()] == [2, 1, 1, 0]
+    reading = CapturePass([str(path)])
+    reading.patient = True  # whether the end of the capture is a batch of its own would depend on how much time has passed
+    assert [len(batch) for batch in reading.batches()] == [2, 1, 1]
