@@ -66,6 +66,12 @@ class Ends:
         self.wires = [(ssl.MemoryBIO(), ssl.MemoryBIO()) for _ in range(2)]
         self.both = client.wrap_bio(*self.wires[0]), server.wrap_bio(*self.wires[1], server_side=True)
 
+    def carried(self, side: int) -> bytes:
+        """What an end has sent, which the other has now."""
+        sent = self.wires[side][1].read()
+        self.wires[1 - side][0].write(sent)
+        return sent
+
     def encrypted(self, exchanges: Exchanges) -> Iterator[tuple[bytes, bytes]]:
         """The exchanges as they are on the wire, with the handshake in front."""
         for _ in range(3):
@@ -73,8 +79,7 @@ class Ends:
             for side in (0, 1):
                 with suppress(ssl.SSLWantReadError):
                     self.both[side].do_handshake()
-                flight.append(self.wires[side][1].read())
-                self.wires[1 - side][0].write(flight[side])
+                flight.append(self.carried(side))
             if any(flight):
                 yield flight[0], flight[1]
         for messages in exchanges:
@@ -82,8 +87,7 @@ class Ends:
             for side, message in enumerate(messages):
                 if message:
                     self.both[side].write(message)
-                sent.append(self.wires[side][1].read())
-                self.wires[1 - side][0].write(sent[side])
+                sent.append(self.carried(side))
                 if message:
                     self.both[1 - side].read(1 << 24)
             yield sent[0], sent[1]
@@ -94,8 +98,7 @@ class Ends:
         for side in (0, 1):
             with suppress(ssl.SSLWantReadError):
                 self.both[side].unwrap()
-            sent.append(self.wires[side][1].read())
-            self.wires[1 - side][0].write(sent[side])
+            sent.append(self.carried(side))
         return sent[0], sent[1]
 
 

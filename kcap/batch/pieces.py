@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from kcap.analyzer import RowBatch
 from kcap.decode import slots
 from kcap.decode.projection import Projection
+from kcap.kafka.bodies import entries_of, places_of
 from kcap.limits import TOPICS_AT_ONCE
 
 if TYPE_CHECKING:
-    from kcap.arrays.vectors import Bools, Int64s
+    from kcap.arrays.vectors import Bools
 
 
 def in_pieces(batch: RowBatch) -> Iterator[RowBatch]:
@@ -77,11 +78,10 @@ def _of_messages(projection: Projection, wanted: "Bools") -> Projection:
     parts: list[list[Any]] = []
     for table in (projection.topics, projection.wrapped, projection.elements):
         first, counts = entries_of(table[0], messages)
-        start = np.cumsum(counts) - counts
-        places = np.repeat(first - start, counts) + np.arange(counts.sum())
+        places = places_of(first, counts)
         parts.append([column[places].astype(np.int64) for column in map(np.asarray, table)])
         if table is projection.topics:
-            low, size, begins = first, counts, start
+            low, size, begins = first, counts, np.cumsum(counts) - counts
     topic = parts[2][slots.TOPIC]
     if len(topic):
         owner = np.searchsorted(low, topic, "right") - 1
@@ -89,13 +89,3 @@ def _of_messages(projection: Projection, wanted: "Bools") -> Projection:
             (owner >= 0) & (topic - low[owner] < size[owner]), topic - low[owner] + begins[owner], -1
         )
     return replace(projection, topics=parts[0], wrapped=parts[1], elements=parts[2])
-
-
-def entries_of(owners: Any, messages: "Int64s") -> "tuple[Int64s, Int64s]":
-    """Where the entries of these messages begin in a table that is ordered by message, and how many each has."""
-    import numpy as np
-
-    owners = np.asarray(owners)
-    wanted = messages.astype(owners.dtype)  # or all owners would be converted
-    first = np.searchsorted(owners, wanted)
-    return first, np.searchsorted(owners, wanted, "right") - first

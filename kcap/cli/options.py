@@ -242,7 +242,7 @@ def secrets_given() -> "Secrets | None":
 
 
 def column_names(text: str | None, table: str = "exchanges") -> list[str] | None:
-    """`a, b` as columns of a table, `+a, b` as those behind all that it has without being asked; None for none given."""
+    """`a, b` as columns of a table, `+a, b` as those behind all of its default ones; None for none given."""
     if text is None:
         return None
     named = text.removeprefix("+")

@@ -18,7 +18,8 @@ from kcap.wire.cursor import Cursor
 from kcap.wire.varints import DamageError
 
 Records = Literal["base64", "size", "bytes"]
-"""What stands for a records field: its bytes, or `recordsSizeInBytes` as in the broker's request log."""
+"""What stands for a records field: its bytes, as base64 or as they are, or `recordsSizeInBytes` as in the broker's request
+log."""
 
 UNPACKED: Final = frozenset({opcodes.FIXED, opcodes.INT, opcodes.ERROR, opcodes.TOPIC_ID})
 STRINGS: Final = {

@@ -278,7 +278,7 @@ def decode_data(name: str, blob: Buffer, version: int | None = None) -> Message:
 
 @cache
 def _message_tree() -> "Callable[..., Node]":
-    """What makes trees, loaded for the first of them: most runs make none. It is told of bytes that this module opens."""
+    """What makes trees, loaded for the first of them: most runs make none. What this module opens is registered with it."""
     from kcap.decode.telemetry import pushed
     from kcap.decode.tokens import token_nodes
     from kcap.decode.tree import OPENERS, message_tree

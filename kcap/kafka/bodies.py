@@ -172,14 +172,29 @@ def _entries(columns: Any, at: Any, most: int | None = None) -> Iterator[Entries
     import numpy as np
 
     messages, *parts = columns
-    at = at.astype(messages.dtype)  # or all messages would be converted
-    first, last = messages.searchsorted(at), messages.searchsorted(at, "right")
-    counts = last - first
+    first, counts = entries_of(messages, at)
     whole = np.ones(len(at), np.bool_) if most is None else (counts == 0) | (counts.cumsum() <= most)
     counts[~whole] = 0
-    places = np.repeat(first - counts.cumsum() + counts, counts) + np.arange(counts.sum())
+    places = places_of(first, counts)
     every = zip(*(part[places].tolist() for part in parts))
     return (list(islice(every, count)) if kept else None for count, kept in zip(counts.tolist(), whole.tolist()))
+
+
+def entries_of(owners: Any, messages: Any) -> tuple[Any, Any]:
+    """Where the entries of these messages begin in a table that is ordered by message, and how many each has."""
+    import numpy as np
+
+    owners = np.asarray(owners)
+    wanted = messages.astype(owners.dtype)  # or all owners would be converted
+    first = owners.searchsorted(wanted)
+    return first, owners.searchsorted(wanted, "right") - first
+
+
+def places_of(first: Any, counts: Any) -> Any:
+    """The places of runs of entries, from where each begins and how many it has."""
+    import numpy as np
+
+    return np.repeat(first - counts.cumsum() + counts, counts) + np.arange(counts.sum())
 
 
 def _in_wrapped(data: Buffer, spans: Iterable[Sequence[int]], end: int) -> int:

@@ -43,8 +43,8 @@ def saved_files(paths: Sequence[str]) -> list[str] | None:
 def without_tables(tables: Sequence[str], more: Sequence[str] = ()) -> UsageError:
     """What to say where a report needs tables that are not among the saved ones: which, and what writes them; `more`: columns
     on request that it looks at."""
-    asked = f" --columns +{','.join(more)}" if more else ""
-    each = ", ".join(f"kcap rows CAPTURE --table {name}{asked} -o FOLDER/{name}.parquet" for name in tables)
+    columns = f" --columns +{','.join(more)}" if more else ""
+    each = ", ".join(f"kcap rows CAPTURE --table {name}{columns} -o FOLDER/{name}.parquet" for name in tables)
     return UsageError(
         f"not among the saved tables: {', '.join(tables)}, which this report needs: give the capture, or write them beside the "
         f"others: {each}"

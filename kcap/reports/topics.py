@@ -49,7 +49,7 @@ OWN: Final = (
     "control_records",
 )  # fmt: skip
 """Those that count by partition."""
-ASKED: Final = ("plain_bytes", "control_records")
+REQUESTED: Final = ("plain_bytes", "control_records")
 """Columns of partitions on request, for the compression ratio and for records that applications read."""
 MEMBERS: Final = {
     "produce_clients": "produce_client", "fetch_clients": "fetch_client", "groups": "group_id",
@@ -84,8 +84,8 @@ def own_rows(tables: Tables, more: Mapping[str, str] | None = None) -> Any:
 
     there = tables.partitions
     if there is None:
-        raise without_tables(["partitions"], ASKED)
-    for name in ASKED:  # a saved table has them where they were requested
+        raise without_tables(["partitions"], REQUESTED)
+    for name in REQUESTED:  # a saved table has them where they were requested
         if name not in there.columns:
             there = there.mutate(**{name: ibis.null("int64")})
     there = there.filter((there.api_key != METADATA).fill_null(True))

@@ -7,7 +7,7 @@ nothing raises.
 
 from collections.abc import Callable, Iterator, Sequence
 from struct import pack
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ import pyarrow as pa
 from kcap.batch.columns import SIDES, BatchColumns
 from kcap.batch.failures import report_failure
 from kcap.columns import Column
-from kcap.decode.json import read_json
+from kcap.decode.json import Records, read_json
 from kcap.decode.message import decode_request, decode_response
 from kcap.decode.plan import plan_for
 from kcap.decode.secrets import DAMAGED, masked, shown_as
@@ -60,7 +60,7 @@ class Exchanged:
         self.fault: Fault | None = None
         """What failed on one of the bodies; what was read before that stays."""
 
-    def body(self, side: int, records: Literal["base64", "bytes"] = "base64") -> Json:
+    def body(self, side: int, records: Records = "base64") -> Json:
         """The body of one side as JSON, as far as it reads; empty where there is none. Those of large messages take
         less memory with `records` as bytes.
         """
@@ -146,7 +146,7 @@ def blob(partition: Json) -> bytes:
 class Bodies(Protocol):
     """What knows the bodies of an exchange as JSON."""
 
-    def body(self, side: int, records: Literal["base64", "bytes"] = "base64") -> Json:
+    def body(self, side: int, records: Records = "base64") -> Json:
         """One side; empty where there is none."""
 
 

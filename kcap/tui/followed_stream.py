@@ -48,7 +48,7 @@ def numbers_of(book: "CaptureModel", uid: str) -> list[int]:
     assert tree is not None
     rows = book.snapshot()
     found = rows.passing(tree)
-    order = np.argsort(rows.take(found, ["exchange"]).column(0).to_numpy(), kind="stable")
+    order = np.argsort(rows.values("exchange", found), kind="stable")
     return [int(number) for number in found[order]]
 
 
@@ -151,7 +151,8 @@ class FollowedStream(Screen[None]):
     def on_mount(self) -> None:
         """Begins with the exchange that was under the cursor."""
         self.numbers = numbers_of(self.home.book, self.uid)
-        at = next((at for at in range(len(self.numbers)) if self._exchange(at) == self.number), 0)
+        exchanges = self.home.book.snapshot().values("exchange", np.array(self.numbers, np.int64))
+        at = int(np.searchsorted(exchanges, self.number)) if self.number in exchanges else 0
         self.first = self.read = at - at % PART
         self.query_one(RichLog).focus()
         self._again(self.number)
@@ -169,7 +170,7 @@ class FollowedStream(Screen[None]):
 
     def _exchange(self, at: int) -> int:
         """The number of the exchange at a place."""
-        return int(self.home.book.snapshot().row(self.numbers[at])["exchange"])
+        return self.home.book.snapshot().key(self.numbers[at])[1]
 
     def _again(self, exchange: int) -> None:
         """Reads the same part again, at least one of `PART`, and scrolls to an exchange."""

@@ -1,7 +1,7 @@
 """The state of the list of exchanges: which rows, in which order, the cursor, the marks. Free of widgets.
 
 In: a capture model, the user's choices. Out: row numbers by place, texts of a page. Law: the cursor stays on its exchange when
-rows are added or sorted, unless auto scroll is on; on the first row while a capture is read and nobody has chosen an exchange.
+rows are added or sorted, unless auto scroll is on; on the first row while a capture is read and no exchange was chosen.
 Marks stay with their exchanges.
 """
 
@@ -184,7 +184,7 @@ class ListModel:
         order: Any = rows.numbers if passing is None and rows.first else passing
         if by is not None:
             order = by + rows.first if passing is None else passing[by]
-        return Arranged(rows, None if order is None else order.astype(np.int32), first_ns, wish)
+        return Arranged(rows, None if order is None else order.astype(np.int32, copy=False), first_ns, wish)
 
     def install(self, made: Arranged) -> None:
         """Shows an arrangement; the cursor stays with its exchange.

@@ -30,7 +30,7 @@ NONE: Final = np.zeros(0, np.int64)
 LEAST: Final = int(np.iinfo(np.int64).min)
 """The key of null."""
 PLACES_AT_ONCE: Final = 1 << 16
-"""Of millions, so that what numpy makes of them beside is small."""
+"""Places that are looked at together, so that what numpy makes of them beside takes little memory where they are millions."""
 WIDE: Final[Any] = CastOptions.safe(pa.int64())
 BYTE: Final[Any] = CastOptions.safe(pa.uint8())
 SAME_WIDTH: Final = pa.int64(), pa.timestamp("us", "UTC")

@@ -7,9 +7,10 @@ table `records`; a batch is decompressed when its records are first used.
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from kcap.capture.frame_bytes import FrameBytes
+from kcap.decode.json import Records
 from kcap.decode.message import decode_request, decode_response
 from kcap.output.grid import clean
 from kcap.records.batch import Batch, Record
@@ -39,7 +40,7 @@ class RecordBodies:
     def __init__(self, found: FrameBytes) -> None:
         self.found = found
 
-    def body(self, side: int, records: Literal["base64", "bytes"] = "base64") -> dict[str, Any]:
+    def body(self, side: int, records: Records = "base64") -> dict[str, Any]:
         """One side as JSON; empty where there is none."""
         found = self.found
         data = found.request if side == REQUEST else found.response
