@@ -106,7 +106,13 @@ CONNECTION_IDLE_NS = 3600 * SECOND_NS
 """A silent connection is closed after this long. Kafka's own connections.max.idle.ms is 10 minutes; keep-alives count."""
 
 CONNECTION_LINGER_NS = 30 * SECOND_NS
-"""A connection that ended is held this long for displaced and repeated packets: several retransmission time-outs."""
+CONNECTION_LINGER_MIN_NS = SECOND_NS
+"""A connection that ended is held this long for displaced and repeated packets: several retransmission time-outs. One that is
+let go within the second, since too many ended, is reported."""
+
+LINGERING_MAX = 1 << 14
+"""Connections that ended and are held, some 1 KiB each: with more than 500 a second, those that ended first are let go early.
+Room for all of 30 seconds costs a storm of connections five times the processor time, since it leaves the fast path."""
 
 CONNECTIONS_MAX = 5 << 12
 """Open connections on the reference path that carried bytes, some 4 to 8 KiB each, beside those on the fast path. The quietest
@@ -310,8 +316,8 @@ FAST_PATH_PATIENCE = 8
 nothing: a new connection that begins with a burst should not stay outside for all of it."""
 
 FAST_PATH_CONNECTIONS = 1 << 17
-"""Connections in the fast path, some 1 KiB each, with those that ended and are held for CONNECTION_LINGER_NS; more than that
-stay on the reference path, where each costs several times the processor time."""
+"""Connections in the fast path, some 1 KiB each, with those that ended and are held; more than that stay on the reference path,
+where each costs several times the processor time."""
 
 FAST_PATH_FRAME_MAX = 1 << 20
 """Larger frames that span packets, of other APIs than Produce and Fetch, stay on the reference path: the fast path reserves

@@ -438,15 +438,25 @@ class ConnectionTable:
             self._watch(connection)
             if connection.in_order and connection.closing_ns is not None:
                 self.owner.ended(connection)
-        while self.closing and time_ns - self.closing[0].closing_ns >= limits.CONNECTION_LINGER_NS:
-            ended = self.closing.popleft()
-            ended.close_with(self.closing, time_ns - limits.CONNECTION_LINGER_NS)
-            self._end(ended, time_ns)
+        self._close_ended(time_ns)
         if self.sweeps(time_ns):
             self._swept_ns = time_ns
             self._sweep(time_ns)
         if self.crowded:
             self._bound(time_ns)
+
+    def _close_ended(self, time_ns: int) -> None:
+        """Closes the ended connections that were held for long enough, and the first of too many."""
+        until_ns = time_ns - limits.CONNECTION_LINGER_NS
+        many = len(self.closing) - limits.LINGERING_MAX
+        if many > 0:
+            until_ns = max(until_ns, max(ended.closing_ns for ended in islice(self.closing, many)))
+            if time_ns - until_ns < limits.CONNECTION_LINGER_MIN_NS:
+                self.owner.report(WeirdKind.CONNECTION_LIMIT, f"more than {limits.LINGERING_MAX} connections that ended")
+        while self.closing and self.closing[0].closing_ns <= until_ns:
+            ended = self.closing.popleft()
+            ended.close_with(self.closing, until_ns)
+            self._end(ended, time_ns)
 
     def expect_end(self) -> None:
         """The next `advance` is the last one: it closes idle connections too."""

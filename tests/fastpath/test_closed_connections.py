@@ -3,6 +3,7 @@
 import pickle
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,6 +54,14 @@ def crowds(draw: st.DrawFn) -> list[Segment]:
 @given(crowds(), st.integers(1, 40), st.integers(1, 9), st.frozensets(st.integers(0, 60), max_size=4))
 def test_crowds(segments: list[Segment], size: int, step: int, slow: frozenset[int]) -> None:
     agree(segments, size, step, slow)
+
+
+@given(crowds(), st.integers(1, 40), st.integers(1, 9), st.integers(0, 3))
+def test_crowds_of_which_few_are_held(segments: list[Segment], size: int, step: int, held: int) -> None:
+    """Connections that ended are let go early, the same on both paths."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "LINGERING_MAX", held)
+        agree(segments, size, step)
 
 
 @given(crowds(), st.integers(1, 40))

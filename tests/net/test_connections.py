@@ -9,6 +9,7 @@ from kcap import limits
 from kcap.analyzer import Analyzer
 from kcap.net.connections import Ending, reverse_flow
 from kcap.net.tcp import Connection
+from kcap.weird import WeirdKind
 from tests.support.wire import Tap, analyze, batch, flow, metadata, metadata_answer
 
 
@@ -73,6 +74,20 @@ def test_a_refused_connection_is_one_too() -> None:
     tap.reset()
     (connection,) = analyze(tap.segments).connections
     assert (connection["ended"], connection["phase"]) == ("rst", "empty")
+
+
+def test_of_too_many_that_ended_the_first_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was held for a second is let go silently, the second one here is not."""
+    monkeypatch.setattr(limits, "LINGERING_MAX", 2)
+    analyzer = Analyzer()
+    time_ns = limits.SECOND_NS
+    for number, (gap_ns, reported) in enumerate(((0, 0), (limits.CONNECTION_LINGER_MIN_NS, 0), (0, 0), (0, 1))):
+        tap = Tap(port=40_000 + number, time_ns=time_ns + gap_ns).open().client(metadata(1)).server(metadata_answer(1)).close()
+        time_ns = tap.time_ns
+        analyzer.feed(batch(tap.segments))
+        assert [ended.number for ended in analyzer.table.closing] == list(range(1, number + 2))[-2:]
+        assert sum(count for weird, count in analyzer.sightings() if weird.kind is WeirdKind.CONNECTION_LIMIT) == reported
+    assert [closed.values["ended"] for closed in analyzer.take_connections()] == ["fin", "fin"]
 
 
 class Elsewhere:
