@@ -450,7 +450,7 @@ class ConnectionTable:
         until_ns = time_ns - limits.CONNECTION_LINGER_NS
         many = len(self.closing) - limits.LINGERING_MAX
         if many > 0:
-            until_ns = max(until_ns, max(ended.closing_ns for ended in islice(self.closing, many)))
+            until_ns = max(until_ns, *(ended.closing_ns for ended in islice(self.closing, many)))
             if time_ns - until_ns < limits.CONNECTION_LINGER_MIN_NS:
                 self.owner.report(WeirdKind.CONNECTION_LIMIT, f"more than {limits.LINGERING_MAX} connections that ended")
         while self.closing and self.closing[0].closing_ns <= until_ns:
