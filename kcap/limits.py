@@ -253,7 +253,7 @@ made at once, 200 to 450 bytes each: bodies of a batch have room for sixteen mil
 batch, 200 bytes each: what the largest clusters list some times over."""
 
 BODIES_BYTES = 16 << 20
-"""Bytes of bodies collected before they are projected and released: a batch costs some 3 ms beside its rows."""
+"""Bytes of bodies collected before they are projected and released: a batch costs some 10 ms beside its rows."""
 
 # --- reading, beginnings ---------------------------------------------------------------------------------------------
 FIRST_WINDOW_BYTES = 64 << 10
