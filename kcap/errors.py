@@ -9,6 +9,8 @@ from typing import Final
 
 SUGGESTED: Final = 2
 """Names that a message suggests in place of one that does not exist."""
+MUCH_LESS_ALIKE: Final = 0.15
+"""How much less than the first name, of 1, a second one looks like the given one that is not suggested."""
 CONTAINED_LEAST: Final = 3
 """Characters of a name from which on others that contain it are suggested: nearly all contain a shorter one."""
 
@@ -66,13 +68,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
     In: names, or names -> what is shown of them, where that is a text.
     """
-    from difflib import get_close_matches  # for messages alone
+    from difflib import SequenceMatcher, get_close_matches  # for messages alone
 
     shown = {word.lower(): word for word in known}
     if isinstance(known, Mapping):
         shown |= {word.lower(): text for word, text in known.items() if isinstance(text, str)}
     word = name.lower()
     close = get_close_matches(word, shown, SUGGESTED)
+    alike = [SequenceMatcher(None, other, word).ratio() for other in close]
+    close = [other for other, ratio in zip(close, alike) if ratio > alike[0] - MUCH_LESS_ALIKE]
     if len(word) >= CONTAINED_LEAST:
         close += [other for other in shown if word in other and other not in close]
     return f"; did you mean {' or '.join(dict.fromkeys(shown[one] for one in close[:SUGGESTED]))}?" if close else ""

@@ -13,6 +13,8 @@ KNOWN = ["latency_ns", "request_packets", "response_packets", "api"]
         ("latancy_ns", KNOWN, "; did you mean latency_ns?"),
         ("LATENCY", KNOWN, "; did you mean latency_ns?"),
         ("packets", KNOWN, "; did you mean request_packets or response_packets?"),
+        ("chek", ["check", "schema"], "; did you mean check?"),
+        ("topic", ["topics", "topix", "clients"], "; did you mean topics or topix?"),
         ("a", KNOWN, ""),
         ("quite different", KNOWN, ""),
         ("", KNOWN, ""),
