@@ -148,6 +148,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
     )  # fmt: skip
     place = place.left_join(last_lags(rows, ["topic", "partition"]), ["topic", "partition"])
     place = place.drop(*(column for column in place.columns if column.endswith("_right")))
+    busiest = place.order_by([(place.bytes_in + place.bytes_out).desc(), "topic", "partition"]).limit(PLACES)
     committed = rows.mutate(group_=group)
     committed = committed.filter(committed.group_.notnull() & (committed.committed_offset >= 0))
     places = committed.group_by("group_", "topic", "partition").aggregate(committed_offset=committed.committed_offset.max())
@@ -160,7 +161,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
             produce_client=written.ifelse(rows.client_id, None), fetch_client=read.ifelse(rows.client_id, None),
         ).distinct(),
         "last_lags": last_lags(rows, by),
-        "partitions": place,
+        "partitions": busiest,
         "lags": groups.select(
             "topic", "partition", group_id=groups.group_, committed_offset=groups.committed_offset, high_watermark=groups.end,
             lag=groups.end.clip(lower=-1) - groups.committed_offset,

@@ -25,7 +25,7 @@ from kcap.columns import EXCHANGES, ONLY_ROW, exchange_column
 from kcap.errors import UsageError
 from kcap.filter.ast import Filter, is_deep
 from kcap.inputs import STANDARD as STANDARD_INPUT
-from kcap.limits import CONCLUSIONS_UNASKED_BYTES, LIVE_ROWS_MAX, SCREENS_REPORT_BYTES
+from kcap.limits import CONCLUSIONS_UNASKED_BYTES, LIVE_ROWS_MAX
 from kcap.table.schema import arrow_schema
 from kcap.tui import conclusions, saved_index
 from kcap.tui.folders import spill_folder
@@ -422,7 +422,7 @@ class CaptureModel:
             every = self.exchanges(names, filtered=False)
         kept = self.exchanges(names) if self.only is not None or self.ignored else every
         partitions = self.table("partitions") if report.partitions else None
-        engine, who = Engine(self.folder, SCREENS_REPORT_BYTES), getattr(self._asking, "who", None)
+        engine, who = Engine(self.folder), getattr(self._asking, "who", None)
         with self._lock:
             self._engines[who] = engine
             if who in self._gone:

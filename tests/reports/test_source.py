@@ -12,6 +12,7 @@ from duckdb import InterruptException
 from pyarrow import parquet
 
 import kcap
+from kcap import limits
 from kcap.analyzer import Options
 from kcap.errors import CaptureError, UsageError
 from kcap.filter.parse import parse
@@ -103,17 +104,18 @@ def test_what_nobody_waits_for_ends(tmp_path: Path) -> None:
     engine.close()
 
 
-def test_a_bounded_engine_gives_the_same_rows(tmp_path: Path) -> None:
+def test_a_bounded_engine_gives_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What can be written is; what has to be in memory, as the values of quantiles, is computed without the bound."""
     numbers = pa.table({"number": range(2_000_000)})
     groups = "SELECT number % 500000 AS key, count(*) AS n FROM numbers GROUP BY 1 ORDER BY 1 LIMIT 3"
     quantiles = "SELECT quantile_cont(number, [0.5]) AS half, quantile_cont(number + 1, [0.5]) AS more FROM numbers"
     found = []
-    for memory in (None, 16 << 20):
-        engine = Engine(str(tmp_path), memory)
+    for memory in (1 << 30, 16 << 20):
+        monkeypatch.setattr(limits, "REPORT_ENGINE_BYTES", memory)
+        engine = Engine(str(tmp_path))
         engine.register("numbers", numbers)
         found.append([engine.rows(groups), engine.rows(quantiles)])
-        assert not engine._bounded
+        assert engine._bounded is (memory == 1 << 30)
         engine.close()
     assert found[0] == found[1] == [
         [{"key": key, "n": 4} for key in range(3)], [{"half": [999_999.5], "more": [1_000_000.5]}],
