@@ -313,6 +313,10 @@ FAST_PATH_CONNECTIONS = 1 << 17
 """Connections in the fast path, some 1 KiB each, with those that ended and are held for CONNECTION_LINGER_NS; more than that
 stay on the reference path, where each costs several times the processor time."""
 
+FAST_PATH_HANDSHAKE_BYTES = 32 << 20
+"""Packets of TLS handshakes that go on behind a walk, some 5 kB each, until they are read; with more, they are left to the
+reference path, which reads the same."""
+
 FAST_PATH_FRAME_MAX = 1 << 20
 """Larger frames that span packets, of other APIs than Produce and Fetch, stay on the reference path: the fast path reserves
 room for the complete frame from its first byte on."""
