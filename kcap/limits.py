@@ -461,6 +461,9 @@ SCREENS_REPORT_BYTES = 128 << 20
 bound it takes twice to three times as much before it does. What cannot be written, such as the values of a quantile, is then
 computed without the bound."""
 
+CROWD_REPORT_BYTES = 96 << 20
+"""The same of `check` over more than LINKS_KEPT connections: a group takes 1 kB, and floods have as many as connections."""
+
 REPORT_TABLE_BYTES = 1 << 18
 """Bytes of a report's Parquet files up to which the engine holds them as tables: statements over such small files take longer
 to plan than to run."""

@@ -27,8 +27,8 @@ def faults(file: CaptureFile) -> list[str]:
         found.append(f"{file.path}: the file is cut ({file.fault}); what stands before the cut was read")
     if file.skipped_secrets:
         found.append(
-            f"{file.path}: {file.skipped_secrets:,} bytes of TLS keys are above the bound of a Decryption Secrets Block and were "
-            "not read; --tls-keylog takes a key log of any size"
+            f"{file.path}: keys in Decryption Secrets Blocks above the bound ({file.skipped_secrets:,} bytes) were not read; "
+            "--tls-keylog takes a key log of any size"
         )
     if file.unread_links:
         of = f"of {file.packets:,} packets" if file.packets > 1 else "of 1 packet"

@@ -103,17 +103,22 @@ class Engine:
     def __init__(self, folder: str, memory: int | None = None, *, jobs: int = AUTO) -> None:
         """`memory`: bytes that it takes before it writes to the folder. `jobs`: as of `Options.jobs`; one is one thread."""
         enough_room(limits.ADDRESS_SPACE_DUCKDB)
-        self._stopped, self._bounded = False, memory is not None
+        self._stopped = self._bounded = False
         self._duckdb = _duckdb().connect(config={"temp_directory": os.path.join(folder, "spill")})
         self._duckdb.execute(";".join(f"SET {setting}" for setting in SETTINGS))
         if jobs == 1 or free_cores() <= FEW_CORES:
             self._duckdb.execute("SET threads = 1")
         self._optimized = True
         if memory is not None:
-            self._duckdb.execute(f"SET memory_limit = '{memory:d}B'")
+            self.bound(memory)
         self._unnamed = 0
         self._kinds: dict[str, str] = {}
         self._columns: dict[str, list[tuple[str, str]]] = {}
+
+    def bound(self, memory: int) -> None:
+        """Bytes that it takes from now on before it writes to its folder."""
+        self._duckdb.execute(f"SET memory_limit = '{memory:d}B'")
+        self._bounded = True
 
     @cached_property
     def _connection(self) -> Any:

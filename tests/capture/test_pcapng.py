@@ -197,7 +197,7 @@ def test_packets_behind_secrets_above_the_bound_are_read(tmp_path, order, size, 
     assert found.files[0].complete
     assert found.files[0].secrets == []
     (said,) = faults(found.files[0])
-    assert "bytes of TLS keys are above the bound" in said
+    assert "Decryption Secrets Blocks above the bound" in said
     assert "--tls-keylog takes a key log of any size" in said
 
 
