@@ -88,8 +88,9 @@ class Ends:
                 if message:
                     self.both[side].write(message)
                 sent.append(self.carried(side))
-                if message:
-                    self.both[1 - side].read(1 << 24)
+                with suppress(ssl.SSLWantReadError):
+                    while message:  # a record at a time
+                        self.both[1 - side].read(1 << 14)
             yield sent[0], sent[1]
 
     def closed(self) -> tuple[bytes, bytes]:

@@ -78,7 +78,7 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield pair, (one, 0, pairs, one, pairs, pairs, one, 0)
     yield gathered, (data, pairs, data)
     yield framed, (data, one, pairs)
-    yield flights, (data, pairs, one[:0], one, one, data, pairs)
+    yield flights, (data, pairs, one[:0], one, one, data, pairs, data, pairs)
     yield delivered, (
         data, pairs, 0, pairs, one, one, one, pairs, one, connections, streams, queues, state.ids, *header_tables(), state.rows,
         arena, bodies, one, meta, large, *names,

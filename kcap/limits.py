@@ -319,6 +319,10 @@ FAST_PATH_CONNECTIONS = 1 << 17
 """Connections in the fast path, some 1 KiB each, with those that ended and are held; more than that stay on the reference path,
 where each costs several times the processor time."""
 
+FAST_PATH_HANDSHAKE_BYTES = 32 << 20
+"""Packets of TLS handshakes that go on behind a walk, some 5 kB each, until they are read; with more, they are left to the
+reference path, which reads the same."""
+
 FAST_PATH_FRAME_MAX = 1 << 20
 """Larger frames that span packets, of other APIs than Produce and Fetch, stay on the reference path: the fast path reserves
 room for the complete frame from its first byte on."""
@@ -458,7 +462,7 @@ group: with twice as many rows those of `check` take an eighth less time, and wr
 REPORT_FETCHED_ROWS = 1 << 12
 """Rows of an answer that a report takes from its engine at once, as tuples."""
 
-REPORT_ENGINE_BYTES = 128 << 20
+REPORT_ENGINE_BYTES = 96 << 20
 """Memory of a report's engine, beyond which it writes what it can to its folder: a capture with two million partitions takes
 half of what it took without the bound, in the same time. What cannot be written, such as the values of a quantile, is then
 computed without the bound."""

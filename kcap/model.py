@@ -128,6 +128,8 @@ class CaptureFile:
     """Packets captured shorter than they were on the wire."""
     secrets: list[bytes] = field(default_factory=list)
     """TLS key logs found in Decryption Secrets Blocks; empty once a pass took what they say."""
+    skipped_secrets: int = 0
+    """Bytes of Decryption Secrets Blocks that were above the bound, so that their keys are not known."""
     names: dict[str, str] = field(default_factory=dict)
     """Address -> host name of Name Resolution Blocks."""
     complete: bool = True

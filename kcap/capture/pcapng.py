@@ -66,6 +66,8 @@ class PcapngReader(CaptureFileReader):
         self._coarse = 0
         """Interfaces of the section whose clocks need more than 64 bits."""
         self._previous_ns = 0
+        self._skipped = 0
+        """Bytes of a Decryption Secrets Block ahead that is not read."""
         if section is not None:
             self.sections.append(section)
             self._order = section.order
@@ -106,7 +108,9 @@ class PcapngReader(CaptureFileReader):
                 yield batch
             if not need or self._stopped:
                 continue
-            if window.advance(at, need, sparse=self._sparse()):
+            if self._skipped:
+                at = self._behind_secrets(at)
+            elif window.advance(at, need, sparse=self._sparse()):
                 at = window.at
             elif window.left:
                 self._damage(WeirdKind.FILE_TRUNCATED, f"{window.left} bytes of a block of at least {need}", window.at)
@@ -163,13 +167,10 @@ class PcapngReader(CaptureFileReader):
             order = new
         kind, total = unpack_from(order + "II", buffer, at)
         if total < BLOCK_LEAST or total > BLOCK_MAX:
-            detail = f"a block claims {total} bytes"
             if kind == pcapng_blocks.SECRETS and total > BLOCK_MAX:
-                detail = (
-                    f"a Decryption Secrets Block of {total:,} bytes, above the bound of {BLOCK_MAX:,}: neither its keys nor "
-                    "the packets behind it were read; --tls-keylog takes a key log of any size"
-                )
-            self._damage(WeirdKind.BLOCK_MALFORMED, detail, at)
+                self._skipped = total
+                return at, BLOCK_LEAST
+            self._damage(WeirdKind.BLOCK_MALFORMED, f"a block claims {total} bytes", at)
             return at, 0
         padded = total + (-total & 3)  # some writers do not count the padding
         if left < padded:
@@ -185,6 +186,28 @@ class PcapngReader(CaptureFileReader):
         else:
             self._other(kind, body, at)
         return at + padded, 0
+
+    def _behind_secrets(self, at: int) -> int:
+        """Steps over a Decryption Secrets Block that is larger than memory should hold; where it ends."""
+        window, total, self._skipped = self._window, self._skipped, 0
+        start, left = window.base + at, total + (-total & 3) - 4
+        while left > len(window.buffer) - at:
+            left -= len(window.buffer) - at
+            if not window.advance(len(window.buffer), 1):
+                break
+            at = window.at
+        at += left
+        if len(window.buffer) < at + 4 and not window.advance(at, 4):
+            detail = f"a Decryption Secrets Block claims {total:,} bytes, of which the last are missing"
+            self._damage(WeirdKind.FILE_TRUNCATED, detail, start - window.base)
+            return at
+        at = at if len(window.buffer) >= at + 4 else window.at
+        if unpack_from(self._order + "I", window.buffer, at)[0] != total:
+            self._damage(WeirdKind.BLOCK_MALFORMED, f"a block claims {total} bytes", start - window.base)
+            return at
+        self.file.skipped_secrets += total
+        self._report(WeirdKind.SECRETS_LIMIT, f"{total} bytes, {BLOCK_MAX} at most", self.index, 0, start)
+        return at + 4
 
     def _odd_packet(self, kind: int, at: int, total: int, columns: PacketColumns) -> None:
         """Reads a packet block that the fast loop skips: an obsolete or simple one, or one that contradicts itself."""

@@ -178,6 +178,7 @@ def _stitch_file(stitched: StitchedCapture, planned: PlannedFile, summaries: Ite
         file.snaplen = max(file.snaplen or 0, facts.snaplen or 0) or None
         file.names = facts.names | file.names
         file.secrets += facts.secrets
+        file.skipped_secrets += facts.skipped_secrets
         file.complete = file.complete and facts.complete
         if facts.first_ns is not None and facts.last_ns is not None:
             file.first_ns = facts.first_ns if file.first_ns is None else min(file.first_ns, facts.first_ns)

@@ -36,8 +36,10 @@ from kcap.fastpath.layout import (
     PACKETS,
     RST_BY,
     RST_NS,
+    SHAKING,
     SHUT,
     TALKING,
+    TLS,
 )
 from kcap.fastpath.stream_kernels import acknowledged, distance
 from kcap.kernels import compiled
@@ -102,11 +104,11 @@ def ending(
 
 @compiled
 def settled(slot: int, connections: Any, streams: Any) -> bool:
-    """Whether an own connection can end here: no frame and no record is open, and all that was acknowledged was captured (as
-    `Stream.finish` sees it), so that a request that waits has no response.
+    """Whether an own connection can end here: a request was read, no frame and no record is open, and all that was
+    acknowledged was captured (as `Stream.finish` sees it), so that a request that waits has no response.
     """
     first, second, live = 2 * slot, 2 * slot + 1, connections[slot, LIVE]
-    if not connections[slot, OWN] or live in (CALLED, OPEN):
+    if not connections[slot, OWN] or live in (CALLED, OPEN) or connections[slot, TLS] == SHAKING:
         return False
     fin = streams[first, FIN_NS] != NONE or streams[second, FIN_NS] != NONE
     for place in range(first, second + 1):

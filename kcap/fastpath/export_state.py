@@ -111,6 +111,9 @@ def export_connection(state: FastPathState, slot: int, keeper: ConnectionOwner) 
     if conversation.tls is not None:
         plain = conversation.tls.plain
         conversation.tls.resumed(plain.streams if plain is not None else sealed.streams if sealed is not None else ())
+    elif sealed is not None:
+        state.handshake_bytes -= sealed.held_bytes
+        sealed.replay(conversation)
     return conversation
 
 

@@ -1,8 +1,8 @@
-"""TLS handshakes that lie whole in one walk: read from its log, so that their connections never leave the fast path.
+"""TLS handshakes in the walks of the fast path: read from its log, so that their connections never leave it.
 
-In: the packets of connections whose client began with a ClientHello. Out: their sessions; the walk goes on with the first
-record of application data of each side. Law: what is not such a handshake with known keys leaves nothing behind, so that the
-reference path can take its packets.
+In: the packets of connections whose client began with a ClientHello. Out: their sessions, behind which the walk goes on with
+application data; of a handshake that later walks go on with, what was read and its packets. Law: what is not such a handshake
+with known keys leaves nothing behind, so that the reference path can take its packets.
 """
 
 from collections.abc import Iterator
@@ -10,13 +10,15 @@ from typing import Any, Final
 
 import numpy as np
 
+from kcap import limits
 from kcap.fastpath import layout as at
 from kcap.fastpath.sealed_connection import SealedConnection
 from kcap.fastpath.sealed_kernels import flights
 from kcap.fastpath.state import FastPathState
-from kcap.kafka.decrypted import PlaintextProgress
+from kcap.model import REF_FILE_SHIFT
 from kcap.net.segment_columns import SegmentColumns
 from kcap.tls.handshake import EARLY_DATA
+from kcap.tls.records import RecordPiece
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
 
@@ -25,65 +27,107 @@ RANDOM: Final = slice(11, 43)
 MOST: Final = 12
 """Records of most handshakes, with the first data."""
 RECORD: Final = slice(at.H_SIDE, at.FLIGHT_WIDTH)
+PACKET: Final = slice(at.G_INDEX, at.G_OFFSET + 1)
+EVERYTHING: Final = 1 << 62
+"""Beyond all stream offsets."""
 
 
 def shake(state: FastPathState, columns: SegmentColumns, log: Any, slots: Any, secrets: Secrets) -> None:
-    """Reads the handshakes of these own connections, whose packets are in `log`. `state.sealed` has those that were read, and
-    `G_TAKEN` the bytes that they took; the others are marked as left to the reference path from their hello on.
+    """Reads the handshakes of these own connections, whose packets are in `log`. `state.sealed` has those that are simple so
+    far, and `G_TAKEN` the bytes that they took; the others are marked as left to the reference path from their hello on.
     """
-    if not len(slots):
+    wanted = np.sort(slots[[not _was_read(state.sealed[slot]) for slot in slots.tolist()]])
+    if not len(wanted):
         return
-    connections = state.connections
-    rows = log[:, at.G_PLACE] >> 1
-    mine = ((connections[rows, at.TLS] == at.SHAKING) & (log[:, at.G_LENGTH] > 0)).nonzero()[0]
+    connections, rows = state.connections, log[:, at.G_PLACE] >> 1
+    places = np.minimum(wanted.searchsorted(rows), len(wanted) - 1)
+    mine = ((wanted[places] == rows) & (log[:, at.G_LENGTH] > 0)).nonzero()[0]
     mine = mine[rows[mine].argsort(kind="stable")]
-    if len(mine):
-        wanted = np.sort(slots)
-        firsts, lasts = (rows[mine].searchsorted(wanted, side=side) for side in ("left", "right"))
-        hellos = log[mine[np.minimum(firsts, len(mine) - 1)], at.G_AT].tolist()
-        stored, buffer = secrets.keylog.stored, columns.buffer
-        known = np.array([buffer[hello + RANDOM.start : hello + RANDOM.stop] in stored for hello in hellos], np.bool_)
-        known &= firsts < lasts
-        if known.any():
-            _read(state, columns, log, mine[np.repeat(known, lasts - firsts)], wanted[known], secrets)
-    left = [slot for slot in slots.tolist() if state.sealed[slot] is None]
+    firsts, lasts = (rows[mine].searchsorted(wanted, side=side) for side in ("left", "right"))
+    stored, buffer = secrets.keylog.stored, columns.buffer
+    known = firsts < lasts
+    for place, slot in enumerate(wanted.tolist()):
+        if state.sealed[slot] is None and known[place]:
+            hello = int(log[mine[firsts[place]], at.G_AT])
+            known[place] = buffer[hello + RANDOM.start : hello + RANDOM.stop] in stored
+    simple = known.copy()
+    if known.any():
+        simple[known] = _read(state, columns, log, mine[np.repeat(known, lasts - firsts)], wanted[known], secrets)
+    simple |= np.array([state.sealed[slot] is not None for slot in wanted.tolist()]) & (firsts == lasts)
+    left = wanted[~simple]
     connections[left, at.TOUCHED] = -connections[left, at.TOUCHED]
     connections[left, at.TLS] = at.CLEAR
 
 
-def _read(state: FastPathState, columns: SegmentColumns, log: Any, mine: Any, slots: Any, secrets: Secrets) -> None:
-    """Reads the handshakes of these connections, whose packets are the rows `mine` of `log`."""
+def _was_read(sealed: SealedConnection | None) -> bool:
+    """Whether a connection's handshake was read to its end."""
+    return sealed is not None and not sealed.packets
+
+
+def _read(state: FastPathState, columns: SegmentColumns, log: Any, mine: Any, slots: Any, secrets: Secrets) -> list[bool]:
+    """Reads the handshakes of these connections, whose packets are the rows `mine` of `log`; which of them are simple."""
     rows, lengths = log[mine, at.G_PLACE] >> 1, log[mine, at.G_LENGTH]
     lasts = rows.searchsorted(slots, side="right")
-    cipher = np.empty(int(lengths.sum()), np.uint8)
+    sizes, rests = np.zeros((len(slots), 2), np.int64), []
+    for place, slot in enumerate(slots.tolist()):
+        sealed = state.sealed[slot]
+        for index in (0, 1) if sealed is not None else ():
+            rests.append(sealed.rest(index ^ sealed.client)[0])
+            sizes[place, index] = len(rests[-1])
+    cipher = np.empty(int(lengths.sum() + sizes.sum()), np.uint8)
     found = np.empty((2 * at.FLIGHT_RECORDS * len(slots), at.FLIGHT_WIDTH), np.int64)
-    found = found[: flights(columns.data, log, mine, lasts, columns.time_ns, cipher, found)]
+    rest = np.frombuffer(b"".join(rests) or b"\0", np.uint8)
+    found = found[: flights(columns.data, log, mine, lasts, columns.time_ns, rest, sizes, cipher, found)]
     clients = state.connections[slots, at.CLIENT]
     found[:, at.H_SIDE] ^= clients[found[:, at.H_CONNECTION]]
     cuts = found[:, at.H_CONNECTION].searchsorted(np.arange(len(slots) + 1)).tolist()
     data, records = cipher.tobytes(), found[:, RECORD]
-    ends = np.zeros((len(slots), 2), np.int64)
-    for place, (slot, client, first, last) in enumerate(zip(slots.tolist(), clients.tolist(), cuts, cuts[1:])):
-        session = TlsSession(secrets, whole=True)
-        starts = _shaken(session, data, records[first:last])
-        if starts is not None:
-            ends[place] = starts[client], starts[1 - client]
-            state.sealed[slot] = SealedConnection(session, client, (PlaintextProgress(), PlaintextProgress()))
+    ends, simple, before = np.zeros((len(slots), 2), np.int64), [], 0
+    each = zip(slots.tolist(), clients.tolist(), cuts, cuts[1:], lasts.tolist())
+    for place, (slot, client, first, last, end) in enumerate(each):
+        sealed = state.sealed[slot] or SealedConnection(TlsSession(secrets, whole=True), client)
+        good = _shaken(sealed, data, records[first:last])
+        if good and sealed.session.handshaken:
+            state.handshake_bytes -= sealed.held_bytes
+            ends[place] = sealed.read[client], sealed.read[1 - client]
+            state.streams[2 * slot : 2 * slot + 2, at.HELD] = sealed.settle()
+        elif good:
+            good = last - first < at.FLIGHT_RECORDS and state.connections[slot, at.LIVE] == at.TALKING
+            good = good and _held(state, columns, log[mine[before:end]], sealed)
+            ends[place] = EVERYTHING
+        if good:
+            state.sealed[slot] = sealed
+        simple.append(good)
+        before = end
     taken = ends[slots.searchsorted(rows), log[mine, at.G_PLACE] & 1]
     log[mine, at.G_TAKEN] = np.clip(taken - log[mine, at.G_OFFSET], 0, lengths)
+    return simple
 
 
-def _shaken(session: TlsSession, data: bytes, records: Any) -> tuple[int, int] | None:
-    """Reads one handshake; the stream offsets of the first application data of client and server, None where it is for the
-    reference path.
-    """
+def _held(state: FastPathState, columns: SegmentColumns, log: Any, sealed: SealedConnection) -> bool:
+    """Keeps the packets of a handshake that goes on behind the walk; False where there is no room for them."""
+    size = int(log[:, at.G_LENGTH].sum())
+    if state.handshake_bytes + size > limits.FAST_PATH_HANDSHAKE_BYTES:
+        return False
+    state.handshake_bytes += size
+    first = (columns.file << REF_FILE_SHIFT) + columns.first_packet
+    for index, place, start, length, offset in log[:, PACKET].tolist():
+        time_ns, position = int(columns.time_ns[index]), int(columns.position[index])
+        piece = RecordPiece(offset, offset + length, time_ns, first + index, position)
+        sealed.packets.append((place & 1, bytes(columns.buffer[start : start + length]), piece))
+    return True
+
+
+def _shaken(sealed: SealedConnection, data: bytes, records: Any) -> bool:
+    """Reads more records of one handshake; False where it is for the reference path."""
+    session = sealed.session
     try:
-        starts = session.handshake(data, _some_at_a_time(records))
+        if not session.handshake(data, _some_at_a_time(records), sealed.read):
+            return False
     except Exception:  # noqa: BLE001 - the reference path reads the same bytes and reports what fails
-        return None
-    if starts is None or not session.for_batches or session.refused:
-        return None
-    return None if session.client is None or EARLY_DATA in session.client.extensions else starts
+        return False
+    client = session.client
+    return client is not None and EARLY_DATA not in client.extensions
 
 
 def _some_at_a_time(records: Any) -> Iterator[list[int]]:

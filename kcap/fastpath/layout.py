@@ -32,9 +32,7 @@ WAITING: correlation id of the last request that does; TOUCHED: of a connection 
 FREE, TALKING, OPEN, CALLED, HALF, CLOSING = range(6)
 """Values of LIVE: free slot; requests and responses; a handshake and no data yet; a SYN alone; one FIN; ended."""
 CLEAR, SHAKING, SEALED = range(3)
-"""Values of TLS: none; from its ClientHello on, of which no request was read yet, during a walk alone; requests and responses
-inside of TLS.
-"""
+"""Values of TLS: none; from its ClientHello on, up to the first request; requests and responses inside of TLS."""
 ENDS: Final = ("open", "fin", "rst")
 
 # A stream: row 2 * slot, plus 1 for the second of its connection.
@@ -115,9 +113,12 @@ the time of the packet that completed it.
 """
 FLIGHT_RECORDS: Final = 32
 """Records of one stream that are looked for: those of a handshake, and the first data."""
-U_SLOT, U_LAST, U_STREAMS = range(3)
-UNDO_WIDTH: Final = U_STREAMS + 2 * OPEN_START
-"""U_STREAMS: the columns up to OPEN_START of both streams, which TCP alone changes."""
+ENDING: Final = LIVE + 1 - RST_NS
+"""Columns of a connection, RST_NS to LIVE, that say how it ends."""
+U_SLOT, U_LAST, U_ENDING = range(3)
+U_STREAMS: Final = U_ENDING + ENDING
+UNDO_WIDTH: Final = U_STREAMS + 2 * (OPEN_START + 2)
+"""U_STREAMS: of both streams the columns up to OPEN_START, which TCP alone changes, then FIN_AT and FIN_NS."""
 
 # A piece of a stream's ciphertext, in the order of streams: which packet brought it.
 P_PLACE, P_AT, P_LENGTH, P_END, P_NS, P_REF, P_POSITION, P_ORDER, P_RTT, P_LOW, P_HIGH = range(11)

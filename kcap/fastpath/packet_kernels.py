@@ -64,7 +64,6 @@ from kcap.fastpath.layout import (
     TIMED_END,
     TIMED_NS,
     TLS,
-    TOUCHED,
 )  # fmt: skip
 from kcap.fastpath.open_kernels import KNOWN_FLAGS, call, called_back, first_request
 from kcap.fastpath.sealed_kernels import FILE_SHIFT, logged, seals
@@ -151,11 +150,11 @@ def is_next(
     data: Any, numbers: Any, index: int, ref: int, place: int, connections: Any, streams: Any, ids: Any, plain: Any, names: Any,
     blobs: Any, sizes: Any, meta: Any,
 ) -> bool:  # fmt: skip
-    """Whether the framers can take the next bytes of a stream: those of TLS were captured, a FIN of the other side before them
-    is of this walk, so that it can be set back, and a first request can be recognised.
+    """Whether the framers can take the next bytes of a stream: those of TLS were captured, and a first request can be
+    recognised.
     """
     slot, live, at, captured = place >> 1, connections[place >> 1, LIVE], numbers[4, index], numbers[5, index]
-    if connections[slot, TLS] and (captured != numbers[6, index] or not (live == TALKING or connections[slot, TOUCHED])):
+    if connections[slot, TLS] and captured != numbers[6, index]:
         return False
     if live == TALKING or (live == HALF and streams[place, FIN_NS] == NONE):
         return bool(streams[place, OPEN_START] < 0 or streams[place, OPEN_REF] >> FILE_SHIFT == ref >> FILE_SHIFT)

@@ -70,6 +70,8 @@ def read_sealed(state: FastPathState, columns: SegmentColumns, fresh: Any, secre
     carrying = log[read & (log[:, at.G_LENGTH] > log[:, at.G_TAKEN])]
     if len(carrying):
         SealedWindow(state, columns, carrying).read(fresh)
+    unasked = slots[(connections[slots, at.TLS] == at.SHAKING) & (connections[slots, at.LIVE] != at.TALKING)]
+    connections[unasked, at.TOUCHED] = -abs(connections[unasked, at.TOUCHED])
     stopped = undo[connections[slots, at.TOUCHED] < 0]
     connections[slots, at.TOUCHED] = 0
     cut = stopped[:, at.U_SLOT]
@@ -234,15 +236,15 @@ class SealedWindow:
             self._restart(source, data, start, after, end, offset, is_cut=is_cut)
 
     def _leave_open_ones(self, afters: Any) -> None:
-        """Connections of which no whole request came in the walk of their handshake are left to the reference path, as are
-        those that end in this walk with something incomplete. `afters`: where what was taken of each stream ends in the
-        ciphertext.
+        """Connections that end without a request, or with something incomplete, are left to the reference path. `afters`: where
+        what was taken of each stream ends in the ciphertext.
         """
         connections, streams, slots = self.state.connections, self.state.streams, self.places >> 1
         streams[self.places, at.HELD] = self.ends - afters
         both = 2 * slots[:, None] + (0, 1)
         incomplete = ((streams[both, at.HELD] > 0) | (streams[both, at.OPEN_START] >= 0)).any(axis=1)
-        left = slots[(connections[slots, at.TLS] == at.SHAKING) | (incomplete & (connections[slots, at.LIVE] != at.TALKING))]
+        open_ones = incomplete | (connections[slots, at.TLS] == at.SHAKING)
+        left = slots[open_ones & (connections[slots, at.LIVE] != at.TALKING)]
         connections[left, at.TOUCHED] = -abs(connections[left, at.TOUCHED])
 
     def _restart(

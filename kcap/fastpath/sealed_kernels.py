@@ -17,9 +17,11 @@ from kcap.fastpath.layout import (
     D_LOW,
     D_PLACE,
     D_STREAM,
+    ENDING,
     F_FIRST_NS,
     F_FIRST_REF,
     F_LOW,
+    FIN_AT,
     FIN_NS,
     FLIGHT_RECORDS,
     FULL_ROOM,
@@ -37,6 +39,7 @@ from kcap.fastpath.layout import (
     H_NS,
     H_OFFSET,
     H_SIDE,
+    HALF,
     LAST,
     LIVE,
     M_FULL,
@@ -64,6 +67,7 @@ from kcap.fastpath.layout import (
     Q_DONE,
     Q_FRAME,
     R_RESPONSE,
+    RST_NS,
     RTT_MIN,
     SEALED,
     SHAKING,
@@ -71,6 +75,7 @@ from kcap.fastpath.layout import (
     TALKING,
     TLS,
     TOUCHED,
+    U_ENDING,
     U_LAST,
     U_SLOT,
     U_STREAMS,
@@ -99,9 +104,14 @@ def touched(slot: int, connections: Any, streams: Any, undo: Any, meta: Any) -> 
     meta[M_TOUCHED] += 1
     connections[slot, TOUCHED] = meta[M_TOUCHED]
     row[U_SLOT], row[U_LAST] = slot, connections[slot, LAST]
+    for k in range(ENDING):
+        row[U_ENDING + k] = connections[slot, RST_NS + k]
     for side in range(2):
+        first = U_STREAMS + side * (OPEN_START + 2)
         for k in range(OPEN_START):
-            row[U_STREAMS + side * OPEN_START + k] = streams[2 * slot + side, k]
+            row[first + k] = streams[2 * slot + side, k]
+        row[first + OPEN_START] = streams[2 * slot + side, FIN_AT]
+        row[first + OPEN_START + 1] = streams[2 * slot + side, FIN_NS]
     return True
 
 
@@ -110,7 +120,7 @@ def seals(data: Any, numbers: Any, index: int, place: int, connections: Any, str
     """Whether a packet is one of a connection with TLS, or begins with a ClientHello; notes that connection's state."""
     slot = place >> 1
     live = connections[slot, LIVE]
-    if connections[slot, TOUCHED] or (live == TALKING and connections[slot, TLS]):
+    if connections[slot, TOUCHED] or (connections[slot, TLS] and live in (TALKING, HALF)):
         return bool(touched(slot, connections, streams, undo, meta))
     at = numbers[4, index]
     if (
@@ -180,22 +190,31 @@ def framed(cipher: Any, ends: Any, bounds: Any) -> int:
 
 
 @routine
-def flights(data: Any, log: Any, mine: Any, lasts: Any, times: Any, cipher: Any, found: Any) -> int:
+def flights(
+    data: Any, log: Any, mine: Any, lasts: Any, times: Any, rests: Any, sizes: Any, cipher: Any, found: Any
+) -> int:  # fmt: skip
     """Cuts the beginnings of both streams of connections into records; how many there are.
 
-    The rows `mine` of `log` are those of each connection in turn, up to `lasts`. `cipher` has room for their bytes, which are
-    gathered there, and `found` for FLIGHT_RECORDS of each stream.
+    The rows `mine` of `log` are those of each connection in turn, up to `lasts`. `rests` has what earlier walks brought of each
+    stream's next record, of these `sizes`. `cipher` has room for all these bytes, which are gathered there, and `found` for
+    FLIGHT_RECORDS of each stream.
     """
-    count, first, room = 0, 0, 0
+    count, first, room, passed = 0, 0, 0, 0
     for connection in range(lasts.size):
-        last = lasts[connection]
+        last, size0, size1 = lasts[connection], sizes[connection, 0], sizes[connection, 1]
         low0 = room  # streams 0 and 1 of this connection: begin, next record and end in `cipher`, offset of `cipher` in it
-        low1 = low0
+        low1 = low0 + size0
+        room += size0 + size1
         for k in range(first, last):
             if not log[mine[k], G_PLACE] & 1:
                 low1 += log[mine[k], G_LENGTH]
             room += log[mine[k], G_LENGTH]
-        at0, at1, end0, end1, base0, base1 = low0, low1, low0, low1, 0, 0
+        for i in range(size0):
+            cipher[low0 + i] = rests[passed + i]
+        for i in range(size1):
+            cipher[low1 + i] = rests[passed + size0 + i]
+        passed += size0 + size1
+        at0, at1, end0, end1, base0, base1 = low0, low1, low0 + size0, low1 + size1, 0, 0
         left0, left1 = FLIGHT_RECORDS, FLIGHT_RECORDS
         for k in range(first, last):
             row = log[mine[k]]
@@ -203,8 +222,8 @@ def flights(data: Any, log: Any, mine: Any, lasts: Any, times: Any, cipher: Any,
             base, at, end, left = (base1, at1, end1, left1) if side else (base0, at0, end0, left0)
             if not left:
                 continue
-            if end == (low1 if side else low0):
-                base = row[G_OFFSET] - at
+            if end == (low1 + size1 if side else low0 + size0):
+                base = row[G_OFFSET] - end
             for i in range(length):
                 cipher[end + i] = data[row[G_AT] + i]
             end += length

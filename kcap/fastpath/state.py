@@ -75,6 +75,8 @@ class FastPathState:
         """The conversations of imported connections, by slot."""
         self.sealed: list[SealedConnection | None] = []
         """TLS of connections that began in the fast path, by slot."""
+        self.handshake_bytes = 0
+        """Bytes of packets that they hold."""
         self.free: Any = np.zeros(0, np.int64)
         """Free slots, M_SLOTS of them."""
         self.names: list[str | None] = []
@@ -180,14 +182,14 @@ class FastPathState:
             self._fill_table()
 
     def set_back(self, slots: Any, undo: Any) -> None:
-        """Sets TCP of connections with TLS, none of which had ended, back to before a walk, rows of `undo`."""
+        """Sets TCP of connections with TLS back to before a walk, rows of `undo`."""
         self.connections[slots, at.LAST] = undo[:, at.U_LAST]
-        self.connections[slots, at.LIVE] = np.where(self.connections[slots, at.TLS] == at.CLEAR, at.OPEN, at.TALKING)
-        self.connections[slots[:, None], (at.RST_NS, at.RST_BY, at.CLOSING_NS, at.ENDED)] = at.NONE, 0, at.NONE, 0
+        self.connections[slots, at.RST_NS : at.LIVE + 1] = undo[:, at.U_ENDING : at.U_STREAMS]
         for side in range(2):
-            first = at.U_STREAMS + side * at.OPEN_START
+            first = at.U_STREAMS + side * (at.OPEN_START + 2)
             self.streams[2 * slots + side, : at.OPEN_START] = undo[:, first : first + at.OPEN_START]
-            self.streams[(2 * slots + side)[:, None], (at.FIN_AT, at.FIN_NS)] = at.NONE
+            fins = undo[:, first + at.OPEN_START : first + at.OPEN_START + 2]
+            self.streams[(2 * slots + side)[:, None], (at.FIN_AT, at.FIN_NS)] = fins
 
     def live(self) -> list[int]:
         """The slots in use."""

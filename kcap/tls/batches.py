@@ -15,7 +15,7 @@ from kcap.tls.early_data import EarlyData
 from kcap.tls.facts import TlsFacts
 from kcap.tls.handshake import EARLY_DATA, Hello
 from kcap.tls.record_ciphers import Whole
-from kcap.tls.records import HEADER
+from kcap.tls.records import HEADER, RecordPiece
 from kcap.tls.secrets import Secrets
 from kcap.tls.suites import Suite
 from kcap.tls.turns import Hidden, Seen, Turns
@@ -100,35 +100,45 @@ class InBatches:
         found = self.traffic if self.client is None else self.secrets.traffic(self.client.random)
         return [] if self.suite is None else epochs13(side, self.suite, found)
 
-    def handshake(self, data: bytes, flights: Iterable[Flight]) -> tuple[int, int] | None:
-        """Reads the records of both directions, which begin them, up to the first one of application data of each, in TLS 1.3
-        up to the first one behind its Finished; their stream offsets. None where the handshake is not simple, or its end is not
-        there: the session is of no use then.
+    @property
+    def handshaken(self) -> bool:
+        """Whether the Finished of both directions were read, so that application data follows."""
+        return self.sides[0].over and self.sides[1].over
+
+    def handshake(self, data: bytes, flights: Iterable[Flight], read: list[int]) -> bool:
+        """Reads the next records of both directions, up to the Finished of each, and notes in `read` the stream offset behind
+        the last record of each. False where the handshake is not simple: the session is of no use then.
         """
-        starts, sides = [-1, -1], self.sides
+        sides, ahead = self.sides, False
         for side, kind, at, end, offset, time_ns in flights:
-            if starts[side] >= 0:
-                continue
             direction = sides[side]
-            if kind == APPLICATION and direction.over:
-                starts[side] = offset
-                direction.ready = True
-                direction.budget += limits.TLS_TRIAL_FACTOR * offset
-                direction.reader.restart(offset, b"", [])
-                if min(starts) >= 0:
-                    return None if self.events or self.early.held else (starts[0], starts[1])
-            elif direction.sealed and (kind != CHANGE_CIPHER_SPEC or self.version != TLS13):
+            if direction.over:
+                if sides[1 - side].over:
+                    break
+                ahead = ahead or side == CLIENT  # a request may stand here
+                continue
+            if direction.sealed and (kind != CHANGE_CIPHER_SPEC or self.version != TLS13):
                 if direction.finished_ns is None:
                     self._time_handshake(direction, kind, end - at - HEADER, time_ns)
                 if not direction.epochs or not self._sealed_handshake(side, direction, data[at:end], time_ns):
-                    return None
+                    return False
             elif kind == HANDSHAKE:
                 self._handshake(side, data[at + HEADER : end], time_ns)
             elif kind != CHANGE_CIPHER_SPEC or not self.version:
-                return None
+                return False
             elif self.version != TLS13:
                 self._change_keys(side)
-        return None
+            read[side] = offset + end - at
+        if self.events or self.early.held or self.refused:
+            return False
+        return self.handshaken or not ahead
+
+    def shaken(self, side: int, offset: int, data: bytes, pieces: list[RecordPiece]) -> None:
+        """The handshake was read, and ends at this offset of a direction; `data` stands behind it, from these packets."""
+        direction = self.sides[side]
+        direction.ready = True
+        direction.budget += limits.TLS_TRIAL_FACTOR * (offset + len(data))
+        direction.reader.restart(offset, data, pieces)
 
     def _sealed_handshake(self, side: int, direction: Direction, record: bytes, time_ns: int) -> bool:
         """Takes an encrypted record of a handshake; False where it does not open, or holds anything else."""

@@ -1,9 +1,15 @@
 """pcapng files, block by block, with the cases that other libraries get wrong."""
 
+from io import BytesIO
 from struct import pack
+from unittest.mock import patch
 
 import pytest
 
+from kcap.capture import pcapng
+from kcap.capture.unread import faults
+from kcap.capture.window import FileWindow
+from kcap.model import CaptureFile
 from tests.capture.handmade import (
     START_NS,
     block,
@@ -173,14 +179,36 @@ def test_a_block_that_cannot_be_followed_ends_the_file(tmp_path, bad):
     assert not found.files[0].complete
 
 
-def test_secrets_above_the_bound_are_named_with_what_is_not_read(tmp_path):
-    """No more than the block's header has to be there."""
-    secrets = pack("<III", 10, 1 << 30, 0x544C534B) + bytes(40)
-    got, found, _ = read(tmp_path, section(), interface(), enhanced(US, b"a"), secrets)
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("size", [2001, 300_000, 9_000_000])
+@pytest.mark.parametrize("jit_after", [None, 0])
+def test_packets_behind_secrets_above_the_bound_are_read(tmp_path, order, size, jit_after):
+    """Wherever windows end; also in a pipe, whose bytes come in pieces. It is said that the keys are not known."""
+    secrets = block(10, pack(order + "II", 0x544C534B, size) + b"k" * size, order)
+    parts = [section(order), interface(order=order), enhanced(US, b"a", order=order), secrets]
+    parts += [enhanced(US + n, b"z", order=order) for n in range(700)]
+    with patch.object(pcapng, "BLOCK_MAX", 2000):
+        got, found, weirds = read(tmp_path, *parts, jit_after=jit_after)
+        stream, file = BytesIO(b"".join(parts)), CaptureFile("-", "-")
+        reader = pcapng.PcapngReader(FileWindow(lambda size: stream.read(min(size, 5000))), file, 0, weirds, jit_after)
+        assert sum(map(len, reader.batches())) == 701
+    assert len(got) == 701
+    assert weirds.kinds == ["secrets_limit"] * 2
+    assert found.files[0].complete
+    assert found.files[0].secrets == []
+    (said,) = faults(found.files[0])
+    assert "Decryption Secrets Blocks above the bound" in said
+    assert "--tls-keylog takes a key log of any size" in said
+
+
+@pytest.mark.parametrize(("behind", "kind"), [(bytes(40), "file_truncated"), (bytes(4000), "block_malformed")])
+def test_secrets_above_the_bound_whose_length_is_wrong_end_the_file(tmp_path, behind, kind):
+    secrets = pack("<III", 10, 3000, 0x544C534B) + behind
+    with patch.object(pcapng, "BLOCK_MAX", 2000):
+        got, found, weirds = read(tmp_path, section(), interface(), enhanced(US, b"a"), secrets)
     assert len(got) == 1
-    fault = found.files[0].fault
-    assert "Decryption Secrets Block of 1,073,741,824 bytes" in fault
-    assert "neither its keys nor the packets behind it were read; --tls-keylog takes" in fault
+    assert weirds.kinds == [kind]
+    assert not found.files[0].complete
 
 
 @pytest.mark.parametrize("jit_after", [None, 0])

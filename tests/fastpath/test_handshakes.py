@@ -1,22 +1,27 @@
-"""TLS handshakes that lie in one walk: their connections stay in the fast path, and whatever follows them is read as by the
+"""TLS handshakes in one walk or several: their connections stay in the fast path, and whatever follows them is read as by the
 reference path.
 """
 
 from collections.abc import Callable
+from unittest.mock import patch
 
 import pytest
 
-from kcap.analyzer import Options
+from kcap import limits
+from kcap.analyzer import Analyzer, Options
+from kcap.fastpath import engine
+from kcap.net.segment_columns import columns_of
 from kcap.tls.secrets import Secrets
 from tests.fastpath.both import agree
 from tests.fastpath.test_sealed import KINDS, options_of, sealer_of
 from tests.support.tls import CLIENT, SERVER, Sealer
-from tests.support.wire import Tap, metadata, metadata_answer
+from tests.support.wire import MS, Tap, batch, metadata, metadata_answer
 
 
+@pytest.mark.parametrize("step", [1, 3, 7, 9, 14, 1 << 12])
 @pytest.mark.parametrize("kind", range(len(KINDS)))
-def test_a_connection_whose_handshake_lies_in_one_walk_never_leaves_the_fast_path(kind: int) -> None:
-    """Also where the first request has a record for its length and one for the rest, as Java writes it."""
+def test_a_connection_with_keys_never_leaves_the_fast_path(kind: int, step: int) -> None:
+    """Wherever a walk ends; the first request has a record for its length and one for the rest, as Java writes it."""
     sealer = sealer_of(kind).restart()
     tap = Tap().open()
     for side, data in sealer.handshake:
@@ -25,7 +30,7 @@ def test_a_connection_whose_handshake_lies_in_one_walk_never_leaves_the_fast_pat
         question = metadata(number)
         tap.client(sealer.record(CLIENT, question[:4]) + sealer.record(CLIENT, question[4:]))
         tap.server(sealer.record(SERVER, metadata_answer(number, 3)))
-    found = agree(tap.close().segments, 1 << 12, 1 << 12, options=options_of(sealer))
+    found = agree(tap.close().segments, 1 << 12, step, options=options_of(sealer))
     assert found.fast_rows == len(found.rows) == 40
     assert found.own == 1
 
@@ -98,3 +103,76 @@ def test_hellos_in_pieces_and_sessions_without_keys(at: int, size: int, known: b
         secrets.keylog.add(b"CLIENT_RANDOM " + b"00" * 32 + b" " + b"00" * 48)
     for step in (9, 1 << 12):
         agree(tap.close().segments, 1 << 12, step, options=Options(secrets=secrets))
+
+
+CUT: dict[str, Sent] = {
+    "the end of the capture": lambda tap, sealer: None,
+    "FIN": lambda tap, sealer: tap.close(),
+    "RST": lambda tap, sealer: tap.reset(1),
+    "an open alert": lambda tap, sealer: tap.server(b"\x15\x03\x03\x00\x02\x02\x28"),
+    "no record": lambda tap, sealer: tap.client(b"GET / HTTP/1.1\r\n"),
+    "a hole": lambda tap, sealer: tap.server(b"lost").server(b"more").segments.pop(-2),
+    "silence": lambda tap, sealer: setattr(tap, "time_ns", tap.time_ns + limits.CONNECTION_IDLE_NS),
+}
+"""What follows a part of a handshake."""
+
+
+@pytest.mark.parametrize("end", CUT)
+@pytest.mark.parametrize("kind", range(len(KINDS)))
+def test_handshakes_that_stop_at_any_packet(kind: int, end: str) -> None:
+    """What waited for the next walk is read by the reference path then."""
+    sealer = sealer_of(kind).restart()
+    for sizes in (300, 1448):
+        packets = [(side, data[at : at + sizes]) for side, data in sealer.handshake for at in range(0, len(data), sizes)]
+        for count in range(1, len(packets)):
+            tap = Tap().open()
+            for side, data in packets[:count]:
+                tap.send(side, data)
+            CUT[end](tap, sealer)
+            other = Tap(port=41_000, time_ns=tap.time_ns + MS).open().client(metadata(1)).server(metadata_answer(1)).close()
+            for step in (4, 5, 1 << 12):
+                agree([*tap.segments, *other.segments], 1 << 12, step, options=options_of(sealer))
+
+
+@pytest.mark.parametrize("missing", [b"CLIENT_HANDSHAKE", b"SERVER_HANDSHAKE", b"CLIENT_TRAFFIC", b"SERVER_TRAFFIC"])
+def test_a_key_log_without_one_of_the_secrets(missing: bytes) -> None:
+    """It is noticed in a later walk than that of the hello."""
+    sealer, tap, secrets = sealer_of(0).restart(), Tap().open(), Secrets()
+    for side, data in sealer.handshake:
+        tap.send(side, data, 200)
+    asked(tap, sealer, 9)
+    secrets.keylog.add(b"\n".join(line for line in sealer.keylog.splitlines() if not line.startswith(missing)))
+    for step in (5, 9, 1 << 12):
+        agree(tap.close().segments, 1 << 12, step, options=Options(secrets=secrets))
+
+
+def test_handshakes_that_find_no_room_are_read_by_the_reference_path() -> None:
+    sealer, tap = sealer_of(0).restart(), Tap().open()
+    for side, data in sealer.handshake:
+        tap.send(side, data, 200)
+    asked(tap, sealer, 9)
+    with patch.object(limits, "FAST_PATH_HANDSHAKE_BYTES", 500):
+        found = agree(tap.close().segments, 1 << 12, 5, options=options_of(sealer))
+    assert not found.own
+
+
+def test_handshakes_beside_each_other() -> None:
+    """Their packets alternate, so that none lies in one walk; and room is given back."""
+    taps = [Tap(port=41_000 + number, time_ns=1_000_000_000 + number).open() for number in range(20)]
+    for number, tap in enumerate(taps):
+        sealer = sealer_of(number % len(KINDS)).restart()
+        for side, data in sealer.handshake:
+            tap.send(side, data)
+        asked(tap, sealer, 5)
+        tap.close()
+    secrets = Secrets()
+    for kind in range(len(KINDS)):
+        secrets.keylog.add(sealer_of(kind).keylog)
+    segments = sorted((s for tap in taps for s in tap.segments), key=lambda s: s.time_ns)
+    found = agree(segments, 1 << 12, 50, options=Options(secrets=secrets))
+    assert (found.own, found.fast_rows) == (20, 100)
+    analyzer = Analyzer(Options(secrets=secrets))
+    with patch.object(engine, "STEP", 50):
+        analyzer.feed(columns_of(batch(segments)))
+    assert analyzer.fast_path is not None
+    assert analyzer.fast_path.state.handshake_bytes == 0

@@ -31,9 +31,11 @@ def test_a_handshake_is_read_up_to_the_first_data_which_is_not_taken(version: st
     """What is read from there on is what a session reads that took everything."""
     made = talk(version, ciphers)
     wanted, _ = read(made, secrets_of(made))
-    session = TlsSession(secrets_of(made))
-    starts = session.handshake(*flights(made.wire))
-    assert starts is not None
+    session, starts = TlsSession(secrets_of(made)), [0, 0]
+    assert session.handshake(*flights(made.wire), starts)
+    assert session.handshaken
+    for side, at in enumerate(starts):
+        session.shaken(side, at, b"", [])
     assert session.for_batches
     assert min(starts) > 0
     for side in (CLIENT, SERVER):
@@ -59,23 +61,35 @@ def flights(wire: list[tuple[int, bytes]]) -> tuple[bytes, list[list[int]]]:
 
 
 @pytest.mark.parametrize(("version", "ciphers"), [("TLSv1_3", None), ("TLSv1_2", "ECDHE-RSA-AES128-GCM-SHA256")])
-def test_a_handshake_that_is_not_whole_or_not_simple_is_left(version: str, ciphers: str | None) -> None:
+def test_a_handshake_in_parts_goes_on_and_one_that_is_not_simple_is_left(version: str, ciphers: str | None) -> None:
     made = talk(version, ciphers)
     data, records = flights(made.wire)
-    read = TlsSession(secrets_of(made)).handshake(data, records)
-    assert read is not None
-    last = max(number for number, record in enumerate(records) if record[4] == read[record[0]])
-    for count in range(last):
-        assert TlsSession(secrets_of(made)).handshake(data, records[:count]) is None, "its end is missing"
-    for number in range(last):
-        if records[number][4] >= read[records[number][0]]:
+    whole, ends = TlsSession(secrets_of(made)), [0, 0]
+    assert whole.handshake(data, records, ends)
+    for count in range(len(records)):
+        session, read = TlsSession(secrets_of(made)), [0, 0]
+        assert session.handshake(data, records[:count], read)
+        assert session.handshake(data, [record for record in records[count:] if record[4] >= read[record[0]]], read)
+        assert (session.handshaken, read, session.facts) == (True, ends, whole.facts)
+    for number, (side, _, at, *rest) in enumerate(records):
+        if rest[1] >= ends[side]:
             continue  # behind the handshake of its side
-        side, _, at, *rest = records[number]
         changed = data[:at] + b"\x15" + data[at + 1 :]
         kinds = [*records[:number], [side, 21, at, *rest], *records[number + 1 :]]
-        assert TlsSession(secrets_of(made)).handshake(changed, kinds) is None, "an alert is in it"
-    assert TlsSession(Secrets()).handshake(data, records) is None, "there are no keys"
+        assert not TlsSession(secrets_of(made)).handshake(changed, kinds, [0, 0]), "an alert is in it"
+    assert not TlsSession(Secrets()).handshake(data, records, [0, 0]), "there are no keys"
+
+
+def test_a_request_before_the_server_s_finished_is_left_where_no_more_is_there() -> None:
+    """The request would come late, behind what the walk brought of other connections."""
+    made = talk("TLSv1_2", "ECDHE-RSA-AES128-GCM-SHA256")
+    data, records = flights(made.wire)
+    finished = next(at for at, record in enumerate(records) if record[0] == SERVER and record[1] == 20)
+    request = next(record for record in records if record[0] == CLIENT and record[1] == 23)
+    early = [*records[:finished], request]
+    assert not TlsSession(secrets_of(made)).handshake(data, early, [0, 0])
+    assert TlsSession(secrets_of(made)).handshake(data, [*early, *records[finished:]], [0, 0])
 
 
 def test_what_is_no_handshake_is_not_read() -> None:
-    assert TlsSession(Secrets()).handshake(b"GET / HTTP/1.1\r\n", [[CLIENT, -1, 0, 5, 0, 0]]) is None
+    assert not TlsSession(Secrets()).handshake(b"GET / HTTP/1.1\r\n", [[CLIENT, -1, 0, 5, 0, 0]], [0, 0])

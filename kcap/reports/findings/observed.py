@@ -46,6 +46,17 @@ OF_CLUSTER: Final = "of_cluster"
 """A column of the tables of a capture: what `of_cluster` gives. Testing each row in each query takes a quarter of the time."""
 
 
+LINK: Final = ("client_id", "client_ip", "server_ip", "server_port", "phase", "began", "ended", "tls")
+"""What connections of a group have in common."""
+
+
+def ranked(groups: Any) -> Any:
+    """Groups of connections with their turn, the most exchanges first; those without any have turns of their own."""
+    groups = groups.mutate(silent=groups.exchanges == 0)
+    order = groups.exchanges.desc(), groups.n.desc(), groups.first_ns
+    return groups.mutate(turn=functions(groups).row_number().over(group_by="silent", order_by=order))
+
+
 class Observed:
     """A capture's tables."""
 
@@ -83,6 +94,8 @@ class Observed:
         self._clients_of: dict[tuple[tuple[str, object], ...], list[str]] = {}
         self.courses: Callable[[Sequence[str], tuple[int, int]], list[list[int]]] | None = None
         """Filters and the span of the capture -> counts over time, as in `courses`; None where they are not made."""
+        self.crowded = False
+        """Whether there may be more groups of connections than are looked at."""
         self.left_out: dict[str, int] = {}
         """Rows that a bound left out of a report, by what they are."""
 
@@ -109,7 +122,7 @@ class Observed:
         if self._run(links.filter(of_brokers(links)).select("connection").limit(1)):
             clients = links.filter(~of_brokers(links))
         mine = Observed(self._run, rows, self.partitions, clients, self.brokers, self._message, parts)
-        mine.every, mine.every_link, mine.calls = table, links, calls
+        mine.every, mine.every_link, mine.calls, mine.crowded = table, links, calls, self.crowded
         return mine
 
     def first(self, expression: Any, order: Sequence[Any], most: int, what: str, whole: Any = None) -> list[Row]:
@@ -261,9 +274,15 @@ class Observed:
         """
         every = self.connections
         table = every.filter((every.phase != "empty") | every.server_ip.isin(self.brokers.host))
-        links = table.group_by(
-            "client_id", "client_ip", "server_ip", "server_port", "phase", "began", "ended", "tls"
-        ).aggregate(
+        whole = None
+        if self.crowded:  # what is computed of a group takes 1 kB, and clients may be as many as connections
+            groups = ranked(
+                table.group_by(*LINK).aggregate(n=table.count(), first_ns=table.first_ns.min(), exchanges=table.exchanges.sum())
+            )
+            whole = groups.aggregate(n=groups.count())
+            chosen = groups.order_by(groups.turn, groups.silent).limit(LINKS_KEPT)
+            table = table.semi_join(chosen, [table[name].identical_to(chosen[name]) for name in LINK])
+        links = table.group_by(*LINK).aggregate(
             n=table.count(),
             first_ns=table.first_ns.min(),
             last_ns=table.last_ns.max(),
@@ -283,11 +302,8 @@ class Observed:
             rtt_ns=table.rtt_min_ns.min(),
             client_rtt_ns=table.client_rtt_min_ns.min(),
         )
-        links = links.mutate(silent=links.exchanges == 0)
-        turn = functions(links).row_number()
-        order = links.exchanges.desc(), links.n.desc(), links.first_ns
-        links = links.mutate(turn=turn.over(group_by="silent", order_by=order))
-        rows = self.first(links, (links.turn, links.silent), LINKS_KEPT, "connection_groups")
+        links = ranked(links)
+        rows = self.first(links, (links.turn, links.silent), LINKS_KEPT, "connection_groups", whole)
         return sorted(rows, key=lambda link: (link["silent"], link["turn"]))
 
     @cached_property

@@ -5,6 +5,7 @@ In: captures,
 once; a message is read again from the file where a rule asks for it, and is missing where that cannot be.
 """
 
+import os
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -34,6 +35,8 @@ from kcap.table.backfill import Backfill
 from kcap.table.schema import choose
 from kcap.table.table_builders import TableRequest
 
+LINK_BYTES = 16
+"""Bytes of a connection in a Parquet file, at least where clients are many: counting small files takes a statement."""
 ADDRESSES = ("client_ip", "server_ip")
 """Columns whose names stay as they are: messages are found by the addresses of their connection."""
 
@@ -168,5 +171,7 @@ def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMN
                 marked=beside,
             )
             seen.courses = partial(of_files, places["exchanges"])
+            if sum(map(os.path.getsize, places.get("connections", ()))) > limits.LINKS_KEPT * LINK_BYTES:
+                seen.crowded = engine.rows("SELECT count(*) AS n FROM connections")[0]["n"] > limits.LINKS_KEPT
             yield engine, seen
             plan.keep()

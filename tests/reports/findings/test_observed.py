@@ -121,10 +121,15 @@ def test_silent_connections_count_where_a_broker_advertises_the_address() -> Non
     assert {phase for phase, _ in seen.begun} == {"empty", "kafka"}, "all are there for what the capture can show"
 
 
-def test_groups_of_connections_are_bounded_and_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("crowded", [False, True])
+def test_groups_of_connections_are_bounded_and_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch, crowded: bool) -> None:
+    """Also where the groups are chosen before their figures are computed."""
     monkeypatch.setattr("kcap.reports.findings.observed.LINKS_KEPT", 3)
     links = [CONNECTION | {"connection": f"C{at}", "client_ip": f"10.0.5.{at}", "exchanges": at} for at in range(9)]
     seen = observed([], connections=links)
+    seen.crowded = crowded
+    assert seen.of_clients().crowded is crowded
     assert [link["exchanges"] for link in seen.links] == [8, 7, 0], "what fails has no exchanges"
+    assert [link["life_ns"] for link in seen.links] == [CONNECTION["last_ns"] - CONNECTION["first_ns"]] * 3
     assert check(seen)["left_out"] == {"connection_groups": 6}
     assert [link["exchanges"] for link in observed([], connections=links[1:]).links] == [8, 7, 6]

@@ -7,7 +7,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from kcap import limits
 from kcap.errors import UsageError
+from kcap.reports.findings import source
 from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.observed import OF_CLUSTER, of_cluster
 from kcap.reports.findings.report import check
@@ -126,3 +128,18 @@ def test_a_message_of_which_bytes_are_missing_is_none_and_stops_no_rule(tmp_path
             rows = seen.run(seen.exchanges.filter(seen.exchanges.flags.contains("snaplen")).select("connection", "exchange"))
             assert rows
             assert all(seen.message(row, "response") == {} or seen.message(row, "request") == {} for row in rows[:50])
+
+
+def test_groups_are_chosen_first_where_there_are_many_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flood of clients takes no memory by their number; the findings are the same."""
+    given = ReportInput([str(PCAPS / "java-transactions.pcap")])
+    with observed(given) as seen:
+        assert not seen.crowded
+        links = seen.links
+    monkeypatch.setattr(source, "LINK_BYTES", 0)
+    with observed(given) as seen:
+        assert not seen.crowded, "the number of connections counts"
+    monkeypatch.setattr(limits, "LINKS_KEPT", 0)
+    with observed(given) as seen:
+        assert seen.crowded
+        assert seen.links == links
