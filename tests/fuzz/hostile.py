@@ -2218,6 +2218,24 @@ def waiting_names(n: int) -> bytes:
     return calls.talk.file()
 
 
+@hostile(20_000)
+def waiting_halves(n: int) -> bytes:
+    """Metadata requests v12 with 500 topics each, every other one by an id, all of which were sent before the first
+    response.
+    """
+    calls, numbers = FlexibleCalls(), list[int]()
+    for at in range(0, n, 500):
+        halves = [
+            bytes(16) + compact(b"t%d" % i) + TAGS if i % 2 else struct.pack(">QQ", 9, i + 5) + b"\0" + TAGS
+            for i in range(at, min(n, at + 500))
+        ]
+        calls.talk.send(0, request(len(numbers) + 3, 3, 12, TAGS + compact_array(halves) + b"\0\0" + TAGS))
+        numbers.append(len(numbers) + 3)
+    for number in numbers:
+        calls.talk.send(1, response(number, TAGS + NO_TOPICS))
+    return calls.talk.file()
+
+
 @hostile(100_000)
 def named_ids(n: int) -> bytes:
     """Metadata responses v12 with 50,000 topics each, of a name and an id."""
