@@ -2205,9 +2205,19 @@ def one_letter_names(n: int) -> bytes:
     return calls.talk.file()
 
 
+@hostile(1_000_000)
+def empty_names(n: int) -> bytes:
+    """Such requests with 100,000 topics each that have a name of no letter, a byte each."""
+    calls = FlexibleCalls()
+    for at in range(0, n, 100_000):
+        names = compact_array([compact(b"")] * min(n - at, 100_000))
+        calls.call(20, 4, names + bytes(4) + TAGS, bytes(4) + compact_array([]) + TAGS)
+    return calls.talk.file()
+
+
 @hostile(500_000)
 def waiting_names(n: int) -> bytes:
-    """Such requests with 20,000 topics each, all of which were sent before the first response."""
+    """Requests as of `one_letter_names` with 20,000 topics each, all of which were sent before the first response."""
     calls, numbers = FlexibleCalls(), list[int]()
     for at in range(0, n, 20_000):
         names = compact_array([compact(b"ab"[i % 2 : i % 2 + 1]) for i in range(min(n - at, 20_000))])
