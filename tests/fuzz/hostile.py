@@ -712,7 +712,7 @@ def ports_in_use(n: int) -> bytes:
     )
 
 
-@hostile(20_000)
+@hostile(200_000)
 def fin_flood(n: int) -> bytes:
     """FINs of connections that were never seen."""
     return pcap((10**12 + i, tcp(port, 9092, i, 7, FIN | ACK, b"", who)) for i, (who, port) in enumerate(scattered(n)))

@@ -53,13 +53,13 @@ def test_topics_of_requests_that_wait_are_bounded(tmp_path: Path, monkeypatch: p
     assert {*said} == {"topics_limit"}
 
 
-@pytest.mark.parametrize("name", ["waiting_names", "waiting_halves"])
+@pytest.mark.parametrize(("name", "topics"), [("waiting_names", 500_000), ("waiting_halves", 60_000)])
 def test_topics_of_requests_that_wait_do_not_depend_on_batches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, topics: int
 ) -> None:
     """Law: up to TOPICS_CARRIED_BYTES each row lists the same topics on either path, wherever batches end."""
     path = tmp_path / "waiting.pcap"
-    path.write_bytes(CLASSES[name][0](500_000))
+    path.write_bytes(CLASSES[name][0](topics))
     monkeypatch.setattr(limits, "FAST_PATH_AFTER_PACKETS", 0)
     found = []
     for size in (limits.BODIES_BYTES, 1 << 18, 1 << 12):
