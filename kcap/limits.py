@@ -246,11 +246,11 @@ PARTITIONS_AT_ONCE, TRANSACTION_PARTITIONS_MAX, PARTITIONS_PROJECTED_MAX, NESTED
 `transactions` name, from the first; those of a batch that are projected with its messages, 136 bytes each; and those or the
 records that the row of an exchange has as a list, from the first."""
 
-PARTITIONS_OF_MESSAGE, TOPICS_OF_MESSAGE, TOPICS_AT_ONCE, TOPICS_CARRIED = 1 << 17, 1 << 17, 1 << 18, 3 << 17
+PARTITIONS_OF_MESSAGE, TOPICS_OF_MESSAGE, TOPICS_AT_ONCE, TOPICS_CARRIED_BYTES = 1 << 17, 1 << 17, 1 << 18, 64 << 20
 """Of one message, from the first: partitions that have rows, 136 bytes each and again in the row (brokers of KRaft hold some
 thousands, a cluster of ZooKeeper at most 200,000), and topics that its row lists, some 700 bytes each. Topics of which rows are
-made at once, 200 to 450 bytes each: bodies of a batch have room for sixteen million. Those of messages that wait for another
-batch, 200 bytes each: what the largest clusters list some times over."""
+made at once, 200 to 450 bytes each: bodies of a batch have room for sixteen million. Memory of those of messages that wait for
+another batch, 4 to 20 bytes each beside the name: as much as the largest clusters list, in the longest names."""
 
 BODIES_BYTES = 16 << 20
 """Bytes of bodies collected before they are projected and released: a batch costs some 10 ms beside its rows."""

@@ -16,7 +16,8 @@ from kcap.arrays.arrow import Array, binary, coded, take
 from kcap.arrays.vectors import Vector, grouped, nothing
 from kcap.decode import slots
 from kcap.faults import Fault, fault_of
-from kcap.kafka.bodies import ID_BYTES, NO_TEXTS, BodyBatch, BodyValues
+from kcap.kafka.bodies import NO_TEXTS, BodyBatch, BodyValues
+from kcap.kafka.body_topics import ID_BYTES, NO_ID
 from kcap.kafka.frames import NO_BODY
 from kcap.limits import TOPICS_OF_MESSAGE
 
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 _TEXTS = len(slots.SLOTS)
 _WIDTH = slots.WIDTH
 NO_ROWS: Final = np.zeros(0, np.int64)
-NO_ID: Final = bytes(ID_BYTES)
-"""Kafka's zero uuid: no id."""
 
 
 @dataclass(slots=True)
@@ -162,18 +161,27 @@ class Messages:
         last one stands for those that are left out, without a name and an id.
         """
         projected = [np.asarray(column, np.int64) for column in self.projection.topics]
-        lay = self.pool.lay
-        carried = [
-            (at, *lay(name), lay(uuid)[0]) for at, values in enumerate(self.carried, self.count) for name, uuid in values.topics
-        ]
-        if carried:
-            projected = [np.concatenate([column, more]) for column, more in zip(projected, np.array(carried, np.int64).T)]
+        if any(values.topics for values in self.carried):
+            projected = [np.concatenate([column, more]) for column, more in zip(projected, self._carried_topics())]
         left_out = beyond(projected[0])
         if len(left_out):
             projected = [projected[0], *(column.copy() for column in projected[1:])]
             for column in projected[1:]:
                 column[left_out] = -1
         return projected
+
+    def _carried_topics(self) -> "list[Int64s]":
+        """The columns of `topics` of carried messages."""
+        topics = [values.topics for values in self.carried]
+        message = np.repeat(np.arange(self.count, self.count + len(topics)), [len(one) for one in topics])
+        sizes = np.frombuffer(b"".join([one.sizes for one in topics]), np.int32).astype(np.int64)
+        ends = self.pool.lay(b"".join([one.names for one in topics]))[0] + sizes.clip(0).cumsum()
+        starts = np.where(sizes < 0, -1, ends - sizes)
+        ids = np.full(len(message), -1)
+        if any(one.ids for one in topics):
+            first = self.pool.lay(b"".join([one.ids or bytes(ID_BYTES * len(one)) for one in topics]))[0]
+            ids = first + ID_BYTES * np.arange(len(message))
+        return [message, starts, np.where(sizes < 0, -1, ends), ids]
 
     @cached_property
     def topic_names(self) -> "tuple[Int64s, list[bytes]]":

@@ -119,12 +119,15 @@ class BatchColumns:
                 for at in np.flatnonzero(side.index == message).tolist():
                     report_failure(report, self.batch, at, "records", fault)
 
+    @cached_property
+    def _spans(self) -> "list[Int64s]":
+        """Starts and ends of all bodies in the arena, and one more for no body."""
+        return [np.append(np.asarray(column, np.int64), 0) for column in (self.batch.bodies.starts, self.batch.bodies.ends)]
+
     def spans(self, slots: "Int64s") -> "tuple[Int64s, Int64s]":
         """Start and end of bodies in the arena, by slot; for a body of an earlier batch its slot in place of the start."""
-        bodies = self.batch.bodies
         here = slots >= 0
-        at = np.where(here, slots, 0)
-        starts, ends = (np.append(np.asarray(column, np.int64), 0)[at] for column in (bodies.starts, bodies.ends))
+        starts, ends = (column[np.where(here, slots, 0)] for column in self._spans)
         return np.where(here, starts, slots), ends
 
     def body(self, start: int, end: int) -> bytes:

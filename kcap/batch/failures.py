@@ -37,7 +37,7 @@ def report_row(report: Report | None, batch: "RowBatch", at: int, kind: WeirdKin
 
 
 FIRST: Final = "the first {} of a message"
-WAITED: Final = "none, since {} of other messages waited"
+WAITED: Final = "none, since those of other messages waited in {} bytes"
 
 
 def report_cut(

@@ -195,6 +195,12 @@ def _walk(state: State, buffer: Buffer, position: int, end: int) -> int:
     return stop
 
 
+def repeats_last(topics: "array[int]", message: int, size: int) -> bool:
+    """Whether the last topic is one of the message without an id, and without a letter, as one whose name has this size."""
+    owner, start, end, uuid = topics[-4:]
+    return owner == message and uuid < 0 and start == end and (start < 0) == (size < 0)
+
+
 def run(state: State, rows: Sequence[Row], buffer: Buffer, end: int) -> None:  # noqa: C901
     """Goes on from the state until the message, the bytes before `end` or its sense is at an end.
 
@@ -245,6 +251,8 @@ def run(state: State, rows: Sequence[Row], buffer: Buffer, end: int) -> None:  #
                 if c:
                     topics[-3:-1] = array("i", (start, stop))
                 else:
+                    if n <= 0 and topics and repeats_last(topics, state.message, n):
+                        del topics[-4:]
                     if len(topics) == state.topic_room:
                         del topics[-4:]
                     topics.extend((state.message, start, stop, -1))

@@ -81,7 +81,8 @@ class Projection:
     """One column a slot, then start and end of each text; only meaningful where the mask says so, a null text is -1."""
     topics: Sequence[Sequence[int]]
     """Columns message, name start, name end, uuid start, in wire order; -1 for what is null or not in the version. Of a message
-    with more than TOPICS_OF_MESSAGE these and its last one."""
+    with more than TOPICS_OF_MESSAGE these and its last one. Of topics without a letter and an id in a row one
+    stands for all, since a batch has room for sixteen million."""
     wrapped: Sequence[Sequence[int]]
     """Columns message, start, end of compressed magic 0 and 1 messages, whose records `record_count` leaves out."""
     elements: Sequence[Sequence[int]]

@@ -177,6 +177,8 @@ def message(  # type: ignore[no-untyped-def]  # noqa: C901
                     topics[t - 1, 1] = start
                     topics[t - 1, 2] = stop
                 else:
+                    if n <= 0 and t > 0 and topics[t - 1, 0] == i and topics[t - 1, 3] < 0:
+                        t -= np.int64(topics[t - 1, 1] == topics[t - 1, 2] and (topics[t - 1, 1] < 0) == (n < 0))
                     if len(part) > 4 and t == part[4]:
                         t -= 1
                     if t == len(topics):

@@ -495,9 +495,9 @@ class MetadataTracker:
 
         Out: the names, so far, of ids that the batch has without a name.
         """
-        topics, names = columns.topics, self.topics.names
-        report_cut(self.report, columns.batch, topics.cut, WeirdKind.TOPICS_LIMIT, "topics", limits.TOPICS_OF_MESSAGE)
-        report_cut(self.report, columns.batch, topics.left_out, WeirdKind.TOPICS_LIMIT, "topics", limits.TOPICS_CARRIED, WAITED)
+        topics, names, batch = columns.topics, self.topics.names, columns.batch
+        report_cut(self.report, batch, topics.cut, WeirdKind.TOPICS_LIMIT, "topics", limits.TOPICS_OF_MESSAGE)
+        report_cut(self.report, batch, topics.left_out, WeirdKind.TOPICS_LIMIT, "topics", limits.TOPICS_CARRIED_BYTES, WAITED)
         logs = topics.mentions(METADATA_TOPIC, METADATA_ID)
         if logs.any() and len(names) < limits.TOPIC_NAMES_KEPT:
             self._read_log(columns, logs)

@@ -9,7 +9,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import islice
 from operator import or_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -26,8 +25,9 @@ from kcap.decode.projection import (
     with_partitions,
 )
 from kcap.faults import Fault, fault_of
+from kcap.kafka.body_topics import NO_TOPICS, BodyTopics, topics_of
 from kcap.kafka.frames import NO_BODY, PendingExchange, PendingResponse
-from kcap.limits import OVERTAKEN_BODY_BYTES, PARTITIONS_PROJECTED_MAX, TOPICS_CARRIED
+from kcap.limits import OVERTAKEN_BODY_BYTES, PARTITIONS_PROJECTED_MAX, TOPICS_CARRIED_BYTES
 from kcap.model import Buffer
 from kcap.schema.quirks import response_version
 
@@ -43,9 +43,8 @@ WORDS = {SHORT: "out of bytes", MALFORMED: "malformed"}
 
 _TEXTS = len(slots.SLOTS)
 NO_TEXTS: Final[tuple[bytes | None, ...]] = (None,) * len(slots.TEXTS)
-ID_BYTES: Final = 16
-
-Entries = list[tuple[int, ...]]
+Spans = Sequence[Sequence[int]]
+"""Of one message's entries in a side buffer of the projection: the columns behind the first."""
 Pieces = tuple[tuple[int, bytes], ...]
 """(place, bytes) of what is known of a body, and behind it its size with no bytes; empty where nothing is."""
 
@@ -57,8 +56,7 @@ class BodyValues(NamedTuple):
     mask: int
     values: tuple[int, ...]
     texts: tuple[bytes | None, ...]
-    topics: tuple[tuple[bytes | None, bytes | None], ...]
-    """(name, id) in wire order."""
+    topics: BodyTopics
     data: bytes = b""
     """The body's bytes, where bodies are retained."""
     fault: Fault | None = None
@@ -105,48 +103,45 @@ class BodyBatch:
             return None
         projection = self.projection
         topics, wrapped = (
-            [tuple(int(column[i]) for column in parts) for i in range(bisect_left(messages, at), bisect_right(messages, at))]
+            [column[bisect_left(messages, at) : bisect_right(messages, at)] for column in parts]
             for messages, *parts in (projection.topics, projection.wrapped)
         )
         status, mask, *row = (int(column[at]) for column in (projection.status, projection.mask, *projection.values))
         return self._values(at, status, mask, tuple(row), topics, wrapped, int(self.starts[slot]), int(self.ends[slot]))
 
-    def several(self, wanted: Any, topics: int | None = None) -> "list[BodyValues | None]":
-        """`values` of some slots from 0 on, of a batch that was projected by the compiled engine; of those that have more than
-        so many `topics` in all, the last ones without theirs."""
+    def several(self, wanted: Any) -> "Iterator[BodyValues | None]":
+        """`values` of some slots from 0 on, of a batch that was projected by the compiled engine."""
         projection: Any = self.projection
         at = self.dense[wanted]
         spans = self.starts[wanted].tolist(), self.ends[wanted].tolist()
         numbers = projection.status[at].tolist(), projection.mask[at].tolist()
         rows = zip(*(column[at].tolist() for column in projection.values))
-        entries = _entries(projection.topics, at, topics), _entries(projection.wrapped, at)
-        every = zip(at.tolist(), *numbers, rows, *entries, *spans)
-        return [None if place < 0 else self._values(place, *known) for place, *known in every]
+        every = zip(at.tolist(), *numbers, rows, _spans(projection.topics, at), _spans(projection.wrapped, at), *spans)
+        return (None if place < 0 else self._values(place, *known) for place, *known in every)
 
     def _values(
-        self, at: int, status: int, mask: int, row: tuple[int, ...], topics: Entries | None, wrapped: Any, start: int, end: int
+        self, at: int, status: int, mask: int, row: tuple[int, ...], topics: Spans, wrapped: Spans, start: int, end: int
     ) -> BodyValues:  # fmt: skip
         """Message `at` of the projection, whose body is `arena[start:end]`, with its status, mask and numbers, the spans of
-        its topics, None where these are left out, and of its wrapped messages.
+        its topics and of its wrapped messages.
         """
         arena, fault = self.arena, self.projection.faults.get(at)
         try:
-            if wrapped:  # their records are none of those that the projection counts
-                count = row[slots.RECORD_COUNT] + _in_wrapped(arena, wrapped, end)
+            if len(wrapped[0]):  # their records are none of those that the projection counts
+                count = row[slots.RECORD_COUNT] + _in_wrapped(arena, zip(*wrapped), end)
                 row = *row[: slots.RECORD_COUNT], count, *row[slots.RECORD_COUNT + 1 :]
         except Exception as error:  # noqa: BLE001 - what else the message says stays
             fault, status = fault_of(error), MALFORMED
         texts = NO_TEXTS
         if mask >> _TEXTS and max(row[_TEXTS::2]) >= 0:
             texts = tuple(_slice(arena, row[_TEXTS + 2 * i], row[_TEXTS + 2 * i + 1]) for i in range(len(NO_TEXTS)))
-        named = tuple([(_slice(arena, low, high), _slice(arena, uuid, uuid + ID_BYTES)) for low, high, uuid in topics or ()])
         data = bytes(arena[start:end]) if self.keep or end - start <= OVERTAKEN_BODY_BYTES else b""
-        return BodyValues(status, mask, row, texts, named, data, fault, cut=topics is None)
+        return BodyValues(status, mask, row, texts, topics_of(arena, *topics), data, fault)
 
     def token(self, slot: int) -> BodyValues | None:
         """A raw SASL token, which no program reads; None where it is too large to retain."""
         data = bytes(self.arena[self.starts[slot] : self.ends[slot]])
-        nothing = (0,) * slots.WIDTH, NO_TEXTS, ()
+        nothing = (0,) * slots.WIDTH, NO_TEXTS, NO_TOPICS
         return BodyValues(UNKNOWN, 0, *nothing, data) if len(data) <= OVERTAKEN_BODY_BYTES else None
 
 
@@ -165,19 +160,11 @@ def positions(values: Sequence[int], wanted: Collection[int]) -> list[int]:
     return places
 
 
-def _entries(columns: Any, at: Any, most: int | None = None) -> Iterator[Entries | None]:
-    """What a table of entries, ordered by message, has of each of these messages: the columns behind the first, as tuples; None
-    of messages that have some beyond `most` in all.
-    """
-    import numpy as np
-
+def _spans(columns: Any, at: Any) -> Iterator[Spans]:
+    """What a table of entries, ordered by message, has of each of these messages."""
     messages, *parts = columns
-    first, counts = entries_of(messages, at)
-    whole = np.ones(len(at), np.bool_) if most is None else (counts == 0) | (counts.cumsum() <= most)
-    counts[~whole] = 0
-    places = places_of(first, counts)
-    every = zip(*(part[places].tolist() for part in parts))
-    return (list(islice(every, count)) if kept else None for count, kept in zip(counts.tolist(), whole.tolist()))
+    first, counts = (found.tolist() for found in entries_of(messages, at))
+    return ([part[low : low + count].tolist() for part in parts] for low, count in zip(first, counts))
 
 
 def entries_of(owners: Any, messages: Any) -> tuple[Any, Any]:
@@ -236,8 +223,7 @@ def values_of(reader: Resumable) -> BodyValues:
             fault, status = fault_of(error), MALFORMED
     texts = tuple(_slice(kept, row[_TEXTS + 2 * i], row[_TEXTS + 2 * i + 1]) for i in range(len(NO_TEXTS)))
     _, starts, ends, ids = found.topics
-    topics = tuple((_slice(kept, starts[i], ends[i]), _slice(kept, ids[i], ids[i] + 16)) for i in range(len(starts)))
-    return BodyValues(status, mask, tuple(row), texts, topics, fault=fault)
+    return BodyValues(status, mask, tuple(row), texts, topics_of(kept, starts, ends, ids), fault=fault)
 
 
 def projected(
@@ -312,8 +298,8 @@ class BodyCollector:
         """Bodies are projected with their partitions."""
         self.large_bytes = 0
         """Bytes of the large frames that ended in this batch."""
-        self.topics = self.fresh_topics = 0
-        """Topics of all carried bodies, and of those of this batch: each takes some 200 bytes."""
+        self.topic_bytes = self.fresh_topics = 0
+        """Memory of the topics of all carried bodies; how many those of this batch have."""
         self.deferred = False
         """Batches are projected elsewhere (`kcap.kafka.deferred_bodies`)."""
         self._settled: set[int] = set()
@@ -400,11 +386,11 @@ class BodyCollector:
 
     def carry(self, values: BodyValues) -> int:
         """Carries values for an outstanding request of the fast path; returns their slot."""
-        count, slot = len(values.topics), self._next_carried
-        if count and self.topics + count > TOPICS_CARRIED:
-            values, count = values._replace(topics=(), cut=True), 0
-        self.topics += count
-        self.fresh_topics += count
+        slot = self._next_carried
+        if values.topics and self.topic_bytes + values.topics.bytes_held > TOPICS_CARRIED_BYTES:
+            values = values._replace(topics=NO_TOPICS, cut=True)
+        self.topic_bytes += values.topics.bytes_held
+        self.fresh_topics += len(values.topics)
         self.carried[slot] = values
         self._next_carried -= 1
         return slot
@@ -424,7 +410,7 @@ class BodyCollector:
         self.carried = batch.carried.copy()
         for number in settled:
             found = self.carried.pop(number, None)
-            self.topics -= 0 if found is None else len(found.topics)
+            self.topic_bytes -= 0 if found is None else found.topics.bytes_held
         self._settled, self.large_bytes, self.fresh_topics = set(), 0, 0
         for slot, owner in enumerate(owners):
             if type(owner) is PendingExchange:

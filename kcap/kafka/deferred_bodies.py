@@ -5,6 +5,7 @@ In: a closed batch that is not projected. Out: the same batch in a form that can
 response are projected here, one by one, since their values are carried over.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pickle import PickleBuffer
 from typing import Any
@@ -43,7 +44,7 @@ class DeferredBodies:
             return self.carried.get(slot)
         return self._alone(slot).values(0) if slot >= 0 and self.programs[slot] >= 0 else None
 
-    def several(self, wanted: Any, topics: int | None = None) -> list[BodyValues | None]:
+    def several(self, wanted: Any) -> Iterator[BodyValues | None]:
         """As `BodyBatch.several`."""
         import numpy as np
 
@@ -52,7 +53,7 @@ class DeferredBodies:
         starts = np.concatenate([[0], ends[:-1]])
         programs = np.asarray(self.programs, np.int64)[wanted]
         batch = projected(bytearray(b"".join(pieces)), starts, ends, programs, {}, compiled=True, keep=self.keep)
-        return batch.several(np.arange(len(pieces)), topics)
+        return batch.several(np.arange(len(pieces)))
 
     def token(self, slot: int) -> BodyValues | None:
         """As `BodyBatch.token`."""

@@ -2,12 +2,15 @@
 
 import gc
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from kcap.analyzer import Options
 from kcap.batch.columns import KEYS, VERSIONS, BatchColumns
+from kcap.kafka.frames import NO_BODY
 from kcap.session import CapturePass
 from tests.table.handmade import batch, row, unanswered
 
@@ -38,6 +41,17 @@ def test_a_body_of_no_slot_is_empty() -> None:
     columns = BatchColumns(batch(row(), unanswered()))
     (low, _), (high, _) = columns.spans(np.array([-1, -5]))
     assert columns.body(low, high) == b""
+
+
+def test_spans_of_bodies_are_laid_out_once(pcaps: Path) -> None:
+    """Law: what asks for one body after the other does not go through those of the batch each time."""
+    made = next(CapturePass([str(pcaps / "java-transactions.pcap")], Options(fast_path=False)).batches())
+    columns = BatchColumns(made)
+    slots = columns.number("response_slot").filled(NO_BODY)
+    every = np.array(columns.spans(slots)).T.tolist()
+    made.bodies = replace(made.bodies, starts=(), ends=())
+    assert [[int(part[0]) for part in columns.spans(slots[at : at + 1])] for at in range(len(slots))] == every
+    assert len(every) > 10
 
 
 def test_bodies_are_freed_with_the_last_reference(pcaps: Path) -> None:

@@ -1,6 +1,7 @@
 """Laws of topics: each once, in wire order (response, then request), halves joined."""
 
 from base64 import urlsafe_b64encode
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -8,14 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.batch.bodies import NO_ID, Messages, SideColumns
+from kcap.batch.bodies import Messages, SideColumns
 from kcap.batch.topics import RowTopics, TopicColumns, whole
+from kcap.kafka.body_topics import ID_BYTES, NO_ID, BodyTopics
 from kcap.model import ROW
 from kcap.session import CapturePass
 from tests.support.steps import steps
 
 REQUEST, RESPONSE = ROW.index("request_slot"), ROW.index("response_slot")
 Topic = tuple[bytes | None, bytes | None]
+
+
+def pairs_of(topics: BodyTopics) -> list[Topic]:
+    """Topics of one body, one by one."""
+    names, ids = BytesIO(topics.names), BytesIO(topics.ids)
+    return [(None if size < 0 else names.read(size), ids.read(ID_BYTES) or None) for size in topics.sizes]
 
 
 def slowly(topics: list[Topic]) -> list[Topic]:
@@ -46,7 +54,7 @@ def test_topics_are_those_of_both_bodies(pcaps: Path, name: str) -> None:
         names, ids = made.names().to_pylist(), made.ids().to_pylist()
         for at, row in enumerate(batch.rows):
             bodies = [batch.bodies.values(int(row[side])) for side in (RESPONSE, REQUEST)]
-            want = slowly([topic for body in bodies if body is not None for topic in body.topics])
+            want = slowly([topic for body in bodies if body is not None for topic in pairs_of(body.topics)])
             assert (names[at] or []) == [None if n is None else n.decode() for n, _ in want]
             assert (ids[at] or []) == [None if u is None else urlsafe_b64encode(u)[:22].decode() for _, u in want]
             seen += len(want)

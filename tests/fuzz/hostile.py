@@ -712,7 +712,7 @@ def ports_in_use(n: int) -> bytes:
     )
 
 
-@hostile(20_000)
+@hostile(200_000)
 def fin_flood(n: int) -> bytes:
     """FINs of connections that were never seen."""
     return pcap((10**12 + i, tcp(port, 9092, i, 7, FIN | ACK, b"", who)) for i, (who, port) in enumerate(scattered(n)))
@@ -2205,9 +2205,19 @@ def one_letter_names(n: int) -> bytes:
     return calls.talk.file()
 
 
+@hostile(1_000_000)
+def empty_names(n: int) -> bytes:
+    """Such requests with 100,000 topics each that have a name of no letter, a byte each."""
+    calls = FlexibleCalls()
+    for at in range(0, n, 100_000):
+        names = compact_array([compact(b"")] * min(n - at, 100_000))
+        calls.call(20, 4, names + bytes(4) + TAGS, bytes(4) + compact_array([]) + TAGS)
+    return calls.talk.file()
+
+
 @hostile(500_000)
 def waiting_names(n: int) -> bytes:
-    """Such requests with 20,000 topics each, all of which were sent before the first response."""
+    """Requests as of `one_letter_names` with 20,000 topics each, all of which were sent before the first response."""
     calls, numbers = FlexibleCalls(), list[int]()
     for at in range(0, n, 20_000):
         names = compact_array([compact(b"ab"[i % 2 : i % 2 + 1]) for i in range(min(n - at, 20_000))])
@@ -2215,6 +2225,24 @@ def waiting_names(n: int) -> bytes:
         numbers.append(len(numbers) + 3)
     for number in numbers:
         calls.talk.send(1, response(number, TAGS + bytes(4) + compact_array([]) + TAGS))
+    return calls.talk.file()
+
+
+@hostile(20_000)
+def waiting_halves(n: int) -> bytes:
+    """Metadata requests v12 with 500 topics each, every other one by an id, all of which were sent before the first
+    response.
+    """
+    calls, numbers = FlexibleCalls(), list[int]()
+    for at in range(0, n, 500):
+        halves = [
+            bytes(16) + compact(b"t%d" % i) + TAGS if i % 2 else struct.pack(">QQ", 9, i + 5) + b"\0" + TAGS
+            for i in range(at, min(n, at + 500))
+        ]
+        calls.talk.send(0, request(len(numbers) + 3, 3, 12, TAGS + compact_array(halves) + b"\0\0" + TAGS))
+        numbers.append(len(numbers) + 3)
+    for number in numbers:
+        calls.talk.send(1, response(number, TAGS + NO_TOPICS))
     return calls.talk.file()
 
 

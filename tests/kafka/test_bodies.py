@@ -8,12 +8,12 @@ import pytest
 
 from kcap import limits
 from kcap.analyzer import Options
-from kcap.batch.columns import BatchColumns
 from kcap.decode import slots
 from kcap.decode.projection import program_index
 from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, BodyCollector, BodyValues, positions
+from kcap.kafka.body_topics import NO_TOPICS
 from kcap.kafka.frames import NO_BODY, PendingExchange, PendingResponse
-from kcap.session import Capture, CapturePass
+from kcap.session import CapturePass
 from tests.fuzz.hostile import CLASSES
 from tests.support.wire import produce, produce_answer
 
@@ -77,7 +77,7 @@ def test_an_answer_that_nobody_waits_for_does_not_move_on() -> None:
     """Law: a body that no row has leaves with its batch, and so do the values of a large one."""
     bodies, small, large = BodyCollector(), PendingResponse(1, 0, 0), PendingResponse(2, 0, 0)
     small.slot = bodies.add(b"abc", 0, 3, UNKNOWN, small)
-    large.slot = bodies.carry(BodyValues(0, 0, (), (), ()))
+    large.slot = bodies.carry(BodyValues(0, 0, (), (), NO_TOPICS))
     bodies.close()
     for response in (small, large):
         bodies.forget_response(response)
@@ -106,33 +106,3 @@ def test_orphans_are_collected_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     batches = [len(batch) for batch in CapturePass([str(path)], Options(fast_path=False)).batches()]
     assert sum(batches) > 5000
     assert len(added) <= 6004 + 20 * len(batches)
-
-
-@pytest.mark.parametrize("fast_path", [False, True])
-def test_topics_of_requests_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fast_path: bool) -> None:
-    """Law: whatever is outstanding, so many topics wait with it; requests with more have none in their rows, which is a weird,
-    and those that were answered make room for others.
-    """
-    monkeypatch.setattr(limits, "FAST_PATH_AFTER_PACKETS", 0)
-    monkeypatch.setattr(limits, "BODIES_BYTES", 20_000)
-    monkeypatch.setattr(limits, "TOPICS_CARRIED", 50_000)
-    monkeypatch.setattr("kcap.kafka.bodies.TOPICS_CARRIED", 50_000)
-    path = tmp_path / "waiting.pcap"
-    path.write_bytes(CLASSES["waiting_names"][0](300_000))
-    reading, found, most = CapturePass([str(path)], Options(fast_path=fast_path)), list[tuple[bool, bool]](), 0
-    for batch in reading.batches():
-        most = max(most, reading.analyzer.bodies.topics)
-        assert sum(len(values.topics) for values in reading.analyzer.bodies.carried.values()) == reading.analyzer.bodies.topics
-        topics = BatchColumns(batch).topics
-        left_out = {*topics.left_out.tolist()}
-        listed = topics.names()
-        found += [(at in left_out, listed[at].is_valid) for at in range(len(batch))]
-    assert 0 < most <= 50_000
-    assert reading.analyzer.bodies.topics == 0
-    assert (True, True) not in found
-    assert found.count((True, False)) > 5
-    said = list[str]()
-    monkeypatch.setattr("kcap.batch.failures.report_row", lambda _report, _batch, _at, kind, *_: said.append(kind))
-    rows = Capture([str(path)], Options(fast_path=fast_path)).table("exchanges", ["topics"]).to_arrow()
-    assert rows["topics"].null_count - 2 == len(said) == found.count((True, False)), "two requests have no topics"
-    assert {*said} == {"topics_limit"}
