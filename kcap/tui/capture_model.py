@@ -59,18 +59,19 @@ class CaptureModel:
         order: ReadRequest,
         stdin: int | None = None,
         watch: Callable[[], None] | None = None,
-        process: Process | None = None,
+        *,
+        forks: bool = False,
     ) -> None:
         """`stdin`: descriptor of the pipe that is `-`. `watch` is called from another thread when there is news.
 
-        `process` reads the capture already, where it was begun before (`kcap.tui.reader_process.begun`).
+        `forks`: the reading process may begin as a copy of this one (`kcap.tui.reader_process.Fork`).
         """
         self.order = order
         self._plaintext: PlaintextStore | None = None
         self.paths: Sequence[str] = order.paths
         self.only: Filter | None = None
         self.filter_text = ""
-        self.folder = process.order.folder if process is not None else spill_folder()
+        self.folder = spill_folder()
         self._lock = threading.RLock()
         self._pages: Pages | None = None
         self._rows = RowIndex((), SCHEMA)
@@ -91,11 +92,11 @@ class CaptureModel:
         self._gone: WeakSet[Any] = WeakSet()
         """Those who no longer ask."""
         self._key = saved_index.key_of(order)
-        saved = saved_index.opened(self._key) if self._key is not None and process is None else None
+        saved = saved_index.opened(self._key) if self._key is not None else None
         self.index = saved[0] if saved is not None else ""
         """Folder with what was read of these files before; empty where they are read now."""
         self.process: Process | ReadBefore = (
-            ReadBefore(saved[1]) if saved is not None else process or Process(replace(order, folder=self.folder), stdin)
+            ReadBefore(saved[1]) if saved is not None else Process(replace(order, folder=self.folder), stdin, forks=forks)
         )
         self.process.watch = watch
         self.process.start()

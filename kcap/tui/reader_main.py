@@ -25,6 +25,7 @@ from kcap.columns import ON_REQUEST, PARTITIONS
 from kcap.errors import KcapError
 from kcap.inputs import STANDARD as STANDARD_INPUT
 from kcap.limits import INDEXED_LEAST_BYTES
+from kcap.runtime import start_quickly
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -379,13 +380,17 @@ def arguments(order: ReadRequest, line: int) -> list[str]:
 
 def main(words: Sequence[str]) -> None:
     """The process from its command line."""
+    start_quickly()
+    serve(ReadRequest(**json.loads(words[0])), Connection(int(words[1])))
+
+
+def serve(order: ReadRequest, line: Connection) -> None:
+    """All that the process does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is a key of the other process
-    order = ReadRequest(**json.loads(words[0]))
     if not order.list_itself:
         os.nice(NICER)
-    child = Child(order, Connection(int(words[1])))
     try:
-        child.run()
+        Child(order, line).run()
     except (BrokenPipeError, ConnectionResetError):
         return
 
