@@ -63,6 +63,8 @@ class KcapApp(KeyQueue):
 
     TITLE = "kcap"
     ENABLE_COMMAND_PALETTE = False
+    CSS_PATH = "browser.tcss"
+    """Of the main screen. As the style of that screen it would have all styles read again when it is shown."""
     BINDING_GROUP_TITLE = "The program"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f1,question_mark", "help", "Help", key_display="F1"),

@@ -66,7 +66,7 @@ class ReadBefore:
 class Fork:
     """A process that begins as a copy of this one, with all that is loaded by then. The same methods as subprocess.Popen.
 
-    It may be made where this process has one thread alone: a copy of a lock that another thread holds is held for ever.
+    It may be made where this process has one thread of Python alone: the copy of a lock that another one holds stays held.
     """
 
     def __init__(self, order: ReadRequest, stdin: int, line: socket.socket, other: socket.socket) -> None:
@@ -78,12 +78,12 @@ class Fork:
             code = 1
             try:
                 os.setsid()
-                for number in taken_signals():
-                    signal.signal(number, signal.SIG_DFL)
+                for ending in taken_signals():
+                    signal.signal(ending, signal.SIG_DFL)
                 other.close()
                 nothing = os.open(os.devnull, os.O_RDWR)
-                for standard, number in enumerate((nothing if stdin == subprocess.DEVNULL else stdin, nothing, theirs)):
-                    os.dup2(number, standard)
+                for standard, given in enumerate((nothing if stdin == subprocess.DEVNULL else stdin, nothing, theirs)):
+                    os.dup2(given, standard)
                 serve(order, Connection(line.detach()))
                 code = 0
             except BaseException:  # noqa: BLE001 - nothing of this process goes on behind it
@@ -118,7 +118,7 @@ class Process:
     """A reading process."""
 
     def __init__(self, order: ReadRequest, stdin: int | None = None, *, forks: bool = False) -> None:
-        """`stdin`: file descriptor of the pipe that is `-`. `forks`: this process has one thread, which a copy may be made of."""
+        """`stdin`: file descriptor of the pipe that is `-`. `forks`: this process has one thread, and may be copied."""
         self.order = order
         mine, theirs = socket.socketpair()
         given = subprocess.DEVNULL if stdin is None else stdin

@@ -40,7 +40,7 @@ from kcap.weird import WeirdKind
 
 if TYPE_CHECKING:
     from kcap.analyzer import ClosedConnection
-    from kcap.arrays.vectors import Bools, Int64s
+    from kcap.arrays.vectors import Bools
     from kcap.filter.ast import Filter
     from kcap.kafka.bodies import BodyBatch
     from kcap.table.row_filter import RowFilter
