@@ -116,7 +116,7 @@ class Quantiles:
         return [low + (high - low) * part for (low, part), (high, _) in zip(found[::2], found[1::2])]
 
 
-class Groups:
+class GroupNumbers:
     """Numbers for the combinations of values of some columns, in the order in which they occur."""
 
     def __init__(self, names: Sequence[str], most: int) -> None:
@@ -268,8 +268,8 @@ class Walks:
 
     def __init__(self, keys: Sequence[Key], request: ReportRequest, batches: Batches) -> None:
         self._keys, self._polls, self._batches = [key.column for key in keys], request.long_polls, batches
-        self.groups = Groups(self._keys, COLUMNAR_GROUPS)
-        self.sources = Groups(SOURCE, COLUMNAR_SOURCES)
+        self.groups = GroupNumbers(self._keys, COLUMNAR_GROUPS)
+        self.sources = GroupNumbers(SOURCE, COLUMNAR_SOURCES)
         self.timed, self.answered = Quantiles(PERCENTILES.values()), Quantiles([PERCENTILES["p99_ns"]])
         self.at_least, self.steps = Quantiles(BESIDE.values()), Quantiles(BESIDE.values())
         self.sums = {name: Sums() for name in ("timed", *PARTS)}
