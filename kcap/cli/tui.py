@@ -90,15 +90,13 @@ def request(
 def browse(order: "ReadRequest", stdin: int | None, only: str, *, show_secrets: bool = False) -> int:
     """Shows what is read until the user leaves; the exit code. `stdin`: descriptor of the pipe that is `-`."""
     from kcap.runtime import SCREENS, collect_rarely, load_arrow, pool, share_heap
-    from kcap.tui.reader_process import begun
 
-    reading = begun(order, stdin)  # it reads while the screens are loaded
     share_heap()
     load_arrow()
-    pool(of_library=True)
     from kcap.tui.capture_model import CaptureModel
 
-    with CaptureModel(order, stdin, process=reading) as book:
+    with CaptureModel(order, stdin, forks=True) as book:  # it reads while the screens are loaded
+        pool(of_library=True)
         from kcap.tui.app import KcapApp
 
         collect_rarely(SCREENS)  # what is loaded by now stays, and is not looked at again

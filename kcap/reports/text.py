@@ -202,10 +202,15 @@ def fitted(columns: Sequence[TextColumn], texts: Sequence[Sequence[str]], room: 
     for at in range(len(columns)):
         if not any(row[at] for row in texts) and columns[at].rank:
             widths[at] = least[at] = 0  # a column that says nothing
+    given, gone = list(zip(widths, least)), []
     for at in sorted((at for at, column in enumerate(columns) if column.rank), key=lambda at: -columns[at].rank):
         if taken(least) <= room:
             break
+        gone.append(at)
         widths[at] = least[at] = 0
+    for at in reversed(gone):  # where a wide one went, narrow ones that matter less may have room again, with nothing cut
+        if given[at][1] and taken([*widths[:at], given[at][0], *widths[at + 1 :]]) <= room:
+            widths[at], least[at] = given[at]
     while taken(widths) > room:
         able = [at for at, width in enumerate(widths) if width > least[at]]
         cut = [at for at, width in enumerate(widths) if not fixed[at] and width > CUT_LEAST]

@@ -24,6 +24,7 @@ from textual.binding import Binding, BindingType
 from textual.css.query import NoMatches
 from textual.dom import DOMNode
 from textual.driver import Driver
+from textual.filter import Monochrome
 from textual.keys import format_key
 from textual.message import Message
 from textual.screen import Screen
@@ -36,7 +37,7 @@ from kcap.tui.browser import Browser
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.color_rules import rules_of
 from kcap.tui.config import read_config, write_config
-from kcap.tui.contrast import PALETTES, ContrastFilter
+from kcap.tui.contrast import PALETTES, ContrastFilter, Greys
 from kcap.tui.faults import one_line, origin, place, screen_of, write_fault
 from kcap.tui.history import History
 from kcap.tui.key_queue import KeyQueue
@@ -63,6 +64,8 @@ class KcapApp(KeyQueue):
 
     TITLE = "kcap"
     ENABLE_COMMAND_PALETTE = False
+    CSS_PATH = "browser.tcss"
+    """Of the main screen. As the style of that screen it would have all styles read again when it is shown."""
     BINDING_GROUP_TITLE = "The program"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f1,question_mark", "help", "Help", key_display="F1"),
@@ -82,6 +85,8 @@ class KcapApp(KeyQueue):
         """`judges`: problems of the capture are looked for when it has been read, and shown above the list."""
         super().__init__()
         self.contrast = ContrastFilter()
+        self._filters = [Greys() if isinstance(one, Monochrome) else one for one in self._filters]
+        self.contrast.colorless = self.no_color
         self._filters.append(self.contrast)
         self.look, self.wrong = read_config()
         self.show_secrets, self.judges = show_secrets, judges
@@ -278,6 +283,12 @@ class KcapApp(KeyQueue):
         """Goes to an exchange in the list."""
         self.to_list()
         self.browser.show_exchange(uid, number)
+
+    def seek_records(self) -> None:
+        """Goes on to an exchange with records, where the selected one has none."""
+        place = self.view.place_with_records()
+        if place is not None and place != self.view.cursor:
+            self.browser.listed.go(place)
 
     def pop_screen(self) -> AwaitComplete:
         """Leaves a view or a window; the list is never left."""

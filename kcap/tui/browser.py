@@ -58,7 +58,6 @@ class Browser(Screen[None]):
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (130, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-low"), (30, "-high")]  # noqa: RUF012
-    CSS_PATH = "browser.tcss"
     PATIENCE_SECONDS: ClassVar[float] = 1.0
     """Keys wait this long for a filter, an order or an exchange."""
     BINDING_GROUP_TITLE = "Everywhere"

@@ -59,18 +59,19 @@ class CaptureModel:
         order: ReadRequest,
         stdin: int | None = None,
         watch: Callable[[], None] | None = None,
-        process: Process | None = None,
+        *,
+        forks: bool = False,
     ) -> None:
         """`stdin`: descriptor of the pipe that is `-`. `watch` is called from another thread when there is news.
 
-        `process` reads the capture already, where it was begun before (`kcap.tui.reader_process.begun`).
+        `forks`: the reading process may begin as a copy of this one (`kcap.tui.reader_process.Fork`).
         """
         self.order = order
         self._plaintext: PlaintextStore | None = None
         self.paths: Sequence[str] = order.paths
         self.only: Filter | None = None
         self.filter_text = ""
-        self.folder = process.order.folder if process is not None else spill_folder()
+        self.folder = spill_folder()
         self._lock = threading.RLock()
         self._pages: Pages | None = None
         self._rows = RowIndex((), SCHEMA)
@@ -91,11 +92,11 @@ class CaptureModel:
         self._gone: WeakSet[Any] = WeakSet()
         """Those who no longer ask."""
         self._key = saved_index.key_of(order)
-        saved = saved_index.opened(self._key) if self._key is not None and process is None else None
+        saved = saved_index.opened(self._key) if self._key is not None else None
         self.index = saved[0] if saved is not None else ""
         """Folder with what was read of these files before; empty where they are read now."""
         self.process: Process | ReadBefore = (
-            ReadBefore(saved[1]) if saved is not None else process or Process(replace(order, folder=self.folder), stdin)
+            ReadBefore(saved[1]) if saved is not None else Process(replace(order, folder=self.folder), stdin, forks=forks)
         )
         self.process.watch = watch
         self.process.start()
@@ -414,13 +415,16 @@ class CaptureModel:
         Raises Interrupted where it is not waited for.
         """
         from kcap.reports.definition import Tables
-        from kcap.reports.run import by_views, columns_of
+        from kcap.reports.run import by_views, columns_of, finished
         from kcap.reports.source import Engine
 
         names = list(dict.fromkeys([*KEY, *columns_of(report, asked)]))
         with self._lock:
             every = self.exchanges(names, filtered=False)
         kept = self.exchanges(names) if self.only is not None or self.ignored else every
+        head = {"report": report.name, "captures": [file.name for file in self.heard.files]}
+        if report.columnar is not None and (found := report.columnar(lambda: self._while_wanted(kept), asked)) is not None:
+            return head | finished(dict(found), report, asked)
         partitions = self.table("partitions") if report.partitions else None
         engine, who = Engine(self.folder), getattr(self._asking, "who", None)
         with self._lock:
@@ -444,7 +448,16 @@ class CaptureModel:
                 if self._engines.get(who) is engine:
                     del self._engines[who]
             engine.close()
-        return {"report": report.name, "captures": [file.name for file in self.heard.files]} | made
+        return head | made
+
+    def _while_wanted(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        """Batches of a table, for as long as who asks for a report in this thread waits. Raises Interrupted."""
+        from kcap.reports.source import Interrupted
+
+        for batch in table.to_batches():
+            if not self.wanted(getattr(self._asking, "who", None)):
+                raise Interrupted
+            yield batch
 
     # -- one exchange -------------------------------------------------------------------------------------------------
     def frames(self, number: int) -> "FrameBytes":

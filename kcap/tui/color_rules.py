@@ -32,11 +32,14 @@ class ColorRule:
 
 
 ERROR: Final = "error && error != NONE"
+NEW_MEMBER: Final = "error == MEMBER_ID_REQUIRED"
+"""The first answer to each new member of a group, which brings its id (KIP-394): nothing went wrong."""
 UNANSWERED: Final = "outcome in {unanswered, orphan}"
 THROTTLED: Final = "throttle > 0 || throttle_ns > 0 || muted > 0"
 SLOW: Final = "latency >= 500ms && !(long_poll > 0)"
 LONG_POLL: Final = "long_poll > 0"
 DEFAULTS: Final = (
+    ("new member", NEW_MEMBER, "i", "dim"),
     ("error", ERROR, "E", "bad"),
     ("unanswered", UNANSWERED, "?", "three"),
     ("throttled", THROTTLED, "T", "two"),
@@ -54,6 +57,7 @@ _FAILED: Final = Compare(FieldRef("error", "text", ("error",)), "!=", "NONE", ev
 _POLLED: Final = _number("long_poll", "long_poll_ns", ">", 0)
 TREES: Final[dict[str, Filter]] = {
     ERROR: And(_FAILED, _FAILED),
+    NEW_MEMBER: Compare(FieldRef("error", "text", ("error",)), "==", "MEMBER_ID_REQUIRED"),
     UNANSWERED: Membership(FieldRef("outcome", "text", ("outcome",)), ("unanswered", "orphan"), ()),
     THROTTLED: Or(
         Or(_number("throttle", "throttle_time_ms", ">", 0), _number("throttle_ns", "throttle_ns", ">", 0)),

@@ -10,7 +10,6 @@ from typing import Final
 
 from kcap.errors import UsageError
 from kcap.filter.ast import Filter
-from kcap.filter.fields import deep_fields, fields, named_values
 from kcap.filter.parse import FilterError, parse
 from kcap.reports.drill_down import quoted
 
@@ -31,6 +30,8 @@ PLAIN: Final = re.compile(r"[A-Za-z0-9_:/.+-]+")
 
 def offers(text: str, caret: int, values: Callable[[str], Sequence[str]]) -> tuple[int, list[str]]:
     """The start of the word at the caret, and its completions. `values`: those of a column in the capture."""
+    from kcap.filter.fields import fields, named_values  # no text is completed at the start, and schemas are large
+
     found = WORD.search(text[:caret])
     assert found is not None
     start, word = found.start(), found.group()
@@ -57,6 +58,8 @@ def offers(text: str, caret: int, values: Callable[[str], Sequence[str]]) -> tup
 
 def _steps(word: str) -> list[str]:
     """Names inside messages, a step at a time."""
+    from kcap.filter.fields import deep_fields
+
     depth = word.count(".") + 1
     found = dict.fromkeys(
         ".".join(name.split(".")[:depth]) + ("." if name.count(".") + 1 > depth else "") for name in deep_fields()

@@ -15,7 +15,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.terminal_theme import TerminalTheme
 from textual.color import Color as ThemeColor
-from textual.filter import LineFilter
+from textual.filter import LineFilter, Monochrome
 
 Palettes: TypeAlias = tuple[TerminalTheme, ...]
 LEAST: Final = 4.5
@@ -135,12 +135,30 @@ def painted(style: Style, background: Color, system: ColorSystem, palettes: Pale
     return style if better == color else style + Style(color=better)
 
 
+@lru_cache(4096)
+def without_colors(style: Style) -> Style:
+    """A style of the terminal's palette in the terminal's own two colors; what has a background of its own is reversed."""
+    back = style.bgcolor
+    filled = back is not None and not back.is_default and back.number != 0
+    return style.without_color + Style(reverse=filled != bool(style.reverse))
+
+
+class Greys(Monochrome):
+    """NO_COLOR: greys of the same lightness. Of a palette that none is known of, `ContrastFilter` takes the colors."""
+
+    def apply(self, segments: list[Segment], background: ThemeColor) -> list[Segment]:
+        """The segments in greys."""
+        return super().apply(segments, background) if background.ansi is None else segments
+
+
 class ContrastFilter(LineFilter):
     """Makes texts legible as they are painted."""
 
     def __init__(self) -> None:
         super().__init__()
         self.system, self.palettes = ColorSystem.TRUECOLOR, PALETTES[True]
+        self.colorless = False
+        """NO_COLOR."""
 
     def shown_by(self, color_system: str | None) -> None:
         """Sets what the terminal can show, as Rich names it."""
@@ -149,6 +167,8 @@ class ContrastFilter(LineFilter):
     def apply(self, segments: list[Segment], background: ThemeColor) -> list[Segment]:
         """The segments with legible styles."""
         back, system, palettes = background.rich_color, self.system, self.palettes
+        if self.colorless and background.ansi is not None:
+            return [Segment(text, without_colors(style) if style else style, control) for text, style, control in segments]
         few = system is ColorSystem.STANDARD or background.ansi is not None
         return [
             Segment(text, painted(style, back, system, palettes), control)

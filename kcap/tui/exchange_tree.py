@@ -89,7 +89,7 @@ def _fact(name: str, text: str, by: str | None = None, tone: str = "") -> Item:
 
 def _summary(row: dict[str, Any]) -> Item:
     outcome = result(row["outcome"], row["reason"], row["error"])
-    bad = row["error"] not in (None, "NONE") or row["outcome"] in ("unanswered", "orphan")
+    bad = row["error"] not in FINE or row["outcome"] in ("unanswered", "orphan")
     line: Line = [(clean(call(row["api"], row["api_version"])) or "response without a request", "bold"), ("  ", "")]
     line += [(clean(outcome), "bad" if bad else "good")] if outcome else []
     client = row["client_id"] or endpoint(row["client_ip"], row["client_port"])
@@ -118,7 +118,8 @@ def _summary(row: dict[str, Any]) -> Item:
             if value is None or (value in ([], "NONE", 0) and name in QUIET):
                 continue
             text = ", ".join("-" if entry is None else str(entry) for entry in value) if isinstance(value, list) else str(value)
-            tone = "bad" if name in ("error", "removed_in") else "care" if name in ("deprecated_in", "throttle_time_ms") else ""
+            bad = name in ("error", "removed_in") and value not in FINE
+            tone = "bad" if bad else "care" if name in ("deprecated_in", "throttle_time_ms") else ""
             out.append(_fact(name.replace("_", " "), text, equals(name, value), tone))
         return out
 
@@ -127,6 +128,8 @@ def _summary(row: dict[str, Any]) -> Item:
     return Item(line, "summary", facts, filter=by, value=name)
 
 
+FINE: Final = (None, "NONE", "MEMBER_ID_REQUIRED")
+"""Error codes of a response with which nothing is wrong (`kcap.tui.color_rules.NEW_MEMBER`)."""
 SUMMARY: Final = (
     "error", "error_count", "throttle_time_ms", "topics", "partition_count", "record_count", "records_bytes", "codecs", "acks",
     "group_id", "member_id", "transactional_id", "principal", "version_verdict", "removed_in", "deprecated_in", "flags",

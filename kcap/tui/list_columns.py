@@ -25,6 +25,9 @@ NEEDED_MOST: Final = 36
 WHY_COLUMN: Final = "why"
 CUT_LAST: Final = frozenset({"result", "call"})
 """Columns that are cut last; they keep their room where their cells are short."""
+READABLE, RECOGNIZED, TELLING = 12, 14, 10
+"""Cells in which most client ids and topics still differ, in which an API is recognized by its beginning, and for which topics
+and groups go as a whole."""
 NARROWEST: Final = 8
 """Signs that a column keeps which gives way to others."""
 SHORTENED: Final = 18
@@ -239,9 +242,9 @@ def _give_way(
 ) -> list[Head]:
     """Narrows columns (`narrowed`: name -> width) until the line is `over` cells shorter; returns what has to be left out.
 
-    First what is not needed is cut, then names of APIs (not their versions), which give way to a reason before all else,
-    then topics and groups go as a whole; errors are cut last. The latency is never cut: without its unit it says something
-    else.
+    First what is not needed is cut, as far as it tells one from another, then names of APIs (not their versions), which give
+    way to a reason before all else, then what is not needed once more, then topics and groups go as a whole; errors are cut
+    last. The latency is never cut: without its unit it says something else.
     """
 
     def narrow(names: Sequence[str], least: int) -> None:
@@ -259,12 +262,14 @@ def _give_way(
         narrowed[head.name] = widths.get(head.name, needs.get(head.name, head.width))
     if WHY_COLUMN in narrowed:
         narrow([head.name for head in calls], SHORTENED)
-    narrow(others, NARROWEST)
-    narrow([head.name for head in calls], SHORTENED)
+    narrow(others, READABLE)
+    narrow([head.name for head in calls], RECOGNIZED)
+    narrow(others, TELLING)
     gone = [head for head in heads if head.name == "about"] if over > 0 else []
     for head in gone:
-        over -= narrowed.get(head.name, widths.get(head.name, head.width)) + GAP
+        over -= narrowed.pop(head.name, widths.get(head.name, head.width)) + GAP
     narrow([head.name for head in calls], SHORTEST)
+    narrow([name for name in others if name in narrowed], NARROWEST)
     narrow([name for name in narrowed if name in needs and not HEADS[name].ends], NARROWEST)
     return gone
 

@@ -299,6 +299,18 @@ class ListModel:
         places = (made.place(number) for number in made.rows.passing(tree).tolist())
         return min((place for place in places if place is not None), default=None)
 
+    def place_with_records(self) -> int | None:
+        """The place of the row under the cursor if it has records, or else of the next one that has, or of the last before."""
+        made, tree = self.arranged, parse("record_count > 0")
+        if made is None or tree is None or not len(made):
+            return None
+        there = np.zeros(len(made.rows) - made.rows.first, np.bool_)
+        there[made.rows.passing(tree) - made.rows.first] = True
+        places = np.flatnonzero(there if made.order is None else there[made.order - made.rows.first])
+        if not len(places):
+            return None
+        return int(places[min(int(np.searchsorted(places, self.cursor)), len(places) - 1)])
+
     # -- texts --------------------------------------------------------------------------------------------------------
     def heads(self, room: int) -> list[tuple[Head, int]]:
         """The columns in so many signs, and their widths."""

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap.errors import UsageError
-from kcap.filter.fields import fields
 from kcap.filter.parse import parse
 from kcap.output.grid import clean
 from kcap.reports import drill_down
@@ -88,6 +87,8 @@ class Palette:
             title = HEADS[name].title
             out.append(FinderEntry(f"column {name}", f"Column: {'hide' if name in shown else 'show'} {title}"))
         out += [FinderEntry(f"sort {name}", f"Sort by {HEADS[name].title}", "s") for name in dict.fromkeys([*shown, *HEADS])]
+        from kcap.filter.fields import fields  # schemas are large
+
         out += [FinderEntry(f"field {name}", f"Filter field: {name}", "/") for name in fields()]
         return [
             replace(entry, also=also)

@@ -25,6 +25,7 @@ from kcap.columns import ON_REQUEST, PARTITIONS
 from kcap.errors import KcapError
 from kcap.inputs import STANDARD as STANDARD_INPUT
 from kcap.limits import INDEXED_LEAST_BYTES
+from kcap.runtime import start_quickly
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -44,6 +45,8 @@ START: Final = "import sys; from kcap.tui.reader_main import main; main(sys.argv
 """Not `-m`: what is sent must be of this module at both ends. -P: the user's folder is no place for modules."""
 NICER: Final = 4
 """Keys go before reading where both want the same processor, once there are rows."""
+WAKES_SECONDS: Final = 0.1
+"""Between two signals that end a read: one that comes just before the read begins to wait is lost on it."""
 ENDED_MAX: Final = 200
 RESTS: Final = 4.0
 """Looking for problems of a capture that goes on takes at most one part in five of the time."""
@@ -169,9 +172,11 @@ class Child:
         """Waits for the word to stop, or for the other end to go."""
         try:
             while True:
-                self._line.recv()
-                self._stop.set()
-                os.kill(os.getpid(), signal.SIGUSR1)
+                if self._line.poll(WAKES_SECONDS if self._stop.is_set() else None):
+                    self._line.recv()
+                    self._stop.set()
+                if self._in_read:
+                    os.kill(os.getpid(), signal.SIGUSR1)
         except (EOFError, OSError):
             os._exit(0)
 
@@ -379,13 +384,17 @@ def arguments(order: ReadRequest, line: int) -> list[str]:
 
 def main(words: Sequence[str]) -> None:
     """The process from its command line."""
+    start_quickly()
+    serve(ReadRequest(**json.loads(words[0])), Connection(int(words[1])))
+
+
+def serve(order: ReadRequest, line: Connection) -> None:
+    """All that the process does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is a key of the other process
-    order = ReadRequest(**json.loads(words[0]))
     if not order.list_itself:
         os.nice(NICER)
-    child = Child(order, Connection(int(words[1])))
     try:
-        child.run()
+        Child(order, line).run()
     except (BrokenPipeError, ConnectionResetError):
         return
 

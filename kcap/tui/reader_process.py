@@ -8,14 +8,16 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
+import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Final
 
-from kcap.tui.folders import spill_folder
-from kcap.tui.reader_main import Heard, ReadRequest, arguments
+from kcap.runtime import taken_signals
+from kcap.tui.reader_main import Heard, ReadRequest, arguments, serve
 
 LEFT: Final = "the reading process ended unexpectedly"
 
@@ -61,26 +63,77 @@ class ReadBefore:
         """Has nothing to close."""
 
 
-def begun(order: ReadRequest, stdin: int | None) -> "Process | None":
-    """A reading process that reads while what shows its rows is loaded; None where an index may hold them."""
-    return None if order.large else Process(replace(order, folder=spill_folder()), stdin)
+class Fork:
+    """A process that begins as a copy of this one, with all that is loaded by then. The same methods as subprocess.Popen.
+
+    It may be made where this process has one thread of Python alone: the copy of a lock that another one holds stays held.
+    """
+
+    def __init__(self, order: ReadRequest, stdin: int, line: socket.socket, other: socket.socket) -> None:
+        """`line` is the copy's end of the socket, `other` that of this process."""
+        errors, theirs = os.pipe()
+        self.returncode: int | None = None
+        self.pid = os.fork()
+        if not self.pid:
+            code = 1
+            try:
+                os.setsid()
+                for ending in taken_signals():
+                    signal.signal(ending, signal.SIG_DFL)
+                other.close()
+                nothing = os.open(os.devnull, os.O_RDWR)
+                for standard, given in enumerate((nothing if stdin == subprocess.DEVNULL else stdin, nothing, theirs)):
+                    os.dup2(given, standard)
+                serve(order, Connection(line.detach()))
+                code = 0
+            except BaseException:  # noqa: BLE001 - nothing of this process goes on behind it
+                traceback.print_exc()
+            finally:
+                os._exit(code)
+        os.close(theirs)
+        self.stderr = open(errors, "rb")  # noqa: SIM115 - as long as the process
+
+    def poll(self) -> int | None:
+        """The exit code, once it has ended."""
+        return self._reap(os.WNOHANG)
+
+    def wait(self) -> int | None:
+        """The exit code, when it has ended."""
+        return self._reap(0)
+
+    def _reap(self, how: int) -> int | None:
+        if self.returncode is None:
+            found, status = os.waitpid(self.pid, how)
+            if found:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Sends a signal, where it has not ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
 
 
 class Process:
     """A reading process."""
 
-    def __init__(self, order: ReadRequest, stdin: int | None = None) -> None:
-        """`stdin`: file descriptor of the pipe that is `-`."""
+    def __init__(self, order: ReadRequest, stdin: int | None = None, *, forks: bool = False) -> None:
+        """`stdin`: file descriptor of the pipe that is `-`. `forks`: this process has one thread, and may be copied."""
         self.order = order
         mine, theirs = socket.socketpair()
-        self._process = subprocess.Popen(
-            arguments(order, theirs.fileno()),
-            stdin=subprocess.DEVNULL if stdin is None else stdin,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            pass_fds=[theirs.fileno()],
-            start_new_session=True,
-        )
+        given = subprocess.DEVNULL if stdin is None else stdin
+        self._process: Fork | subprocess.Popen[bytes]
+        if forks and sys.platform == "linux":  # libraries of macOS cannot be used in a copy
+            self._process = Fork(order, given, theirs, mine)
+        else:
+            self._process = subprocess.Popen(
+                arguments(order, theirs.fileno()),
+                stdin=given,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
         theirs.close()
         self._line = Connection(mine.detach())
         self.heard = Heard()

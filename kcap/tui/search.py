@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 
 from kcap.filter.ast import Compare, Filter, Or
-from kcap.filter.fields import fields
 from kcap.tui.list_columns import HEADS
 from kcap.tui.list_model import ListModel
 from kcap.tui.tree_lines import Outline
@@ -60,10 +59,12 @@ def find_in_list(view: ListModel, needle: Needle, step: int) -> int | None:
 
 def _texts(view: ListModel, needle: Needle) -> Filter:
     """Any shown column of texts has it."""
-    names = [name for head in (HEADS[name] for name in view.names) for name in head.columns]
-    known = fields()
     import re
 
+    from kcap.filter.fields import fields  # schemas are large
+
+    names = [name for head in (HEADS[name] for name in view.names) for name in head.columns]
+    known = fields()
     tests = [
         Compare(known[name], "matches", re.escape(needle.text)) for name in dict.fromkeys([*names, "connection"])
         if known[name].kind in ("text", "address")

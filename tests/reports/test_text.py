@@ -12,6 +12,7 @@ from kcap.reports.text import (
     count,
     duration_short,
     figures,
+    fitted,
     folded,
     in_columns,
     left_out,
@@ -134,3 +135,14 @@ def test_figures_have_units_behind_them_and_ids_no_separators() -> None:
 def test_counts_have_their_plurals() -> None:
     assert (count(1, "packet"), count(2000, "packet"), count(2, "try", "tries")) == ("1 packet", "2,000 packets", "2 tries")
     assert [count(n, "packet") for n in (0, 1, 2000)] == ["0 packets", "1 packet", "2,000 packets"]
+
+
+def test_a_narrow_column_has_the_room_that_a_wide_one_left() -> None:
+    """A column that matters more went for want of room, and what mattered less and would have fitted with it."""
+    columns = [
+        TextColumn("client", str, right=False), TextColumn("verdicts", str, right=False, rank=1, whole=True),
+        TextColumn("n", str, rank=2),
+    ]  # fmt: skip
+    texts = [["a", "w" * 30, "7"]]
+    assert fitted(columns, texts, 20)[1:] == [0, 1]
+    assert fitted(columns, texts, 60)[1:] == [30, 1]

@@ -5,6 +5,7 @@ import pytest
 
 from kcap.filter.parse import parse
 from kcap.filter.row_test import condition
+from kcap.table.arrow_filter import mask
 from kcap.tui.capture_model import CaptureModel, read_whole
 from kcap.tui.color_rules import DEFAULTS, ERROR, FAILING, TREES, UNANSWERED, apply, columns, rules_of
 from tests.tui.conftest import PCAPS
@@ -42,7 +43,7 @@ def test_rules_of_the_user_come_first_and_wrong_ones_are_told() -> None:
         {"name": "d", "filter": "latency", "tone": "pink"},
         {"name": "e", "filter": "request.topics.partitions.fetch_offset > 1"},
     ])  # fmt: skip
-    assert [rule.name for rule in rules][:2] == ["a", "error"]
+    assert [rule.name for rule in rules][:2] == ["a", DEFAULTS[0][0]]
     assert [line.split(":")[0] for line in wrong] == ["rule 'b'", "rule 'c'", "rule 'd'", "rule 'e'"]
 
 
@@ -50,3 +51,11 @@ def test_no_rows(book: CaptureModel) -> None:
     rules, _ = rules_of(())
     schema = book.snapshot().schema
     assert apply(rules, pa.RecordBatch.from_pylist([], schema)) == []
+
+
+def test_the_answer_that_brings_a_member_its_id_is_no_error() -> None:
+    """KIP-394: each new member of a group gets MEMBER_ID_REQUIRED first."""
+    rules, _ = rules_of([])
+    batch = pa.record_batch({"error": ["MEMBER_ID_REQUIRED", "NOT_COORDINATOR", "NONE", None]})
+    held = [next(rule.name for rule in rules[:2] if mask(rule.tree, batch)[at]) for at in range(2)]
+    assert held == ["new member", "error"]

@@ -11,6 +11,7 @@ from kcap.tui.contrast import (
     VGA,
     XTERM,
     ContrastFilter,
+    Greys,
     backed,
     contrast,
     in_palettes,
@@ -107,3 +108,21 @@ def test_the_terminals_own_colors_stay_within_its_palette_and_can_be_read(number
     red = app.apply([Segment("text", Style(color=Color.from_ansi(1), bgcolor=Color.default()))], BLACK)[0].style
     assert red is not None
     assert red.color == Color.from_ansi(9 if dark else 1)
+
+
+def test_the_terminals_palette_has_no_colors_where_none_are_wanted() -> None:
+    """NO_COLOR: text in the terminal's own colors, reversed where it had a background; of other themes greys."""
+    app, back = ContrastFilter(), ThemeColor(0, 0, 0, ansi=-1)
+    app.colorless = True
+    styles = [
+        Style(color=Color.from_ansi(9), bold=True), Style(color=Color.from_ansi(0), bgcolor=Color.from_ansi(7)),
+        Style(color=Color.default(), bgcolor=Color.from_ansi(0), dim=True),
+    ]  # fmt: skip
+    segments = [*(Segment("text", style) for style in styles), Segment("none")]
+    assert Greys().apply(segments, back) == segments
+    made = [segment.style for segment in app.apply(segments, back)]
+    assert made == [Style(bold=True, reverse=False), Style(reverse=True), Style(dim=True, reverse=False), None]
+    grey = Greys().apply([Segment("text", Style(color=Color.from_rgb(255, 0, 0)))], BLACK)[0].style
+    assert grey is not None
+    assert grey.color is not None
+    assert len(set(grey.color.get_truecolor())) == 1

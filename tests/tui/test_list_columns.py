@@ -9,7 +9,19 @@ from kcap.columns import EXCHANGES
 from kcap.filter.parse import parse
 from kcap.output.grid import clean
 from kcap.tui.capture_model import CaptureModel
-from kcap.tui.list_columns import DEFAULTS, GAP, HEADS, NARROWEST, SHORTENED, TIME_FORMS, TIME_WIDTHS, cut, fitted, moment
+from kcap.tui.list_columns import (
+    DEFAULTS,
+    GAP,
+    HEADS,
+    NARROWEST,
+    RECOGNIZED,
+    SHORTENED,
+    TIME_FORMS,
+    TIME_WIDTHS,
+    cut,
+    fitted,
+    moment,
+)
 
 
 def test_every_column_of_the_table_can_be_shown(book: CaptureModel) -> None:
@@ -135,3 +147,13 @@ def test_a_cell_has_its_width(text: str, width: int, right: bool) -> None:
 @pytest.mark.parametrize("right", [False, True])
 def test_a_cell_takes_its_width_on_the_terminal(text: str, width: int, right: bool) -> None:
     assert cell_len(cut(text, width, right=right)) == width
+
+
+def test_at_80_columns_clients_are_told_apart_before_names_of_apis_are_whole() -> None:
+    """`broker-…` stood for three brokers while an API had cells that few rows needed."""
+    needs = {"client": 18, "call": 18, "latency": 7, "result": 17, "about": 30}
+    made = {head.name: width for head, width in fitted(DEFAULTS, 77, {"time": 12}, chosen=False, needs=needs)}
+    assert made["client"] >= 10
+    assert made["about"] >= 10
+    assert made["call"] == RECOGNIZED
+    assert made["result"] == 17

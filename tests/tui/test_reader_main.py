@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from multiprocessing import Pipe
@@ -38,6 +40,26 @@ def test_only_what_nobody_waits_for_gives_way_to_others_from_its_start(monkeypat
     for order in (ReadRequest(["a"]), ReadRequest(["a"], partitions=True), ReadRequest(["a"], against="b")):
         main([*arguments(order, os.dup(0))[-2:]])
     assert nicer == [NICER, NICER]
+
+
+def test_a_read_that_begins_just_behind_the_order_to_stop_ends_too() -> None:
+    """The signal comes once in the moment before the read waits, and has to come again."""
+    program = (
+        "import os, signal, threading, time\n"
+        "from multiprocessing import Pipe\n"
+        "from kcap.tui.reader_main import Child, ReadRequest, Stopped\n"
+        "mine, theirs = Pipe()\n"
+        "child = Child(ReadRequest(['-']), theirs)\n"
+        "signal.signal(signal.SIGUSR1, child.wake)\n"
+        "threading.Thread(target=child.listen, daemon=True).start()\n"
+        "mine.send('stop')\n"
+        "child._stop.wait(); time.sleep(0.05)\n"
+        "child._in_read = True\n"
+        "try: os.read(os.pipe()[0], 1)\n"
+        "except Stopped: print('stopped')"
+    )
+    made = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=20)
+    assert made.stdout == "stopped\n"
 
 
 def test_partitions_are_those_of_the_table(tmp_path: Path) -> None:

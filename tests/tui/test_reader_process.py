@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -70,3 +72,38 @@ def test_one_that_waits_for_a_pipe_can_be_ended(tmp_path: Path, how: str) -> Non
     assert process._process.returncode is not None
     os.close(reader)
     os.close(writer)
+
+
+def forked(*words: str) -> str:
+    """What a process prints that makes a copy of itself for reading: a process of tests has threads."""
+    program = (
+        "import os, signal, sys, time; from kcap.runtime import load_arrow; load_arrow()\n"
+        "from kcap.tui.reader_main import ReadRequest; from kcap.tui.reader_process import Process\n"
+        "paths, folder, how = sys.argv[1:4]\n"
+        "reader, writer = os.pipe()\n"
+        "process = Process(ReadRequest([paths], folder), reader if paths == '-' else None, forks=True)\n"
+        "process.start()\n"
+        "if how == 'kill': process._process.send_signal(signal.SIGKILL)\n"
+        "if how == 'stop':\n"
+        "    os.write(writer, open(sys.argv[4], 'rb').read()[:16000])\n"
+        "    while not process.heard.rows: time.sleep(0.02)\n"
+        "    process.stop()\n"
+        "if how != 'close': assert process.wait(30)\n"
+        "heard = process.heard; process.close()\n"
+        "print(heard.rows, heard.over, heard.error, 'runs' if process._process.returncode is None else 'ended')"
+    )
+    made = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=True)
+    assert not made.stderr
+    return made.stdout.strip()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the reading process begins anew")
+def test_a_copy_of_a_process_reads_stops_and_ends_like_one_that_begins_anew(tmp_path: Path) -> None:
+    for name in "abcdef":
+        (tmp_path / name).mkdir()
+    assert forked(NODE, str(tmp_path / "a"), "wait") == "37 True None ended"
+    assert "no capture" in forked(__file__, str(tmp_path / "b"), "wait")
+    assert forked("-", str(tmp_path / "c"), "kill") == f"0 True {LEFT} ended"
+    assert forked("-", str(tmp_path / "d"), "stop", NODE).endswith(" True None ended")
+    assert forked("-", str(tmp_path / "e"), "close") == "0 False None ended"
+    assert forked(NODE, str(tmp_path / "f" / "missing"), "wait").startswith(f"0 True {LEFT}: FileNotFoundError")

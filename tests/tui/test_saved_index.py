@@ -11,7 +11,6 @@ import pytest
 from kcap.tui import reader_main, saved_index
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.reader_main import ReadRequest
-from kcap.tui.reader_process import begun
 from tests.tui.driving import PCAPS
 
 
@@ -36,23 +35,6 @@ def whole(order: ReadRequest) -> CaptureModel:
     assert book.process.wait(60)
     book.look()
     return book
-
-
-def test_reading_begins_before_the_model_only_where_no_index_may_hold_the_rows(
-    order: ReadRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert begun(order, None) is None
-    monkeypatch.setattr(reader_main, "INDEXED_LEAST_BYTES", 1 << 30)
-    process = begun(order, None)
-    assert process is not None
-    with CaptureModel(order, process=process) as book:
-        assert book.process is process
-        assert process.wait(60)
-        assert book.look()
-        assert book.rows == 110
-        assert os.path.isdir(book.folder)
-    assert not os.path.exists(book.folder)
-    assert process._process.returncode is not None
 
 
 def test_the_second_opening_has_the_rows_of_the_first_without_reading(order: ReadRequest) -> None:

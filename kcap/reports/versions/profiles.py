@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kcap import limits
+from kcap.arrays.arrow import coded, take
 from kcap.arrays.vectors import Vector
 from kcap.facts.api_versions import Offer, Software, offer_of
 from kcap.facts.brokers import Server
@@ -39,7 +40,7 @@ from kcap.weird import WeirdKind
 
 if TYPE_CHECKING:
     from kcap.analyzer import ClosedConnection
-    from kcap.arrays.vectors import Bools, Int64s
+    from kcap.arrays.vectors import Bools
     from kcap.filter.ast import Filter
     from kcap.kafka.bodies import BodyBatch
     from kcap.table.row_filter import RowFilter
@@ -110,9 +111,8 @@ class ConnectionProfiles:
         found, number = verdicts.kinds, verdicts.kind
         keys, versions = rows.number("api_key").values[at], rows.number("api_version").values[at]
         calls, call = np.unique((keys + (1 << 15)) << 16 | (versions + (1 << 15)), return_inverse=True)
-        ids = rows.columns.array("client_id").take(_places(at)).dictionary_encode()
-        id_of = ids.indices.fill_null(len(ids.dictionary)).to_numpy(zero_copy_only=False).astype(np.int64)
-        names = [*(self._first_ids(text) for text in ids.dictionary.to_pylist() if text is not None), None]
+        id_of, texts = coded(take(rows.columns.array("client_id"), at), nulls_too=True)
+        names = [None if text is None else self._first_ids(text) for text in texts]
         identity, state = rows.number("identity").values[at], context.state[at]
         refused = (codes.values == UNSUPPORTED_VERSION) & codes.mask()
         code = identity
@@ -307,12 +307,6 @@ class ConnectionProfiles:
 def began(line: dict[str, Any]) -> tuple[int, str]:
     """When a connection without an exchange began: the order in which such are listed, whenever they ended."""
     return line["first_ns"], line["connection"]
-
-
-def _places(at: "Int64s") -> Any:
-    import pyarrow as pa
-
-    return pa.array(at)
 
 
 def body_of(bodies: "BodyBatch", slot: int) -> bytes:

@@ -151,7 +151,7 @@ class ExchangeList(Lines):
         """One line of the list."""
         left, top = self.scroll_offset
         width = self.size.width
-        base = self.rich_style
+        base = self._painter.base
         full = max(width, self.virtual_size.width)
         if not y:
             return self._painter.strip(self._titles(), full, base).crop_extend(left, left + width, base)

@@ -42,7 +42,7 @@ class Body(Screen[None]):
         look, wide, side = self.home.look, self.has_class("-wide"), self.side
         side.styles.width = f"{look.view_width}%" if wide and look.view_width else None
         side.styles.height = f"{look.view_height}%" if not wide and look.view_height else None
-        self.table.styles.width = "1fr" if wide and look.view_width else None
+        side.styles.max_width = "100%" if wide and look.view_width else None
 
     def _sized(self, per_cent: int) -> None:
         setattr(self.home.look, "view_width" if self.has_class("-wide") else "view_height", max(10, min(80, per_cent)))

@@ -45,5 +45,8 @@ class Home(Protocol):
     def show_exchange(self, uid: str, number: int) -> None:
         """Shows an exchange in the list."""
 
+    def seek_records(self) -> None:
+        """Goes on in the list to an exchange with records, where the selected one has none."""
+
     def save_text(self, name: str, text: str) -> None:
         """Prompts for a file name and writes the file."""

@@ -1,7 +1,7 @@
 """The view of records: the contents of one Produce request or Fetch response.
 
-In: the app's selected exchange. Out: a screen. Law: it shows the exchange that was selected when the view was opened, or the
-one that the user stepped to.
+In: the app's selected exchange. Out: a screen. Law: it shows the exchange that is selected in the list, or the one that the
+user stepped to. Where the selected one has no records, the list goes on to the next that has.
 """
 
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -33,7 +33,8 @@ class Records(View):
         self.exchange: tuple[str, int] | None = None
 
     def on_mount(self) -> None:
-        """Begins with the exchange that is selected in the list."""
+        """Begins with the exchange that is selected in the list, which goes on to one with records where that has none."""
+        self.home.seek_records()
         self.exchange = self.home.selected
         super().on_mount()
 

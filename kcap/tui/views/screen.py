@@ -81,8 +81,8 @@ class View(Toned, Body):
         #side {{ padding: 0 1; height: 40%; border-top: solid $primary-muted; }}
         #side {{ scrollbar-size-vertical: 1; scrollbar-gutter: stable; }}
         &.-wide #body {{ layout: horizontal; }}
-        &.-wide #main {{ width: 58%; }}
-        &.-wide #side {{ width: 42%; height: 1fr; border-top: none; border-left: solid $primary-muted; }}
+        &.-wide #main {{ width: 1fr; }}
+        &.-wide #side {{ width: 42%; max-width: 76; height: 1fr; border-top: none; border-left: solid $primary-muted; }}
         &.-alone #side {{ display: none; }}
         &.-alone.-wide #main {{ width: 1fr; }}
         .hidden {{ display: none; }}

@@ -125,6 +125,10 @@ def widths_of(sheet: Sheet, rows: Sequence[Row], room: int, *, all_columns: bool
     """Widths of the columns, 0 for those that are left out for want of room; none with `all_columns`."""
     step = max(1, len(rows) // SAMPLED)
     texts = [[as_wide(column.text(row)) for column in sheet.fields] for row in rows[::step]]
+    for at in range(len(sheet.fields)):
+        if all(row[at] == words(None) for row in texts):
+            for row in texts:
+                row[at] = ""  # a column in which nothing is known says nothing
     heads = [
         TextColumn(f"{column.head} ", column.text, column.right, column.rank, column.whole, column.least)
         for column in sheet.fields

@@ -34,6 +34,8 @@ from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, counted, named, 
 from kcap.tui.views.stories_model import LEVEL_TONES, apis, connections, para
 
 WORKS_TONES: Final = {NO: "bad", YES: "good"}
+SOFTWARE_LEAST: Final = 31
+"""Cells of a library and its release, which is what the view is about: `apache-kafka-java 4.4.0 (guess)`."""
 OTHER_VERDICTS: Final = "version_verdict != ok"
 
 
@@ -46,7 +48,8 @@ def clients(made: Row) -> Sheet:
         SheetField(f"with {target}", lambda row: VERDICT_WORDS[row["works_with_target"]], right=False, whole=True,
               tone=lambda row: WORKS_TONES.get(row["works_with_target"], "care")),
         named("client_id", "client", tone=bold), SheetField("address", address_text, right=False, rank=3),
-        named("principal", rank=6), SheetField("software", lambda row: clean(software(row)), right=False, rank=1),
+        named("principal", rank=6), SheetField("software", lambda row: clean(software(row)), right=False, rank=1,
+              least=SOFTWARE_LEAST),
         SheetField("removed in", removed, right=False, rank=2, tone=lambda _row: "bad",
               down=lambda row: drill_down.every(client_of(row), "removed_in") if removed(row) else client_of(row)),
         counted("connections", "conns", 6), counted("count", "requests", 4, counts=lambda row: row["count"],

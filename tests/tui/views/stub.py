@@ -187,6 +187,9 @@ class StubApp(App[None]):
     def show_exchange(self, uid: str, number: int) -> None:
         self.shown.append((uid, number))
 
+    def seek_records(self) -> None:
+        """The list stays where it is."""
+
     def save_text(self, name: str, text: str) -> None:
         self.saved.append((name, text))
 

@@ -40,3 +40,28 @@ def test_one_that_carries_none() -> None:
             assert "carries no records; Produce" in screen(pilot.app)
 
     asyncio.run(run())
+
+
+def test_the_list_goes_on_to_an_exchange_with_records() -> None:
+    """`R` `Esc` `e` `p` `Enter` saves the packets of the records that were shown."""
+
+    async def run() -> None:
+        async with opened("java-transactions.pcap") as pilot:
+            app: Any = pilot.app
+            assert not app.book.snapshot().row(app.view.current)["record_count"]
+            await press(pilot, "R")
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            assert "offset" in screen(app)
+            shown = app.screen.exchange
+            await press(pilot, "escape")
+            assert app.selected == shown
+            row = app.book.snapshot().row(app.view.current)
+            assert row["record_count"] > 0
+            before = app.book.exchanges(["record_count"]).to_pydict()["record_count"][: app.view.cursor]
+            assert not any(before), "the next one"
+            await press(pilot, "G", "R")
+            await app.workers.wait_for_complete()
+            assert app.book.snapshot().row(app.view.current)["record_count"] > 0, "the last before the end"
+
+    asyncio.run(run())

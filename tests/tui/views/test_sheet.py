@@ -72,7 +72,7 @@ def test_widths(rows: list[Row], room: int) -> None:
         assert widths[at] <= longest[at]
         assert not column.right or widths[at] in (0, longest[at])
         assert whole[at] == longest[at] if column.right else min(longest[at], WIDEST)
-    says = all(any(column.text(row) for row in rows) for column in made.fields)
+    says = all(any(column.text(row) not in ("", "-") for row in rows) for column in made.fields)
     if sum(longest) + 3 * len(GAP) <= room and says:
         assert widths == longest
 
@@ -117,3 +117,12 @@ def test_widths_are_cells_of_the_terminal() -> None:
     made = Sheet("s", [named("name")], rows, lambda _row: None, "")
     assert widths_of(made, rows, 80, all_columns=False) == [12]
     assert widths_of(made, rows, 80, all_columns=True) == [12]
+
+
+def test_a_column_in_which_nothing_is_known_takes_no_room() -> None:
+    rows: list[Row] = [{"name": "a", "user": None}, {"name": "b", "user": None}]
+    made = Sheet("some", [named("name"), named("user", rank=1)], rows, lambda _row: None, "none")
+    assert widths_of(made, rows, 80, all_columns=False)[1] == 0
+    assert widths_of(made, rows, 80, all_columns=True)[1] > 0
+    rows[1]["user"] = "alice"
+    assert widths_of(made, rows, 80, all_columns=False)[1] > 0
