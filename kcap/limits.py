@@ -592,9 +592,3 @@ load, with 260 they fail."""
 ADDRESS_SPACE_DUCKDB = 3 << 30
 """The same with DuckDB, which reserves far more than it uses, and ends the process where it gets less: with 2,000 MiB some runs
 of reports end so, with 2,600 none."""
-
-COLUMNAR_GROUPS = 128
-"""Groups whose percentiles are computed from tables of counts, which have 64 KB for each; of more an engine does it on disk."""
-
-COLUMNAR_SOURCES = 1 << 16
-"""Combinations of an API, a client and a broker that are held while the one with most time is searched, 500 bytes each."""

@@ -221,15 +221,6 @@ def absent(array: Array) -> "NDArray[np.bool_]":
     return found
 
 
-def same(array: Array, value: Any) -> "NDArray[np.bool_]":
-    """Which entries are equal to a value, null among the values."""
-    if value is None:
-        return absent(array)
-    equal: Any = _call("equal", [array, _pa.scalar(value, array.type)])
-    found: NDArray[np.bool_] = _call("coalesce", [equal, _pa.scalar(False)]).to_numpy(zero_copy_only=False)
-    return found
-
-
 def coalesced(array: Array, others: Array) -> Array:
     """The entries of `array`, those of `others` where they are null."""
     made: Array = _call("coalesce", [array, others])

@@ -4,7 +4,7 @@ In: Ibis tables of any engine and names as a user types them. Out: tables with t
 row stands once in each group that it belongs to; rows that belong to none are counted, with the reason.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -91,8 +91,6 @@ class Tables:
 
 Expressions = dict[str, Any]
 Results = Mapping[str, Rows]
-Batches = Callable[[], Iterable[Any]]
-"""Gives the Arrow batches of the selected exchanges, as often as it is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +117,6 @@ class Report:
     """Names to group by that are no columns of exchanges; they need partitions."""
     counted: Callable[[Tables, ReportRequest], Any] | None = None
     """The rows that its groups count, where these are not all selected exchanges: with the columns of `grouped`."""
-    columnar: "Callable[[Batches, ReportRequest], Results | None] | None" = None
-    """What the expressions give, made of Arrow batches in memory without an engine; None where that has to do it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from kcap.reports.definition import (
     EDGES_NS,
     PARTS,
     TIMES,
-    Batches,
     Expressions,
     Report,
     ReportRequest,
@@ -331,18 +330,10 @@ def series(rows: list[Row]) -> Row | None:
     }
 
 
-def columnar(batches: Batches, request: ReportRequest) -> Results | None:
-    """What the expressions of `build` give, over batches in memory."""
-    from kcap.reports.latency_columns import results
-
-    return results(batches, keys_of(REPORT, request), request)
-
-
 REPORT: Final = Report(
     "latency",
     ("api",),
     ("outcome", "latency_ns", "age_ns", "flags", *SOURCE, *PARTS, *TIMES),
     build,
     finish,
-    columnar=columnar,
 )

@@ -415,16 +415,13 @@ class CaptureModel:
         Raises Interrupted where it is not waited for.
         """
         from kcap.reports.definition import Tables
-        from kcap.reports.run import by_views, columns_of, finished
+        from kcap.reports.run import by_views, columns_of
         from kcap.reports.source import Engine
 
         names = list(dict.fromkeys([*KEY, *columns_of(report, asked)]))
         with self._lock:
             every = self.exchanges(names, filtered=False)
         kept = self.exchanges(names) if self.only is not None or self.ignored else every
-        head = {"report": report.name, "captures": [file.name for file in self.heard.files]}
-        if report.columnar is not None and (found := report.columnar(lambda: self._while_wanted(kept), asked)) is not None:
-            return head | finished(dict(found), report, asked)
         partitions = self.table("partitions") if report.partitions else None
         engine, who = Engine(self.folder), getattr(self._asking, "who", None)
         with self._lock:
@@ -448,16 +445,7 @@ class CaptureModel:
                 if self._engines.get(who) is engine:
                     del self._engines[who]
             engine.close()
-        return head | made
-
-    def _while_wanted(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
-        """Batches of a table, for as long as who asks for a report in this thread waits. Raises Interrupted."""
-        from kcap.reports.source import Interrupted
-
-        for batch in table.to_batches():
-            if not self.wanted(getattr(self._asking, "who", None)):
-                raise Interrupted
-            yield batch
+        return {"report": report.name, "captures": [file.name for file in self.heard.files]} | made
 
     # -- one exchange -------------------------------------------------------------------------------------------------
     def frames(self, number: int) -> "FrameBytes":
