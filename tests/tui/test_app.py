@@ -105,8 +105,9 @@ def test_every_view_opens_and_closes(name: str, size: tuple[int, int]) -> None:
             assert title in screen(pilot.app)
             await press(pilot, "escape")
         assert pilot.app.screen is pilot.app.browser
+        before = pilot.app.view.cursor  # that of records goes on to the next exchange that has some
         await press(pilot, "j")
-        assert pilot.app.view.cursor == 1
+        assert pilot.app.view.cursor == before + 1
 
     on("node-platformatic.pcap", test, size)
 

@@ -126,7 +126,7 @@ def test_a_profile_has_columns_rules_and_filters_of_its_own() -> None:
             await press(pilot, "slash", *"api == Fetch", "enter", "o", "F", *"all", "enter")
             await press(pilot, "o", "p", *"default", "enter")
             assert (app.look.profile, app.view.chosen, app.look.filters) == ("", False, [])
-            assert app.view.rules[0].name == "error"
+            assert [rule.name for rule in app.view.rules[:2]] == ["new member", "error"]
             await press(pilot, "o", "p", *"lean", "enter")
             assert "about" not in app.view.names
             assert app.look.filters == [{"name": "all", "filter": "api == Fetch"}]
