@@ -190,24 +190,17 @@ class PcapngReader(CaptureFileReader):
     def _behind_secrets(self, at: int) -> int:
         """Steps over a Decryption Secrets Block that is larger than memory should hold; where it ends."""
         window, total, self._skipped = self._window, self._skipped, 0
-        start, left = window.base + at, total + (-total & 3) - 4
-        while left > len(window.buffer) - at:
-            left -= len(window.buffer) - at
-            if not window.advance(len(window.buffer), 1):
-                break
-            at = window.at
-        at += left
-        if len(window.buffer) < at + 4 and not window.advance(at, 4):
+        start = window.base + at
+        if not window.advance(at + total + (-total & 3) - 4, 4):
             detail = f"a Decryption Secrets Block claims {total:,} bytes, of which the last are missing"
             self._damage(WeirdKind.FILE_TRUNCATED, detail, start - window.base)
-            return at
-        at = at if len(window.buffer) >= at + 4 else window.at
-        if unpack_from(self._order + "I", window.buffer, at)[0] != total:
+            return window.at
+        if unpack_from(self._order + "I", window.buffer, window.at)[0] != total:
             self._damage(WeirdKind.BLOCK_MALFORMED, f"a block claims {total} bytes", start - window.base)
-            return at
+            return window.at
         self.file.skipped_secrets += total
         self._report(WeirdKind.SECRETS_LIMIT, f"{total} bytes, {BLOCK_MAX} at most", self.index, 0, start)
-        return at + 4
+        return window.at + 4
 
     def _odd_packet(self, kind: int, at: int, total: int, columns: PacketColumns) -> None:
         """Reads a packet block that the fast loop skips: an obsolete or simple one, or one that contradicts itself."""

@@ -47,12 +47,15 @@ class FileWindow:
         self.ended = False
 
     def advance(self, at: int, need: int, *, sparse: bool = False) -> bool:
-        """Forgets what lies before `at` and reads on; True when `need` bytes are there, False where the file ends before.
+        """Forgets what lies before `at`, which may be behind what was read, and reads on; True when `need` bytes are there,
+        False where the file ends before.
 
         `sparse` says that most pages of the file will not be looked at: such a file is mapped if it can be.
         """
         if sparse and self._map_at is not None and self._mapped(self.base + at, need, self._map_at):
             return self.left >= need
+        if at > len(self.buffer) and self._read_at is None:
+            at = self._passed(at)
         kept = b"" if self._read_at is not None and at and not self.ended else self.buffer[at:]
         self.base, self.at = self.base + at, 0
         parts, have = [kept], len(kept)
@@ -67,6 +70,14 @@ class FileWindow:
             self._next = min(self._next * 2, self._largest)
         self.buffer = parts[-1] if not kept and len(parts) == 2 else b"".join(parts)
         return have >= need
+
+    def _passed(self, at: int) -> int:
+        """Reads up to `at`, a window at a time, and holds what it read last; where `at` is in that, or the end of the file."""
+        while at > len(self.buffer) and not self.ended:
+            self.base, at = self.base + len(self.buffer), at - len(self.buffer)
+            self.buffer = self._read(min(at, self._largest))
+            self.ended = not self.buffer
+        return min(at, len(self.buffer))
 
     @property
     def left(self) -> int:

@@ -112,13 +112,16 @@ def traffic_keys(secret: bytes, suite: Suite) -> WriteKeys:
     assert suite.cipher is not None
     size, (hashed, block) = suite.cipher.key_bytes, _hash_of(suite.hash)
     padded = secret.ljust(block, b"\0")
-    key, iv = hashed(padded.translate(INNER)), hashed(padded.translate(OUTER))
-    inner, outer = key.copy(), iv.copy()
-    inner.update(info_of(b"key", size))
-    outer.update(inner.digest())
-    key.update(info_of(b"iv", 12))
-    iv.update(key.digest())
-    return WriteKeys(outer.digest()[:size], iv.digest()[:12])
+    inner, outer = hashed(padded.translate(INNER)), hashed(padded.translate(OUTER))
+
+    def hmac(info: bytes) -> bytes:
+        first, last = inner.copy(), outer.copy()
+        first.update(info)
+        last.update(first.digest())
+        made: bytes = last.digest()
+        return made
+
+    return WriteKeys(hmac(info_of(b"key", size))[:size], hmac(info_of(b"iv", 12))[:12])
 
 
 @cache

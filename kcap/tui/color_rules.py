@@ -32,8 +32,9 @@ class ColorRule:
 
 
 ERROR: Final = "error && error != NONE"
-NEW_MEMBER: Final = "error == MEMBER_ID_REQUIRED"
+NEW_MEMBER_ERROR: Final = "MEMBER_ID_REQUIRED"
 """The first answer to each new member of a group, which brings its id (KIP-394): nothing went wrong."""
+NEW_MEMBER: Final = f"error == {NEW_MEMBER_ERROR}"
 UNANSWERED: Final = "outcome in {unanswered, orphan}"
 THROTTLED: Final = "throttle > 0 || throttle_ns > 0 || muted > 0"
 SLOW: Final = "latency >= 500ms && !(long_poll > 0)"
@@ -57,7 +58,7 @@ _FAILED: Final = Compare(FieldRef("error", "text", ("error",)), "!=", "NONE", ev
 _POLLED: Final = _number("long_poll", "long_poll_ns", ">", 0)
 TREES: Final[dict[str, Filter]] = {
     ERROR: And(_FAILED, _FAILED),
-    NEW_MEMBER: Compare(FieldRef("error", "text", ("error",)), "==", "MEMBER_ID_REQUIRED"),
+    NEW_MEMBER: Compare(FieldRef("error", "text", ("error",)), "==", NEW_MEMBER_ERROR),
     UNANSWERED: Membership(FieldRef("outcome", "text", ("outcome",)), ("unanswered", "orphan"), ()),
     THROTTLED: Or(
         Or(_number("throttle", "throttle_time_ms", ">", 0), _number("throttle_ns", "throttle_ns", ">", 0)),

@@ -20,6 +20,7 @@ from kcap.output.grid import call, clean, duration, endpoint, result
 from kcap.reports.definition import Row
 from kcap.reports.slow import RETRANSMITTED, why
 from kcap.reports.text import count, wrapped
+from kcap.tui.color_rules import NEW_MEMBER_ERROR
 from kcap.tui.list_columns import equals
 from kcap.tui.tree_lines import Item
 from kcap.tui.views.findings_model import TONES
@@ -128,8 +129,8 @@ def _summary(row: dict[str, Any]) -> Item:
     return Item(line, "summary", facts, filter=by, value=name)
 
 
-FINE: Final = (None, "NONE", "MEMBER_ID_REQUIRED")
-"""Error codes of a response with which nothing is wrong (`kcap.tui.color_rules.NEW_MEMBER`)."""
+FINE: Final = (None, "NONE", NEW_MEMBER_ERROR)
+"""Error codes of a response with which nothing is wrong."""
 SUMMARY: Final = (
     "error", "error_count", "throttle_time_ms", "topics", "partition_count", "record_count", "records_bytes", "codecs", "acks",
     "group_id", "member_id", "transactional_id", "principal", "version_verdict", "removed_in", "deprecated_in", "flags",

@@ -71,6 +71,13 @@ class Arranged:
         found = np.flatnonzero(self.order == number)
         return int(found[0]) if len(found) else None
 
+    def places(self, numbers: "Numbers") -> "Numbers":
+        """The places of those of these rows that are listed, in order."""
+        first = self.rows.first
+        there = np.zeros(len(self.rows) - first, np.bool_)
+        there[numbers[numbers >= first] - first] = True  # the first rows of a capture that goes on are not held
+        return np.flatnonzero(there if self.order is None else there[self.order - first])
+
 
 def continued(before: Arranged, rows: "RowIndex", passing: "Numbers | None", wish: tuple[Any, ...]) -> Arranged:
     """What arranging all rows gives; looks at those alone that came since, and at those that stand behind the first of them."""
@@ -271,11 +278,11 @@ class ListModel:
         made = self.arranged
         if made is None:
             return False
-        places = sorted(place for number in self.marks if (place := made.place(number)) is not None)
-        ahead = [place for place in places if (place > self.cursor if step > 0 else place < self.cursor)]
-        if ahead:
-            self.go(ahead[0] if step > 0 else ahead[-1])
-        return bool(ahead)
+        places = made.places(np.fromiter(self.marks, np.int64))
+        ahead = places[places > self.cursor] if step > 0 else places[places < self.cursor]
+        if len(ahead):
+            self.go(int(ahead[0] if step > 0 else ahead[-1]))
+        return bool(len(ahead))
 
     def place_of_time(self, time_us: int) -> int | None:
         """The place of the first row shown that begins at a time or behind it."""
@@ -296,17 +303,15 @@ class ListModel:
         )
         if made is None or tree is None:
             return None
-        places = (made.place(number) for number in made.rows.passing(tree).tolist())
-        return min((place for place in places if place is not None), default=None)
+        places = made.places(made.rows.passing(tree))
+        return int(places[0]) if len(places) else None
 
     def place_with_records(self) -> int | None:
         """The place of the row under the cursor if it has records, or else of the next one that has, or of the last before."""
         made, tree = self.arranged, parse("record_count > 0")
         if made is None or tree is None or not len(made):
             return None
-        there = np.zeros(len(made.rows) - made.rows.first, np.bool_)
-        there[made.rows.passing(tree) - made.rows.first] = True
-        places = np.flatnonzero(there if made.order is None else there[made.order - made.rows.first])
+        places = made.places(made.rows.passing(tree))
         if not len(places):
             return None
         return int(places[min(int(np.searchsorted(places, self.cursor)), len(places) - 1)])

@@ -7,8 +7,6 @@ displayed text of cells and lines, case-insensitively.
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
 from kcap.filter.ast import Compare, Filter, Or
 from kcap.tui.list_columns import HEADS
 from kcap.tui.list_model import ListModel
@@ -46,11 +44,7 @@ def find_in_list(view: ListModel, needle: Needle, step: int) -> int | None:
     made = view.arranged
     if made is None or not len(made) or not needle.text:
         return None
-    able = np.zeros(len(made.rows), np.bool_)
-    able[made.rows.passing(_texts(view, needle))] = True  # by number, also where the first rows are not held
-    if made.order is not None:
-        able = able[made.order]
-    places = np.flatnonzero(able)
+    places = made.places(made.rows.passing(_texts(view, needle)))
     if step < 0:
         places = places[::-1]
     ahead = places[(places - view.cursor) * step > 0]

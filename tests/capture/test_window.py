@@ -1,5 +1,7 @@
 """A window forgets what was read and holds nothing back."""
 
+from io import BytesIO
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,3 +58,24 @@ def test_a_file_that_is_read_by_position_gives_the_same(data: bytes, steps: list
         for window in (plain, placed):
             assert window.buffer == data[window.base : window.base + len(window.buffer)]
             assert len(window.buffer) >= min(need, len(data) - window.base)
+
+
+@given(st.binary(max_size=300), st.lists(st.tuples(st.integers(0, 90), st.integers(1, 20)), max_size=8), st.integers(1, 40))
+def test_a_window_goes_on_behind_what_it_has_read(data: bytes, steps: list[tuple[int, int]], largest: int) -> None:
+    """However far ahead, in a file as in a pipe whose bytes come a few at a time: what lies between is not held."""
+    stream = BytesIO(data)
+    windows = [
+        FileWindow(lambda size: stream.read(min(size, 7)), largest, first=2),
+        FileWindow(lambda _: b"never read", largest, first=2, read_at=lambda at, size: data[at : at + size]),
+    ]
+    place = 0
+    for ahead, need in steps:
+        place += ahead
+        for window in windows:
+            there = window.advance(place - window.base, need)
+            assert there is (place + need <= len(data))
+            if there:
+                assert window.base + window.at == place
+                assert window.buffer[window.at :][:need] == data[place : place + need]
+        if place + need > len(data):
+            break
