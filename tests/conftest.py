@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from kcap.jobs.cores import free_cores
+
 ROOT = Path(__file__).resolve().parent.parent
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -35,6 +37,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Makes the machine code of kernels first, where it can be made: tests of the fast path must not run without it."""
     if not os.environ.get("PYTEST_XDIST_WORKER") and not config.option.collectonly:
         subprocess.run([sys.executable, "-m", "kcap.every_kernel"], check=False, stderr=subprocess.DEVNULL)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Processes for `-n auto`: two more than there are cores, since tests of screens wait for more than half of their time."""
+    return 2 + free_cores()
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the marks in a hook of the same name

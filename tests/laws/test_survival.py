@@ -34,7 +34,10 @@ from kcap.tui.views.picture import Picture
 from kcap.tui.views.screen import View
 from kcap.tui.views.styled_lines import StyledText
 from kcap.tui.views.table import SheetTable
+from tests.tui.conftest import collects_rarely, kept_memory
 from tests.tui.driving import opened, settle
+
+__all__ = ["collects_rarely", "kept_memory"]
 
 pytestmark = pytest.mark.slow
 DEEP = os.environ.get("KCAP_LAWS") == "deep"
