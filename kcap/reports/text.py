@@ -138,10 +138,13 @@ NO_LABELS: Final[Mapping[str, str]] = {}
 
 def figures(values: Mapping[str, Any], labels: Mapping[str, str] = NO_LABELS) -> str:
     """Named values in a line: `p95 318ms; requests 1,160; apis Produce, Fetch`. A time has its unit behind it, not in its name;
-    numbers that count nothing, ids and ports, have no separators. `labels`: what stands there in place of some names.
+    numbers that count nothing, ids and ports, have no separators; a list of nothing is left out. `labels`: what stands there in
+    place of some names.
     """
     parts = []
     for name, value in values.items():
+        if value == []:
+            continue
         base, _, last = name.rpartition("_")
         label = labels.get(name)
         whole = isinstance(value, int) and not isinstance(value, bool)

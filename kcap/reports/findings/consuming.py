@@ -234,9 +234,13 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     errors=5, seconds=1,
 )  # fmt: skip
 def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client that goes on asking for a topic that is not there."""
-    for row in seen.prepared(seen.errors(["UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"], ("client_id",))):
-        if row["n"] >= limit["errors"] and row["last_ns"] - row["first_ns"] >= limit["seconds"] * 1e9:
+    """A client that goes on asking for a topic that is not there.
+
+    It asks for the same topics again and again: one that creates a topic now and then gets an error or two of each.
+    """
+    errors = ["UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"]
+    for row in seen.prepared(seen.errors(errors, ("client_id", "topics"), least=int(limit["errors"]))):
+        if row["last_ns"] - row["first_ns"] >= limit["seconds"] * 1e9:
             names = [one.get("name") for one in seen.message(row, "response").get("topics", ()) if one.get("errorCode") == 3]
             names = [name for name in names if name]
             yield Finding(

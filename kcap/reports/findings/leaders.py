@@ -36,7 +36,8 @@ def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
     if not seen.errors_of_partitions.intersection(MOVED):
         return
     parts = seen.parts.filter(seen.parts.api.isin(["Produce", "Fetch"]), seen.parts.topic.notnull())
-    bad = parts.filter(parts.error.isin(list(MOVED))).order_by("request_first_ns").limit(EVENTS_MOST)
+    bad = parts.filter(parts.error.isin(list(MOVED))).anti_join(seen.not_yet_led(MOVED), ["topic", "partition"])
+    bad = bad.order_by("request_first_ns").limit(EVENTS_MOST)
     good = parts.filter(parts.error == "NONE", parts.client_id.notnull())
     slot = {"client": "client_id", "what": "api", "name": "topic", "number": "partition", "at_ns": "request_first_ns"}
     ibis = functions(parts)
@@ -205,7 +206,9 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
 def acks_risk(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Producers that do not wait for replicas, while leaders move."""
     moved: dict[str, int] = {}
-    for row in seen.partition_errors(MOVED, ("topic",)):
+    if not seen.errors_of_partitions.intersection(MOVED):
+        return
+    for row in seen.partition_errors(MOVED, ("topic",), but=seen.not_yet_led(MOVED)):
         moved[row["topic"] or "__"] = row["n"]
     risky = {name: n for name, n in moved.items() if n >= limit["errors"] and not name.startswith("__")}
     if not risky:

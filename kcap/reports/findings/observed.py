@@ -314,29 +314,34 @@ class Observed:
             found.setdefault(link["client_id"], []).append(link)
         return found
 
-    def errors(self, names: Sequence[str], by: Sequence[str] = ("client_id",), apis: Sequence[str] | None = None) -> list[Row]:
-        """Exchanges whose first error is one of these, grouped: n, first_ns, last_ns, apis, an example."""
+    def errors(
+        self, names: Sequence[str], by: Sequence[str] = ("client_id",), apis: Sequence[str] | None = None, least: int = 1
+    ) -> list[Row]:
+        """Exchanges whose first error is one of these, in groups of at least `least`: n, first_ns, last_ns, apis, an example."""
         if not any(call["error"] in names and (apis is None or call["api"] in apis) for call in self.calls):
             return []
         table = self.exchanges
         chosen = table.filter(table.error.isin(list(names)))
         if apis is not None:
             chosen = chosen.filter(chosen.api.isin(list(apis)))
-        return self.run(
-            chosen.group_by(*by).aggregate(
-                n=chosen.count(), first_ns=chosen.request_first_ns.min(), last_ns=chosen.response_last_ns.max(),
-                latency_ns=chosen.latency_ns.sum(), error_name=chosen.error.min(), api_name=chosen.api.min(),
-                connection=chosen.connection.argmin(chosen.request_first_ns),
-                    exchange=chosen.exchange.argmin(chosen.request_first_ns),
-            )
+        groups = chosen.group_by(*by).aggregate(
+            n=chosen.count(), first_ns=chosen.request_first_ns.min(), last_ns=chosen.response_last_ns.max(),
+            latency_ns=chosen.latency_ns.sum(), error_name=chosen.error.min(), api_name=chosen.api.min(),
+            connection=chosen.connection.argmin(chosen.request_first_ns),
+                exchange=chosen.exchange.argmin(chosen.request_first_ns),
         )  # fmt: skip
+        return self.run(groups.filter(groups.n >= least) if least > 1 else groups)
 
-    def partition_errors(self, names: Sequence[str], by: Sequence[str] = ("client_id", "topic")) -> list[Row]:
-        """As `errors`, of single partitions."""
+    def partition_errors(
+        self, names: Sequence[str], by: Sequence[str] = ("client_id", "topic"), but: Any = None
+    ) -> list[Row]:
+        """As `errors`, of single partitions; without those of `but`, a table with `topic` and `partition`."""
         if not self.errors_of_partitions.intersection(names):
             return []
         joined = self.parts
         chosen = joined.filter(joined.error.isin(list(names)))
+        if but is not None:
+            chosen = chosen.anti_join(but, ["topic", "partition"])
         return self.run(
             chosen.group_by(*by).aggregate(
                 n=chosen.count(), requests=uids(chosen).nunique(),
@@ -347,6 +352,21 @@ class Observed:
                     exchange=chosen.exchange.argmin(chosen.request_first_ns),
             )
         )  # fmt: skip
+
+    def not_yet_led(self, errors: Sequence[str]) -> Any:
+        """Partitions, as a table of `topic` and `partition`, that one broker refused with some of these errors and served only
+        after the last of them: it did not lead them yet, as with a topic that was just created, and no move of a leader is seen.
+        """
+        parts = self.parts.filter(self.parts.topic.notnull())
+        bad = parts.error.isin(list(errors))
+        good = (parts.error == "NONE") & parts.api.isin(["Produce", "Fetch"])
+        parts = parts.mutate(bad_ns=bad.ifelse(parts.request_first_ns, None), good_ns=good.ifelse(parts.request_first_ns, None))
+        parts = parts.filter(parts.bad_ns.notnull() | parts.good_ns.notnull())
+        each = parts.group_by("topic", "partition").aggregate(
+            bad_ns=parts.bad_ns.max(), good_ns=parts.good_ns.min(),
+            ips=parts.server_ip.nunique(), ports=parts.server_port.nunique(),
+        )  # fmt: skip
+        return each.filter(each.bad_ns < each.good_ns, each.ips == 1, each.ports == 1).select("topic", "partition")
 
     @cached_property
     def parts(self) -> Any:

@@ -63,7 +63,7 @@ def tiny_batches(seen: Observed, limit: Mapping[str, float]) -> Found:
     "compression-off", "medium", 0.8,
     needs="requests bodies",
     looks_at="bytes that a producer writes uncompressed to a topic that others write compressed",
-    advice="Set compression.type of this producer (lz4 or zstd), as the other producers of the topic have.",
+    advice="Set compression.type of this producer (lz4 or zstd), all the more where other producers of the topic have.",
     instead="records that are compressed already, such as images",
     bytes=100_000, batch=2_000, batch_beside=1_000,
 )  # fmt: skip

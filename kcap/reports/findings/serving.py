@@ -30,7 +30,7 @@ WORK = ("Produce", "Fetch", "ShareFetch", "JoinGroup", "ConsumerGroupHeartbeat",
     looks_at="NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH and LEADER_NOT_AVAILABLE responses by topic",
     advice="See why leaders move: broker restarts, reassignments, preferred leader elections, full garbage "
     "collections, unstable networks.",
-    instead="a planned reassignment or rolling restart; clients follow it by themselves",
+    instead="a planned reassignment or rolling restart; clients follow it by themselves; a topic that was just created",
     errors=3, each=2, seconds=1,
 )  # fmt: skip
 def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
@@ -45,8 +45,10 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
         "UNKNOWN_LEADER_EPOCH",
         "LEADER_NOT_AVAILABLE",
     ]
+    if not seen.errors_of_partitions.intersection(names):
+        return
     by: dict[str, list[Row]] = {}
-    for row in seen.partition_errors(names):
+    for row in seen.partition_errors(names, but=seen.not_yet_led(names)):
         if row["topic"] is not None and not row["topic"].startswith("__"):
             by.setdefault(row["topic"], []).append(row)
     for topic, some in by.items():

@@ -114,6 +114,14 @@ def test_a_topic_that_is_not_there_is_named() -> None:
     assert found("unknown-topic-loop", observed(rows[:3])) == []
 
 
+def test_topics_that_are_created_one_by_one_are_no_loop() -> None:
+    rows = many(12, 1.0, "Metadata", error="UNKNOWN_TOPIC_OR_PARTITION")
+    each = [row | {"topics": [f"t{at // 2}"]} for at, row in enumerate(rows)]
+    assert found("unknown-topic-loop", observed(each)) == [], "two errors of each"
+    loops = [row | {"topics": [f"t{at % 2}"]} for at, row in enumerate(rows)]
+    assert len(found("unknown-topic-loop", observed(loops))) == 2
+
+
 def test_metadata_all_the_time() -> None:
     assert len(found("metadata-storm", observed(many(100, 0.05, "Metadata")))) == 1
     assert found("metadata-storm", observed(many(100, 10.0, "Metadata"))) == []

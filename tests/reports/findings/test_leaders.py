@@ -25,6 +25,21 @@ def test_a_client_that_follows_a_leader_late() -> None:
     assert 0 < quiet["evidence"]["longest_ns"] < SECOND
 
 
+def test_a_partition_that_a_broker_does_not_lead_yet_has_not_moved() -> None:
+    """The topic was just created: the broker that refuses its first requests is the one that serves it."""
+    errors = ["NOT_LEADER_OR_FOLLOWER"] * 5 + ["NONE"]
+    rows = many(6, 1.0, acks=1)
+    new = observed(rows, parts_of(rows, error=errors))
+    moved = observed(rows, parts_of(rows, error=["NONE", *errors[:-1]]))
+    elsewhere = [*rows[:-1], rows[-1] | {"server_ip": "10.0.0.2"}]
+    for rule in ("leader-change", "not-leader", "acks-risk"):
+        assert found(rule, new, loud=False) == []
+    for rule in ("not-leader", "acks-risk"):
+        assert len(found(rule, moved)) == 1, "it had been served"
+    for rule in ("leader-change", "not-leader", "acks-risk"):
+        assert len(found(rule, observed(elsewhere, parts_of(elsewhere, error=errors)))) == 1, "another broker serves it"
+
+
 def metadata(at: int, in_sync: list[int]) -> dict[tuple[str, int, str], Row]:
     part = {"partitionIndex": 0, "isrNodes": in_sync, "replicaNodes": [1, 2, 3]}
     return {("C1", at, "response"): {"topics": [{"name": "t", "partitions": [part]}]}}
@@ -64,7 +79,7 @@ def test_a_coordinator_that_moves() -> None:
 def test_records_at_risk_without_replicas() -> None:
     def seen(acks: int) -> list[Row]:
         rows = many(6, 1.0, acks=acks)
-        return found("acks-risk", observed(rows, parts_of(rows, error=["NOT_LEADER_OR_FOLLOWER"] * 3 + ["NONE"] * 3)))
+        return found("acks-risk", observed(rows, parts_of(rows, error=["NONE", *["NOT_LEADER_OR_FOLLOWER"] * 3, "NONE", "NONE"])))
 
     (row,) = seen(1)
     assert row["evidence"]["acks"] == 1
