@@ -312,7 +312,12 @@ def no_kafka(reading: CapturePass) -> str:
     if not connections:
         return f"no Kafka found: {packets:,} packets and no TCP connection with data among them"
     found = ", ".join(f"{count:,} {name}" for name, count in reading.phases.most_common())
-    return f"no Kafka found in {connections:,} connections ({found}); -d tcp.port==N,kafka says which are Kafka all the same"
+    hints = []
+    if reading.phases["tls"]:
+        hints.append("--tls-keylog FILE reads those with TLS whose secrets it holds")
+    if len(reading.phases) > len(hints):
+        hints.append("-d tcp.port==N,kafka says which are Kafka all the same")
+    return f"no Kafka found in {connections:,} connections ({found}); {'; '.join(hints)}"
 
 
 def report_failed(reading: CapturePass) -> int:

@@ -50,11 +50,16 @@ def test_a_dash_is_standard_output(capfdbinary: pytest.CaptureFixture[bytes]) ->
     [
         ({}, 3, "no Kafka found: 3 packets and no TCP connection"),
         ({"tls": 8, "http": 1}, 99, "no Kafka found in 9 connections (8 tls, 1 http)"),
+        ({"tls": 8}, 99, "no Kafka found in 8 connections (8 tls); --tls-keylog"),
+        ({"http": 2}, 99, "no Kafka found in 2 connections (2 http); -d tcp.port"),
     ],
 )
 def test_what_there_is_instead_of_kafka(phases: dict[str, int], packets: int, words: str) -> None:
     reading: Any = SimpleNamespace(phases=Counter(phases), capture_files=[SimpleNamespace(packets=packets)])
-    assert output.no_kafka(reading).startswith(words)
+    said = output.no_kafka(reading)
+    assert said.startswith(words)
+    assert ("--tls-keylog" in said) == ("tls" in phases), "what helps with TLS"
+    assert ("-d tcp.port" in said) == ("http" in phases), "what helps with a port that is not recognized"
 
 
 def test_a_file_is_written_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -317,7 +317,7 @@ class Observed:
     def errors(
         self, names: Sequence[str], by: Sequence[str] = ("client_id",), apis: Sequence[str] | None = None, least: int = 1
     ) -> list[Row]:
-        """Exchanges whose first error is one of these, in groups of at least `least`: n, first_ns, last_ns, apis, an example."""
+        """Exchanges whose first error is one of these, in groups of `least` or more: n, first_ns, last_ns, apis, an example."""
         if not any(call["error"] in names and (apis is None or call["api"] in apis) for call in self.calls):
             return []
         table = self.exchanges
@@ -332,9 +332,7 @@ class Observed:
         )  # fmt: skip
         return self.run(groups.filter(groups.n >= least) if least > 1 else groups)
 
-    def partition_errors(
-        self, names: Sequence[str], by: Sequence[str] = ("client_id", "topic"), but: Any = None
-    ) -> list[Row]:
+    def partition_errors(self, names: Sequence[str], by: Sequence[str] = ("client_id", "topic"), but: Any = None) -> list[Row]:
         """As `errors`, of single partitions; without those of `but`, a table with `topic` and `partition`."""
         if not self.errors_of_partitions.intersection(names):
             return []
@@ -354,8 +352,8 @@ class Observed:
         )  # fmt: skip
 
     def not_yet_led(self, errors: Sequence[str]) -> Any:
-        """Partitions, as a table of `topic` and `partition`, that one broker refused with some of these errors and served only
-        after the last of them: it did not lead them yet, as with a topic that was just created, and no move of a leader is seen.
+        """Partitions, as a table of `topic` and `partition`, that one broker refused with some of these errors and served
+        only after the last of them: it did not lead them yet, as with a topic that was just created, and nothing moved.
         """
         parts = self.parts.filter(self.parts.topic.notnull())
         bad = parts.error.isin(list(errors))

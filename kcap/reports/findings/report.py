@@ -19,6 +19,7 @@ from kcap.reports.findings import (
     producing,
     quotas,
     serving,
+    stalls,
     transactions,
 )
 from kcap.reports.findings.columns import COLUMNS
@@ -29,7 +30,7 @@ from kcap.reports.names import OTHERS
 from kcap.reports.run import columns_of, computed
 from kcap.reports.source import ReportInput
 
-MODULES: Final = (access, consuming, encryption, groups, leaders, pipelines, producing, quotas, serving, transactions)
+MODULES: Final = (access, consuming, encryption, groups, leaders, pipelines, producing, quotas, serving, stalls, transactions)
 """Modules whose functions are rules."""
 UNNAMED: Final = "unnamed_findings"
 """Reason for which findings are left out."""

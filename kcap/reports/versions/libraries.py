@@ -190,7 +190,7 @@ IMPLEMENTED: Final[tuple[tuple[str, tuple[int, ...], dict[int, tuple[int, ...]]]
         "DeleteGroups 2, IncrementalAlterConfigs 1"
     )),
     ("kafka-python", (3, 0, 12), keyed(
-        "Produce 9, Fetch 12, ListOffsets 10, Metadata 13, OffsetCommit 8, OffsetFetch 8, FindCoordinator 6, JoinGroup 7, "
+        "Produce 9, Fetch 12, ListOffsets 11, Metadata 13, OffsetCommit 8, OffsetFetch 8, FindCoordinator 6, JoinGroup 7, "
         "LeaveGroup 5, SyncGroup 5, DescribeGroups 6, ListGroups 5, SaslHandshake 1, CreateTopics 7, DeleteTopics 6, "
         "InitProducerId 4, DescribeConfigs 4, SaslAuthenticate 2, CreatePartitions 3, DeleteGroups 2, "
         "IncrementalAlterConfigs 1, DescribeCluster 2"

@@ -30,9 +30,14 @@ CHOSEN: Final = {
         "OffsetFetch 9"
     ),
     "librdkafka": keyed("Metadata 10, DescribeGroups 0, ListGroups 0"),
+    "sarama": keyed(
+        "Produce 3 5 6 7 8 9, Fetch 5 6 8 10 11, ListOffsets 2 3 4 5, Metadata 4 5 6 7 9, OffsetCommit 3 4 6, "
+        "OffsetFetch 3 4 5 6 7, FindCoordinator 1 2, JoinGroup 2 3 6 7, Heartbeat 1 2, LeaveGroup 1 2 4, SyncGroup 1 2 4"
+    ),
 }
 """Family -> API -> versions that it chooses below its highest, by what it does: Java clients without transactions of version 2
-(KIP-890) or topic ids (KIP-516); librdkafka where it needs no later field."""
+(KIP-890) or topic ids (KIP-516); librdkafka where it needs no later field; sarama by Config.Version, 0.11 to 4.0, which is 2.8
+where an application leaves it (recorded with 1.61.1)."""
 MEANINGS: Final[dict[str, tuple[tuple[int, str], ...]]] = {
     "Produce": (
         (2, "no time of append in the response"), (3, "no record headers, idempotence or transactions (message format 2)"),

@@ -79,7 +79,8 @@ def test_a_coordinator_that_moves() -> None:
 def test_records_at_risk_without_replicas() -> None:
     def seen(acks: int) -> list[Row]:
         rows = many(6, 1.0, acks=acks)
-        return found("acks-risk", observed(rows, parts_of(rows, error=["NONE", *["NOT_LEADER_OR_FOLLOWER"] * 3, "NONE", "NONE"])))
+        errors = ["NONE", *["NOT_LEADER_OR_FOLLOWER"] * 3, "NONE", "NONE"]
+        return found("acks-risk", observed(rows, parts_of(rows, error=errors)))
 
     (row,) = seen(1)
     assert row["evidence"]["acks"] == 1

@@ -1,0 +1,113 @@
+"""A broker that sends no response at all for a while, as a paused process, host or disk leaves it.
+
+In: exchanges. Out: findings. Law: requests that a broker answers at once were waiting, sent before and while it was silent.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kcap.reports.findings.model import Finding, Found, rule, seconds, where
+from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.serving import SERVED, WAITING, served
+from kcap.reports.recorded import functions
+from kcap.reports.text import count as counted
+
+BROKER: Final = ("server_ip", "server_port")
+STEP_NS: Final = 125_000_000
+"""Responses are counted in steps of this time; a stall holds several, so that steps without responses are few to look at."""
+
+
+@rule(
+    "broker-stall", "medium", 0.75,
+    needs="responses requests",
+    looks_at="times in which a broker sends no response to anyone while requests wait that it else answers at once",
+    advice="Look at that broker at that time: garbage collection and safepoints (its GC log), a paused virtual machine, "
+    "stolen CPU, a disk that hangs (iostat).",
+    instead="where the capture shows one client, its host or the path may have held packets back; where Produce alone waited, "
+    "replicas that acknowledge slowly (acks=all)",
+    seconds=1, requests=3, spread=0.1, times=10, often=20, alone=0.6, several=0.85,
+)  # fmt: skip
+def broker_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Brokers that are silent for `seconds` and more while `requests` wait, which are sent over `spread` seconds at least: a
+    capture whose clock is set forward shows none that were sent in between. The broker's median is `times` shorter, over
+    `often` requests. Requests that TCP sent again waited for the network and are left out, and connections whose requests wait
+    behind a long poll, a rebalance or a throttle.
+    """
+    least = int(limit["seconds"] * 1e9)
+    if all(call["api"] not in PROMPT or (call["latency_ns"] or 0) < least for call in seen.calls):
+        return
+    chosen, late = served(seen, {"milliseconds": limit["seconds"] * 1e3})
+    usual = chosen.group_by(*BROKER).aggregate(
+        n=chosen.count(), own=chosen.own.quantile(0.5), late=chosen.count(where=late), broker_id=chosen.broker_id.max()
+    )
+    brokers = {
+        (row["server_ip"], row["server_port"]): row
+        for row in seen.run(usual.filter(usual.n >= int(limit["often"]), usual.late >= int(limit["requests"])))
+        if row["own"] * limit["times"] <= least
+    }
+    if not brokers:
+        return
+    table = seen.exchanges
+    waits = table.filter(table.api.isin(WAITING) | (table.throttle_time_ms > 0)).select("connection").distinct()
+    waiting = chosen.filter(late, ~chosen.flags.contains("retransmitted")).anti_join(waits, "connection")
+    by: dict[tuple[str, int], list[Row]] = {}
+    for row in seen.run(silences(seen, waiting, least)):
+        sent_over = row["last_sent_ns"] - max(row["first_sent_ns"], row["since"])
+        place = (row["server_ip"], row["server_port"])
+        if place in brokers and row["n"] >= limit["requests"] and sent_over >= limit["spread"] * 1e9:
+            by.setdefault(place, []).append(row)
+    for (ip, port), some in by.items():
+        longest = max(some, key=lambda row: row["until"] - row["since"])
+        lasted, hosts = longest["until"] - longest["since"], max(row["hosts"] for row in some)
+        times = f" in the longest of {len(some)} times" if len(some) > 1 else ""
+        alone = limit["alone"] if all(row["links"] == 1 for row in some) else None
+        count = sum(row["n"] for row in some)
+        yield Finding(
+            f"broker {ip}:{port} sent no response to anyone for {seconds(lasted)}{times}, while "
+            f"{counted(longest['n'], 'request')} of {counted(longest['hosts'], 'host')} waited that it else answers in "
+            f"{seconds(brokers[ip, port]['own'])}",
+            {"server": f"{ip}:{port}", "broker_id": brokers[ip, port]["broker_id"]}, count,
+            where(f"latency_ns >= {int(limit['seconds'] * 1e3)}ms", server_ip=ip, server_port=port),
+            min(row["since"] for row in some), max(row["until"] for row in some), sum(row["waited_ns"] for row in some),
+            {"silences": len(some), "longest_ns": lasted, "requests": count, "connections": max(row["links"] for row in some),
+             "hosts": hosts, "median_ns": round(brokers[ip, port]["own"])},
+            None, limit["several"] if hosts > 1 else alone,
+        )  # fmt: skip
+
+
+PROMPT: Final = set(SERVED) - set(WAITING)
+"""APIs whose requests a broker answers as soon as it can."""
+
+
+def silences(seen: Observed, waiting: Any, least: int) -> Any:
+    """Times of at least `least` ns between two responses of a broker, at whose end some of these exchanges had waited as long:
+    `since`, `until`, n, links, hosts, first_sent_ns, last_sent_ns, waited_ns.
+
+    A silence and the exchanges whose response came behind it stand in one order of time: pairs of them would be the product
+    of both.
+    """
+    ibis = functions(waiting)
+    table = seen.exchanges
+    table = table.filter(table.response_first_ns.notnull()).semi_join(waiting, BROKER)
+    steps = table.group_by(*BROKER, step=table.response_first_ns // STEP_NS).aggregate(
+        first=table.response_first_ns.min(), last=table.response_first_ns.max()
+    )
+    before = steps.last.lag().over(ibis.window(group_by=BROKER, order_by="step"))
+    steps = steps.mutate(since=before)
+    steps = steps.filter(steps.first - steps.since >= least)
+    ends = steps.select(
+        *BROKER, at="first", since="since", until="first", waits=ibis.literal(0, "int64"), sent=ibis.null("int64"),
+        link=ibis.null("string"), host=ibis.null("string"),
+    )  # fmt: skip
+    requests = waiting.select(
+        *BROKER, at="response_first_ns", since=ibis.null("int64"), until=ibis.null("int64"),
+        waits=ibis.literal(1, "int64"), sent="request_last_ns", link="connection", host="client_ip",
+    )  # fmt: skip
+    both = ibis.union(ends, requests)
+    upto = ibis.window(group_by=BROKER, order_by=["at", "waits"], rows=(None, 0))
+    both = both.mutate(since=both.since.max().over(upto), until=both.until.max().over(upto))
+    both = both.filter(both.waits == 1, both.until - both.sent >= least)
+    return both.group_by(*BROKER, "since", "until").aggregate(
+        n=both.count(), links=both.link.nunique(), hosts=both.host.nunique(), first_sent_ns=both.sent.min(),
+        last_sent_ns=both.sent.max(), waited_ns=(both["at"] - both.sent).sum(),
+    )  # fmt: skip

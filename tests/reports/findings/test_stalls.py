@@ -1,0 +1,77 @@
+"""Times in which a broker says nothing at all."""
+
+from itertools import count
+from typing import Any
+
+from kcap.reports.findings.model import RULES
+from kcap.reports.findings.stalls import broker_stall
+from tests.reports.findings.tables import SECOND, Row, exchange, found, many, observed
+
+STEP, HOSTS = 0.05, ("10.0.0.9", "10.0.0.8")
+
+
+def paused(hosts: tuple[str, ...] = HOSTS[:1], until: float = 3.0, **more: object) -> list[Row]:
+    """Produce requests of a connection a host every 50 ms for 5 s; between 1 s and `until` the broker is silent, and from 1.5 s
+    on the client waits.
+    """
+    out = []
+    for number, host in enumerate(hosts):
+        exchanges = count(1)
+        for step in range(100):
+            at = step * STEP
+            if 1.5 < at < until:
+                continue
+            waits = until - at if 1 < at < until else 0.0
+            out.append(exchange(f"C{number}", next(exchanges), "Produce", at, waits + 0.002, client_ip=host, **more))
+    return out
+
+
+def stalls(rows: list[Row]) -> list[Row]:
+    return found("broker-stall", observed(rows))
+
+
+def test_a_broker_that_is_silent_while_requests_wait() -> None:
+    (one,) = stalls(paused())
+    assert one["evidence"]["silences"] == 1
+    assert 1.9 * SECOND < one["evidence"]["longest_ns"] < 2.1 * SECOND
+    assert one["confidence"] == 0.6, "one connection may be held up on its way"
+    (two,) = stalls(paused(HOSTS))
+    assert two["confidence"] == 0.85
+    assert two["evidence"]["hosts"] == 2
+    assert two["evidence"]["requests"] == 2 * one["evidence"]["requests"]
+
+
+def test_what_else_looks_like_it_is_left_alone() -> None:
+    assert stalls(paused(until=1.9)) == [], "shorter"
+    others = [exchange("C9", at, "Heartbeat", at / 5) for at in range(1, 25)]
+    assert stalls(paused() + others) == [], "it sends responses to others"
+    assert stalls(paused(flags=["retransmitted"])) == [], "the network"
+    assert stalls(paused(throttle_time_ms=5)) == [], "a quota mutes the connection"
+    poll = exchange("C0", 999, "Fetch", 1.0, 2.0)
+    assert stalls([*paused(), poll]) == [], "behind a long poll"
+    at_once = [exchange("C0", 900 + n, "Produce", 1.0, 2.0) for n in range(9)]
+    quick = [row for row in paused() if row["latency_ns"] < SECOND]
+    assert stalls([*quick, *at_once]) == [], "nothing was sent in between: the clock of the capture was set forward"
+    slow = [row | {"latency_ns": row["latency_ns"] + SECOND} for row in many(100, 0.05)]
+    assert stalls(slow) == [], "it is never quicker"
+
+
+def statements(rows: list[Row]) -> int:
+    """How many the rule runs over these rows."""
+    seen = observed(rows)
+    assert seen.calls
+    run, asked = seen.run, 0
+
+    def counted(expression: Any) -> list[Row]:
+        nonlocal asked
+        asked += 1
+        return run(expression)
+
+    seen.run = counted  # type: ignore[method-assign]
+    list(broker_stall(seen, RULES["broker-stall"].thresholds))
+    return asked
+
+
+def test_a_capture_without_a_wait_costs_no_statement() -> None:
+    assert statements(many(50, 0.05)) == 0
+    assert statements(paused()) > 0
