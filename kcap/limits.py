@@ -166,6 +166,10 @@ CUT_MESSAGE_BYTES = 64 << 10
 RECOGNISE_BYTES = 64 << 10
 """Bytes of a stream that may be buffered before it is recognised."""
 
+UNRECOGNISED_BYTES_MAX, UNRECOGNISED_BYTES_LEAST = 128 << 20, 8 << 10
+"""Memory of what all connections hold that are not recognised yet: thousands whose beginning was not captured, in the middle of
+responses. Beyond it one is decided by what it brought, where that is more than the second."""
+
 RECOGNISE_PROOF_FACTOR = 8
 """Bytes of bodies that recognition reads as proof for each byte of a stream without its start."""
 

@@ -226,6 +226,19 @@ def headless_connections(n: int) -> bytes:
     return pcap((10**12 + i, tcp(p, 9092, i, 1, ACK, b"noise", w)) for i, (w, p) in enumerate(scattered(n)))
 
 
+@hostile(40_000)
+def headless_pieces(n: int) -> bytes:
+    """A hundred connections without a SYN, a byte a segment and a hole in front of each."""
+    return pcap((10**12 + i, tcp(40_000 + i % 100, 9092, 2 * i, 1, ACK, b"x")) for i in range(n))
+
+
+@hostile(20_000)
+def headless_noise(n: int) -> bytes:
+    """Five hundred connections without a SYN, all of noise."""
+    data = [noise(1400, i) for i in range(64)]
+    return pcap((10**12 + i, tcp(40_000 + i % 500, 9092, 1400 * (i // 500), 1, ACK, data[i * 7 % 64])) for i in range(n))
+
+
 @hostile(20_000)
 def slow_connections(n: int) -> bytes:
     """SYNs a tenth of a second apart: idle connections are swept again and again."""

@@ -3,8 +3,10 @@
 import pytest
 
 from kcap import limits
+from kcap.analyzer import Analyzer
 from kcap.kafka.frames import FLAG
-from tests.support.wire import Tap, analyze, metadata, metadata_answer
+from kcap.weird import WeirdKind
+from tests.support.wire import MS, Tap, analyze, batch, metadata, metadata_answer
 
 
 @pytest.mark.parametrize(
@@ -33,6 +35,28 @@ def test_what_is_not_known_yet_is_bounded() -> None:
         tap.client(chunk, len(chunk))
     (c,) = analyze(tap.segments).connections
     assert (c["phase"], c["client_opaque"]) == ("opaque", 2 * limits.MIDSTREAM_BYTES)
+
+
+def test_what_is_not_known_yet_is_bounded_over_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: beyond the bound a connection is decided by what it brought, and says so; one that brought little waits on."""
+    monkeypatch.setattr(limits, "UNRECOGNISED_BYTES_MAX", 200_000)
+    monkeypatch.setattr(limits, "UNRECOGNISED_BYTES_LEAST", 2_000)
+    analyzer, held = Analyzer(), 0
+    taps = [Tap(port=40_000 + number, time_ns=MS * (number + 1)) for number in range(30)]
+    for number, tap in enumerate(taps):
+        for turn in range(150):
+            tap.client(bytes(range(200, 256)) * 10 if number else metadata(turn))
+    for step in range(150):
+        for tap in taps:
+            analyzer.feed(batch(tap.segments[step : step + 1], 1 + step))
+            held = max(held, analyzer.unrecognised_bytes)
+    assert 190_000 < held <= 200_000 + 30 * 2_000
+    analyzer.finish()
+    assert not analyzer.unrecognised_bytes
+    said = [n for w, n in analyzer.sightings() if w.kind is WeirdKind.RECOGNITION_LIMIT]
+    assert 20 < len(said) < 30
+    assert {*said} == {1}
+    assert analyzer.kafka_connections == 1
 
 
 def test_rows_say_what_is_odd_about_them() -> None:
