@@ -173,8 +173,8 @@ responses. Beyond it one is decided by what it brought, where that is more than 
 RECOGNISE_PROOF_FACTOR = 8
 """Bytes of bodies that recognition reads as proof for each byte of a stream without its start."""
 
-RESYNC_BYTES = 4 << 20
-"""Bytes held by a resync."""
+RESYNC_BYTES, SEARCHED_BYTES_MAX = 4 << 20, 64 << 20
+"""Bytes held by a resync; those that all hold, twice in memory, above which each makes do with RESYNC_BYTES_LATER."""
 
 RESYNC_SPENT_MAX = 16 << 20
 RESYNC_SPENT_FACTOR = 16

@@ -405,6 +405,8 @@ class Conversation:
         """Counts bytes of no completed frame as skipped; outstanding requests become rows, once."""
         for framer in (self.requests, self.responses):
             if framer is not None:
+                if framer.search is not None:
+                    framer.resync_holds(-len(framer.search.region))
                 framer.open = framer.search = None
                 framer.skipped = framer.stream.captured - framer.framed
         if self.requests is not None and self.failures == 1:

@@ -239,6 +239,33 @@ def headless_noise(n: int) -> bytes:
     return pcap((10**12 + i, tcp(40_000 + i % 500, 9092, 1400 * (i // 500), 1, ACK, data[i * 7 % 64])) for i in range(n))
 
 
+def in_many(n: int, segment: Callable[[int], bytes], lost: int = 0) -> bytes:
+    """Five hundred connections of Kafka, each of which goes on in n segments of a client in turn, `lost` bytes later."""
+
+    def packets() -> Iterator[Packet]:
+        talks = [Talk(20_000 + at, 10**12 + 10 * at).open() for at in range(500)]
+        for talk in talks:
+            for number in (1, 2):
+                talk.send(0, request(number))
+                talk.send(1, response(number))
+            talk.next[0] += lost
+            yield from talk.packets
+        for at in range(n):
+            talk = talks[at % 500]
+            talk.when, talk.packets = 10**12 + 10_000 + at, []
+            talk.add(0, ACK, segment(at // 500))
+            yield from talk.packets
+
+    return pcap(packets())
+
+
+@hostile(20_000)
+def searches_of_many(n: int) -> bytes:
+    """Many connections that search a boundary in noise at once."""
+    data = [noise(1400, at) for at in range(97)]
+    return in_many(n, lambda at: data[at % 97])
+
+
 @hostile(20_000)
 def slow_connections(n: int) -> bytes:
     """SYNs a tenth of a second apart: idle connections are swept again and again."""

@@ -59,6 +59,28 @@ def test_what_is_not_known_yet_is_bounded_over_all_connections(monkeypatch: pyte
     assert analyzer.kafka_connections == 1
 
 
+def test_what_resyncs_hold_is_bounded_over_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: beyond the bound each search goes on with less; a boundary behind it is found."""
+    monkeypatch.setattr(limits, "SEARCHED_BYTES_MAX", 200_000)
+    analyzer, held, noise = Analyzer(), 0, bytes(range(200, 256)) * 25
+    taps = [Tap(port=40_000 + number, time_ns=MS * (number + 1)).open() for number in range(10)]
+    for tap in taps:
+        for turn in range(3):
+            tap.client(metadata(turn)).server(metadata_answer(turn))
+        for _ in range(60):
+            tap.client(noise)
+        tap.client(metadata(3)).client(metadata(4)).server(metadata_answer(3)).server(metadata_answer(4))
+    for step in range(len(taps[0].segments)):
+        for tap in taps:
+            analyzer.feed(batch(tap.segments[step : step + 1], 1 + step))
+            held = max(held, analyzer.bodies.searched_bytes)
+    assert 200_000 < held < 200_000 + 10 * limits.RESYNC_BYTES_LATER + len(noise)
+    analyzer.finish()
+    assert not analyzer.bodies.searched_bytes
+    assert len(analyzer.take().rows) == 50
+    assert {w.kind.value for w, _ in analyzer.sightings()} >= {"hunt_limit"}
+
+
 def test_rows_say_what_is_odd_about_them() -> None:
     tap = Tap().open().client(metadata(1)).server(metadata_answer(1)).client(metadata(2)).server(metadata_answer(2))
     tap.segments.insert(6, tap.segments[5])
