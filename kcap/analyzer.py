@@ -213,6 +213,8 @@ class Analyzer:
         """Callback(packet reference, connection) for each packet whose payload a heuristic used
         (`kcap.distributed.shard_reader`).
         """
+        self.unrecognised_bytes = 0
+        """Memory of what all connections have buffered that are not recognised yet."""
         self.table = ConnectionTable(self)
 
     def __getstate__(self) -> dict[str, object]:

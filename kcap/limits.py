@@ -166,11 +166,15 @@ CUT_MESSAGE_BYTES = 64 << 10
 RECOGNISE_BYTES = 64 << 10
 """Bytes of a stream that may be buffered before it is recognised."""
 
+UNRECOGNISED_BYTES_MAX, UNRECOGNISED_BYTES_LEAST = 128 << 20, 8 << 10
+"""Memory of what all connections hold that are not recognised yet: thousands whose beginning was not captured, in the middle of
+responses. Beyond it one is decided by what it brought, where that is more than the second."""
+
 RECOGNISE_PROOF_FACTOR = 8
 """Bytes of bodies that recognition reads as proof for each byte of a stream without its start."""
 
-RESYNC_BYTES = 4 << 20
-"""Bytes held by a resync."""
+RESYNC_BYTES, SEARCHED_BYTES_MAX = 4 << 20, 64 << 20
+"""Bytes held by a resync; those that all hold, twice in memory, above which each makes do with RESYNC_BYTES_LATER."""
 
 RESYNC_SPENT_MAX = 16 << 20
 RESYNC_SPENT_FACTOR = 16

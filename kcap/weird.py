@@ -48,6 +48,10 @@ class WeirdKind(StrEnum):
     # Kafka frames
     NOT_KAFKA = "not_kafka", "a TCP connection that is not Kafka; the detail names what it looks like"
     DIRECTION_UNKNOWN = "direction_unknown", "no SYN and no content that tells client from server"
+    RECOGNITION_LIMIT = (
+        "recognition_limit",
+        "connections that are not recognised yet hold more bytes than the limit; this one was decided by what it had brought",
+    )
     BOUNDARY_LOST = "boundary_lost", "no frame can start here; resync searches the next boundary"
     RESYNCED = "resynced", "resync found the next frame boundary"
     FRAME_LENGTH_INVALID = "frame_length_invalid", "a length prefix that is negative, too short or above Kafka's own limit"

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from kcap.analyzer import Options
 from kcap.capture.paths import unique_names
+from kcap.capture.sections import sections_of
 from kcap.distributed.chunks import ranks_of
 from kcap.distributed.partitioner import (
     PACKETS,
@@ -123,7 +124,7 @@ class Scan:
     def shard_context(self) -> ShardContext:
         """What the reader of each shard needs to know of the capture."""
         layouts = {
-            file: [context.section(position) for position, context in contexts]
+            file: sections_of(context.section(position) for position, context in contexts)
             for file, contexts in self.stitched.contexts.items()
         }
         large = sum(file.size or 0 for file in self.files) >= LARGE_BYTES

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from kcap.capture.paths import expand, unique_names
-from kcap.capture.reader import CaptureFileReader, FileSection, in_order
+from kcap.capture.reader import CaptureFileReader, in_order
+from kcap.capture.sections import FileSections
 from kcap.capture.source import Source, TooManyOpenError, open_reader
 from kcap.capture.spool import Spool
 from kcap.errors import CaptureError
@@ -90,7 +91,7 @@ class FileSet:
         self.files = [CaptureFile(path, name) for path, name in zip(found, unique_names(found))]
         """In the order given; an index into this list is a batch's `file`. Unreadable files keep their place."""
         self.failed: list[tuple[str, CaptureError]] = []
-        self.layouts: dict[int, list[FileSection]] = {}
+        self.layouts: dict[int, FileSections] = {}
         """Per file that was opened: what `PacketSource` needs to read it from the middle."""
         self.spools: dict[int, Spool] = {}
         """Spilled bytes of inputs that can be read only once."""

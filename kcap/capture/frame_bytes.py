@@ -16,7 +16,7 @@ from kcap.net.connections import flow_of, reverse_flow
 from kcap.tls.plaintext import PlaintextStore
 
 if TYPE_CHECKING:
-    from kcap.capture.reader import FileSection
+    from kcap.capture.sections import FileSections
 
 SIDES = ("request", "response")
 
@@ -82,7 +82,7 @@ def frame(row: Mapping[str, Any], side: str, reader: Reader, numbers: Mapping[st
 def read(
     row: dict[str, Any],
     files: Sequence[CaptureFile],
-    layouts: Mapping[int, "list[FileSection]"],
+    layouts: Mapping[int, "FileSections"],
     spools: Any,
     plaintext: Callable[[], PlaintextStore | None] | None = None,
 ) -> FrameBytes:

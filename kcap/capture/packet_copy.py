@@ -5,16 +5,14 @@ nanosecond: bytes, lengths, link types, and from pcapng to pcapng interfaces, co
 link type and for nothing else.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from struct import pack
 from typing import Final
 
 from kcap.capture import pcapng_blocks
 from kcap.capture.pcapng_annotations import PcapngAnnotations, packet_notes, read_annotations
-from kcap.capture.reader import FileSection
+from kcap.capture.sections import FileSections
 from kcap.capture.source import STANDARD_INPUT
 from kcap.capture.writer import SNAPLEN, PacketStream, PcapngWriter, PcapWriter, option
 from kcap.errors import UsageError
@@ -30,7 +28,7 @@ class Origin:
     """Where packets come from: a file, the sections that were met in it, and what it says beside its packets."""
 
     file: CaptureFile
-    sections: Sequence[FileSection]
+    sections: FileSections
     notes: PcapngAnnotations
 
 
@@ -120,8 +118,8 @@ class PcapngCopy(PcapngWriter):
         origin = self._origins[batch.file]
         section, interface, options = 0, 0, b""
         if origin.notes.sections:
-            section = max(bisect_right(origin.sections, int(batch.position[at]), key=attrgetter("position")) - 1, 0)
-            order = origin.sections[section].order if origin.sections else "<"
+            section = max(origin.sections.number(int(batch.position[at])), 0)
+            order = origin.sections.order(section) if len(origin.sections) else "<"
             interface, options = packet_notes(batch.buffer, int(batch.start[at]), int(batch.captured[at]), order)
         number = self._interface(batch.file, section, interface, link)
         ticks = max(time_ns, 0)

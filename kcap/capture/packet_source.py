@@ -8,14 +8,14 @@ own.
 import os
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from operator import attrgetter
 from typing import NamedTuple
 from weakref import finalize
 
 from kcap.capture.fileset import cut, ignore
 from kcap.capture.pcap import PcapReader
 from kcap.capture.pcapng import PcapngReader
-from kcap.capture.reader import CaptureFileReader, FileSection
+from kcap.capture.reader import CaptureFileReader
+from kcap.capture.sections import FileSection, FileSections
 from kcap.capture.spool import Spool
 from kcap.capture.window import FileWindow
 from kcap.limits import READ_WINDOW_BYTES
@@ -45,7 +45,7 @@ class PacketSource:
     def __init__(
         self,
         files: Sequence[CaptureFile],
-        layouts: Mapping[int, list[FileSection]] | None = None,
+        layouts: Mapping[int, FileSections] | None = None,
         spools: Mapping[int, Spool] | None = None,
     ) -> None:
         self._files = files
@@ -111,8 +111,7 @@ class PacketSource:
             reader = kind(self._window(file, 0, READ_WINDOW_BYTES), CaptureFile(known.path, known.name), file, ignore, None)
             next(reader.batches(), None)
             sections = self._layouts[file] = reader.sections
-        place = bisect_right(sections, position, key=attrgetter("position"))
-        return sections[place - 1] if place else None
+        return sections.of(position)
 
     def _window(self, file: int, position: int, window_bytes: int) -> FileWindow:
         at, spool = position, self._spools.get(file)

@@ -7,7 +7,8 @@ records before it are given.
 from collections.abc import Iterator
 from struct import Struct, unpack_from
 
-from kcap.capture.reader import CaptureFileReader, FileSection, Interface
+from kcap.capture.reader import CaptureFileReader
+from kcap.capture.sections import FileSection, Interface
 from kcap.capture.window import FileWindow
 from kcap.errors import CaptureError
 from kcap.limits import BATCH_PACKETS_MAX, JIT_AFTER_BYTES, PACKET_BYTES_MAX, SECOND_NS
@@ -44,7 +45,7 @@ class PcapReader(CaptureFileReader):
         super().__init__(window, file, index, report, jit_after)
         self._at = 0 if section else FILE_HEADER_BYTES
         section = section or self._read_header(window, file)
-        self.sections.append(section)
+        self.sections.add(section)
         self._interface = section.interfaces[0]
         self._header = self._interface.record_header
         self._order = section.order

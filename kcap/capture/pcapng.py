@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from struct import Struct, unpack_from
 
 from kcap.capture import pcapng_blocks
-from kcap.capture.reader import CaptureFileReader, FileSection, Interface
+from kcap.capture.reader import CaptureFileReader
+from kcap.capture.sections import FileSection, Interface
 from kcap.capture.window import FileWindow
 from kcap.errors import CaptureError
 from kcap.limits import BATCH_PACKETS_MAX, HOST_NAMES_KEPT, JIT_AFTER_BYTES, PACKET_BYTES_MAX
@@ -31,7 +32,7 @@ KERNEL_RUN_LEAST = 256
 class PacketColumns:
     """The packets of a batch in the making."""
 
-    __slots__ = ("interfaces", "lengths", "positions", "sizes", "starts", "times")
+    __slots__ = ("interfaces", "lengths", "links", "positions", "sizes", "starts", "times")
 
     def __init__(self) -> None:
         self.times: list[int] = []
@@ -40,6 +41,13 @@ class PacketColumns:
         self.lengths: list[int] = []
         self.positions: list[int] = []
         self.interfaces: list[int] = []
+        self.links: list[int] = []
+        """Link types of the first packets, which came from sections that are over."""
+
+    def linked(self, interfaces: list[Interface]) -> list[int]:
+        """Link types of all packets; the last ones came from these interfaces."""
+        self.links += [interfaces[interface].link for interface in self.interfaces[len(self.links) :]]
+        return self.links
 
 
 class PcapngReader(CaptureFileReader):
@@ -60,20 +68,20 @@ class PcapngReader(CaptureFileReader):
         self._interfaces: list[Interface] = []
         self._packet_link: int | None = None
         """Link type of all interfaces of the section, None where they differ."""
-        self._drops: dict[tuple[int, int], int] = {}
+        self._drops: dict[int, int] = {}
+        """Packets dropped by each interface of the section."""
         self._dropped = 0
-        """The sum of `_drops`."""
+        """The sum over all sections."""
         self._coarse = 0
         """Interfaces of the section whose clocks need more than 64 bits."""
         self._previous_ns = 0
         self._skipped = 0
         """Bytes of a Decryption Secrets Block ahead that is not read."""
         if section is not None:
-            self.sections.append(section)
+            self.sections.add(FileSection(section.position, section.order))
             self._order = section.order
             for interface in section.interfaces:
                 self._described(interface)
-            self._interfaces = section.interfaces
             return
         if len(window.buffer) < BLOCK_LEAST and not window.advance(0, BLOCK_LEAST):
             raise CaptureError(f"{file.path}: cut before the pcapng section header ended")
@@ -145,9 +153,9 @@ class PcapngReader(CaptureFileReader):
                         add_interface(interface)
                         at = end
                         continue
-            if columns.times and buffer[at : at + 4] == MAGIC:
-                break  # interfaces and byte order are about to change
             at, need = self._step(at, columns)
+            if not self._interfaces:  # a section began
+                current, unpack = -1, Struct(self._order + "IIIIIII").unpack_from
             if need:
                 return at, need
         return at, 0
@@ -179,8 +187,10 @@ class PcapngReader(CaptureFileReader):
             self._malformed("the two lengths of a block differ", at)
         body = buffer[at + 8 : at + total - 4]
         if kind == pcapng_blocks.SECTION:
+            columns.linked(self._interfaces)
+            self._section_over()
             self._order, self._interfaces, self._packet_link, self._coarse = order, [], None, 0
-            self.sections.append(FileSection(window.base + at, order, self._interfaces))
+            self.sections.add(FileSection(window.base + at, order))
         elif kind in {pcapng_blocks.PACKET, pcapng_blocks.OLD_PACKET, pcapng_blocks.SIMPLE_PACKET}:
             self._odd_packet(kind, at, total, columns)
         else:
@@ -251,9 +261,8 @@ class PcapngReader(CaptureFileReader):
         elif kind == pcapng_blocks.STATISTICS:
             drops = pcapng_blocks.read_drops(body, order)
             if drops is not None:
-                key = len(self.sections), drops[0]
-                self._dropped += drops[1] - self._drops.get(key, 0)
-                self._drops[key] = drops[1]
+                self._dropped += drops[1] - self._drops.get(drops[0], 0)
+                self._drops[drops[0]] = drops[1]
                 file.kernel_drops = self._dropped
         elif kind == pcapng_blocks.NAMES:
             for address, name in pcapng_blocks.read_names(body, order).items():
@@ -271,8 +280,13 @@ class PcapngReader(CaptureFileReader):
         """Adds an interface to the section."""
         first = not self._interfaces
         self._interfaces.append(interface)
+        self.sections.describe(interface)
         self._coarse += interface.divisor != 1
         self._packet_link = interface.link if first or self._packet_link == interface.link else None
+
+    def _section_over(self) -> None:
+        """Another section begins."""
+        self._drops = {}
 
     def _simple(self) -> bool:
         """Whether all clocks are such that 64 bits do for the kernel's arithmetic, and the kernel's tables of interfaces are
@@ -281,8 +295,10 @@ class PcapngReader(CaptureFileReader):
         return 0 < len(self._interfaces) <= INTERFACES_COMPILED and not self._coarse
 
     def _batch(self, columns: PacketColumns) -> PacketBatch:
-        interfaces = self._interfaces
         link = self._packet_link
+        if columns.links or link is None:
+            links = columns.linked(self._interfaces)
+            link = links[0] if links and links.count(links[0]) == len(links) else None
         return PacketBatch(
             self.index,
             self._packets + 1,
@@ -292,5 +308,5 @@ class PcapngReader(CaptureFileReader):
             columns.sizes,
             columns.lengths,
             columns.positions,
-            link if link is not None else [interfaces[interface].link for interface in columns.interfaces],
+            columns.links if link is None else link,
         )

@@ -7,7 +7,7 @@ what contradicts the block's length is left out. Numbers are those of draft-ietf
 from ipaddress import ip_address
 from struct import pack, unpack_from
 
-from kcap.capture.reader import Interface
+from kcap.capture.sections import Interface
 from kcap.limits import SECOND_NS
 
 SECTION, INTERFACE, OLD_PACKET, SIMPLE_PACKET, NAMES, STATISTICS, PACKET, SECRETS = 0x0A0D0D0A, 1, 2, 3, 4, 5, 6, 10

@@ -2,9 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kcap.capture.sections import FileSections
 from kcap.capture.window import FileWindow
 from kcap.limits import COMPILE_AFTER_BYTES, JIT_AFTER_BYTES, MAPPED_PACKET_BYTES
 from kcap.model import CaptureFile, PacketBatch
@@ -13,34 +13,6 @@ from kcap.weird import WeirdKind
 
 if TYPE_CHECKING:
     from types import ModuleType
-
-TIME_LIMIT = 1 << 63
-
-
-@dataclass(slots=True)
-class Interface:
-    """What a packet needs to know of the interface it came from: its time is ticks * multiplier // divisor + offset_ns."""
-
-    link: int
-    snaplen: int
-    multiplier: int = 1000
-    divisor: int = 1
-    offset_ns: int = 0
-    record_header: int = 16
-    """Bytes before the packet in a pcap record."""
-
-    def high_limit(self) -> int:
-        """Upper halves of a pcapng time stamp from here on might not fit into 64 bits of nanoseconds."""
-        return ((TIME_LIMIT - 1 - abs(self.offset_ns)) * self.divisor // self.multiplier) >> 32
-
-
-@dataclass(slots=True)
-class FileSection:
-    """Part of a file with its own byte order and interfaces; a pcap file is one section with one interface."""
-
-    position: int
-    order: str
-    interfaces: list[Interface] = field(default_factory=list)
 
 
 class CaptureFileReader(ABC):
@@ -51,7 +23,7 @@ class CaptureFileReader(ABC):
     ) -> None:
         self.file = file
         self.index = index
-        self.sections: list[FileSection] = []
+        self.sections = FileSections()
         """All that is needed to read the file from its middle."""
         self._window = window
         self._report = report

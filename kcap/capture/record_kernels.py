@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kcap.capture.reader import Interface
+from kcap.capture.sections import Interface
 from kcap.capture.window import FileWindow
 from kcap.kernels import compiled, uint32
 from kcap.limits import BATCH_PACKETS_MAX

@@ -9,6 +9,7 @@ which context the range began and ended, by which `kcap.distributed.stitching` v
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from struct import unpack_from
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +17,8 @@ from kcap.capture import pcapng_blocks
 from kcap.capture.fileset import cut
 from kcap.capture.pcap import PcapReader
 from kcap.capture.pcapng import BLOCK_LEAST, BLOCK_MAX, MAGIC, ORDERS, PcapngReader
-from kcap.capture.reader import FileSection, Interface, in_order
+from kcap.capture.reader import in_order
+from kcap.capture.sections import FileSection, Interface
 from kcap.capture.window import FileWindow, Read
 from kcap.limits import GUESS_BYTES, GUESS_RECORDS, GUESS_SECONDS, READ_WINDOW_BYTES
 from kcap.model import CaptureFile, PacketBatch
@@ -143,10 +145,21 @@ class RangedPcapng(PcapngReader):
         """File offset of the buffer of the current batch."""
         return self._window.base
 
+    @cached_property
+    def past(self) -> dict[tuple[int, int], int]:
+        """`drops` of sections that are over."""
+        return {}
+
     @property
     def drops(self) -> dict[tuple[int, int], int]:
         """(section, interface) -> dropped packets."""
-        return {(section + self.before, interface): count for (section, interface), count in self._drops.items()}
+        section = len(self.sections) + self.before
+        return self.past | {(section, interface): count for interface, count in self._drops.items()}
+
+    def _section_over(self) -> None:
+        section = len(self.sections) + self.before
+        self.past.update(((section, interface), count) for interface, count in self._drops.items())
+        super()._section_over()
 
     def batches(self) -> Iterator[PacketBatch]:
         yield from up_to_stop(self, self._read(), self._count)

@@ -21,7 +21,7 @@ from kcap.batch.pieces import in_pieces
 from kcap.capture.fileset import as_lists
 from kcap.capture.frame_reader import FrameReader
 from kcap.capture.packet_source import PacketSource
-from kcap.capture.reader import FileSection
+from kcap.capture.sections import FileSections
 from kcap.capture.window import FileWindow
 from kcap.distributed.chunks import AT, ReadAt, ShardPackets, merged, ranks_of, with_bytes
 from kcap.distributed.flow_shards import SelectedParser, keys_of_lists, spread
@@ -116,7 +116,7 @@ class ShardContext:
     """Latest packet time of the capture, in nanoseconds."""
     large: bool = False
     """The capture is large enough for compiled code to pay."""
-    layouts: Mapping[int, list[FileSection]] = field(default_factory=dict)
+    layouts: Mapping[int, FileSections] = field(default_factory=dict)
     """File index -> its sections, which are needed to read the file from the middle."""
     options: Options = field(default_factory=Options)
     by_hosts: bool = False
@@ -126,7 +126,7 @@ class ShardContext:
 class RangedPacketSource(PacketSource):
     """Re-reads packets through the caller's `read_at`, wherever the files are."""
 
-    def __init__(self, files: Sequence[CaptureFile], layouts: Mapping[int, list[FileSection]], read_at: ReadAt) -> None:
+    def __init__(self, files: Sequence[CaptureFile], layouts: Mapping[int, FileSections], read_at: ReadAt) -> None:
         super().__init__(files, layouts)
         self._read_at = read_at
 

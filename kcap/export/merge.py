@@ -19,6 +19,7 @@ from kcap.capture.packet_copy import (
     open_copy,
 )
 from kcap.capture.paths import expand
+from kcap.capture.sections import FileSections
 from kcap.capture.source import Source, open_reader
 from kcap.capture.unread import unread
 from kcap.capture.writer import PacketStream
@@ -59,7 +60,7 @@ class Packets:
         for batch in self.files.batches():
             if not self.origins:
                 notes = notes_of(self.files.files, self.form)
-                self.origins.extend(Origin(file, (), notes[at]) for at, file in enumerate(self.files.files))
+                self.origins.extend(Origin(file, FileSections(), notes[at]) for at, file in enumerate(self.files.files))
             self.origins[batch.file].sections = self.files.layouts[batch.file]
             links = {batch.link: len(batch)} if isinstance(batch.link, int) else Counter(batch.link)
             for link, count in links.items():

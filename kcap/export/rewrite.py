@@ -18,6 +18,7 @@ from kcap.capture.frame_reader import PART, FrameLocation
 from kcap.capture.packet_copy import Origin, every_secret, no_secret, notes_of, open_copy
 from kcap.capture.packet_source import PacketSource
 from kcap.capture.pcapng_annotations import PcapngAnnotations
+from kcap.capture.sections import FileSections
 from kcap.capture.writer import PacketStream
 from kcap.export.mark_packets import PacketWalk
 from kcap.export.packet_headers import EditablePacket, renew
@@ -141,7 +142,7 @@ class Rewriter:
                     notes = [
                         PcapngAnnotations([[type(i)(i.link, i.snaplen, b"") for i in s] for s in n.sections]) for n in notes
                     ]
-                origins = [Origin(file, (), note) for file, note in zip(walk.files.files, notes)]
+                origins = [Origin(file, FileSections(), note) for file, note in zip(walk.files.files, notes)]
                 copy = open_copy(stream, form, origins, comment, secrets=no_secret if self.redact else every_secret)
             origins[batch.file].sections = walk.files.layouts[batch.file]
             entries = {packet: at for at, packet in enumerate(segments.packet)}

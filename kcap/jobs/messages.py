@@ -11,7 +11,7 @@ from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap.analyzer import SLOTS_AT, ClosedConnection, KeptConnection, Options, RowBatch, SilentConnection
-from kcap.capture.reader import FileSection
+from kcap.capture.sections import FileSections
 from kcap.errors import CaptureError
 from kcap.fastpath.closed_rows import ClosedRow
 from kcap.kafka.bodies import BodyValues
@@ -60,7 +60,7 @@ class Step:
     """Rows so far."""
     positions: list[int] = field(default_factory=list)
     """How far each file was read, in bytes."""
-    files: dict[int, tuple[CaptureFile, list[FileSection]]] = field(default_factory=dict)
+    files: dict[int, tuple[CaptureFile, FileSections]] = field(default_factory=dict)
     """Files that are not as they were, by index, with their layouts."""
     failed: list[tuple[str, CaptureError]] = field(default_factory=list)
     phases: Counter[str] = field(default_factory=Counter)
@@ -109,10 +109,10 @@ class Steps:
             over=over,
         )
 
-    def _changed(self, *, every: bool) -> dict[int, tuple[CaptureFile, list[FileSection]]]:
+    def _changed(self, *, every: bool) -> dict[int, tuple[CaptureFile, FileSections]]:
         reading, found = self.reading, {}
         for index in range(len(reading.capture_files)) if every else self._read:
-            facts = reading.capture_files[index], reading.files.layouts.get(index, [])
+            facts = reading.capture_files[index], reading.files.layouts.get(index, FileSections())
             data = pickle.dumps(facts)
             if self._sent.get(index) != data:
                 self._sent[index], found[index] = data, facts
@@ -149,7 +149,7 @@ def follow(reading: "CapturePass", step: Step) -> None:
     for index, (facts, sections) in step.files.items():
         for name in FIELDS:
             setattr(reading.capture_files[index], name, getattr(facts, name))
-        reading.files.layouts.setdefault(index, [])[:] = sections
+        reading.files.layouts.setdefault(index, FileSections()).become(sections)
     reading.files.failed[:] = step.failed
     analyzer = reading.analyzer
     analyzer.kafka_connections = step.kafka_connections

@@ -300,6 +300,8 @@ class BodyCollector:
         """Bytes of the large frames that ended in this batch."""
         self.topic_bytes = self.fresh_topics = 0
         """Memory of the topics of all carried bodies; how many those of this batch have."""
+        self.searched_bytes = 0
+        """Stream bytes that the resyncs of all framers hold."""
         self.deferred = False
         """Batches are projected elsewhere (`kcap.kafka.deferred_bodies`)."""
         self._settled: set[int] = set()

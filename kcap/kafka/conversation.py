@@ -30,6 +30,8 @@ MIDSTREAM, RETRANSMITTED, DUPLICATED, ONE_SIDED, UNDECODED = (
     FLAG[n] for n in ("midstream", "retransmitted", "duplicated", "one_sided", "undecoded")
 )
 NEVER: Final = 1 << 62
+CALL_BYTES: Final = 200
+"""Memory of a buffered call beside its bytes."""
 
 
 IDENTIFYING_REQUESTS: Final = (api_key("ApiVersions"), api_key("SaslHandshake"))
@@ -67,6 +69,8 @@ class Collector(Protocol):
     """Called with each piece of plaintext."""
     infer_turns: bool
     """Turns of TLS connections are inferred."""
+    unrecognised_bytes: int
+    """Memory of what all connections have buffered that are not recognised yet."""
 
     def identity(self, conversation: "Conversation") -> int:
         """Index of the connection's constants in the batch of rows that is open."""
@@ -105,11 +109,18 @@ class Waiting:
         if self.whole:
             self.bytes += data
             self.whole = captured == length
+        self.conversation.hold(2 * captured)
         self.conversation.consider(False)
+        if self.conversation.crowded:
+            self.conversation.connection.report(
+                WeirdKind.RECOGNITION_LIMIT, f"more than {limits.UNRECOGNISED_BYTES_MAX:,} bytes wait", ref, position
+            )
+            self.conversation.consider(True)
 
     def gap(self, offset: int, length: int, time_ns: int) -> None:
         """Buffers the gap."""
         self.conversation.buffered.append((self.index, (offset, length, time_ns)))
+        self.conversation.hold(0)
         if self.count:
             self.whole = False
         else:
@@ -165,6 +176,8 @@ class Conversation:
         """Packets that the fast path must have passed before this connection may be imported again."""
         self.buffered: list[tuple[int, Data | tuple[int, int, int]]] = []
         """The buffered calls of both streams (stream index, arguments) before recognition."""
+        self.held = 0
+        """Their memory."""
         for index, stream in enumerate(self.connection.streams):
             stream.sink = Waiting(self, index)
 
@@ -191,6 +204,23 @@ class Conversation:
         )
 
     # -- what it is ---------------------------------------------------------------------------------------------------
+    def hold(self, size: int) -> None:
+        """One more call is buffered, with so many bytes."""
+        self.held += size + CALL_BYTES
+        self.collector.unrecognised_bytes += size + CALL_BYTES
+
+    def _release(self) -> list[tuple[int, Data | tuple[int, int, int]]]:
+        """The buffered calls, which are buffered no more."""
+        self.collector.unrecognised_bytes -= self.held
+        buffered, self.buffered, self.held = self.buffered, [], 0
+        return buffered
+
+    @property
+    def crowded(self) -> bool:
+        """Whether it has to be decided by what it brought, since connections hold too much."""
+        over = self.collector.unrecognised_bytes > limits.UNRECOGNISED_BYTES_MAX
+        return over and self.held > limits.UNRECOGNISED_BYTES_LEAST
+
     def consider(self, final: bool) -> None:
         """Tries to recognise the connection by its buffered bytes; on success moves to the next phase."""
         first, second = (s.sink for s in self.connection.streams)
@@ -310,7 +340,7 @@ class Conversation:
         """Replays the buffered calls to the new sinks, both streams merged in packet order, so that a response follows its
         request.
         """
-        buffered, self.buffered = self.buffered, []
+        buffered = self._release()
         sinks = [s.sink for s in self.connection.streams]
         newest = [(0, 0), (0, 0)]
         order = []
@@ -329,7 +359,7 @@ class Conversation:
         """Code below failed on this connection's bytes: rows so far stay, further bytes are only counted."""
         self.failures += 1
         self.fast_path_retry_at = NEVER
-        self.buffered = []
+        self._release()
         if self.phase in ("empty", "waiting"):
             self.phase, self.detail = "opaque", "not read: the decoder failed"
         for stream in self.connection.streams:
@@ -342,6 +372,7 @@ class Conversation:
             self._finish_failed(time_ns)
             return
         self.consider(True)
+        self._release()
         if self.tls is not None and self.connection is self.tcp:
             self.tls.finish()
             if self.inner is not None:
@@ -374,6 +405,8 @@ class Conversation:
         """Counts bytes of no completed frame as skipped; outstanding requests become rows, once."""
         for framer in (self.requests, self.responses):
             if framer is not None:
+                if framer.search is not None:
+                    framer.resync_holds(-len(framer.search.region))
                 framer.open = framer.search = None
                 framer.skipped = framer.stream.captured - framer.framed
         if self.requests is not None and self.failures == 1:

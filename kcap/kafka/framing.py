@@ -13,6 +13,7 @@ from typing import Final
 
 from kcap import limits
 from kcap.decode.projection import Resumable
+from kcap.kafka.bodies import BodyCollector
 from kcap.kafka.frames import FLAG, Frame
 from kcap.kafka.resync import NO_PACKET, BoundarySearch, Piece, Region
 from kcap.model import REF_FILE_SHIFT, Transition
@@ -106,8 +107,9 @@ class OpenFrame:
 class Framer:
     """Base class of the framers of both directions; each direction decides what a header is and what counts as a boundary."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, bodies: BodyCollector) -> None:
         self.stream = stream
+        self.bodies = bodies
         self.open: OpenFrame | None = None
         self.search: BoundarySearch | None = None
         self.boundary_flags = 0
@@ -342,7 +344,12 @@ class Framer:
     @property
     def resync_room(self) -> int:
         """Bytes that a resync may hold."""
-        return limits.RESYNC_BYTES_LATER if self.overspent else limits.RESYNC_BYTES
+        crowded = self.bodies.searched_bytes > limits.SEARCHED_BYTES_MAX
+        return limits.RESYNC_BYTES_LATER if crowded or self.overspent else limits.RESYNC_BYTES
+
+    def resync_holds(self, change: int) -> None:
+        """A resync holds so many bytes more, or less."""
+        self.bodies.searched_bytes += change
 
     def resynced_over(self, size: int) -> None:
         """A resync takes `size` more bytes of the stream, perhaps not for the first time."""

@@ -41,9 +41,8 @@ class RequestFramer(Framer):
     """The framer of a client's stream."""
 
     def __init__(self, stream: Stream, pairing: Pairing, bodies: BodyCollector) -> None:
-        super().__init__(stream)
+        super().__init__(stream, bodies)
         self.pairing = pairing
-        self.bodies = bodies
         self.raw_id: bytes | None = None
         """The client id of the last request as bytes: comparing is cheaper than decoding."""
         self.client_id: str | None = None

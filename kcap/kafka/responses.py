@@ -33,9 +33,8 @@ class ResponseFramer(Framer):
     """The framer of a broker's stream."""
 
     def __init__(self, stream: Stream, pairing: Pairing, bodies: BodyCollector, requests: RequestFramer) -> None:
-        super().__init__(stream)
+        super().__init__(stream, bodies)
         self.pairing = pairing
-        self.bodies = bodies
         self.requests = requests
         self.sought: set[int] | None = None
         """Correlation ids that the current resync has searched for."""

@@ -112,6 +112,9 @@ class BoundaryTest(Protocol):
     def resynced_over(self, size: int) -> None:
         """A resync takes `size` more bytes of the stream, perhaps not for the first time."""
 
+    def resync_holds(self, change: int) -> None:
+        """A resync holds so many bytes more, or less."""
+
     def candidates(self, region: Region, start: int) -> Iterable[int]: ...
 
     def is_boundary(self, region: Region, at: int, final: bool, first: bool) -> bool | None: ...
@@ -148,6 +151,7 @@ class BoundarySearch:
         self.pieces.append(piece)
         self.region.add(piece)
         self.direction.resynced_over(piece.length)
+        self.direction.resync_holds(piece.length)
         found = self._look(final=False)
         if found is None and len(self.region) > self.direction.resync_room:
             self.limited = True
@@ -165,6 +169,7 @@ class BoundarySearch:
             return [*found, Piece(offset, b"", length, 0, NO_PACKET, 0)]
         self.pieces.append(Piece(offset, b"", length, 0, NO_PACKET, 0))
         self.region.hole(length)
+        self.direction.resync_holds(length)
         return self._look(final=False)
 
     def finish(self) -> list[Piece] | None:
@@ -221,6 +226,7 @@ class BoundarySearch:
 
     def _take(self, at: int) -> list[Piece]:
         """The pieces from `region[at]` on; those before are skipped."""
+        self.direction.resync_holds(-len(self.region))
         self.at_start = at == 0 and not self.skipped
         out = []
         for piece in self.pieces:
@@ -250,6 +256,7 @@ class BoundarySearch:
             dropped += 1
         del self.pieces[:dropped]
         self.region.drop(done)
+        self.direction.resync_holds(-done)
         self.scanned = max(0, self.scanned - done)
         self.waiting = {at - done for at in self.waiting if at >= done}
         self._wake = [(max(needed - done, 0), at - done) for needed, at in self._wake if at >= done]

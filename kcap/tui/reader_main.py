@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from kcap.analyzer import Options
-    from kcap.capture.reader import FileSection
+    from kcap.capture.sections import FileSections
     from kcap.model import CaptureFile, PacketBatch
     from kcap.reports.definition import Row
     from kcap.reports.findings.live import FindingEvent, Watch
@@ -127,7 +127,7 @@ class Heard:
     """Those that spoke Kafka, as far as they are over."""
     following: bool = False
     files: "list[CaptureFile]" = field(default_factory=list)
-    layouts: "dict[int, list[FileSection]]" = field(default_factory=dict)
+    layouts: "dict[int, FileSections]" = field(default_factory=dict)
     spools: dict[int, int] = field(default_factory=dict)
     """File -> bytes of it that were kept."""
     failed: list[tuple[str, str]] = field(default_factory=list)

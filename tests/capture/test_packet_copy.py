@@ -10,7 +10,7 @@ import pytest
 from kcap.capture.fileset import FileSet, ignore
 from kcap.capture.packet_copy import PCAP, PCAPNG, Origin, form_of, notes_of, open_copy
 from kcap.capture.pcapng_annotations import read_annotations
-from kcap.capture.reader import FileSection
+from kcap.capture.sections import FileSection, FileSections
 from kcap.errors import OutputError, UsageError
 from kcap.model import CaptureFile
 from tests.capture.handmade import block, enhanced, interface, option, pcap, read_all, save, section
@@ -23,7 +23,9 @@ def copied(path: Path, form: str, tmp_path: Path) -> Path:
     stream, copy, origins = BytesIO(), None, []
     for batch in files.batches():
         if copy is None:
-            origins = [Origin(file, (), note) for file, note in zip(files.files, notes_of(files.files, form), strict=True)]
+            origins = [
+                Origin(file, FileSections(), note) for file, note in zip(files.files, notes_of(files.files, form), strict=True)
+            ]
             copy = open_copy(stream, form, origins, "a part")
         origins[batch.file].sections = files.layouts[batch.file]
         for at in range(len(batch)):
@@ -34,7 +36,7 @@ def copied(path: Path, form: str, tmp_path: Path) -> Path:
     return save(tmp_path, stream.getvalue(), f"copy.{form}")
 
 
-class Sections(list[FileSection]):
+class Sections(FileSections):
     """Sections of a file that are looked up, never gone through."""
 
     def __iter__(self) -> Iterator[FileSection]:
@@ -50,9 +52,10 @@ def test_a_packet_costs_the_same_in_a_file_of_many_sections(tmp_path):
     copy = None
     for batch in files.batches():
         if copy is None:
-            origin = Origin(files.files[0], (), notes_of(files.files, PCAPNG)[0])
+            origin = Origin(files.files[0], FileSections(), notes_of(files.files, PCAPNG)[0])
             copy = open_copy(BytesIO(), PCAPNG, [origin], "a part")
-        origin.sections = Sections(list(files.layouts[0]))
+        origin.sections = Sections()
+        origin.sections.become(files.layouts[0])
         for at in range(len(batch)):
             copy.write(batch, at)
     assert copy is not None

@@ -7,6 +7,7 @@ from unittest.mock import patch
 import pytest
 
 from kcap.capture import pcapng
+from kcap.capture.fileset import FileSet, ignore
 from kcap.capture.unread import faults
 from kcap.capture.window import FileWindow
 from kcap.model import CaptureFile
@@ -86,6 +87,35 @@ def test_a_section_forgets_the_interfaces_of_the_one_before(tmp_path, jit_after)
     assert [(time, link) for _, time, _, _, _, link in got] == [(START_NS, 1), (START_NS + 5, 113)]
     assert weirds.kinds == ["block_malformed"]
     assert [part.order for part in found.layouts[0]] == ["<", ">"]
+
+
+@pytest.mark.parametrize("jit_after", [None, 0])
+def test_packets_of_many_sections_come_together(tmp_path, jit_after):
+    """Law: a batch costs as much as hundreds of packets, so sections of a packet each share one; each packet keeps the clock,
+    the link type and the byte order of its own section."""
+    parts = []
+    for at in range(600):
+        order, link = "<>"[at % 2], (1, 101)[at % 3 == 0]
+        parts += [section(order), interface(link, resolution=9 if at % 5 == 0 else None, order=order)]
+        parts.append(enhanced(NS + 1000 * at if at % 5 == 0 else US + at, b"%d" % at, order=order))
+    path = save(tmp_path, b"".join(parts), "a.pcapng")
+    got, _, weirds = read_all(path, jit_after=jit_after)
+    assert [(time, data, link) for _, time, data, _, _, link in got] == [
+        (START_NS + 1000 * at, b"%d" % at, (1, 101)[at % 3 == 0]) for at in range(600)
+    ]
+    assert not weirds.seen
+    files = FileSet([str(path)], ignore, jit_after=jit_after)
+    assert len(list(files.batches())) < 10
+    assert [part.order for part in files.layouts[0]] == ["<", ">"] * 300
+
+
+def test_drops_of_a_section_are_not_those_of_the_next(tmp_path):
+    def drops(count):
+        return block(5, pack("<III", 0, 0, 0) + option(5, pack("<Q", count)) + option(0, b""))
+
+    parts = [section(), interface(), enhanced(US, b"a"), drops(2), drops(7)]
+    _, found, _ = read(tmp_path, *parts, *parts)
+    assert found.files[0].kernel_drops == 14
 
 
 def test_binary_resolution_and_offset(tmp_path):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap.capture.fileset import FileSet, ignore
-from kcap.capture.reader import Interface
+from kcap.capture.sections import Interface
 from kcap.distributed.ranges import ByteRange, RangeContext, RangeScan, looks_like_blocks, looks_like_records, running_latest
 from kcap.model import CaptureFile
 from tests.support.shared import Shared

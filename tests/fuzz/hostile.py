@@ -226,6 +226,64 @@ def headless_connections(n: int) -> bytes:
     return pcap((10**12 + i, tcp(p, 9092, i, 1, ACK, b"noise", w)) for i, (w, p) in enumerate(scattered(n)))
 
 
+@hostile(40_000)
+def headless_pieces(n: int) -> bytes:
+    """A hundred connections without a SYN, a byte a segment and a hole in front of each."""
+    return pcap((10**12 + i, tcp(40_000 + i % 100, 9092, 2 * i, 1, ACK, b"x")) for i in range(n))
+
+
+@hostile(20_000)
+def headless_noise(n: int) -> bytes:
+    """Five hundred connections without a SYN, all of noise."""
+    data = [noise(1400, i) for i in range(64)]
+    return pcap((10**12 + i, tcp(40_000 + i % 500, 9092, 1400 * (i // 500), 1, ACK, data[i * 7 % 64])) for i in range(n))
+
+
+def in_many(n: int, segment: Callable[[int], bytes], lost: int = 0, side: int = 0) -> bytes:
+    """Five hundred connections of Kafka, which go on in turn, `lost` bytes later, with n segments of one side."""
+
+    def packets() -> Iterator[Packet]:
+        talks = [Talk(20_000 + at, 10**12 + 10 * at).open() for at in range(500)]
+        for talk in talks:
+            for number in (1, 2):
+                talk.send(0, request(number))
+                talk.send(1, response(number))
+            talk.next[side] += lost
+            yield from talk.packets
+        for at in range(n):
+            talk = talks[at % 500]
+            talk.when, talk.packets = 10**12 + 10_000 + at, []
+            talk.add(side, ACK, segment(at // 500))
+            yield from talk.packets
+
+    return pcap(packets())
+
+
+@hostile(20_000)
+def searches_of_many(n: int) -> bytes:
+    """Many connections that search a boundary in noise at once."""
+    data = [noise(1400, at) for at in range(97)]
+    return in_many(n, lambda at: data[at % 97])
+
+
+@hostile(100_000)
+def requests_of_many(n: int) -> bytes:
+    """Many connections whose requests all wait for a response."""
+    return in_many(n, lambda at: request(3 + at))
+
+
+@hostile(100_000)
+def responses_of_many(n: int) -> bytes:
+    """The same with responses that wait for their requests."""
+    return in_many(n, lambda at: struct.pack(">ii", 4, 100 + at), side=1)
+
+
+@hostile(100_000)
+def bytes_of_many(n: int) -> bytes:
+    """The same with segments of a byte behind a hole that nobody acknowledges."""
+    return in_many(n, lambda _at: b"x", lost=10)
+
+
 @hostile(20_000)
 def slow_connections(n: int) -> bytes:
     """SYNs a tenth of a second apart: idle connections are swept again and again."""

@@ -3,8 +3,10 @@
 import pytest
 
 from kcap import limits
+from kcap.analyzer import Analyzer
 from kcap.kafka.frames import FLAG
-from tests.support.wire import Tap, analyze, metadata, metadata_answer
+from kcap.weird import WeirdKind
+from tests.support.wire import MS, Tap, analyze, batch, metadata, metadata_answer
 
 
 @pytest.mark.parametrize(
@@ -33,6 +35,50 @@ def test_what_is_not_known_yet_is_bounded() -> None:
         tap.client(chunk, len(chunk))
     (c,) = analyze(tap.segments).connections
     assert (c["phase"], c["client_opaque"]) == ("opaque", 2 * limits.MIDSTREAM_BYTES)
+
+
+def test_what_is_not_known_yet_is_bounded_over_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: beyond the bound a connection is decided by what it brought, and says so; one that brought little waits on."""
+    monkeypatch.setattr(limits, "UNRECOGNISED_BYTES_MAX", 200_000)
+    monkeypatch.setattr(limits, "UNRECOGNISED_BYTES_LEAST", 2_000)
+    analyzer, held = Analyzer(), 0
+    taps = [Tap(port=40_000 + number, time_ns=MS * (number + 1)) for number in range(30)]
+    for number, tap in enumerate(taps):
+        for turn in range(150):
+            tap.client(bytes(range(200, 256)) * 10 if number else metadata(turn))
+    for step in range(150):
+        for tap in taps:
+            analyzer.feed(batch(tap.segments[step : step + 1], 1 + step))
+            held = max(held, analyzer.unrecognised_bytes)
+    assert 190_000 < held <= 200_000 + 30 * 2_000
+    analyzer.finish()
+    assert not analyzer.unrecognised_bytes
+    said = [n for w, n in analyzer.sightings() if w.kind is WeirdKind.RECOGNITION_LIMIT]
+    assert 20 < len(said) < 30
+    assert {*said} == {1}
+    assert analyzer.kafka_connections == 1
+
+
+def test_what_resyncs_hold_is_bounded_over_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: beyond the bound each search goes on with less; a boundary behind it is found."""
+    monkeypatch.setattr(limits, "SEARCHED_BYTES_MAX", 200_000)
+    analyzer, held, noise = Analyzer(), 0, bytes(range(200, 256)) * 25
+    taps = [Tap(port=40_000 + number, time_ns=MS * (number + 1)).open() for number in range(10)]
+    for tap in taps:
+        for turn in range(3):
+            tap.client(metadata(turn)).server(metadata_answer(turn))
+        for _ in range(60):
+            tap.client(noise)
+        tap.client(metadata(3)).client(metadata(4)).server(metadata_answer(3)).server(metadata_answer(4))
+    for step in range(len(taps[0].segments)):
+        for tap in taps:
+            analyzer.feed(batch(tap.segments[step : step + 1], 1 + step))
+            held = max(held, analyzer.bodies.searched_bytes)
+    assert 200_000 < held < 200_000 + 10 * limits.RESYNC_BYTES_LATER + len(noise)
+    analyzer.finish()
+    assert not analyzer.bodies.searched_bytes
+    assert len(analyzer.take().rows) == 50
+    assert {w.kind.value for w, _ in analyzer.sightings()} >= {"hunt_limit"}
 
 
 def test_rows_say_what_is_odd_about_them() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kcap.capture.paths import unique_names
+from kcap.capture.sections import sections_of
 from kcap.capture.source import unwrap
 from kcap.capture.window import Read
 from kcap.distributed.chunks import ShardPackets, ranks_of, unpack
@@ -130,7 +131,7 @@ class Shared:
     def shard_context(self) -> ShardContext:
         """What the readers of shards know of the capture."""
         layouts = {
-            file: [context.section(position) for position, context in contexts]
+            file: sections_of(context.section(position) for position, context in contexts)
             for file, contexts in self.stitched.contexts.items()
         }
         return ShardContext(self.files, self.shards, self.stitched.last_ns, self.large, layouts)

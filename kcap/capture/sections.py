@@ -1,0 +1,113 @@
+"""Sections of a capture file: what is needed to read it from its middle.
+
+In: section headers and interfaces, in the order of the file. Out: the section of any place of the file. Law: a section is
+what was said of it. They are columns, some 35 bytes for a section with an interface, of which a file may have one for each
+packet; as objects they would be 300.
+"""
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+TIME_LIMIT = 1 << 63
+
+
+@dataclass(slots=True)
+class Interface:
+    """What a packet needs to know of the interface it came from: its time is ticks * multiplier // divisor + offset_ns."""
+
+    link: int
+    snaplen: int
+    multiplier: int = 1000
+    divisor: int = 1
+    offset_ns: int = 0
+    record_header: int = 16
+    """Bytes before the packet in a pcap record."""
+
+    def high_limit(self) -> int:
+        """Upper halves of a pcapng time stamp from here on might not fit into 64 bits of nanoseconds."""
+        return ((TIME_LIMIT - 1 - abs(self.offset_ns)) * self.divisor // self.multiplier) >> 32
+
+
+@dataclass(slots=True)
+class FileSection:
+    """Part of a file with its own byte order and interfaces; a pcap file is one section with one interface."""
+
+    position: int
+    order: str
+    interfaces: list[Interface] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class FileSections:
+    """The sections of a file; interfaces are those of the last one."""
+
+    _positions: "array[int]" = field(default_factory=lambda: array("q"))
+    _orders: bytearray = field(default_factory=bytearray)
+    _first: "array[int]" = field(default_factory=lambda: array("q"))
+    """Interfaces of the sections before."""
+    _links: "array[int]" = field(default_factory=lambda: array("i"))
+    _snaplens: "array[int]" = field(default_factory=lambda: array("I"))
+    _offsets: "array[int]" = field(default_factory=lambda: array("q"))
+    _clocks: "array[int]" = field(default_factory=lambda: array("H"))
+    """Places in `_known`."""
+    _known: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    """Multipliers, divisors and record headers: formats have few of them."""
+
+    def add(self, section: FileSection) -> None:
+        """The next section."""
+        self._positions.append(section.position)
+        self._orders += section.order.encode()
+        self._first.append(len(self._links))
+        for interface in section.interfaces:
+            self.describe(interface)
+
+    def describe(self, interface: Interface) -> None:
+        """One more interface of the last section."""
+        clock = interface.multiplier, interface.divisor, interface.record_header
+        self._links.append(interface.link)
+        self._snaplens.append(interface.snaplen)
+        self._offsets.append(interface.offset_ns)
+        self._clocks.append(self._known.setdefault(clock, len(self._known)))
+
+    def become(self, other: "FileSections") -> None:
+        """Takes over all that another one has."""
+        for name in FileSections.__slots__:
+            setattr(self, name, getattr(other, name))
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def __iter__(self) -> Iterator[FileSection]:
+        return map(self._section, range(len(self)))
+
+    def number(self, position: int) -> int:
+        """The number of the section that a place of the file is in; -1 in front of the first."""
+        return bisect_right(self._positions, position) - 1
+
+    def of(self, position: int) -> FileSection | None:
+        """The section that a place of the file is in; None in front of the first."""
+        number = self.number(position)
+        return None if number < 0 else self._section(number)
+
+    def order(self, number: int) -> str:
+        """Byte order of a section, as `struct` has it."""
+        return chr(self._orders[number])
+
+    def _section(self, number: int) -> FileSection:
+        known = list(self._known)
+        end = self._first[number + 1] if number + 1 < len(self) else len(self._links)
+        interfaces = []
+        for at in range(self._first[number], end):
+            multiplier, divisor, header = known[self._clocks[at]]
+            interfaces.append(Interface(self._links[at], self._snaplens[at], multiplier, divisor, self._offsets[at], header))
+        return FileSection(self._positions[number], self.order(number), interfaces)
+
+
+def sections_of(sections: Iterable[FileSection]) -> FileSections:
+    """These sections."""
+    found = FileSections()
+    for section in sections:
+        found.add(section)
+    return found
