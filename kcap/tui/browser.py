@@ -7,7 +7,7 @@ them; the panes show the selected exchange or say that it is being read; the lay
 import time
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
@@ -490,6 +490,12 @@ class Browser(Screen[None]):
         dump.styles.height = f"{look.bytes_share}%" if not across and not zoomed else None
         self.lower.styles.width = max(30, min(look.beside_width, self.size.width - 30)) if beside and not zoomed else None
 
+    @on(events.Key)
+    @on(events.MouseDown)
+    def acted(self) -> None:
+        """What is done by keys or the mouse may be meant for the selected exchange, which stays selected from then on."""
+        self.view.chose = True
+
     def on_resize(self) -> None:
         """Lays out and paints for the new size."""
         self.call_after_refresh(self.again)
@@ -501,7 +507,6 @@ class Browser(Screen[None]):
 
     def action_pane(self, step: int) -> None:
         """Focuses the next visible pane."""
-        self.view.chose = True
         panes = [pane for pane in (self.listed, self.detail, self.hexes) if pane.region.area]
         if panes:
             at = next((at for at, pane in enumerate(panes) if pane is self.focused), -step if step > 0 else 0)

@@ -250,7 +250,6 @@ class ExchangeList(Lines):
 
     def action_choose(self) -> None:
         """Opens the exchange."""
-        self.view.chose = True
         self.post_message(self.Chosen())
 
     def action_sort(self) -> None:
