@@ -138,7 +138,8 @@ NO_LABELS: Final[Mapping[str, str]] = {}
 
 def figures(values: Mapping[str, Any], labels: Mapping[str, str] = NO_LABELS) -> str:
     """Named values in a line: `p95 318ms; requests 1,160; apis Produce, Fetch`. A time has its unit behind it, not in its name;
-    numbers that count nothing, ids and ports, have no separators. `labels`: what stands there in place of some names.
+    numbers that count nothing, ids and ports, have no separators. `labels`: what stands there in place of some names, before
+    a colon or a time.
     """
     parts = []
     for name, value in values.items():
@@ -149,6 +150,8 @@ def figures(values: Mapping[str, Any], labels: Mapping[str, str] = NO_LABELS) ->
             name, text = base, TIMES[last](value)
         else:
             text = number(value) if whole and last not in UNCOUNTED else listed(value)
+            name = name.removesuffix("s") if isinstance(value, list) and len(value) == 1 else name
+            label = f"{label}:" if label else None
         parts.append(f"{label or name.replace('_', ' ')} {text}")
     return "; ".join(parts)
 

@@ -62,6 +62,8 @@ class View(Toned, Body):
     NAME: ClassVar[str] = ""
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Groupings of the rows, the default first."""
+    GROUPED: ClassVar[frozenset[int]] = frozenset({0})
+    """Sections whose rows have the grouping."""
     REMEMBERS: ClassVar[bool] = True
     """Whether the view restores its place when it is opened again."""
     LAZY: ClassVar[bool] = False
@@ -323,7 +325,8 @@ class View(Toned, Body):
     def _show_title(self) -> None:
         book, width = self.home.book, self.size.width
         name = f" {VIEWS[self.NAME][1]}"
-        left = name + (f" · {self.shown.title}" if self.shown.title else "")
+        title = (self.sheet.title if self.sheet is not None else "") or self.shown.title
+        left = name + (f" · {title}" if title else "")
         state = {"reading": " · reading", "stopped": " · stopped", "failed": " · not read to the end"}.get(book.state, "")
         right = f"{count(book.rows, 'exchange')}{state}"
         right += f" · {book.ignored:,} ignored" if book.ignored else ""
@@ -333,9 +336,9 @@ class View(Toned, Body):
         least = cell_len(stays + filtered) + len(ELLIPSIS) * bool(filtered)
         left = cut(left, max(cell_len(name) + 1, min(cell_len(left), width - least - 2)), right=False)
         right = cut(right, max(8, min(cell_len(right), width - cell_len(left) - 2)), right=False)
-        title = Text.assemble((left, "bold"), " " * max(1, width - cell_len(left) - cell_len(right) - 1), right)
-        title.truncate(width, overflow="ellipsis")
-        self.query_one("#title", TextLine).set_text(title)
+        line = Text.assemble((left, "bold"), " " * max(1, width - cell_len(left) - cell_len(right) - 1), right)
+        line.truncate(width, overflow="ellipsis")
+        self.query_one("#title", TextLine).set_text(line)
 
     # -- where Enter leads --------------------------------------------------------------------------------------------
     @property
@@ -457,7 +460,7 @@ class View(Toned, Body):
         """Says why a key that works in other views, or on other rows, has no effect here. Bindings come after it."""
         sections, why = len(self.shown.sheets), None
         if event.key == "b" and not self.check_action("regroup", ()):
-            why = "this view has one grouping"
+            why = f"this {'section' if self.GROUPINGS else 'view'} has one grouping"
         elif event.key == "l" and self.NAME != "ladder" and not self.check_action("ladder", ()):
             why = "the ladder is that of a connection; this row names none"
         elif event.key.isdecimal() and sections and not 0 < int(event.key) <= sections:
@@ -467,9 +470,8 @@ class View(Toned, Body):
 
     def action_regroup(self) -> None:
         """The next grouping."""
-        if len(self.GROUPINGS) > 1:
-            self.grouping = (self.grouping + 1) % len(self.GROUPINGS)
-            self.look()
+        self.grouping = (self.grouping + 1) % len(self.GROUPINGS)
+        self.look()
 
     def action_sort(self) -> None:
         """Sorts by the cursor's column."""
@@ -542,7 +544,7 @@ class View(Toned, Body):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hides keys that have no effect here."""
         if action == "regroup":
-            return len(self.GROUPINGS) > 1
+            return len(self.GROUPINGS) > 1 and self.at in self.GROUPED
         if action == "ladder":
             return self.sheet is not None and self.sheet.connection is not None
         if action == "section":

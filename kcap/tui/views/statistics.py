@@ -27,6 +27,7 @@ class Statistics(View):
 
     NAME = "statistics"
     LAZY = True
+    GROUPED = frozenset({0, 1})
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = (
         ("api",), ("client_id",), ("server_ip",), ("topic",), ("api", "api_version"), ("client_ip", "client_id", "api"),
     )  # fmt: skip
