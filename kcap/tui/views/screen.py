@@ -98,12 +98,13 @@ class View(Toned, Body):
         Binding("b", "regroup", "Group"),
         Binding("s", "sort", "Sort"),
         Binding("z", "turn", "Reverse", show=False),
-        Binding("w", "all_columns", "Wide"),
+        Binding("c", "all_columns", "Wide"),
         Binding("d", "details", "Details"),
         Binding("tab", "app.focus_next", "Next pane", show=False),
         Binding("e", "export", "Save"),
         Binding("y", "copy", "Copy row", show=False),
         Binding("l", "ladder", "Ladder"),
+        Binding("w", "conversation", "Follow the connection", show=False),
         Binding("ctrl+f", "search", "Search", show=False, key_display="Ctrl+F"),
         Binding("n", "search_on(1)", "Find next", show=False),
         Binding("N", "search_on(-1)", "Find previous", show=False),
@@ -463,6 +464,8 @@ class View(Toned, Body):
             why = f"this {'section' if self.GROUPINGS else 'view'} has one grouping"
         elif event.key == "l" and self.NAME != "ladder" and not self.check_action("ladder", ()):
             why = "the ladder is that of a connection; this row names none"
+        elif event.key == "w" and not self.check_action("conversation", ()):
+            why = "this row names no connection to follow"
         elif event.key.isdecimal() and sections and not 0 < int(event.key) <= sections:
             why = f"this view has {count(sections, 'section')}"
         if why is not None:
@@ -533,13 +536,29 @@ class View(Toned, Body):
         """Goes to the next or the previous match."""
         self.search.go(step)
 
-    def action_ladder(self) -> None:
-        """The ladder of the row's connection."""
+    def _connection(self) -> str | None:
+        """The connection that the row under the cursor is about."""
         sheet, row = self.sheet, self.table.current
         of = sheet.connection if sheet is not None else None
-        uid = self.careful(lambda: of(row), None) if of is not None and row is not None else None
-        if uid is not None:
+        found: str | None = self.careful(lambda: of(row), None) if of is not None and row is not None else None
+        return found
+
+    def action_ladder(self) -> None:
+        """The ladder of the row's connection."""
+        if (uid := self._connection()) is not None:
             self.app.push_screen(load("ladder")(uid))
+
+    def _followed(self) -> tuple[str, int] | None:
+        """The exchange to begin with where the row's connection is followed: its own, else the first."""
+        down, uid = self.careful(lambda: self.table.down, None), self._connection()
+        return down if isinstance(down, tuple) else (uid, 1) if uid is not None else None
+
+    def action_conversation(self) -> None:
+        """The messages of the row's connection, one after the other."""
+        from kcap.tui.followed_stream import FollowedStream
+
+        if (found := self._followed()) is not None:
+            self.app.push_screen(FollowedStream(*found))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hides keys that have no effect here."""
@@ -547,6 +566,8 @@ class View(Toned, Body):
             return len(self.GROUPINGS) > 1 and self.at in self.GROUPED
         if action == "ladder":
             return self.sheet is not None and self.sheet.connection is not None
+        if action == "conversation":
+            return self._followed() is not None
         if action == "section":
             return len(self.shown.sheets) > 1 and int(str(parameters[0])) < len(self.shown.sheets)
         return True
