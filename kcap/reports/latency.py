@@ -42,6 +42,8 @@ BESIDE: Final = {"p50_ns": 0.5, "p99_ns": 0.99}
 """Percentiles of the steps of time, and of the figures that count unanswered requests at their age."""
 INEXACT: Final = ("clock", "duplicated", "gap", "out_of_order", "retransmitted")
 """Flags of rows whose latency may be less than exact."""
+TIMED: Final = ("outcome", "latency_ns", "long_poll_ns")
+"""Columns that `with_times` needs."""
 EXACT_NS: Final = 1 << 46
 """Up to here steps of time are computed in nanoseconds: engines divide integers as doubles, which must hold the product."""
 STEPS: Final = 60
@@ -83,7 +85,9 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
     keys = keys_of(REPORT, request)
     timed = with_times(tables.selected, request)
     rows, by = grouped(timed.mutate(**parts_where(timed.timed_ns.notnull(), timed)), keys), names_by(keys)
-    rows = busiest(rows, by, request.busiest) if request.busiest is not None else rows
+    if request.busiest is not None:
+        needed = dict.fromkeys((*(name for key in keys for name in key.columns), *TIMED))
+        rows = of_busiest(rows, grouped(with_times(tables.selected.select(*needed), request), keys), by, request.busiest)
     waiting, value = rows.outcome == "unanswered", rows.timed_ns
     figures = {
         "count": total(value.notnull()),
@@ -126,11 +130,14 @@ def parts_where(condition: Any, rows: Any) -> dict[str, Any]:
     return {part: ibis.ifelse(condition, rows[part], ibis.null("int64")) for part in PARTS}
 
 
-def busiest(rows: Any, by: list[str], most: int) -> Any:
-    """The rows of the groups with most time; in their order groups of equal time follow each other by name."""
+def of_busiest(rows: Any, slim: Any, by: list[str], most: int) -> Any:
+    """The rows of the groups with most time; in their order groups of equal time follow each other by name.
+
+    `slim`: the same rows with fewer columns, see `answered`.
+    """
     import ibis
 
-    sums = rows.group_by(by).aggregate(sum_ns=added(rows.timed_ns)).order_by([ibis.desc("sum_ns"), *by]).limit(most)
+    sums = slim.group_by(by).aggregate(sum_ns=added(slim.timed_ns)).order_by([ibis.desc("sum_ns"), *by]).limit(most)
     return rows.semi_join(sums, [rows[name].identical_to(sums[name]) for name in by])
 
 
@@ -156,7 +163,7 @@ def answered(rows: Any, request: ReportRequest, *names: str) -> Any:
     What a statement uses twice an engine would make once and hold, or write where it does not fit. Two of these with different
     columns are not the same to it, and reading twice is quicker.
     """
-    timed = with_times(rows.select(*dict.fromkeys((*names, "outcome", "latency_ns", "long_poll_ns"))), request)
+    timed = with_times(rows.select(*dict.fromkeys((*names, *TIMED))), request)
     return timed.filter(timed.timed_ns.notnull()).select(*names, "timed_ns")
 
 
