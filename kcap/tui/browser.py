@@ -376,8 +376,9 @@ class Browser(Screen[None]):
         self.action_apply_menu()
 
     @on(ExchangeList.Laid)
-    def laid(self, _event: ExchangeList.Laid) -> None:
-        """Saves the column widths."""
+    @on(Edges.Dropped)
+    def laid(self, _event: ExchangeList.Laid | Edges.Dropped) -> None:
+        """Saves the widths of columns, and sizes of panes when the mouse button is released."""
         self.home.save_settings()
         self.show_status()
 
@@ -571,11 +572,6 @@ class Browser(Screen[None]):
             self._resized("bytes_share", round((lower.bottom - event.y) * 100 / max(1, lower.height)))
         elif not beside:
             self._resized("share", round((event.y - panes.y) * 100 / max(1, panes.height)))
-
-    @on(Edges.Dropped)
-    def dropped(self, _event: Edges.Dropped) -> None:
-        """Saves the layout when the mouse button is released."""
-        self.home.save_settings()
 
     # -- others -------------------------------------------------------------------------------------------------------
     def action_stop(self) -> None:
