@@ -282,6 +282,7 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     import textwrap
 
     text = clean(text.replace("\n", " "))
+    width = max(width, len(indent) + 1)  # a terminal may have one column
     return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) if text else []
 
 

@@ -118,6 +118,12 @@ def test_a_sentence_goes_on_below_itself_and_no_line_is_wider() -> None:
         assert all(word in " ".join(found) for word in "because the broker closes the connection after it".split())
 
 
+def test_text_is_wrapped_for_any_width() -> None:
+    """The help of a view in a terminal of 24 columns has no room for words beside its keys."""
+    assert wrapped("a bc", 0) == wrapped("a bc", -9) == ["a", "bc"]
+    assert wrapped("a bc", 1, "  ") == ["a", "  bc"]
+
+
 def test_figures_have_units_behind_them_and_ids_no_separators() -> None:
     values = {
         "others_p95_ns": 3_540_000,
