@@ -18,6 +18,8 @@ NO_ID: Final = "A" * 22
 METADATA_TOPIC: Final = "__cluster_metadata"
 METADATA_ID: Final = "A" * 21 + "Q"
 """The topic of KRaft's log and its id, which is the same everywhere (Uuid.METADATA_TOPIC_ID)."""
+KNOWN: Final = {METADATA_ID: METADATA_TOPIC}
+"""Names that no message has to tell."""
 LOG_MARKS: Final = (METADATA_TOPIC.encode(), bytes(15) + b"\x01")
 """What a response that brings KRaft's log holds: the topic's name, or its id."""
 TOPIC_RECORD: Final = b"\x01\x02"
@@ -131,7 +133,7 @@ class TopicNames:
     """The names learned so far."""
 
     def __init__(self) -> None:
-        self.names: dict[str, str] = {METADATA_ID: METADATA_TOPIC}
+        self.names: dict[str, str] = dict(KNOWN)
         """Topic id, as Kafka prints its uuids, -> name."""
 
     def learn(self, message: str | None, body: Mapping[str, Any] | None) -> int:

@@ -5,7 +5,7 @@ with it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -197,6 +197,8 @@ def exchanges(evidence: CaptureQuality) -> Point:
     return Point("exchanges", GOOD, f"{count(rows, 'exchange')}: {parts}", numbers)
 
 
+OF_KAFKA: Final = ("beginnings", "directions", "missing bytes", "ledger")
+"""Points of Kafka connections."""
 POINTS: Final[tuple[Callable[[CaptureQuality], Point], ...]] = (
     files, packets, cuts, drops, clock, protocols, midstream, sides, copies, holes, ledger, exchanges,
 )  # fmt: skip
@@ -210,6 +212,13 @@ SENTENCES: Final = {
 def judge(evidence: CaptureQuality) -> tuple[str, str, list[Point]]:
     """The verdict, its sentence, and the points."""
     points = [point(evidence) for point in POINTS]
+    if not evidence.connections["all"]:
+        points = [
+            replace(point, sentence="there is no Kafka connection")
+            if point.name in OF_KAFKA and point.verdict == GOOD
+            else point
+            for point in points
+        ]
     verdict = max((point.verdict for point in points), key=ORDER.index)
     named = ", ".join(point.name for point in points if point.verdict == verdict)
     return verdict, SENTENCES[verdict].format(named), points

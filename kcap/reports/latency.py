@@ -10,6 +10,7 @@ from typing import Any, Final
 from kcap.output.grid import duration
 from kcap.reports.definition import (
     EDGES_NS,
+    LARGEST,
     PARTS,
     TIMES,
     Expressions,
@@ -41,6 +42,8 @@ BESIDE: Final = {"p50_ns": 0.5, "p99_ns": 0.99}
 """Percentiles of the steps of time, and of the figures that count unanswered requests at their age."""
 INEXACT: Final = ("clock", "duplicated", "gap", "out_of_order", "retransmitted")
 """Flags of rows whose latency may be less than exact."""
+TIMED: Final = ("outcome", "latency_ns", "long_poll_ns")
+"""Columns that `with_times` needs."""
 EXACT_NS: Final = 1 << 46
 """Up to here steps of time are computed in nanoseconds: engines divide integers as doubles, which must hold the product."""
 STEPS: Final = 60
@@ -81,8 +84,10 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The groups, the figures over time, the source of most time, what is not counted."""
     keys = keys_of(REPORT, request)
     timed = with_times(tables.selected, request)
-    rows, by = grouped(timed, keys), names_by(keys)
-    rows = busiest(rows, by, request.busiest) if request.busiest is not None else rows
+    rows, by = grouped(timed.mutate(**parts_where(timed.timed_ns.notnull(), timed)), keys), names_by(keys)
+    if request.busiest is not None:
+        needed = dict.fromkeys((*(name for key in keys for name in key.columns), *TIMED))
+        rows = of_busiest(rows, grouped(with_times(tables.selected.select(*needed), request), keys), by, request.busiest)
     waiting, value = rows.outcome == "unanswered", rows.timed_ns
     figures = {
         "count": total(value.notnull()),
@@ -93,9 +98,9 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         "sum_ns": added(value),
         "with_polls_p99_ns": rows.answered_ns.quantile([PERCENTILES["p99_ns"]]),
         "with_polls_max_ns": rows.answered_ns.max(),
-        **{f"{part}_sum": added(rows[part], value.notnull()) for part in PARTS},
+        **{f"{part}_sum": added(rows[part]) for part in PARTS},
         "unanswered_age_ns_max": rows.age_ns.max(where=waiting),
-        "long_polls": total(value.notnull() & is_poll(rows)),
+        "long_polls": total(is_poll(rows)),
         "with_unanswered": rows.at_least_ns.quantile(list(BESIDE.values())),
     }
     counted = timed.timed_ns.notnull()
@@ -113,16 +118,26 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         "rows": rows.group_by(by).aggregate(**figures),
         "histograms": histogram(rows, by, "timed_ns"),
         "left_out": timed.aggregate(**beside),
-        "over_time": over_time(timed),
-        **sources(timed),
+        "over_time": over_time(tables.selected, request),
+        "source_steps": source_steps(tables.selected, request),
     }
 
 
-def busiest(rows: Any, by: list[str], most: int) -> Any:
-    """The rows of the groups with most time; in their order groups of equal time follow each other by name."""
+def parts_where(condition: Any, rows: Any) -> dict[str, Any]:
+    """The parts of the latency, null where a condition does not hold: see `with_times`."""
     import ibis
 
-    sums = rows.group_by(by).aggregate(sum_ns=added(rows.timed_ns)).order_by([ibis.desc("sum_ns"), *by]).limit(most)
+    return {part: ibis.ifelse(condition, rows[part], ibis.null("int64")) for part in PARTS}
+
+
+def of_busiest(rows: Any, slim: Any, by: list[str], most: int) -> Any:
+    """The rows of the groups with most time; in their order groups of equal time follow each other by name.
+
+    `slim`: the same rows with fewer columns, see `answered`.
+    """
+    import ibis
+
+    sums = slim.group_by(by).aggregate(sum_ns=added(slim.timed_ns)).order_by([ibis.desc("sum_ns"), *by]).limit(most)
     return rows.semi_join(sums, [rows[name].identical_to(sums[name]) for name in by])
 
 
@@ -142,31 +157,45 @@ def span_of(rows: Any) -> Any:
     )
 
 
-def over_time(timed: Any) -> Any:
+def answered(rows: Any, request: ReportRequest, *names: str) -> Any:
+    """The answered exchanges: some columns of them, and their `timed_ns`.
+
+    What a statement uses twice an engine would make once and hold, or write where it does not fit. Two of these with different
+    columns are not the same to it, and reading twice is quicker.
+    """
+    timed = with_times(rows.select(*dict.fromkeys((*names, *TIMED))), request)
+    return timed.filter(timed.timed_ns.notnull()).select(*names, "timed_ns")
+
+
+def over_time(rows: Any, request: ReportRequest) -> Any:
     """Figures of each step of the time that the answered exchanges take."""
-    rows = timed.filter(timed.timed_ns.notnull())
-    step = steps(rows.select(*TIMES, "timed_ns"), span_of(rows))
+    step = steps(answered(rows, request, *TIMES), span_of(answered(rows, request, *TIMES, "api")))
     return step.group_by("step", "first_ns", "last_ns").aggregate(
         count=step.timed_ns.count(), percentiles=step.timed_ns.quantile(list(BESIDE.values())), max_ns=step.timed_ns.max()
     )
 
 
-def sources(timed: Any) -> Expressions:
-    """The source with the largest sum, with the parts of its time, and its sum in each step of time."""
+def source_steps(rows: Any, request: ReportRequest) -> Any:
+    """The source with the largest sum: its sum and the parts of its time in each step of time."""
     import ibis
 
-    rows = timed.filter(timed.timed_ns.notnull())
-    found = rows.group_by(SOURCE).aggregate(
-        count=rows.count(), sum_ns=added(rows.timed_ns), **{f"{part}_sum": added(rows[part]) for part in PARTS}
-    )
+    found = answered(rows, request, *SOURCE).group_by(SOURCE).aggregate(sum_ns=lambda some: added(some.timed_ns))
     first = found.order_by([ibis.desc("sum_ns"), *SOURCE]).limit(1)
-    # a null would be no partner to itself in a join
-    names = {f"{name}_": lambda some, name=name: ibis.coalesce(some[name].cast("string"), "") for name in SOURCE}
-    same = rows.mutate(**names).semi_join(first.mutate(**names).select(*names), list(names))
-    step = steps(same.select(*TIMES, "timed_ns"), span_of(rows))
-    return {
-        "source": first,
-        "source_steps": step.group_by("step", "first_ns", "last_ns").aggregate(sum_ns=added(step.timed_ns)),
+    some = answered(rows, request, *TIMES, *SOURCE, *PARTS)
+    same = some.semi_join(first, [some[name].identical_to(first[name]) for name in SOURCE])
+    step = steps(same, span_of(answered(rows, request, *TIMES)))
+    return step.group_by("step", "first_ns", "last_ns", *SOURCE).aggregate(
+        count=step.count(), sum_ns=added(step.timed_ns), **{f"{part}_sum": added(step[part]) for part in PARTS}
+    )
+
+
+def source_of(steps: list[Row]) -> Row | None:
+    """The source as a whole, from its steps; None where nothing was answered."""
+    if not steps:
+        return None
+    sums = {name: sum(row[name] for row in steps) for name in ("count", "sum_ns", *(f"{part}_sum" for part in PARTS))}
+    return {name: steps[0][name] for name in SOURCE} | {
+        name: max(-LARGEST, min(LARGEST, value)) for name, value in sums.items()
     }
 
 
@@ -236,8 +265,8 @@ def verdict(results: Results, whole: int, unanswered: int, age_ns: int | None, *
     from kcap.reports.text import words
 
     found: Row = {"sentence": "No request was answered."}
-    if results["source"] and whole > 0:
-        source = results["source"][0]
+    source = source_of(results["source_steps"])
+    if source is not None and whole > 0:
         parts = parts_of(source, long_polls=long_polls)
         part = max(parts, key=lambda name: parts[name])
         first_ns, last_ns, share_of_span = half_of(results["source_steps"], source["sum_ns"])
@@ -265,7 +294,7 @@ def verdict(results: Results, whole: int, unanswered: int, age_ns: int | None, *
             between = f"between {instant(first_ns, 1_000_000)[11:]} and {instant(last_ns, 1_000_000)[11:]}"
             text += f" Half of it belongs to requests sent {between}, {percent(share_of_span)} of the captured time."
         found["sentence"] = text
-    elif results["source"]:
+    elif source is not None:
         found = {"sentence": "The summed latency is not above zero: the clock of the capture does not tell what dominates."}
     if unanswered:
         oldest = "" if age_ns is None else f", the oldest after {duration(age_ns)}"

@@ -139,7 +139,7 @@ NO_LABELS: Final[Mapping[str, str]] = {}
 def figures(values: Mapping[str, Any], labels: Mapping[str, str] = NO_LABELS) -> str:
     """Named values in a line: `p95 318ms; requests 1,160; apis Produce, Fetch`. A time has its unit behind it, not in its name;
     numbers that count nothing, ids and ports, have no separators; a list of nothing is left out. `labels`: what stands there in
-    place of some names.
+    place of some names, before a colon or a time.
     """
     parts = []
     for name, value in values.items():
@@ -152,6 +152,8 @@ def figures(values: Mapping[str, Any], labels: Mapping[str, str] = NO_LABELS) ->
             name, text = base, TIMES[last](value)
         else:
             text = number(value) if whole and last not in UNCOUNTED else listed(value)
+            name = name.removesuffix("s") if isinstance(value, list) and len(value) == 1 else name
+            label = f"{label}:" if label else None
         parts.append(f"{label or name.replace('_', ' ')} {text}")
     return "; ".join(parts)
 
@@ -282,6 +284,7 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     import textwrap
 
     text = clean(text.replace("\n", " "))
+    width = max(width, len(indent) + 1)  # a terminal may have one column
     return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) if text else []
 
 

@@ -183,7 +183,6 @@ class ExchangeActions:
     # -- export -------------------------------------------------------------------------------------------------------
     def export(self) -> None:
         """Opens the menu of files to save."""
-        self.screen.view.chose = True
         row, count = self.row(), len(self.screen.view)
         marked = len(self.screen.view.marks)
         some, nothing = row is not None, "no exchange is displayed"

@@ -7,7 +7,7 @@ them; the panes show the selected exchange or say that it is being read; the lay
 import time
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
@@ -376,8 +376,9 @@ class Browser(Screen[None]):
         self.action_apply_menu()
 
     @on(ExchangeList.Laid)
-    def laid(self, _event: ExchangeList.Laid) -> None:
-        """Saves the column widths."""
+    @on(Edges.Dropped)
+    def laid(self, _event: ExchangeList.Laid | Edges.Dropped) -> None:
+        """Saves the widths of columns, and sizes of panes when the mouse button is released."""
         self.home.save_settings()
         self.show_status()
 
@@ -490,6 +491,12 @@ class Browser(Screen[None]):
         dump.styles.height = f"{look.bytes_share}%" if not across and not zoomed else None
         self.lower.styles.width = max(30, min(look.beside_width, self.size.width - 30)) if beside and not zoomed else None
 
+    @on(events.Key)
+    @on(events.MouseDown)
+    def acted(self) -> None:
+        """What is done by keys or the mouse may be meant for the selected exchange, which stays selected from then on."""
+        self.view.chose = True
+
     def on_resize(self) -> None:
         """Lays out and paints for the new size."""
         self.call_after_refresh(self.again)
@@ -501,7 +508,6 @@ class Browser(Screen[None]):
 
     def action_pane(self, step: int) -> None:
         """Focuses the next visible pane."""
-        self.view.chose = True
         panes = [pane for pane in (self.listed, self.detail, self.hexes) if pane.region.area]
         if panes:
             at = next((at for at, pane in enumerate(panes) if pane is self.focused), -step if step > 0 else 0)
@@ -566,11 +572,6 @@ class Browser(Screen[None]):
             self._resized("bytes_share", round((lower.bottom - event.y) * 100 / max(1, lower.height)))
         elif not beside:
             self._resized("share", round((event.y - panes.y) * 100 / max(1, panes.height)))
-
-    @on(Edges.Dropped)
-    def dropped(self, _event: Edges.Dropped) -> None:
-        """Saves the layout when the mouse button is released."""
-        self.home.save_settings()
 
     # -- others -------------------------------------------------------------------------------------------------------
     def action_stop(self) -> None:

@@ -288,6 +288,13 @@ class CaptureModel:
                 self._tables[name] = read_file(path)
             return self._tables.get(name)
 
+    def topic_names(self) -> dict[str, str]:
+        """Topic ids -> names, as the whole capture tells them; those that are the same everywhere while it is read."""
+        from kcap.facts.topic_names import KNOWN  # loads schemas, which the first frame does not need
+
+        table = self.table("topic_names")
+        return KNOWN | ({row["topic_id"]: row["topic"] for row in table.to_pylist()} if table is not None else {})
+
     def truncation(self) -> str:
         """What the capture lacks: truncated packets, files that end within a packet; empty until it is read."""
         if self._truncation is None and (table := self.table("captures")) is not None:

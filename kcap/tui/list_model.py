@@ -156,7 +156,7 @@ class ListModel:
     follow: bool = False
     """The cursor goes with the end."""
     chose: bool = False
-    """The user has chosen an exchange, by going to it or by a command for it."""
+    """The user has pressed a key or clicked, and so has chosen the exchange under the cursor."""
     annotations: Annotations = field(default_factory=Annotations)
     rules: list[ColorRule] = field(default_factory=lambda: rules_of(())[0])
     arranged: Arranged | None = None

@@ -84,7 +84,6 @@ class NoteActions:
         number = self.screen.view.current
         if number is None:
             self._say("no exchange is selected")
-        self.screen.view.chose = True
         return number
 
     def run(self, what: str) -> None:

@@ -10,9 +10,9 @@ import socket
 import subprocess
 import sys
 import threading
-import traceback
 from collections.abc import Callable
 from dataclasses import replace
+from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Final
 
@@ -63,55 +63,19 @@ class ReadBefore:
         """Has nothing to close."""
 
 
-class Fork:
-    """A process that begins as a copy of this one, with all that is loaded by then. The same methods as subprocess.Popen.
+def serve_as_copy(order: ReadRequest, streams: tuple[int, int, int], line: socket.socket, other: socket.socket) -> None:
+    """What a copy of this process does. `streams` become its standard ones; `line` is its end, `other` this one's.
 
     It may be made where this process has one thread of Python alone: the copy of a lock that another one holds stays held.
+    From Python 3.12 on a DeprecationWarning is raised where a library has threads, which Python does not show by default.
     """
-
-    def __init__(self, order: ReadRequest, stdin: int, line: socket.socket, other: socket.socket) -> None:
-        """`line` is the copy's end of the socket, `other` that of this process."""
-        errors, theirs = os.pipe()
-        self.returncode: int | None = None
-        self.pid = os.fork()
-        if not self.pid:
-            code = 1
-            try:
-                os.setsid()
-                for ending in taken_signals():
-                    signal.signal(ending, signal.SIG_DFL)
-                other.close()
-                nothing = os.open(os.devnull, os.O_RDWR)
-                for standard, given in enumerate((nothing if stdin == subprocess.DEVNULL else stdin, nothing, theirs)):
-                    os.dup2(given, standard)
-                serve(order, Connection(line.detach()))
-                code = 0
-            except BaseException:  # noqa: BLE001 - nothing of this process goes on behind it
-                traceback.print_exc()
-            finally:
-                os._exit(code)
-        os.close(theirs)
-        self.stderr = open(errors, "rb")  # noqa: SIM115 - as long as the process
-
-    def poll(self) -> int | None:
-        """The exit code, once it has ended."""
-        return self._reap(os.WNOHANG)
-
-    def wait(self) -> int | None:
-        """The exit code, when it has ended."""
-        return self._reap(0)
-
-    def _reap(self, how: int) -> int | None:
-        if self.returncode is None:
-            found, status = os.waitpid(self.pid, how)
-            if found:
-                self.returncode = os.waitstatus_to_exitcode(status)
-        return self.returncode
-
-    def send_signal(self, number: int) -> None:
-        """Sends a signal, where it has not ended."""
-        if self.poll() is None:
-            os.kill(self.pid, number)
+    os.setsid()
+    for ending in taken_signals():
+        signal.signal(ending, signal.SIG_DFL)
+    other.close()
+    for standard, given in enumerate(streams):
+        os.dup2(given, standard)
+    serve(order, Connection(line.detach()))
 
 
 class Process:
@@ -121,19 +85,29 @@ class Process:
         """`stdin`: file descriptor of the pipe that is `-`. `forks`: this process has one thread, and may be copied."""
         self.order = order
         mine, theirs = socket.socketpair()
-        given = subprocess.DEVNULL if stdin is None else stdin
-        self._process: Fork | subprocess.Popen[bytes]
+        reader, errors = os.pipe()
+        self._kill: Callable[[], None]
+        self._join: Callable[[], object]
+        self._errors = open(reader, "rb")  # noqa: SIM115 - as long as the process
+        nothing = os.open(os.devnull, os.O_RDWR)
+        given = nothing if stdin is None else stdin
         if forks and sys.platform == "linux":  # libraries of macOS cannot be used in a copy
-            self._process = Fork(order, given, theirs, mine)
+            given_all = order, (given, nothing, errors), theirs, mine
+            copied = get_context("fork").Process(target=serve_as_copy, args=given_all, daemon=True)
+            copied.start()
+            self._kill, self._join = copied.kill, copied.join
         else:
-            self._process = subprocess.Popen(
+            started = subprocess.Popen(
                 arguments(order, theirs.fileno()),
                 stdin=given,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
+                stdout=nothing,
+                stderr=errors,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
+            self._kill, self._join = started.kill, started.wait
+        for end in (errors, nothing):
+            os.close(end)
         theirs.close()
         self._line = Connection(mine.detach())
         self.heard = Heard()
@@ -175,7 +149,7 @@ class Process:
 
     def _last_words(self) -> str:
         """The last line of the process on standard error."""
-        stderr = self._process.stderr.read().decode(errors="replace").strip() if self._process.stderr is not None else ""
+        stderr = self._errors.read().decode(errors="replace").strip()
         return f"{LEFT}: {stderr.splitlines()[-1]}" if stderr else LEFT
 
     def stop(self) -> None:
@@ -191,14 +165,12 @@ class Process:
 
     def close(self) -> None:
         """Kills the process."""
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGKILL)
-        self._process.wait()
+        self._kill()
+        self._join()
         if self._thread.ident is not None:
             self._thread.join()
         self._line.close()
-        if self._process.stderr is not None:
-            self._process.stderr.close()
+        self._errors.close()
         for spool in self.spools.values():
             spool.close()
         self.spools.clear()

@@ -107,4 +107,5 @@ class ReaderTables:
         if not connections:
             return f"{count(packets, 'packet')} and no TCP connection with data among them"
         found = ", ".join(f"{number:,} {name}" for name, number in reading.phases.most_common())
-        return f"{count(packets, 'packet')}, {count(connections, 'connection')}: {found}"
+        keys = "; --tls-keylog FILE decrypts TLS" if reading.phases["tls"] else ""
+        return f"{count(packets, 'packet')}, {count(connections, 'connection')}: {found}{keys}"

@@ -15,6 +15,7 @@ from kcap.output.grid import clean, duration
 from kcap.reports.text import count
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.hex_dump import Dump
+from kcap.tui.list_columns import cut
 from kcap.tui.list_model import ListModel
 from kcap.tui.reader_main import Heard
 from kcap.tui.tree_lines import Item
@@ -139,14 +140,8 @@ def position(view: ListModel, item: Item | None, dump: Dump | None, width: int, 
         hint = f"a: {item.filter}" if item.filter else ""
     else:
         hint = f"←→ column   a: {cell}" if cell else ""
-    room = max(0, width - len(where) - 4)
-    hint = clean(hint)
-    hint = hint if len(hint) <= room else hint[: max(0, room - 1)] + "…"
-    line = Text(no_wrap=True, overflow="ellipsis")
-    line.append(hint)
-    line.append(" " * max(1, width - 2 - len(hint) - len(where)))
-    line.append(where, "bold")
-    return line
+    hint = cut(clean(hint), max(1, width - 3 - len(where)), right=False)
+    return Text.assemble(hint, " ", (where, "bold"), no_wrap=True, overflow="ellipsis")
 
 
 def spark(values: list[float | None]) -> str:

@@ -87,7 +87,7 @@ def test_reading_begins_before_the_screens_are_loaded() -> None:
         "import kcap.tui.reader_process as process\n"
         "names = 'textual', 'rich.console', 'kcap.reports.findings.report', 'kcap.analyzer', 'pyarrow.compute', 'pyarrow'\n"
         "def begun(*given): print([name for name in names if name in sys.modules]); sys.exit(0)\n"
-        "process.Fork = begun\n"
+        "process.get_context = begun\n"
         "browse(request([sys.argv[1]], (frozenset(), frozenset())), None, '')"
     )
     assert printed(program, NODE) == "['pyarrow']"

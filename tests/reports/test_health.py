@@ -107,5 +107,13 @@ def test_what_is_wrong_is_said(change: Callable[[CaptureQuality], None], point: 
     assert overall == GOOD or point in sentence
 
 
+def test_nothing_is_praised_where_there_is_no_kafka() -> None:
+    """Law: that all of no connections are whole is no good news."""
+    evidence = good()
+    evidence.connections["all"] = 0
+    for point in judge(evidence)[2]:
+        assert (point.sentence == "there is no Kafka connection") == (point.name in health.OF_KAFKA)
+
+
 def test_numbers_in_sentences() -> None:
     assert (share(1, 10**6), share(0, 5), share(1, 3), share(0, 0)) == ("less than 0.1%", "0.0%", "33.3%", "0.0%")

@@ -118,6 +118,12 @@ def test_a_sentence_goes_on_below_itself_and_no_line_is_wider() -> None:
         assert all(word in " ".join(found) for word in "because the broker closes the connection after it".split())
 
 
+def test_text_is_wrapped_for_any_width() -> None:
+    """The help of a view in a terminal of 24 columns has no room for words beside its keys."""
+    assert wrapped("a bc", 0) == wrapped("a bc", -9) == ["a", "bc"]
+    assert wrapped("a bc", 1, "  ") == ["a", "  bc"]
+
+
 def test_figures_have_units_behind_them_and_ids_no_separators() -> None:
     values = {
         "others_p95_ns": 3_540_000,
@@ -130,6 +136,9 @@ def test_figures_have_units_behind_them_and_ids_no_separators() -> None:
     assert figures(values) == "others p95 3.54ms; held 1.50s; commits 12,345; broker id 1001; clients a, b; share 0.5"
     assert figures({"topics": [str(at) for at in range(LISTED + 3)]}).endswith(" and 3 more")
     assert figures({"rtt_ns": "unknown", "ns": 5}) == "rtt ns unknown; ns 5"
+    assert figures({"client_ips": ["::1"]}) == "client ip ::1"
+    labels = {"violations": "requests before a throttle was over", "open_ns": "open for"}
+    assert figures({"violations": 19, "open_ns": 10**9}, labels) == "requests before a throttle was over: 19; open for 1.00s"
 
 
 def test_counts_have_their_plurals() -> None:

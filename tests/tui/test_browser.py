@@ -28,6 +28,32 @@ def heads(app: Any) -> str:
     return next(line for line in lines(app) if "Client" in line)
 
 
+@pytest.mark.parametrize("does", [
+    lambda pilot: press(pilot, "y", "escape"), lambda pilot: press(pilot, "tab"), lambda pilot: press(pilot, "w", "escape"),
+    lambda pilot: pilot.click("Keys", offset=(35, 0)),
+])  # fmt: skip
+def test_whatever_the_user_does_keeps_the_selected_exchange(does: Test) -> None:
+    """While a capture is read, rows come in above the first, where the cursor is until the user does something."""
+
+    async def test(pilot: Any) -> None:
+        assert not pilot.app.view.chose
+        await does(pilot)
+        assert pilot.app.view.chose
+
+    on(test)
+
+
+def test_why_the_list_is_empty_is_said_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    reason = " ".join(f"word{at}" for at in range(20))
+    monkeypatch.setattr("kcap.tui.browser.trouble", lambda _book: reason)
+
+    async def run() -> None:
+        async with opened(JAVA, only="api == Fetch && api == Produce") as pilot:
+            assert reason in " ".join(screen(pilot.app).split())
+
+    asyncio.run(run())
+
+
 def test_the_first_screen_at_80x24() -> None:
     """List, tree and bytes, in words, with the keys that matter."""
 

@@ -195,7 +195,7 @@ def test_rows_remain_when_the_reading_process_is_killed() -> None:
             time.sleep(0.05)
         rows = book.rows
         assert isinstance(book.process, Process)
-        book.process._process.kill()
+        book.process._kill()
         assert book.process.wait(30)
         assert book.look()
         assert book.state == "failed"

@@ -8,7 +8,7 @@ import pytest
 from kcap.tui import followed_stream
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.followed_stream import numbers_of, stream_lines
-from tests.tui.driving import LARGE, lines, opened, press, screen
+from tests.tui.driving import LARGE, lines, notified, opened, press, screen
 
 pytestmark = pytest.mark.usefixtures("fresh_settings")
 
@@ -51,6 +51,27 @@ def test_it_begins_with_the_selected_exchange_and_says_where_it_ends() -> None:
             await pilot.pause()
             assert f"  exchange {number}\n" in screen(app)
             assert [one.message for one in app._notifications] == ["the connection has no more exchanges"]
+
+    asyncio.run(run())
+
+
+def test_views_follow_the_connection_of_a_row_as_the_list_does() -> None:
+    async def run() -> None:
+        async with opened("java-transactions.pcap", size=(100, 30)) as pilot:
+            app: Any = pilot.app
+            for keys, whose in ((("C",), lambda row: (row["connection"], 1)), (("S", "3"), lambda row: row["exchange"])):
+                await press(pilot, *keys)
+                await app.workers.wait_for_complete()
+                await pilot.pause()
+                row = app.screen.table.current
+                await press(pilot, "w")
+                await app.workers.wait_for_complete()
+                await pilot.pause()
+                found, expected = (app.screen.uid, app.screen.number), whose(row)
+                assert found == expected or f"{found[0]}.{found[1]}" == expected
+                await press(pilot, "escape", "escape")
+            await press(pilot, "H", "w")
+            assert "this row names no connection to follow" in notified(app)
 
     asyncio.run(run())
 

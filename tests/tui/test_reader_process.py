@@ -1,7 +1,6 @@
 """A reading process is heard, stopped, and never outlives its reader."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -35,7 +34,7 @@ def test_one_that_dies_is_told(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     process = Process(ReadRequest(["-"], str(tmp_path)), reader)
     process.start()
-    process._process.send_signal(signal.SIGKILL)
+    process._kill()
     assert process.wait(30)
     assert process.heard.error == LEFT
     process.close()
@@ -69,7 +68,7 @@ def test_one_that_waits_for_a_pipe_can_be_ended(tmp_path: Path, how: str) -> Non
         assert process.heard.error is None
         assert process.spools[0].read(4, 0) == data[:4], "what a pipe gave can be read again"
     process.close()
-    assert process._process.returncode is not None
+    assert process._join() is not None, "it ended, and was waited for"
     os.close(reader)
     os.close(writer)
 
@@ -77,20 +76,20 @@ def test_one_that_waits_for_a_pipe_can_be_ended(tmp_path: Path, how: str) -> Non
 def forked(*words: str) -> str:
     """What a process prints that makes a copy of itself for reading: a process of tests has threads."""
     program = (
-        "import os, signal, sys, time; from kcap.runtime import load_arrow; load_arrow()\n"
+        "import os, sys, time; from multiprocessing import active_children; from kcap.runtime import load_arrow; load_arrow()\n"
         "from kcap.tui.reader_main import ReadRequest; from kcap.tui.reader_process import Process\n"
         "paths, folder, how = sys.argv[1:4]\n"
         "reader, writer = os.pipe()\n"
         "process = Process(ReadRequest([paths], folder), reader if paths == '-' else None, forks=True)\n"
         "process.start()\n"
-        "if how == 'kill': process._process.send_signal(signal.SIGKILL)\n"
+        "if how == 'kill': process._kill()\n"
         "if how == 'stop':\n"
         "    os.write(writer, open(sys.argv[4], 'rb').read()[:16000])\n"
         "    while not process.heard.rows: time.sleep(0.02)\n"
         "    process.stop()\n"
         "if how != 'close': assert process.wait(30)\n"
         "heard = process.heard; process.close()\n"
-        "print(heard.rows, heard.over, heard.error, 'runs' if process._process.returncode is None else 'ended')"
+        "print(heard.rows, heard.over, heard.error, 'runs' if active_children() else 'ended')"
     )
     made = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=True)
     assert not made.stderr

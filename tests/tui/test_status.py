@@ -24,7 +24,7 @@ def test_lines_fit(book: CaptureModel, width: int) -> None:
     view.go(109)
     view.mark()
     assert progress(Pulse(), book, width).cell_len <= max(width, 30)
-    for item in (None, Item([], "x", filter="api == Fetch " * 30)):
+    for item in (None, Item([], "x", filter="api == Fetch " * 30), Item([], "x", filter='topics == "数据"' * 30)):
         for dump in (None, Dump(bytes(100))):
             assert position(view, item, dump, width).cell_len <= max(width - 2, 20)
 

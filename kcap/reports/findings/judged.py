@@ -46,12 +46,15 @@ def _beginnings(seen: Observed) -> str | None:
 
 def _peers(seen: Observed) -> str | None:
     servers = {(call["server_ip"], call["server_port"]) for call in seen.calls if call["api"] in ("Produce", "Fetch")}
-    return None if len(servers) > 1 else "the capture shows one broker, without peers to compare it with"
+    return (
+        None if len(servers) > 1 else "one broker serves all Produce and Fetch in the capture: there is none to compare it with"
+    )
 
 
 def _time(seen: Observed) -> str | None:
     first, last = seen.span
-    return f"the capture lasts {(last - first) / 1e9:.1f} s" if last - first < SHORT_NS else None
+    short = f"the capture lasts {(last - first) / 1e9:.1f} s, and the rule needs {SHORT_NS // 10**9}"
+    return short if last - first < SHORT_NS else None
 
 
 NEEDS: Final[Mapping[str, Callable[[Observed], str | None]]] = {

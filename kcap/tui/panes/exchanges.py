@@ -13,6 +13,7 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
+from kcap.reports.text import wrapped
 from kcap.tui.list_columns import GAP, SORTED, Head, cut
 from kcap.tui.list_model import GUTTER, Cells, ListModel
 from kcap.tui.panes.paint import CSS, Lines, Painter
@@ -157,7 +158,8 @@ class ExchangeList(Lines):
             return self._painter.strip(self._titles(), full, base).crop_extend(left, left + width, base)
         place = top + y - 1
         if place >= len(self.view):
-            line: Line = [("  " + self.empty, "dim")] if y == 2 and not len(self.view) else []
+            message = wrapped(self.empty, max(width - 3, 1)) if not len(self.view) else []
+            line: Line = [("  " + message[y - 2], "dim")] if 0 <= y - 2 < len(message) else []
             return self._painter.strip(line, width, base)
         cells = self.cells(place)
         if cells is None:
@@ -250,7 +252,6 @@ class ExchangeList(Lines):
 
     def action_choose(self) -> None:
         """Opens the exchange."""
-        self.view.chose = True
         self.post_message(self.Chosen())
 
     def action_sort(self) -> None:

@@ -36,7 +36,7 @@ WORDS: Final = {
     "causes": "why the group rebalanced, and how often",
     "change": "what changed",
     "cipher suite": "cipher suite agreed on",
-    "client": "client id; address where rows are connections",
+    "client": "client id",
     "client id": "client id of the requests",
     "client's certificate": "its subject",
     "client_id": "client id of the requests",
@@ -44,13 +44,13 @@ WORDS: Final = {
     "cluster": "cluster id from Metadata",
     "codec": "compression of the record batches",
     "commits": "OffsetCommit requests",
-    "committed": "last committed offset; transactions that ended with a commit",
+    "committed": "transactions that ended with a commit",
     "complete": "whether the file ends with a whole packet",
     "complied": "times the client sent nothing while its channel was to be muted (KIP-219), of those that asked for it",
     "connection": "UID of the connection",
     "conns": "connections",
     "coordinator": "broker that coordinates it",
-    "count": "exchanges; connections of a diagnosis",
+    "count": "exchanges",
     "cut": "packets that the snapshot length truncated",
     "delayed": "time that the broker delayed responses (before KIP-219)",
     "diagnosis": "kind of the problem",
@@ -76,7 +76,7 @@ WORDS: Final = {
     "file": "the capture file",
     "finding": "what was found",
     "first": "time of the first request (UTC)",
-    "format": "format of the file, or of the record batches",
+    "format": "format of the record batches",
     "framed": "bytes within Kafka messages",
     "from": "first time (UTC)",
     "generation": "generation of the group behind it",
@@ -113,7 +113,7 @@ WORDS: Final = {
     "node": "broker id",
     "obeys": "yes: complied with at least 80 % of the throttles; no: with half of them at most; mixed: between",
     "of": "responses with a throttle_time_ms field",
-    "offset": "offset of the record, or place in the stream",
+    "offset": "offset of the record",
     "only": "the capture that has it, where one has",
     "opaque": "bytes that were not read, as those of TLS without keys",
     "open": "exchanges in flight, a column each",
@@ -132,7 +132,7 @@ WORDS: Final = {
     "principal": "user that the connection logged in as",
     "produces": "Produce requests",
     "producer id": "producer id that the coordinator gave",
-    "protocol": "what the connection speaks; rebalance protocol of a group",
+    "protocol": "what the connection speaks",
     "queue": "share of the latency behind other requests of the connection",
     "quota": "quota that the API counts against",
     "read": "records fetched",
@@ -175,10 +175,10 @@ WORDS: Final = {
     "the client": "how the client fares with the target release",
     "throttle": "throttle_time_ms of the response",
     "throttled": "exchanges with a throttle time",
-    "time": "time of day (UTC); a sum of time where rows are groups; how long a file lasts",
+    "time": "time of day (UTC)",
     "time lost": "time that failed attempts took",
     "timed out": "transactions of which nothing came until transaction.timeout.ms was over",
-    "times": "how often; kind of timestamps of a topic",
+    "times": "how often",
     "to": "last time (UTC)",
     "took": "from begin to end",
     "topic": "topic",
@@ -197,7 +197,7 @@ WORDS: Final = {
     "waited for": "member that joined last",
     "what": "what it is about",
     "who": "member that caused it",
-    "why": "why",
+    "why": "where the time of a slow exchange went",
     "worst verdict": "worst verdict of the versions that the connection uses",
     "writers": "client ids that produce",
     "writes": "topics that the client produces to",
@@ -205,16 +205,28 @@ WORDS: Final = {
     "wrote": "records produced",
 }  # fmt: skip
 """Head of a column -> its meaning."""
-OF_VIEWS: Final = {
-    ("statistics", "broker"): "address of the broker; share of the latency that is its work, without its waits",
-    ("statistics", "throttle"): "share of the latency in which the broker delayed throttled responses (before KIP-219)",
+OF_PLACES: Final = {
+    ("TLS", "client"): "address of the client",
+    ("bytes", "client"): "address of the client",
     ("compare", "first"): "value in the first exchange",
-    ("compare", "second"): "value in the second exchange",
     ("compare", "of"): "part of the message that the field is in",
+    ("compare", "second"): "value in the second exchange",
+    ("consumer group lag", "committed"): "last committed offset",
+    ("conversations", "client"): "client id; address where rows are connections",
+    ("digest", "time"): "summed latency",
+    ("files", "format"): "format of the file",
+    ("files", "time"): "from its first to its last packet",
+    ("groups", "protocol"): "rebalance protocol of the group",
+    ("groups", "time"): "throttle times, summed",
+    ("latency", "broker"): "share of the latency that is the broker's work, without its waits",
+    ("latency", "throttle"): "share of the latency in which the broker delayed throttled responses (before KIP-219)",
+    ("oddities", "offset"): "place in the stream",
+    ("slowest", "latency"): "from the request's last byte to the response's first byte; without long polls unless p adds them",
     ("statistics", "max"): "largest latency, without the time of long polls",
     ("topics", "batch"): "bytes of a written batch, on average",
+    ("topics", "times"): "kind of timestamps of the topic",
 }
-"""Heads that mean something else in one view."""
+"""Section or view, head -> what the head means there, where it means something else elsewhere."""
 PATTERNS: Final = (
     (re.compile(r"p[\d.]+"), "percentile of the latency, without the time of long polls"),
     (re.compile(r"p99 w/ polls"), "99th percentile of the latency, with the time of long polls"),
@@ -228,9 +240,10 @@ PATTERNS: Final = (
 """Heads with a number or a capture in them."""
 
 
-def meaning(view: str, head: str) -> str:
+def meaning(view: str, head: str, section: str = "") -> str:
     """What a column of a view shows."""
-    if (found := OF_VIEWS.get((view, head)) or WORDS.get(head)) is not None:
+    found = OF_PLACES.get((section, head)) or OF_PLACES.get((view, head)) or WORDS.get(head)
+    if found is not None:
         return found
     return next((words for pattern, words in PATTERNS if pattern.fullmatch(head)), "")
 
@@ -238,5 +251,5 @@ def meaning(view: str, head: str) -> str:
 def explained(view: str, sheet: Sheet) -> Iterator[tuple[str, str]]:
     """Heads of a section, each once, and their meanings."""
     for head in dict.fromkeys(column.head.strip() for column in sheet.fields):
-        if words := meaning(view, head):
+        if words := meaning(view, head, sheet.name):
             yield head, words

@@ -30,14 +30,16 @@ class Conversations(View):
     def page(self, book: "CaptureModel") -> Page:
         """Both sections, where the second has connections."""
         connections = book.table("connections") if book.done else None
-        exchanges, title = book.exchanges(model.COLUMNS), f"by {', '.join(self.by)}"
+        exchanges, of = book.exchanges(model.COLUMNS), ""
         if self.server is not None:
             exchanges = model.of_server(exchanges, *self.server)
             connections = model.of_server(connections, *self.server) if connections is not None else None
-            title += f", to {endpoint(*self.server)}"
+            of = f"to {endpoint(*self.server)}"
         every = self.server is not None or not book.filter_text
         sheets = [model.conversations(exchanges, self.by, connections, every=every)]
         if connections is not None:
             found = tls_model.tls(connections, None if every else exchanges["connection"])
-            sheets += [found] if found is not None else []
-        return Page(sheets, title)
+            if found is not None:
+                found.title = of or found.name
+                sheets.append(found)
+        return Page(sheets, f"by {', '.join(self.by)}" + (f", {of}" if of else ""))

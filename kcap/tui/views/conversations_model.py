@@ -240,7 +240,7 @@ def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | No
                   tone=lambda row: "dim" if row["count"] else "care"),
         ]  # fmt: skip
     return Sheet(
-        "conversations", fields, rows, group, "no exchange", foot=foot, charts=charts,
+        "conversations", fields, rows, group, "no exchanges", foot=foot, charts=charts,
         detail=(lambda row, width: detail(whole(connections, row), width)) if one and connections is not None else None,
         connection=(lambda row: row["connection"] if row["count"] else None) if one else None,
     )  # fmt: skip

@@ -43,4 +43,6 @@ class Errors(View):
             model.retries(result),
             model.stories(result),
         ]
+        for sheet in sheets[1:]:
+            sheet.title = sheet.name  # these have no grouping
         return Page(sheets, f"by {', '.join(by)}")

@@ -54,7 +54,7 @@ def detail(row: Row, width: int) -> list[Line]:
         out.append([(words(name), "bad"), (f"  code {code}" if code is not None else "", "dim")])
     out.append([(f"{row['count']:,} {when(row)}"[:width], "")])
     if row["storm"]:
-        text = f"a storm: {row['peak_per_s']:,} in one second; the client does not back off between retries"
+        text = f"a storm: {row['peak_per_s']:,} in one second, which retries without backoff cause, or many clients at once"
         out += [[(line, "care")] for line in wrapped(text, width)]
     return out
 
@@ -72,8 +72,10 @@ def unanswered(result: Row) -> Sheet:
         named("client_id", "client"), lasting("age_ns_max", "max wait"),
         named("example", rank=2, down=lambda row: drill_down.exchange(row["example"])),
     ]  # fmt: skip
+    some = result["rows"] or result["left_out"]
     return Sheet(
-        "unanswered", fields, result["unanswered"], group, "every request has a response, or expects none",
+        "unanswered", fields, result["unanswered"], group,
+        "every request has a response, or expects none" if some else "no requests",
         connection=lambda row: (row["example"] or "").rpartition(".")[0] or None,
     )  # fmt: skip
 

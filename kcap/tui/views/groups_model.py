@@ -38,7 +38,7 @@ def groups(rows: list[Row]) -> Sheet:
         SheetField("causes", causes, right=False, rank=1), lasting("lost_ns", "lost", 3), counted("commits", rank=6),
         counted("commit_errors", "failed commits", 7, zero=False, tone=lambda _row: "bad"), counted("lag_last", "lag", 8),
     ]  # fmt: skip
-    return Sheet("groups", fields, rows, group, "no consumer group", detail=detail)
+    return Sheet("groups", fields, rows, group, "no consumer groups", detail=detail)
 
 
 def causes(row: Row) -> str:
@@ -85,7 +85,7 @@ def rebalanced(rows: list[Row]) -> Sheet:
         lasting("duration_ns", "took"), lasting("lost_ns", "lost", 3), named("waited_for", "waited for", 2),
         named("reason", rank=5),
     ]  # fmt: skip
-    return Sheet("rebalances", fields, rows, during, "no rebalance")
+    return Sheet("rebalances", fields, rows, during, "no rebalances")
 
 
 def member(rows: list[Row]) -> Sheet:
@@ -103,7 +103,7 @@ def member(rows: list[Row]) -> Sheet:
                    rank=2),
         named("member_id", "member id", 6),
     ]  # fmt: skip
-    return Sheet("members", fields, rows, mine, "no member", detail=assignments)
+    return Sheet("members", fields, rows, mine, "no members", detail=assignments)
 
 
 def assigned(one: Row) -> str:

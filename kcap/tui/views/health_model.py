@@ -178,6 +178,6 @@ def ledger(connections: pa.Table) -> Sheet:
     foot = f"{len(rows):,} of {connections.num_rows:,} connections" if len(rows) < connections.num_rows else ""
     return Sheet(
         "bytes", fields, rows, lambda row: drill_down.equals("connection", row["connection"]) if row["exchanges"] else None,
-        "no connection", note="captured = framed + skipped + opaque + pending; missing = not captured", foot=foot,
+        "no connections", note="captured = framed + skipped + opaque + pending; missing = not captured", foot=foot,
         connection=lambda row: row["connection"] if row["exchanges"] else None,
     )  # fmt: skip

@@ -85,7 +85,7 @@ class Ladder(View):
         note = ""
         if part.num_rows < rows.num_rows:
             note = f"exchanges {start + 1:,} to {start + part.num_rows:,} of {rows.num_rows:,}; < and > show others"
-        title = "no exchange"
+        title = "no exchanges"
         if ladder.events:
             first = ladder.events[0]
             title = f"{first['client_id'] or first['client_ip']} with {count(len(ladder.hosts), 'broker')}"

@@ -297,7 +297,7 @@ def sheet(ladder: LadderModel, room: int, *, relative: bool, note: str = "") -> 
               tone=lambda event: "key" if event["exchange_name"] == ladder.chosen else tone_of(event)),
     ]  # fmt: skip
     return Sheet(
-        "ladder", fields, ladder.events, lambda event: drill_down.exchange(event["exchange_name"]), "no exchange", note=note,
+        "ladder", fields, ladder.events, lambda event: drill_down.exchange(event["exchange_name"]), "no exchanges", note=note,
         detail=detail, charts=charts,
     )  # fmt: skip
 

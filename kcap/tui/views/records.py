@@ -49,10 +49,8 @@ class Records(View):
         found = book.exchange(*self.exchange)
         if found is None:
             return Page([model.sheet([], None, "This exchange does not exist.")])
-        table = book.table("topic_names")
-        names = {row["topic_id"]: row["topic"] for row in table.to_pylist()} if table is not None else {}
         what = call(found.row["api"], found.row["api_version"])
-        rows = list(model.records(found, names))
+        rows = list(model.records(found, book.topic_names()))
         why = f"{what} carries no records." if found.row["api"] in ("Produce", "Fetch", "ShareFetch") else (
             f"{what} carries no records; Produce, Fetch and ShareFetch do."
         )  # fmt: skip

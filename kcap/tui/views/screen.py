@@ -62,6 +62,8 @@ class View(Toned, Body):
     NAME: ClassVar[str] = ""
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Groupings of the rows, the default first."""
+    GROUPED: ClassVar[frozenset[int]] = frozenset({0})
+    """Sections whose rows have the grouping."""
     REMEMBERS: ClassVar[bool] = True
     """Whether the view restores its place when it is opened again."""
     LAZY: ClassVar[bool] = False
@@ -96,12 +98,13 @@ class View(Toned, Body):
         Binding("b", "regroup", "Group"),
         Binding("s", "sort", "Sort"),
         Binding("z", "turn", "Reverse", show=False),
-        Binding("w", "all_columns", "Wide"),
+        Binding("c", "all_columns", "Wide"),
         Binding("d", "details", "Details"),
         Binding("tab", "app.focus_next", "Next pane", show=False),
         Binding("e", "export", "Save"),
         Binding("y", "copy", "Copy row", show=False),
         Binding("l", "ladder", "Ladder"),
+        Binding("w", "conversation", "Follow the connection", show=False),
         Binding("ctrl+f", "search", "Search", show=False, key_display="Ctrl+F"),
         Binding("n", "search_on(1)", "Find next", show=False),
         Binding("N", "search_on(-1)", "Find previous", show=False),
@@ -323,7 +326,8 @@ class View(Toned, Body):
     def _show_title(self) -> None:
         book, width = self.home.book, self.size.width
         name = f" {VIEWS[self.NAME][1]}"
-        left = name + (f" · {self.shown.title}" if self.shown.title else "")
+        title = (self.sheet.title if self.sheet is not None else "") or self.shown.title
+        left = name + (f" · {title}" if title else "")
         state = {"reading": " · reading", "stopped": " · stopped", "failed": " · not read to the end"}.get(book.state, "")
         right = f"{count(book.rows, 'exchange')}{state}"
         right += f" · {book.ignored:,} ignored" if book.ignored else ""
@@ -333,9 +337,9 @@ class View(Toned, Body):
         least = cell_len(stays + filtered) + len(ELLIPSIS) * bool(filtered)
         left = cut(left, max(cell_len(name) + 1, min(cell_len(left), width - least - 2)), right=False)
         right = cut(right, max(8, min(cell_len(right), width - cell_len(left) - 2)), right=False)
-        title = Text.assemble((left, "bold"), " " * max(1, width - cell_len(left) - cell_len(right) - 1), right)
-        title.truncate(width, overflow="ellipsis")
-        self.query_one("#title", TextLine).set_text(title)
+        line = Text.assemble((left, "bold"), " " * max(1, width - cell_len(left) - cell_len(right) - 1), right)
+        line.truncate(width, overflow="ellipsis")
+        self.query_one("#title", TextLine).set_text(line)
 
     # -- where Enter leads --------------------------------------------------------------------------------------------
     @property
@@ -457,9 +461,11 @@ class View(Toned, Body):
         """Says why a key that works in other views, or on other rows, has no effect here. Bindings come after it."""
         sections, why = len(self.shown.sheets), None
         if event.key == "b" and not self.check_action("regroup", ()):
-            why = "this view has one grouping"
+            why = f"this {'section' if self.GROUPINGS else 'view'} has one grouping"
         elif event.key == "l" and self.NAME != "ladder" and not self.check_action("ladder", ()):
             why = "the ladder is that of a connection; this row names none"
+        elif event.key == "w" and not self.check_action("conversation", ()):
+            why = "this row names no connection to follow"
         elif event.key.isdecimal() and sections and not 0 < int(event.key) <= sections:
             why = f"this view has {count(sections, 'section')}"
         if why is not None:
@@ -467,9 +473,8 @@ class View(Toned, Body):
 
     def action_regroup(self) -> None:
         """The next grouping."""
-        if len(self.GROUPINGS) > 1:
-            self.grouping = (self.grouping + 1) % len(self.GROUPINGS)
-            self.look()
+        self.grouping = (self.grouping + 1) % len(self.GROUPINGS)
+        self.look()
 
     def action_sort(self) -> None:
         """Sorts by the cursor's column."""
@@ -531,20 +536,38 @@ class View(Toned, Body):
         """Goes to the next or the previous match."""
         self.search.go(step)
 
-    def action_ladder(self) -> None:
-        """The ladder of the row's connection."""
+    def _connection(self) -> str | None:
+        """The connection that the row under the cursor is about."""
         sheet, row = self.sheet, self.table.current
         of = sheet.connection if sheet is not None else None
-        uid = self.careful(lambda: of(row), None) if of is not None and row is not None else None
-        if uid is not None:
+        found: str | None = self.careful(lambda: of(row), None) if of is not None and row is not None else None
+        return found
+
+    def action_ladder(self) -> None:
+        """The ladder of the row's connection."""
+        if (uid := self._connection()) is not None:
             self.app.push_screen(load("ladder")(uid))
+
+    def _followed(self) -> tuple[str, int] | None:
+        """The exchange to begin with where the row's connection is followed: its own, else the first."""
+        down, uid = self.careful(lambda: self.table.down, None), self._connection()
+        return down if isinstance(down, tuple) else (uid, 1) if uid is not None else None
+
+    def action_conversation(self) -> None:
+        """The messages of the row's connection, one after the other."""
+        from kcap.tui.followed_stream import FollowedStream
+
+        if (found := self._followed()) is not None:
+            self.app.push_screen(FollowedStream(*found))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hides keys that have no effect here."""
         if action == "regroup":
-            return len(self.GROUPINGS) > 1
+            return len(self.GROUPINGS) > 1 and self.at in self.GROUPED
         if action == "ladder":
             return self.sheet is not None and self.sheet.connection is not None
+        if action == "conversation":
+            return self._followed() is not None
         if action == "section":
             return len(self.shown.sheets) > 1 and int(str(parameters[0])) < len(self.shown.sheets)
         return True

@@ -63,6 +63,8 @@ class Sheet:
     """Pictures of one row."""
     connection: Callable[[Row], str | None] | None = None
     """The connection that a row is about, if it is about one."""
+    title: str = ""
+    """Of what it is, where that of the page is another section's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ def as_text(page: Page, sheet: Sheet, order: SortOrder) -> str:
     rows = order.rows(sheet)
     widths = widths_of(sheet, rows, 0, all_columns=True)
     longest = [max([width, *(len(column.text(row)) for row in rows)]) for column, width in zip(sheet.fields, widths)]
-    out = [page.title] if page.title else []
+    out = [title] if (title := sheet.title or page.title) else []
     out += ["".join(text for text, _ in page.banner)] if page.banner else []
     out += [sheet.note] if sheet.note else []
     out += [""] if out else []

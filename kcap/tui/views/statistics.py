@@ -27,6 +27,7 @@ class Statistics(View):
 
     NAME = "statistics"
     LAZY = True
+    GROUPED = frozenset({0, 1})
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = (
         ("api",), ("client_id",), ("server_ip",), ("topic",), ("api", "api_version"), ("client_ip", "client_id", "api"),
     )  # fmt: skip
@@ -47,8 +48,8 @@ class Statistics(View):
         sheets = [waiting(name) for name in ("latency", "digest", "slowest")]
         if at < 2:
             report = report_of(("latency", "stats")[at])
-            # of more groups than are shown the busiest are computed
-            most = limits.VIEW_ROWS if at == 0 and book.rows > limits.VIEW_ROWS else None
+            # of more groups than are shown the busiest are computed; there are few APIs
+            most = limits.VIEW_ROWS if at == 0 and by != ("api",) and book.rows > limits.VIEW_ROWS else None
             request = ReportRequest(by, long_polls=polls and at == 0, busiest=most)
             result, keys = book.report(report, request), keys_of(report, request)
             time = "latency_ns" if polls else WITHOUT_POLLS

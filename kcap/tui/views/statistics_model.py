@@ -174,15 +174,16 @@ def digest(result: Row, keys: Sequence[Key]) -> Sheet:
         f"{totals['throttled']:,} throttled; p50 {p50}, p95 {p95}, max {most}"
     )
     return Sheet(
-        "digest", fields, result["rows"], group, "no exchanges", note=note, foot=left_out(result["left_out"]),
+        "digest", fields, result["rows"], group, "no exchanges", note=note if totals["count"] else "",
+        foot=left_out(result["left_out"]),
         charts=lambda row: [histogram(row, group(row))] if any(row["histogram"]) else [],
     )  # fmt: skip
 
 
 def slow(result: Row) -> Sheet:
-    """The slowest, each with its reason."""
+    """The slowest, each with its reason, by the latency with or without the time of long polls."""
     fields = [
-        lasting("latency_ns", "latency", tone=lambda _row: "bold"),
+        lasting("timed_ns", "latency", tone=lambda _row: "bold"),
         SheetField("long poll", lambda row: duration(row["long_poll_ns"] or None), rank=3, key=lambda row: row["long_poll_ns"]),
         SheetField("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False, whole=True),
         named("client_id", "client", 1),
@@ -210,7 +211,8 @@ def slow_detail(row: Row, width: int) -> list[Line]:
     ]
     out += [[(text, "")] for text in wrapped(row["why"], width)]
     out += [[(text, "dim")] for text in wrapped(ends, width)]
-    out += [[(text, "dim")] for text in wrapped(f"topics {words(row['topics'])}", width)] if row["topics"] else []
+    topics = [name for name in row["topics"] or () if name]  # of some only the id is known
+    out += [[(text, "dim")] for text in wrapped(f"topics {words(topics)}", width)] if topics else []
     return [*out, [("", "")]]
 
 

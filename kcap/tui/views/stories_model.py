@@ -88,7 +88,8 @@ def profile_row(profile: ConnectionProfile, profiles: ConnectionProfiles, known:
 def other_row(line: Row) -> Row:
     """One connection without an exchange."""
     server = endpoint(line["server_ip"], line["server_port"]) if line.get("server_ip") else ""
-    description = f"{line['phase']}: {line['detail']}" if line["detail"] else str(line["phase"])
+    phase, detail = line["phase"], line["detail"]
+    description = f"{phase}: {detail}" if detail and detail != phase else str(phase)
     return {
         "connection": line["connection"], "client_ip": line["client_ip"], "client_id": None, "server": server, "software": "",
         "api_versions": description, "api_versions_tone": "care",
@@ -144,7 +145,7 @@ def connections(rows: list[Row], number_of: int, story_of: Callable[[str], Row |
 
     foot = f"{len(rows):,} of {number_of:,} connections, worst first" if len(rows) < number_of else ""
     return Sheet(
-        "connections", fields, rows, group, "no connection", foot=foot, detail=detail,
+        "connections", fields, rows, group, "no connections", foot=foot, detail=detail,
         connection=lambda row: row["connection"] if row["count"] else None,
     )  # fmt: skip
 
@@ -154,8 +155,9 @@ def story(connection: Row, width: int) -> list[Line]:
     library = (
         f", {'probably ' if connection.get('guessed') else ''}{connection['software']}" if connection.get("software") else ""
     )
+    client = f"client {words(connection['client_id'])}" if connection.get("client_id") else "a client"
     out = para(
-        f"{words(connection.get('client_id'))} of {connection['client_ip']}{library}, with {connection['server']}",
+        f"{client} of {connection['client_ip']}{library}, with {connection['server']}",
         width,
         "bold",
     )

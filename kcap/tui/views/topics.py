@@ -28,6 +28,7 @@ class Topics(View):
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = (
         ("topic",), ("topic", "partition"), ("client_id", "topic"), ("server_ip", "topic"), ("time:1s", "topic"),
     )  # fmt: skip
+    GROUPED = frozenset({0, CLIENTS})
     CLIENTS_BY: ClassVar[tuple[tuple[str, ...], ...]] = (
         ("client_ip", "client_id"), ("client_id",), ("client_ip",), ("principal",), ("software_name", "software_version"),
     )  # fmt: skip

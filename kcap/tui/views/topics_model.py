@@ -154,7 +154,7 @@ def clients(result: Row, keys: Sequence[Key]) -> Sheet:
         named("principals", "users", 10), named("brokers", rank=11),
     ]  # fmt: skip
     return Sheet(
-        "clients", fields, result["rows"], group, "no client", foot=left_out(result["left_out"]),
+        "clients", fields, result["rows"], group, "no clients", foot=left_out(result["left_out"]),
         detail=lambda row, width: client_detail(row, keys, width),
     )  # fmt: skip
 

@@ -63,7 +63,7 @@ def transactions(rows: list[Row]) -> Sheet:
         named("producer_id", "producer id", 5, right=True), named("producer_epoch", "epoch", 3, right=True),
         named("group_id", "group", 6), named("coordinator", rank=7),
     ]  # fmt: skip
-    return Sheet("transactions", fields, rows, during, "no transaction", detail=detail)
+    return Sheet("transactions", fields, rows, during, "no transactions", detail=detail)
 
 
 def detail(row: Row, width: int) -> list[Line]:
@@ -93,7 +93,7 @@ def ids(rows: list[Row], every: list[Row]) -> Sheet:
           for at, name in enumerate(OUTCOMES)),
         lasting("p50_ns", "median", 6), lasting("max_ns", "longest", 5), counted("fences", "refused by fencing", 7, zero=False),
     ]  # fmt: skip
-    return Sheet("transactional ids", fields, rows, named_id, "no transactional id", detail=course)
+    return Sheet("transactional ids", fields, rows, named_id, "no transactional ids", detail=course)
 
 
 def fences(rows: list[Row]) -> Sheet:
@@ -107,4 +107,4 @@ def fences(rows: list[Row]) -> Sheet:
         named("transactional_id", "transactional id", tone=bold), named("client_id", "client", 1), named("api"),
         SheetField("error", lambda row: words(row["error"]), right=False, whole=True, tone=lambda _row: "bad"),
     ]  # fmt: skip
-    return Sheet("fences", fields, rows, around, "no producer was fenced")
+    return Sheet("fences", fields, rows, around, "no producers were fenced")

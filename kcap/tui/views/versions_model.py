@@ -62,7 +62,7 @@ def clients(made: Row) -> Sheet:
         SheetField("last", lambda row: clock(row["last_ns"]), right=False, rank=8, key=lambda row: row["last_ns"]),
     ]  # fmt: skip
     foot = f"{count(brokers, 'more client')} {'is a broker' if brokers == 1 else 'are brokers'}" if brokers else ""
-    return Sheet("clients", fields, rows, client_of, "no client", note=summary(made), foot=foot, detail=client_detail)
+    return Sheet("clients", fields, rows, client_of, "no clients", note=summary(made), foot=foot, detail=client_detail)
 
 
 def client_detail(row: Row, width: int) -> list[Line]:
@@ -107,7 +107,7 @@ def against(made: Row) -> Sheet:
     ]  # fmt: skip
     return Sheet(
         f"against {made['target']}", fields, made["readiness"], of_version,
-        f"Kafka {made['target']} supports every version in this capture", detail=detail,
+        f"Kafka {made['target']} supports every version in this capture" if made["clients"] else "no clients", detail=detail,
         connection=lambda row: row["example"].rpartition(".")[0],
     )  # fmt: skip
 
@@ -146,7 +146,8 @@ def diagnoses(made: Row, spoke: Container[str]) -> Sheet:
 def brokers(made: Row) -> Sheet:
     """Each address, and the releases that offer what it does."""
     rows = made["brokers"]
-    names = {row["release_min"] for row in rows}
+    known = [row for row in rows if row["answers"] and row["release_min"]]
+    mixed = len({row["release_min"] for row in known if row["role"] == "broker"}) > 1
     fields = [
         SheetField("broker", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, tone=bold),
         named("broker_id", "node", right=True), named("role", rank=2), named("mode", rank=3),
@@ -154,7 +155,7 @@ def brokers(made: Row) -> Sheet:
         SheetField("APIs", lambda row: number(len(row["apis"])), rank=4, key=lambda row: len(row["apis"])),
         SheetField("features", features, right=False, rank=5), named("why", "evidence", 1), named("cluster_id", "cluster", 6),
     ]  # fmt: skip
-    note = "brokers of different releases: a rolling upgrade, or several clusters" if len(names) > 1 else ""
+    note = "brokers of different releases: a rolling upgrade, or several clusters" if mixed else ""
     return Sheet("brokers", fields, rows, at_broker, "no ApiVersions response in this capture", note=note, detail=broker_detail)
 
 
@@ -164,8 +165,9 @@ def broker_detail(row: Row, width: int) -> list[Line]:
     out += para(row["why"], width)
     if row["vendor_suspected"]:
         out += para("no Apache Kafka release advertises these versions: a vendor's broker, or a proxy", width, "care")
-    for change in row.get("changed", ()):
-        out += para(f"advertised {change['release_min']} to {change['release_max']} in {change['example']}", width, "care")
+    steps = {span(change["release_min"], change["release_max"]): change["example"] for change in row.get("changed", ())}
+    for step, example in steps.items() if len(steps) > 1 else ():
+        out += para(f"advertised {step}, last in {example}", width, "care")
     room = max(1, width // 34)
     cells = [f"{words(api['api'] or api['api_key']):<26.25}{span(api['min'], api['max']):<7}" for api in row["apis"]]
     return [*out, *([("".join(cells[at : at + room]), "dim")] for at in range(0, len(cells), room))]
@@ -175,7 +177,11 @@ def offers(made: Row) -> Sheet:
     """Each API's range by broker; what differs stands out."""
     named_ranges = [row for row in made["brokers"] if row["apis"]]
     heads, texts = matrix(named_ranges)
-    rows = [{"api": row[0], "ranges": row[1:], "same": len(set(row[1:])) <= 1} for row in texts]
+    roles = [row.get("role") for row in named_ranges]
+    rows = [
+        {"api": row[0], "ranges": row[1:], "same": len({*zip(roles, row[1:])}) == len({*roles})}  # controllers have fewer APIs
+        for row in texts
+    ]
 
     def column(at: int, broker: Row) -> SheetField:
         def leads(row: Row) -> str:
@@ -187,7 +193,7 @@ def offers(made: Row) -> Sheet:
     fields: list[SheetField] = [named("api", "API", tone=bold)]
     fields += [column(at, broker) for at, broker in enumerate(named_ranges)]
     differ = sum(not row["same"] for row in rows)
-    note = f"{count(differ, 'API')} {'differs' if differ == 1 else 'differ'} between these brokers" if differ else ""
+    note = f"{count(differ, 'API')} {'differs' if differ == 1 else 'differ'} between nodes of one role" if differ else ""
     return Sheet(
         "ranges",
         fields,

@@ -106,6 +106,9 @@ class StubBook:
     def table(self, name: str) -> pa.Table | None:
         return whole(self.name, name)
 
+    def topic_names(self) -> dict[str, str]:
+        return {}
+
     def conclusions(self) -> dict[str, Any] | None:
         return conclusions_of(self.name)
 
@@ -144,6 +147,9 @@ class EmptyBook(StubBook):
 
     def table(self, name: str) -> pa.Table | None:
         return None
+
+    def topic_names(self) -> dict[str, str]:
+        return {}
 
     def conclusions(self) -> dict[str, Any] | None:
         return None

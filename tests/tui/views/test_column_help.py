@@ -8,13 +8,15 @@ import pytest
 
 from kcap.tui.help import columns_of, help_of
 from kcap.tui.views import VIEWS, load
-from kcap.tui.views.column_help import OF_VIEWS, PATTERNS, WORDS, explained, meaning
+from kcap.tui.views.column_help import OF_PLACES, PATTERNS, WORDS, explained, meaning
 from kcap.tui.views.sheet import Sheet, SheetField
 from tests.tui.driving import LARGE, opened, press, screen
 
 JAVA = "java-transactions.pcap"
 DATA = re.compile(r"|≠|.*\S:\d+.*")
 """Heads that are data or a sign: addresses, lifelines of the ladder."""
+PLAIN = {"requests", "topic"}
+"""Heads that need no other words."""
 ELSEWHERE = {"differences"}
 """Views that need more than a capture."""
 OF_CAPTURES = [
@@ -60,9 +62,19 @@ def test_a_head_is_explained_once_and_in_few_words() -> None:
     found = list(explained("topics", Sheet("topics", fields, [], lambda _row: None, "")))
     assert found == [("bytes", "their bytes"), ("p99", "percentile of the latency, without the time of long polls")]
     assert meaning("topics", "batch") != meaning("records", "batch")
-    for words in [*WORDS.values(), *OF_VIEWS.values(), *(words for _, words in PATTERNS)]:
+    for words in [*WORDS.values(), *OF_PLACES.values(), *(words for _, words in PATTERNS)]:
         assert words == words.strip(". "), "as other lines of the help"
         assert len(words) < 120
+    assert [head for head, words in WORDS.items() if words == head and head not in PLAIN] == [], (
+        "a word that says itself says nothing"
+    )
+
+
+def test_a_head_means_in_a_section_what_it_shows_there() -> None:
+    """`broker` is an address among the slowest exchanges, and a share of the latency among groups."""
+    assert meaning("statistics", "broker", "slowest") == meaning("conversations", "broker")
+    assert "share" in meaning("statistics", "broker", "latency")
+    assert meaning("health", "time", "files") != meaning("throttling", "time", "groups") != meaning("findings", "time")
 
 
 def test_the_help_of_a_view_names_its_sections_and_only_keys_that_work_there() -> None:

@@ -11,6 +11,16 @@ def test_sections() -> None:
     assert text == '&& error_code != 0 && error == UNSUPPORTED_VERSION && api == ApiVersions && client_id == "relic-raw"'
 
 
+def test_sections_without_a_grouping_neither_name_one_nor_offer_its_key() -> None:
+    book = StubBook("raw-frames.pcap")
+    assert drive(book, "errors").lines[0].startswith(" Errors · by error, api, client_id ")
+    assert "b Group" in drive(book, "errors").text
+    for key, name in (("2", "unanswered"), ("3", "retries"), ("4", "leader changes")):
+        seen = drive(book, "errors", key)
+        assert seen.lines[0].startswith(f" Errors · {name} ")
+        assert "b Group" not in seen.text
+
+
 def test_without_partitions_exchanges_count() -> None:
     class Some(StubBook):
         def table(self, name: str) -> None:  # type: ignore[override]

@@ -71,7 +71,7 @@ def test_time_and_filter() -> None:
 
 
 def test_keys_of_tables_are_not_offered() -> None:
-    seen = drive(StubBook(NAME), "ladder", "s", "w", "l", size=(120, 30))
+    seen = drive(StubBook(NAME), "ladder", "s", "c", "l", size=(120, 30))
     assert "Sort" not in seen.lines[-1]
     assert "m Response" in seen.lines[-1]
     assert "f Filter" not in seen.lines[-1], "there is none in force"

@@ -42,6 +42,21 @@ def test_one_that_carries_none() -> None:
     asyncio.run(run())
 
 
+def test_the_metadata_log_has_its_name_as_in_the_list() -> None:
+    """No message names the id of KRaft's log: it is the same in every cluster (Uuid.METADATA_TOPIC_ID)."""
+
+    async def run() -> None:
+        chosen = 'topics == "__cluster_metadata" && api == Fetch && record_count > 0'
+        async with opened("cluster-startup.pcap", size=LARGE, only=chosen) as pilot:
+            app: Any = pilot.app
+            await press(pilot, "R")
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            assert {row["topic"] for row in app.screen.table.rows} == {"__cluster_metadata"}
+
+    asyncio.run(run())
+
+
 def test_the_list_goes_on_to_an_exchange_with_records() -> None:
     """`R` `Esc` `e` `p` `Enter` saves the packets of the records that were shown."""
 

@@ -44,7 +44,7 @@ def test_every_view_says_something_of_nothing(name: str) -> None:
         async with app.run_test() as pilot:
             for state in ("reading", "done", "failed"):
                 book.state, book.done = state, state == "done"
-                await pilot.press("enter", "s", "w", "d", "y")
+                await pilot.press("enter", "s", "c", "d", "y")
                 app.screen.look()
                 await settle(pilot)
                 shown = lines(app)
@@ -89,7 +89,7 @@ def test_a_key_with_an_effect_says_nothing(name: str, keys: tuple[str, ...]) -> 
 
 @pytest.mark.parametrize("name", list(VIEWS))
 def test_every_section_and_key_of_every_view(name: str) -> None:
-    keys = ("2", "down", "s", "z", "w", "right", "w", "b", "6", "1", "d", "tab", "e")
+    keys = ("2", "down", "s", "z", "c", "right", "c", "b", "6", "1", "d", "tab", "e")
     capture = "librdkafka-zstd.pcap"
     seen = drive(StubBook(capture), name, *keys, size=(120, 30), selected=with_records(capture))
     assert seen.name == name
@@ -232,7 +232,7 @@ def test_a_fault_of_a_sheet_costs_no_session(where: str) -> None:
             return Page([sheet])
 
     assert "be shown: KeyError" in drive(StubBook(NAME), Faulty, "down").text
-    keys = ("down", "enter", "y", "l", "down", "up", "s", "w", "d", "e", "b")
+    keys = ("down", "enter", "y", "l", "down", "up", "s", "c", "d", "e", "b")
     assert drive(StubBook(NAME), Faulty, *keys, size=(120, 30)).name == "errors"
 
 

@@ -201,7 +201,7 @@ def test_a_scroll_bar_that_appears_hides_no_cursor_and_a_section_keeps_its_place
         async with opened("java-transactions.pcap", size=(80, 14)) as pilot:
             await pilot.press("C", "end")
             await settled(pilot)
-            await pilot.press("w")
+            await pilot.press("c")
             await settled(pilot)
             table: Any = pilot.app.screen.query_one(SheetTable)
             assert table.scroll_offset.y <= table.row < table.scroll_offset.y + table.scrollable_content_region.height - 1

@@ -75,9 +75,27 @@ def test_brokers_that_differ_stand_out() -> None:
     older = row | {"server_ip": "10.0.0.2", "apis": [apis[0] | {"max": 17}]}
     sheet = model.offers({"brokers": [row, older]})
     assert [field.text(sheet.rows[0]) for field in sheet.fields] == ["Fetch", "4-18", "4-17"]
-    assert sheet.note == "1 API differs between these brokers"
+    assert sheet.note == "1 API differs between nodes of one role"
     assert sheet.fields[1].tone is not None
     assert sheet.fields[1].tone(sheet.rows[0]) == "care"
+
+
+def test_a_controller_is_not_compared_with_brokers() -> None:
+    """A KRaft controller has fewer APIs than a broker of the same release, and a guess without ApiVersions is a range."""
+    broker = {"api_key": 0, "api": "Produce", "min": 0, "max": 13}
+    both = {"api_key": 1, "api": "Fetch", "min": 4, "max": 18}
+    row = {"server_ip": "10.0.0.1", "server_port": 9092, "role": "broker", "apis": [broker, both]}
+    sheet = model.offers({"brokers": [row, row | {"server_port": 9093, "role": "controller", "apis": [both]}]})
+    assert sheet.note == ""
+    assert {sheet.fields[1].tone(one) for one in sheet.rows if sheet.fields[1].tone} == {""}
+    found = model.brokers({"brokers": [
+        row | {"release_min": release, "answers": answers} for release, answers in (("4.4", 2), ("4.1", 0))
+    ]})  # fmt: skip
+    assert found.note == "", "the release of the second is a guess from what it was sent"
+
+
+def test_nothing_is_said_of_versions_that_were_not_seen() -> None:
+    assert model.against(made_of("java-transactions.pcap", "4.4") | {"readiness": [], "clients": []}).empty == "no clients"
 
 
 def test_many_connections_are_named_by_a_filter() -> None:
