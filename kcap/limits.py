@@ -508,7 +508,7 @@ SPOOL_BYTES_MAX = 1 << 30
 
 # --- TLS -------------------------------------------------------------------------------------------------------------
 TLS_SESSIONS_MAX = 1 << 18
-"""Sessions whose secrets are held at once, some 400 bytes each of TLS 1.3, 100 MB beside all that a report holds; a day of a
+"""Sessions whose secrets are held at once, some 270 bytes each of TLS 1.3, 70 MB beside all that a report holds; a day of a
 busy broker has some 100,000."""
 
 TLS_TRIAL_BYTES = 1 << 22
