@@ -520,6 +520,10 @@ TLS_TRIAL_FACTOR = 16
 TLS_TRIAL_COST = 64
 """What one trial costs beside the bytes of its record, counted as bytes."""
 
+TLS_UNOPENED_RECORDS = 8
+"""Whole records in a row that do not open, behind which no other keys are tried than those in use: damage leaves the headers of
+so many records seldom alone, and a record of the next keys would have been one of them."""
+
 TLS_NUMBER_TRIES = 1 << 14
 """Record numbers tried behind a loss: a hole of 360 kB of smallest records."""
 
