@@ -229,10 +229,13 @@ class Analyzer:
         if self.fast_path is not None:
             yield from self.fast_path.feeds(columns_of(batch) if isinstance(batch, SegmentBatch) else batch)
             return
-        for some in (batch if isinstance(batch, SegmentBatch) else batch.all()).pieces(limits.FEED_PACKETS):
-            self.table.feed(some)
+        segments = batch if isinstance(batch, SegmentBatch) else batch.all()
+        for some in segments.pieces(limits.FEED_PACKETS):
+            self.table.segments(some)
             if self.full:
                 yield
+        if len(segments):  # where the fast path does, so that what time decides has one place among the rows
+            self.table.advance(max(segments.time_ns))
 
     def feed(self, batch: SegmentBatch | SegmentColumns) -> None:
         """`feeds` in one go."""
@@ -459,9 +462,16 @@ class Analyzer:
         else:
             self._weirds[kind, uid] = seen[0], seen[1] + count
 
+    @property
+    def sighted(self) -> int:
+        """How many `sightings` there are."""
+        return len(self._weirds)
+
     def sightings(self) -> list[tuple[Weird, int]]:
-        """Every oddity so far: the first sighting of its kind on its connection, and how many there were."""
-        return list(self._weirds.values())
+        """Every oddity so far in the order of packets: the first sighting of its kind on its connection, and how many there
+        were.
+        """
+        return sorted(self._weirds.values(), key=lambda one: (one[0].file, one[0].packet, one[0].connection or ""))
 
     def take_sightings(self) -> list[tuple[Weird, int]]:
         """The oddities since the last call."""

@@ -512,7 +512,7 @@ SPOOL_BYTES_MAX = 1 << 30
 
 # --- TLS -------------------------------------------------------------------------------------------------------------
 TLS_SESSIONS_MAX = 1 << 18
-"""Sessions whose secrets are held at once, some 400 bytes each of TLS 1.3, 100 MB beside all that a report holds; a day of a
+"""Sessions whose secrets are held at once, some 270 bytes each of TLS 1.3, 70 MB beside all that a report holds; a day of a
 busy broker has some 100,000."""
 
 TLS_TRIAL_BYTES = 1 << 22
@@ -523,6 +523,10 @@ TLS_TRIAL_FACTOR = 16
 
 TLS_TRIAL_COST = 64
 """What one trial costs beside the bytes of its record, counted as bytes."""
+
+TLS_UNOPENED_RECORDS = 8
+"""Whole records in a row that do not open, behind which no other keys are tried than those in use: damage leaves the headers of
+so many records seldom alone, and a record of the next keys would have been one of them."""
 
 TLS_NUMBER_TRIES = 1 << 14
 """Record numbers tried behind a loss: a hole of 360 kB of smallest records."""

@@ -76,7 +76,7 @@ class Worker:
         self._sender.listen()
         reading = self._reading
         reading.analyzer.bodies.deferred = not self._sender.far_ahead
-        many = len(reading.connections) + len(reading.analyzer.sightings()) >= CLOSED_TOGETHER
+        many = len(reading.connections) + reading.analyzer.sighted >= CLOSED_TOGETHER
         if many or monotonic() - self._sent_s >= EVERY_SECONDS:
             self._send(self._steps.step())
 

@@ -4,7 +4,7 @@ In: values that `kcap.tls.session` sets. Out: the keys of a direction as epochs,
 session. Law: values alone, which can be pickled; no secret is in a `repr`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, NamedTuple
@@ -22,6 +22,8 @@ LABELS: Final = (
 )
 """Secrets of client and server in the order of their use."""
 EARLY: Final = LABELS[0][0]
+SMALLEST_RECORD: Final = HEADER + 17
+EPOCHS_AHEAD: Final = 2
 
 
 class RecordSpan(NamedTuple):
@@ -97,6 +99,10 @@ class Direction:
     lost_bytes: int = 0
     """Stream bytes of records since the last one that was opened."""
     lost_records: int = 0
+    unopened: int = 0
+    """Whole ones among the lost records, which no key opened."""
+    missing: int = 0
+    """Those of the lost bytes that are of no record."""
     lost: bool = False
     """The number of the next record is not known."""
     waiting: list[TlsRecord] = field(default_factory=list)
@@ -130,6 +136,38 @@ class Direction:
         """What opens the next records, where there are keys."""
         return self.epochs[self.at].opener
 
+    def settle(self) -> None:
+        """The next record has the number that is due."""
+        self.lost = False
+        self.lost_bytes = self.lost_records = self.unopened = self.missing = 0
+
+    def candidates(self, *, begun: bool) -> Iterator[tuple[int, Iterable[int]]]:
+        """Epochs and numbers that the next record may have beside those that are due. `begun`: what was sent from the hello on
+        is known, or how much of it is missing.
+
+        Each record has a number, so that whole ones count exactly, and bytes of none as many as they have room for. The last
+        record before other keys says that they follow (RFC 8446 section 5.1), but for early data that the server refuses: it
+        was lost or, of a handshake message that was not understood, opened.
+        """
+        at, number, unopened = self.at, self.number, self.unopened
+        if begun and unopened > limits.TLS_UNOPENED_RECORDS:
+            yield at, (number + unopened,)
+            return
+        room = self.missing if begun else self.lost_bytes
+        unseen = min(room // SMALLEST_RECORD + 2, limits.TLS_NUMBER_TRIES) if room or not begun else 0
+        unsaid = not begun or number > 0 or self.is_early
+        last = self.lost_records + unseen if self.lost else 0
+        ahead = [(at + by, last + unsaid - by + 1) for by in range(1, EPOCHS_AHEAD + 1) if by <= last + unsaid]
+        for later, _ in ahead:
+            yield later, (0,)
+        if not self.lost:
+            return
+        due = number + unopened
+        first = due - min(self.lost_records - unopened, due)
+        yield at, (candidate for candidate in range(first, due + unseen + 1) if candidate != number)
+        for later, count in ahead:
+            yield later, range(1, count)
+
     def move(self, at: int, number: int) -> None:
         """The next record, which no message announced, has this number in this epoch."""
         self.enter(at, number)
@@ -152,7 +190,7 @@ class Direction:
             self.epochs = []
 
     def release(self) -> None:
-        """Drops the keys of epochs that are not in use, and epochs behind KeyUpdates that were tried and opened nothing."""
+        """Drops the ciphers of epochs that are not in use, and epochs behind KeyUpdates that were tried and opened nothing."""
         last = next((at for at, epoch in enumerate(self.epochs) if is_last(epoch)), len(self.epochs))
         del self.epochs[max(last, self.at) + 1 :]
         for at, epoch in enumerate(self.epochs):

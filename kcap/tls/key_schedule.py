@@ -112,16 +112,13 @@ def traffic_keys(secret: bytes, suite: Suite) -> WriteKeys:
     assert suite.cipher is not None
     size, (hashed, block) = suite.cipher.key_bytes, _hash_of(suite.hash)
     padded = secret.ljust(block, b"\0")
-    inner, outer = hashed(padded.translate(INNER)), hashed(padded.translate(OUTER))
-
-    def hmac(info: bytes) -> bytes:
-        first, last = inner.copy(), outer.copy()
-        first.update(info)
-        last.update(first.digest())
-        made: bytes = last.digest()
-        return made
-
-    return WriteKeys(hmac(info_of(b"key", size))[:size], hmac(info_of(b"iv", 12))[:12])
+    of_key, outer = hashed(padded.translate(INNER)), hashed(padded.translate(OUTER))
+    of_iv, last = of_key.copy(), outer.copy()
+    of_key.update(info_of(b"key", size))
+    outer.update(of_key.digest())
+    of_iv.update(info_of(b"iv", 12))
+    last.update(of_iv.digest())
+    return WriteKeys(outer.digest()[:size], last.digest()[:12])
 
 
 @cache

@@ -15,6 +15,7 @@ from struct import Struct
 from typing import BinaryIO, Final
 
 from kcap import limits
+from kcap.tls.packed_secrets import PackedSecrets
 
 LABELS: Final = (
     "CLIENT_RANDOM", "CLIENT_EARLY_TRAFFIC_SECRET", "CLIENT_HANDSHAKE_TRAFFIC_SECRET", "SERVER_HANDSHAKE_TRAFFIC_SECRET",
@@ -26,9 +27,7 @@ MASTER: Final = PLACES[b"CLIENT_RANDOM"]
 MASTERS: Final = (b"CLIENT_RANDOM", b"PMS_CLIENT_RANDOM")
 """Labels of secrets of TLS before 1.3."""
 ENTRY: Final = Struct("<BH")
-"""Before a stored secret: place of its label in LABELS, its size. A key log of a day has a million lines; as objects of Python
-its sessions would take twice the memory.
-"""
+"""Before a stored secret: place of its label in LABELS, its size."""
 SECRET_MAX: Final = 1024
 """Bytes of a secret: those of a Diffie-Hellman exchange with 8,192 bits, which PMS_CLIENT_RANDOM may name."""
 STORED_MAX: Final = len(LABELS) * (ENTRY.size + 64)
@@ -73,7 +72,7 @@ class GrowingKeyLog:
 class KeyLog:
     """The secrets of one or several key logs."""
 
-    stored: dict[bytes, bytes] = field(default_factory=dict, repr=False)
+    stored: PackedSecrets = field(default_factory=PackedSecrets, repr=False)
     """Client random -> its secrets, each with `ENTRY` before it; of equal labels the last one counts."""
     by_session: dict[bytes, bytes] = field(default_factory=dict, repr=False)
     """Session id -> master secret."""
@@ -84,7 +83,7 @@ class KeyLog:
     dropped: int = 0
     """Lines of sessions behind the first TLS_SESSIONS_MAX."""
     _asked: tuple[bytes, dict[str, bytes]] = field(default=(b"", {}), repr=False, compare=False)
-    """What `of` returned last: a handshake asks several times."""
+    """What `of` was called with last, and returned: a handshake asks several times."""
 
     def __bool__(self) -> bool:
         return len(self) > 0
@@ -101,13 +100,12 @@ class KeyLog:
 
     def copy(self) -> "KeyLog":
         """A key log of its own with the same secrets."""
-        return KeyLog(dict(self.stored), dict(self.by_session), dict(self.by_premaster), self.unread, self.dropped)
+        return KeyLog(self.stored.copy(), dict(self.by_session), dict(self.by_premaster), self.unread, self.dropped)
 
     def of(self, random: bytes) -> dict[str, bytes]:
         """The secrets of the session with this client random, by label."""
-        stored = self.stored.get(random, b"")
-        if stored is not self._asked[0]:
-            self._asked = stored, unpacked(stored)
+        if random != self._asked[0]:
+            self._asked = random, unpacked(self.stored.get(random, b""))
         return self._asked[1]
 
     def sessions(self) -> Iterator[tuple[bytes, dict[str, bytes]]]:
@@ -131,27 +129,41 @@ class KeyLog:
 
     def add_lines(self, lines: Iterable[bytes]) -> None:
         """Takes lines one at a time."""
+        fresh: dict[bytes, bytes] = {}
         for line in lines:
             words = line.split()
-            if not words or self._secret(words) or words[0].startswith(b"#"):
+            if not words or self._secret(words, fresh) or words[0].startswith(b"#"):
                 continue
+            self._store(fresh)
             if not self._taken(line.strip()):
                 self.unread += 1
+        self._store(fresh)
 
-    def _secret(self, words: list[bytes]) -> bool:
-        """Takes a line of a label, a client random and a secret; False for any other."""
+    def _secret(self, words: list[bytes], fresh: dict[bytes, bytes]) -> bool:
+        """Takes a line of a label, a client random and a secret into `fresh`, which is as `stored`; False for any other."""
         if len(words) != 3 or (place := PLACES.get(words[0])) is None:
             return False
-        _, random, secret = words
-        if len(random) != RANDOM_DIGITS or len(secret) > 2 * SECRET_MAX:
+        if len(words[1]) != RANDOM_DIGITS or len(words[2]) > 2 * SECRET_MAX:
             return False
-        if place == MASTER and len(secret) != MASTER_DIGITS:  # the file is being written to
+        if place == MASTER and len(words[2]) != MASTER_DIGITS:  # the file is being written to
             return False
         try:
-            self._store(place, unhexlify(random), unhexlify(secret))
+            random, secret = unhexlify(words[1]), unhexlify(words[2])
         except ValueError:  # of no or half a byte
             return False
+        fresh[random] = settled(fresh.get(random, b"") + ENTRY.pack(place, len(secret)) + secret)
         return True
+
+    def _store(self, fresh: dict[bytes, bytes]) -> None:
+        """Takes secrets of sessions, and empties `fresh`."""
+        for random, secrets in fresh.items():
+            known = self.stored.get(random, b"")
+            if known or len(self) < limits.TLS_SESSIONS_MAX:
+                self.stored[random] = settled(known + secrets)
+            else:
+                self.dropped += sum(1 for _ in entries(secrets))
+        self._asked = b"", {}
+        fresh.clear()
 
     def _taken(self, line: bytes) -> bool:
         """Takes a line of another form."""
@@ -170,23 +182,23 @@ class KeyLog:
             return True
         return False
 
-    def _store(self, place: int, random: bytes, secret: bytes) -> None:
-        known = self.stored.get(random, b"")
-        if not known and len(self) >= limits.TLS_SESSIONS_MAX:
-            self.dropped += 1
-            return
-        if len(known) > STORED_MAX:
-            found = {PLACES[label.encode()]: one for label, one in unpacked(known).items()}
-            known = b"".join(ENTRY.pack(at, len(one)) + one for at, one in found.items() if at != place)
-        self.stored[random] = known + ENTRY.pack(place, len(secret)) + secret
+
+def entries(stored: bytes) -> Iterator[tuple[int, bytes]]:
+    """The stored secrets of a session, each behind the place of its label in LABELS."""
+    at = 0
+    while at < len(stored):
+        place, size = ENTRY.unpack_from(stored, at)
+        at += ENTRY.size + size
+        yield place, stored[at - size : at]
 
 
 def unpacked(stored: bytes) -> dict[str, bytes]:
-    """The stored secrets of a session by label."""
-    found, at = {}, 0
-    while at < len(stored):
-        place, size = ENTRY.unpack_from(stored, at)
-        at += ENTRY.size
-        found[LABELS[place]] = stored[at : at + size]
-        at += size
-    return found
+    """The stored secrets of a session by label; of equal labels the last one counts."""
+    return {LABELS[place]: secret for place, secret in entries(stored)}
+
+
+def settled(stored: bytes) -> bytes:
+    """The same without secrets that a later one replaces, where there are many."""
+    if len(stored) <= STORED_MAX:
+        return stored
+    return b"".join(ENTRY.pack(place, len(secret)) + secret for place, secret in dict(entries(stored)).items())

@@ -29,8 +29,6 @@ from kcap.tls.turns import Seen, Turns
 CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, APPLICATION = 20, 21, 22, 23
 CLIENT, SERVER = 0, 1
 SUITES13: Final = (0x1301, 0x1302, 0x1303, 0x1304, 0x1305)
-SMALLEST_RECORD: Final = HEADER + 17
-EPOCHS_AHEAD: Final = 2
 
 
 class TlsSession(InBatches):
@@ -160,6 +158,7 @@ class TlsSession(InBatches):
         """Bytes before a record that were no records."""
         direction = self.sides[side]
         direction.lost_bytes += record.behind
+        direction.missing += record.behind
         direction.lost = True
         direction.handshake.clear()
 
@@ -167,20 +166,20 @@ class TlsSession(InBatches):
     def _proposed(self, side: int, record: TlsRecord) -> bool:
         """Takes a record whose boundary was found by its shape; False where nothing proves it."""
         direction = self.sides[side]
-        lost, direction.lost = direction.lost, True
+        lost, lost_bytes, missing = direction.lost, direction.lost_bytes, direction.missing
+        direction.lost = True
         direction.lost_bytes += record.behind
+        direction.missing += record.behind
         if direction.sealed or record.content_type == APPLICATION:
             opened = self._opened(side, record) if direction.budget >= 0 else None
-            direction.lost_bytes -= record.behind
-            if opened is None:
-                direction.lost = lost
-                return False
-            direction.lost_bytes += record.behind
-            self._content(side, record, opened)
-            direction.lost_bytes = 0
-            record.behind = 0
-            return True
-        direction.lost_bytes -= record.behind
+            if opened is not None:
+                self._content(side, record, opened)
+                record.behind = 0
+                return True
+        direction.lost_bytes, direction.missing = lost_bytes, missing
+        if direction.sealed or record.content_type == APPLICATION:
+            direction.lost = lost
+            return False
         plain = record.content_type == HANDSHAKE and len(record.body) > 4 and record.body[0] in (1, 2, 11, 16)
         if plain or (record.content_type == CHANGE_CIPHER_SPEC and record.body == b"\1"):
             self._record(side, record)
@@ -213,8 +212,9 @@ class TlsSession(InBatches):
         if not direction.sealed and record.content_type == APPLICATION:
             direction.sealed = True
             if self.version and self.version != TLS13:  # its ChangeCipherSpec is not in the capture
+                missing = max(direction.missing, 1)
                 self._change_keys(side)
-                direction.lost = True
+                direction.lost, direction.missing = True, missing
         if not direction.sealed:
             self._content(side, record, OpenedRecord(record.content_type, record.body, 0))
             return
@@ -263,6 +263,7 @@ class TlsSession(InBatches):
         direction = self.sides[side]
         direction.lost_bytes += HEADER + len(record.body)
         direction.lost_records += 1
+        direction.unopened += 1
         direction.lost = True
         self.facts.undecrypted += record.content_type == APPLICATION
         opener = direction.epochs[direction.at].made if direction.epochs else None
@@ -325,23 +326,13 @@ class TlsSession(InBatches):
         if opened is not None:
             direction.number += 1
             return opened
-        ahead = range(at + 1, at + 1 + EPOCHS_AHEAD)
-        for later in ahead:
-            opened = self._open(direction, later, 0, record) if self._has_epoch(direction, later) else None
-            if opened is not None:
-                direction.move(later, 1)
-                return opened
-        direction.release()
-        if not direction.lost:
-            return None
-        span = min(direction.lost_bytes // SMALLEST_RECORD + 2, limits.TLS_NUMBER_TRIES)
-        for later in (at, *ahead):
-            first = number - min(direction.lost_records, number) if later == at else 1
-            for candidate in range(first, first + span + (direction.lost_records if later == at else 0)):
-                if not self._has_epoch(direction, later) or direction.budget < 0:
+        begun = (self.client, self.server)[side] is not None
+        for later, numbers in direction.candidates(begun=begun):
+            if not self._has_epoch(direction, later):
+                continue
+            for candidate in numbers:
+                if direction.budget < 0:
                     break
-                if later == at and candidate == number:
-                    continue
                 opened = self._open(direction, later, candidate, record)
                 if opened is not None:
                     direction.move(later, candidate + 1)
@@ -429,7 +420,8 @@ class TlsSession(InBatches):
         if self._keys12(side):
             del direction.epochs[:-1]
             direction.at = 0
-            direction.number, direction.lost, direction.lost_bytes, direction.lost_records = 0, False, 0, 0
+            direction.number = 0
+            direction.settle()
 
     def _keys12(self, side: int) -> bool:
         """Keys before TLS 1.3 for the records behind a ChangeCipherSpec; False where they are not known."""
@@ -469,7 +461,7 @@ class TlsSession(InBatches):
             self._alert(side, data)
         elif kind == CHANGE_CIPHER_SPEC and self.version != TLS13:
             self._change_keys(side)
-        direction.lost, direction.lost_bytes, direction.lost_records = False, 0, 0
+        direction.settle()
 
     def _handshake(self, side: int, data: bytes, time_ns: int) -> None:
         """Takes the content of a handshake record: messages, or parts of them."""

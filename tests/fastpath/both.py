@@ -36,16 +36,10 @@ class Result:
             self.rows.append((made.identities[row[0]], *row[1:SLOTS], *row[SLOTS + 2 :], *bodies))
 
     def same(self, other: "Result") -> None:
-        """All is equal, order included; oddities have an order within their connection. Of two connections on one port the fast
-        path reports the end of the first behind all packets of its walk, and what is odd in these before it."""
+        """All is equal, order included."""
         assert self.rows == other.rows
         assert self.connections == other.connections
-        assert by_connection(self.weirds) == by_connection(other.weirds)
-
-
-def by_connection(weirds: list[tuple[Weird, int]]) -> list[tuple[Weird, int]]:
-    """Oddities of each connection, in their order."""
-    return sorted(weirds, key=lambda one: one[0].connection or "")
+        assert self.weirds == other.weirds
 
 
 def said(made: RowBatch, slot: int) -> tuple[object, ...] | None:

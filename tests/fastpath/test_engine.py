@@ -243,3 +243,16 @@ def test_real_captures(pcaps: Path, name: str, step: int) -> None:
     fast = result_of(batches, fast_path=True, step=step)
     fast.same(result_of(batches, fast_path=False))
     assert fast.fast_rows or name not in CALM
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_what_time_decides_has_one_place_among_the_rows(lost: bool) -> None:
+    """The end of a connection, and a hole, in a batch of more packets than the reference path takes at once."""
+    other = Tap(port=40_001).open().client(metadata(1)).client(metadata(2)).client(metadata(3))
+    if lost:
+        del other.segments[-2]
+    other.close()
+    tap = conversation([(metadata(at), metadata_answer(at, 3)) for at in range(2 * limits.FEED_PACKETS)], 1448, 1)
+    late = [replace(segment, time_ns=segment.time_ns + limits.CONNECTION_LINGER_NS) for segment in tap.segments]
+    found = agree([*other.segments, *late], 1 << 13)
+    assert {row[6] for row in found.rows} >= {"answered", "unanswered"}

@@ -1,6 +1,7 @@
 """Connections with TLS that were never more than numbers and a session: their ends, and their objects where they need these."""
 
 import pickle
+import random
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from tests.fastpath.both import agree, cut, result_of
 from tests.fastpath.test_closed_rows import closed_of, columns_agree
 from tests.fastpath.test_sealed import KINDS, sealer_of
 from tests.support.tls import CLIENT, SERVER, Sealer
-from tests.support.wire import ACK, FIN, MS, Segment, Tap, metadata, metadata_answer
+from tests.support.wire import ACK, FIN, MS, Segment, Tap, metadata, metadata_answer, shuffled
 
 LINGER = limits.CONNECTION_LINGER_NS
 Sent = Callable[[Tap, Sealer], object]
@@ -99,7 +100,7 @@ def brief(kind: int, count: int, end: str, port: int, time_ns: int, sizes: int =
 
 @st.composite
 def crowds(draw: st.DrawFn) -> list[Segment]:
-    """Connections on few ports, whose packets alternate; time goes on in leaps."""
+    """Connections on few ports, whose packets alternate, some lost or displaced; time goes on in leaps."""
     segments: list[Segment] = []
     time_ns = 1_000_000_000
     for _ in range(draw(st.integers(1, 7))):
@@ -107,11 +108,15 @@ def crowds(draw: st.DrawFn) -> list[Segment]:
         kind, port = draw(st.integers(0, len(KINDS) - 1)), 40_000 + draw(st.integers(0, 5))
         sizes = draw(st.sampled_from((40, 500, 1448)))
         segments += brief(kind, draw(st.integers(0, 4)), draw(st.sampled_from(sorted(ENDS))), port, time_ns, sizes).segments
-    return sorted(segments, key=lambda s: s.time_ns)
+    segments.sort(key=lambda s: s.time_ns)
+    seed, lost, reach = draw(st.integers(0, 1 << 20)), draw(st.sampled_from((0, 0.01))), draw(st.sampled_from((0, 3)))
+    chance = random.Random(seed)
+    kept = [segment for segment in segments if chance.random() >= lost]
+    return shuffled(kept, reach, seed) if reach else kept
 
 
 @settings(deadline=None)
-@given(crowds(), st.integers(1, 400), st.sampled_from((9, 30, 100, 4096)))
+@given(crowds(), st.integers(1, 700), st.sampled_from((9, 30, 100, 4096)))
 def test_crowds(segments: list[Segment], size: int, step: int) -> None:
     agree(segments, size, step, options=options())
 

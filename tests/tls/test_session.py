@@ -3,19 +3,23 @@
 import pickle
 import random
 import ssl
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kcap import limits
-from kcap.tls.direction import LostPlaintext, Plaintext
+from kcap.tls.direction import LostPlaintext, Plaintext, epoch13
 from kcap.tls.files import read_secrets
 from kcap.tls.handshake import TICKET
+from kcap.tls.key_schedule import next_secret
+from kcap.tls.record_ciphers import OpenedRecord, RecordOpener
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
-from tests.support.tls import CLIENT, SERVER, Conversation, certificate, converse
+from tests.support.tls import CLIENT, SERVER, Conversation, Sealer, certificate, converse
 
 TALK = [
     (CLIENT, b"first request"),
@@ -293,6 +297,96 @@ def test_holes_cost_records_and_never_invent_any(seed: int, which: tuple[str, st
                 at = found + len(event.data)
         last = [data for who, data in words[-3:] if who == side]
         assert plain(events, side).endswith(b"".join(last)), "reading goes on behind a hole"
+
+
+def cut_records(data: bytes) -> Iterator[bytes]:
+    """The records that stand in these bytes."""
+    while data:
+        size = 5 + int.from_bytes(data[3:5], "big")
+        yield data[:size]
+        data = data[size:]
+
+
+class Damage:
+    """Changes a bit of some records, never more in a row on one side than are tried with other keys."""
+
+    def __init__(self, seed: int) -> None:
+        self.chosen, self.rows, self.updates = random.Random(seed), [0, 0], [0, 0]
+        self.share = self.chosen.choice((0.1, 0.5, 0.8))
+
+    def of(self, side: int, record: bytes, *, update: bool = False) -> bytes:
+        """The record, damaged or not; of messages that change the keys two in a row at most are."""
+        if self.chosen.random() > self.share or self.rows[side] == limits.TLS_UNOPENED_RECORDS or self.updates[side] > 1:
+            self.rows[side] = self.updates[side] = 0
+            return record
+        self.rows[side] += 1
+        self.updates[side] += update
+        return record[:-1] + bytes([record[-1] ^ 1])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 1 << 32), st.sampled_from(LOSSY))
+def test_a_damaged_record_costs_itself_alone(seed: int, which: tuple[str, str | None]) -> None:
+    """In the handshake and behind it, however many there are: their headers say how many records they are."""
+    damage = Damage(seed)
+    words = [(damage.chosen.choice((CLIENT, SERVER)), b"%d-" % at * damage.chosen.randint(1, 300)) for at in range(40)]
+    made, _ = converse(words, version=which[0], ciphers=which[1])
+    sealed, left, handshake = [False, False], [b"", b""], len(made.wire) - len(words)
+    for at, (side, data) in enumerate(made.wire):
+        records = list(cut_records(data))
+        for place, record in enumerate(records):
+            if sealed[side] and record[0] != 20:
+                records[place] = damage.of(side, record)
+            sealed[side] = sealed[side] or record[0] == 20
+        made.wire[at] = side, b"".join(records)
+        if at >= handshake and made.wire[at] == (side, data):
+            left[side] += words[at - handshake][1]
+    _, events = read(made, secrets_of(made))
+    assert [plain(events, side) for side in (CLIENT, SERVER)] == left
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 1 << 32))
+def test_key_updates_among_damaged_records_are_followed(seed: int) -> None:
+    damage, sealer, left = Damage(seed), Sealer("TLSv1_3"), [b"", b""]
+    made = Conversation(list(sealer.handshake), keylog=sealer.keylog)
+    epochs = [side.epochs[-1] for side in read(made, secrets_of(made))[0].sides]
+    openers = list(sealer.openers)
+    for at in range(60):
+        side, update = damage.chosen.choice((CLIENT, SERVER)), damage.chosen.random() < 0.3
+        sealer.openers = openers[0], openers[1]
+        record = sealer.record(side, b"\x18\0\0\1\0" if update else b"%d-" % at, 22 if update else 23)
+        made.wire.append((side, damage.of(side, record, update=update)))
+        if update:
+            suite = epochs[side].suite
+            assert suite is not None
+            after = epoch13("TRAFFIC_SECRET_0", next_secret(epochs[side].secret, suite), suite)
+            assert after is not None
+            epochs[side], openers[side], sealer.numbers[side] = after, after.opener, 0
+        elif made.wire[-1][1] == record:
+            left[side] += b"%d-" % at
+    _, events = read(made, secrets_of(made))
+    assert [plain(events, side) for side in (CLIENT, SERVER)] == left
+
+
+@pytest.mark.parametrize("secrets", [4, 2, 1])
+def test_records_that_open_under_no_keys_are_not_tried_with_more_and_more(
+    secrets: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [(at % 2, b"x" * 100) for at in range(300)]
+    made, other = converse(words)[0], talk("TLSv1_3", None)
+    random = next(line.split()[1] for line in made.keylog.splitlines() if b"TRAFFIC" in line)
+    log = [line for line in other.keylog.splitlines(keepends=True) if b"TRAFFIC" in line][:secrets]
+    known, tries, opening = Secrets(), [0], RecordOpener.open
+    known.keylog.add(b"".join(line.replace(line.split()[1], random) for line in log))
+
+    def counted(opener: RecordOpener, *record: Any) -> OpenedRecord | None:
+        tries[0] += 1
+        return opening(opener, *record)
+
+    monkeypatch.setattr(RecordOpener, "open", counted)
+    assert not read(made, known)[1]
+    assert tries[0] < 3 * sum(data.count(b"\x17\3\3") for _, data in made.wire)
 
 
 @pytest.mark.parametrize(("version", "kept"), [("TLSv1_3", 60), ("TLSv1_2", 60), ("TLSv1_3", 0)])
