@@ -20,7 +20,7 @@ STEP_NS: Final = 125_000_000
 @rule(
     "broker-stall", "medium", 0.75,
     needs="responses requests",
-    looks_at="times in which a broker sends no response to anyone while requests wait that it else answers at once",
+    looks_at="times in which a broker sends no response to anyone while requests wait that it otherwise answers at once",
     advice="Look at that broker at that time: garbage collection and safepoints (its GC log), a paused virtual machine, "
     "stolen CPU, a disk that hangs (iostat).",
     instead="where the capture shows one client, its host or the path may have held packets back; where Produce alone waited, "
@@ -64,7 +64,7 @@ def broker_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
         count = sum(row["n"] for row in some)
         yield Finding(
             f"broker {ip}:{port} sent no response to anyone for {seconds(lasted)}{times}, while "
-            f"{counted(longest['n'], 'request')} of {counted(longest['hosts'], 'host')} waited that it else answers in "
+            f"{counted(longest['n'], 'request')} from {counted(longest['hosts'], 'host')} waited; its median is "
             f"{seconds(brokers[ip, port]['own'])}",
             {"server": f"{ip}:{port}", "broker_id": brokers[ip, port]["broker_id"]}, count,
             where(f"latency_ns >= {int(limit['seconds'] * 1e3)}ms", server_ip=ip, server_port=port),
