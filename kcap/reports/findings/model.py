@@ -37,6 +37,8 @@ class Finding:
     """Where it differs from the rule's."""
     confidence: float | None = None
     """Where it differs from the rule's."""
+    advice: str | None = None
+    """Where it differs from the rule's."""
 
 
 Found = Iterable[Finding]

@@ -101,7 +101,7 @@ def row_of(rule: Rule, finding: Finding) -> dict[str, Any]:
         "severity": finding.severity or rule.severity,
         "confidence": finding.confidence if finding.confidence is not None else rule.confidence,
         "sentence": finding.sentence,
-        "advice": rule.advice,
+        "advice": finding.advice or rule.advice,
         "who": {name: value for name, value in finding.who.items() if value not in (None, [], "")},
         "first_ns": finding.first_ns,
         "last_ns": finding.last_ns,

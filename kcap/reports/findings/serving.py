@@ -7,6 +7,7 @@ from typing import Any
 
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, totals
+from kcap.reports.findings.replication import waits_for_replicas
 from kcap.reports.text import count as counted
 
 SERVED = (
@@ -106,16 +107,23 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
     for (ip, port), found in slow.items():
         row, others_p95 = max(found, key=lambda one: one[0]["total"])
         apis = sorted(one["api"] for one, _ in found)
+        followers = apis == ["Produce"] and waits_for_replicas(seen, *served(seen, limit, "Produce"), (ip, port))
+        with_all = " with acks=all" if followers else ""
         yield Finding(
-            f"broker {ip}:{port} takes {seconds(row['p95'])} for {row['api']} (95th percentile), other brokers "
-            f"{seconds(others_p95)}",
+            f"broker {ip}:{port} takes {seconds(row['p95'])} for {row['api']}{with_all} (95th percentile), other brokers "
+            f"{seconds(others_p95)}" + ("; with acks=1 it responds at once meanwhile" if followers else ""),
             {"server": f"{ip}:{port}", "broker_id": row["broker_id"]}, row["n"],
             where(f"api in {{{', '.join(apis)}}}", server_ip=ip, server_port=port), row["first_ns"], row["last_ns"],
             sum(int(one["total"]) for one, _ in found), {"p95_ns": round(row["p95"]), "others_p95_ns": round(others_p95),
-                "apis": apis},
+                "apis": apis}, "medium" if followers else None, None, FOLLOWERS if followers else None,
         )  # fmt: skip
 
 
+FOLLOWERS = (
+    "It waits for its followers: see which broker is missing or lags (kafka-topics.sh --describe "
+    "--under-replicated-partitions; replica.lag.time.max.ms is how long one may)."
+)
+"""Advice where requests for all replicas are slow and those for the leader are not."""
 CALL = ("server_ip", "server_port", "api")
 """What requests have in common whose times are compared: those of one API to one broker."""
 
