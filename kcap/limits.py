@@ -225,8 +225,9 @@ brokers, who read one request after the other, see some thousands at most."""
 ONE_WAY_KEPT = 1000
 """Produce requests with acks=0 of one connection that are held in case a broker responds to them (some mock brokers do)."""
 
-EARLY_BYTES_MAX = 4 << 20
-"""Bytes of one connection's responses that may wait for a request captured after them."""
+EARLY_BYTES_MAX, EARLY_BYTES_OF_ALL, EARLY_BYTES_LEAST = 4 << 20, 64 << 20, 8 << 10
+"""Memory of one connection's responses that may wait for a request captured after them; of those of all connections, above
+which each makes do with the third, room for ten small ones: a tap that shows requests late by some packets needs no more."""
 
 EARLY_RESPONSES_MAX = 4096
 """Responses of one connection that may wait for a request captured after them."""

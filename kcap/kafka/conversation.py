@@ -185,7 +185,7 @@ class Conversation:
     def pairing(self) -> Pairing:
         """What waits for a partner; made on first use, since most connections of a flood have none."""
         if self._pairing is None:
-            self._pairing = Pairing(self.connection, self)
+            self._pairing = Pairing(self.connection, self, self.collector.bodies)
         return self._pairing
 
     @property

@@ -13,6 +13,7 @@ waits for the reorder window.
 from typing import Final, Protocol
 
 from kcap import limits
+from kcap.kafka.bodies import BodyCollector
 from kcap.kafka.frames import FLAG, Frame, PendingExchange, PendingResponse
 from kcap.kafka.waiting import WaitingQueue
 from kcap.model import Transition
@@ -20,6 +21,9 @@ from kcap.net.tcp import Connection
 from kcap.weird import WeirdKind
 
 OUT_OF_ORDER, LATE = FLAG["out_of_order"], FLAG["late"]
+
+RESPONSE_BYTES: Final = 800
+"""Memory of a response that waits, beside its body."""
 
 RESERVED_IDS: Final = (1 << 31) - 8
 """Java clients count their requests below this and authenticate again with ids from here on (SaslClientAuthenticator)."""
@@ -76,14 +80,15 @@ class Outlet(Protocol):
 class Pairing:
     """The outstanding requests of one connection, and the responses that came before their requests."""
 
-    def __init__(self, connection: Connection, outlet: Outlet) -> None:
+    def __init__(self, connection: Connection, outlet: Outlet, bodies: BodyCollector) -> None:
         self.connection = connection
         self.outlet = outlet
+        self.bodies = bodies
         self.outstanding: WaitingQueue[PendingExchange] = WaitingQueue()
         self.one_way: WaitingQueue[PendingExchange] = WaitingQueue()
         self.early: WaitingQueue[PendingResponse] = WaitingQueue()
         self.early_bytes = 0
-        """Bytes of the completed frames among `early`."""
+        """Memory of the completed frames among `early`."""
         self._first_named: PendingExchange | None = None
         """The first outstanding request that is no token, as long as it waits."""
         self.exchanges = 0
@@ -152,7 +157,12 @@ class Pairing:
         """A response no longer waits for its request."""
         self.early.remove(response)
         if response.frame is not None:
-            self.early_bytes -= response.frame.size or 0
+            self._early_holds(-RESPONSE_BYTES - (response.frame.size or 0))
+
+    def _early_holds(self, change: int) -> None:
+        """Early responses hold so many bytes more, or less."""
+        self.early_bytes += change
+        self.bodies.early_bytes += change
 
     # -- answers ------------------------------------------------------------------------------------------------------
     def response(self, response: PendingResponse) -> None:
@@ -219,7 +229,7 @@ class Pairing:
         """The response's last byte has passed and `response.frame` is set."""
         exchange = response.exchange
         if exchange is None and response in self.early and response.frame is not None:
-            self.early_bytes += response.frame.size or 0
+            self._early_holds(RESPONSE_BYTES + (response.frame.size or 0))
         if exchange is not None and exchange.request is not None:
             self.complete(exchange, response)
 
@@ -239,9 +249,13 @@ class Pairing:
         client = self.connection.client
         segments = client.data_segments if client is not None else 0
         while (first := self.early.first()) is not None:
-            waits = segments - first.mark < limits.EARLY_SEGMENTS and time_ns - first.seen_ns < limits.EARLY_NS
-            if first.frame is None or (waits and self.early_bytes <= limits.EARLY_BYTES_MAX):
+            if first.frame is None:
                 return
+            if segments - first.mark < limits.EARLY_SEGMENTS and time_ns - first.seen_ns < limits.EARLY_NS:
+                crowded = self.bodies.early_bytes > limits.EARLY_BYTES_OF_ALL and self.early_bytes > limits.EARLY_BYTES_LEAST
+                if not crowded and self.early_bytes <= limits.EARLY_BYTES_MAX:
+                    return
+                self.connection.report(WeirdKind.EARLY_LIMIT, f"{self.early_bytes:,} bytes of responses wait")
             self._drop_early(first)
 
     def _drop_early(self, response: PendingResponse) -> None:
@@ -273,7 +287,7 @@ class Pairing:
             if response.frame is not None:
                 self._orphan(response)
         self.early.clear()
-        self.early_bytes = 0
+        self._early_holds(-self.early_bytes)
         waiting = sorted([*self.outstanding, *self.one_way], key=_number)
         self.outstanding.clear()
         self.one_way.clear()

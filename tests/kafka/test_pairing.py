@@ -1,6 +1,25 @@
 """Which response answers which request, and why one has none."""
 
-from tests.support.wire import Tap, analyze, metadata, metadata_answer, produce, produce_answer, request, response
+import pytest
+
+from kcap import limits
+from kcap.analyzer import Analyzer
+from kcap.kafka.pairing import RESPONSE_BYTES
+from kcap.weird import WeirdKind
+from tests.fastpath.both import agree
+from tests.support.wire import (
+    MS,
+    Segment,
+    Tap,
+    analyze,
+    batch,
+    metadata,
+    metadata_answer,
+    produce,
+    produce_answer,
+    request,
+    response,
+)
 
 
 def test_pipelined_requests_are_answered_in_order() -> None:
@@ -139,3 +158,32 @@ def test_a_request_that_was_passed_over_leaves_the_responses_of_its_id_to_others
         (5, again, "answered", 52),
         (6, 2, "answered", 20),
     ]
+
+
+def in_turn(taps: list[Tap]) -> list[Segment]:
+    """The segments of several connections, one of each in turn."""
+    return [segment for turn in zip(*(tap.segments for tap in taps), strict=True) for segment in turn]
+
+
+def test_responses_that_wait_are_bounded_over_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: beyond the bound a connection lets go of its oldest ones, and says so; few may wait on each."""
+    least = 4 * RESPONSE_BYTES
+    monkeypatch.setattr(limits, "EARLY_BYTES_OF_ALL", 100 * RESPONSE_BYTES)
+    monkeypatch.setattr(limits, "EARLY_BYTES_LEAST", least)
+    taps = [Tap(port=40_000 + number, time_ns=MS * (number + 1)).open() for number in range(20)]
+    for number, tap in enumerate(taps):
+        tap.client(metadata(0)).server(metadata_answer(0))
+        for turn in range(1, 41):
+            tap.server(metadata_answer(turn)) if number else tap.client(metadata(turn))
+        tap.client(metadata(40))
+    segments, analyzer, held = in_turn(taps), Analyzer(), 0
+    for number, segment in enumerate(segments, 1):
+        analyzer.feed(batch([segment], number))
+        held = max(held, analyzer.bodies.early_bytes)
+    assert 90 * RESPONSE_BYTES < held < 101 * RESPONSE_BYTES + 20 * (least + 100)
+    analyzer.finish()
+    assert not analyzer.bodies.early_bytes
+    assert sum(count for weird, count in analyzer.sightings() if weird.kind is WeirdKind.EARLY_LIMIT) > 400
+    answered = [row for row in analyze(segments).brief("correlation_id", "outcome") if row == (40, "answered")]
+    assert len(answered) == 19
+    agree(segments, 50, 3)
