@@ -218,9 +218,10 @@ IDS_SEARCHED = 64
 IDS_APART = 100_000
 """A response to a request that was not captured has an id near those that were, or near the start."""
 
-OUTSTANDING_MAX = 1 << 15
+OUTSTANDING_MAX, OUTSTANDING_OF_ALL, OUTSTANDING_LEAST = 1 << 15, 1 << 16, 64
 """Outstanding requests of one connection, some 2 KiB each. Java allows 5 in flight, librdkafka a million by default, of which
-brokers, who read one request after the other, see some thousands at most."""
+brokers, who read one request after the other, see some thousands at most. Those of all connections that have as many as the
+third; above the second each of these lets go of its oldest one with each new one."""
 
 ONE_WAY_KEPT = 1000
 """Produce requests with acks=0 of one connection that are held in case a broker responds to them (some mock brokers do)."""

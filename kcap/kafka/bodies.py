@@ -302,6 +302,8 @@ class BodyCollector:
         """Memory of the topics of all carried bodies; how many those of this batch have."""
         self.early_bytes = 0
         """Memory of the responses of all connections that wait for their requests."""
+        self.outstanding = 0
+        """Requests that wait on the reference path, of the connections that have many."""
         self.searched_bytes = 0
         """Stream bytes that the resyncs of all framers hold."""
         self.deferred = False

@@ -89,6 +89,8 @@ class Pairing:
         self.early: WaitingQueue[PendingResponse] = WaitingQueue()
         self.early_bytes = 0
         """Memory of the completed frames among `early`."""
+        self.counted = 0
+        """Requests of this connection in the sum of those of all."""
         self._first_named: PendingExchange | None = None
         """The first outstanding request that is no token, as long as it waits."""
         self.exchanges = 0
@@ -108,6 +110,18 @@ class Pairing:
         count, last = self.outstanding.ahead(), self.outstanding.last()
         return count - 1 if count and last is not None and last.request is None else count
 
+    def count(self) -> None:
+        """Counts the requests that wait in the sum of those of all connections, where they are many."""
+        many = len(self.outstanding) + len(self.one_way)
+        many = many if many >= limits.OUTSTANDING_LEAST else 0
+        self.bodies.outstanding += many - self.counted
+        self.counted = many
+
+    @property
+    def crowded(self) -> bool:
+        """Whether this connection has to let go of requests, since those of all connections are too many."""
+        return self.counted > 0 and self.bodies.outstanding > limits.OUTSTANDING_OF_ALL
+
     # -- requests -----------------------------------------------------------------------------------------------------
     def number(self) -> int:
         """The next number within the connection."""
@@ -124,13 +138,16 @@ class Pairing:
             return
         exchange.number = self.number()
         if self.outstanding:
-            if len(self.outstanding) >= limits.OUTSTANDING_MAX:
-                self.connection.report(WeirdKind.OUTSTANDING_LIMIT, f"more than {limits.OUTSTANDING_MAX} requests wait")
+            if len(self.outstanding) >= limits.OUTSTANDING_MAX or self.crowded:
+                most = f"more than {limits.OUTSTANDING_OF_ALL if self.crowded else limits.OUTSTANDING_MAX} requests wait"
+                self.connection.report(WeirdKind.OUTSTANDING_LIMIT, most)
                 self._unanswered(self.outstanding.popleft(), "skipped", self.connection.last_ns)
             last = self.outstanding.last()
             if last is not None and last.correlation_id == exchange.correlation_id and not exchange.token:
                 self._report(WeirdKind.CORRELATION_REUSED, f"correlation id {exchange.correlation_id}", exchange.request)
         self.outstanding.append(exchange)
+        if self.counted or len(self.outstanding) + len(self.one_way) >= limits.OUTSTANDING_LEAST:
+            self.count()
 
     def request_done(self, exchange: PendingExchange) -> None:
         """The request's last byte has passed and `exchange.request` is set."""
@@ -141,8 +158,10 @@ class Pairing:
         elif exchange.one_way:
             self.outstanding.remove(exchange)
             self.one_way.append(exchange)
-            if len(self.one_way) > limits.ONE_WAY_KEPT:
+            if len(self.one_way) > limits.ONE_WAY_KEPT or self.crowded:
                 self._emit_one_way(self.one_way.popleft())
+            if self.counted:
+                self.count()
 
     def _early_response(self, exchange: PendingExchange) -> PendingResponse | None:
         while (first := self.early.first() if exchange.token else self.early.oldest(exchange.correlation_id)) is not None:
@@ -187,6 +206,8 @@ class Pairing:
             self._skip_to(exchange, response)
         while (first := self.one_way.first()) is not None and first.number < exchange.number:
             self._emit_one_way(self.one_way.popleft())
+        if self.counted:
+            self.count()
 
     def _match(self, response: PendingResponse) -> PendingExchange | None:
         outstanding, correlation_id = self.outstanding, response.correlation_id
@@ -240,6 +261,8 @@ class Pairing:
         if client is not None and client.fin_ns is not None and response.seen_ns > client.fin_ns:
             flags |= LATE
             self._report(WeirdKind.LATE_RESPONSE, f"correlation id {exchange.correlation_id}", response.frame)
+        if self.counted:
+            self.count()
         self.outlet.emit(exchange, response, "answered", None, None, flags)
         response.exchange = None  # they refer to each other, and would wait for the collector of cycles
 
@@ -291,6 +314,7 @@ class Pairing:
         waiting = sorted([*self.outstanding, *self.one_way], key=_number)
         self.outstanding.clear()
         self.one_way.clear()
+        self.count()
         for exchange in waiting:
             if exchange.one_way:
                 self._emit_one_way(exchange)

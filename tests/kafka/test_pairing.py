@@ -1,6 +1,10 @@
 """Which response answers which request, and why one has none."""
 
+from random import Random
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kcap import limits
 from kcap.analyzer import Analyzer
@@ -187,3 +191,63 @@ def test_responses_that_wait_are_bounded_over_all_connections(monkeypatch: pytes
     answered = [row for row in analyze(segments).brief("correlation_id", "outcome") if row == (40, "answered")]
     assert len(answered) == 19
     agree(segments, 50, 3)
+
+
+@pytest.mark.parametrize("acks", [0, 1])
+def test_requests_that_wait_are_bounded_over_all_connections(monkeypatch: pytest.MonkeyPatch, acks: int) -> None:
+    """Law: beyond the bound a connection lets go of its oldest one with each new one, and says so; few may wait on each, of
+    those that have no response coming too. The same on both paths.
+    """
+    monkeypatch.setattr(limits, "OUTSTANDING_OF_ALL", 100)
+    monkeypatch.setattr(limits, "OUTSTANDING_LEAST", 4)
+    taps = [Tap(port=40_000 + number, time_ns=MS * (number + 1)).open() for number in range(20)]
+    for tap in taps:
+        tap.client(metadata(0)).server(metadata_answer(0))
+        for turn in range(1, 41):
+            tap.client(produce(turn, acks))
+        tap.client(metadata(41)).server(metadata_answer(41))
+        for turn in range(42, 45):
+            tap.client(metadata(turn)).server(metadata_answer(turn))
+    segments, analyzer, held = in_turn(taps), Analyzer(), 0
+    for number, segment in enumerate(segments, 1):
+        analyzer.feed(batch([segment], number))
+        held = max(held, analyzer.bodies.outstanding)
+    assert 90 < held <= 100 + 20 * 4
+    analyzer.finish()
+    assert not analyzer.bodies.outstanding
+    rows = analyze(segments).brief("outcome")
+    assert len(rows) == 20 * 45
+    assert rows.count(("answered",)) == 20 * 5
+    if acks:
+        assert sum(count for weird, count in analyzer.sightings() if weird.kind is WeirdKind.OUTSTANDING_LIMIT) > 500
+    agree(segments, 50, 3)
+
+
+@given(st.integers(0, 1 << 30), st.integers(8, 60), st.integers(2, 6), st.integers(1, 60))
+def test_what_waits_on_many_connections_is_the_same_on_both_paths(seed: int, of_all: int, least: int, size: int) -> None:
+    """Law: connections come and go between the paths with more or fewer requests than the bounds allow."""
+    random = Random(seed)
+    taps = [Tap(port=40_000 + number, time_ns=MS * (number + 1)).open() for number in range(8)]
+    sent, answered = [0] * len(taps), [0] * len(taps)
+    depths = [random.randint(0, 40) for _ in taps]
+    segments = in_turn(taps)
+    for _ in range(random.randint(50, 600)):
+        at = random.randrange(len(taps))
+        tap = taps[at]
+        before = len(tap.segments)
+        if sent[at] - answered[at] <= random.randint(0, depths[at]):
+            sent[at] += 1
+            tap.client(metadata(sent[at]) if random.random() < 0.8 else produce(sent[at], random.choice((0, 0, 1))))
+        elif random.random() < 0.7:
+            answered[at] += 1
+            tap.server(metadata_answer(answered[at]))
+        else:
+            answered[at] = sent[at]
+        segments += tap.segments[before:]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "OUTSTANDING_OF_ALL", of_all)
+        patch.setattr(limits, "OUTSTANDING_LEAST", least)
+        patch.setattr(limits, "EARLY_BYTES_OF_ALL", of_all * RESPONSE_BYTES)
+        patch.setattr(limits, "EARLY_BYTES_LEAST", least * RESPONSE_BYTES)
+        patch.setattr(limits, "FAST_PATH_WAIT", 4)
+        agree(segments, size, 3)
