@@ -88,6 +88,10 @@ REORDER_BYTES_MAX = 16 << 20
 REORDER_SEGMENTS_MAX = 16384
 """Segments that may wait behind an unacknowledged hole."""
 
+HELD_BYTES_MAX, HELD_BYTES_LEAST = 96 << 20, 16 << 10
+"""Memory of what waits behind holes in all streams that hold more than the second; above it these give up their holes, each as
+its next segment comes. What a tap displaces is seldom more than the second, and a window that waits for a lost packet 6 MiB."""
+
 SEQUENCE_FAR = 1 << 28
 """A segment further than this from its stream belongs to another connection of the same ports."""
 
@@ -174,7 +178,8 @@ RECOGNISE_PROOF_FACTOR = 8
 """Bytes of bodies that recognition reads as proof for each byte of a stream without its start."""
 
 RESYNC_BYTES, SEARCHED_BYTES_MAX = 4 << 20, 64 << 20
-"""Bytes held by a resync; those that all hold, twice in memory, above which each makes do with RESYNC_BYTES_LATER."""
+"""Bytes held by a resync, and memory of their packets; what all hold, the bytes twice in memory, above which each makes do with
+RESYNC_BYTES_LATER."""
 
 RESYNC_SPENT_MAX = 16 << 20
 RESYNC_SPENT_FACTOR = 16

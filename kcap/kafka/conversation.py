@@ -406,7 +406,7 @@ class Conversation:
         for framer in (self.requests, self.responses):
             if framer is not None:
                 if framer.search is not None:
-                    framer.resync_holds(-len(framer.search.region))
+                    framer.resync_holds(-framer.search.size)
                 framer.open = framer.search = None
                 framer.skipped = framer.stream.captured - framer.framed
         if self.requests is not None and self.failures == 1:
