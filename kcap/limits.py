@@ -1,6 +1,7 @@
 """Every bound of kcap with its reason. Reaching one is a weird, never a silent drop.
 
-Limits that can change a row are per connection and in capture time, so that a laptop and a cluster agree."""
+Limits that can change a row are per connection and in capture time, so that a laptop and a cluster agree. Those of
+all connections together are for floods."""
 
 SECOND_NS = 1_000_000_000
 
