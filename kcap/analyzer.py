@@ -215,6 +215,8 @@ class Analyzer:
         """
         self.unrecognised_bytes = 0
         """Memory of what all connections have buffered that are not recognised yet."""
+        self.held_bytes = 0
+        """Memory of what waits behind holes, of the streams of all connections that hold much."""
         self.table = ConnectionTable(self)
 
     def __getstate__(self) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """Every bound of kcap with its reason. Reaching one is a weird, never a silent drop.
 
-Limits that can change a row are per connection and in capture time, so that a laptop and a cluster agree."""
+Limits that can change a row are per connection and in capture time, so that a laptop and a cluster agree; not so those
+of all connections together, which are for floods."""
 
 SECOND_NS = 1_000_000_000
 
@@ -82,11 +83,12 @@ EARLY_SEGMENTS = 2 * REORDER_SEGMENTS
 EARLY_NS = 2 * REORDER_NS
 """Capture time that a response waits for its request."""
 
-REORDER_BYTES_MAX = 16 << 20
-"""Bytes that may wait behind an unacknowledged hole: above the receive windows that Linux grants (6 MiB)."""
+REORDER_BYTES_MAX, REORDER_SEGMENTS_MAX = 16 << 20, 16384
+"""Bytes and segments that may wait behind an unacknowledged hole: above the receive windows that Linux grants (6 MiB)."""
 
-REORDER_SEGMENTS_MAX = 16384
-"""Segments that may wait behind an unacknowledged hole."""
+HELD_BYTES_MAX, HELD_BYTES_LEAST = 96 << 20, 16 << 10
+"""Memory of what waits behind holes in all streams that hold more than the second; above it each gives its hole up as its
+next segment comes. It has room for sixteen full windows of 6 MiB."""
 
 SEQUENCE_FAR = 1 << 28
 """A segment further than this from its stream belongs to another connection of the same ports."""
@@ -174,7 +176,8 @@ RECOGNISE_PROOF_FACTOR = 8
 """Bytes of bodies that recognition reads as proof for each byte of a stream without its start."""
 
 RESYNC_BYTES, SEARCHED_BYTES_MAX = 4 << 20, 64 << 20
-"""Bytes held by a resync; those that all hold, twice in memory, above which each makes do with RESYNC_BYTES_LATER."""
+"""Bytes held by a resync, and memory of their packets; what all hold, the bytes twice in memory, above which each makes do with
+RESYNC_BYTES_LATER."""
 
 RESYNC_SPENT_MAX = 16 << 20
 RESYNC_SPENT_FACTOR = 16
@@ -218,18 +221,17 @@ IDS_SEARCHED = 64
 IDS_APART = 100_000
 """A response to a request that was not captured has an id near those that were, or near the start."""
 
-OUTSTANDING_MAX = 1 << 15
+OUTSTANDING_MAX, OUTSTANDING_OF_ALL, OUTSTANDING_LEAST = 1 << 15, 1 << 16, 64
 """Outstanding requests of one connection, some 2 KiB each. Java allows 5 in flight, librdkafka a million by default, of which
-brokers, who read one request after the other, see some thousands at most."""
+brokers, who read one request after the other, see some thousands at most. Those of all connections that have as many as the
+third; above the second each of these lets go of its oldest one with each new one."""
 
 ONE_WAY_KEPT = 1000
 """Produce requests with acks=0 of one connection that are held in case a broker responds to them (some mock brokers do)."""
 
-EARLY_BYTES_MAX = 4 << 20
-"""Bytes of one connection's responses that may wait for a request captured after them."""
-
-EARLY_RESPONSES_MAX = 4096
-"""Responses of one connection that may wait for a request captured after them."""
+EARLY_RESPONSES_MAX, EARLY_BYTES_MAX, EARLY_BYTES_OF_ALL, EARLY_BYTES_LEAST = 4096, 4 << 20, 64 << 20, 8 << 10
+"""Responses of one connection that may wait for a request captured after them, and their memory; that of all connections, above
+which each makes do with the last, room for ten small ones."""
 
 MIDSTREAM_BYTES = 1 << 20
 """Bytes of a connection without a SYN that are buffered while its direction is unknown."""

@@ -65,7 +65,7 @@ class WeirdKind(StrEnum):
     CORRELATION_REUSED = "correlation_reused", "a request repeats the id of an outstanding one"
     LATE_RESPONSE = "late_response", "a response after the client had closed its side"
     ACKS0_ANSWERED = "acks0_answered", "a response to a Produce with acks=0"
-    OUTSTANDING_LIMIT = "outstanding_limit", "more outstanding requests on one connection than the limit"
+    OUTSTANDING_LIMIT = "outstanding_limit", "more outstanding requests than the limit, on one connection or on all"
     EARLY_LIMIT = "early_limit", "more responses wait for their requests than the limit"
     # facts of the whole capture
     FACTS_LIMIT = "facts_limit", "more topics, brokers, client libraries or version lists than the limit"

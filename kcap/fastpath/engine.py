@@ -192,6 +192,7 @@ class FastPath:
         state, plain_steps = self.state, header_tables()
         if columns.flows:
             self._slow_flows(columns, first, last)
+        self._bound_waiting()
         meta, span = state.meta, last - first
         meta[at.M_ORDER] = self.passed
         meta[at.M_REF] = (columns.file << REF_FILE_SHIFT) + columns.first_packet
@@ -228,6 +229,18 @@ class FastPath:
             late = rows[rows[:, at.R_FLAGS] & LATE != 0]
             self._report(WeirdKind.LATE_RESPONSE, late, at.R_RESPONSE)
         return place
+
+    def _bound_waiting(self) -> None:
+        """Leaves connections of which many requests wait to the reference path, where those of all may become too many."""
+        state, meta = self.state, self.state.meta
+        waiting = self.analyzer.bodies.outstanding + len(state.queues) - int(meta[at.M_SPARE])
+        if waiting <= limits.OUTSTANDING_OF_ALL // 2:
+            meta[at.M_WAITING_MAX] = limits.FAST_PATH_OUTSTANDING_MAX
+        elif meta[at.M_WAITING_MAX] != limits.OUTSTANDING_LEAST - 1:
+            meta[at.M_WAITING_MAX] = limits.OUTSTANDING_LEAST - 1
+            connections = state.connections
+            many = (connections[:, at.LIVE] != at.FREE) & (connections[:, at.COUNT] >= limits.OUTSTANDING_LEAST)
+            self._back(np.flatnonzero(many).tolist())
 
     def _sealed(self, columns: SegmentColumns, left: Any, gone: Any, ended: Any, fresh: Any) -> tuple[Any, Any, Any]:
         """Reads what the walk took of connections with TLS; packets and connections that are left to the reference path, with
@@ -386,7 +399,7 @@ class FastPath:
                 or conversation.fast_path_retry_at > passed
             ):
                 continue
-            if fits(conversation.connection, conversation):
+            if fits(conversation.connection, conversation, int(self.state.meta[at.M_WAITING_MAX])):
                 if not import_connection(self.state, conversation, number):
                     return
                 self.outside[self._place(conversation.tcp.flows[0])] -= 1

@@ -108,6 +108,8 @@ def export_connection(state: FastPathState, slot: int, keeper: ConnectionOwner) 
         _queue(state, slot, values, conversation, requests, streams[client])
         if streams[1 - client][at.OPEN_START] >= 0:
             _open_response(state, conversation, responses, streams[1 - client])
+        if values[at.COUNT]:
+            conversation.pairing.count()
     if conversation.tls is not None:
         plain = conversation.tls.plain
         conversation.tls.resumed(plain.streams if plain is not None else sealed.streams if sealed is not None else ())

@@ -40,6 +40,7 @@ from kcap.fastpath.layout import (
     M_ROWS,
     M_SPARE,
     M_TOP,
+    M_WAITING_MAX,
     NAME,
     NONE,
     NUMBER,
@@ -102,7 +103,6 @@ from kcap.schema.quirks import DOWNGRADES
 
 FRAME_MAX = limits.FAST_PATH_FRAME_MAX
 FRAME_BYTES_MAX, RESPONSE_BYTES_MAX = limits.FRAME_BYTES_MAX, limits.RESPONSE_BYTES_MAX
-OUTSTANDING_MAX = limits.FAST_PATH_OUTSTANDING_MAX
 REQUEST_HEAD = 14
 RESPONSE_HEAD = 8
 REFUSED = DOWNGRADES[API_VERSIONS][0]
@@ -200,11 +200,13 @@ def begun(streams: Any, place: int, data: Any, body: int, end: int, big: Any) ->
 
 
 @compiled
-def expected(data: Any, at: int, size: int, length: int, correlation: int, slot: int, connections: Any, ids: Any) -> bool:
+def expected(
+    data: Any, at: int, size: int, length: int, correlation: int, slot: int, connections: Any, ids: Any, meta: Any
+) -> bool:  # fmt: skip
     """Whether a request may be as large, has the client id of those before it, and another correlation id than the last that
     waits.
     """
-    if size > FRAME_BYTES_MAX or length != connections[slot, ID_LENGTH] or connections[slot, COUNT] == OUTSTANDING_MAX:
+    if size > FRAME_BYTES_MAX or length != connections[slot, ID_LENGTH] or connections[slot, COUNT] >= meta[M_WAITING_MAX]:
         return False
     for k in range(length):
         if ids[slot, k] != data[at + REQUEST_HEAD + k]:
@@ -252,7 +254,7 @@ def requests(
         if key < 0 or key >= KEYS or version < 0 or version >= VERSIONS or not plain[key, version]:
             return at
         body, stop = at + REQUEST_HEAD + max(length, 0), at + 4 + size
-        if body > min(stop, have) or not expected(data, at, size, length, correlation, slot, connections, ids):
+        if body > min(stop, have) or not expected(data, at, size, length, correlation, slot, connections, ids, meta):
             return at
         seen = min(stop, have)
         cut = SNAPLEN if seen < min(stop, end) else 0

@@ -33,8 +33,8 @@ UNMOVED = (-1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, at.NONE, at.NONE, at.NONE)
 """From OPEN_START to FIN_NS: no open frame, and the values that only own connections use."""
 
 
-def fits(connection: Connection, conversation: Conversation) -> bool:
-    """Whether the fast path can continue from this state."""
+def fits(connection: Connection, conversation: Conversation, most: int = limits.FAST_PATH_OUTSTANDING_MAX) -> bool:
+    """Whether the fast path can continue from this state, with `most` outstanding requests."""
     requests, responses, client, pairing = (
         conversation.requests,
         conversation.responses,
@@ -59,7 +59,7 @@ def fits(connection: Connection, conversation: Conversation) -> bool:
         or pairing.early
         or pairing.one_way
         or pairing.losses != responses.losses
-        or len(pairing.outstanding) > limits.FAST_PATH_OUTSTANDING_MAX
+        or len(pairing.outstanding) > most
         or (conversation.tls is not None and not conversation.tls.for_batches)
     ):
         return False
@@ -175,3 +175,4 @@ def _waiting(state: FastPathState, slot: int, conversation: Conversation) -> Non
             *frame[:8],
         )  # fmt: skip
     outstanding.clear()
+    conversation.pairing.count()

@@ -91,6 +91,7 @@ class FastPathState:
         """The arena that the batch before took."""
         self.meta: Any = np.zeros(at.META_WIDTH, np.int64)
         self.meta[at.M_FREE] = -1
+        self.meta[at.M_WAITING_MAX] = limits.FAST_PATH_OUTSTANDING_MAX
         self.large = LargeFrames(self.meta)
         self.log: Any = np.empty((limits.FAST_PATH_PACKETS, at.LOG_WIDTH), np.int64)
         self.undo: Any = np.empty((limits.FAST_PATH_PACKETS, at.UNDO_WIDTH), np.int64)

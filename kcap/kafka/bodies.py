@@ -1,8 +1,8 @@
 """Collects the bodies of frames and projects them, a batch at a time.
 
 In: byte ranges with the program that reads them. Out: one buffer with spans, projected when the batch closes. A request whose
-exchange is decided in a later batch retains its projected values; a response that waits for its request moves to the next
-batch.
+exchange is decided in a later batch retains its projected values; a response that waits for its request has its bytes until
+their batch is known.
 """
 
 from bisect import bisect_left, bisect_right
@@ -300,6 +300,10 @@ class BodyCollector:
         """Bytes of the large frames that ended in this batch."""
         self.topic_bytes = self.fresh_topics = 0
         """Memory of the topics of all carried bodies; how many those of this batch have."""
+        self.early_bytes = 0
+        """Memory of the responses of all connections that wait for their requests."""
+        self.outstanding = 0
+        """Requests that wait on the reference path, of the connections that have many."""
         self.searched_bytes = 0
         """Stream bytes that the resyncs of all framers hold."""
         self.deferred = False
@@ -325,7 +329,10 @@ class BodyCollector:
 
     def settle_response(self, response: PendingResponse, api_key: int, api_version: int) -> int:
         """The exchange of a response is decided, which gives its body a program; returns the slot and frees it of its owner."""
+        body = response.body
         slot = self.forget_response(response)
+        if body is not None:
+            slot = self.add(body, 0, len(body), UNKNOWN, response)
         if slot >= 0:
             if api_key == API_VERSIONS:
                 start = self.starts[slot]
@@ -335,7 +342,7 @@ class BodyCollector:
 
     def forget_response(self, response: PendingResponse) -> int:
         """No exchange waits for the response any more; returns the slot and frees it of its owner."""
-        slot, response.slot = response.slot, NO_BODY
+        slot, response.slot, response.body = response.slot, NO_BODY, None
         if slot < NO_BODY:
             self._settled.add(slot)
         return slot
@@ -422,5 +429,5 @@ class BodyCollector:
                     if values is not None:
                         owner.request_slot = self.carry(values)
             elif type(owner) is PendingResponse and owner.slot == slot:
-                owner.slot = self.add(batch.arena, batch.starts[slot], batch.ends[slot], UNKNOWN, owner)
+                owner.slot, owner.body = NO_BODY, bytes(batch.arena[batch.starts[slot] : batch.ends[slot]])
         return batch

@@ -185,7 +185,7 @@ class Conversation:
     def pairing(self) -> Pairing:
         """What waits for a partner; made on first use, since most connections of a flood have none."""
         if self._pairing is None:
-            self._pairing = Pairing(self.connection, self)
+            self._pairing = Pairing(self.connection, self, self.collector.bodies)
         return self._pairing
 
     @property
@@ -406,7 +406,7 @@ class Conversation:
         for framer in (self.requests, self.responses):
             if framer is not None:
                 if framer.search is not None:
-                    framer.resync_holds(-len(framer.search.region))
+                    framer.resync_holds(-framer.search.size)
                 framer.open = framer.search = None
                 framer.skipped = framer.stream.captured - framer.framed
         if self.requests is not None and self.failures == 1:

@@ -100,8 +100,8 @@ class PendingResponse:
     """A response whose exchange is not decided yet."""
 
     __slots__ = (
-        "acked", "correlation_id", "exchange", "first_ref", "flags", "frame", "mark", "number", "previous_ns", "seen_ns",
-        "slot",
+        "acked", "body", "correlation_id", "exchange", "first_ref", "flags", "frame", "mark", "number", "previous_ns",
+        "seen_ns", "slot",
     )  # fmt: skip
 
     def __init__(self, correlation_id: int | None, mark: int, seen_ns: int) -> None:
@@ -110,6 +110,8 @@ class PendingResponse:
         self.frame: Frame | None = None
         """None until the response's last byte has passed."""
         self.slot = NO_BODY
+        self.body: bytes | None = None
+        """The body, once the batch is over in which it came."""
         self.number = 0
         """Number of the exchange, given to a response that came before its request."""
         self.flags = 0

@@ -13,6 +13,7 @@ waits for the reorder window.
 from typing import Final, Protocol
 
 from kcap import limits
+from kcap.kafka.bodies import BodyCollector
 from kcap.kafka.frames import FLAG, Frame, PendingExchange, PendingResponse
 from kcap.kafka.waiting import WaitingQueue
 from kcap.model import Transition
@@ -20,6 +21,9 @@ from kcap.net.tcp import Connection
 from kcap.weird import WeirdKind
 
 OUT_OF_ORDER, LATE = FLAG["out_of_order"], FLAG["late"]
+
+RESPONSE_BYTES: Final = 800
+"""Memory of a response that waits, beside its body."""
 
 RESERVED_IDS: Final = (1 << 31) - 8
 """Java clients count their requests below this and authenticate again with ids from here on (SaslClientAuthenticator)."""
@@ -76,14 +80,17 @@ class Outlet(Protocol):
 class Pairing:
     """The outstanding requests of one connection, and the responses that came before their requests."""
 
-    def __init__(self, connection: Connection, outlet: Outlet) -> None:
+    def __init__(self, connection: Connection, outlet: Outlet, bodies: BodyCollector) -> None:
         self.connection = connection
         self.outlet = outlet
+        self.bodies = bodies
         self.outstanding: WaitingQueue[PendingExchange] = WaitingQueue()
         self.one_way: WaitingQueue[PendingExchange] = WaitingQueue()
         self.early: WaitingQueue[PendingResponse] = WaitingQueue()
         self.early_bytes = 0
-        """Bytes of the completed frames among `early`."""
+        """Memory of the completed frames among `early`."""
+        self.counted = 0
+        """Requests of this connection in the sum of those of all."""
         self._first_named: PendingExchange | None = None
         """The first outstanding request that is no token, as long as it waits."""
         self.exchanges = 0
@@ -103,6 +110,18 @@ class Pairing:
         count, last = self.outstanding.ahead(), self.outstanding.last()
         return count - 1 if count and last is not None and last.request is None else count
 
+    def count(self) -> None:
+        """Counts the requests that wait in the sum of those of all connections, where they are many."""
+        many = len(self.outstanding) + len(self.one_way)
+        many = many if many >= limits.OUTSTANDING_LEAST else 0
+        self.bodies.outstanding += many - self.counted
+        self.counted = many
+
+    @property
+    def crowded(self) -> bool:
+        """Whether this connection has to let go of requests, since those of all connections are too many."""
+        return self.counted > 0 and self.bodies.outstanding > limits.OUTSTANDING_OF_ALL
+
     # -- requests -----------------------------------------------------------------------------------------------------
     def number(self) -> int:
         """The next number within the connection."""
@@ -119,13 +138,16 @@ class Pairing:
             return
         exchange.number = self.number()
         if self.outstanding:
-            if len(self.outstanding) >= limits.OUTSTANDING_MAX:
-                self.connection.report(WeirdKind.OUTSTANDING_LIMIT, f"more than {limits.OUTSTANDING_MAX} requests wait")
+            if len(self.outstanding) >= limits.OUTSTANDING_MAX or self.crowded:
+                most = f"more than {limits.OUTSTANDING_OF_ALL if self.crowded else limits.OUTSTANDING_MAX} requests wait"
+                self.connection.report(WeirdKind.OUTSTANDING_LIMIT, most)
                 self._unanswered(self.outstanding.popleft(), "skipped", self.connection.last_ns)
             last = self.outstanding.last()
             if last is not None and last.correlation_id == exchange.correlation_id and not exchange.token:
                 self._report(WeirdKind.CORRELATION_REUSED, f"correlation id {exchange.correlation_id}", exchange.request)
         self.outstanding.append(exchange)
+        if self.counted or len(self.outstanding) + len(self.one_way) >= limits.OUTSTANDING_LEAST:
+            self.count()
 
     def request_done(self, exchange: PendingExchange) -> None:
         """The request's last byte has passed and `exchange.request` is set."""
@@ -136,8 +158,10 @@ class Pairing:
         elif exchange.one_way:
             self.outstanding.remove(exchange)
             self.one_way.append(exchange)
-            if len(self.one_way) > limits.ONE_WAY_KEPT:
+            if len(self.one_way) > limits.ONE_WAY_KEPT or self.crowded:
                 self._emit_one_way(self.one_way.popleft())
+            if self.counted:
+                self.count()
 
     def _early_response(self, exchange: PendingExchange) -> PendingResponse | None:
         while (first := self.early.first() if exchange.token else self.early.oldest(exchange.correlation_id)) is not None:
@@ -152,7 +176,12 @@ class Pairing:
         """A response no longer waits for its request."""
         self.early.remove(response)
         if response.frame is not None:
-            self.early_bytes -= response.frame.size or 0
+            self._early_holds(-RESPONSE_BYTES - (response.frame.size or 0))
+
+    def _early_holds(self, change: int) -> None:
+        """Early responses hold so many bytes more, or less."""
+        self.early_bytes += change
+        self.bodies.early_bytes += change
 
     # -- answers ------------------------------------------------------------------------------------------------------
     def response(self, response: PendingResponse) -> None:
@@ -177,6 +206,8 @@ class Pairing:
             self._skip_to(exchange, response)
         while (first := self.one_way.first()) is not None and first.number < exchange.number:
             self._emit_one_way(self.one_way.popleft())
+        if self.counted:
+            self.count()
 
     def _match(self, response: PendingResponse) -> PendingExchange | None:
         outstanding, correlation_id = self.outstanding, response.correlation_id
@@ -219,7 +250,7 @@ class Pairing:
         """The response's last byte has passed and `response.frame` is set."""
         exchange = response.exchange
         if exchange is None and response in self.early and response.frame is not None:
-            self.early_bytes += response.frame.size or 0
+            self._early_holds(RESPONSE_BYTES + (response.frame.size or 0))
         if exchange is not None and exchange.request is not None:
             self.complete(exchange, response)
 
@@ -230,6 +261,8 @@ class Pairing:
         if client is not None and client.fin_ns is not None and response.seen_ns > client.fin_ns:
             flags |= LATE
             self._report(WeirdKind.LATE_RESPONSE, f"correlation id {exchange.correlation_id}", response.frame)
+        if self.counted:
+            self.count()
         self.outlet.emit(exchange, response, "answered", None, None, flags)
         response.exchange = None  # they refer to each other, and would wait for the collector of cycles
 
@@ -239,9 +272,13 @@ class Pairing:
         client = self.connection.client
         segments = client.data_segments if client is not None else 0
         while (first := self.early.first()) is not None:
-            waits = segments - first.mark < limits.EARLY_SEGMENTS and time_ns - first.seen_ns < limits.EARLY_NS
-            if first.frame is None or (waits and self.early_bytes <= limits.EARLY_BYTES_MAX):
+            if first.frame is None:
                 return
+            if segments - first.mark < limits.EARLY_SEGMENTS and time_ns - first.seen_ns < limits.EARLY_NS:
+                crowded = self.bodies.early_bytes > limits.EARLY_BYTES_OF_ALL and self.early_bytes > limits.EARLY_BYTES_LEAST
+                if not crowded and self.early_bytes <= limits.EARLY_BYTES_MAX:
+                    return
+                self.connection.report(WeirdKind.EARLY_LIMIT, f"{self.early_bytes:,} bytes of responses wait")
             self._drop_early(first)
 
     def _drop_early(self, response: PendingResponse) -> None:
@@ -273,10 +310,11 @@ class Pairing:
             if response.frame is not None:
                 self._orphan(response)
         self.early.clear()
-        self.early_bytes = 0
+        self._early_holds(-self.early_bytes)
         waiting = sorted([*self.outstanding, *self.one_way], key=_number)
         self.outstanding.clear()
         self.one_way.clear()
+        self.count()
         for exchange in waiting:
             if exchange.one_way:
                 self._emit_one_way(exchange)

@@ -27,6 +27,9 @@ def enough(seen: int, size: int) -> bool:
 NO_PACKET = -1
 """The packet reference of a piece that is a hole."""
 
+PIECE_BYTES = 400
+"""Memory of a piece beside its bytes."""
+
 
 class Piece(NamedTuple):
     """Stream bytes with the packet that brought them; `data` is shorter than `length` where the snapshot length cut."""
@@ -142,6 +145,11 @@ class BoundarySearch:
         """The boundary was found where the resync began: no byte was skipped."""
 
     @property
+    def size(self) -> int:
+        """Memory of the bytes and of their pieces."""
+        return len(self.region) + PIECE_BYTES * len(self.pieces)
+
+    @property
     def held(self) -> int:
         """Stream bytes held."""
         return sum(p.length for p in self.pieces if p.ref != NO_PACKET)
@@ -151,9 +159,9 @@ class BoundarySearch:
         self.pieces.append(piece)
         self.region.add(piece)
         self.direction.resynced_over(piece.length)
-        self.direction.resync_holds(piece.length)
+        self.direction.resync_holds(piece.length + PIECE_BYTES)
         found = self._look(final=False)
-        if found is None and len(self.region) > self.direction.resync_room:
+        if found is None and max(len(self.region), PIECE_BYTES * len(self.pieces)) > self.direction.resync_room:
             self.limited = True
             if self.waiting:
                 return self._take(min(self.waiting))
@@ -169,7 +177,7 @@ class BoundarySearch:
             return [*found, Piece(offset, b"", length, 0, NO_PACKET, 0)]
         self.pieces.append(Piece(offset, b"", length, 0, NO_PACKET, 0))
         self.region.hole(length)
-        self.direction.resync_holds(length)
+        self.direction.resync_holds(length + PIECE_BYTES)
         return self._look(final=False)
 
     def finish(self) -> list[Piece] | None:
@@ -226,7 +234,7 @@ class BoundarySearch:
 
     def _take(self, at: int) -> list[Piece]:
         """The pieces from `region[at]` on; those before are skipped."""
-        self.direction.resync_holds(-len(self.region))
+        self.direction.resync_holds(-self.size)
         self.at_start = at == 0 and not self.skipped
         out = []
         for piece in self.pieces:
@@ -256,7 +264,7 @@ class BoundarySearch:
             dropped += 1
         del self.pieces[:dropped]
         self.region.drop(done)
-        self.direction.resync_holds(-done)
+        self.direction.resync_holds(-done - PIECE_BYTES * dropped)
         self.scanned = max(0, self.scanned - done)
         self.waiting = {at - done for at in self.waiting if at >= done}
         self._wake = [(max(needed - done, 0), at - done) for needed, at in self._wake if at >= done]

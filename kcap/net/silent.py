@@ -24,8 +24,8 @@ STREAM_FIELDS: Final = (
 )  # fmt: skip
 """What a stream without payload may know; `speechless` holds the rest to its initial values."""
 UNTOUCHED: Final = (
-    "captured", "data_segments", "duplicated", "first_ns", "held", "last_ns", "last_start", "lost", "missing", "next",
-    "out_of_order", "repeats", "retransmitted",
+    "captured", "counted", "data_segments", "duplicated", "first_ns", "held", "last_ns", "last_start", "lost", "missing",
+    "next", "out_of_order", "repeats", "retransmitted",
 )  # fmt: skip
 
 _connection_values = attrgetter(*CONNECTION_FIELDS)
@@ -34,6 +34,8 @@ _untouched_values = attrgetter(*UNTOUCHED)
 
 
 class _NoReporter:
+    held_bytes = 0
+
     def report(self, *_: Any, **__: Any) -> None: ...
 
     def failed(self, *_: Any) -> None: ...

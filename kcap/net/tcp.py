@@ -61,6 +61,9 @@ class StreamSink(Protocol):
 class WeirdReporter(Protocol):
     """Receives oddities."""
 
+    held_bytes: int
+    """Memory of what waits behind holes, of the streams of all connections that hold much."""
+
     def report(
         self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0, connection: "Connection | None" = None
     ) -> None: ...
@@ -69,6 +72,10 @@ class WeirdReporter(Protocol):
 
     def searched(self, ref: int, connection: "Connection") -> None:
         """A heuristic (resync, recognition, comparison of copies) used the payload of a packet."""
+
+
+HELD_COST: Final = 300
+"""Memory of a segment that waits, beside its bytes."""
 
 
 class Held(NamedTuple):
@@ -91,10 +98,10 @@ class Stream:
     """One direction of a connection."""
 
     __slots__ = (
-        "acked", "acked_raw", "acks", "anchored", "captured", "connection", "data_segments", "duplicated", "fin_at", "fin_ns",
-        "first_ns", "held", "held_bytes", "isn", "last_ns", "last_start", "lost", "missing", "next", "next_raw",
-        "out_of_order", "packets", "peer", "repeats", "retransmitted", "rtt_count", "rtt_min", "rtt_sum", "sink", "started",
-        "timed_end", "timed_ns", "zero_stalls", "zero_window",
+        "acked", "acked_raw", "acks", "anchored", "captured", "connection", "counted", "data_segments", "duplicated",
+        "fin_at", "fin_ns", "first_ns", "held", "held_bytes", "isn", "last_ns", "last_start", "lost", "missing", "next",
+        "next_raw", "out_of_order", "packets", "peer", "repeats", "retransmitted", "rtt_count", "rtt_min", "rtt_sum", "sink",
+        "started", "timed_end", "timed_ns", "zero_stalls", "zero_window",
     )  # fmt: skip
 
     def __init__(self, connection: "Connection") -> None:
@@ -112,6 +119,8 @@ class Stream:
         self.acked_raw: int | None = None
         self.held: list[Held] = []
         self.held_bytes = 0
+        self.counted = 0
+        """Memory of what it holds, in the sum of all streams."""
         self.acks = NO_ACKS
         """Packets of the server, and what they acknowledged of the client's stream, where that changes; the newest."""
         self.lost: Sequence[tuple[int, int]] = ()
@@ -335,6 +344,8 @@ class Stream:
             self._deliver(self.next, h.end, data, 0, len(data), h.time_ns, h.ref, h.position)
         if done:
             del held[:done]
+            if self.counted:
+                self._count()
 
     def start(self) -> None:
         """No SYN came in time: the lowest byte seen counts as offset 0 from here on."""
@@ -377,8 +388,19 @@ class Stream:
             self.drain()
 
     def _full(self) -> bool:
-        """Whether too much is held for more to wait."""
-        return self.held_bytes > limits.REORDER_BYTES_MAX or len(self.held) > limits.REORDER_SEGMENTS_MAX
+        """Whether too much is held for more to wait, by this stream or by all."""
+        if self.held_bytes > limits.REORDER_BYTES_MAX or len(self.held) > limits.REORDER_SEGMENTS_MAX:
+            return True
+        self._count()
+        return self.counted > 0 and self.connection.oddities.held_bytes > limits.HELD_BYTES_MAX
+
+    def _count(self) -> None:
+        """Counts what it holds in the sum of all streams, where it is much."""
+        size = self.held_bytes + HELD_COST * len(self.held)
+        size = size if size > limits.HELD_BYTES_LEAST else 0
+        if size != self.counted:
+            self.connection.oddities.held_bytes += size - self.counted
+            self.counted = size
 
     def _give_up(self, to: int, time_ns: int, ref: int, position: int) -> None:
         start, length = self.next, to - self.next

@@ -16,6 +16,8 @@ from kcap.weird import WeirdKind
 class Quiet:
     """Hears of no oddity."""
 
+    held_bytes = 0
+
     def report(
         self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0, connection: Connection | None = None
     ) -> None:

@@ -285,6 +285,20 @@ def bytes_of_many(n: int) -> bytes:
 
 
 @hostile(20_000)
+def segments_of_many(n: int) -> bytes:
+    """The same with whole segments."""
+    data = [noise(1400, at) for at in range(97)]
+    return in_many(n, lambda at: data[at % 97], lost=10)
+
+
+@hostile(20_000)
+def frames_of_many(n: int) -> bytes:
+    """Many connections whose next request says to have a million bytes, and goes on and on."""
+    begin = struct.pack(">i", 1_000_000) + request(3)[4:]
+    return in_many(n, lambda at: b"\0" * 1400 if at else begin)
+
+
+@hostile(20_000)
 def slow_connections(n: int) -> bytes:
     """SYNs a tenth of a second apart: idle connections are swept again and again."""
     return pcap((10**12 + i * 100_000, tcp(port, 9092, i, 0, SYN, b"", who)) for i, (who, port) in enumerate(scattered(n)))

@@ -87,8 +87,21 @@ def test_an_answer_that_nobody_waits_for_does_not_move_on() -> None:
     assert (len(last.arena), last.carried) == (0, {})
 
 
+def test_a_response_that_waits_is_in_no_batch_until_it_is_known() -> None:
+    """Law: batches that close meanwhile do not have its body; the one in which its request is found has it."""
+    bodies, response = BodyCollector(), PendingResponse(1, 0, 0)
+    data = b"\0\x23\0\0\0\1\0\x12\0\0\0\4"
+    response.slot = bodies.add(data, 0, len(data), UNKNOWN, response)
+    bodies.close()
+    assert [len(bodies.close().arena) for _ in range(3)] == [0, 0, 0]
+    values = (slot := bodies.settle_response(response, 18, 99), bodies.close().values(slot))[1]
+    assert values is not None
+    assert values.values[slots.SLOT["error_code"]] == 35
+    assert not bodies.close().arena
+
+
 def test_orphans_are_collected_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Law: each body is put in a batch once, and once more for each batch whose end it waits for; an orphan waits for none."""
+    """Law: each body is put in a batch once, and once more where its request is found in a later one."""
     path = tmp_path / "orphans.pcap"
     path.write_bytes(CLASSES["one_id"][0](3000))
     added: list[int] = []

@@ -1,6 +1,29 @@
 """Which response answers which request, and why one has none."""
 
-from tests.support.wire import Tap, analyze, metadata, metadata_answer, produce, produce_answer, request, response
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap import limits
+from kcap.analyzer import Analyzer
+from kcap.kafka.pairing import RESPONSE_BYTES
+from kcap.weird import WeirdKind
+from tests.fastpath.both import agree
+from tests.support.wire import (
+    MS,
+    Segment,
+    Tap,
+    analyze,
+    batch,
+    metadata,
+    metadata_answer,
+    produce,
+    produce_answer,
+    request,
+    response,
+)
 
 
 def test_pipelined_requests_are_answered_in_order() -> None:
@@ -139,3 +162,92 @@ def test_a_request_that_was_passed_over_leaves_the_responses_of_its_id_to_others
         (5, again, "answered", 52),
         (6, 2, "answered", 20),
     ]
+
+
+def in_turn(taps: list[Tap]) -> list[Segment]:
+    """The segments of several connections, one of each in turn."""
+    return [segment for turn in zip(*(tap.segments for tap in taps), strict=True) for segment in turn]
+
+
+def test_responses_that_wait_are_bounded_over_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: beyond the bound a connection lets go of its oldest ones, and says so; few may wait on each."""
+    least = 4 * RESPONSE_BYTES
+    monkeypatch.setattr(limits, "EARLY_BYTES_OF_ALL", 100 * RESPONSE_BYTES)
+    monkeypatch.setattr(limits, "EARLY_BYTES_LEAST", least)
+    taps = [Tap(port=40_000 + number, time_ns=MS * (number + 1)).open() for number in range(20)]
+    for number, tap in enumerate(taps):
+        tap.client(metadata(0)).server(metadata_answer(0))
+        for turn in range(1, 41):
+            tap.server(metadata_answer(turn)) if number else tap.client(metadata(turn))
+        tap.client(metadata(40))
+    segments, analyzer, held = in_turn(taps), Analyzer(), 0
+    for number, segment in enumerate(segments, 1):
+        analyzer.feed(batch([segment], number))
+        held = max(held, analyzer.bodies.early_bytes)
+    assert 90 * RESPONSE_BYTES < held < 101 * RESPONSE_BYTES + 20 * (least + 100)
+    analyzer.finish()
+    assert not analyzer.bodies.early_bytes
+    assert sum(count for weird, count in analyzer.sightings() if weird.kind is WeirdKind.EARLY_LIMIT) > 400
+    answered = [row for row in analyze(segments).brief("correlation_id", "outcome") if row == (40, "answered")]
+    assert len(answered) == 19
+    agree(segments, 50, 3)
+
+
+@pytest.mark.parametrize("acks", [0, 1])
+def test_requests_that_wait_are_bounded_over_all_connections(monkeypatch: pytest.MonkeyPatch, acks: int) -> None:
+    """Law: beyond the bound a connection lets go of its oldest one with each new one, and says so; few may wait on each, of
+    those that have no response coming too. The same on both paths.
+    """
+    monkeypatch.setattr(limits, "OUTSTANDING_OF_ALL", 100)
+    monkeypatch.setattr(limits, "OUTSTANDING_LEAST", 4)
+    taps = [Tap(port=40_000 + number, time_ns=MS * (number + 1)).open() for number in range(20)]
+    for tap in taps:
+        tap.client(metadata(0)).server(metadata_answer(0))
+        for turn in range(1, 41):
+            tap.client(produce(turn, acks))
+        tap.client(metadata(41)).server(metadata_answer(41))
+        for turn in range(42, 45):
+            tap.client(metadata(turn)).server(metadata_answer(turn))
+    segments, analyzer, held = in_turn(taps), Analyzer(), 0
+    for number, segment in enumerate(segments, 1):
+        analyzer.feed(batch([segment], number))
+        held = max(held, analyzer.bodies.outstanding)
+    assert 90 < held <= 100 + 20 * 4
+    analyzer.finish()
+    assert not analyzer.bodies.outstanding
+    rows = analyze(segments).brief("outcome")
+    assert len(rows) == 20 * 45
+    assert rows.count(("answered",)) == 20 * 5
+    if acks:
+        assert sum(count for weird, count in analyzer.sightings() if weird.kind is WeirdKind.OUTSTANDING_LIMIT) > 500
+    agree(segments, 50, 3)
+
+
+@given(st.integers(0, 1 << 30), st.integers(8, 60), st.integers(2, 6), st.integers(1, 60))
+def test_what_waits_on_many_connections_is_the_same_on_both_paths(seed: int, of_all: int, least: int, size: int) -> None:
+    """Law: connections come and go between the paths with more or fewer requests than the bounds allow."""
+    random = Random(seed)
+    taps = [Tap(port=40_000 + number, time_ns=MS * (number + 1)).open() for number in range(8)]
+    sent, answered = [0] * len(taps), [0] * len(taps)
+    depths = [random.randint(0, 40) for _ in taps]
+    segments = in_turn(taps)
+    for _ in range(random.randint(50, 600)):
+        at = random.randrange(len(taps))
+        tap = taps[at]
+        before = len(tap.segments)
+        if sent[at] - answered[at] <= random.randint(0, depths[at]):
+            sent[at] += 1
+            tap.client(metadata(sent[at]) if random.random() < 0.8 else produce(sent[at], random.choice((0, 0, 1))))
+        elif random.random() < 0.7:
+            answered[at] += 1
+            tap.server(metadata_answer(answered[at]))
+        else:
+            answered[at] = sent[at]
+        segments += tap.segments[before:]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "OUTSTANDING_OF_ALL", of_all)
+        patch.setattr(limits, "OUTSTANDING_LEAST", least)
+        patch.setattr(limits, "EARLY_BYTES_OF_ALL", of_all * RESPONSE_BYTES)
+        patch.setattr(limits, "EARLY_BYTES_LEAST", least * RESPONSE_BYTES)
+        patch.setattr(limits, "FAST_PATH_WAIT", 4)
+        agree(segments, size, 3)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap import limits
-from kcap.kafka.resync import NO_PACKET, BoundarySearch, Piece, Region, enough
+from kcap.kafka.resync import NO_PACKET, PIECE_BYTES, BoundarySearch, Piece, Region, enough
 
 
 class Marks:
@@ -130,3 +130,15 @@ def test_a_hole_decides_what_waits() -> None:
     assert len(search.waiting) > 0
     assert search.hole(200, 50) is None
     assert search.waiting == set()
+
+
+def test_packets_of_a_byte_cost_what_they_hold() -> None:
+    """Law: what a resync holds is bounded in memory, not in bytes of the stream alone."""
+    direction = Marks()
+    search = BoundarySearch(direction)
+    most = direction.resync_room // PIECE_BYTES
+    for offset in range(3 * most):
+        assert search.data(piece(offset, b"x")) is None
+        assert len(search.pieces) <= most
+        assert direction.held == search.size
+    assert search.skipped > most

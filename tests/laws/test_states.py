@@ -12,6 +12,7 @@ import pytest
 
 from kcap import limits
 from kcap.kafka import framing, pairing
+from kcap.kafka.bodies import BodyCollector
 from kcap.kafka.framing import Framer
 from kcap.kafka.pairing import Pairing
 from kcap.kafka.requests import RequestFramer
@@ -80,8 +81,8 @@ def outcomes() -> Iterator[None]:
     """Records what each pairing emits."""
     original = Pairing.__init__
 
-    def start(self: Pairing, connection: Connection, outlet: Any) -> None:
-        original(self, connection, outlet)
+    def start(self: Pairing, connection: Connection, outlet: Any, bodies: BodyCollector) -> None:
+        original(self, connection, outlet, bodies)
         mine = decided[id(self)] = {}
         emit = outlet.emit
 

@@ -10,7 +10,8 @@ from kcap.analyzer import Analyzer
 from kcap.net.connections import Ending, reverse_flow
 from kcap.net.tcp import Connection
 from kcap.weird import WeirdKind
-from tests.support.wire import Tap, analyze, batch, flow, metadata, metadata_answer
+from tests.fastpath.both import agree
+from tests.support.wire import MS, Tap, analyze, batch, flow, metadata, metadata_answer
 
 
 def test_the_reverse_of_a_flow() -> None:
@@ -155,3 +156,33 @@ def test_of_too_many_connections_the_quietest_are_closed(monkeypatch: pytest.Mon
     assert sorted(c.values["number"] for c in closed) == list(range(1, 41))  # type: ignore[type-var]
     assert sum(count for weird, count in analyzer.sightings() if weird.kind.value == "connection_limit") > 0
     assert sorted(row[1] for row in analyzer.take().rows) == [1] * 40
+
+
+@pytest.mark.parametrize("opened", [True, False])
+def test_what_waits_behind_holes_is_bounded_over_all_connections(monkeypatch: pytest.MonkeyPatch, opened: bool) -> None:
+    """Law: beyond the bound a stream that holds much gives its hole up, and says so; one that holds little waits on. The same
+    on both paths.
+    """
+    monkeypatch.setattr(limits, "HELD_BYTES_MAX", 60_000)
+    monkeypatch.setattr(limits, "HELD_BYTES_LEAST", 2_000)
+    monkeypatch.setattr(limits, "REORDER_SEGMENTS", 1 << 20)
+    taps = [Tap(port=40_000 + number, time_ns=MS * (number + 1)) for number in range(20)]
+    for number, tap in enumerate(taps):
+        if opened:
+            tap.open()
+        for turn in range(3):
+            tap.client(metadata(turn)).server(metadata_answer(turn))
+        tap.next[0] += 10
+        for turn in range(20):
+            tap.client(metadata(turn, "t" * 200) if number else b"x")
+    segments = [segment for turn in zip(*(tap.segments for tap in taps), strict=True) for segment in turn]
+    analyzer, held = Analyzer(), 0
+    for number, segment in enumerate(segments, 1):
+        analyzer.feed(batch([segment], number))
+        held = max(held, analyzer.held_bytes)
+    assert 50_000 < held < 60_000 + 20 * 2_000
+    assert sum(weird.kind is WeirdKind.REORDER_LIMIT for weird, _ in analyzer.sightings()) > 10
+    assert any(stream.held for stream in analyzer.table.streams.values()), "few bytes wait on"
+    analyzer.finish()
+    assert not analyzer.held_bytes
+    agree(segments, 50, 3)

@@ -9,6 +9,8 @@ from kcap.net.tcp import Connection
 class Owner:
     """Notes what it is told."""
 
+    held_bytes = 0
+
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
 

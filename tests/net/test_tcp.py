@@ -18,6 +18,7 @@ class Recorder:
     events: list[tuple[str, int, bytes | int]] = field(default_factory=list)
     told: list[WeirdKind] = field(default_factory=list)
     looked: list[int] = field(default_factory=list)
+    held_bytes: int = 0
 
     def data(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
