@@ -517,14 +517,9 @@ TLS_SESSIONS_MAX = 1 << 18
 """Sessions whose secrets are held at once, some 270 bytes each of TLS 1.3, 70 MB beside all that a report holds; a day of a
 busy broker has some 100,000."""
 
-TLS_TRIAL_BYTES = 1 << 22
-"""Bytes of records that a direction may spend on trying keys and record numbers before it has brought any itself."""
-
-TLS_TRIAL_FACTOR = 16
-"""Bytes of trials that each byte of a direction allows: the cost of trials stays linear in the capture."""
-
-TLS_TRIAL_COST = 64
-"""What one trial costs beside the bytes of its record, counted as bytes."""
+TLS_TRIAL_BYTES, TLS_TRIAL_FACTOR, TLS_TRIAL_COST = 1 << 22, 16, 64
+"""Bytes of records that a direction may spend on trying keys and record numbers before it has brought any itself, and those that
+each byte of it allows, so that the cost stays linear; bytes that a trial counts for beside those of its record."""
 
 TLS_UNOPENED_RECORDS = 8
 """Whole records in a row that do not open, behind which no other keys are tried than those in use: damage leaves the headers of
