@@ -213,10 +213,8 @@ class Analyzer:
         """Callback(packet reference, connection) for each packet whose payload a heuristic used
         (`kcap.distributed.shard_reader`).
         """
-        self.unrecognised_bytes = 0
-        """Memory of what all connections have buffered that are not recognised yet."""
-        self.held_bytes = 0
-        """Memory of what waits behind holes, of the streams of all connections that hold much."""
+        self.unrecognised_bytes = self.held_bytes = 0
+        """Memory of what connections hold that are not recognised yet, and of what waits behind holes where it is much."""
         self.table = ConnectionTable(self)
 
     def __getstate__(self) -> dict[str, object]:

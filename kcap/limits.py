@@ -518,8 +518,8 @@ TLS_SESSIONS_MAX = 1 << 18
 busy broker has some 100,000."""
 
 TLS_TRIAL_BYTES, TLS_TRIAL_FACTOR, TLS_TRIAL_COST = 1 << 22, 16, 64
-"""Bytes of records that a direction may spend on trying keys and record numbers before it has brought any itself, and those that
-each byte of it allows, so that the cost stays linear; bytes that a trial counts for beside those of its record."""
+"""Bytes of records that a direction may spend on trying keys and record numbers before it has brought any itself, and those
+that each byte of it allows, so that the cost stays linear; bytes that a trial counts for beside those of its record."""
 
 TLS_UNOPENED_RECORDS = 8
 """Whole records in a row that do not open, behind which no other keys are tried than those in use: damage leaves the headers of
