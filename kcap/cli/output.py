@@ -315,7 +315,7 @@ def no_kafka(reading: CapturePass) -> str:
     hints = []
     if reading.phases["tls"]:
         hints.append("--tls-keylog FILE reads those with TLS whose secrets it holds")
-    if len(reading.phases) > len(hints):
+    if reading.phases.keys() - {"tls"}:
         hints.append("-d tcp.port==N,kafka says which are Kafka all the same")
     return f"no Kafka found in {connections:,} connections ({found}); {'; '.join(hints)}"
 

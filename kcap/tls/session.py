@@ -170,14 +170,14 @@ class TlsSession(InBatches):
         direction.lost = True
         direction.lost_bytes += record.behind
         direction.missing += record.behind
-        if direction.sealed or record.content_type == APPLICATION:
-            opened = self._opened(side, record) if direction.budget >= 0 else None
-            if opened is not None:
-                self._content(side, record, opened)
-                record.behind = 0
-                return True
+        sealed = direction.sealed or record.content_type == APPLICATION
+        opened = self._opened(side, record) if sealed and direction.budget >= 0 else None
+        if opened is not None:
+            self._content(side, record, opened)
+            record.behind = 0
+            return True
         direction.lost_bytes, direction.missing = lost_bytes, missing
-        if direction.sealed or record.content_type == APPLICATION:
+        if sealed:
             direction.lost = lost
             return False
         plain = record.content_type == HANDSHAKE and len(record.body) > 4 and record.body[0] in (1, 2, 11, 16)

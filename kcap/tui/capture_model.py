@@ -289,7 +289,7 @@ class CaptureModel:
             return self._tables.get(name)
 
     def topic_names(self) -> dict[str, str]:
-        """Topic ids -> names, as the whole capture tells them; those that are the same everywhere while it is read."""
+        """Topic ids -> names, as the whole capture has them; those that are the same everywhere while it is read."""
         from kcap.facts.topic_names import KNOWN  # loads schemas, which the first frame does not need
 
         table = self.table("topic_names")

@@ -206,9 +206,7 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
 def acks_risk(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Producers that do not wait for replicas, while leaders move."""
     moved: dict[str, int] = {}
-    if not seen.errors_of_partitions.intersection(MOVED):
-        return
-    for row in seen.partition_errors(MOVED, ("topic",), but=seen.not_yet_led(MOVED)):
+    for row in seen.partition_errors(MOVED, ("topic",), led=True):
         moved[row["topic"] or "__"] = row["n"]
     risky = {name: n for name, n in moved.items() if n >= limit["errors"] and not name.startswith("__")}
     if not risky:

@@ -330,16 +330,18 @@ class Observed:
             connection=chosen.connection.argmin(chosen.request_first_ns),
                 exchange=chosen.exchange.argmin(chosen.request_first_ns),
         )  # fmt: skip
-        return self.run(groups.filter(groups.n >= least) if least > 1 else groups)
+        return self.run(groups.filter(groups.n >= least))
 
-    def partition_errors(self, names: Sequence[str], by: Sequence[str] = ("client_id", "topic"), but: Any = None) -> list[Row]:
-        """As `errors`, of single partitions; without those of `but`, a table with `topic` and `partition`."""
+    def partition_errors(
+        self, names: Sequence[str], by: Sequence[str] = ("client_id", "topic"), *, led: bool = False
+    ) -> list[Row]:
+        """As `errors`, of single partitions; `led`: without those of `not_yet_led`."""
         if not self.errors_of_partitions.intersection(names):
             return []
         joined = self.parts
         chosen = joined.filter(joined.error.isin(list(names)))
-        if but is not None:
-            chosen = chosen.anti_join(but, ["topic", "partition"])
+        if led:
+            chosen = chosen.anti_join(self.not_yet_led(names), ["topic", "partition"])
         return self.run(
             chosen.group_by(*by).aggregate(
                 n=chosen.count(), requests=uids(chosen).nunique(),

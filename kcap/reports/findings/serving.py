@@ -46,10 +46,8 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
         "UNKNOWN_LEADER_EPOCH",
         "LEADER_NOT_AVAILABLE",
     ]
-    if not seen.errors_of_partitions.intersection(names):
-        return
     by: dict[str, list[Row]] = {}
-    for row in seen.partition_errors(names, but=seen.not_yet_led(names)):
+    for row in seen.partition_errors(names, led=True):
         if row["topic"] is not None and not row["topic"].startswith("__"):
             by.setdefault(row["topic"], []).append(row)
     for topic, some in by.items():
