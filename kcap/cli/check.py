@@ -13,7 +13,7 @@ from kcap.cli.options import analyzer_options, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.errors import UsageError, did_you_mean
 from kcap.output.escaping import json_text
-from kcap.reports.findings.model import SEVERITIES, headline
+from kcap.reports.findings.model import NO_KAFKA, SEVERITIES, headline
 
 if TYPE_CHECKING:
     from kcap.cli.report_formats import Document
@@ -157,7 +157,7 @@ def document(result: Row, *, unicode: bool = True) -> "Document":
     from kcap.reports.text import TextColumn, figures, left_out, number
 
     rows = result["rows"]
-    blocks: list[Any] = [Sentences([headline(rows, result["not_judged"])], tone="bold")]
+    blocks: list[Any] = [Sentences([headline(rows, result)], tone="bold")]
     columns = (
         TextColumn("severity", lambda row: row["severity"], right=False, whole=True),
         TextColumn("rule", lambda row: row["id"], right=False),
@@ -172,12 +172,17 @@ def document(result: Row, *, unicode: bool = True) -> "Document":
     reasons: dict[str, list[str]] = {}
     for rule, why in result["not_judged"].items():
         reasons.setdefault(why, []).append(rule)
-    skipped = [f"{why}: {', '.join(some)}" for why, some in reasons.items()]
+    skipped = [f"{why}: {named_rules(why, some)}" for why, some in reasons.items()]
     if "left_out" in result:
         skipped.append(left_out(result["left_out"]))
     if skipped:
         blocks.append(Sentences(skipped, title="not judged", tone="dim"))
     return Document(f"check: {', '.join(result['captures'])}", blocks)
+
+
+def named_rules(why: str, some: Sequence[str]) -> str:
+    """The rules that could not judge for one reason; those that read exchanges are most of them, and are counted."""
+    return f"{len(some)} rules that read exchanges" if why.startswith(NO_KAFKA) and len(some) > 1 else ", ".join(some)
 
 
 def lines_of(row: Row, *, unicode: bool = True) -> list[str]:

@@ -118,6 +118,7 @@ def authorization_denied(seen: Observed, _limit: Mapping[str, float]) -> Found:
 @rule(
     "tls-plaintext-confusion", "high", 0.9,
     needs="responses beginnings",
+    encrypted=True,
     looks_at="a plaintext request that gets no more than a TLS alert; a ClientHello at a port whose server sends nothing",
     advice="Set security.protocol of the client to what the listener speaks (SSL or SASL_SSL against PLAINTEXT or "
     "SASL_PLAINTEXT).",

@@ -116,6 +116,7 @@ def certificate(subject: str | None, owner: str) -> str:
 @rule(
     "tls-certificate-refused", "high", 0.95,
     needs="beginnings",
+    encrypted=True,
     looks_at="a client's first alert behind the server's certificate: unknown_ca, bad_certificate and the like, or in "
     "TLS 1.3 without keys a record of the length of an alert in place of its Finished",
     advice="Put the issuer of the broker's certificate into the client's truststore (ssl.truststore.location, "
@@ -140,6 +141,7 @@ def tls_certificate_refused(seen: Observed, _limit: Mapping[str, float]) -> Foun
 @rule(
     "tls-client-certificate-refused", "high", 0.9,
     needs="beginnings",
+    encrypted=True,
     looks_at="a server's alert about the client's certificate: certificate_required, bad_certificate, unknown_ca and the like",
     advice="Give the client a certificate (ssl.keystore.location, ssl.certificate.location) that an issuer in the broker's "
     "truststore signed, or set ssl.client.auth of the listener to none or requested.",
@@ -162,6 +164,7 @@ def tls_client_certificate_refused(seen: Observed, _limit: Mapping[str, float]) 
 @rule(
     "tls-nothing-in-common", "high", 0.9,
     needs="beginnings",
+    encrypted=True,
     looks_at="a server's alert in place of its hello: protocol_version, handshake_failure and the like; a client's "
     "protocol_version or handshake_failure behind the server's hello",
     advice="Compare ssl.enabled.protocols and ssl.cipher.suites of client and listener, and the type of the broker's key (RSA, "
@@ -188,6 +191,7 @@ def tls_nothing_in_common(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "tls-handshake-failed", "medium", 0.8,
     needs="beginnings",
+    encrypted=True,
     looks_at="any other alert that ends a connection before its first exchange",
     advice="See the logs of the side that sent the alert; the meaning of the alert stands in connections.tls_alerts.",
     instead="an alert in the middle of a connection whose traffic could not be decrypted or is no Kafka",

@@ -66,12 +66,13 @@ NEEDS: Final[Mapping[str, Callable[[Observed], str | None]]] = {
 
 def not_judged(seen: Observed, rules: Collection[Rule]) -> dict[str, str]:
     """Of rules that found nothing: those that the capture cannot serve, with the reason."""
+    unread: dict[str, str] = {}
     if not seen.quality["n"]:
-        phases = {phase for phase, _ in seen.begun}
-        why = NO_KAFKA + (" that is not encrypted" if "tls" in phases else "")
-        return {rule.id: why for rule in rules}
+        tls = any(phase == "tls" for phase, _ in seen.begun)
+        why = NO_KAFKA + (" that is not encrypted" if tls else "")
+        unread = {rule.id: why for rule in rules if not (tls and rule.encrypted)}
     missing = {name: reason for name, need in NEEDS.items() if (reason := need(seen)) is not None}
-    return {
+    return unread | {
         rule.id: "; ".join(missing[need] for need in rule.needs if need in missing)
-        for rule in rules if missing.keys() & set(rule.needs)
+        for rule in rules if rule.id not in unread and missing.keys() & set(rule.needs)
     }  # fmt: skip

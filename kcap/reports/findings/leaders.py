@@ -1,11 +1,14 @@
 """Leaders, replicas and coordinators that move, and what that costs clients."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, totals
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
+from kcap.schema.registry import api_key
+from kcap.schema.releases import removed_in
 
 MOVED = ("NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_FOR_PARTITION", "FENCED_LEADER_EPOCH")
 """Errors that a client gets from a broker which no longer leads the partition."""
@@ -17,6 +20,8 @@ WORK = (
 """What producers and consumers cannot do without; administration tries newer APIs and falls back to older ones."""
 METADATA_READ = 8
 """Metadata responses whose bytes are looked at: the last of as many equal spans of the capture."""
+GONE_MOST = 64
+"""Servers and versions that are looked for among requests of versions that were taken away."""
 EVENTS_MOST = 10_000
 """Errors of leadership that are followed up."""
 
@@ -234,11 +239,11 @@ def acks_risk(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "version-refused", "high", 0.9,
     needs="responses",
-    looks_at="UNSUPPORTED_VERSION responses but to ApiVersions, and requests of versions that the broker does not take after "
-    "which it closes the connection",
+    looks_at="UNSUPPORTED_VERSION responses but to ApiVersions, and requests after which the broker closes the connection, of "
+    "versions that it does not name, or that newer releases took away and it never answers",
     advice="kcap versions says which API and version it is and which releases take it; upgrade the older side (KIP-896).",
     instead="a feature that a client tries and does without",
-    sources="KIP-35, KIP-896",
+    sources="KIP-35, KIP-896, KAFKA-18659",
     refused=3,
 )  # fmt: skip
 def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
@@ -248,8 +253,8 @@ def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
     table = seen.exchanges
     refused = (table.error == "UNSUPPORTED_VERSION") & (table.api != "ApiVersions")
     wrong = table.version_verdict.isin(["below_broker_min", "above_broker_max"])
-    closed = (table.outcome == "unanswered") & table.reason.isin(["fin", "rst"]) & wrong & (table.api != "ApiVersions")
-    chosen = table.filter(refused | closed)
+    closed = (table.outcome == "unanswered") & table.reason.isin(["fin", "rst"]) & (table.api != "ApiVersions")
+    chosen = table.filter(refused | (closed & (wrong | gone(seen))))
     rows = seen.run(
         chosen.group_by("client_id", "server_ip", "server_port", "api", "api_version").aggregate(
             n=chosen.count(), first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max()
@@ -269,3 +274,29 @@ def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
             {"refused": count, "versions": used},
             None if any(row["api"] in WORK and row["n"] >= limit["refused"] for row in some) else "info",
         )  # fmt: skip
+
+
+def gone(seen: Observed) -> Any:
+    """Of `exchanges`: requests of versions that some release took away, to servers that answer none of them, on connections
+    that the server closes. Kafka 4 names Produce 0-2 and closes (KAFKA-18659); clients without ApiVersions ask nothing before.
+    """
+    answered = {
+        (call["server_ip"], call["server_port"], call["api"], call["api_version"])
+        for call in seen.calls if call["outcome"] == "answered"
+    }  # fmt: skip
+    found = {
+        (call["server_ip"], call["server_port"], call["api"], call["api_version"])
+        for call in seen.calls if call["reason"] in ("fin", "rst") and taken_away(call["api"], call["api_version"])
+    }  # fmt: skip
+    table, links = seen.exchanges, seen.connections
+    by_server = links.filter(links.closed_by == "server").connection
+    chosen = table.connection.isnull()
+    for ip, port, api, version in sorted(found - answered)[:GONE_MOST]:
+        chosen |= (table.server_ip == ip) & (table.server_port == port) & (table.api == api) & (table.api_version == version)
+    return chosen & table.connection.isin(by_server)
+
+
+def taken_away(api: str | None, version: int | None) -> bool:
+    """Whether some release took this version away."""
+    key = None if api is None else api_key(api)
+    return key is not None and version is not None and removed_in(key, version) is not None

@@ -63,6 +63,8 @@ class Rule:
     sources: str = ""
     needs: tuple[str, ...] = ()
     """What the capture must hold for this rule to be judged: names in `judged.NEEDS`."""
+    encrypted: bool = False
+    """Whether it judges TLS connections whose exchanges nothing can read."""
 
 
 RULES: Final[dict[str, Rule]] = {}
@@ -79,16 +81,19 @@ def rule(
     instead: str,
     sources: str = "",
     needs: str = "",
+    encrypted: bool = False,
     **thresholds: float,
 ) -> "Callable[[Callable[[Observed, Mapping[str, float]], Found]], Callable[[Observed, Mapping[str, float]], Found]]":
-    """Enters a function as a rule; `needs` has words of `judged.NEEDS`, keywords beyond the named ones are thresholds with
-    their defaults.
+    """Enters a function as a rule; `needs` has words of `judged.NEEDS`, `encrypted` rules judge TLS without keys, keywords
+    beyond the named ones are thresholds with their defaults.
     """
 
     def enter(find: "Callable[[Observed, Mapping[str, float]], Found]") -> "Callable[[Observed, Mapping[str, float]], Found]":
         if id in RULES:
             raise ValueError(f"two rules are called {id}")
-        RULES[id] = Rule(id, severity, confidence, looks_at, advice, instead, find, thresholds, sources, tuple(needs.split()))
+        RULES[id] = Rule(
+            id, severity, confidence, looks_at, advice, instead, find, thresholds, sources, tuple(needs.split()), encrypted
+        )  # fmt: skip
         return find
 
     return enter
@@ -119,14 +124,19 @@ NO_KAFKA: Final = "the capture holds no Kafka exchange"
 """How the reason begins for which no rule can be judged."""
 
 
-def nothing_judged(not_judged: Mapping[str, str]) -> str | None:
-    """Says of a capture without Kafka that nothing could be judged, and why; None of others."""
-    return next((f"nothing could be judged: {why}" for why in not_judged.values() if why.startswith(NO_KAFKA)), None)
+def nothing_judged(result: Mapping[str, Any]) -> str | None:
+    """Says of a capture without Kafka that nothing could be judged, or only what TLS shows, and why; None of others."""
+    why = next((why for why in result["not_judged"].values() if why.startswith(NO_KAFKA)), None)
+    if why is None:
+        return None
+    if result.get("judged"):
+        return f"no problem was found in what TLS shows without keys; nothing else could be judged: {why}"
+    return f"nothing could be judged: {why}"
 
 
-def headline(rows: Sequence[Mapping[str, Any]], not_judged: Mapping[str, str] | None = None) -> str:
-    """How many findings a report has, by severity."""
-    nothing = None if rows else nothing_judged(not_judged or {})
+def headline(rows: Sequence[Mapping[str, Any]], result: Mapping[str, Any] | None = None) -> str:
+    """How many findings a report has, by severity; `result`: the report whose rows they are."""
+    nothing = None if rows or result is None else nothing_judged(result)
     if nothing is not None:
         return nothing
     serious = [row for row in rows if row["severity"] != "info"]

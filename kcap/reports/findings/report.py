@@ -1,7 +1,7 @@
 """The report `check`: every rule over a capture, findings in the order of what they cost.
 
 In: the tables as `Observed`, which rules to run, thresholds that the user changed. Out: the report as plain values: `rows`,
-and `not_judged` with the reason for each rule that the capture cannot serve.
+`judged`, how many rules judged the capture, and `not_judged` with the reason for each rule that the capture cannot serve.
 """
 
 from collections.abc import Collection, Mapping
@@ -15,6 +15,7 @@ from kcap.reports.findings import (
     encryption,
     groups,
     leaders,
+    network,
     pipelines,
     producing,
     quotas,
@@ -30,7 +31,9 @@ from kcap.reports.names import OTHERS
 from kcap.reports.run import columns_of, computed
 from kcap.reports.source import ReportInput
 
-MODULES: Final = (access, consuming, encryption, groups, leaders, pipelines, producing, quotas, serving, stalls, transactions)
+MODULES: Final = (
+    access, consuming, encryption, groups, leaders, network, pipelines, producing, quotas, serving, stalls, transactions,
+)  # fmt: skip
 """Modules whose functions are rules."""
 UNNAMED: Final = "unnamed_findings"
 """Reason for which findings are left out."""
@@ -51,9 +54,8 @@ def check(
     rows: list[dict[str, Any]] = []
     silent: list[Rule] = []
     mine = seen.of_clients()
-    for rule in RULES.values():
-        if (only and rule.id not in only) or rule.id in skip:
-            continue
+    chosen = [rule for rule in RULES.values() if (not only or rule.id in only) and rule.id not in skip]
+    for rule in chosen:
         limit = {**rule.thresholds, **((thresholds or {}).get(rule.id) or {})}
         every = list(rule.find(mine, limit))
         found = [row_of(rule, finding) for finding in every if of_one(finding.who)]
@@ -66,7 +68,9 @@ def check(
     made = seen.courses(filters, mine.span) if seen.courses is not None and filters else []
     for at, row in enumerate(rows):
         row["course"] = made[at] if at < len(made) else []
-    return {"rows": rows, "span_ns": list(mine.span), "not_judged": not_judged(mine, silent)} | (
+    unjudged = not_judged(mine, silent)
+    judged = sum(rule.id not in unjudged for rule in chosen)
+    return {"rows": rows, "span_ns": list(mine.span), "judged": judged, "not_judged": unjudged} | (
         {"left_out": mine.left_out} if mine.left_out else {}
     )
 

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Mapping
 
 from kcap.limits import STRETCHES_MAX
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
+from kcap.reports.findings.network import REORDERED
 from kcap.reports.findings.observed import Observed, Row
-from kcap.reports.findings.serving import REORDERED
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.reports.transactions import ENDS, WORK

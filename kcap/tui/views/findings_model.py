@@ -47,7 +47,7 @@ def sheets(result: Row) -> list[Sheet]:
         ]
     notes = [row for row in result["rows"] if row["severity"] == "info"]
     skipped = [{"rule": rule, "why": why} for rule, why in sorted(result["not_judged"].items())]
-    nothing = nothing_judged(result["not_judged"]) or "no problem was found in this capture"
+    nothing = nothing_judged(result) or "no problem was found in this capture"
     return [
         findings("problems", problems(result), nothing),
         findings("notes", notes, "no notes"),

@@ -1,7 +1,7 @@
 """What a capture cannot say."""
 
 from kcap.reports.findings.judged import NEEDS
-from kcap.reports.findings.model import RULES
+from kcap.reports.findings.model import RULES, headline
 from kcap.reports.findings.report import check
 from tests.reports.findings.tables import CONNECTION, exchange, many, observed
 
@@ -37,7 +37,16 @@ def test_a_rule_that_found_something_was_judged() -> None:
     assert "commit-storm" not in result["not_judged"]
 
 
-def test_without_kafka_nothing_is_judged() -> None:
-    found = check(observed([], connections=[CONNECTION | {"connection": "C1", "phase": "tls"}]))["not_judged"]
-    assert found.keys() == RULES.keys()
-    assert "encrypted" in found["slow-broker"]
+def test_without_kafka_only_what_tls_shows_is_judged() -> None:
+    readable = {rule.id for rule in RULES.values() if rule.encrypted}
+    assert "tls-certificate-refused" in readable
+    result = check(observed([], connections=[CONNECTION | {"connection": "C1", "phase": "tls"}]))
+    assert result["not_judged"].keys() == RULES.keys() - readable
+    assert "encrypted" in result["not_judged"]["slow-broker"]
+    assert result["judged"] == len(readable)
+    assert headline(result["rows"], result).startswith("no problem was found in what TLS shows without keys; nothing else")
+    late = check(observed([], connections=[CONNECTION | {"connection": "C1", "phase": "tls", "began": "midstream"}]))
+    assert "began after" in late["not_judged"]["tls-certificate-refused"]
+    other = check(observed([], connections=[CONNECTION | {"connection": "C1", "phase": "opaque"}]))
+    assert other["not_judged"].keys() == RULES.keys()
+    assert headline(other["rows"], other).startswith("nothing could be judged: the capture holds no Kafka exchange")

@@ -1,6 +1,6 @@
 """Rules on leaders, replicas, coordinators and versions."""
 
-from tests.reports.findings.tables import MS, SECOND, Row, exchange, found, many, observed
+from tests.reports.findings.tables import CONNECTION, MS, SECOND, Row, exchange, found, many, observed
 
 
 def parts_of(rows: list[Row], **more: object) -> list[Row]:
@@ -99,3 +99,18 @@ def test_versions_that_a_broker_refuses() -> None:
     assert found("version-refused", observed(refused[:2])) == []
     admin = many(5, 1.0, "ConsumerGroupDescribe", error="UNSUPPORTED_VERSION")
     assert found("version-refused", observed(admin)) == [], "it falls back to DescribeGroups"
+
+
+def test_a_version_that_newer_releases_took_away_and_that_the_broker_closes_at() -> None:
+    """Kafka 4 names Produce 0-2 and closes the connection at them, so that what it names says nothing."""
+    closed = [exchange(f"D{n}", 1, "Produce", n, None, reason="fin", age_ns=MS, api_version=2) for n in range(3)]
+    links = [CONNECTION | {"connection": f"D{n}", "closed_by": "server"} for n in range(3)]
+    (row,) = found("version-refused", observed(closed, connections=links))
+    assert row["evidence"]["versions"] == ["Produce v2"]
+    by_client = [link | {"closed_by": "client"} for link in links]
+    assert found("version-refused", observed(closed, connections=by_client)) == [], "the client gave up"
+    served = exchange("C1", 1, "Produce", 9, 0.01, api_version=2)
+    also = observed([*closed, served], connections=[*links, CONNECTION | {"connection": "C1"}])
+    assert found("version-refused", also) == [], "the broker takes it"
+    today = [row | {"api_version": 9} for row in closed]
+    assert found("version-refused", observed(today, connections=links)) == [], "every release takes it"

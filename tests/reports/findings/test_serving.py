@@ -1,4 +1,4 @@
-"""Rules on brokers, networks and connections."""
+"""Rules on brokers and connections."""
 
 import pytest
 
@@ -58,35 +58,6 @@ def test_a_network_whose_round_trip_one_broker_s_connections_do_not_show_is_no_s
     assert found("slow-broker", observed(unknown + known)) == []
     slow = [one | {"latency_ns": 500 * MS} for one in unknown]
     assert len(found("slow-broker", observed(slow + known))) == 1
-
-
-def test_a_network_is_slow_when_every_connection_of_the_client_is() -> None:
-    far = CONNECTION | {"connection": "C1", "rtt_min_ns": 80 * MS}
-    rows = many(3, 1.0, latency=0.085)
-    assert len(found("slow-network", observed(rows, connections=[far, far | {"connection": "C2"}]))) == 1
-    assert found("slow-network", observed(rows, connections=[far])) == [], "its quicker round trips may be missing"
-    assert found("slow-network", observed(rows, connections=[far, CONNECTION | {"connection": "C2"}])) == []
-    quick = [*rows, exchange("C1", 9, "Produce", 5, 0.002)]
-    doubtful = observed(quick, connections=[far, far | {"connection": "C2"}])
-    assert found("slow-network", doubtful) == [], "a response took less than a round trip"
-    farther = far | {"connection": "C2", "rtt_min_ns": 900 * MS}
-    slow = many(3, 1.0, latency=3.0)
-    assert found("slow-network", observed(slow, connections=[far, farther])) == [], "one way has one length"
-    farthest = [row | {"rtt_min_ns": 1200 * MS} for row in (far, farther)]
-    assert found("slow-network", observed(slow, connections=farthest)) == [], "times of packets are not in order"
-
-
-def test_loss_is_told_by_holes_and_not_by_probes() -> None:
-    lossy = CONNECTION | {"connection": "C1", "packets": 1000, "retransmitted": 20, "out_of_order": 5}
-    (row,) = found("retransmission-bound", observed([], connections=[lossy]))
-    assert row["who"]["client_ids"] == ["app"]
-    assert found("retransmission-bound", observed([], connections=[lossy | {"out_of_order": 0}])) == []
-    gaps = many(2, 1.0, flags=["gap"])
-    assert found("retransmission-bound", observed(gaps, connections=[lossy])) == [], "the capture lost packets itself"
-    unfilled = lossy | {"client_missing": 300}
-    assert found("retransmission-bound", observed([], connections=[unfilled])) == [], "holes that nothing filled prove nothing"
-    reordered = lossy | {"retransmitted": 1, "out_of_order": 150}
-    assert found("retransmission-bound", observed([], connections=[reordered])) == [], "nothing was sent again"
 
 
 def test_requests_behind_a_long_poll() -> None:
