@@ -175,6 +175,7 @@ rtt_min_ns int64? smallest round trip from the tap to the server and back
 rtt_avg_ns int64? mean round trip from the tap to the server and back
 client_rtt_min_ns int64? smallest round trip from the tap to the client and back
 zero_window_stalls int64 times a receiver closed its window
+zero_window_ns int64 how long receive windows were closed, of both sides together
 client_id string? of the first request
 software_name string? from ApiVersions (KIP-511)
 software_version string? from ApiVersions (KIP-511)

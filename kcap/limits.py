@@ -94,8 +94,9 @@ SEQUENCE_FAR = 1 << 28
 """A segment further than this from its stream belongs to another connection of the same ports."""
 
 ROUND_TRIPS_NS = (1 << 63) - 1
-"""Sum of the round trips of a stream, in columns of 64 bits: three of a century, which a clock that jumps makes, are more.
-Those beyond it do not count; the jumps are reported."""
+"""Sum of the round trips of a stream, in columns of 64 bits; those beyond it, which a clock makes that jumps, do not count."""
+CLOSED_WINDOW_NS = ROUND_TRIPS_NS >> 1
+"""How long one side closes its window, which clocks that jump make centuries: the sum of both has 64 bits."""
 
 SYN_DISPLACED_BYTES = 1 << 20
 """A SYN this near to bytes already seen was displaced behind them; further away it opens a new connection."""

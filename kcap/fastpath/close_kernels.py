@@ -37,11 +37,10 @@ from kcap.fastpath.layout import (
     RST_BY,
     RST_NS,
     SHAKING,
-    SHUT,
     TALKING,
     TLS,
 )
-from kcap.fastpath.stream_kernels import acknowledged, distance
+from kcap.fastpath.stream_kernels import acknowledged, distance, reopened
 from kcap.kernels import compiled
 from kcap.net.tcp import ACK, FIN, PSH, RST
 
@@ -96,7 +95,7 @@ def ending(
     connections[slot, LAST] = time_ns
     streams[place, PACKETS] += 1
     if window:
-        streams[place, SHUT] = 0
+        reopened(streams, place, time_ns)
     if flags & ACK and ack != streams[other, ACKED_RAW]:
         acknowledged(streams, other, ack, time_ns)
     return DONE

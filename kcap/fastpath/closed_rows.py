@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
+from kcap import limits
 from kcap.fastpath import layout as at
 from kcap.identities import endpoints, flows_of, uid_of
 from kcap.tls.facts import TlsFacts, tls_values
@@ -157,6 +158,15 @@ def _closed_by(sides: Sides) -> list[str | None]:
     return list(map(("client", "server", None).__getitem__, by.tolist()))
 
 
+def _closed_window(sides: Sides) -> "Int64s":
+    both = np.stack([sides.client, sides.server])
+    since, last = both[:, :, at.SHUT], sides.values[:, at.LAST]
+    still = np.where(since == at.NONE, 0, np.maximum(last - since, 0))
+    before = both[:, :, at.SHUT_NS]
+    total: Int64s = (before + np.minimum(still, limits.CLOSED_WINDOW_NS - before)).sum(axis=0)
+    return total
+
+
 def _average(sides: Sides) -> "Int64s":
     count = sides.client[:, at.RTT_COUNT]
     average: Int64s = np.where(count > 0, sides.client[:, at.RTT_SUM] // np.maximum(count, 1), at.NONE)
@@ -194,7 +204,8 @@ COLUMNS: Final[dict[str, Callable[[Sides], Values]]] = {
     "client_captured": _of("client", at.CAPTURED), "client_framed": _of("values", at.REQUEST_BYTES),
     "server_captured": _of("server", at.CAPTURED), "server_framed": _of("values", at.RESPONSE_BYTES),
     "packets": _both(at.PACKETS), "retransmitted": _both(at.RETRANSMITTED), "duplicated": _both(at.DUPLICATED),
-    "zero_window_stalls": _both(at.STALLS), "connection": _uids, "flow": lambda sides: sides.flows,
+    "zero_window_stalls": _both(at.STALLS), "zero_window_ns": _closed_window,
+    "connection": _uids, "flow": lambda sides: sides.flows,
     "client_opaque": _opaque("client", at.REQUEST_BYTES), "server_opaque": _opaque("server", at.RESPONSE_BYTES),
     "tls": lambda sides: sides.sealed, "detail": lambda sides: ["tls" if one else None for one in sides.sealed],
     "client_ip": _end(0), "client_port": _end(1), "server_ip": _end(2), "server_port": _end(3),

@@ -25,7 +25,7 @@ MOVED = (
     (at.SEGMENTS, "data_segments"), (at.CAPTURED, "captured"), (at.LAST_START, "last_start"), (at.LAST_NS, "last_ns"),
     (at.TIMED_END, "timed_end"), (at.TIMED_NS, "timed_ns"), (at.RTT_MIN, "rtt_min"), (at.RTT_SUM, "rtt_sum"),
     (at.RTT_COUNT, "rtt_count"), (at.RETRANSMITTED, "retransmitted"), (at.DUPLICATED, "duplicated"),
-    (at.SHUT, "zero_window"), (at.STALLS, "zero_stalls"),
+    (at.SHUT, "zero_since"), (at.STALLS, "zero_stalls"), (at.SHUT_NS, "zero_ns"),
 )  # fmt: skip
 """Numbers of a stream by their place."""
 assert [place for place, _ in MOVED] == list(range(at.OPEN_START))

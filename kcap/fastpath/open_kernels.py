@@ -46,6 +46,7 @@ from kcap.fastpath.layout import (
     PACKETS,
     RST_NS,
     RTT_MIN,
+    SHUT,
     STREAM_WIDTH,
     SYN_NS,
     TIMED_END,
@@ -106,7 +107,7 @@ def call(
         for k in range(STREAM_WIDTH):
             streams[place, k] = 0
         streams[place, NEXT_RAW] = streams[place, ACKED] = streams[place, ACKED_RAW] = NONE
-        streams[place, TIMED_END] = streams[place, RTT_MIN] = NONE
+        streams[place, TIMED_END] = streams[place, RTT_MIN] = streams[place, SHUT] = NONE
         streams[place, ISN] = streams[place, FIN_AT] = streams[place, FIN_NS] = NONE
         streams[place, LAST_START] = streams[place, OPEN_START] = -1
         streams[place, FLOW_SIZE] = size

@@ -59,7 +59,6 @@ from kcap.fastpath.layout import (
     Q_NEXT,
     REPEATS,
     SEGMENTS,
-    SHUT,
     TALKING,
     TIMED_END,
     TIMED_NS,
@@ -67,7 +66,7 @@ from kcap.fastpath.layout import (
 )  # fmt: skip
 from kcap.fastpath.open_kernels import KNOWN_FLAGS, call, called_back, first_request
 from kcap.fastpath.sealed_kernels import FILE_SHIFT, logged, seals
-from kcap.fastpath.stream_kernels import acknowledged, distance, heard, repeat_of, repeated, shut
+from kcap.fastpath.stream_kernels import acknowledged, distance, heard, reopened, repeat_of, repeated, shut
 from kcap.kernels import compiled
 from kcap.net.segment_columns import ABSENT, CLEAN
 from kcap.net.tcp import ACK, MASK, PSH, RST, SYN
@@ -141,7 +140,7 @@ def shut_out(seq: int, ack: int, length: int, time_ns: int, place: int, connecti
     streams[place, PACKETS] += 1
     if ack != streams[other, ACKED_RAW]:
         acknowledged(streams, other, ack, time_ns)
-    shut(streams, place)
+    shut(streams, place, time_ns)
     return DONE
 
 
@@ -191,7 +190,7 @@ def segment(
         if not length or seq != streams[place, NEXT_RAW]:
             return shut_out(seq, ack, length, time_ns, place, connections, streams)
     else:
-        streams[place, SHUT] = 0
+        reopened(streams, place, time_ns)
     ref = meta[M_REF] + index
     if length:
         if seq != streams[place, NEXT_RAW]:
@@ -201,7 +200,7 @@ def segment(
     if not heard(streams, other, ack, length, time_ns):
         return LEAVE
     if closed:
-        shut(streams, place)
+        shut(streams, place, time_ns)
     connections[slot, LAST] = time_ns
     streams[place, PACKETS] += 1
     if not length:

@@ -21,6 +21,7 @@ from kcap.fastpath.layout import (
     RTT_MIN,
     RTT_SUM,
     SHUT,
+    SHUT_NS,
     STALLS,
     TIMED_END,
     TIMED_NS,
@@ -31,7 +32,7 @@ from kcap.net.tcp import MASK
 
 TWICE_NS = limits.DUPLICATE_NS
 FAR = limits.SEQUENCE_FAR
-ROUND_TRIPS_NS = limits.ROUND_TRIPS_NS
+ROUND_TRIPS_NS, CLOSED_WINDOW_NS = limits.ROUND_TRIPS_NS, limits.CLOSED_WINDOW_NS
 RETRANSMISSION, DUPLICATE = FLAG["retransmitted"], FLAG["duplicated"]
 
 
@@ -84,11 +85,20 @@ def heard(streams: Any, place: int, ack: int, length: int, time_ns: int) -> bool
 
 
 @compiled
-def shut(streams: Any, place: int) -> None:
+def shut(streams: Any, place: int, time_ns: int) -> None:
     """The sender of this stream announces a zero window, as `Connection.segment` takes it."""
-    if not streams[place, SHUT]:
-        streams[place, SHUT] = 1
+    if streams[place, SHUT] == NONE:
+        streams[place, SHUT] = time_ns
         streams[place, STALLS] += 1
+
+
+@compiled
+def reopened(streams: Any, place: int, time_ns: int) -> None:
+    """The sender of this stream announces a window, as `Stream.opens_window`."""
+    if streams[place, SHUT] != NONE:
+        closed = min(max(time_ns - streams[place, SHUT], 0), CLOSED_WINDOW_NS - streams[place, SHUT_NS])
+        streams[place, SHUT_NS] += closed
+        streams[place, SHUT] = NONE
 
 
 @compiled

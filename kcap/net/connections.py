@@ -213,7 +213,8 @@ class ConnectionTable:
                             peer.acknowledged(ack, time_ns)
                     connection.last_ns = time_ns
                     stream.packets += 1
-                    stream.zero_window = False
+                    if stream.zero_since is not None:
+                        stream.opens_window(time_ns)
                     if length:
                         stream.data_segments += 1
                         offset = stream.next

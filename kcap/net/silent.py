@@ -19,7 +19,8 @@ CONNECTION_FIELDS: Final = (
     "closing_order",
 )  # fmt: skip
 STREAM_FIELDS: Final = (
-    "isn", "anchored", "started", "next_raw", "acked", "acked_raw", "fin_at", "fin_ns", "packets", "zero_window", "zero_stalls",
+    "isn", "anchored", "started", "next_raw", "acked", "acked_raw", "fin_at", "fin_ns", "packets", "zero_since", "zero_stalls",
+    "zero_ns",
     "timed_end", "timed_ns", "rtt_min", "rtt_sum", "rtt_count",
 )  # fmt: skip
 """What a stream without payload may know; `speechless` holds the rest to its initial values."""

@@ -101,7 +101,7 @@ class Stream:
         "acked", "acked_raw", "acks", "anchored", "captured", "connection", "counted", "data_segments", "duplicated",
         "fin_at", "fin_ns", "first_ns", "held", "held_bytes", "isn", "last_ns", "last_start", "lost", "missing", "next",
         "next_raw", "out_of_order", "packets", "peer", "repeats", "retransmitted", "rtt_count", "rtt_min", "rtt_sum", "sink",
-        "started", "timed_end", "timed_ns", "zero_stalls", "zero_window",
+        "started", "timed_end", "timed_ns", "zero_ns", "zero_since", "zero_stalls",
     )  # fmt: skip
 
     def __init__(self, connection: "Connection") -> None:
@@ -139,8 +139,8 @@ class Stream:
         self.retransmitted = 0
         self.duplicated = 0
         self.out_of_order = 0
-        self.zero_window = False
-        self.zero_stalls = 0
+        self.zero_since: int | None = None
+        self.zero_ns = self.zero_stalls = 0
         self.timed_end: int | None = None
         self.timed_ns = 0
         self.rtt_min: int | None = None
@@ -181,6 +181,24 @@ class Stream:
         """
         if self.timed_end is None and (self.acked is None or self.acked < end):
             self.timed_end, self.timed_ns = end, time_ns
+
+    def announces(self, window: int, flags: int, time_ns: int) -> None:
+        """Its sender announces a receive window of zero, or any while it is closed."""
+        if window:
+            self.opens_window(time_ns)
+        elif self.zero_since is None and not flags & RST:
+            self.zero_since = time_ns
+            self.zero_stalls += 1
+
+    def opens_window(self, time_ns: int) -> None:
+        """Its sender, who had closed its receive window, opens it."""
+        self.zero_ns = self.closed_window_ns(time_ns)
+        self.zero_since = None
+
+    def closed_window_ns(self, time_ns: int) -> int:
+        """How long its sender's receive window had been closed by this time, ns."""
+        closed = 0 if self.zero_since is None else max(time_ns - self.zero_since, 0)
+        return min(self.zero_ns + closed, limits.CLOSED_WINDOW_NS)
 
     def acknowledged(self, ack: int, time_ns: int) -> None:
         """The peer's cumulative acknowledgement has a new value."""
@@ -508,11 +526,8 @@ class Connection:
             seq = (seq + 1) & MASK
         if flags & ACK and ack != peer.acked_raw:
             peer.acknowledged(ack, time_ns)
-        if window:
-            stream.zero_window = False
-        elif not stream.zero_window and not flags & RST:
-            stream.zero_window = True
-            stream.zero_stalls += 1
+        if not window or stream.zero_since is not None:
+            stream.announces(window, flags, time_ns)
         if length and not flags & RST:
             stream.data_segments += 1
             if stream.fin_at is not None and stream.next_raw is not None:

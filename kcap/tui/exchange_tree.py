@@ -46,7 +46,7 @@ INSIDE: Final = (("long_poll_ns", "long poll"), ("throttle_ns", "throttle"), ("m
 """Parts of the broker's time in which it did not work."""
 NAMED: Final = frozenset("█▓")
 """Signs of a bar between which the name of the part stands where there is room."""
-TCP: Final = ("rtt_min_ns", "retransmitted", "duplicated", "out_of_order", "zero_window_stalls")
+TCP: Final = ("rtt_min_ns", "retransmitted", "duplicated", "out_of_order", "zero_window_stalls", "zero_window_ns")
 
 
 def message(found: FrameBytes, side: str) -> Message | None:
@@ -331,6 +331,8 @@ def _tcp(found: FrameBytes, connection: dict[str, Any] | None) -> Item:
         if connection is not None:
             times = [("rtt_min_ns", "min RTT"), ("rtt_avg_ns", "mean RTT")]
             out += [_fact(name, duration(connection[column])) for column, name in times if connection[column] is not None]
+            if connection["zero_window_ns"]:
+                out.append(_fact("zero window", f"{duration(connection['zero_window_ns'])} on the connection", tone="care"))
             for name in ("retransmitted", "duplicated", "out_of_order", "zero_window_stalls"):
                 if connection[name]:
                     out.append(_fact(name.replace("_", " "), f"{connection[name]:,} on the connection", tone="care"))

@@ -5,9 +5,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kcap.fastpath.import_state import MOVED
-from kcap.fastpath.layout import NONE, OPEN_START, RTT_MIN, SHUT, STREAM_WIDTH
+from kcap.fastpath.layout import NONE, OPEN_START, RTT_MIN, STREAM_WIDTH
 from kcap.fastpath.state import none
-from kcap.fastpath.stream_kernels import acknowledged, distance, heard, repeat_of, repeated, round_trip, shut
+from kcap.fastpath.stream_kernels import acknowledged, distance, heard, reopened, repeat_of, repeated, round_trip, shut
 from kcap.kafka.frames import FLAG
 from kcap.net.tcp import MASK, Connection, Stream, signed32
 from kcap.weird import WeirdKind
@@ -87,15 +87,18 @@ def test_acknowledgements(acked: int | None, timed: int | None, acks: list[int],
 
 def test_windows() -> None:
     stream, row = pair()
-    for shuts in (True, True, False, True):
+    for at, shuts in enumerate((True, True, False, False, True, True, False)):
         if not shuts:
-            stream.zero_window, row[0, SHUT] = False, 0
-            continue
-        if not stream.zero_window:
-            stream.zero_window = True
-            stream.zero_stalls += 1
-        shut(row, 0)
+            if stream.zero_since is not None:
+                stream.opens_window(at)
+            reopened(row, 0, at)
+        else:
+            if stream.zero_since is None:
+                stream.zero_since = at
+                stream.zero_stalls += 1
+            shut(row, 0, at)
         assert same(stream, row)
+    assert (stream.zero_stalls, stream.zero_ns, stream.closed_window_ns(9)) == (2, 4, 4)
 
 
 @given(st.lists(st.tuples(st.integers(0, 5000), st.integers(1, 3000), st.sampled_from((1, 4_000_000, 9_000_000))), max_size=6))

@@ -232,11 +232,14 @@ def test_what_the_snapshot_length_cut_keeps_its_place() -> None:
     assert line.seen.events == [("data", 0, b"ab"), ("data", 6, b"gh")]
 
 
-def test_a_closed_window_is_one_stall() -> None:
+def test_a_closed_window_is_one_stall_until_it_opens() -> None:
     line = Line()
-    for window in (0, 0, 5, 0):
+    for window in (0, 0, 5, 5, 0):
         line.segment(line.server, 501, line.base, ACK, window=window)
     assert line.server.zero_stalls == 2
+    assert line.server.closed_window_ns(line.now) == 2_000_000
+    assert line.server.closed_window_ns(line.now + 5) == 2_000_005, "it stays closed up to the last packet"
+    assert line.server.closed_window_ns(limits.CLOSED_WINDOW_NS * 2) == limits.CLOSED_WINDOW_NS
 
 
 def test_a_later_syn_of_the_other_side_changes_no_roles() -> None:

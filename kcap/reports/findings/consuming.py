@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kcap.limits import OFFSET_MOST
-from kcap.reports.findings.model import Finding, Found, named, rule, where
+from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, totals
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
@@ -112,11 +112,11 @@ def ends_in_order(commits: Any, known: Any) -> Any:
 @rule(
     "slow-consumer-fetch", "medium", 0.85,
     needs="responses bodies time",
-    looks_at="the lag that Fetch responses leave, over time; how far commits are behind the end of the log; receive "
-    "windows that a client closes",
+    looks_at="the lag that Fetch responses leave, over time; how far commits are behind the end of the log; how "
+    "often and how long a client closes its receive window",
     advice="Make processing quicker, add members up to the number of partitions, or raise max.poll.records with care.",
     instead="a consumer that started behind and catches up; a burst of writes",
-    lag=100, fetches=3, seconds=5, growth=0.2, stalls=2, kilobytes=16, commits=3, left=0.3,
+    lag=100, fetches=3, seconds=5, growth=0.2, stalls=2, kilobytes=16, closed=0.1, milliseconds=500, commits=3, left=0.3,
 )  # fmt: skip
 def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A consumer that falls behind, or does not take what was sent to it.
@@ -124,7 +124,8 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
     One that fetches ahead of its work has no lag in its Fetch responses: its commits fall behind. They do where of what the log
     got between the first and the last of `commits` a share of `left` or more was not committed.
     A window closes when a receive buffer is full (RFC 9293 section 3.8.6): one that closes after less than the smallest buffer
-    in use has another cause, such as a probe of a middlebox.
+    in use has another cause, such as a probe of a middlebox. One that is closed for `milliseconds` and a share of `closed` of
+    the connection's life is a reader that does not read; a reader that catches up fills its buffer now and then.
     """
     if "Fetch" not in seen.apis and not any(link["stalls"] for link in seen.links):
         return
@@ -172,13 +173,16 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
     for link in seen.links:
         full = link["response_bytes"] >= link["stalls"] * limit["kilobytes"] * 1000
         mostly = link["response_bytes"] > 4 * link["request_bytes"]
-        if link["stalls"] >= limit["stalls"] and full and mostly and link["client_id"]:
-            server = f"{link['server_ip']}:{link['server_port']}"
+        least_ns = max(limit["milliseconds"] * 1e6, limit["closed"] * (link["life_ns"] or 0))
+        long = (link["closed_ns"] or 0) >= least_ns
+        if link["stalls"] >= limit["stalls"] and full and mostly and long and link["client_id"]:
+            server, closed = f"{link['server_ip']}:{link['server_port']}", link["closed_ns"]
             yield Finding(
-                f"the receive window was closed {link['stalls']} times while {server} sent to client {link['client_id']}",
+                f"the receive window was closed {link['stalls']} times, on one connection for {seconds(closed)}, while "
+                f"{server} sent to client {link['client_id']}",
                 {"client_id": link["client_id"], "server": server}, link["stalls"],
                 where(client_id=link["client_id"], server_ip=link["server_ip"]), link["first_ns"], link["last_ns"], 0,
-                {"zero_windows": link["stalls"], "response_bytes": link["response_bytes"]}, None, 0.8,
+                {"zero_windows": link["stalls"], "closed_ns": closed, "response_bytes": link["response_bytes"]}, None, 0.8,
             )  # fmt: skip
 
 

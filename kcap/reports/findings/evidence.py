@@ -12,6 +12,7 @@ from kcap.reports.text import figures
 WORDS: Final = {
     "away_ns": "out of the group for",
     "behind": "records between it and the high watermark",
+    "closed_ns": "closed on one connection for",
     "complied": "throttles complied with",
     "coordinators": "brokers that coordinated the group",
     "empty": "fetches without records",

@@ -12,6 +12,12 @@ from kcap.schema.releases import removed_in
 
 MOVED = ("NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_FOR_PARTITION", "FENCED_LEADER_EPOCH")
 """Errors that a client gets from a broker which no longer leads the partition."""
+OF_LEADERS = (
+    "NONE", "NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "REQUEST_TIMED_OUT", "OFFSET_OUT_OF_RANGE",
+    "OUT_OF_ORDER_SEQUENCE_NUMBER", "DUPLICATE_SEQUENCE_NUMBER", "UNKNOWN_PRODUCER_ID", "MESSAGE_TOO_LARGE",
+    "RECORD_LIST_TOO_LARGE", "CORRUPT_MESSAGE",
+)  # fmt: skip
+"""What a client gets from the leader alone, which has looked at the records or the offset by then (ReplicaManager)."""
 WORK = (
     "Produce", "Fetch", "Metadata", "ListOffsets", "FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit",
     "OffsetFetch", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "ShareFetch", "StreamsGroupHeartbeat", "InitProducerId",
@@ -29,7 +35,7 @@ EVENTS_MOST = 10_000
 @rule(
     "leader-change", "medium", 0.85,
     needs="requests responses bodies",
-    looks_at="time from a leadership error of a client until a broker serves it for the same partition again",
+    looks_at="time from a leadership error of a client until it asks the leader of the same partition again",
     advice="Lower metadata.max.age.ms or retry.backoff.ms, or upgrade: newer clients learn the new leader from the error "
     "itself (KIP-951).",
     instead="a broker that was down: the partition had no leader for that time",
@@ -43,7 +49,7 @@ def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
     parts = seen.parts.filter(seen.parts.api.isin(["Produce", "Fetch"]), seen.parts.topic.notnull())
     bad = parts.filter(parts.error.isin(list(MOVED))).anti_join(seen.not_yet_led(MOVED), ["topic", "partition"])
     bad = bad.order_by("request_first_ns").limit(EVENTS_MOST)
-    good = parts.filter(parts.error == "NONE", parts.client_id.notnull())
+    good = parts.filter(parts.error.isin(list(OF_LEADERS)), parts.client_id.notnull())
     slot = {"client": "client_id", "what": "api", "name": "topic", "number": "partition", "at_ns": "request_first_ns"}
     ibis = functions(parts)
     bad = bad.filter(bad.client_id.notnull()).select(

@@ -299,6 +299,7 @@ def detail(row: Row, width: int) -> list[Line]:
         tcp = f"began: {began}, ended: {ended}, lasted {lasted(life(row))}; {count(row['packets'], 'packet')}, "
         tcp += f"{count(row['retransmitted'], 'retransmission')}, {count(row['duplicated'], 'duplicate')}, "
         tcp += count(row["zero_window_stalls"], "zero window stall")
+        tcp += f" of {lasted(row['zero_window_ns'])}" if row["zero_window_ns"] else ""
         out += [[(text, "dim")] for text in wrapped(tcp, width)]
         for side, name in (("client", "client to broker"), ("server", "broker to client")):
             ledger = f"{name}: {count(row[f'{side}_captured'], 'byte')} = {row[f'{side}_framed']:,} framed"

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kcap.reports.findings.consuming import ends_in_order, ends_joined
-from tests.reports.findings.tables import CONNECTION, Row, exchange, found, many, observed
+from tests.reports.findings.tables import CONNECTION, MS, SECOND, START, Row, exchange, found, many, observed
 
 
 def fetched(lags: list[int], step: float = 1.0, **more: Any) -> tuple[list[Row], list[Row]]:
@@ -78,11 +78,21 @@ def test_the_end_of_the_log_is_the_same_by_pairs_and_in_one_order_of_time(commit
 
 
 def test_a_closed_window_of_a_reader_is_told() -> None:
-    links = [CONNECTION | {"connection": "C1", "zero_window_stalls": 3, "server_captured": 400_000}]
-    assert len(found("slow-consumer-fetch", observed([], connections=links))) == 1
-    links = [CONNECTION | {"connection": "C1", "zero_window_stalls": 3, "client_captured": 400_000}]
+    closed = CONNECTION | {
+        "connection": "C1",
+        "zero_window_stalls": 3,
+        "zero_window_ns": 4 * SECOND,
+        "server_captured": 400_000,
+    }
+    (row,) = found("slow-consumer-fetch", observed([], connections=[closed]))
+    assert "for 4.0 s" in row["sentence"]
+    links = [closed | {"client_captured": 400_000}]
     assert found("slow-consumer-fetch", observed([], connections=links)) == [], "the broker's window is another matter"
-    links = [CONNECTION | {"connection": "C1", "zero_window_stalls": 70, "server_captured": 60_000}]
+    links = [closed | {"zero_window_ns": 100 * MS}]
+    assert found("slow-consumer-fetch", observed([], connections=links)) == [], "a reader that catches up fills its buffer"
+    links = [closed | {"last_ns": START + 60 * SECOND}]
+    assert found("slow-consumer-fetch", observed([], connections=links)) == [], "most of the time it was open"
+    links = [closed | {"zero_window_stalls": 70, "server_captured": 60_000}]
     assert found("slow-consumer-fetch", observed([], connections=links)) == [], "no receive buffer is that small"
 
 

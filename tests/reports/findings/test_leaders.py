@@ -25,6 +25,15 @@ def test_a_client_that_follows_a_leader_late() -> None:
     assert 0 < quiet["evidence"]["longest_ns"] < SECOND
 
 
+def test_a_client_that_reaches_the_new_leader_has_followed_whatever_that_answers() -> None:
+    rows = [exchange("C1", 1, "Produce", 0), exchange("C1", 2, "Produce", 1), exchange("C2", 1, "Produce", 1.5),
+            exchange("C2", 2, "Produce", 9)]  # fmt: skip
+    errors = ["NONE", "NOT_LEADER_OR_FOLLOWER", "NOT_ENOUGH_REPLICAS", "NONE"]
+    (row,) = found("leader-change", observed(rows, parts_of(rows, error=errors)), loud=False)
+    assert row["evidence"]["longest_ns"] == SECOND // 2
+    assert row["severity"] == "info"
+
+
 def test_a_partition_that_a_broker_does_not_lead_yet_has_not_moved() -> None:
     """The topic was just created: the broker that refuses its first requests is the one that serves it."""
     errors = ["NOT_LEADER_OR_FOLLOWER"] * 5 + ["NONE"]
