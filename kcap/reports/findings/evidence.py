@@ -11,6 +11,7 @@ from kcap.reports.text import figures
 
 WORDS: Final = {
     "away_ns": "out of the group for",
+    "came_back": "came back later",
     "behind": "records between it and the high watermark",
     "closed_ns": "closed on one connection for",
     "complied": "throttles complied with",
@@ -37,6 +38,7 @@ WORDS: Final = {
     "queue_ns": "waited in the queue",
     "quiet_ns": "no request for",
     "retransmitted": "segments retransmitted",
+    "silent_ns": "sent nothing for",
     "stalls": "times out of the group",
     "stood_ns": "last stable offset stood still for",
     "stored": "codec of the broker",

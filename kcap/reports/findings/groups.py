@@ -1,13 +1,17 @@
 """Consumer groups: rebalances, fenced static members, commits."""
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from kcap.limits import OFFSET_MOST
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, totals
+from kcap.reports.findings.observed import Observed, Row, totals
 from kcap.reports.text import count as counted
 
 JOINS = ("JoinGroup", "SyncGroup")
+NEVER: Final = (1 << 63) - 1
+"""A time behind all others, ns since the epoch."""
 
 
 @rule(
@@ -20,10 +24,13 @@ JOINS = ("JoinGroup", "SyncGroup")
     "(KIP-429).",
     instead="a rolling restart or scaling while the capture ran",
     sources="KIP-62, KIP-345, KIP-429, KIP-848",
-    rebalances=5, seconds_each=60, of_one=3,
+    rebalances=5, seconds_each=60, of_one=3, beyond=4,
 )  # fmt: skip
 def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A group that rebalances again and again."""
+    """A group that rebalances again and again.
+
+    Members that start one after the other make a generation each: it is a loop from `beyond` generations more than that on.
+    """
     if seen.most_calls("group_id", ("JoinGroup", "ConsumerGroupHeartbeat")) < limit["rebalances"]:
         return
     table = seen.exchanges
@@ -44,11 +51,22 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
         (row["group_id"], row["api"]): row["most"]
         for row in seen.run(own.group_by("group_id", "api").aggregate(most=own.generations.max()))
     }
+    sizes = (
+        chosen.filter(chosen.generation > 0)
+        .group_by("group_id", "api", "generation")
+        .aggregate(members=chosen.member_id.nunique())
+    )
+    largest = {
+        (row["group_id"], row["api"]): row["most"]
+        for row in seen.run(sizes.group_by("group_id", "api").aggregate(most=sizes.members.max()))
+    }
     for row in rows:
         if most[row["group_id"], row["api"]] < limit["of_one"]:
             continue
         count = row["generations"] if row["api"] == "JoinGroup" else min(row["generations"], 2 * row["newcomers"])
         span = row["last_ns"] - row["first_ns"]
+        if count - largest.get((row["group_id"], row["api"]), 0) < limit["beyond"]:
+            continue
         if count < limit["rebalances"] or span > limit["seconds_each"] * 1e9 * count:
             continue
         group = row["group_id"]
@@ -239,3 +257,88 @@ def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
             row["last_ns"], int(row["away_ns"]), {"stalls": row["n"], "away_ns": row["away_ns"]},
             None if row["n"] >= limit["stalls"] else "info", 0.95 if "poll" in (reason or "") else None,
         )  # fmt: skip
+
+
+LIVING: Final = ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "ConsumerGroupHeartbeat", "LeaveGroup")
+"""APIs by which a member of a group shows that it lives, or that it leaves."""
+SILENCES_MOST: Final = 10_000
+"""Silences of members that are looked at."""
+
+
+@rule(
+    "member-lost", "medium", 0.8,
+    needs="requests bodies",
+    looks_at="members of classic groups (KIP-848: `consumer_seconds`) that send nothing for `seconds` without having left, in "
+    "which time the group comes to a generation without them",
+    advice="See whether the process was killed (out of memory, SIGKILL without a grace period), paused (garbage collection, "
+    "CPU limits) or cut off: a consumer that closes leaves its group. Up to the session timeout nobody reads its partitions: "
+    "session.timeout.ms says how long that is.",
+    instead="members that do not leave on purpose, such as static members (group.instance.id) and Kafka Streams; a LeaveGroup "
+    "that is not in the capture",
+    sources="KIP-62, KIP-345, KIP-848",
+    seconds=6, consumer_seconds=15,
+)  # fmt: skip
+def member_lost(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Members that went silent, and whose groups went on without them.
+
+    A classic generation is complete when all members have joined or were given up. With KIP-848 a member may be behind the
+    group's epoch, so that it has to miss three heartbeats of 5 s before a later one.
+    """
+    if not seen.apis.intersection(("JoinGroup", "ConsumerGroupHeartbeat")):
+        return
+    table = seen.exchanges
+    mine = table.filter(table.api.isin(list(LIVING)), table.group_id.notnull(), (table.member_id != "").fill_null(False))
+    order = {"group_by": ["group_id", "member_id"], "order_by": ["request_first_ns", "exchange"]}
+    mine = mine.mutate(then_ns=mine.request_first_ns.lead().over(**order))
+    silent = (mine.then_ns - mine.request_first_ns >= int(limit["seconds"] * 1e9)).fill_null(True)
+    ends = mine.filter(silent, mine.api != "LeaveGroup", mine.generation > 0)
+    columns = (
+        "group_id", "member_id", "client_id", "client_ip", "request_first_ns", "then_ns", "generation", "connection", "api",
+    )  # fmt: skip
+    rows = seen.first(ends.select(*columns), ("request_first_ns", "group_id", "member_id"), SILENCES_MOST, "silent_members")
+    later = completed(seen)
+    lost: dict[str, list[Row]] = {}
+    for row in rows:
+        every = later.get(row["group_id"], [])
+        known = every[bisect_right(every, (row["generation"], NEVER)) :]
+        consumer = row["api"] == "ConsumerGroupHeartbeat"
+        least = int(limit["consumer_seconds" if consumer else "seconds"] * 1e9)
+        without = next((at for _, at in (known if consumer else known[:1]) if at - row["request_first_ns"] >= least), None)
+        if without is not None and (row["then_ns"] is None or row["then_ns"] > without):
+            took = without - row["request_first_ns"]
+            lost.setdefault(row["group_id"], []).append({**row, "silent_ns": took, "without_ns": without})
+    used = last_used(mine, seen, [row["connection"] for some in lost.values() for row in some])
+    for group, some in lost.items():
+        clients = sorted({f"{row['client_id']} at {row['client_ip']}" for row in some})
+        longest, back = max(row["silent_ns"] for row in some), sum(used[row["connection"]] > row["without_ns"] for row in some)
+        who = "a member" if len(some) == 1 else counted(len(some), "member")
+        yield Finding(
+            f"group {group} went on without {who} that sent nothing for up to {seconds(longest)} and had not left: "
+            f"{named(clients)}" + (f"; {back} came back" if back else ""),
+            {"group_id": group, "client_ids": sorted({row["client_id"] for row in some if row["client_id"]})[:20]}, len(some),
+            where(group_id=group), min(row["request_first_ns"] for row in some), max(row["without_ns"] for row in some),
+            sum(row["silent_ns"] for row in some), {"members": len(some), "silent_ns": longest, "came_back": back},
+        )  # fmt: skip
+
+
+def last_used(mine: Any, seen: Observed, connections: Sequence[str]) -> dict[str, int]:
+    """Connection -> when a member used it last, ns since the epoch."""
+    chosen = mine.filter(mine.connection.isin(list(connections))) if connections else None
+    last = None if chosen is None else chosen.group_by("connection").aggregate(last_ns=chosen.request_first_ns.max())
+    return {} if last is None else {row["connection"]: row["last_ns"] for row in seen.run(last)}
+
+
+def completed(seen: Observed) -> dict[str, list[tuple[int, int]]]:
+    """Group -> its generations with the time, in ns since the epoch, from which a member shows that each is complete."""
+    table = seen.exchanges
+    joined = (table.api == "JoinGroup") & (table.error == "NONE")
+    chosen = table.filter(joined | (table.api == "ConsumerGroupHeartbeat"), table.group_id.notnull(), table.generation > 0)
+    shown = joined.ifelse(table.response_first_ns, table.request_first_ns)
+    chosen = chosen.mutate(shown_ns=shown)
+    chosen = chosen.filter(chosen.shown_ns.notnull())
+    times = chosen.group_by("group_id", "generation").aggregate(shown_ns=chosen.shown_ns.min())
+    rows = seen.first(times, ("group_id", "generation"), SILENCES_MOST, "generations")
+    found: dict[str, list[tuple[int, int]]] = {}
+    for row in rows:
+        found.setdefault(row["group_id"], []).append((row["generation"], row["shown_ns"]))
+    return found

@@ -98,13 +98,17 @@ def classic(events: Sequence[Event]) -> list[Row]:
         first = min([event.first_ns for event in joins] + [at for at, _, _ in causes if at >= since])
         last = max(event.last_ns for event in mine)
         lost = stopped(mine)
-        latest = max(joins, key=lambda event: event.first_ns)
+        latest, answered = max(joins, key=lambda event: event.first_ns), min(event.last_ns for event in joins)
         _, cause, who = min(causes)
+        # the responses come when all have joined, or when those that do not are given up
+        absent = next((names.get(one[0]) for _, cause, one in causes if cause == "timeout" and one), None)
+        begun = min(event.first_ns for event in joins)
+        given_up = absent is not None and answered - latest.first_ns > latest.first_ns - begun
         out.append({
             "cause": cause, "who": [names.get(one) or one for one in who], "causes": sorted({one for _, one, _ in causes}),
             "first_ns": first, "last_ns": last, "duration_ns": last - first, "generation": generation,
-            "waited_for": latest.client_id if len(joins) > 1 else None,
-            "waited_ns": latest.first_ns - min(event.first_ns for event in joins),
+            "waited_for": absent if given_up else latest.client_id if len(joins) > 1 else None,
+            "waited_ns": (answered if given_up else latest.first_ns) - begun,
             "lost_ns": sum(lost.values()), "members": len(joins), "reason": reason_of(cause, joins, between),
             "stopped": [{"member_id": one, "client_id": names.get(one), "stopped_ns": ns} for one, ns in lost.items()],
         })  # fmt: skip

@@ -194,7 +194,7 @@ WORDS: Final = {
     "value": "value of the record",
     "verdicts": "verdicts of the versions that the client uses",
     "version": "TLS version",
-    "waited for": "member that joined last",
+    "waited for": "member that joined last, or that was given up",
     "what": "what it is about",
     "who": "member that caused it",
     "why": "where the time of a slow exchange went",

@@ -1,6 +1,6 @@
 """Rules on consumer groups: where they speak, and where they are silent."""
 
-from tests.reports.findings.tables import Row, exchange, found, many, observed
+from tests.reports.findings.tables import MS, SECOND, Row, exchange, found, many, observed
 
 
 def joins(count: int, step: float, **more: object) -> list[Row]:
@@ -110,3 +110,56 @@ def test_commits_of_batches_are_no_storm_however_quick_the_batches_come() -> Non
     assert found("commit-storm", observed(commits + batches)) == []
     (row,) = found("commit-storm", observed(commits + many(300, 0.02, "Fetch", connection="C2", record_count=1)))
     assert row["evidence"]["records"] == 300
+
+
+def test_members_that_start_one_after_the_other_are_no_loop() -> None:
+    rows = []
+    for generation in range(1, 7):
+        for member in range(generation):
+            at = generation + member / 100
+            one = {"generation": generation, "member_id": f"m{member}"}
+            rows.append(exchange(f"C{member}", generation, "JoinGroup", at, group_id="g", **one))
+    assert found("rebalance-loop", observed(rows)) == [], "each generation has one member more"
+    same = [row | {"member_id": "m0"} for row in rows if row["connection"] == "C0"]
+    assert len(found("rebalance-loop", observed(same))) == 1
+
+
+def heartbeats(member: str, times: range, generation: int, **more: object) -> list[Row]:
+    """Heartbeats of a member on a connection of its own, one a second."""
+    rows = [exchange(member, at + 10, "Heartbeat", at, group_id="g", generation=generation, member_id=member) for at in times]
+    return [row | more for row in rows]
+
+
+def joined(member: str, at: float, generation: int, took: float = 0.01) -> Row:
+    return exchange(member, int(at), "JoinGroup", at, took, group_id="g", generation=generation, member_id=member)
+
+
+def test_a_member_that_goes_silent_and_whose_group_goes_on_without_it() -> None:
+    first = [joined("a", 1, 1), joined("b", 1, 1), *heartbeats("a", range(2, 14), 1)]
+    second = [joined("a", 16, 2), *heartbeats("a", range(17, 30), 2)]
+    dies = heartbeats("b", range(2, 6), 1)
+    (row,) = found("member-lost", observed([*first, *dies, *second]))
+    assert row["count"] == 1
+    assert row["evidence"]["silent_ns"] == 11 * SECOND + 10 * MS
+    assert row["evidence"]["came_back"] == 0
+    back = exchange("b", 99, "JoinGroup", 25, group_id="g", generation=3, member_id="b-again")
+    (row,) = found("member-lost", observed([*first, *dies, *second, back]))
+    assert row["evidence"]["came_back"] == 1, "its connection is used again"
+    leaves = exchange("b", 99, "LeaveGroup", 6, group_id="g", member_id="b")
+    assert found("member-lost", observed([*first, *dies, leaves, *second])) == []
+    assert found("member-lost", observed([*first, *dies, *heartbeats("a", range(16, 30), 1)])) == [], "no later generation"
+    lives = heartbeats("b", range(2, 14), 1)
+    assert found("member-lost", observed([*first, *lives, joined("b", 15, 2), *second])) == []
+
+
+def test_a_member_of_kip_848_has_to_miss_three_heartbeats() -> None:
+    def beats(member: str, times: range, generation: int) -> list[Row]:
+        return heartbeats(member, times, generation, api="ConsumerGroupHeartbeat")
+
+    alive = [*beats("a", range(0, 20, 5), 2), *beats("a", range(20, 60, 5), 3)]
+    (row,) = found("member-lost", observed([*alive, *beats("b", range(0, 6, 5), 2)]))
+    assert row["evidence"]["silent_ns"] == 15 * SECOND
+    behind = [*beats("b", range(0, 11, 5), 2), *beats("b", range(25, 60, 5), 3)]
+    assert found("member-lost", observed([*alive, *behind])) == [], "it has missed two when the others are at the next epoch"
+    left = heartbeats("b", range(7, 8), -1, api="ConsumerGroupHeartbeat")
+    assert found("member-lost", observed([*alive, *beats("b", range(0, 6, 5), 2), *left])) == []

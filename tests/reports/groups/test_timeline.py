@@ -55,6 +55,16 @@ def test_a_rebalance_has_the_cause_that_the_wire_shows(
     assert (row["cause"], row["who"], row["generation"]) == (cause, who, 2)
 
 
+def test_a_rebalance_waits_for_the_member_that_is_given_up() -> None:
+    """b does not join: the others get their responses when its session is over, not when the last of them has joined."""
+    late = [event("JoinGroup", 6 + place / 10, one, 2, 7 - place / 10) for place, one in enumerate(("c-1", "a-1"))]
+    row = rebalances_of([*FIRST, *late])[1]
+    assert (row["cause"], row["causes"]) == ("join", ["join", "timeout"])
+    assert (row["waited_for"], row["waited_ns"]) == ("b", 7 * S)
+    row = rebalances_of([*FIRST, *generation(6, 2, "c-1", "a-1")])[1]
+    assert row["waited_for"] == "a", "its JoinGroup was the last and was answered at once"
+
+
 def test_the_first_rebalance_of_a_group_that_is_older_than_the_capture_has_no_known_cause() -> None:
     assert rebalances_of(generation(0, 7, "a-1"))[0]["cause"] == "unknown"
     assert rebalances_of(generation(0, 7, "a-1", fresh=True))[0]["cause"] == "join"
