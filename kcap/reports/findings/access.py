@@ -12,6 +12,10 @@ CLIENT_APIS = {0: "Produce", 3: "Metadata"}
 """What every broker offers on a listener for clients, and no controller listener does."""
 
 
+OPENING = ("ApiVersions", "SaslHandshake", "SaslAuthenticate", "SaslToken")
+"""What a listener with SASL answers before a login."""
+
+
 @rule(
     "authentication-failed-loop", "high", 0.95,
     needs="responses",
@@ -71,12 +75,13 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
         per_connection.logins == 0, per_connection.versions > 0, per_connection.closed == 1, per_connection.refused == 0,
         per_connection.exchanges == per_connection.versions + 1, per_connection.waited_ns < 500_000_000,
     )  # fmt: skip
+    served = served_without_login(seen)
     for row in seen.run(
         dead.group_by("client_id", "server_ip", "server_port").aggregate(
             n=dead.count(), first_ns=dead.first_ns.min(), last_ns=dead.last_ns.max()
         )
     ):
-        if row["n"] >= limit["closed"]:
+        if row["n"] >= limit["closed"] and (row["server_ip"], row["server_port"]) not in served:
             server = f"{row['server_ip']}:{row['server_port']}"
             yield Finding(
                 f"{server} closed {counted(row['n'], 'connection')} of client {row['client_id']} at the first request "
@@ -86,6 +91,14 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
                 where("outcome == unanswered", client_id=row["client_id"]), row["first_ns"], row["last_ns"], 0,
                 {"closed": row["n"]}, None, 0.7,
             )  # fmt: skip
+
+
+def served_without_login(seen: Observed) -> set[tuple[str, int]]:
+    """Servers that answered more than ApiVersions and logins on a connection that nobody had logged in on."""
+    return {
+        (call["server_ip"], call["server_port"]) for call in seen.calls
+        if call["outcome"] == "answered" and call["principal"] is None and call["api"] not in OPENING
+    }  # fmt: skip
 
 
 @rule(

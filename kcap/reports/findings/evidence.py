@@ -10,6 +10,7 @@ from typing import Any, Final
 from kcap.reports.text import figures
 
 WORDS: Final = {
+    "answered_bytes": "bytes of the largest that was answered",
     "away_ns": "out of the group for",
     "came_back": "came back later",
     "behind": "records between it and the high watermark",
@@ -39,6 +40,7 @@ WORDS: Final = {
     "quiet_ns": "no request for",
     "retransmitted": "segments retransmitted",
     "silent_ns": "sent nothing for",
+    "smallest_bytes": "bytes of the smallest",
     "stalls": "times out of the group",
     "stood_ns": "last stable offset stood still for",
     "stored": "codec of the broker",

@@ -90,7 +90,7 @@ def compression_off(seen: Observed, limit: Mapping[str, float]) -> Found:
             continue
         beside = f"; {named(others)} compress the same topic" if others else ""
         yield Finding(
-            f"client {row['client_id']} wrote {size / 1000:,.0f} kB to {row['topic']} without compression{beside}",
+            f"client {row['client_id']} sent {size / 1000:,.0f} kB to {row['topic']} without compression{beside}",
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("api == Produce", client_id=row["client_id"], topic=row["topic"]), row["first_ns"], row["last_ns"], 0,
             {"bytes": size, "batches": row["batches"], "others": others}, None if others else "info", None if others else 0.5,

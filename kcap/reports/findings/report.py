@@ -11,6 +11,7 @@ from kcap import limits
 from kcap.reports.definition import Report, ReportRequest
 from kcap.reports.findings import (
     access,
+    closing,
     consuming,
     encryption,
     groups,
@@ -32,7 +33,8 @@ from kcap.reports.run import columns_of, computed
 from kcap.reports.source import ReportInput
 
 MODULES: Final = (
-    access, consuming, encryption, groups, leaders, network, pipelines, producing, quotas, serving, stalls, transactions,
+    access, closing, consuming, encryption, groups, leaders, network, pipelines, producing, quotas, serving, stalls,
+    transactions,
 )  # fmt: skip
 """Modules whose functions are rules."""
 UNNAMED: Final = "unnamed_findings"

@@ -334,7 +334,8 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     closed = (table.outcome == "unanswered") & table.reason.isin(["fin", "rst"])
     least = int(limit["milliseconds"] * 1e6)
     due = ~table.api.isin(WAITING) | ((table.api == "Fetch") & table.max_wait_ms.notnull())
-    given_up = closed & (table.age_ns - waits_ns >= least) & due
+    by_server = seen.connections.filter(seen.connections.closed_by == "server").connection
+    given_up = closed & ~table.connection.isin(by_server) & (table.age_ns - waits_ns >= least) & due
     late = table.filter(given_up)
     every = table.mutate(waits=closed & ~given_up & table.api.isin(WAITING)).semi_join(late, "connection")
     polled_ns = every.max_wait_ms.fill_null(0).cast("int64") * 1_000_000

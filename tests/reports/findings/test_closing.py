@@ -1,0 +1,83 @@
+"""Rules on connections that brokers close."""
+
+from typing import Any
+
+from tests.reports.findings.tables import CONNECTION, MS, SECOND, START, Row, exchange, found, observed
+
+CLOSED = CONNECTION | {"closed_by": "server", "ended": "rst"}
+
+
+def refused(count: int, step: float = 1.0, **more: Any) -> tuple[list[Row], list[Row]]:
+    """Connections that begin with ApiVersions, which is answered, and end at a Produce request: exchanges and connections."""
+    rows, links = [], []
+    for at in range(count):
+        rows.append(exchange(f"D{at}", 1, "ApiVersions", at * step))
+        dead = {"latency": None, "reason": "rst", "age_ns": MS} | more
+        rows.append(exchange(f"D{at}", 2, "Produce", at * step + 0.01, request_bytes=200_000, **dead))
+        rows.append(exchange(f"D{at}", 3, "Produce", at * step + 0.02, request_bytes=90, **dead))
+        links.append(CLOSED | {"connection": f"D{at}"})
+    return rows, links
+
+
+def test_requests_at_which_a_broker_closes_each_time() -> None:
+    rows, links = refused(6)
+    metadata = exchange("M", 1, "Metadata", 0.5)
+    links.append(CONNECTION | {"connection": "M"})
+    (row,) = found("closed-at-request", observed([*rows, metadata], connections=links))
+    assert row["count"] == 6
+    assert "Produce requests of 200 kB or more, and answered none" in row["sentence"]
+    small = exchange("M", 2, "Produce", 3, request_bytes=100)
+    (row,) = found("closed-at-request", observed([*rows, metadata, small], connections=links))
+    assert row["evidence"]["answered_bytes"] == 100
+    alike = exchange("M", 2, "Produce", 3, request_bytes=199_000)
+    (row,) = found("closed-at-request", observed([*rows, metadata, alike], connections=links))
+    assert "kB" not in row["sentence"], "the size is not what sets them apart"
+    served = [exchange("M", at, "Produce", at, request_bytes=100) for at in range(2, 6)]
+    assert found("closed-at-request", observed([*rows, metadata, *served], connections=links)) == [], "it serves this client"
+
+
+def test_a_request_that_a_client_gives_up_on_or_a_broker_that_stops_is_no_refusal() -> None:
+    rows, links = refused(6)
+    metadata = exchange("M", 1, "Metadata", 0.5)
+    by_client = [link | {"closed_by": "client"} for link in links]
+    assert found("closed-at-request", observed([*rows, metadata], connections=by_client)) == []
+    rows, links = refused(6, 0.1)
+    assert found("closed-at-request", observed([*rows, metadata], connections=links)) == [], "all within a second"
+    rows, links = refused(6)
+    silent = [row for row in rows if row["api"] != "ApiVersions"]
+    assert found("closed-at-request", observed([*silent, metadata], connections=links)) == [], "it answers nothing meanwhile"
+
+
+def test_a_listener_that_wants_a_login_is_told_by_another_rule() -> None:
+    rows, links = refused(6)
+    alone = [row for row in rows if row["exchange"] < 3]
+    assert found("closed-at-request", observed(alone, connections=links)) == []
+    assert len(found("sasl-mechanism-mismatch", observed(alone, connections=links))) == 1
+    metadata = exchange("M", 1, "Metadata", 0.5)
+    served = observed([*alone, metadata], connections=[*links, CONNECTION | {"connection": "M"}])
+    assert found("sasl-mechanism-mismatch", served) == [], "it serves others that have not logged in"
+    assert len(found("closed-at-request", served)) == 1
+
+
+def test_a_server_that_closes_some_connections_of_a_host_before_it_answers() -> None:
+    closed = [
+        CLOSED | {"connection": f"D{at}", "server_captured": 0, "first_ns": START + at * SECOND, "last_ns": START + at * SECOND}
+        for at in range(5)
+    ]  # fmt: skip
+    asked = [exchange(f"D{at}", 1, "ApiVersions", at, None, reason="rst", age_ns=MS) for at in range(5)]
+    served = [exchange("C1", at + 1, "Fetch", at) for at in range(6)]
+    (row,) = found("closed-at-once", observed([*asked, *served], connections=closed))
+    assert (row["count"], row["who"]["client_ids"]) == (5, ["app"])
+    assert found("closed-at-once", observed([*asked, *served], connections=closed[:4])) == []
+    assert found("closed-at-once", observed([*asked, *served[:2]], connections=closed)) == [], "it may have been stopped"
+    spoken = [link | {"server_captured": 90} for link in closed]
+    assert found("closed-at-once", observed([*asked, *served], connections=spoken)) == []
+
+
+def test_requests_of_connections_that_the_broker_closed_did_not_time_out() -> None:
+    waited = [exchange(f"D{at}", 1, "Metadata", at, None, reason="rst", age_ns=900 * MS) for at in range(3)]
+    answered = exchange("C1", 1, "Metadata", 1)
+    by_client = [CONNECTION | {"connection": f"D{at}", "closed_by": "client", "server_captured": 0} for at in range(3)]
+    assert len(found("request-timeout", observed([*waited, answered], connections=by_client))) == 1
+    by_server = [link | {"closed_by": "server"} for link in by_client]
+    assert found("request-timeout", observed([*waited, answered], connections=by_server)) == []
