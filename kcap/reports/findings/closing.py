@@ -1,4 +1,4 @@
-"""Connections that a broker closes: at the same request again and again, or before it answers at all."""
+"""Connections that come to nothing: refused, closed before any response or at the same request each time, no Kafka there."""
 
 from collections.abc import Mapping
 
@@ -12,6 +12,10 @@ from kcap.reports.text import size
 
 Place = tuple[str, int]
 SECOND_NS = 1_000_000_000
+USUAL_LEAST, USUAL = 9000, (90, 99)
+"""Ports that listeners usually have: 9092, 19093 and the like."""
+HOSTS_MOST = 100
+"""Hosts, or servers, of which there is a finding each."""
 
 
 @rule(
@@ -109,6 +113,82 @@ def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
             {"server": server, "client_ips": [row["client_ip"]], "client_ids": clients[:20]}, row["n"],
             where("outcome == unanswered", server_ip=row["server_ip"], server_port=row["server_port"]),
             row["first_ns"], row["last_ns"], 0, {"connections": row["n"]},
+        )  # fmt: skip
+
+
+@rule(
+    "connect-failed", "high", 0.8,
+    needs="beginnings",
+    looks_at="connections to ports of Kafka that are refused or never answered, where none of the same host is accepted",
+    advice="See whether a broker listens at that address and port, whether bootstrap.servers is right, and which firewalls are "
+    "between.",
+    instead="a broker that was down while the capture ran; a health check or a scanner",
+    sources="RFC 9293 section 3.5",
+    connections=3,
+)  # fmt: skip
+def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A host that cannot connect. Addresses that Metadata responses advertise are left to `wrong-advertised-listener`."""
+    links = seen.connections
+    kafka = {call["server_port"] for call in seen.calls}
+    usual = (links.server_port >= USUAL_LEAST) & (links.server_port % 1000).between(*USUAL)
+    calls = links.filter(
+        (links.phase == "empty") & (links.began == "syn") & (usual | links.server_port.isin(sorted(kafka))),
+        (links.server_packets == 0) | ((links.server_packets == 1) & (links.ended == "rst")),
+    )  # fmt: skip
+    ends = ("client_ip", "server_ip", "server_port")
+    groups = calls.group_by(*ends).aggregate(
+        n=calls.count(), refused=calls.count(where=calls.server_packets == 1), first_ns=calls.first_ns.min(),
+        last_ns=calls.last_ns.max(),
+    )  # fmt: skip
+    groups = groups.filter(groups.n >= int(limit["connections"]))
+    accepted = links.filter(links.server_packets > 1)
+    groups = groups.anti_join(accepted, list(ends))
+    groups = groups.anti_join(seen.brokers, [groups.server_ip == seen.brokers.host, groups.server_port == seen.brokers.port])
+    for row in seen.first(groups, ("first_ns", *ends), HOSTS_MOST, "hosts_without_connections"):
+        server = f"{row['server_ip']}:{row['server_port']}"
+        how = (
+            "refused" if row["refused"] == row["n"] else "did not answer" if not row["refused"] else "refused or did not answer"
+        )
+        yield Finding(
+            f"{server} {how} {counted(row['n'], 'connection')} of {row['client_ip']}, and accepted none",
+            {"server": server, "client_ips": [row["client_ip"]]}, row["n"], "", row["first_ns"], row["last_ns"], 0,
+            {"connections": row["n"], "refused": row["refused"]}, None, None if row["refused"] == row["n"] else 0.7,
+        )  # fmt: skip
+
+
+@rule(
+    "server-not-kafka", "high", 0.85,
+    needs="beginnings",
+    looks_at="servers whose every byte to a Kafka client is no Kafka response",
+    advice="See what listens at that address and port: an HTTP server or proxy, another service, or a load balancer that "
+    "answers for a broker that it does not reach. kcap connections shows the bytes in its columns of skipped bytes.",
+    instead="a capture without the beginning of the responses",
+    connections=2, bytes=8,
+)  # fmt: skip
+def server_not_kafka(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A Kafka client at a server that speaks something else; TLS alerts are left to `tls-plaintext-confusion`."""
+    links = seen.connections
+    strange = links.filter(
+        (links.phase == "kafka") & ~links.tls & (links.began == "syn") & (links.server_captured >= int(limit["bytes"])),
+        (links.server_skipped == links.server_captured) & (links.server_missing == 0),
+    )  # fmt: skip
+    ends = ("server_ip", "server_port")
+    groups = strange.group_by(*ends).aggregate(
+        n=strange.count(), most=strange.server_captured.max(), first_ns=strange.first_ns.min(), last_ns=strange.last_ns.max(),
+        clients=strange.client_id.nunique(), client_id=strange.client_id.min(), client_ip=strange.client_ip.min(),
+    )  # fmt: skip
+    groups = groups.filter(groups.n >= int(limit["connections"]))
+    spoken = seen.exchanges.filter(seen.exchanges.outcome == "answered")
+    for row in seen.first(groups.anti_join(spoken, list(ends)), ("first_ns", *ends), HOSTS_MOST, "servers_without_kafka"):
+        server = f"{row['server_ip']}:{row['server_port']}"
+        who = f"client {row['client_id']}" if row["clients"] == 1 else counted(row["clients"], "client")
+        yield Finding(
+            f"{server} answers {who} with up to {size(row['most'])} that are no Kafka response, on "
+            f"{counted(row['n'], 'connection')}",
+            {"client_id": row["client_id"] if row["clients"] == 1 else None, "server": server,
+             "client_ips": [row["client_ip"]]},
+            row["n"], where(server_ip=row["server_ip"], server_port=row["server_port"]), row["first_ns"], row["last_ns"], 0,
+            {"connections": row["n"], "response_bytes": row["most"]},
         )  # fmt: skip
 
 

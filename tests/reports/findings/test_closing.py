@@ -81,3 +81,33 @@ def test_requests_of_connections_that_the_broker_closed_did_not_time_out() -> No
     assert len(found("request-timeout", observed([*waited, answered], connections=by_client))) == 1
     by_server = [link | {"closed_by": "server"} for link in by_client]
     assert found("request-timeout", observed([*waited, answered], connections=by_server)) == []
+
+
+def test_a_host_that_cannot_connect_to_a_port_of_kafka() -> None:
+    refused = CLOSED | {
+        "phase": "empty", "client_id": None, "exchanges": 0, "server_packets": 1, "client_captured": 0, "server_captured": 0,
+    }  # fmt: skip
+    tried = [refused | {"connection": f"D{at}"} for at in range(3)]
+    (row,) = found("connect-failed", observed([], connections=tried))
+    assert row["sentence"] == "10.0.0.1:9092 refused 3 connections of 10.0.0.9, and accepted none"
+    silent = [link | {"server_packets": 0, "ended": "open"} for link in tried]
+    (row,) = found("connect-failed", observed([], connections=silent))
+    assert "did not answer" in row["sentence"]
+    assert found("connect-failed", observed([], connections=tried[:2])) == []
+    other = [link | {"server_port": 8080} for link in tried]
+    assert found("connect-failed", observed([], connections=other)) == [], "no port of Kafka"
+    accepted = CONNECTION | {"connection": "C1", "server_packets": 9}
+    assert found("connect-failed", observed([], connections=[*tried, accepted])) == [], "a broker that was restarted"
+    advertised = [{"host": "10.0.0.1", "port": 9092, "broker_id": 1}]
+    assert found("connect-failed", observed([], connections=tried, brokers=advertised)) == [], "another rule says that"
+
+
+def test_a_server_whose_bytes_are_no_kafka() -> None:
+    strange = CONNECTION | {"server_captured": 103, "server_skipped": 103, "server_missing": 0, "client_missing": 0}
+    links = [strange | {"connection": f"D{at}"} for at in range(2)]
+    (row,) = found("server-not-kafka", observed([], connections=links))
+    assert row["who"]["server"] == "10.0.0.1:9092"
+    assert found("server-not-kafka", observed([], connections=[link | {"server_captured": 110} for link in links])) == []
+    assert found("server-not-kafka", observed([], connections=[link | {"server_missing": 4} for link in links])) == []
+    answered = exchange("C1", 1, "Metadata", 1)
+    assert found("server-not-kafka", observed([answered], connections=links)) == [], "it has answered as Kafka does"
