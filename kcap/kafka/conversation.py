@@ -374,7 +374,7 @@ class Conversation:
         self.consider(True)
         self._release()
         if self.tls is not None and self.connection is self.tcp:
-            self.tls.finish()
+            self.tls.finish(time_ns)
             if self.inner is not None:
                 self.inner.finish(time_ns)
                 if self.inner.phase == "kafka":

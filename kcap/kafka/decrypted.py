@@ -328,9 +328,10 @@ class Decryptor:
         del time_ns
         self._deliver(self.session.gap(index ^ self.swapped, offset, length))
 
-    def finish(self) -> None:
+    def finish(self, time_ns: int) -> None:
         """No more bytes will come."""
-        self._deliver(self.session.finish())
+        events = self.session.finish(time_ns)
+        self._deliver(event for event in events if self.plain is not None or isinstance(event, self._plaintext))
         turns = self.session.turns
         if turns is not None and turns.dropped:
             self.connection.report(WeirdKind.TLS_TURNS_LIMIT, f"{turns.dropped} turns behind the first {len(turns)}")

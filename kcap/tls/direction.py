@@ -7,13 +7,16 @@ session. Law: values alone, which can be pickled; no secret is in a `repr`.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kcap import limits
 from kcap.tls.key_schedule import WriteKeys, traffic_keys
 from kcap.tls.record_ciphers import OpenedRecord, RecordOpener, Whole, opener_of
 from kcap.tls.records import HEADER, RecordPiece, RecordReader, TlsRecord
 from kcap.tls.suites import RecordCipher, Suite
+
+if TYPE_CHECKING:
+    from kcap.tls.handshake import Hello
 
 TLS13: Final = 0x0304
 LABELS: Final = (
@@ -90,6 +93,8 @@ class Direction:
     handshake: bytearray = field(default_factory=bytearray)
     """The beginning of a handshake message whose end is in later records."""
     epochs: list[Epoch] = field(default_factory=list)
+    hellos: "tuple[Hello, Hello] | tuple[()]" = ()
+    """Before TLS 1.3: those of client and server that the newest keys were made of."""
     at: int = 0
     """The epoch in use."""
     number: int = 0
@@ -124,6 +129,7 @@ class Direction:
         return (
             self.ready
             and self.sealed
+            and bool(self.epochs)
             and not self.lost
             and not self.lost_bytes
             and not self.waiting

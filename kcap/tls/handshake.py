@@ -347,13 +347,17 @@ def ja3(hello: Hello) -> str:
 def ja4(hello: Hello) -> str:
     """JA4 of a ClientHello over TCP."""
     offered = [n for n in hello.offered_versions if not is_grease(n)]
-    version = {0x0304: "13", 0x0303: "12", 0x0302: "11", 0x0301: "10"}.get(max(offered, default=hello.version), "00")
+    version = {0x0304: "13", 0x0303: "12", 0x0302: "11", 0x0301: "10", 0x0300: "s3"}.get(
+        max(offered, default=hello.version), "00"
+    )
     suites = [n for n in hello.suites if not is_grease(n)]
     extensions = [n for n in hello.extensions if not is_grease(n)]
-    protocols = hello.protocols
-    first = protocols[0] if protocols and protocols[0] else ""
-    alpn = first[0] + first[-1] if first else "00"
-    head = f"t{version}{'d' if hello.server_name else 'i'}{min(len(suites), 99):02d}{min(len(extensions), 99):02d}{alpn}"
+    first = _Fields(_Fields(hello.extensions.get(ALPN, b"")).vector(2)).vector(1)
+    readable = first[:1].isalnum() and first[-1:].isalnum()
+    letters = first.decode("ascii", "replace") if readable else first.hex()
+    alpn = letters[0] + letters[-1] if letters else "00"
+    named = "d" if SERVER_NAME in hello.extensions else "i"
+    head = f"t{version}{named}{min(len(suites), 99):02d}{min(len(extensions), 99):02d}{alpn}"
     listed = ",".join(f"{n:04x}" for n in sorted(n for n in extensions if n not in (SERVER_NAME, ALPN)))
     signatures = ",".join(
         f"{n:04x}" for n in numbers(_Fields(hello.extensions.get(SIGNATURES, b"")).vector(2)) if not is_grease(n)

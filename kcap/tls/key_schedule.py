@@ -4,19 +4,15 @@ In: master or traffic secrets. Out: write keys, MAC keys and IVs. Source: RFC 22
 the extended master secret, RFC 8446 section 7.
 """
 
-import hashlib
 import hmac
 from collections.abc import Callable
 from functools import cache
 from hashlib import new as new_hash
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from kcap.tls.suites import RecordCipher, Suite
 
 TLS12 = 0x0303
-INNER: Final = bytes(byte ^ 0x36 for byte in range(256))
-OUTER: Final = bytes(byte ^ 0x5C for byte in range(256))
-"""What HMAC makes of each byte of its key (RFC 2104)."""
 
 
 def expand(secret: bytes, seed: bytes, size: int, hash_name: str) -> bytes:
@@ -106,26 +102,23 @@ def info_of(label: bytes, size: int) -> bytes:
 def traffic_keys(secret: bytes, suite: Suite) -> WriteKeys:
     """Key and IV of a traffic secret of TLS 1.3 (RFC 8446 section 7.3).
 
-    HMAC is written out (RFC 2104), for a secret is shorter than a block, and both share what the hash makes of the secret:
-    HMAC of the library takes twice as long, and brief connections make four sets of keys each.
+    Both share what HMAC makes of the secret: brief connections make four sets of keys each.
     """
     assert suite.cipher is not None
-    size, (hashed, block) = suite.cipher.key_bytes, _hash_of(suite.hash)
-    padded = secret.ljust(block, b"\0")
-    of_key, outer = hashed(padded.translate(INNER)), hashed(padded.translate(OUTER))
-    of_iv, last = of_key.copy(), outer.copy()
+    size, (make, algorithm) = suite.cipher.key_bytes, _hmac_of(suite.hash)
+    of_key = make(secret, algorithm)
+    of_iv = of_key.copy()
     of_key.update(info_of(b"key", size))
-    outer.update(of_key.digest())
     of_iv.update(info_of(b"iv", 12))
-    last.update(of_iv.digest())
-    return WriteKeys(outer.digest()[:size], last.digest()[:12])
+    return WriteKeys(of_key.finalize()[:size], of_iv.finalize()[:12])
 
 
 @cache
-def _hash_of(name: str) -> tuple[Callable[[bytes], Any], int]:
-    """A hash function and the bytes of its block."""
-    make = getattr(hashlib, name)
-    return make, make().block_size
+def _hmac_of(name: str) -> tuple[Callable[[bytes, Any], Any], Any]:
+    """HMAC of the library, which copies one at less cost than Python does, and the hash of this name for it."""
+    from cryptography.hazmat.primitives import hashes, hmac
+
+    return hmac.HMAC, getattr(hashes, name.upper())()
 
 
 def next_secret(secret: bytes, suite: Suite) -> bytes:

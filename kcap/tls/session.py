@@ -91,8 +91,9 @@ class TlsSession(InBatches):
             self.turns.gap()
         return self.read(side)
 
-    def finish(self) -> list[Event]:
-        """No more bytes will come."""
+    def finish(self, time_ns: int = 0) -> list[Event]:
+        """No more bytes will come; `time_ns` is that of what is lost behind the last record."""
+        holes = [not side.reader.tidy for side in self.sides]
         for side in (CLIENT, SERVER):
             self._read(side, final=True)
         self.events += self.early.decided(True)
@@ -103,6 +104,10 @@ class TlsSession(InBatches):
         for side in (CLIENT, SERVER):
             for record in self._released(side):
                 self._unopened(side, record)
+        for side, direction in enumerate(self.sides):
+            if (direction.over or direction.ready) and (holes[side] or direction.unopened):
+                direction.lost_bytes += direction.reader.skipped
+                self.events += direction.lost_before(side, self.version, time_ns)
         if self.turns is not None:
             self.turns.finish()
         facts = self.facts
@@ -417,28 +422,28 @@ class TlsSession(InBatches):
         direction = self.sides[side]
         direction.sealed = True
         direction.handshake.clear()
+        direction.epochs, direction.at, direction.number = [], 0, 0
         if self._keys12(side):
-            del direction.epochs[:-1]
-            direction.at = 0
-            direction.number = 0
             direction.settle()
 
     def _keys12(self, side: int) -> bool:
         """Keys before TLS 1.3 for the records behind a ChangeCipherSpec; False where they are not known."""
-        direction, suite, server = self.sides[side], self.suite, self.server
-        if suite is None or server is None or suite.cipher is None:
+        direction, suite, client, server = self.sides[side], self.suite, self.client, self.server
+        if suite is None or client is None or server is None or suite.cipher is None:
             return False
-        if self.client is not None:
-            self.master = self.master or self.secrets.master(self.client, server)
-        if self.client is None or self.master is None:
+        if any(one is used for one, used in zip((client, server), direction.hellos)):
+            return False  # a handshake is repeated, and a hello of it is in a packet that comes later
+        self.master = self.master or self.secrets.master(client, server)
+        if self.master is None:
             return False
-        keys = key_block(self.version, suite, self.master, self.client.random, server.random)[side]
+        keys = key_block(self.version, suite, self.master, client.random, server.random)[side]
         etm = messages.ETM in server.extensions and suite.cipher.kind == "cbc"
         opener = opener_of(self.version, suite.cipher, keys, etm=etm)
         if opener is None:
             self.facts.why = f"the cipher of {suite.name} is not available"
             return False
         direction.epochs.append(Epoch("", opener))
+        direction.hellos = client, server
         return True
 
     # -- content ----------------------------------------------------------------------------------------------------
@@ -448,8 +453,9 @@ class TlsSession(InBatches):
             self.facts.decrypted += 1
         kind, data = opened.content_type, opened.plaintext
         time_ns = record.pieces[-1].time_ns if record.pieces else 0
-        if kind == APPLICATION:
+        if kind == APPLICATION or direction.over or direction.ready:
             self.events += direction.lost_before(side, self.version, time_ns)
+        if kind == APPLICATION:
             if not direction.ready:
                 direction.ready = True
                 self.facts.ready_ns = self.facts.ready_ns or time_ns

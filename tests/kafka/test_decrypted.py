@@ -11,9 +11,12 @@ import kcap
 from kcap.analyzer import Analyzer, Options
 from kcap.capture.fileset import FileSet, ignore
 from kcap.kafka.decrypted import DecryptedStream, Decryptor
-from kcap.model import SegmentBatch
+from kcap.model import ROW, SegmentBatch
 from kcap.net.segments import SegmentParser
 from kcap.tls.secrets import Secrets
+from tests.fastpath.both import agree
+from tests.support.tls import CLIENT, SERVER, Sealer
+from tests.support.wire import Tap, metadata, metadata_answer
 
 CAPTURE = str(Path(__file__).resolve().parents[2] / "pcaps" / "tls13.pcapng")
 
@@ -45,6 +48,40 @@ def test_rows_of_tls_connections_are_there_with_their_keys_alone() -> None:
     assert sorted(row for row in with_keys if not row[1]) == sorted(without), "connections without TLS are as they were"
     assert len([row for row in with_keys if row[1]]) == 76
     assert without, "there is plaintext traffic beside it"
+
+
+BEHIND = {"nothing": (), "a ticket": ((22, b"\4\0\0\5lives"),), "close_notify": ((21, b"\1\0"),)}
+
+
+@pytest.mark.parametrize("behind", BEHIND)
+def test_a_response_that_the_capture_lost_is_not_one_that_the_broker_did_not_send(behind: str) -> None:
+    """As in plaintext, whatever stands behind the loss."""
+
+    def outcomes(sealer: Sealer | None) -> list[Any]:
+        tap, secrets = Tap().open(), Secrets()
+
+        def send(side: int, data: bytes, kind: int = 23) -> None:
+            if sealer is not None:
+                tap.send(side, sealer.record(side, data, kind))
+            elif kind == 23:
+                tap.send(side, data)
+
+        if sealer is not None:
+            secrets.keylog.add(sealer.keylog)
+            for side, data in sealer.handshake:
+                tap.send(side, data)
+        for number in range(3):
+            send(CLIENT, metadata(number))
+            send(SERVER, metadata_answer(number))
+        lost = len(tap.segments) - 1
+        for kind, data in BEHIND[behind]:
+            send(SERVER, data, kind)
+        segments = tap.close().segments
+        rows = agree(segments[:lost] + segments[lost + 1 :], options=Options(secrets=secrets)).rows
+        return [row[ROW.index("correlation_id") : ROW.index("reason") + 1] for row in rows]
+
+    assert outcomes(Sealer("TLSv1_3")) == outcomes(None)
+    assert outcomes(None)[-1][-1] == "lost_in_capture"
 
 
 def test_the_state_between_packets_is_a_value() -> None:

@@ -148,6 +148,23 @@ def test_what_openssl_says_is_what_is_read(kind: str, tmp_path: Path) -> None:
     assert found[SERVER] == "".join(f"{line[::-1]}\n" for line in lines).encode()
 
 
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.startswith("renegotiation")])
+def test_a_repeated_handshake_is_read_whichever_side_stands_ahead(kind: str, tmp_path: Path) -> None:
+    """Each packet in turn stands behind the next ones of the other side, as where taps order their packets separately."""
+    wire, keylog = converse(tmp_path, *KINDS[kind])
+
+    def said(wire: list[tuple[int, bytes]]) -> list[bytes]:
+        session, events = events_of(wire, keylog)
+        assert not any(isinstance(one, LostPlaintext) for one in events)
+        assert not session.facts.undecrypted
+        return [b"".join(e.data for e in events if isinstance(e, Plaintext) and e.side == side) for side in (CLIENT, SERVER)]
+
+    whole = said(wire)
+    for at, (side, data) in enumerate(wire):
+        to = next((place for place in range(at + 1, len(wire)) if wire[place][0] == side), len(wire))
+        assert said([*wire[:at], *wire[at + 1 : to], (side, data), *wire[to:]]) == whole
+
+
 def await_true(condition: Callable[[], bool]) -> None:
     until = time.monotonic() + SECONDS
     while not condition():

@@ -60,8 +60,10 @@ def test_of_epochs_no_more_are_held_than_records_may_need() -> None:
 
 def test_a_direction_that_has_opened_nothing_is_not_in_good_order() -> None:
     assert not Direction().in_good_order
-    assert Direction(ready=True, sealed=True).in_good_order
-    assert not Direction(ready=True, sealed=True, lost=True).in_good_order
+    epochs = epochs13(0, suite_of(0x1301), SECRETS)
+    assert Direction(ready=True, sealed=True, epochs=epochs).in_good_order
+    assert not Direction(ready=True, sealed=True, epochs=epochs, lost=True).in_good_order
+    assert not Direction(ready=True, sealed=True).in_good_order, "new keys are not there yet"
 
 
 def test_a_direction_at_rest_keeps_the_epochs_that_could_not_be_made_again() -> None:

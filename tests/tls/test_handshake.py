@@ -3,6 +3,7 @@
 import tracemalloc
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from kcap.tls.handshake import (
     ALERTS,
     CLIENT_HELLO,
     ENCRYPTED_ALERT,
+    Hello,
     alert_text,
     ja3,
     ja4,
@@ -68,6 +70,25 @@ def test_fingerprints_leave_grease_out() -> None:
     suites = sha256(b"1301,1302,c02f").hexdigest()[:12]
     extensions = sha256(b"000a,000b,000d,002b_0403,0804").hexdigest()[:12]
     assert ja4(found) == f"t13d0306h2_{suites}_{extensions}"
+
+
+@pytest.mark.parametrize(
+    ("version", "extensions", "head"),
+    [
+        (0x0303, {16: b"\0\x03\x02h2"}, "t12i0101h2"),
+        (0x0303, {16: b"\0\x02\x01k"}, "t12i0101kk"),
+        (0x0303, {16: b"\0\x04\x03\xabcd"}, "t12i0101a4"),
+        (0x0303, {16: b"\0\x04\x03h/2"}, "t12i0101h2"),
+        (0x0303, {16: b"\0\x03\x02h/"}, "t12i01016f"),
+        (0x0303, {16: b"\0\0"}, "t12i010100"),
+        (0x0303, {0: b""}, "t12d010100"),
+        (0x0300, {}, "ts3i010000"),
+        (0x0200, {}, "t00i010000"),
+    ],
+)
+def test_the_first_part_of_ja4_is_as_foxio_says(version: int, extensions: dict[int, bytes], head: str) -> None:
+    """SNI counts where the extension is there; of an ALPN that begins or ends with a sign the hexadecimal form is named."""
+    assert ja4(Hello(version, bytes(32), b"", (0x1301,), extensions)).partition("_")[0] == head
 
 
 def test_a_real_hello_and_certificate_are_read() -> None:

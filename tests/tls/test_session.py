@@ -471,3 +471,29 @@ def test_an_encrypted_alert_in_place_of_a_finished_is_known_by_its_length(length
     session = refused(one_record(23, length))
     assert session.facts.alerts == alerts
     assert (session.facts.handshake_ns is None) == bool(alerts)
+
+
+@pytest.mark.parametrize(
+    "behind", [(21, b"\1\0"), (22, b"\4\0\0\5lives"), (23, b"three"), None], ids=["close", "ticket", "data", "end"]
+)
+@pytest.mark.parametrize("hole", [True, False], ids=["hole", "damage"])
+def test_lost_data_is_a_gap_whatever_record_follows(behind: tuple[int, bytes] | None, hole: bool) -> None:
+    """Bytes on both sides of a loss are never joined, and a response that was lost is no response that was not sent."""
+    sealer, offsets = Sealer("TLSv1_3"), [0, 0]
+    session, events = TlsSession(secrets_of(Conversation(keylog=sealer.keylog))), list[Plaintext | LostPlaintext]()
+    for side, data in [*sealer.handshake, (SERVER, sealer.record(SERVER, b"one"))]:
+        events += session.data(side, offsets[side], data, len(data), 0, 0, 0)
+        offsets[side] += len(data)
+    lost, at = sealer.record(SERVER, b"two"), offsets[SERVER]
+    events += (
+        session.gap(SERVER, at, len(lost))
+        if hole
+        else session.data(SERVER, at, lost[:-1] + bytes([lost[-1] ^ 1]), len(lost), 0, 0, 0)
+    )
+    if behind is not None:
+        record = sealer.record(SERVER, behind[1], behind[0])
+        events += session.data(SERVER, at + len(lost), record, len(record), 0, 0, 0)
+    events += session.finish()
+    assert [type(event) for event in events][:2] == [Plaintext, LostPlaintext]
+    assert plain(events, SERVER) == (b"onethree" if behind == (23, b"three") else b"one")
+    assert [event.length >= 3 for event in events if isinstance(event, LostPlaintext)] == [True]
