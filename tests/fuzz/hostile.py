@@ -298,6 +298,47 @@ def frames_of_many(n: int) -> bytes:
     return in_many(n, lambda at: b"\0" * 1400 if at else begin)
 
 
+def bodies_of_many(n: int, size: int, key: int, version: int, head: bytes, entry: bytes) -> bytes:
+    """Many connections whose next request says to have `size` bytes, a body that begins so and goes on in equal entries."""
+    begin = struct.pack(">i", size) + request(3, key, version, head)[4:]
+    whole = begin + entry * (size // len(entry))
+    return in_many(n, lambda at: whole[1400 * at : 1400 * at + 1400])
+
+
+@hostile(10_000)
+def reserved_of_many(n: int) -> bytes:
+    """Connections each of which announces a Metadata request of a megabyte, and brings little of it."""
+    begin = struct.pack(">i", 1_000_000) + request(2, 3, 1, struct.pack(">i", 300_000))[4:]
+    return greetings(n, lambda i: request(1) + begin, answer=response(1))
+
+
+@hostile(20_000)
+def topics_of_many(n: int) -> bytes:
+    """The same with Metadata requests of 300,000 topics without a letter."""
+    return bodies_of_many(n, 1_000_000, 3, 1, struct.pack(">i", 300_000), b"\0\0")
+
+
+@hostile(20_000)
+def large_topics_of_many(n: int) -> bytes:
+    """The same with frames that are read as they pass."""
+    return bodies_of_many(n, 3_000_000, 3, 1, struct.pack(">i", 300_000), b"\0\1t")
+
+
+@hostile(20_000)
+def long_names_of_many(n: int) -> bytes:
+    """The same with Produce requests whose topics have names of 30 KB."""
+    head = struct.pack(">hhii", -1, 1, 1000, 100_000)
+    return bodies_of_many(n, 1_000_000, 0, 3, head, struct.pack(">h", 30_000) + b"t" * 30_000 + bytes(4))
+
+
+@hostile(20_000)
+def wrapped_of_many(n: int) -> bytes:
+    """The same with Produce requests of compressed messages of format 1 without a byte in them."""
+    wrapper = struct.pack(">qiIbbqii", 0, 22, 0, 1, 1, 0, -1, 0)
+    head = struct.pack(">hhii", -1, 1, 1000, 1) + string(b"t") + struct.pack(">iii", 1, 0, 2_900_000)
+    return bodies_of_many(n, 3_000_000, 0, 3, head, wrapper)
+
+
 @hostile(20_000)
 def slow_connections(n: int) -> bytes:
     """SYNs a tenth of a second apart: idle connections are swept again and again."""
