@@ -153,7 +153,7 @@ ORPHAN_BYTES_MAX = (1 << 24) - 1
 """Bytes of a response whose request was not seen. A length that is read a byte too early is a multiple of 16 MiB and a little.
 """
 
-FRAME_GATHERED_MAX, GATHERED_OF_ALL, GATHERED_LEAST = 1 << 20, 96 << 20, 8 << 10
+FRAME_GATHERED_MAX, GATHERED_OF_ALL, GATHERED_LEAST = 1 << 20, 64 << 20, 8 << 10
 """Frames up to the first size are buffered for the projection, larger ones are read as they pass; memory of unfinished frames
 of all connections that hold more than the third, above which each is read as far as it came."""
 

@@ -247,7 +247,7 @@ class FastPath:
         """Leaves connections with large unfinished frames to the reference path, where those of all may become too many."""
         meta, held = self.state.meta, self.analyzer.bodies.gathered_bytes + self.state.count_open()
         if not meta[at.M_OPEN_MAX]:
-            meta[at.M_OPEN_MAX] = limits.GATHERED_OF_ALL // 2 if held <= limits.GATHERED_OF_ALL // 4 else 0
+            meta[at.M_OPEN_MAX] = limits.GATHERED_OF_ALL // 4 if held <= limits.GATHERED_OF_ALL // 4 else 0
         elif held > limits.GATHERED_OF_ALL // 2:
             meta[at.M_OPEN_MAX] = 0
             self._back(np.unique(self.state.open_frames(limits.GATHERED_LEAST) >> 1).tolist())

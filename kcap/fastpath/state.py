@@ -92,7 +92,7 @@ class FastPathState:
         self.meta: Any = np.zeros(at.META_WIDTH, np.int64)
         self.meta[at.M_FREE] = -1
         self.meta[at.M_WAITING_MAX] = limits.FAST_PATH_OUTSTANDING_MAX
-        self.meta[at.M_OPEN_MAX] = limits.GATHERED_OF_ALL // 2
+        self.meta[at.M_OPEN_MAX] = limits.GATHERED_OF_ALL // 4
         self.large = LargeFrames(self.meta)
         self.log: Any = np.empty((limits.FAST_PATH_PACKETS, at.LOG_WIDTH), np.int64)
         self.undo: Any = np.empty((limits.FAST_PATH_PACKETS, at.UNDO_WIDTH), np.int64)
