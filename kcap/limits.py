@@ -154,8 +154,9 @@ ORPHAN_BYTES_MAX = (1 << 24) - 1
 """Bytes of a response whose request was not seen. A length that is read a byte too early is a multiple of 16 MiB and a little.
 """
 
-FRAME_GATHERED_MAX = 1 << 20
-"""Frames up to this size are buffered for the projection; larger ones are read as they pass."""
+FRAME_GATHERED_MAX, GATHERED_OF_ALL, GATHERED_LEAST = 1 << 20, 64 << 20, 8 << 10
+"""Frames up to the first size are buffered for the projection, larger ones are read as they pass; memory of unfinished frames
+of all connections that hold more than the third, above which each is read as far as it came."""
 
 FRAME_HEAD_KEPT = 1 << 12
 """Bytes of larger frames that are buffered: room for a request's header and the fields before its acks."""

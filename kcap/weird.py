@@ -56,6 +56,10 @@ class WeirdKind(StrEnum):
     RESYNCED = "resynced", "resync found the next frame boundary"
     FRAME_LENGTH_INVALID = "frame_length_invalid", "a length prefix that is negative, too short or above Kafka's own limit"
     FRAME_INCOMPLETE = "frame_incomplete", "a frame of which the end never came"
+    FRAMES_LIMIT = (
+        "frames_limit",
+        "unfinished frames of all connections hold more bytes than the limit; of this one the beginning was read",
+    )
     API_UNKNOWN = "api_unknown", "a request of a key or version that no Kafka release has"
     HUNT_LIMIT = "hunt_limit", "resync reached its limit and skipped bytes"
     # exchanges

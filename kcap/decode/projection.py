@@ -62,6 +62,8 @@ PRODUCE: Final = 0
 _TEXTS: Final = len(slots.SLOTS)
 _TOPIC: Final = 4
 _WRAPPED: Final = 3
+INTEGER_BYTES: Final = 40
+"""Memory of a number in a list."""
 _ELEMENTS_ROOM: Final = 64
 """Room in the side buffer of partitions to begin with, beside one for each message: what is not written costs nothing."""
 _NO_TOPIC: Final = (-1, -1, -1)
@@ -338,6 +340,13 @@ class Resumable:
         done = min(state.position, size)
         self._tail = buffer[done:]
         self._forget(done)
+
+    @property
+    def held(self) -> int:
+        """Memory that it takes beside its values."""
+        state, whole = self.state, b"" if self.whole is None else self.whole
+        spans = state.topics.itemsize * len(state.topics) + INTEGER_BYTES * len(state.wrapped)
+        return len(self.kept) + len(self._tail) + len(whole) + spans
 
     def _forget(self, size: int) -> None:
         """Makes the first `size` bytes those before the tail: the places in the state move down."""

@@ -193,6 +193,7 @@ class FastPath:
         if columns.flows:
             self._slow_flows(columns, first, last)
         self._bound_waiting()
+        self._bound_open()
         meta, span = state.meta, last - first
         meta[at.M_ORDER] = self.passed
         meta[at.M_REF] = (columns.file << REF_FILE_SHIFT) + columns.first_packet
@@ -241,6 +242,15 @@ class FastPath:
             connections = state.connections
             many = (connections[:, at.LIVE] != at.FREE) & (connections[:, at.COUNT] >= limits.OUTSTANDING_LEAST)
             self._back(np.flatnonzero(many).tolist())
+
+    def _bound_open(self) -> None:
+        """Leaves connections with large unfinished frames to the reference path, where those of all may become too many."""
+        meta, held = self.state.meta, self.analyzer.bodies.gathered_bytes + self.state.count_open()
+        if not meta[at.M_OPEN_MAX]:
+            meta[at.M_OPEN_MAX] = limits.GATHERED_OF_ALL // 4 if held <= limits.GATHERED_OF_ALL // 4 else 0
+        elif held > limits.GATHERED_OF_ALL // 2:
+            meta[at.M_OPEN_MAX] = 0
+            self._back(np.unique(self.state.open_frames(limits.GATHERED_LEAST) >> 1).tolist())
 
     def _sealed(self, columns: SegmentColumns, left: Any, gone: Any, ended: Any, fresh: Any) -> tuple[Any, Any, Any]:
         """Reads what the walk took of connections with TLS; packets and connections that are left to the reference path, with

@@ -144,6 +144,7 @@ def _queue(
         size = stream[at.OPEN_SIZE]
         header = REQUEST_HEAD.pack(size - 4, key, version, correlation, -1 if raw is None else len(raw)) + (raw or b"")
         requests.open = _open(state, stream, header, exchange)
+        requests.count()
 
 
 def _body(state: FastPathState, conversation: Conversation, exchange: PendingExchange, slot: int) -> None:
@@ -175,6 +176,7 @@ def _open(state: FastPathState, stream: Numbers, header: bytes, subject: object)
     else:
         start = int(state.bodies[0, slot])
         state.bodies[2, slot] = UNKNOWN
+        state.meta[at.M_OPEN] -= frame.size
         frame.head = bytearray(header) + state.arena[start : stream[at.OPEN_AT]].tobytes()
     frame.header, frame.subject, frame.pieces = True, subject, None
     frame.received = frame.size - stream[at.OPEN_LEFT]
@@ -201,3 +203,4 @@ def _open_response(state: FastPathState, conversation: Conversation, responses: 
     if stream[at.OPEN_FLAGS]:
         _repeats(responses.stream, start, end, stream[at.OPEN_FLAGS])
     responses.open = _open(state, stream, header, response)
+    responses.count()

@@ -6,6 +6,8 @@ their short way, the offset in the packet at which the reference path takes over
 
 from typing import Any
 
+import numpy as np
+
 from kcap import limits
 from kcap.fastpath.body_kernels import add_body, close_frame, go_on, open_frame, whole_frame
 from kcap.fastpath.close_kernels import settled
@@ -37,6 +39,8 @@ from kcap.fastpath.layout import (
     M_LARGE_FROM,
     M_LARGE_WANTED,
     M_LATE,
+    M_OPEN,
+    M_OPEN_MAX,
     M_ROWS,
     M_SPARE,
     M_TOP,
@@ -47,6 +51,7 @@ from kcap.fastpath.layout import (
     ONE_WAYS,
     OPEN_FLAGS,
     OPEN_LEFT,
+    OPEN_SIZE,
     OPEN_SLOT,
     OPEN_START,
     OUTCOMES,
@@ -101,7 +106,7 @@ from kcap.kafka.headers import API_VERSIONS, PRODUCE
 from kcap.kernels import compiled, int16, int32
 from kcap.schema.quirks import DOWNGRADES
 
-FRAME_MAX = limits.FAST_PATH_FRAME_MAX
+FRAME_MAX, FRAME_LEAST = limits.FAST_PATH_FRAME_MAX, limits.GATHERED_LEAST
 FRAME_BYTES_MAX, RESPONSE_BYTES_MAX = limits.FRAME_BYTES_MAX, limits.RESPONSE_BYTES_MAX
 REQUEST_HEAD = 14
 RESPONSE_HEAD = 8
@@ -180,15 +185,25 @@ def unchain(connections: Any, slot: int, queues: Any, meta: Any) -> None:
 @compiled
 def large_program(key: int, version: int, side: int, size: int, is_open: bool, big: Any, meta: Any) -> int:
     """The program by which a frame is read as it passes, GATHERED where its bytes are gathered instead, TOO_LARGE where they
-    are too many for that and no row of `large` is free; only a frame that `is_open` continues in the next packet.
+    are too many for that, alone or with those of other frames, and no row of `large` is free; only a frame that `is_open`
+    continues in the next packet.
     """
-    if not is_open or size <= meta[M_LARGE_FROM]:
+    if not is_open:
         return GATHERED
-    program = big.programs[key, version, side]
-    if not meta[M_LARGE_FREE]:
-        meta[M_LARGE_WANTED] += 1
-        program = GATHERED
-    return TOO_LARGE if program < 0 and size > FRAME_MAX else int(program)
+    program = np.int64(GATHERED)
+    if size > meta[M_LARGE_FROM] and meta[M_OPEN_MAX]:
+        program = big.programs[key, version, side]
+        if not meta[M_LARGE_FREE]:
+            meta[M_LARGE_WANTED] += 1
+            program = np.int64(GATHERED)
+    full = size > FRAME_LEAST and meta[M_OPEN] + size > meta[M_OPEN_MAX]
+    return TOO_LARGE if program < 0 and (size > FRAME_MAX or full) else int(program)
+
+
+@compiled
+def reserved(streams: Any, place: int) -> int:
+    """Bytes of the arena that a frame has while it is open."""
+    return 0 if streams[place, OPEN_SLOT] >= LARGE_BASE else int(streams[place, OPEN_SIZE])
 
 
 @compiled
@@ -244,6 +259,7 @@ def requests(
             return at
         entry = connections[slot, TAIL]
         close_frame(streams, place, queues, entry, Q_FRAME, time_ns, ref)
+        meta[M_OPEN] -= reserved(streams, place)
         queues[entry, Q_FLAGS] |= streams[place, OPEN_FLAGS]
         queues[entry, Q_DONE] = 1
         connections[slot, REQUEST_FRAMES] += 1
@@ -292,6 +308,7 @@ def requests(
         if stop > end:
             queues[entry, Q_DONE] = 0
             open_frame(streams, place, offset, size + 4, time_ns, ref, position, stop - end, kept, filled, cut)
+            meta[M_OPEN] += reserved(streams, place)
             if program >= 0:
                 return begun(streams, place, data, body, end, big)
             return end
@@ -320,6 +337,7 @@ def responses(
         if streams[place, OPEN_LEFT]:
             return at
         close_frame(streams, place, rows, meta[M_ROWS], R_RESPONSE, time_ns, ref)
+        meta[M_OPEN] -= reserved(streams, place)
         flags = streams[place, OPEN_FLAGS]
         response(rows, streams[place, OPEN_SLOT], flags, order, place, connections, streams, queues, arena, bodies, fresh, meta)
     while have - at >= RESPONSE_HEAD and connections[slot, COUNT] > connections[slot, ONE_WAYS]:
@@ -349,6 +367,7 @@ def responses(
         if stop > end:
             filled = bodies[0, kept] + seen - body
             open_frame(streams, place, offset, size + 4, time_ns, ref, position, stop - end, kept, filled, cut)
+            meta[M_OPEN] += reserved(streams, place)
             connections[slot, TAKEN] = 1
             return end
         whole_frame(rows, meta[M_ROWS], R_RESPONSE, offset, size + 4, time_ns, ref, position)

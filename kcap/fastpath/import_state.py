@@ -119,6 +119,10 @@ def import_connection(state: FastPathState, conversation: Conversation, batch: i
     )
     assert requests is not None
     assert responses is not None
+    bodies, room = conversation.collector.bodies, state.arena.size - int(state.meta[at.M_TOP])
+    waiting = (exchange.request_slot for exchange in pairing.outstanding if exchange.request_slot >= 0)
+    if pairing.outstanding and sum(bodies.ends[slot] - bodies.starts[slot] for slot in waiting) > room:
+        return False
     raw = requests.raw_id
     number = state.name(raw)
     slot = state.slot() if number >= 0 else -1

@@ -94,6 +94,14 @@ class LargeFrames:
         """Frames in the table."""
         return len(self.arrays.large) - int(self.meta[at.M_LARGE_FREE])
 
+    @property
+    def held(self) -> int:
+        """Bytes that are stored of them."""
+        if not self.used:
+            return 0
+        stored = self.arrays.large[:, at.L_TOP]
+        return int(stored.sum() - stored[self.arrays.free[: self.meta[at.M_LARGE_FREE]]].sum())
+
     def release(self, slot: int) -> None:
         """Frees the row of a slot."""
         self.arrays.free[self.meta[at.M_LARGE_FREE]] = slot - at.LARGE_BASE

@@ -75,14 +75,15 @@ CUT_REQUEST, CUT_RESPONSE = 1, 2
 (
     M_ROWS, M_BODIES, M_TOP, M_ORDER, M_REF, M_LEFT, M_GONE, M_FRESH, M_IDENTITIES, M_FREE, M_SPARE, M_SLOTS, M_GROWS, M_OPENS,
     M_OPENED, M_ENDED, M_BLIND, M_NAMES, M_FULL, M_LARGE_FROM, M_LARGE_FREE, M_LARGE_WANTED, M_LOGGED, M_TOUCHED,
-    M_LATE, M_TLS, M_WAITING_MAX,
-) = range(27)  # fmt: skip
-META_WIDTH: Final = 27
+    M_LATE, M_TLS, M_WAITING_MAX, M_OPEN, M_OPEN_MAX,
+) = range(29)  # fmt: skip
+META_WIDTH: Final = 29
 """M_FREE: the first entry that is in no chain, of M_SPARE in all; M_SLOTS: free slots, M_GROWS: more can be made; M_OPENS: new
 connections are taken; M_BLIND: a packet was left whose flow the kernel cannot read; M_FULL: why it stopped; M_LARGE_FROM:
 bytes from which on a frame is large, M_LARGE_FREE: rows of `large` that are free, M_LARGE_WANTED: frames that needed one more;
 M_LOGGED, M_TOUCHED: rows of `log` and `undo`; M_LATE: responses after the client's FIN; M_TLS: handshakes of TLS are taken;
-M_WAITING_MAX: outstanding requests that a connection may have.
+M_WAITING_MAX: outstanding requests that a connection may have; M_OPEN: bytes of the arena that unfinished frames have,
+M_OPEN_MAX: those that they may have, 0 where no large frame begins here.
 """
 FULL_ROOM, FULL_SLOTS = 1, 2
 """No room for rows, bodies or bytes; no free slot."""

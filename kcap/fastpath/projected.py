@@ -34,7 +34,8 @@ def both_projected(bodies: BodyCollector, table: Any, fast_arena: Any, count: in
         fast_arena[top : top + size] = np.frombuffer(bodies.arena, np.uint8)
         arena, room = memoryview(fast_arena[: top + size]), fast_arena
     else:
-        arena, room = bytearray(here) + bodies.arena, None
+        whole: Any = np.concatenate([here, np.frombuffer(bodies.arena, np.uint8)])
+        arena, room = memoryview(whole), None
     return projected(arena, starts, ends, every, carried, compiled=True, partitions=partitions, room=room)
 
 

@@ -92,6 +92,7 @@ class FastPathState:
         self.meta: Any = np.zeros(at.META_WIDTH, np.int64)
         self.meta[at.M_FREE] = -1
         self.meta[at.M_WAITING_MAX] = limits.FAST_PATH_OUTSTANDING_MAX
+        self.meta[at.M_OPEN_MAX] = limits.GATHERED_OF_ALL // 4
         self.large = LargeFrames(self.meta)
         self.log: Any = np.empty((limits.FAST_PATH_PACKETS, at.LOG_WIDTH), np.int64)
         self.undo: Any = np.empty((limits.FAST_PATH_PACKETS, at.UNDO_WIDTH), np.int64)
@@ -196,6 +197,19 @@ class FastPathState:
         """The slots in use."""
         found: list[int] = np.flatnonzero(self.connections[:, at.LIVE]).tolist()
         return found
+
+    def open_frames(self, least: int) -> Any:
+        """The streams with an unfinished frame of more than so many bytes."""
+        here = (self.streams[:, at.OPEN_START] >= 0) & (self.streams[:, at.OPEN_SIZE] > least)
+        return np.flatnonzero(here & np.repeat(self.connections[:, at.LIVE] != at.FREE, 2))
+
+    def count_open(self) -> int:
+        """Memory of unfinished frames. It is counted anew where it is much: what a walk gives back of TLS was counted twice."""
+        if self.meta[at.M_OPEN] > limits.GATHERED_OF_ALL // 8:
+            places = self.open_frames(0)
+            gathered = self.streams[places, at.OPEN_SLOT] < at.LARGE_BASE
+            self.meta[at.M_OPEN] = self.streams[places[gathered], at.OPEN_SIZE].sum()
+        return int(self.meta[at.M_OPEN]) + self.large.held
 
     def flows(self, places: Any) -> list[bytes]:
         """The flow keys of streams."""

@@ -187,9 +187,9 @@ class _Builder:
             raise self.fault(sign, f"{sign} is for text; {said(of)} is no text")
         if operator in ORDERING and kind in ("flag", "address"):
             raise self.fault(sign, f"{said(of)} has no order; == and != are for it")
+        if value.data == "call":
+            return Compare(of, operator, self.other(of, value, kind, operator), every)
         (inner,) = value.children
-        if inner.data == "call":
-            return Compare(of, operator, self.other(of, inner, kind, operator), every)
         token = inner.children[0]
         if inner.data == "word" and operator not in ON_TEXT:
             other = self.as_field(of, str(token), kind)
@@ -216,10 +216,10 @@ class _Builder:
         return Membership(of, tuple(values), tuple(ranges), quantifier == "all")
 
     # -- operands -----------------------------------------------------------------------------------------------------
-    def operand(self, tree: Any) -> Operand:
-        """A field or a function of one."""
+    def operand(self, tree: Any, depth: int = 0) -> Operand:
+        """A field or a function of one, inside of `depth` functions."""
         if tree.data == "call":
-            return self.call(tree)
+            return self.call(tree, depth + 1)
         name = tree.children[0]
         found = lookup(str(name))
         if found is None:
@@ -228,13 +228,15 @@ class _Builder:
             raise self.fault(name, f"no field is called {str(name)!r}{did_you_mean(str(name), names_like(str(name)))}")
         return found
 
-    def call(self, tree: Any) -> FunctionCall:
+    def call(self, tree: Any, depth: int = 1) -> FunctionCall:
         """A function."""
         name, inner = tree.children
+        if depth > DEPTH_MAX:
+            raise self.fault(tree, f"more than {DEPTH_MAX} functions inside each other")
         takes = FUNCTIONS.get(str(name))
         if takes is None:
             raise self.fault(name, f"no function is called {str(name)!r}; there are {', '.join(FUNCTIONS)}")
-        of = self.operand(inner)
+        of = self.operand(inner, depth)
         if isinstance(of, FieldRef) and of.name == PACKETS:
             raise self.fault(inner, f"{PACKETS} goes into no function")
         if takes and kind_of(of) != takes:

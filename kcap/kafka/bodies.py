@@ -304,6 +304,8 @@ class BodyCollector:
         """Memory of the responses of all connections that wait for their requests."""
         self.outstanding = 0
         """Requests that wait on the reference path, of the connections that have many."""
+        self.gathered_bytes = 0
+        """Memory of the unfinished frames of all framers, of those that hold much."""
         self.searched_bytes = 0
         """Stream bytes that the resyncs of all framers hold."""
         self.deferred = False

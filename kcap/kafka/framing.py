@@ -22,6 +22,9 @@ from kcap.weird import WeirdKind
 
 GAP, SNAPLEN, TRUNCATED, RESYNCED = FLAG["gap"], FLAG["snaplen"], FLAG["truncated"], FLAG["resynced"]
 
+PIECE_COST: Final = 256
+"""Memory of a piece beside its bytes."""
+
 BOUNDARY, HEADER, BODY, RESYNC = "boundary", "header", "body", "resync"
 TRANSITIONS: Final = (
     Transition(BOUNDARY, "start_midstream", RESYNC),
@@ -97,6 +100,14 @@ class OpenFrame:
         elif position > self.high:
             self.high = position
 
+    @property
+    def held(self) -> int:
+        """Memory that it takes."""
+        held = len(self.head)
+        if self.pieces is not None:
+            held += self.received + PIECE_COST * len(self.pieces)
+        return held if self.rest is None else held + self.rest.held
+
     def frame(self) -> Frame:
         """The descriptor."""
         return Frame(
@@ -121,6 +132,8 @@ class Framer:
         self.skipped = 0
         self.spent = 0
         """Bytes that resyncs have taken, and those of bodies that they read, as often as they did."""
+        self.counted = 0
+        """Memory of the open frame in the sum of those of all connections."""
 
     # -- what a direction decides -------------------------------------------------------------------------------------
     def sane(self, size: int) -> bool:
@@ -164,6 +177,7 @@ class Framer:
             again = [Piece(offset, bytes(buffer[at : at + captured]), length, time_ns, ref, position)]
         if again:
             self._reread(again)
+        self.count()
 
     def _reread(self, pieces: list[Piece]) -> None:
         """Takes pieces that were read before or that resync looks at; a loop, since one resync may follow another."""
@@ -233,6 +247,12 @@ class Framer:
     def _gather(self, frame: OpenFrame, buffer: bytes, at: int, have: int) -> bool:
         """Buffers bytes of the frame, or feeds them to its resumable reader; False where neither is possible."""
         room = 0
+        if self.counted and self.bodies.gathered_bytes > limits.GATHERED_OF_ALL:
+            detail = f"more than {limits.GATHERED_OF_ALL:,} bytes of unfinished frames"
+            self.stream.connection.report(WeirdKind.FRAMES_LIMIT, detail, frame.first_ref or 0, frame.low or 0)
+            frame.rest = None
+            del frame.head[limits.GATHERED_LEAST :]
+            return False
         if frame.rest is None:
             room = min(have, limits.FRAME_GATHERED_MAX + 4 - len(frame.head))
             frame.head += buffer[at : at + room]
@@ -244,6 +264,13 @@ class Framer:
             del frame.head[limits.FRAME_HEAD_KEPT :]
         frame.rest.feed(buffer[at + room : at + have])
         return True
+
+    def count(self) -> None:
+        """Counts the memory of the open frame in the sum of those of all connections, where it is much."""
+        held = self.open.held if self.open is not None else 0
+        held = held if held > limits.GATHERED_LEAST else 0
+        self.bodies.gathered_bytes += held - self.counted
+        self.counted = held
 
     def _progress(self, frame: OpenFrame) -> bool:
         """Reads the header once enough of it is there; False where no frame can start."""
@@ -259,6 +286,7 @@ class Framer:
         """Takes a gap: bytes that no packet carries."""
         self.losses += 1
         self._reread([Piece(offset, b"", length, time_ns, NO_PACKET, 0)])
+        self.count()
 
     def _gap(self, offset: int, length: int) -> list[Piece]:
         """Steps over a hole inside a frame; returns the pieces to resync over where the hole covers a boundary."""
@@ -289,6 +317,12 @@ class Framer:
 
     def finish(self) -> None:
         """The stream is over."""
+        self._finish()
+        if self.open is not None:
+            self.open.head, self.open.rest, self.open.pieces = bytearray(), None, None
+        self.count()
+
+    def _finish(self) -> None:
         while True:
             if self.search is not None:
                 found = self.search.finish()

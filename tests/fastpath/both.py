@@ -4,6 +4,7 @@ import pickle
 from dataclasses import dataclass, field
 from unittest.mock import patch
 
+from kcap import limits
 from kcap.analyzer import Analyzer, KeptConnection, Options, RowBatch, SilentConnection
 from kcap.decode import slots
 from kcap.fastpath import engine
@@ -64,7 +65,7 @@ def result_of(
     """One way; `often` takes rows after every batch, `pickled` goes on with a copy after each."""
     result = Result()
     analyzer = Analyzer(options)
-    with patch.object(engine, "STEP", step):
+    with patch.object(engine, "STEP", step), patch.object(limits, "FAST_PATH_AFTER_PACKETS", 0):
         for each in batches:
             analyzer.feed(columns_of(each) if fast_path else each)
             if often:

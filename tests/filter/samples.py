@@ -77,6 +77,8 @@ TERMS = (
     "latency > 50ms",
     "latency <= 0",
     "abs(latency_ns) >= 5",
+    "latency_ns > abs(long_poll_ns)",
+    "client_id == lower(client_id)",
     "latency_ns",
     "throttle == 0",
     "throttle > 1ms",

@@ -186,6 +186,9 @@ def test_bounds() -> None:
         parse("a" * (FILTER_MAX + 1))
     with pytest.raises(FilterError, match="inside each other"):
         parse("!" * 200 + "tls")
+    for nested in ("{}client_id{} > 1", "1000 < {}client_id{}", "correlation_id == {}client_id{}"):
+        with pytest.raises(FilterError):
+            parse(nested.format("len(" * 900, ")" * 900))
     assert parse("   ") is None
 
 

@@ -298,6 +298,47 @@ def frames_of_many(n: int) -> bytes:
     return in_many(n, lambda at: b"\0" * 1400 if at else begin)
 
 
+def bodies_of_many(n: int, size: int, key: int, version: int, head: bytes, entry: bytes) -> bytes:
+    """Many connections whose next request says to have `size` bytes, a body that begins so and goes on in equal entries."""
+    begin = struct.pack(">i", size) + request(3, key, version, head)[4:]
+    whole = begin + entry * (size // len(entry))
+    return in_many(n, lambda at: whole[1400 * at : 1400 * at + 1400])
+
+
+@hostile(10_000)
+def reserved_of_many(n: int) -> bytes:
+    """Connections each of which announces a Metadata request of a megabyte, and brings little of it."""
+    begin = struct.pack(">i", 1_000_000) + request(2, 3, 1, struct.pack(">i", 300_000))[4:]
+    return greetings(n, lambda i: request(1) + begin, answer=response(1))
+
+
+@hostile(20_000)
+def topics_of_many(n: int) -> bytes:
+    """The same with Metadata requests of 300,000 topics without a letter."""
+    return bodies_of_many(n, 1_000_000, 3, 1, struct.pack(">i", 300_000), b"\0\0")
+
+
+@hostile(20_000)
+def large_topics_of_many(n: int) -> bytes:
+    """The same with frames that are read as they pass."""
+    return bodies_of_many(n, 3_000_000, 3, 1, struct.pack(">i", 300_000), b"\0\1t")
+
+
+@hostile(20_000)
+def long_names_of_many(n: int) -> bytes:
+    """The same with Produce requests whose topics have names of 30 KB."""
+    head = struct.pack(">hhii", -1, 1, 1000, 100_000)
+    return bodies_of_many(n, 1_000_000, 0, 3, head, struct.pack(">h", 30_000) + b"t" * 30_000 + bytes(4))
+
+
+@hostile(20_000)
+def wrapped_of_many(n: int) -> bytes:
+    """The same with Produce requests of compressed messages of format 1 without a byte in them."""
+    wrapper = struct.pack(">qiIbbqii", 0, 22, 0, 1, 1, 0, -1, 0)
+    head = struct.pack(">hhii", -1, 1, 1000, 1) + string(b"t") + struct.pack(">iii", 1, 0, 2_900_000)
+    return bodies_of_many(n, 3_000_000, 0, 3, head, wrapper)
+
+
 @hostile(20_000)
 def slow_connections(n: int) -> bytes:
     """SYNs a tenth of a second apart: idle connections are swept again and again."""
@@ -2445,6 +2486,122 @@ def one_wide_fetch(n: int) -> bytes:
     calls = Calls()
     wide_fetch(calls, n)
     return calls.talk.file()
+
+
+# --- findings: what makes a rule of `check` match again and again ----------------------------------------------------------
+@hostile(2_000)
+def errors_of_topics(n: int) -> bytes:
+    """Produce requests of topics that each fail with another error, of another client and group of versions each."""
+    calls = Calls()
+    for i in range(n):
+        calls.call(0, 3, produced_to(b"t%d" % i, i), taken(b"t%d" % i, i, 1 + i % 100), b"c%d" % i)
+    return calls.talk.file()
+
+
+@hostile(2_000)
+def missing_topics(n: int) -> bytes:
+    """Metadata requests for topics that do not exist, of another client each, again and again."""
+    calls = Calls()
+    for i in range(n):
+        name = string(b"t%d" % (i // 2))
+        answer = array([]) + struct.pack(">i", 1) + array([struct.pack(">h", 3) + name + b"\0" + array([])])
+        calls.call(3, 1, array([name]), answer, b"c%d" % i)
+    return calls.talk.file()
+
+
+@hostile(1_000)
+def fenced_producers(n: int) -> bytes:
+    """Producers that are fenced, and sequence numbers that go back, in another partition each."""
+    calls = Calls()
+    for i in range(n):
+        for sequence, error in ((5, 0), (0, 45), (9, 47)):
+            batch = batch_v2(i, 0, sequence)
+            parts = array([struct.pack(">ii", i, len(batch)) + batch])
+            calls.call(0, 3, struct.pack(">hhi", -1, -1, 1000) + array([string(b"t") + parts]), taken(b"t", i, error))
+    return calls.talk.file()
+
+
+@hostile(2_000)
+def refused_commits(n: int) -> bytes:
+    """Groups whose commits are refused, by turns as the member is unknown, the generation is old or it rebalances."""
+    calls = Calls()
+    for i in range(n):
+        offset = array([string(b"t%d" % i) + array([struct.pack(">iq", 0, i) + string(b"")])])
+        who = string(b"g%d" % i) + struct.pack(">i", 1) + string(b"m%d" % i) + bytes(8)
+        answer = array([string(b"t%d" % i) + array([struct.pack(">ih", 0, (25, 22, 27)[i % 3])])])
+        calls.call(8, 2, who + offset, answer, b"c%d" % i)
+    return calls.talk.file()
+
+
+@hostile(2_000)
+def refused_logins(n: int) -> bytes:
+    """Connections whose login fails, of another host, client and mechanism each."""
+    packets: list[Packet] = []
+    for i in range(n):
+        calls = Calls(Talk(10_000 + i % 50_000, 10**12 + i * 1000).open())
+        token = b"\0user%d\0secret" % i
+        calls.call(17, 1, string(b"PLAIN"), struct.pack(">h", 0) + array([string(b"PLAIN")]), b"c%d" % i)
+        answer = struct.pack(">h", 58) + string(b"no %d" % i) + struct.pack(">i", -1)
+        calls.call(36, 0, struct.pack(">i", len(token)) + token, answer, b"c%d" % i)
+        packets += [(when, moved(data, struct.pack(">I", 0x0A010000 + i), CLIENT)) for when, data in calls.talk.packets]
+    return pcap(iter(packets))
+
+
+@hostile(2_000)
+def oldest_offsets(n: int) -> bytes:
+    """Fetches of partitions behind their log's end, each refused, and ListOffsets behind each."""
+    calls = Calls()
+    for i in range(n):
+        name = string(b"t%d" % i)
+        part = struct.pack(">ihqqii", i, 1, -1, -1, -1, 0)
+        calls.call(1, 4, fetch_of(b"t%d" % i, i), bytes(4) + array([name + array([part])]), b"c%d" % i)
+        times = struct.pack(">i", -1) + array([name + array([struct.pack(">iq", i, -2)])])
+        calls.call(2, 1, times, array([name + array([struct.pack(">ihqq", i, 0, -1, i)])]), b"c%d" % i)
+    return calls.talk.file()
+
+
+@hostile(2_000)
+def small_batches(n: int) -> bytes:
+    """Two Produce requests a millisecond, a record each, for another topic, of another client."""
+    calls = Calls()
+    for i in range(n):
+        for _ in range(2):
+            calls.call(0, 3, produced_to(b"t%d" % i, 0), taken(b"t%d" % i, 0), b"c%d" % i)
+    return calls.talk.file()
+
+
+@hostile(2_000)
+def election_storm(n: int) -> bytes:
+    """Metadata in which a partition has another leader and epoch each time, and a broker a new address."""
+    calls = Calls()
+    for i in range(n):
+        nodes = [struct.pack(">i", j) + string(b"h%d" % (i + j)) + struct.pack(">i", 9092) + string(b"") for j in range(2)]
+        part = struct.pack(">hii", (0, 5, 9)[i % 3], 0, i % 2) + array([struct.pack(">i", 0)]) * 2
+        topic = b"\0\0" + string(b"t%d" % (i % 7)) + b"\0" + array([part])
+        calls.call(3, 1, array([]), array(nodes) + struct.pack(">i", i % 2) + array([topic]))
+    return calls.talk.file()
+
+
+@hostile(1_000, "--partitions")
+def interleaved_frames(n: int) -> bytes:
+    """Frames of 150 KB on n connections, whose packets take turns: each lies across the whole file."""
+    part = noise(140_000, 1)
+    head = struct.pack(">hhi", -1, 1, 1000) + array([string(b"t") + struct.pack(">iii", 1, 0, len(part)) + part])
+    whole = request(3, 0, 3, head)
+    talks = [Talk(10_000 + at % 50_000, 10**12 + 10 * at).open() for at in range(n // 10)]
+    packets: list[Packet] = []
+    for talk in talks:
+        talk.send(0, request(1))
+        talk.send(1, response(1))
+        talk.send(0, request(2))
+        talk.send(1, response(2))
+        packets += talk.packets
+    for at in range(0, len(whole), 1400):
+        for number, talk in enumerate(talks):
+            talk.when, talk.packets = 10**12 + 10**6 + at * 1000 + number, []
+            talk.add(0, ACK, whole[at : at + 1400])
+            packets += talk.packets
+    return pcap(iter(packets))
 
 
 # --- the curve ---------------------------------------------------------------------------------------------------------

@@ -1,12 +1,18 @@
 """The phases of a connection, and the flags of its rows."""
 
+import struct
+
 import pytest
 
 from kcap import limits
 from kcap.analyzer import Analyzer
+from kcap.fastpath import engine
+from kcap.fastpath.layout import M_OPEN
 from kcap.kafka.frames import FLAG
+from kcap.net.segment_columns import columns_of
 from kcap.weird import WeirdKind
-from tests.support.wire import MS, Tap, analyze, batch, metadata, metadata_answer
+from tests.fastpath.both import agree
+from tests.support.wire import MS, Tap, analyze, batch, in_turn, metadata, metadata_answer, request
 
 
 @pytest.mark.parametrize(
@@ -79,6 +85,68 @@ def test_what_resyncs_hold_is_bounded_over_all_connections(monkeypatch: pytest.M
     assert not analyzer.bodies.searched_bytes
     assert len(analyzer.take().rows) == 50
     assert {w.kind.value for w, _ in analyzer.sightings()} >= {"hunt_limit"}
+
+
+def topics(count: int) -> bytes:
+    """The body of a Metadata v1 request, of 12 bytes each."""
+    return struct.pack(">i", count) + b"\0\x0atttttttttt" * count
+
+
+WHOLE = 29_900
+"""A frame of thirty segments."""
+
+
+@pytest.mark.parametrize("size", [WHOLE, 3 << 20])
+def test_unfinished_frames_are_bounded_over_all_connections(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """Law: beyond the bound a frame is read as far as it came, and says so; one that holds little goes on. The next frame is
+    read. The same on both paths.
+    """
+    most, least, segment = 200_000, 2_000, 1_000
+    monkeypatch.setattr(limits, "GATHERED_OF_ALL", most)
+    monkeypatch.setattr(limits, "GATHERED_LEAST", least)
+    monkeypatch.setattr(limits, "FRAME_GATHERED_MAX", 1 << 20)
+    taps = [Tap(port=40_000 + number, time_ns=MS * (number + 1)).open() for number in range(30)]
+    for number, tap in enumerate(taps):
+        tap.client(metadata(0)).server(metadata_answer(0))
+        whole, step = (request(3, 1, 1, topics(size // 12)), segment) if number else (request(3, 1, 1, topics(120)), 50)
+        for at in range(0, 30 * step, step):
+            tap.client(whole[at : at + step])
+        if size == WHOLE:
+            tap.server(metadata_answer(1)).client(metadata(2)).server(metadata_answer(2))
+    segments, analyzer, held = in_turn(taps), Analyzer(), 0
+    for number, one in enumerate(segments, 1):
+        analyzer.feed(batch([one], number))
+        held = max(held, analyzer.bodies.gathered_bytes)
+    assert most - segment < held <= most + segment
+    analyzer.finish()
+    assert not analyzer.bodies.gathered_bytes
+    said = [count for weird, count in analyzer.sightings() if weird.kind is WeirdKind.FRAMES_LIMIT]
+    assert len(said) > 15
+    assert {*said} == {1}
+    rows = analyze(segments).brief("correlation_id", "outcome")
+    assert rows.count((0, "answered")) == 30
+    if size == WHOLE:
+        assert rows.count((2, "answered")) == 30
+    agree(segments, 50, 3)
+
+
+def test_room_for_unfinished_frames_is_bounded_in_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: frames that announce much and bring little are left to the reference path, which makes no room beforehand."""
+    monkeypatch.setattr(limits, "FAST_PATH_AFTER_PACKETS", 0)
+    monkeypatch.setattr(limits, "GATHERED_OF_ALL", 4_000_000)
+    taps = [Tap(port=40_000 + number, time_ns=MS * (number + 1)).open() for number in range(40)]
+    for tap in taps:
+        tap.client(metadata(0)).server(metadata_answer(0)).client(metadata(1)).server(metadata_answer(1))
+        tap.client(request(3, 1, 2, topics(25_000))[:1_000]).client(bytes(1_000))
+    segments, analyzer, most = in_turn(taps), Analyzer(), 0
+    monkeypatch.setattr(engine, "STEP", 8)
+    for at in range(0, len(segments), 8):
+        analyzer.feed(columns_of(batch(segments[at : at + 8], at + 1)))
+        if analyzer.fast_path is not None:
+            most = max(most, int(analyzer.fast_path.state.meta[M_OPEN]))
+    assert 700_000 < most <= 1_000_000
+    analyzer.fast_path = None
+    agree(segments, 50, 8)
 
 
 def test_rows_say_what_is_odd_about_them() -> None:

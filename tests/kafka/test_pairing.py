@@ -13,10 +13,10 @@ from kcap.weird import WeirdKind
 from tests.fastpath.both import agree
 from tests.support.wire import (
     MS,
-    Segment,
     Tap,
     analyze,
     batch,
+    in_turn,
     metadata,
     metadata_answer,
     produce,
@@ -162,11 +162,6 @@ def test_a_request_that_was_passed_over_leaves_the_responses_of_its_id_to_others
         (5, again, "answered", 52),
         (6, 2, "answered", 20),
     ]
-
-
-def in_turn(taps: list[Tap]) -> list[Segment]:
-    """The segments of several connections, one of each in turn."""
-    return [segment for turn in zip(*(tap.segments for tap in taps), strict=True) for segment in turn]
 
 
 def test_responses_that_wait_are_bounded_over_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:

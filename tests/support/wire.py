@@ -163,6 +163,11 @@ def response(correlation: int, body: bytes = b"") -> bytes:
     return struct.pack(">ii", 4 + len(body), correlation) + body
 
 
+def in_turn(taps: list[Tap]) -> list[Segment]:
+    """The segments of several connections, one of each in turn."""
+    return [segment for turn in zip(*(tap.segments for tap in taps), strict=True) for segment in turn]
+
+
 def metadata(correlation: int, topic: str = "t", client_id: str | None = "app") -> bytes:
     """A Metadata v1 request."""
     name = topic.encode()
