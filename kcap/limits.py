@@ -151,8 +151,7 @@ RESPONSE_BYTES_MAX = 200 << 20
 """Bytes of a response beyond those that its request allows: only a fetch has a setting (max_bytes) that lets it grow."""
 
 ORPHAN_BYTES_MAX = (1 << 24) - 1
-"""Bytes of a response whose request was not seen. A length that is read a byte too early is a multiple of 16 MiB and a little.
-"""
+"""Bytes of a response whose request was not seen: a length that is read a byte too early is a multiple of 16 MiB and some."""
 
 FRAME_GATHERED_MAX, GATHERED_OF_ALL, GATHERED_LEAST = 1 << 20, 64 << 20, 8 << 10
 """Frames up to the first size are buffered for the projection, larger ones are read as they pass; memory of unfinished frames
