@@ -55,7 +55,7 @@ SCENES = {
     "columns": Scene(JAVA, ("c",)),
     "follow": Scene("node-platformatic.pcap", ("w",)),
     "conversations": Scene(JAVA, ("C",)),
-    "ladder": Scene(JAVA, ("L", "b", "home", "down", "down", "down")),
+    "ladder": Scene(JAVA, ("L", "B", "home", "down", "down", "down")),
     "statistics": Scene(JAVA, ("S", "tab", "down")),
     "versions": Scene("go-franz.pcap", ("V", "4", "end")),
     "throttling": Scene("quota-3.9.pcap", ("T",)),

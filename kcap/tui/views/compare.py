@@ -63,7 +63,7 @@ class Comparison(View):
         first, second = self.pair
         found = neighbor(self.home.book, second, step) if second is not None else None
         if found is None:
-            self.notify("the connection has no more exchanges of this API", timeout=3)
+            self.say_once("the connection has no more exchanges of this API")
         else:
             self.pair = first, found
             self.look()

@@ -39,8 +39,11 @@ class Home(Protocol):
     def save_settings(self) -> None:
         """Saves the settings."""
 
-    def narrow(self, text: str) -> None:
-        """Sets the display filter, and shows the list."""
+    def narrow(self, text: str, *, stay: bool = False) -> None:
+        """Sets the display filter, and shows the list; with `stay` the view goes on."""
+
+    def mark(self, uid: str, number: int) -> str:
+        """Marks an exchange, or removes its mark; what was done, in words."""
 
     def show_exchange(self, uid: str, number: int) -> None:
         """Shows an exchange in the list."""

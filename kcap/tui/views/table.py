@@ -35,8 +35,8 @@ class SheetTable(Toned, ScrollView, can_focus=True):
         Binding("pagedown", "page(1)", "Page down", show=False),
         Binding("home,g", "edge(-1)", "First", show=False),
         Binding("end,G", "edge(1)", "Last", show=False),
-        Binding("left", "side(-1)", "Cell to the left", show=False),
-        Binding("right", "side(1)", "Cell to the right", show=False),
+        Binding("left,h", "side(-1)", "Cell to the left", show=False),
+        Binding("right,l", "side(1)", "Cell to the right", show=False),
         Binding("enter", "choose", "Show"),
     ]
 

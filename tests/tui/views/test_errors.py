@@ -26,6 +26,6 @@ def test_without_partitions_exchanges_count() -> None:
         def table(self, name: str) -> None:  # type: ignore[override]
             return None
 
-    seen = drive(Some("librdkafka-zstd.pcap"), "errors", "b")
+    seen = drive(Some("librdkafka-zstd.pcap"), "errors", "B")
     assert seen.lines[0].startswith(" Errors · by error, topic ")
     assert "cannot be made" not in seen.text

@@ -55,41 +55,9 @@ def test_every_view_says_something_of_nothing(name: str) -> None:
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(("name", "key", "why"), [
-    ("conversations", "2", "this view has 1 section"), ("versions", "b", "this view has one grouping"),
-    ("errors", "9", "this view has 4 sections"), ("health", "l", "the ladder is that of a connection; this row names none"),
-])  # fmt: skip
-def test_a_key_without_effect_says_why(name: str, key: str, why: str) -> None:
-    async def run() -> None:
-        app = StubApp(StubBook(NAME), name)
-        async with app.run_test() as pilot:
-            await settle(pilot)
-            await pilot.press(key)
-            await settle(pilot)
-            assert [one.message for one in app._notifications] == [why]
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize(
-    ("name", "keys"), [("throttling", ("b", "2", "1")), ("conversations", ("1", "l")), ("ladder", ("l", "1"))]
-)
-def test_a_key_with_an_effect_says_nothing(name: str, keys: tuple[str, ...]) -> None:
-    async def run() -> None:
-        app = StubApp(StubBook(NAME), name)
-        async with app.run_test() as pilot:
-            await settle(pilot)
-            for key in keys:
-                await pilot.press(key)
-                await settle(pilot)
-            assert not list(app._notifications)
-
-    asyncio.run(run())
-
-
 @pytest.mark.parametrize("name", list(VIEWS))
 def test_every_section_and_key_of_every_view(name: str) -> None:
-    keys = ("2", "down", "s", "z", "c", "right", "c", "b", "6", "1", "d", "tab", "e")
+    keys = ("2", "down", "s", "z", "c", "right", "c", "B", "6", "1", "d", "tab", "e")
     capture = "librdkafka-zstd.pcap"
     seen = drive(StubBook(capture), name, *keys, size=(120, 30), selected=with_records(capture))
     assert seen.name == name
@@ -202,12 +170,12 @@ def test_sorting_and_grouping() -> None:
     assert "n▼" in seen.text
     assert seen.text.index("r3") < seen.text.index("r1")
     assert "n▲" in drive(book, made(3), "right", "s", "z").text
-    assert " · by b" in drive(book, made(3), "b").lines[0]
-    assert " · by a" in drive(book, made(3), "b", "b").lines[0]
+    assert " · by b" in drive(book, made(3), "B").lines[0]
+    assert " · by a" in drive(book, made(3), "B", "B").lines[0]
 
 
 def test_a_fault_of_a_page_is_said_and_nothing_else() -> None:
-    seen = drive(StubBook(NAME), made(3, fault=True), "down", "enter", "e", "b")
+    seen = drive(StubBook(NAME), made(3, fault=True), "down", "enter", "e", "B")
     assert "this view cannot be computed: no luck" in seen.text
     assert seen.name == "errors"
 
@@ -232,7 +200,7 @@ def test_a_fault_of_a_sheet_costs_no_session(where: str) -> None:
             return Page([sheet])
 
     assert "be shown: KeyError" in drive(StubBook(NAME), Faulty, "down").text
-    keys = ("down", "enter", "y", "l", "down", "up", "s", "c", "d", "e", "b")
+    keys = ("down", "enter", "y", "escape", "L", "down", "up", "s", "c", "d", "e", "B")
     assert drive(StubBook(NAME), Faulty, *keys, size=(120, 30)).name == "errors"
 
 
