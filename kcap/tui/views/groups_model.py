@@ -3,8 +3,10 @@
 In: the result of the report `groups`. Out: sheets. Law: each row leads to the exchanges of its group, or of its client in it.
 """
 
+from collections import Counter
 from typing import Final
 
+from kcap.output.grid import counts
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
 from kcap.reports.text import clock, number, words, wrapped
@@ -43,10 +45,7 @@ def groups(rows: list[Row]) -> Sheet:
 
 def causes(row: Row) -> str:
     """Why a group rebalanced, with how often."""
-    found: dict[str, int] = {}
-    for one in row["rebalances"]:
-        found[one["cause"]] = found.get(one["cause"], 0) + 1
-    return ", ".join(f"{count:,} {cause}" for cause, count in found.items())
+    return counts(Counter(one["cause"] for one in row["rebalances"]))
 
 
 def detail(row: Row, width: int) -> list[Line]:
