@@ -23,6 +23,14 @@ def later(book: "CaptureModel", what: str) -> str:
     return f"{what} are available when the capture has been read"
 
 
+def no_partitions(book: "CaptureModel", what: str) -> str:
+    """Why what is made of the table of partitions is missing."""
+    if "-" in book.paths:
+        return f"{what} need a second pass, which a pipe does not allow"
+    computing = "computing: the partitions are read from the capture"
+    return computing if book.done and book.state != "failed" else later(book, what)
+
+
 class Home(Protocol):
     """Interface of an app that shows views."""
 
