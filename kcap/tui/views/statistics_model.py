@@ -188,7 +188,7 @@ def slow(result: Row) -> Sheet:
         SheetField("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False, whole=True),
         named("client_id", "client", 1),
         named("why", least=60),
-        SheetField("time", lambda row: (row["time"] or "")[11:23], right=False, rank=3),
+        SheetField("time", lambda row: (row["time"] or "")[11:23], right=False, rank=3, whole=True),
         named("server_ip", "broker", 5),
         named("topics", "topics", 4),
         named("error", "error", 6),

@@ -1,6 +1,8 @@
 """What all views do: they open at any size and state, refresh, follow, sort, group, export; a fault costs nothing else."""
 
 import asyncio
+import re
+from itertools import product
 from typing import Any
 
 import pytest
@@ -32,6 +34,23 @@ def test_every_view_fits_every_size(name: str) -> None:
                 assert shown[0].startswith(f" {VIEWS[name][1]}"[: size[0]])
                 assert any(line.startswith("▸") for line in shown), "a row has the cursor"
                 assert (len(shown), max(map(len, shown)) <= size[0]) == (size[1], True)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("name", list(VIEWS))
+def test_a_time_is_whole_or_not_there(name: str) -> None:
+    capture = WITH_ROWS.get(name, NAME)
+
+    async def run() -> None:
+        app = StubApp(StubBook(capture), name, with_records(capture))
+        async with app.run_test(size=(60, 20)) as pilot:
+            await settle(pilot)
+            for key, width in product(range(1, len(app.screen.shown.sheets) + 1), (52, 44)):
+                await pilot.press(str(key))
+                await pilot.resize_terminal(width, 20)
+                await settle(pilot)
+                assert not re.search(r"\d\d:\d\d(:\d*)?(\.\d*)?…", screen(app)), screen(app)
 
     asyncio.run(run())
 
