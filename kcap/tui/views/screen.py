@@ -182,8 +182,10 @@ class View(Toned, RowActions):
 
     @property
     def moment(self) -> str:
-        """The message until the first page is computed."""
-        return f"computing over {count(self.home.book.rows, 'exchange')}; Esc cancels"
+        """The message until a page is computed."""
+        seconds = int(time.monotonic() - self._began) if self.pace.busy else 0
+        since = f" for {seconds:,} s" if seconds else ""
+        return f"computing{since} over {count(self.home.book.rows, 'exchange')}; Esc cancels"
 
     def _return(self) -> None:
         found = left(self.app, self.NAME) if self.REMEMBERS else None
@@ -213,6 +215,8 @@ class View(Toned, RowActions):
             self._computed_for = self._settings()
             self._began = now
             self.run_worker(lambda: self._made(book), thread=True, group="page", exit_on_error=False)
+        elif self.pace.busy and not self.ready and not self.table.rows:
+            self.table.say(self.moment)
 
     def _made(self, book: "CaptureModel") -> Handoff[Page]:
         if not book.wanted(self):

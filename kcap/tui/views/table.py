@@ -82,6 +82,12 @@ class SheetTable(Toned, ScrollView, can_focus=True):
         self.call_after_refresh(self._follow)  # a scroll bar that appears takes the last line
         self.post_message(self.Moved())
 
+    def say(self, words: str) -> None:
+        """Says why there are no rows."""
+        if self.sheet is not None:
+            self.sheet.empty = words
+            self.refresh()
+
     def forget(self) -> None:
         """Lets go of the sheet."""
         self.sheet, self.rows = None, []

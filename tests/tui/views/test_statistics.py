@@ -1,6 +1,7 @@
 """The view of times in a terminal."""
 
 import asyncio
+import re
 import threading
 from typing import Any
 
@@ -73,6 +74,8 @@ def test_who_leaves_waits_for_nothing() -> None:
         async with app.run_test(size=(80, 24)) as pilot:
             await pilot.pause(0.1)
             assert f"computing over {book.rows} exchanges; Esc cancels" in screen(app)
+            await pilot.pause(2.5)
+            assert re.search(r"computing for \d s over ", screen(app)), "it goes on, and since when"
             view = app.screen
             await pilot.press("escape")
             await pilot.pause(0.1)
