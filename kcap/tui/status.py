@@ -113,7 +113,7 @@ def trouble(book: CaptureModel) -> str:
         return clean(why if path in why else f"{path}: {why}")
     if not book.rows:
         reason = clean(heard.said or "no Kafka found: nothing was read")
-        return f"{reason[:1].upper()}{reason[1:]}. H shows the capture's health."
+        return f"{reason[:1].upper()}{reason[1:]}. C shows the connections, H the capture's health."
     if book.looking:
         return "filtering …"
     if book.only is not None and not book.passed:

@@ -272,7 +272,7 @@ class View(Toned, RowActions):
         self._show_title()
 
     def _show_sections(self) -> None:
-        """Names of the sections; where there is no room for all, those that are not displayed are cut alike."""
+        """Names of the sections, dim where there is nothing in one; without room for all, those not displayed are cut alike."""
         sections, names = self.query_one("#sections", Static), [one.name for one in self.shown.sheets]
         sections.set_class(len(names) < 2, "hidden")
         room, longest = (
@@ -284,9 +284,10 @@ class View(Toned, RowActions):
         ):
             longest -= 1
         shown = [name if at == self.at else cut(name, min(len(name), longest), right=False) for at, name in enumerate(names)]
+        tones = ["[dim]" if one.fields and not one.rows else "[not dim]" for one in self.shown.sheets]
         sections.update(
             "".join(
-                f"[@click=screen.section({at})]{'[b reverse]' if at == self.at else '[dim]'} {at + 1}:{name} [/][/]"
+                f"[@click=screen.section({at})]{'[b reverse]' if at == self.at else tones[at]} {at + 1}:{name} [/][/]"
                 for at, name in enumerate(shown)
             )
         )

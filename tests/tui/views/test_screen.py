@@ -55,6 +55,19 @@ def test_a_time_is_whole_or_not_there(name: str) -> None:
     asyncio.run(run())
 
 
+def test_sections_with_nothing_in_them_are_dim() -> None:
+    async def run() -> None:
+        app = StubApp(StubBook("java-transactions.pcap"), "errors")
+        async with app.run_test(size=(120, 30)) as pilot:
+            await settle(pilot)
+            line: Any = app.screen.query_one("#sections").render_line(0)
+            dim = {at for at in range(4) if any(f"{at + 1}:" in one.text and one.style and one.style.dim for one in line)}
+            assert dim == {at for at, sheet in enumerate(app.screen.shown.sheets) if not sheet.rows and at}
+            assert dim
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("name", list(VIEWS))
 def test_every_view_says_something_of_nothing(name: str) -> None:
     async def run() -> None:
