@@ -120,7 +120,7 @@ def ones(rows: int) -> Array:
 def groups_of(
     table: pa.Table, by: Sequence[str], connections: pa.Table | None = None, *, every: bool = False
 ) -> tuple[list[Row], int]:
-    """A row a group, most exchanges first, the busiest alone where there are many; how many there are.
+    """A row a group, most exchanges first, of as many the earlier connection; the busiest alone where there are many; how many.
 
     `connections`: the table, where it is known. `every`: its connections without an exchange are counted, too.
     """
@@ -144,7 +144,9 @@ def groups_of(
         row["mean_ns"] = row["latency_ns"] // row["timed"] if row["timed"] else None
 
     def order(row: Row) -> tuple[Any, ...]:
-        return (-row["count"], *(str(row[name]) for name in by)) if row["count"] else (0, row["first_ns"])
+        if not row["count"]:
+            return 0, row["first_ns"]
+        return -row["count"], (row.get("first_ns") or 0) if one else 0, *(str(row[name]) for name in by)
 
     return sorted(out, key=order), groups
 
