@@ -218,15 +218,17 @@ class ExchangeActions:
                     "This exchange as text", f"{name}.txt", lambda path: self.screen.home.write(path, text.encode())
                 )
             elif chosen == "packets":
-                self._prompt_path("Packets as pcapng or pcap", f"{name}.pcapng", lambda path: self._cut(one, path))
+                self.save_packets(one, f"{name}.pcapng")
             elif chosen == "marked" and not self.screen.view.marks:
                 self.screen.notify(UNMARKED, severity="warning", timeout=4)
             elif chosen == "marked":
-                self._prompt_path(
-                    "Packets as pcapng or pcap", "marked.pcapng", lambda path: self._cut(self.marked_filter(), path)
-                )
+                self.save_packets(self.marked_filter(), "marked.pcapng")
             else:
-                self._prompt_path("Packets as pcapng or pcap", "kcap.pcapng", lambda path: self._cut(self.shown_filter(), path))
+                self.save_packets(self.shown_filter(), "kcap.pcapng")
+
+    def save_packets(self, only: str, name: str) -> None:
+        """Prompts for the name of a file, and writes the packets of the exchanges that pass a filter to it."""
+        self._prompt_path("Packets as pcapng or pcap", name, lambda path: self._cut(only, path))
 
     def _prompt_path(self, title: str, name: str, work: Any) -> None:
         self.screen.app.push_screen(Prompt(title, name), lambda path: work(path) if path is not None else None)

@@ -326,6 +326,10 @@ class KcapApp(KeyQueue):
         self.to_list()
         self.open_view("differences")
 
+    def save_packets(self, only: str) -> None:
+        """Prompts for a file name and writes the packets of the exchanges that pass a filter."""
+        self.browser.actions.save_packets(only, "kcap.pcapng")
+
     def save_text(self, name: str, text: str) -> None:
         """Prompts for a file name and writes the file."""
 

@@ -69,7 +69,7 @@ class Comparison(View):
             self.look()
 
 
-NO_OTHER = "No other exchange of this API on the connection: m marks one, and = compares it with the selected one."
+NO_OTHER = "No other exchange: m marks one, and = compares it with the selected one."
 
 
 def neighbor(book: "CaptureModel", exchange: model.Exchange, step: int) -> model.Exchange | None:

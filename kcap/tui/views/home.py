@@ -59,5 +59,8 @@ class Home(Protocol):
     def seek_records(self) -> None:
         """Goes on in the list to an exchange with records, where the selected one has none."""
 
+    def save_packets(self, only: str) -> None:
+        """Prompts for a file name and writes the packets of the exchanges that pass a filter."""
+
     def save_text(self, name: str, text: str) -> None:
         """Prompts for a file name and writes the file."""

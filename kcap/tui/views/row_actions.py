@@ -7,13 +7,12 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from kcap.reports.text import count
-from kcap.tui.menu import copied, copy_menu, views_menu
+from kcap.tui.menu import Choice, Menu, copied, copy_menu, views_menu
 from kcap.tui.views import VIEWS, load
 from kcap.tui.views.body import Body
 from kcap.tui.views.picture import Picture
 from kcap.tui.views.sheet import Down, Page, Sheet, SortOrder, as_text
-from kcap.tui.views.table import SheetTable
-from kcap.tui.views.view_filter import ViewFilter
+from kcap.tui.views.view_filter import NO_FILTER, ViewFilter
 from kcap.tui.views.view_search import ViewSearch
 
 
@@ -23,6 +22,8 @@ class RowActions(Body):
     NAME: ClassVar[str] = ""
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Groupings of the rows, the default first."""
+    FILTERED: ClassVar[bool] = True
+    """Whether the view covers what passes the display filter; otherwise it covers the whole capture."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,9 +93,12 @@ class RowActions(Body):
 
     def action_pane(self, step: int) -> None:
         """Focuses the table or its bars."""
-        (self.focus_next if step > 0 else self.focus_previous)(SheetTable if not self.query(Picture) else "*")
         if not self.query(Picture):
             self.say_once("this section has no bars to go to")
+        elif step > 0:
+            self.focus_next()
+        else:
+            self.focus_previous()
 
     def action_mark(self) -> None:
         """Marks the exchange of the row in the list, or removes its mark."""
@@ -107,8 +111,18 @@ class RowActions(Body):
         self.app.push_screen(views_menu(), lambda name: self.action_switch(name) if name is not None else None)
 
     def action_export(self) -> None:
-        """The section as a file of text."""
-        if self.sheet is not None:
+        """Opens the menu of files to save."""
+        only = self.filters.text
+        choices = [
+            Choice("packets", "p", "Packets of the exchanges of this cell", only, bool(only), NO_FILTER),
+            Choice("text", "t", "This section as text", "", self.sheet is not None, "nothing has been computed yet"),
+        ]
+        self.app.push_screen(Menu("Save", choices), lambda name: self._save(name, only))
+
+    def _save(self, name: str | None, only: str) -> None:
+        if name == "packets":
+            self.home.save_packets(self.filters.within(only))
+        elif name == "text" and self.sheet is not None:
             sheet, order = self.sheet, self._order(self.sheet)
             text = self.careful(lambda: as_text(self.shown, sheet, order), None)
             if text is not None:

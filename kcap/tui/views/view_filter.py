@@ -27,6 +27,10 @@ class ViewFilter:
         found = self.view.careful(lambda: self.view.down, None)
         return f'connection == "{found[0]}" && exchange == {found[1]}' if isinstance(found, tuple) else found or ""
 
+    def within(self, text: str, how: str = "and") -> str:
+        """A filter with the display filter, where the view follows that."""
+        return joined(self.view.home.book.filter_text if self.view.FILTERED else "", how, text)
+
     def ask(self) -> None:
         """Prompts for a display filter."""
         note = "an empty line removes the filter; in the list names are completed"
@@ -42,8 +46,7 @@ class ViewFilter:
     def apply(self, how: str) -> None:
         """Filters by the cell or bar under the cursor, or excludes it."""
         if text := self.text:
-            old = self.view.home.book.filter_text
-            self._set(joined(old, "and not" if how == "not" else "and", text))
+            self._set(self.within(text, "and not" if how == "not" else "and"))
         else:
             self.view.say_once(NO_FILTER)
 

@@ -178,6 +178,7 @@ class StubApp(App[None]):
         self.narrowed: list[str] = []
         self.shown: list[tuple[str, int]] = []
         self.marked: list[tuple[str, int]] = []
+        self.cut: list[str] = []
         self.saved: list[tuple[str, str]] = []
         self.look = UiSettings()
         self.kept = 0
@@ -200,6 +201,9 @@ class StubApp(App[None]):
 
     def seek_records(self) -> None:
         """The list stays where it is."""
+
+    def save_packets(self, only: str) -> None:
+        self.cut.append(only)
 
     def save_text(self, name: str, text: str) -> None:
         self.saved.append((name, text))

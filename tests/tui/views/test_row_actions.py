@@ -1,11 +1,13 @@
 """What a view does with the row under the cursor."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.tui.driving import notified, opened, press
+import kcap
+from tests.tui.driving import PCAPS, notified, opened, press
 from tests.tui.views.stub import StubApp, StubBook, drive, settle
 
 NAME = "quota-3.9.pcap"
@@ -64,6 +66,36 @@ def test_an_exchange_of_a_view_is_marked_in_the_list() -> None:
             assert not app.view.marks
 
     asyncio.run(run())
+
+
+def test_packets_of_what_is_under_the_cursor_are_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    async def run() -> None:
+        async with opened("java-transactions.pcap") as pilot:
+            app: Any = pilot.app
+            await press(pilot, *["down"] * 9, "R", "e", "p", *"ne.pcapng", "enter")
+            for _ in range(500):
+                await pilot.pause(0.02)
+                if (tmp_path / "ne.pcapng").exists():
+                    break
+            uid, number = app.selected
+            whole = kcap.open(str(PCAPS / "java-transactions.pcap"))
+            (wanted,) = (one for one in whole if (one.row["connection"], one.row["exchange"]) == (uid, number))
+            assert wanted.request is not None
+            requests = [one.request.frame for one in kcap.open(str(tmp_path / "ne.pcapng")) if one.request is not None]
+            assert wanted.request.frame in requests
+            assert len(requests) < whole.exchanges().to_arrow().num_rows
+
+    asyncio.run(run())
+
+
+def test_packets_are_those_of_the_display_filter_too_where_the_view_follows_it() -> None:
+    seen = drive(StubBook(NAME, "api == Fetch"), "conversations", "down", "e", "p")
+    assert seen.app.cut[0].startswith("api == Fetch && ")
+    shown = drive(StubBook("too-large.pcap", "api == Fetch"), "findings", "e", "p")
+    assert shown.app.cut
+    assert "Fetch" not in shown.app.cut[0]
 
 
 def test_cell_row_and_filter_are_copied() -> None:

@@ -38,7 +38,7 @@ def test_every_view_fits_every_size(name: str) -> None:
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("name", list(VIEWS))
+@pytest.mark.parametrize("name", [name for name in VIEWS if name != "compare"])  # whose columns hold values of any kind
 def test_a_time_is_whole_or_not_there(name: str) -> None:
     capture = WITH_ROWS.get(name, NAME)
 
@@ -50,7 +50,7 @@ def test_a_time_is_whole_or_not_there(name: str) -> None:
                 await pilot.press(str(key))
                 await pilot.resize_terminal(width, 20)
                 await settle(pilot)
-                assert not re.search(r"\d\d:\d\d(:\d*)?(\.\d*)?…", screen(app)), screen(app)
+                assert not re.search(r"\d\d:\d\d:\d*(\.\d*)?…", screen(app)), screen(app)
 
     asyncio.run(run())
 
@@ -89,7 +89,7 @@ def test_every_view_says_something_of_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(VIEWS))
 def test_every_section_and_key_of_every_view(name: str) -> None:
-    keys = ("2", "down", "s", "z", "c", "right", "c", "B", "6", "1", "d", "tab", "e")
+    keys = ("2", "down", "s", "z", "c", "right", "c", "B", "6", "1", "d", "tab", "e", "t")
     capture = "librdkafka-zstd.pcap"
     seen = drive(StubBook(capture), name, *keys, size=(120, 30), selected=with_records(capture))
     assert seen.name == name
@@ -207,7 +207,7 @@ def test_sorting_and_grouping() -> None:
 
 
 def test_a_fault_of_a_page_is_said_and_nothing_else() -> None:
-    seen = drive(StubBook(NAME), made(3, fault=True), "down", "enter", "e", "B")
+    seen = drive(StubBook(NAME), made(3, fault=True), "down", "enter", "e", "escape", "B")
     assert "this view cannot be computed: no luck" in seen.text
     assert seen.name == "errors"
 
@@ -232,8 +232,9 @@ def test_a_fault_of_a_sheet_costs_no_session(where: str) -> None:
             return Page([sheet])
 
     assert "be shown: KeyError" in drive(StubBook(NAME), Faulty, "down").text
-    keys = ("down", "enter", "y", "escape", "L", "down", "up", "s", "c", "d", "e", "B")
+    keys = ("down", "enter", "down", "up", "s", "c", "d", "e", "escape", "B")
     assert drive(StubBook(NAME), Faulty, *keys, size=(120, 30)).name == "errors"
+    assert "Errors" in drive(StubBook(NAME), Faulty, "down", "y").lines[0]
 
 
 def test_more_rows_are_seen_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
