@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # the pictures are of the program beside this file, whichever is installed
 PICTURES = ROOT / "docs" / "pictures"
 SIZE = (120, 34)
 LARGEST = 200_000
@@ -34,7 +35,7 @@ class Scene:
 
 SCENES = {
     "list": Scene("java-transactions.pcap", tuple(["down"] * 9), "Produce v13"),
-    "ladder": Scene("java-transactions.pcap", ("L", "b", *["down"] * 14), "latency breakdown"),
+    "ladder": Scene("java-transactions.pcap", ("L", "B", *["down"] * 14), "latency breakdown"),
     "statistics": Scene("java-transactions.pcap", ("S", "tab", "down"), "responses over time"),
     "versions": Scene("old-java-new-broker.pcap", ("V",), "library:"),
     "throttling": Scene("quota-3.9.pcap", ("T",), "where the time was spent"),

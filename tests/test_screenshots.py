@@ -1,4 +1,4 @@
-"""The pictures of the terminal UI: there, small, free of addresses; the guide names every key of every view."""
+"""The pictures of the terminal UI: there, small, free of addresses; the guide names every view."""
 
 import importlib.util
 import re
@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from kcap.tui.views import VIEWS, load
+from kcap.tui.views import VIEWS
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDE = (ROOT / "docs" / "tui.md").read_text(encoding="utf-8")
@@ -42,18 +42,9 @@ def test_a_font_is_not_fetched(script: ModuleType) -> None:
     assert script.plain("<style>@font-face { src: url(x) } .a { b }</style>") == "<style> .a { b }</style>"
 
 
-def test_the_guide_names_every_view_and_key() -> None:
-    for name, (key, title, _) in VIEWS.items():
+def test_the_guide_names_every_view() -> None:
+    for key, title, _ in VIEWS.values():
         assert f"| `{key}` | {title} |" in GUIDE
-        kind = load(name)
-        own = {
-            binding for one in kind.__mro__ for binding in one.__dict__.get("BINDINGS", []) if one.__module__.startswith("kcap")
-        }
-        for binding in own:
-            shown = {"escape": "Esc", "tab": "Tab", "enter": "Enter"}
-            for part in binding.key.split(","):
-                text = binding.key_display or shown.get(part, part)
-                assert f"`{text}`" in GUIDE or text.isdecimal(), (name, text)
 
 
 def test_every_picture_of_the_guide_is_there() -> None:

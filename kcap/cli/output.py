@@ -307,17 +307,9 @@ def make_writer(
 
 def no_kafka(reading: CapturePass) -> str:
     """What there is instead of Kafka."""
-    packets = sum(file.packets for file in reading.capture_files)
-    connections = sum(reading.phases.values())
-    if not connections:
-        return f"no Kafka found: {packets:,} packets and no TCP connection with data among them"
-    found = ", ".join(f"{count:,} {name}" for name, count in reading.phases.most_common())
-    hints = []
-    if reading.phases["tls"]:
-        hints.append("--tls-keylog FILE reads those with TLS whose secrets it holds")
-    if reading.phases.keys() - {"tls"}:
-        hints.append("-d tcp.port==N,kafka says which are Kafka all the same")
-    return f"no Kafka found in {connections:,} connections ({found}); {'; '.join(hints)}"
+    from kcap.output.verdict import no_kafka_sentence
+
+    return no_kafka_sentence(sum(file.packets for file in reading.capture_files), reading.phases)
 
 
 def report_failed(reading: CapturePass) -> int:

@@ -10,7 +10,7 @@ from typing import Final
 
 from kcap.cli.report_formats import Block, Commands, Document, Section, Sentences, shell
 from kcap.columns import WITHOUT_POLLS
-from kcap.output.grid import duration
+from kcap.output.grid import counts, duration
 from kcap.reports import drill_down
 from kcap.reports.definition import PARTITIONED, WAITS, Key, Row, group_name, key_of
 from kcap.reports.findings.model import headline
@@ -230,7 +230,7 @@ def latency(result: Row, style: Style, by: Sequence[Key], files: Sequence[str]) 
         some_time("long_poll_ns_sum", "polled for", 14),
         *leading(silent, lasting("unanswered_age_ns_max", "oldest unanswered", 15)),
     ]  # fmt: skip
-    flagged = ", ".join(f"{count:,} {flag}" for flag, count in (result.get("flagged") or {}).items())
+    flagged = counts(result.get("flagged") or {})
     return document(
         result,
         files,

@@ -11,7 +11,7 @@ from kcap.cli.report_output import FORMS, carried_out
 from kcap.cli.report_views import foot
 from kcap.cli.timelines import of_transactions
 from kcap.errors import UsageError
-from kcap.output.grid import duration
+from kcap.output.grid import counts, duration
 from kcap.reports import drill_down
 from kcap.reports.definition import instant
 from kcap.reports.text import TextColumn, number, size, words
@@ -67,7 +67,7 @@ def document(result: Row) -> Document:
 
 def sentence(row: Row) -> str:
     """A transactional id in a sentence."""
-    ends = ", ".join(f"{row[outcome]:,} {outcome.replace('_', ' ')}" for outcome in OUTCOMES if row[outcome])
+    ends = counts({outcome: row[outcome] for outcome in OUTCOMES if row[outcome]}).replace("_", " ")
     lasted = f"; median {duration(row['p50_ns'])}, longest {duration(row['max_ns'])}" if row["max_ns"] is not None else ""
     offsets = f"; offsets of group {words(row['group_ids'])}" if row["group_ids"] else ""
     fences = f"; {row['fences']:,} requests refused by fencing" if row["fences"] else ""

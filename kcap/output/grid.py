@@ -6,7 +6,8 @@ Ports, versions and errors are cut last; columns that a terminal has no room for
 the terminal.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -109,6 +110,11 @@ clean = visible
 def endpoint(ip: str, port: int) -> str:
     """`10.0.0.1:9092`, `[::1]:9092`."""
     return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
+
+
+def counts(found: Mapping[str, int]) -> str:
+    """`8 tls, 1 http`: of a counter the most frequent first."""
+    return ", ".join(f"{n:,} {name}" for name, n in (found.most_common() if isinstance(found, Counter) else found.items()))
 
 
 def call(api: str | None, version: int | None) -> str:

@@ -10,13 +10,23 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from kcap.output.grid import duration
+from kcap.output.grid import counts, duration
 
 ERRORS_NAMED: Final = 3
 """Errors that the sentence names, the most frequent first."""
 COUNTED: Final = {"exchanges": ("outcome", "error"), "connections": ("phase", "ended")}
 MISSING: Final = ("client_missing", "server_missing")
 """Columns of connections: bytes that were not captured."""
+
+
+def no_kafka_sentence(packets: int, phases: Counter[str]) -> str:
+    """What a capture has instead of Kafka, and what may make it readable. `phases`: connections by what they were taken for."""
+    if not phases:
+        return f"no Kafka found: {packets:,} packet{'' if packets == 1 else 's'} and no TCP connection with data among them"
+    hints = ["--tls-keylog FILE reads those with TLS whose secrets it holds"] if phases["tls"] else []
+    hints += ["-d tcp.port==N,kafka says which are Kafka all the same"] if phases.keys() - {"tls"} else []
+    plural = "" if phases.total() == 1 else "s"
+    return f"no Kafka found in {phases.total():,} connection{plural} ({counts(phases)}); {'; '.join(hints)}"
 
 
 class Verdict:
@@ -75,7 +85,7 @@ class Verdict:
 
     def _connections(self) -> list[str]:
         of: Any = self._of
-        phases = ", ".join(f"{n:,} {name}" for name, n in of["phase"].most_common()) if "phase" in of else ""
+        phases = counts(of["phase"]) if "phase" in of else ""
         ends = f"{of['ended']['rst']:,} reset, {of['ended']['open']:,} open at the end of the capture" if "ended" in of else ""
         cut = f"{self._cut:,} with bytes that were not captured" if self._names.issuperset(MISSING) else ""
         return [phases, ends, cut]

@@ -50,8 +50,8 @@ def is_error(rows: Any) -> Any:
 def of_partitions(tables: Tables) -> Any:
     """Partitions with the columns of their exchanges; error, topic and partition are their own."""
     there = tables.partitions
-    names = [name for name in tables.selected.columns if name not in there.columns or name in KEY]
     own = there.select(*KEY, "error", "error_code", "partition", topic=topic_of(there))
+    names = [name for name in tables.selected.columns if name not in own.columns or name in KEY]
     return own.join(tables.selected.select(*names), list(KEY)).drop("error_code")
 
 

@@ -4,11 +4,13 @@ In: `CaptureQuality`. Out: points in the order of their importance. Law: a sente
 with it.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
+from kcap.output.grid import counts
 from kcap.reports.capture_quality import SIDES, CaptureQuality
 from kcap.reports.text import count
 from kcap.weird import WeirdKind
@@ -109,7 +111,7 @@ def clock(evidence: CaptureQuality) -> Point:
 def protocols(evidence: CaptureQuality) -> Point:
     """Is there Kafka in it?"""
     kafka, phases = evidence.phases["kafka"], evidence.phases
-    others = ", ".join(f"{number:,} {name}" for name, number in phases.most_common() if name != "kafka")
+    others = counts(Counter({name: number for name, number in phases.items() if name != "kafka"}))
     numbers: dict[str, object] = {"connections": dict(phases), "details": dict(evidence.details)}
     if not phases:
         return Point("connections", BAD, "there is no TCP connection", numbers)
@@ -186,7 +188,7 @@ def exchanges(evidence: CaptureQuality) -> Point:
     """Whether requests have their responses."""
     outcomes, rows = evidence.outcomes, sum(evidence.outcomes.values())
     lost = evidence.reasons["lost_in_capture"] + evidence.reasons["midstream"]
-    parts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in outcomes.most_common())
+    parts = counts(outcomes).replace("_", " ")
     numbers: dict[str, object] = {"exchanges": rows, "outcomes": dict(outcomes), "reasons": dict(evidence.reasons)}
     if not rows:
         return Point("exchanges", BAD, "there is no exchange", numbers)

@@ -14,7 +14,7 @@ from kcap.reports.text import count
 from kcap.tui.clipboard import item_text, row_json, span_hex, tree_text
 from kcap.tui.completion import joined
 from kcap.tui.export import PACKETS, cut, protected, write_rows
-from kcap.tui.menu import Choice, Menu, Prompt
+from kcap.tui.menu import Choice, Menu, Prompt, copied, copy_menu
 from kcap.tui.quick_filters import QUICK, text_of
 from kcap.tui.search import Needle, find_in_list, find_in_tree
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 PLACE: Final = re.compile(r"#\d+|\d+%|\d[\d,]*|C\w+\.\d+", re.ASCII)
 SAVED_KEYS: Final = "123456789"
 """Keys of saved filters in the menu of filters."""
+NOTHING: Final = "no exchange is selected"
 UNMARKED: Final = "no exchange is marked; m marks one"
 
 
@@ -44,8 +45,12 @@ class ExchangeActions:
     def neighbor(self, step: int) -> None:
         """Goes to the previous or next exchange of the connection."""
         row = self.row()
-        if row is not None:
-            self.screen.show_exchange(row["connection"], row["exchange"] + step, quietly=True)
+        if row is None:
+            self.screen.say_once(NOTHING)
+        elif self.screen.view.book.find(row["connection"], row["exchange"] + step) < 0:
+            self.screen.say_once(f"the connection has no {'earlier' if step < 0 else 'later'} exchange")
+        else:
+            self.screen.show_exchange(row["connection"], row["exchange"] + step)
 
     def slowest(self, api: str) -> None:
         """Shows the exchanges of an API, the slowest first and selected."""
@@ -114,7 +119,7 @@ class ExchangeActions:
         number, made = self.screen.view.current, self.screen.view.arranged
         row = made.rows.row(number) if number is not None and made is not None else None
         texts = {quick.name: text_of(quick, row) for quick in QUICK}
-        why = "this exchange has none" if row is not None else "no exchange is selected"
+        why = "this exchange has none" if row is not None else NOTHING
         choices = [Choice(q.name, q.key, q.title, texts[q.name] or "", texts[q.name] is not None, why) for q in QUICK]
         saved = list(self.screen.notes.filters().items())[: len(SAVED_KEYS)]
         choices += [Choice(f"saved {name}", key, clean(name), clean(text)) for key, (name, text) in zip(SAVED_KEYS, saved)]
@@ -141,6 +146,7 @@ class ExchangeActions:
         """Opens the menu of values to copy."""
         row, made, number = self.row(), self.screen.view.arranged, self.screen.view.current
         if row is None or made is None or number is None:
+            self.screen.say_once(NOTHING)
             return
         item = self.screen.detail.outline.current
         cells = self.screen.view.page(
@@ -158,27 +164,7 @@ class ExchangeActions:
             "filter": self.target() or "",
             "force": self.screen.view.book.filter_text,
         }
-        notes = {name: text[:40].replace("\n", " ") for name, text in texts.items()}
-        titles = (
-            ("value", "v", "Value"), ("name", "n", "Exchange UID.N"), ("row", "r", "Row as JSON"),
-            ("line", "l", "Line of the tree"),
-            ("tree", "t", "Tree, as expanded"), ("hex", "h", "Bytes as hex"), ("filter", "f", "Filter for this"),
-            ("force", "F", "Display filter"),
-        )  # fmt: skip
-        why = dict.fromkeys(("line", "tree"), "the exchange has not been read yet") | {
-            "hex": "no bytes are shown", "filter": "no filter for this", "force": "no display filter is set",
-        }  # fmt: skip
-        choices = [
-            Choice(name, key, title, notes[name], bool(texts[name]), why.get(name, "the cell is empty"))
-            for name, key, title in titles
-        ]
-
-        def done(chosen: str | None) -> None:
-            if chosen is not None:
-                self.screen.app.copy_to_clipboard(texts[chosen])
-                self.screen.notify(f"copied: {clean(notes[chosen])}", timeout=2, markup=False)
-
-        self.screen.app.push_screen(Menu("Copy", choices), done)
+        self.screen.app.push_screen(copy_menu(texts), lambda name: copied(self.screen, texts, name))
 
     # -- export -------------------------------------------------------------------------------------------------------
     def export(self) -> None:
@@ -232,15 +218,17 @@ class ExchangeActions:
                     "This exchange as text", f"{name}.txt", lambda path: self.screen.home.write(path, text.encode())
                 )
             elif chosen == "packets":
-                self._prompt_path("Packets as pcapng or pcap", f"{name}.pcapng", lambda path: self._cut(one, path))
+                self.save_packets(one, f"{name}.pcapng")
             elif chosen == "marked" and not self.screen.view.marks:
                 self.screen.notify(UNMARKED, severity="warning", timeout=4)
             elif chosen == "marked":
-                self._prompt_path(
-                    "Packets as pcapng or pcap", "marked.pcapng", lambda path: self._cut(self.marked_filter(), path)
-                )
+                self.save_packets(self.marked_filter(), "marked.pcapng")
             else:
-                self._prompt_path("Packets as pcapng or pcap", "kcap.pcapng", lambda path: self._cut(self.shown_filter(), path))
+                self.save_packets(self.shown_filter(), "kcap.pcapng")
+
+    def save_packets(self, only: str, name: str) -> None:
+        """Prompts for the name of a file, and writes the packets of the exchanges that pass a filter to it."""
+        self._prompt_path("Packets as pcapng or pcap", name, lambda path: self._cut(only, path))
 
     def _prompt_path(self, title: str, name: str, work: Any) -> None:
         self.screen.app.push_screen(Prompt(title, name), lambda path: work(path) if path is not None else None)
@@ -292,6 +280,7 @@ class ExchangeActions:
         }
         where = panes.get(self.screen.focused)
         if where is None:
+            self.screen.say_once("the list, the tree and the bytes can be searched; Tab goes there")
             return
         note = "text, or hex digits as 0x00ff" if self.screen.focused is self.screen.hexes else "text, case-insensitive"
         old = self.needle.text if self.needle is not None else ""
@@ -371,7 +360,9 @@ class ExchangeActions:
         from kcap.tui.followed_stream import FollowedStream
 
         row = self.row()
-        if row is not None:
+        if row is None:
+            self.screen.say_once(NOTHING)
+        else:
             self.screen.app.push_screen(FollowedStream(row["connection"], row["exchange"]))
 
     def columns(self) -> None:

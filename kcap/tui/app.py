@@ -262,8 +262,8 @@ class KcapApp(KeyQueue):
         first, second = self.view.pair
         return self.view.name_of(first), self.view.name_of(second)
 
-    def narrow(self, text: str) -> None:
-        """Sets the display filter, adds to it where the text begins with `&& `, and shows the list."""
+    def narrow(self, text: str, *, stay: bool = False) -> None:
+        """Sets the display filter, adds to it where the text begins with `&& `, and shows the list unless a view stays."""
         old = self.book.filter_text
         if text.startswith("&& "):
             text = text[3:]
@@ -274,10 +274,20 @@ class KcapApp(KeyQueue):
         except UsageError as error:
             self.notify(clean(str(error).splitlines()[0]), severity="error", markup=False)
             return
-        self.to_list()
+        if not stay:
+            self.to_list()
         self.history.add("filters", self.book.filter_text)
         self.browser.bar.force(self.book.filter_text)
         self.browser.rearrange()
+
+    def mark(self, uid: str, number: int) -> str:
+        """Marks an exchange, or removes its mark; what was done, in words."""
+        found, view = self.book.find(uid, number), self.view
+        if found < 0 or view.arranged is None or not view.arranged.rows.holds(found):
+            return f"{uid}.{number} is no longer in the list"
+        view.annotations.mark(view.arranged.rows, found)
+        self.browser.notes.changed()
+        return f"{uid}.{number} is {'marked' if found in view.marks else 'no longer marked'}"
 
     def show_exchange(self, uid: str, number: int) -> None:
         """Goes to an exchange in the list."""
@@ -315,6 +325,10 @@ class KcapApp(KeyQueue):
         self.other = os.path.expanduser(path)
         self.to_list()
         self.open_view("differences")
+
+    def save_packets(self, only: str) -> None:
+        """Prompts for a file name and writes the packets of the exchanges that pass a filter."""
+        self.browser.actions.save_packets(only, "kcap.pcapng")
 
     def save_text(self, name: str, text: str) -> None:
         """Prompts for a file name and writes the file."""

@@ -11,35 +11,32 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from kcap.output.grid import clean
 from kcap.tui.actions import ExchangeActions
 from kcap.tui.completion import joined
-from kcap.tui.config import SIZES
 from kcap.tui.handoff import Handoff, has_ended
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import TIME_FORMS
 from kcap.tui.list_model import Arranged, ListModel
-from kcap.tui.menu import Choice, Menu
+from kcap.tui.menu import views_menu
 from kcap.tui.note_actions import NoteActions
 from kcap.tui.palette import Palette
+from kcap.tui.pane_layout import PANES, PaneLayout
 from kcap.tui.panes.banner import Banner
-from kcap.tui.panes.bytes import Bytes
 from kcap.tui.panes.detail import Detail
 from kcap.tui.panes.exchange import ExchangePane, Opened
 from kcap.tui.panes.exchanges import ExchangeList
 from kcap.tui.panes.filter_bar import FilterBar
 from kcap.tui.panes.live import LiveLine
 from kcap.tui.panes.timeline import TimeStrip
-from kcap.tui.splitters import Edges
 from kcap.tui.status import position, progress, trouble
 from kcap.tui.views import VIEWS
 from kcap.tui.views.styled_lines import TextLine
 
 if TYPE_CHECKING:
-    from kcap.tui.app import KcapApp
+    pass
 
 LOOK_SECONDS: Final = 0.1
 SETTLE_SECONDS: Final = 0.04
@@ -48,12 +45,9 @@ PATIENCE: Final = 6
 """Sorting takes at most 1/PATIENCE of the time while reading continues."""
 FIRST_ROWS: Final = 10_000
 """So many are put in order at once where none are shown: beside the keys it takes another paint."""
-LIST_HEIGHTS: Final = (15, 85)
-"""The least and the most height of the list, in per cent."""
-PANES: Final = ("list", "detail", "bytes")
 
 
-class Browser(Screen[None]):
+class Browser(PaneLayout):
     """The main screen."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (130, "-wide")]  # noqa: RUF012
@@ -90,6 +84,7 @@ class Browser(Screen[None]):
         Binding("vertical_line", "layout", "Layout", show=False, key_display="|"),
         Binding("b", "bytes", "Bytes"),
         Binding("d", "detail", "Details", show=False),
+        *(Binding(str(at), f"part({at})", title, show=False) for at, title in enumerate(("List", "Tree", "Bytes"), 1)),
         Binding("plus", "share(5)", "Larger list, or bytes", show=False, key_display="+"),
         Binding("minus", "share(-5)", "Smaller list, or bytes", show=False, key_display="-"),
         Binding("x", "timeline", "Latency over time", show=False),
@@ -100,7 +95,6 @@ class Browser(Screen[None]):
         Binding("ctrl+s", "stop", "Stop reading", show=False),
         Binding("escape", "back", "Back", show=False),
         *(Binding(key, f"view('{name}')", title, show=False) for name, (key, title, _) in VIEWS.items()),
-        *(Binding(str(at), f"view('{name}')", VIEWS[name][1], show=False) for at, name in enumerate(list(VIEWS)[:9], 1)),
     ]
 
     def __init__(self, view: ListModel) -> None:
@@ -120,11 +114,6 @@ class Browser(Screen[None]):
         self._judged = False
         """Whether the problems of the capture are known."""
         self._wanted: tuple[str, int] | None = None
-
-    @property
-    def home(self) -> "KcapApp":
-        """The app."""
-        return cast("KcapApp", self.app)
 
     def compose(self) -> ComposeResult:
         """Yields the child widgets."""
@@ -148,42 +137,6 @@ class Browser(Screen[None]):
         self.view.book.process.watch = self._announced
         self.set_interval(LOOK_SECONDS, self.look)
         self.begun = True
-
-    # -- the parts ----------------------------------------------------------------------------------------------------
-    @property
-    def opened(self) -> Opened | None:
-        """The exchange that is shown."""
-        return self.lower.opened
-
-    @property
-    def listed(self) -> ExchangeList:
-        """The list."""
-        return self.query_one(ExchangeList)
-
-    @property
-    def lower(self) -> ExchangePane:
-        """The exchange under the cursor."""
-        return self.query_one(ExchangePane)
-
-    @property
-    def detail(self) -> Detail:
-        """The tree."""
-        return self.lower.detail
-
-    @property
-    def hexes(self) -> Bytes:
-        """The bytes."""
-        return self.lower.hexes
-
-    @property
-    def strip(self) -> TimeStrip:
-        """Latency over time."""
-        return self.query_one(TimeStrip)
-
-    @property
-    def bar(self) -> FilterBar:
-        """The filter bar."""
-        return self.query_one(FilterBar)
 
     @property
     def ready(self) -> bool:
@@ -329,6 +282,10 @@ class Browser(Screen[None]):
             return False
         return super().check_action(action, parameters)
 
+    def unable(self, key: str) -> str | None:
+        """There is no fourth pane."""
+        return "the list has 3 panes: list, tree, bytes; v lists the views" if key.isdecimal() else None
+
     def action_filter(self) -> None:
         """Focuses the filter bar."""
         self.set_focus(self.bar.line)
@@ -375,13 +332,6 @@ class Browser(Screen[None]):
         """Opens the menu of filters on a right click."""
         self.action_apply_menu()
 
-    @on(ExchangeList.Laid)
-    @on(Edges.Dropped)
-    def laid(self, _event: ExchangeList.Laid | Edges.Dropped) -> None:
-        """Saves the widths of columns, and sizes of panes when the mouse button is released."""
-        self.home.save_settings()
-        self.show_status()
-
     def action_time(self) -> None:
         """Switches the time display format."""
         self.actions.set_time(TIME_FORMS[(TIME_FORMS.index(self.view.form) + 1) % len(TIME_FORMS)])
@@ -390,12 +340,11 @@ class Browser(Screen[None]):
         """Goes to the previous or next exchange of the connection."""
         self.actions.neighbor(step)
 
-    def show_exchange(self, uid: str, number: int, *, quietly: bool = False) -> None:
+    def show_exchange(self, uid: str, number: int) -> None:
         """Goes to an exchange; clears the filter if the exchange does not pass it."""
         row = self.view.book.find(uid, number)
         if row < 0 or self.view.arranged is None:
-            if not quietly:
-                self.notify(f"no exchange {uid}.{number}", severity="warning")
+            self.notify(f"no exchange {uid}.{number}", severity="warning")
             return
         if self.view.arranged.place(row) is None or self.view.due:
             self._wanted = (uid, number)
@@ -475,103 +424,11 @@ class Browser(Screen[None]):
         """Opens the chooser of columns."""
         self.actions.columns()
 
-    # -- layout of the panes ------------------------------------------------------------------------------------------
-    def _lay(self) -> None:
-        """Sizes and what is shown, by the settings."""
-        look = self.home.look
-        self.set_class(not look.bytes, "-no-bytes")
-        self.set_class(not look.detail, "-no-detail")
-        self.set_class(look.layout == "columns", "-columns")
-        beside = self.has_class("-columns") and self.has_class("-wide")
-        alone = not look.detail or self.has_class("-only-list") or beside
-        self.listed.styles.height = "1fr" if alone else f"{look.share}%"
-        dump, zoomed = self.query_one("#dump"), any(self.has_class(f"-only-{pane}") for pane in PANES)
-        across = self.has_class("-wide") and not beside
-        dump.styles.width = max(20, min(look.bytes_width, self.size.width - 30)) if across and not zoomed else None
-        dump.styles.height = f"{look.bytes_share}%" if not across and not zoomed else None
-        self.lower.styles.width = max(30, min(look.beside_width, self.size.width - 30)) if beside and not zoomed else None
-
     @on(events.Key)
     @on(events.MouseDown)
     def acted(self) -> None:
         """What is done by keys or the mouse may be meant for the selected exchange, which stays selected from then on."""
         self.view.chose = True
-
-    def on_resize(self) -> None:
-        """Lays out and paints for the new size."""
-        self.call_after_refresh(self.again)
-
-    def again(self) -> None:
-        """Lays out and paints again."""
-        self._lay()
-        self.show_status()
-
-    def action_pane(self, step: int) -> None:
-        """Focuses the next visible pane."""
-        panes = [pane for pane in (self.listed, self.detail, self.hexes) if pane.region.area]
-        if panes:
-            at = next((at for at, pane in enumerate(panes) if pane is self.focused), -step if step > 0 else 0)
-            self.set_focus(panes[(at + step) % len(panes)])
-        self.show_status()
-
-    def action_zoom(self) -> None:
-        """Zooms the focused pane, or shows all panes."""
-        panes: dict[Any, str] = {self.listed: "list", self.detail: "detail", self.hexes: "bytes"}
-        name = panes.get(self.focused)
-        on = any(self.has_class(f"-only-{pane}") for pane in PANES)
-        for pane in PANES:
-            self.set_class(not on and pane == name, f"-only-{pane}")
-        self._lay()
-
-    def action_layout(self) -> None:
-        """Details below the list, or beside it."""
-        self.home.look.layout = "columns" if self.home.look.layout == "rows" else "rows"
-        self._lay()
-        self.home.save_settings()
-
-    def action_bytes(self) -> None:
-        """Shows or hides the bytes."""
-        self.home.look.bytes = not self.home.look.bytes
-        if self.focused is self.hexes:
-            self.set_focus(self.listed)
-        self._lay()
-        self.home.save_settings()
-
-    def action_detail(self) -> None:
-        """Shows or hides tree and bytes."""
-        self.home.look.detail = not self.home.look.detail
-        self.set_focus(self.listed)
-        self._lay()
-        self.home.save_settings()
-
-    def action_share(self, by: int) -> None:
-        """Resizes the list, or the bytes where they have the focus."""
-        look, wide = self.home.look, self.has_class("-wide")
-        beside = wide and look.layout == "columns"
-        if self.focused is self.hexes:
-            name, more = ("bytes_width", by) if wide and not beside else ("bytes_share", by)
-        else:
-            name, more = ("beside_width", -by) if beside else ("share", by)
-        self._resized(name, getattr(look, name) + more)
-        self.home.save_settings()
-
-    def _resized(self, name: str, size: int) -> None:
-        """Sets a size within its bounds."""
-        least, most = SIZES.get(name, LIST_HEIGHTS)
-        setattr(self.home.look, name, max(least, min(most, size)))
-        self._lay()
-
-    @on(Edges.Dragged)
-    def dragged(self, event: Edges.Dragged) -> None:
-        """Resizes a pane to a dragged edge."""
-        panes, lower = self.query_one("#panes").region, self.lower.region
-        beside = self.has_class("-wide") and self.home.look.layout == "columns"
-        if event.side == "left":
-            self._resized("beside_width" if event.part is self.lower else "bytes_width", lower.right - event.x)
-        elif event.part.id == "dump" and (beside or not self.has_class("-wide")):
-            self._resized("bytes_share", round((lower.bottom - event.y) * 100 / max(1, lower.height)))
-        elif not beside:
-            self._resized("share", round((event.y - panes.y) * 100 / max(1, panes.height)))
 
     # -- others -------------------------------------------------------------------------------------------------------
     def action_stop(self) -> None:
@@ -579,6 +436,8 @@ class Browser(Screen[None]):
         if not self.view.book.done:
             self.view.book.stop()
             self.notify("reading stopped; the rows read so far remain", timeout=3)
+        else:
+            self.say_once("the capture has been read")
 
     def action_back(self) -> None:
         """From a pane to the list, from zoom to all panes."""
@@ -596,5 +455,4 @@ class Browser(Screen[None]):
 
     def action_views(self) -> None:
         """The menu of views."""
-        choices = [Choice(name, key, title) for name, (key, title, _) in VIEWS.items()]
-        self.app.push_screen(Menu("Views", choices), lambda name: self.home.open_view(name) if name is not None else None)
+        self.app.push_screen(views_menu(), lambda name: self.home.open_view(name) if name is not None else None)

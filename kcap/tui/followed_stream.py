@@ -14,7 +14,6 @@ from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 from textual.widgets import RichLog, Static
 from textual.worker import Worker, WorkerState
 
@@ -27,6 +26,7 @@ from kcap.reports.text import count
 from kcap.tui.exchange_tree import message, why_not
 from kcap.tui.handoff import has_ended
 from kcap.tui.hex_dump import WIDE, Dump
+from kcap.tui.key_map import ExplainsKeys
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import moment
 
@@ -104,7 +104,7 @@ def _message(ns: int, side: str, frames: FrameBytes, way: str, show_secrets: boo
         yield Text("  " + clean(text[:SHOWN]) + (f" … {count(more, 'more character')}" if more > 0 else ""), tone)
 
 
-class FollowedStream(Screen[None]):
+class FollowedStream(ExplainsKeys):
     """The screen."""
 
     DEFAULT_CSS = """
@@ -115,10 +115,10 @@ class FollowedStream(Screen[None]):
     """Keys wait this long for messages."""
     BINDING_GROUP_TITLE = "The followed connection"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("x", "way", "Text or bytes"),
-        Binding("d", "side", "Direction"),
-        Binding("m", "more", "More"),
-        Binding("M", "earlier", "Earlier"),
+        Binding("b", "bytes", "Bytes or text"),
+        Binding("f", "side", "Direction"),
+        Binding("left_curly_bracket", "part_of_time(-1)", "Earlier", key_display="{"),
+        Binding("right_curly_bracket", "part_of_time(1)", "Later", key_display="}"),
         Binding("g", "end(False)", "First message that was read", show=False),
         Binding("G", "end(True)", "Last message that was read", show=False),
         Binding("escape,q", "app.pop_screen", "Back", key_display="Esc"),
@@ -190,14 +190,13 @@ class FollowedStream(Screen[None]):
             parts.pop()
         self.query_one("#head", Static).update(f" {'  '.join(parts)}")
 
-    def action_more(self) -> None:
-        """Reads on."""
-        self._more(PART)
-
-    def action_earlier(self) -> None:
-        """Reads what stands before the first exchange that is shown."""
+    def action_part_of_time(self, by: int) -> None:
+        """Reads on, or reads what stands before the first exchange that is shown."""
+        if by > 0:
+            self._more(PART)
+            return
         if not self.first:
-            self.notify("the connection has no earlier exchanges", timeout=3)
+            self.say_once("the connection has no earlier exchanges")
             return
         here = self._exchange(self.first)
         self.first = max(0, self.first - PART)
@@ -206,7 +205,7 @@ class FollowedStream(Screen[None]):
     def _more(self, size: int) -> None:
         some = self.numbers[self.read : self.read + size]
         if not some:
-            self.notify("the connection has no more exchanges", timeout=3)
+            self.say_once("the connection has no more exchanges")
         self.read += len(some)
         self._head()
         if some:
@@ -236,7 +235,7 @@ class FollowedStream(Screen[None]):
         log = self.query_one(RichLog)
         (log.scroll_end if last else log.scroll_home)(animate=False)
 
-    def action_way(self) -> None:
+    def action_bytes(self) -> None:
         """Text or bytes."""
         self.way = WAYS[(WAYS.index(self.way) + 1) % len(WAYS)]
         self._again(self.number)

@@ -3,9 +3,9 @@
 In: choices, texts. Out: the chosen or typed value, None for Escape. Law: every choice has its own key and can be clicked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
@@ -15,9 +15,12 @@ from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.events import Key
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
+
+from kcap.output.grid import clean
+from kcap.tui.views import VIEWS
 
 Result = TypeVar("Result")
 
@@ -126,6 +129,40 @@ class Menu(Window[str | None]):
     def selected(self, event: OptionList.OptionSelected) -> None:
         """A choice."""
         self.dismiss(event.option_id)
+
+
+def views_menu() -> Menu:
+    """The menu of views."""
+    return Menu("Views", [Choice(name, key, title) for name, (key, title, _) in VIEWS.items()])
+
+
+COPIES: Final = {
+    "value": ("v", "Value", "the cell is empty"), "name": ("n", "Exchange UID.N", ""), "row": ("r", "Row", ""),
+    "line": ("l", "Line of the tree", "the exchange has not been read yet"),
+    "tree": ("t", "Tree, as expanded", "the exchange has not been read yet"),
+    "hex": ("h", "Bytes as hex", "no bytes are shown"), "filter": ("f", "Filter for this", "no filter for this"),
+    "force": ("F", "Display filter", "no display filter is set"),
+}  # fmt: skip
+"""What can be copied -> its key, its title, why there is none."""
+
+
+def copy_menu(texts: Mapping[str, str]) -> Menu:
+    """The menu of texts to copy, each with its beginning."""
+    found = {name: COPIES[name] for name in COPIES if name in texts}
+    return Menu("Copy", [
+        Choice(name, key, title, _beginning(texts[name]), bool(texts[name]), why) for name, (key, title, why) in found.items()
+    ])  # fmt: skip
+
+
+def copied(screen: Screen[Any], texts: Mapping[str, str], name: str | None) -> None:
+    """Copies the chosen text, and says so."""
+    if name is not None:
+        screen.app.copy_to_clipboard(texts[name])
+        screen.notify(f"copied: {clean(_beginning(texts[name]))}", timeout=2, markup=False)
+
+
+def _beginning(text: str) -> str:
+    return text[:40].replace("\n", " ").replace("\t", " ")
 
 
 class Prompt(Window[str | None]):

@@ -74,7 +74,8 @@ class NoteActions:
     def _say(self, text: str, severity: Any = "information") -> None:
         self.screen.notify(clean(text), timeout=4, severity=severity, markup=False)
 
-    def _changed(self) -> None:
+    def changed(self) -> None:
+        """Writes the notes and shows them."""
         self.save()
         self.screen.listed.renew()
         self.screen.show_status()
@@ -105,7 +106,7 @@ class NoteActions:
             if text is None:
                 return
             noted.comment(rows, number, text)
-            self._changed()
+            self.changed()
             self.screen.reopen()
 
         self.screen.app.push_screen(Prompt("Comment on this exchange", old, "an empty line removes it", empties=True), done)
@@ -117,7 +118,7 @@ class NoteActions:
         view = self.screen.view
         view.annotations.ignore(view.book.snapshot(), number)
         view.book.ignore(view.annotations.ignored)
-        self._changed()
+        self.changed()
         self.screen.listed.action_move(1)
 
     def refer(self) -> None:
@@ -128,7 +129,7 @@ class NoteActions:
         view.annotations.refer(view.book.snapshot(), number)
         if view.annotations.reference is not None:
             view.form = "relative"
-        self._changed()
+        self.changed()
 
     def listed(self) -> None:
         """Lists the exchanges with a note; Enter goes to one."""
@@ -243,7 +244,7 @@ class NoteActions:
             self._say(line, "warning")
         self.notes.profile = name
         self.screen.again()
-        self._changed()
+        self.changed()
         self._say(f"profile {name or 'default'}")
 
     def _take_profile(self, name: str) -> list[str]:
@@ -293,7 +294,7 @@ class NoteActions:
         view.annotations.load(notes)
         view.annotations.look(view.book.snapshot())
         view.book.ignore(view.annotations.ignored)
-        self._changed()
+        self.changed()
         self._say(f"{count(len(view.annotations.noted), 'noted exchange')}, {count(len(notes.filters), 'filter')}")
 
     def lines(self, numbers: "Sequence[int] | None" = None) -> Iterator[str]:

@@ -8,7 +8,6 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from kcap.facts.tracker import EVERY_FACT, MetadataTracker
-from kcap.reports.text import count
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.runtime import trim_heap
 from kcap.table.backfill import Backfill, Backfiller
@@ -101,11 +100,8 @@ class ReaderTables:
             os.replace(main_path(self._folder, f"{RESOLVED}.part"), main_path(self._folder, RESOLVED))
 
     def no_kafka(self) -> str:
-        """What was found instead of Kafka."""
+        """What there is instead of Kafka."""
+        from kcap.output.verdict import no_kafka_sentence
+
         reading = self._reading
-        packets, connections = sum(file.packets for file in reading.capture_files), sum(reading.phases.values())
-        if not connections:
-            return f"{count(packets, 'packet')} and no TCP connection with data among them"
-        found = ", ".join(f"{number:,} {name}" for name, number in reading.phases.most_common())
-        keys = "; --tls-keylog FILE decrypts TLS" if reading.phases["tls"] else ""
-        return f"{count(packets, 'packet')}, {count(connections, 'connection')}: {found}{keys}"
+        return no_kafka_sentence(sum(file.packets for file in reading.capture_files), reading.phases)

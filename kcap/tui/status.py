@@ -112,8 +112,8 @@ def trouble(book: CaptureModel) -> str:
         path, why = heard.failed[0]
         return clean(why if path in why else f"{path}: {why}")
     if not book.rows:
-        reason = heard.said or "nothing was read"
-        return f"No Kafka found: {clean(reason)}. H shows the capture's health; -d tcp.port==N,kafka decodes a port as Kafka."
+        reason = clean(heard.said or "no Kafka found: nothing was read")
+        return f"{reason[:1].upper()}{reason[1:]}. C shows the connections, H the capture's health."
     if book.looking:
         return "filtering …"
     if book.only is not None and not book.passed:

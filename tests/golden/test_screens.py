@@ -55,7 +55,7 @@ SCENES = {
     "columns": Scene(JAVA, ("c",)),
     "follow": Scene("node-platformatic.pcap", ("w",)),
     "conversations": Scene(JAVA, ("C",)),
-    "ladder": Scene(JAVA, ("L", "b", "home", "down", "down", "down")),
+    "ladder": Scene(JAVA, ("L", "B", "home", "down", "down", "down")),
     "statistics": Scene(JAVA, ("S", "tab", "down")),
     "versions": Scene("go-franz.pcap", ("V", "4", "end")),
     "throttling": Scene("quota-3.9.pcap", ("T",)),
@@ -92,7 +92,8 @@ async def drawn(name: str) -> list[str]:
         if scene.theme:
             app.theme = scene.theme
         app.browser.bar.line.cursor_blink = False
-        while name == "topics" and app.book.table("partitions") is None:  # a pass of its own, which the view does not wait for
+        # partitions are read in a pass of their own, which views do not wait for
+        while name in ("topics", "errors") and app.book.table("partitions") is None:
             await pilot.pause(0.05)
         for key in scene.keys:
             await pilot.press(key)

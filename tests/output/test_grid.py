@@ -2,6 +2,7 @@
 
 import io
 import re
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import kcap
-from kcap.output.grid import DEFAULTS, Grid, GridStyle, call, cells, clean, duration, endpoint, result, taken, topics
+from kcap.output.grid import DEFAULTS, Grid, GridStyle, call, cells, clean, counts, duration, endpoint, result, taken, topics
 from kcap.table.schema import arrow_schema, choose
 
 NAMES = ("time", "client_ip", "client_port", "client_id", "api", "api_version", "latency_ns", "outcome", "reason", "error")
@@ -139,6 +140,12 @@ def test_color_is_for_errors_and_headers() -> None:
 )  # fmt: skip
 def test_durations(nanoseconds: int | None, text: str) -> None:
     assert duration(nanoseconds) == text
+
+
+def test_counts_of_a_counter_begin_with_the_most_frequent() -> None:
+    assert counts(Counter("abbb")) == "3 b, 1 a"
+    assert counts({"z": 1_000, "a": 2_000}) == "1,000 z, 2,000 a"
+    assert counts({}) == ""
 
 
 def test_words() -> None:

@@ -13,7 +13,7 @@ import pytest
 import kcap
 from kcap.errors import UsageError
 from kcap.filter.parse import parse
-from kcap.reports import errors, latency, slow, stats, throttle, topics
+from kcap.reports import clients, errors, latency, slow, stats, throttle, topics
 from kcap.reports.definition import Expressions, Report, ReportRequest, Tables
 from kcap.reports.run import run
 from kcap.reports.source import Interrupted, ReportInput
@@ -21,7 +21,12 @@ from kcap.tui.capture_model import CaptureModel, read_whole
 from kcap.tui.reader_main import ReadRequest
 from kcap.tui.reader_process import Process
 from kcap.tui.spill import OTHERS
+from kcap.tui.views.errors import Errors
+from kcap.tui.views.statistics import Statistics
+from kcap.tui.views.throttling import Throttling
+from kcap.tui.views.topics import Topics
 from tests.tui.conftest import PCAPS
+from tests.tui.driving import book_of
 
 JAVA = str(PCAPS / "java-transactions.pcap")
 
@@ -73,6 +78,26 @@ def test_reports_are_those_of_the_command_line(book: CaptureModel, report: Repor
         assert book._beside["partitions"].wait(60)
     made = book.report(report, ReportRequest())
     assert made == run(report, ReportInput([JAVA], only=parse(text)), ReportRequest())
+
+
+GROUPED = [
+    (report, by)
+    for report, groupings in (
+        (errors.REPORT, Errors.GROUPINGS), (topics.REPORT, Topics.GROUPINGS), (clients.REPORT, Topics.CLIENTS_BY),
+        (latency.REPORT, Statistics.GROUPINGS), (stats.REPORT, Statistics.GROUPINGS), (throttle.REPORT, Throttling.GROUPINGS),
+    )
+    for by in groupings
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("report", "by"), GROUPED)
+def test_every_grouping_of_a_view_is_that_of_the_command_line(report: Report, by: tuple[str, ...]) -> None:
+    path, request = str(PCAPS / "not-yet-leader.pcap"), ReportRequest(by)
+    book = book_of("not-yet-leader.pcap")
+    if report.partitions:
+        assert book.table("partitions") is None or "partitions" in book._beside
+        assert book._beside["partitions"].wait(60)
+    assert book.report(report, request) == run(report, ReportInput([path]), request)
 
 
 def test_an_exchange_is_read_again(book: CaptureModel) -> None:

@@ -47,7 +47,7 @@ def test_it_begins_with_the_selected_exchange_and_says_where_it_ends() -> None:
             await press(pilot, "g")
             await pilot.pause()
             assert "  exchange 1\n" in screen(app)
-            await press(pilot, "G", "m")
+            await press(pilot, "G", "right_curly_bracket")
             await pilot.pause()
             assert f"  exchange {number}\n" in screen(app)
             assert [one.message for one in app._notifications] == ["the connection has no more exchanges"]
@@ -94,10 +94,10 @@ def test_what_stands_before_is_read_on_request(monkeypatch: pytest.MonkeyPatch) 
             assert first > 0
             assert f"exchanges {first + 1} to {stream.read} of {len(stream.numbers)}" in lines(app)[0]
             while stream.first:
-                await press(pilot, "M")
+                await press(pilot, "left_curly_bracket")
                 await app.workers.wait_for_complete()
                 await pilot.pause()
-            await press(pilot, "g", "M")
+            await press(pilot, "g", "left_curly_bracket")
             await pilot.pause()
             assert "  exchange 1\n" in screen(app)
             assert f"exchanges 1 to {len(stream.numbers)} of" in lines(app)[0], "what was read stays"
@@ -115,11 +115,11 @@ def test_the_screen() -> None:
             await pilot.pause()
             assert "→ 07:42:12.122  ApiVersions v5  52 bytes" in screen(app)
             assert "clientSoftwareName" in screen(app)
-            await press(pilot, "x")
+            await press(pilot, "b")
             await app.workers.wait_for_complete()
             await pilot.pause()
             assert "00 00 00 30 00 12 00 05" in screen(app)
-            await press(pilot, "d", "m", "escape")
+            await press(pilot, "f", "right_curly_bracket", "escape")
             assert app.screen is app.browser
 
     asyncio.run(run())

@@ -7,16 +7,20 @@ another `KCAP_MONKEY_SEED`.
 import asyncio
 import os
 import random
+import string
 from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
 from pathlib import Path
+from traceback import format_exception
 from typing import Any
 
 import pytest
 from textual import events
 from textual.keys import _character_to_key
 
-from tests.tui.driving import LARGE, SMALL, opened, screen, settle
+from kcap.tui.app import KcapApp
+from kcap.tui.reader_main import ReadRequest
+from tests.tui.driving import LARGE, PCAPS, SMALL, opened, screen, settle
 
 pytestmark = pytest.mark.usefixtures("fresh_settings")
 JAVA = "java-transactions.pcap"
@@ -32,12 +36,13 @@ SEED = os.environ.get("KCAP_MONKEY_SEED", "7")
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Files that keys may save are in a folder of the test."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
     return tmp_path
 
 
-def on(name: str, test: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
+def on(name: str, test: Callable[[Any], Coroutine[Any, Any, None]], *, judges: bool = False) -> None:
     async def run() -> None:
-        async with opened(name, size=SMALL) as pilot:
+        async with opened(name, size=SMALL, judges=judges) as pilot:
             await test(pilot)
 
     asyncio.run(run())
@@ -193,22 +198,38 @@ def test_keys_that_go_elsewhere_do_not_wait_for_a_view_that_computes(monkeypatch
 
 
 KEYS = (
-    *"abcdefghijklmnostuvwxyzACEFGHLNOPRSTUVX123456789/?!.:+-|\\[]<>'\" *_=",
-    "enter", "escape", "tab", "shift+tab", "up", "down", "left", "right", "pageup", "pagedown", "home", "end", "f7", "f8",
-    "backspace", "space", "ctrl+f", "ctrl+g", "delete",
+    *(character for character in string.printable if not character.isspace()),
+    "enter", "escape", "tab", "shift+tab", "up", "down", "left", "right", "shift+left", "shift+right", "pageup", "pagedown",
+    "home", "end", "f1", "f7", "f8", "backspace", "space", "delete",
+    "ctrl+f", "ctrl+g", "ctrl+n", "ctrl+p", "ctrl+q", "ctrl+s",
 )  # fmt: skip
-"""Keys of a monkey: all but those that end the program."""
+"""Keys of a monkey: every one that something listens to."""
+TEXTS = ("x y.pcap", "api == Fetch", "日本\n語", "🙂" * 40)
+"""What a monkey pastes: a file's name, a filter, text of two lines, wide characters."""
+
+
+def click(app: Any, x: int, y: int, button: int) -> None:
+    """A click as a terminal reports it, whatever is there."""
+    for kind in (events.MouseMove, events.MouseDown, events.MouseUp):
+        app.post_message(kind(None, x, y, 0, 0, button, False, False, False, x, y))
 
 
 async def monkey(pilot: Any, chance: random.Random, bursts: int) -> None:
-    """Types bursts of keys, pastes, resizes, at any pace."""
-    app = pilot.app
+    """Types bursts of keys, pastes, clicks, resizes, at any pace. The keys that end the program are counted, not obeyed."""
+    app, left = pilot.app, []
+
+    async def leave() -> None:
+        left.append(app.screen)
+
+    app.action_quit = leave
     for _ in range(bursts):
         burst(app, *(chance.choice(KEYS) for _ in range(chance.randint(1, 5))))
         if chance.random() < 0.05:
-            app.post_message(events.Paste(chance.choice(("/tmp/x y.pcap", "api == Fetch", "日本\n語", "🙂" * 40))))
+            app.post_message(events.Paste(chance.choice(TEXTS)))
         if chance.random() < 0.03:
             await pilot.resize_terminal(chance.randint(1, 250), chance.randint(1, 60))
+        if chance.random() < 0.03:
+            click(app, chance.randrange(app.size.width), chance.randrange(app.size.height), chance.choice((1, 1, 3)))
         if chance.random() < 0.3:
             await pilot.pause(chance.choice((0.0, 0.0, 0.005, 0.05)))
     await pilot.resize_terminal(*LARGE)
@@ -238,9 +259,24 @@ async def quiet_keys(pilot: Any) -> None:
     raise AssertionError("a key is never handled")
 
 
+def read_while_typed(name: str, test: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
+    """The same with an app that begins to read the capture when the first key comes."""
+
+    async def run() -> None:
+        app = KcapApp(ReadRequest([str(PCAPS / name)]))
+        async with app.run_test(size=SMALL) as pilot:
+            await test(pilot)
+        assert not app.failures, "".join(line for error in app.failures for line in format_exception(error))
+
+    asyncio.run(run())
+
+
 def test_random_bursts_of_keys_leave_a_live_program() -> None:
     captures = CAPTURES if BURSTS > 40 else CAPTURES[:2]
-    for name in captures:
-        chance = random.Random(f"{SEED} {name}")
-        on(name, partial(monkey, chance=chance, bursts=BURSTS // len(captures)))
+    for at, name in enumerate(captures):
+        typing = partial(monkey, chance=random.Random(f"{SEED} {name}"), bursts=BURSTS // len(captures))
+        if at % 2:
+            read_while_typed(name, typing)
+        else:
+            on(name, typing, judges=True)
         print(f"{name}: {BURSTS // len(captures)} bursts, alive")

@@ -1,12 +1,14 @@
 """One pass gives every table that a pass of its own would give."""
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import kcap
+from kcap.output.verdict import no_kafka_sentence
 from kcap.tui.capture_model import CaptureModel, read_whole
 from kcap.tui.spill import OTHERS, PROFILES
 from kcap.tui.versions_source import loaded
@@ -43,4 +45,4 @@ def test_what_there_is_instead_of_kafka(tmp_path: Path) -> None:
     empty.write_bytes((PCAPS / "aiokafka.pcap").read_bytes()[:24])
     with read_whole(str(empty)) as book:
         assert (book.rows, book.state) == (0, "done")
-        assert book.heard.said == "0 packets and no TCP connection with data among them"
+        assert book.heard.said == no_kafka_sentence(0, Counter()), "in the words of the command line"

@@ -41,6 +41,7 @@ class ExchangeList(Lines):
         Binding("right,l", "side(1)", "Column to the right", show=False),
         Binding("left,h", "side(-1)", "Column to the left", show=False),
         Binding("s", "sort", "Sort"),
+        Binding("z", "turn", "Reverse the order", show=False),
         Binding("m", "mark", "Mark", show=False),
         Binding("quotation_mark", "mark_step(-1)", "Previous mark", show=False),
         Binding("apostrophe", "mark_step(1)", "Next mark", show=False),
@@ -260,6 +261,11 @@ class ExchangeList(Lines):
             self.view.order_by(self.head.name)
             self.post_message(self.Sorted())
 
+    def action_turn(self) -> None:
+        """Reverses the order."""
+        self.view.order_by(self.view.sort)
+        self.post_message(self.Sorted())
+
     def action_mark(self) -> None:
         """Marks the exchange."""
         self.view.mark()
@@ -271,6 +277,9 @@ class ExchangeList(Lines):
         """Another mark."""
         if self.view.next_mark(step):
             self.renew()
+        else:
+            more = " further" if self.view.marks else ""
+            self.notify(f"there is no{more} mark {'below' if step > 0 else 'above'}; m marks the exchange", timeout=3)
 
     def action_widen(self, by: int) -> None:
         """Another width of the column."""

@@ -7,14 +7,14 @@ from typing import ClassVar, cast
 
 from textual import on
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 
+from kcap.tui.key_map import ExplainsKeys
 from kcap.tui.splitters import Edges, SplitSide
 from kcap.tui.views.home import Home
 from kcap.tui.views.table import SheetTable
 
 
-class Body(Screen[None]):
+class Body(ExplainsKeys):
     """Base class of views: a table with resizable details."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -55,6 +55,8 @@ class Body(Screen[None]):
             wide = self.has_class("-wide")
             self._sized(round((side.width / body.width if wide else side.height / body.height) * 100) + by)
             self.home.save_settings()
+        else:
+            self.say_once("no details are shown")
 
     @on(Edges.Dragged)
     def dragged(self, event: Edges.Dragged) -> None:

@@ -63,13 +63,13 @@ class Comparison(View):
         first, second = self.pair
         found = neighbor(self.home.book, second, step) if second is not None else None
         if found is None:
-            self.notify("the connection has no more exchanges of this API", timeout=3)
+            self.say_once("the connection has no more exchanges of this API")
         else:
             self.pair = first, found
             self.look()
 
 
-NO_OTHER = "No other exchange: m in the list marks one, and = compares it with the selected one."
+NO_OTHER = "No other exchange: m marks one, and = compares it with the selected one."
 
 
 def neighbor(book: "CaptureModel", exchange: model.Exchange, step: int) -> model.Exchange | None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 class Concluded(View):
     """A view of one of the reports of `kcap.tui.conclusions`."""
 
+    FILTERED = False
     REPORT: ClassVar[str] = ""
     """Name of the report."""
 

@@ -17,9 +17,9 @@ from kcap.arrays.arrow import Array
 from kcap.output.grid import endpoint
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
-from kcap.reports.text import clock, count, number, words
+from kcap.reports.text import count, number, words
 from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasted, lasting, named, sized
+from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, clocked, counted, lasted, lasting, named, sized
 
 COLUMNS: Final = (
     "connection", "client_ip", "client_port", "client_id", "server_ip", "server_port", "api", "outcome", "error_code",
@@ -120,7 +120,7 @@ def ones(rows: int) -> Array:
 def groups_of(
     table: pa.Table, by: Sequence[str], connections: pa.Table | None = None, *, every: bool = False
 ) -> tuple[list[Row], int]:
-    """A row a group, most exchanges first, the busiest alone where there are many; how many there are.
+    """A row a group, most exchanges first, of as many the earlier connection; the busiest alone where there are many; how many.
 
     `connections`: the table, where it is known. `every`: its connections without an exchange are counted, too.
     """
@@ -144,7 +144,9 @@ def groups_of(
         row["mean_ns"] = row["latency_ns"] // row["timed"] if row["timed"] else None
 
     def order(row: Row) -> tuple[Any, ...]:
-        return (-row["count"], *(str(row[name]) for name in by)) if row["count"] else (0, row["first_ns"])
+        if not row["count"]:
+            return 0, row["first_ns"]
+        return -row["count"], (row.get("first_ns") or 0) if one else 0, *(str(row[name]) for name in by)
 
     return sorted(out, key=order), groups
 
@@ -228,7 +230,7 @@ def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | No
         some("throttled", "throttled", 4, drill_down.THROTTLED, "care"),
         sized("request_bytes", "request bytes", 7), sized("response_bytes", "response bytes", 6),
         lasting("mean_ns", "mean", 9), lasting("max_ns", "max", 2, down=lambda row: slowest(group(row), row)),
-        SheetField("first", lambda row: clock(row["first_ns"]), right=False, rank=10, key=lambda row: row["first_ns"]),
+        clocked("first_ns", "first", 10),
         SheetField("lasted", lambda row: lasted(life(row)), rank=4, key=lambda row: life(row) or 0),
     ]  # fmt: skip
     if one and known:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kcap.reports.definition import ReportRequest, keys_of
 from kcap.tui.views import errors_model as model
-from kcap.tui.views.grouping import report_of
-from kcap.tui.views.home import knows_partitions
+from kcap.tui.views.grouping import report_of, waiting
+from kcap.tui.views.home import knows_partitions, no_partitions
 from kcap.tui.views.screen import View
-from kcap.tui.views.sheet import Page
+from kcap.tui.views.sheet import Page, Sheet
 
 if TYPE_CHECKING:
     from kcap.tui.capture_model import CaptureModel
@@ -33,16 +33,21 @@ class Errors(View):
     def page(self, book: "CaptureModel") -> Page:
         """Computes all sections."""
         report, by = report_of("errors"), self.by
-        if not knows_partitions(book):
+        known = knows_partitions(book)
+        if not known:
             by = tuple(name for name in by if name != "partition")
         request = ReportRequest(by)
         result = book.report(report, request)
         sheets = [
             model.errors(result, keys_of(report, request)),
             model.unanswered(result),
-            model.retries(result),
-            model.stories(result),
+            *((model.retries(result), model.stories(result)) if known else self._unknown(book)),
         ]
         for sheet in sheets[1:]:
             sheet.title = sheet.name  # these have no grouping
         return Page(sheets, f"by {', '.join(by)}")
+
+    @staticmethod
+    def _unknown(book: "CaptureModel") -> list[Sheet]:
+        """Sections that are made of partitions, while these are not known."""
+        return [waiting(name, no_partitions(book, name)) for name in ("retries", "leader changes")]

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 from kcap.reports import drill_down
 from kcap.reports.definition import PARTITIONED, Key, Row
-from kcap.reports.text import clock, left_out, number, story, words, wrapped
+from kcap.reports.text import left_out, number, story, words, wrapped
 from kcap.schema.errors import CODES
 from kcap.tui.list_columns import NEEDED_MOST
 from kcap.tui.views.grouping import bold, keyed, over_time
-from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasting, named, when
+from kcap.tui.views.sheet import Line, Sheet, SheetField, clocked, counted, lasting, named, when
 
 
 def errors(result: Row, keys: Sequence[Key]) -> Sheet:
@@ -32,8 +32,8 @@ def errors(result: Row, keys: Sequence[Key]) -> Sheet:
     count = counted("count") if deep else counted("count", counts=lambda row: row["count"])
     fields = [
         count, *keyed(keys),
-        SheetField("first", lambda row: clock(row["first_ns"]), right=False, rank=3, key=lambda row: row["first_ns"]),
-        SheetField("last", lambda row: clock(row["last_ns"]), right=False, rank=4, key=lambda row: row["last_ns"]),
+        clocked("first_ns", "first", 3),
+        clocked("last_ns", "last", 4),
         SheetField("peak/s", lambda row: number(row["peak_per_s"]) + (" storm" if row["storm"] else ""), rank=5,
               key=lambda row: row["peak_per_s"], tone=lambda row: "bad" if row["storm"] else ""),
         named("example", rank=2, down=lambda row: drill_down.exchange(row["example"])),
@@ -100,7 +100,7 @@ def retries(result: Row) -> Sheet:
 def stories(result: Row) -> Sheet:
     """How errors of leadership ended."""
     fields = [
-        SheetField("at", lambda row: clock(row["at_ns"]), right=False, key=lambda row: row["at_ns"]),
+        clocked("at_ns", "at"),
         named("error", tone=lambda _row: "bad", least=NEEDED_MOST), named("client_id", "client"), named("api", rank=3),
         SheetField("partition", lambda row: f"{words(row['topic'])}-{row['partition']}", right=False, rank=2),
         lasting("metadata_after_ns", "Metadata after", 4), lasting("good_after_ns", "recovered after"),

@@ -13,7 +13,7 @@ from kcap.reports.findings.evidence import evidence_line
 from kcap.reports.findings.model import nothing_judged
 from kcap.reports.text import clock, figures, listed, wrapped
 from kcap.tui.conclusions import problems
-from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, counted
+from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, clocked, counted
 
 TONES: Final = {"critical": "bad", "high": "bad", "medium": "care", "low": "", "info": "dim"}
 CLIENTS: Final = ("client_id", "client_ids", "client_ip", "client_ips")
@@ -75,8 +75,7 @@ def findings(name: str, rows: list[Row], empty: str) -> Sheet:
         SheetField("finding", lambda row: row["sentence"], right=False, tone=lambda _row: "bold", least=SENTENCE),
         SheetField("client", lambda row: first_of(row, CLIENTS), right=False, rank=2),
         SheetField("broker", lambda row: first_of(row, BROKERS), right=False, rank=3),
-        SheetField("from", lambda row: clock(row["first_ns"]), right=False, whole=True, rank=1,
-                   key=lambda row: row["first_ns"]),
+        clocked("first_ns", "from", 1),
         SheetField("to", lambda row: clock(last(row)), right=False, whole=True, rank=5, key=last),
         counted("count", "count", 4, zero=False),
         SheetField("sure", lambda row: f"{row['confidence']:.0%}", rank=6, key=lambda row: row["confidence"]),

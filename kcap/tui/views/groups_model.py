@@ -3,13 +3,15 @@
 In: the result of the report `groups`. Out: sheets. Law: each row leads to the exchanges of its group, or of its client in it.
 """
 
+from collections import Counter
 from typing import Final
 
+from kcap.output.grid import counts
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
 from kcap.reports.text import clock, number, words, wrapped
 from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasting, named
+from kcap.tui.views.sheet import Line, Sheet, SheetField, clocked, counted, lasting, named
 from kcap.tui.views.spans import Span, timeline
 
 ASSIGNMENTS: Final = 40
@@ -43,10 +45,7 @@ def groups(rows: list[Row]) -> Sheet:
 
 def causes(row: Row) -> str:
     """Why a group rebalanced, with how often."""
-    found: dict[str, int] = {}
-    for one in row["rebalances"]:
-        found[one["cause"]] = found.get(one["cause"], 0) + 1
-    return ", ".join(f"{count:,} {cause}" for cause, count in found.items())
+    return counts(Counter(one["cause"] for one in row["rebalances"]))
 
 
 def detail(row: Row, width: int) -> list[Line]:
@@ -79,7 +78,7 @@ def rebalanced(rows: list[Row]) -> Sheet:
         return drill_down.every(group(row), drill_down.between(row["first_ns"], (row["last_ns"] or row["first_ns"]) + 1000))
 
     fields = [
-        SheetField("time", lambda row: clock(row["first_ns"]), right=False, whole=True, key=lambda row: row["first_ns"]),
+        clocked("first_ns", "time"),
         named("group_id", "group", tone=bold), counted("generation", rank=4),
         SheetField("cause", lambda row: words(row["cause"]), right=False, whole=True), named("who", "who", 1),
         lasting("duration_ns", "took"), lasting("lost_ns", "lost", 3), named("waited_for", "waited for", 2),
@@ -97,8 +96,8 @@ def member(rows: list[Row]) -> Sheet:
     fields = [
         named("client_id", "client", tone=bold), named("group_id", "group", 1), named("client_ip", "address", 3),
         named("instance_id", "instance", 5),
-        SheetField("from", lambda row: clock(row["first_ns"]), right=False, whole=True, key=lambda row: row["first_ns"]),
-        SheetField("to", lambda row: clock(row["last_ns"]), right=False, whole=True, key=lambda row: row["last_ns"]),
+        clocked("first_ns", "from"),
+        clocked("last_ns", "to"),
         SheetField("assigned last", lambda row: assigned(row["assignments"][-1]) if row["assignments"] else "", right=False,
                    rank=2),
         named("member_id", "member id", 6),

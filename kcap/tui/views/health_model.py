@@ -18,9 +18,9 @@ from kcap.reports import drill_down
 from kcap.reports.capture_quality import SIDES, CaptureQuality
 from kcap.reports.definition import Row
 from kcap.reports.health import Point, judge
-from kcap.reports.text import clock, count, number, words, wrapped
+from kcap.reports.text import count, number, words, wrapped
 from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasted, named, sized
+from kcap.tui.views.sheet import Line, Sheet, SheetField, clocked, counted, lasted, named, sized
 
 MARKS: Final = {"good": "✓ ok", "care": "! care", "bad": "✗ BAD"}
 COLUMNS: Final = ("outcome", "reason")
@@ -143,7 +143,7 @@ def files(captures: pa.Table) -> Sheet:
     """The files."""
     fields = [
         named("capture", "file", tone=bold), named("format"), sized("size", "size", 3), counted("packets"),
-        SheetField("from", lambda row: clock(row["first_ns"]), right=False, rank=1, key=lambda row: row["first_ns"]),
+        clocked("first_ns", "from", 1),
         SheetField("time", lambda row: lasted((row["last_ns"] or 0) - (row["first_ns"] or 0)) if row["packets"] else "",
             rank=2,
               key=lambda row: (row["last_ns"] or 0) - (row["first_ns"] or 0)),

@@ -23,6 +23,14 @@ def later(book: "CaptureModel", what: str) -> str:
     return f"{what} are available when the capture has been read"
 
 
+def no_partitions(book: "CaptureModel", what: str) -> str:
+    """Why what is made of the table of partitions is missing."""
+    if "-" in book.paths:
+        return f"{what} need a second pass, which a pipe does not allow"
+    computing = "computing: the partitions are read from the capture"
+    return computing if book.done and book.state != "failed" else later(book, what)
+
+
 class Home(Protocol):
     """Interface of an app that shows views."""
 
@@ -39,14 +47,20 @@ class Home(Protocol):
     def save_settings(self) -> None:
         """Saves the settings."""
 
-    def narrow(self, text: str) -> None:
-        """Sets the display filter, and shows the list."""
+    def narrow(self, text: str, *, stay: bool = False) -> None:
+        """Sets the display filter, and shows the list; with `stay` the view goes on."""
+
+    def mark(self, uid: str, number: int) -> str:
+        """Marks an exchange, or removes its mark; what was done, in words."""
 
     def show_exchange(self, uid: str, number: int) -> None:
         """Shows an exchange in the list."""
 
     def seek_records(self) -> None:
         """Goes on in the list to an exchange with records, where the selected one has none."""
+
+    def save_packets(self, only: str) -> None:
+        """Prompts for a file name and writes the packets of the exchanges that pass a filter."""
 
     def save_text(self, name: str, text: str) -> None:
         """Prompts for a file name and writes the file."""

@@ -18,8 +18,12 @@ from kcap.tui.views.table import SheetTable
 if TYPE_CHECKING:
     from kcap.tui.capture_model import CaptureModel
 
-NOT_HERE = frozenset({"sort", "turn", "all_columns", "ladder"})
-"""Keys of other views: arrows stand in the order of time."""
+NOT_HERE = {
+    "s": ("sort", "arrows stand in the order of time"), "z": ("turn", "arrows stand in the order of time"),
+    "c": ("all_columns", "the ladder is as wide as the screen"),
+}  # fmt: skip
+"""Key of other views -> its action, and why there is none here."""
+UNFILTERED = "no display filter is set: all exchanges are shown"
 
 
 class Ladder(View):
@@ -30,13 +34,13 @@ class Ladder(View):
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = (("connection",), ("client",))
     DEFAULT_CSS = "Ladder { &.-wide #main { width: 70%; } &.-wide #side { width: 30%; } }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("m", "mate", "Response"),
+        Binding("percent_sign", "mate", "Response", key_display="%"),
         Binding("left_square_bracket", "other(-1)", "Previous connection", key_display="[", show=False),
         Binding("right_square_bracket", "other(1)", "Next", key_display="]"),
         Binding("t", "time", "Time"),
-        Binding("f", "filter", "Filter"),
-        Binding("less_than_sign", "shift(-1)", "Earlier exchanges", key_display="<", show=False),
-        Binding("greater_than_sign", "shift(1)", "Later exchanges", key_display=">", show=False),
+        Binding("u", "unfiltered", "Unfiltered"),
+        Binding("left_curly_bracket", "part_of_time(-1)", "Earlier exchanges", key_display="{", show=False),
+        Binding("right_curly_bracket", "part_of_time(1)", "Later exchanges", key_display="}", show=False),
     ]
 
     def __init__(self, connection: str | None = None) -> None:
@@ -84,7 +88,7 @@ class Ladder(View):
         self.ladder = ladder = model.made(part.to_pylist())
         note = ""
         if part.num_rows < rows.num_rows:
-            note = f"exchanges {start + 1:,} to {start + part.num_rows:,} of {rows.num_rows:,}; < and > show others"
+            note = f"exchanges {start + 1:,} to {start + part.num_rows:,} of {rows.num_rows:,}; {{ and }} show others"
         title = "no exchanges"
         if ladder.events:
             first = ladder.events[0]
@@ -119,11 +123,15 @@ class Ladder(View):
         there = [at for at, one in enumerate(rows) if one["exchange_name"] == name and at != self.table.row]
         if there:
             self.table.go(there[0])
+        else:
+            self.say_once("the other message of this exchange is not in the capture")
 
     def action_other(self, by: int) -> None:
         """Another connection, in the order of their first exchange."""
         some = model.connections(self.home.book.exchanges(["connection"], filtered=self.filtered))
-        if some:
+        if len(some) < 2:
+            self.say_once(f"there is {'no other' if some else 'no'} connection")
+        else:
             at = some.index(self.connection) if self.connection in some else 0
             self.connection, self.exchange, self.by_windows = some[(at + by) % len(some)], None, 0
             self.look()
@@ -133,20 +141,26 @@ class Ladder(View):
         self.relative = not self.relative
         self.look()
 
-    def action_filter(self) -> None:
+    def action_unfiltered(self) -> None:
         """All exchanges, or those that pass the display filter."""
         self.filtered = not self.filtered
         self.look()
 
-    def action_shift(self, by: int) -> None:
+    def action_part_of_time(self, by: int) -> None:
         """Other exchanges of a long conversation."""
         before, behind = self.more
         if before if by < 0 else behind:
             self.by_windows += by
             self.look()
+        else:
+            self.say_once(f"there are no {'earlier' if by < 0 else 'later'} exchanges")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hides keys that have no effect here."""
-        if action in NOT_HERE or (action == "filter" and not self.home.book.filter_text):
+        if action in {name for name, _ in NOT_HERE.values()} or (action == "unfiltered" and not self.home.book.filter_text):
             return False
         return super().check_action(action, parameters)
+
+    def unable(self, key: str) -> str | None:
+        """Why keys of tables, and that of the filter, have no effect."""
+        return UNFILTERED if key == "u" else NOT_HERE[key][1] if key in NOT_HERE else super().unable(key)

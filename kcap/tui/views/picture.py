@@ -22,10 +22,10 @@ class Picture(Toned, Widget, can_focus=True):
     DEFAULT_CSS = f"Picture {{ height: auto; margin-bottom: 1; &:focus {{ background: $boost; }} {CSS} }}"
     BINDING_GROUP_TITLE = "The bars"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,up", "move(-1)", "Previous bar", show=False),
-        Binding("right,down", "move(1)", "Next bar", show=False),
-        Binding("home", "edge(-1)", "First bar", show=False),
-        Binding("end", "edge(1)", "Last bar", show=False),
+        Binding("left,h,up,k", "move(-1)", "Previous bar", show=False),
+        Binding("right,l,down,j", "move(1)", "Next bar", show=False),
+        Binding("home,g", "edge(-1)", "First bar", show=False),
+        Binding("end,G", "edge(1)", "Last bar", show=False),
         Binding("enter", "choose", "Show"),
     ]
 

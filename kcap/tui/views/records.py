@@ -59,8 +59,11 @@ class Records(View):
 
     def action_other(self, step: int) -> None:
         """The exchange of the connection before or behind."""
-        if self.exchange is not None and (self.exchange[1] > 1 or step > 0):
-            uid, number = self.exchange[0], self.exchange[1] + step
-            if self.home.book.find(uid, number) >= 0:
-                self.exchange = uid, number
-                self.look()
+        if self.exchange is None:
+            return
+        uid, number = self.exchange[0], self.exchange[1] + step
+        if self.home.book.find(uid, number) >= 0:
+            self.exchange = uid, number
+            self.look()
+        else:
+            self.say_once(f"the connection has no {'earlier' if step < 0 else 'later'} exchange")

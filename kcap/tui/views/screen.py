@@ -6,7 +6,6 @@ shows the error, and the rest of the program continues.
 
 import gc
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from rich.cells import cell_len
@@ -27,16 +26,15 @@ from kcap.tui.handoff import Handoff, has_ended
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import cut
 from kcap.tui.splitters import SplitSide
-from kcap.tui.views import VIEWS, load
-from kcap.tui.views.body import Body
+from kcap.tui.views import VIEWS
 from kcap.tui.views.paint import CSS, Toned
 from kcap.tui.views.picture import Picture
 from kcap.tui.views.places import ViewPlace, leave, left
 from kcap.tui.views.refresh import Pace
-from kcap.tui.views.sheet import Bars, Down, Line, Page, Sheet, SortOrder, as_text
+from kcap.tui.views.row_actions import RowActions
+from kcap.tui.views.sheet import Bars, Down, Line, Page, Sheet, SortOrder
 from kcap.tui.views.styled_lines import StyledText, TextLine
 from kcap.tui.views.table import SheetTable
-from kcap.tui.views.view_search import ViewSearch
 
 if TYPE_CHECKING:
     from kcap.tui.capture_model import CaptureModel
@@ -56,12 +54,9 @@ def release() -> None:
     trim_heap()
 
 
-class View(Toned, Body):
+class View(Toned, RowActions):
     """A view: `page` makes what it shows."""
 
-    NAME: ClassVar[str] = ""
-    GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    """Groupings of the rows, the default first."""
     GROUPED: ClassVar[frozenset[int]] = frozenset({0})
     """Sections whose rows have the grouping."""
     REMEMBERS: ClassVar[bool] = True
@@ -95,15 +90,21 @@ class View(Toned, Body):
         Binding("escape,q", "app.pop_screen", "Back", key_display="Esc"),
         Binding("f1,question_mark", "app.help", "Help", key_display="F1"),
         Binding("enter", "choose", "Show", show=False),
-        Binding("b", "regroup", "Group"),
+        Binding("slash", "filter", "Filter", show=False, key_display="/"),
+        Binding("f", "quick", "Quick filters", show=False),
+        Binding("a", "apply('selected')", "Filter by this", show=False),
+        Binding("exclamation_mark", "apply('not')", "Exclude this", show=False, key_display="!"),
+        Binding("v", "views", "Views", show=False),
+        Binding("B", "regroup", "Group"),
         Binding("s", "sort", "Sort"),
         Binding("z", "turn", "Reverse", show=False),
-        Binding("c", "all_columns", "Wide"),
+        Binding("c", "all_columns", "Columns"),
         Binding("d", "details", "Details"),
-        Binding("tab", "app.focus_next", "Next pane", show=False),
+        Binding("tab", "pane(1)", "Next pane", show=False),
+        Binding("shift+tab", "pane(-1)", "Previous pane", show=False),
         Binding("e", "export", "Save"),
-        Binding("y", "copy", "Copy row", show=False),
-        Binding("l", "ladder", "Ladder"),
+        Binding("y", "copy", "Copy", show=False),
+        Binding("m", "mark", "Mark the exchange", show=False),
         Binding("w", "conversation", "Follow the connection", show=False),
         Binding("ctrl+f", "search", "Search", show=False, key_display="Ctrl+F"),
         Binding("n", "search_on(1)", "Find next", show=False),
@@ -114,17 +115,9 @@ class View(Toned, Body):
 
     def __init__(self) -> None:
         super().__init__()
-        self.shown = Page()
-        self.at = 0
-        """Number of the section."""
-        self.grouping = 0
         self.pace = Pace()
-        self.search = ViewSearch(self)
         self.failure = ""
         """Error of the page."""
-        self.stumble = ""
-        """Error of a part of the page."""
-        self._orders: dict[str, SortOrder] = {}
         self._came: ViewPlace | None = None
         """Place to restore when there are rows."""
         self._here = 0, 0
@@ -159,11 +152,6 @@ class View(Toned, Body):
         """What the user sets, without how far the capture was read."""
         return self.home.book.filter_text, self.grouping, self.at if self.LAZY else 0
 
-    @property
-    def by(self) -> tuple[str, ...]:
-        """The grouping."""
-        return self.GROUPINGS[self.grouping % len(self.GROUPINGS)] if self.GROUPINGS else ()
-
     # -- the screen ---------------------------------------------------------------------------------------------------
     def compose(self) -> ComposeResult:
         """Yields the child widgets."""
@@ -194,8 +182,10 @@ class View(Toned, Body):
 
     @property
     def moment(self) -> str:
-        """The message until the first page is computed."""
-        return f"computing over {count(self.home.book.rows, 'exchange')}; Esc cancels"
+        """The message until a page is computed."""
+        seconds = int(time.monotonic() - self._began) if self.pace.busy else 0
+        since = f" for {seconds:,} s" if seconds else ""
+        return f"computing{since} over {count(self.home.book.rows, 'exchange')}; Esc cancels"
 
     def _return(self) -> None:
         found = left(self.app, self.NAME) if self.REMEMBERS else None
@@ -225,6 +215,8 @@ class View(Toned, Body):
             self._computed_for = self._settings()
             self._began = now
             self.run_worker(lambda: self._made(book), thread=True, group="page", exit_on_error=False)
+        elif self.pace.busy and not self.ready and not self.table.rows:
+            self.table.say(self.moment)
 
     def _made(self, book: "CaptureModel") -> Handoff[Page]:
         if not book.wanted(self):
@@ -263,22 +255,6 @@ class View(Toned, Body):
             self.table.go(self._came.row, self._came.cell)
             self._came = None
 
-    def careful(self, make: Callable[[], Any], otherwise: Any) -> Any:
-        """The result of a call; a default and an error message where it raises, so that the session continues."""
-        try:
-            return make()
-        except Exception as error:  # noqa: BLE001 - whatever a sheet stumbles over, it is no reason to lose the session
-            self.stumble = f"parts of this view cannot be shown: {type(error).__name__}: {error}"
-            return otherwise
-
-    @property
-    def sheet(self) -> Sheet | None:
-        """The displayed section."""
-        return self.shown.sheets[self.at] if self.shown.sheets else None
-
-    def _order(self, sheet: Sheet) -> SortOrder:
-        return self._orders.setdefault(f"{sheet.name} {self.by}", SortOrder())
-
     def _show_sheet(self, *, keep_cursor: bool) -> None:
         sheet = self.sheet
         self._show_sections()
@@ -296,7 +272,7 @@ class View(Toned, Body):
         self._show_title()
 
     def _show_sections(self) -> None:
-        """Names of the sections; where there is no room for all, those that are not displayed are cut alike."""
+        """Names of the sections, dim where there is nothing in one; without room for all, those not displayed are cut alike."""
         sections, names = self.query_one("#sections", Static), [one.name for one in self.shown.sheets]
         sections.set_class(len(names) < 2, "hidden")
         room, longest = (
@@ -308,9 +284,10 @@ class View(Toned, Body):
         ):
             longest -= 1
         shown = [name if at == self.at else cut(name, min(len(name), longest), right=False) for at, name in enumerate(names)]
+        tones = ["[dim]" if one.fields and not one.rows else "[not dim]" for one in self.shown.sheets]
         sections.update(
             "".join(
-                f"[@click=screen.section({at})]{'[b reverse]' if at == self.at else '[dim]'} {at + 1}:{name} [/][/]"
+                f"[@click=screen.section({at})]{'[b reverse]' if at == self.at else tones[at]} {at + 1}:{name} [/][/]"
                 for at, name in enumerate(shown)
             )
         )
@@ -342,12 +319,6 @@ class View(Toned, Body):
         self.query_one("#title", TextLine).set_text(line)
 
     # -- where Enter leads --------------------------------------------------------------------------------------------
-    @property
-    def down(self) -> Down:
-        """The drill-down of the focused widget."""
-        focused = self.focused
-        return focused.down if isinstance(focused, Picture) else self.table.down
-
     def where(self) -> str:
         """Where Enter leads from a row without exchanges, in words; empty where it leads nowhere."""
         return ""
@@ -457,20 +428,6 @@ class View(Toned, Body):
             self.table.focus()
             self.look()
 
-    def on_key(self, event: events.Key) -> None:
-        """Says why a key that works in other views, or on other rows, has no effect here. Bindings come after it."""
-        sections, why = len(self.shown.sheets), None
-        if event.key == "b" and not self.check_action("regroup", ()):
-            why = f"this {'section' if self.GROUPINGS else 'view'} has one grouping"
-        elif event.key == "l" and self.NAME != "ladder" and not self.check_action("ladder", ()):
-            why = "the ladder is that of a connection; this row names none"
-        elif event.key == "w" and not self.check_action("conversation", ()):
-            why = "this row names no connection to follow"
-        elif event.key.isdecimal() and sections and not 0 < int(event.key) <= sections:
-            why = f"this view has {count(sections, 'section')}"
-        if why is not None:
-            self.notify(why, timeout=3)
-
     def action_regroup(self) -> None:
         """The next grouping."""
         self.grouping = (self.grouping + 1) % len(self.GROUPINGS)
@@ -495,6 +452,8 @@ class View(Toned, Body):
         """Reverses the order."""
         if self.sheet is not None and (at := self._order(self.sheet).at) is not None:
             self.sort_by(at)
+        else:
+            self.say_once("s sorts by a column first")
 
     def action_all_columns(self) -> None:
         """All columns, or those that fit."""
@@ -504,68 +463,19 @@ class View(Toned, Body):
 
     def action_details(self) -> None:
         """Shows or hides the details."""
+        if self.sheet is not None and self.sheet.detail is None and self.sheet.charts is None:
+            self.say_once("this section has no details")
+            return
         self.toggle_class("-closed")
         self._show_sheet(keep_cursor=True)
         self.call_after_refresh(self._again)
-
-    def action_export(self) -> None:
-        """The section as a file of text."""
-        if self.sheet is not None:
-            sheet, order = self.sheet, self._order(self.sheet)
-            text = self.careful(lambda: as_text(self.shown, sheet, order), None)
-            if text is not None:
-                self.home.save_text(f"kcap-{self.NAME}.txt", text)
-
-    def action_copy(self) -> None:
-        """The row to the clipboard."""
-        row, sheet = self.table.current, self.sheet
-        if row is not None and sheet is not None:
-            self.app.copy_to_clipboard(self.careful(lambda: "\t".join(column.text(row) for column in sheet.fields), ""))
-            self.notify("row copied", timeout=2)
-
-    def action_switch(self, name: str) -> None:
-        """Switches to another view."""
-        if name != self.NAME:
-            self.app.switch_screen(load(name)())
-
-    def action_search(self) -> None:
-        """Searches in the table."""
-        self.search.ask()
-
-    def action_search_on(self, step: int) -> None:
-        """Goes to the next or the previous match."""
-        self.search.go(step)
-
-    def _connection(self) -> str | None:
-        """The connection that the row under the cursor is about."""
-        sheet, row = self.sheet, self.table.current
-        of = sheet.connection if sheet is not None else None
-        found: str | None = self.careful(lambda: of(row), None) if of is not None and row is not None else None
-        return found
-
-    def action_ladder(self) -> None:
-        """The ladder of the row's connection."""
-        if (uid := self._connection()) is not None:
-            self.app.push_screen(load("ladder")(uid))
-
-    def _followed(self) -> tuple[str, int] | None:
-        """The exchange to begin with where the row's connection is followed: its own, else the first."""
-        down, uid = self.careful(lambda: self.table.down, None), self._connection()
-        return down if isinstance(down, tuple) else (uid, 1) if uid is not None else None
-
-    def action_conversation(self) -> None:
-        """The messages of the row's connection, one after the other."""
-        from kcap.tui.followed_stream import FollowedStream
-
-        if (found := self._followed()) is not None:
-            self.app.push_screen(FollowedStream(*found))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hides keys that have no effect here."""
         if action == "regroup":
             return len(self.GROUPINGS) > 1 and self.at in self.GROUPED
-        if action == "ladder":
-            return self.sheet is not None and self.sheet.connection is not None
+        if action == "mark":
+            return isinstance(self.careful(lambda: self.down, None), tuple)
         if action == "conversation":
             return self._followed() is not None
         if action == "section":

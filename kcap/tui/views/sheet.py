@@ -198,6 +198,11 @@ def lasting(name: str, head: str, rank: int = 0, **more: Any) -> SheetField:
     return SheetField(head, lambda row: lasted(row.get(name)), True, rank, key=lambda row: row.get(name), **more)
 
 
+def clocked(name: str, head: str, rank: int = 0) -> SheetField:
+    """A time of day, which is not cut: what would be left of it says nothing."""
+    return SheetField(head, lambda row: clock(row[name]), right=False, rank=rank, whole=True, key=lambda row: row[name])
+
+
 def when(row: Row) -> str:
     """When something began and ended: `at 08:15:30.250` where both read alike."""
     first, last = clock(row["first_ns"]), clock(row["last_ns"])

@@ -69,3 +69,7 @@ class Statistics(View):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """The digest counts all requests."""
         return self.at != 1 if action == "polls" else super().check_action(action, parameters)
+
+    def unable(self, key: str) -> str | None:
+        """Long polls are always among those that the digest counts."""
+        return "the digest counts all requests, long polls too" if key == "p" else super().unable(key)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kcap.columns import WITHOUT_POLLS
-from kcap.output.grid import duration
+from kcap.output.grid import counts, duration
 from kcap.reports import drill_down
 from kcap.reports.definition import EDGES_NS, WAITS, Key, Row, group_name, instant
 from kcap.reports.text import BARS, count, duration_short, left_out, number, words
@@ -135,7 +135,7 @@ def latency(result: Row, keys: Sequence[Key], time: str = WITHOUT_POLLS) -> Shee
             out.append([(f"{row['unanswered']:,} unanswered, the oldest for {age}", "care")])
         return out
 
-    flagged = ", ".join(f"{count:,} {flag}" for flag, count in (result.get("flagged") or {}).items())
+    flagged = counts(result.get("flagged") or {})
     foot = "; ".join(filter(None, (left_out(result["left_out"]), f"inexact times: {flagged}" if flagged else "")))
     return Sheet(
         "latency", fields, result["rows"], group, "no responses", note=result["verdict"]["sentence"], foot=foot,
@@ -188,7 +188,7 @@ def slow(result: Row) -> Sheet:
         SheetField("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False, whole=True),
         named("client_id", "client", 1),
         named("why", least=60),
-        SheetField("time", lambda row: (row["time"] or "")[11:23], right=False, rank=3),
+        SheetField("time", lambda row: (row["time"] or "")[11:23], right=False, rank=3, whole=True),
         named("server_ip", "broker", 5),
         named("topics", "topics", 4),
         named("error", "error", 6),

@@ -35,8 +35,8 @@ class SheetTable(Toned, ScrollView, can_focus=True):
         Binding("pagedown", "page(1)", "Page down", show=False),
         Binding("home,g", "edge(-1)", "First", show=False),
         Binding("end,G", "edge(1)", "Last", show=False),
-        Binding("left", "side(-1)", "Cell to the left", show=False),
-        Binding("right", "side(1)", "Cell to the right", show=False),
+        Binding("left,h", "side(-1)", "Cell to the left", show=False),
+        Binding("right,l", "side(1)", "Cell to the right", show=False),
         Binding("enter", "choose", "Show"),
     ]
 
@@ -81,6 +81,12 @@ class SheetTable(Toned, ScrollView, can_focus=True):
         self._follow()
         self.call_after_refresh(self._follow)  # a scroll bar that appears takes the last line
         self.post_message(self.Moved())
+
+    def say(self, words: str) -> None:
+        """Says why there are no rows."""
+        if self.sheet is not None:
+            self.sheet.empty = words
+            self.refresh()
 
     def forget(self) -> None:
         """Lets go of the sheet."""

@@ -99,7 +99,7 @@ def each(result: Row) -> Sheet:
         return "broker delayed" if row["complied"] is None else "yes" if row["complied"] else "no"
 
     fields = [
-        SheetField("time", lambda row: (row["time"] or "")[11:23], right=False, key=lambda row: row["at_ns"]),
+        SheetField("time", lambda row: (row["time"] or "")[11:23], right=False, whole=True, key=lambda row: row["at_ns"]),
         named("client_id", "client", tone=bold), named("client_ip", "address", 4),
         SheetField("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False),
         named("server_ip", "broker", 5), milli("throttle_time_ms", "throttle"),

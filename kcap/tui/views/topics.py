@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from kcap.reports.definition import ReportRequest, keys_of
 from kcap.tui.views import topics_model as model
 from kcap.tui.views.grouping import report_of, waiting
-from kcap.tui.views.home import knows_partitions, later
+from kcap.tui.views.home import knows_partitions, no_partitions
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 
@@ -52,12 +52,7 @@ class Topics(View):
         if at == CLIENTS:
             sheets[at] = model.clients(book.report(report, request), keys_of(report, request))
         elif not knows_partitions(book):
-            why = later(book, "records and bytes by topic")
-            if book.done and book.state != "failed":
-                why = "computing: the partitions are read from the capture"
-            if "-" in book.paths:
-                why = "records and bytes by topic need a second pass, which a pipe does not allow"
-            sheets[at] = waiting(self.NAMES[at], why)
+            sheets[at] = waiting(self.NAMES[at], no_partitions(book, "records and bytes by topic"))
         else:
             result = book.report(report, request)
             makers = (

@@ -8,9 +8,9 @@ from typing import Final
 
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
-from kcap.reports.text import clock, number, words, wrapped
+from kcap.reports.text import number, words, wrapped
 from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasting, named, sized
+from kcap.tui.views.sheet import Line, Sheet, SheetField, clocked, counted, lasting, named, sized
 from kcap.tui.views.spans import Span, timeline
 
 TONES: Final = {
@@ -55,7 +55,7 @@ def outcome(row: Row) -> str:
 def transactions(rows: list[Row]) -> Sheet:
     """A line a transaction."""
     fields = [
-        SheetField("begin", lambda row: clock(row["begin_ns"]), right=False, whole=True, key=lambda row: row["begin_ns"]),
+        clocked("begin_ns", "begin"),
         named("transactional_id", "transactional id", tone=bold), named("client_id", "client", 2),
         SheetField("outcome", outcome, right=False, whole=True, tone=lambda row: TONES.get(row["outcome"], "")),
         lasting("duration_ns", "took"), counted("records"), sized("bytes", "bytes", 4),
@@ -103,7 +103,7 @@ def fences(rows: list[Row]) -> Sheet:
         return drill_down.every(named_id(row), drill_down.equals("error", row["error"]))
 
     fields = [
-        SheetField("time", lambda row: clock(row["time_ns"]), right=False, whole=True, key=lambda row: row["time_ns"]),
+        clocked("time_ns", "time"),
         named("transactional_id", "transactional id", tone=bold), named("client_id", "client", 1), named("api"),
         SheetField("error", lambda row: words(row["error"]), right=False, whole=True, tone=lambda _row: "bad"),
     ]  # fmt: skip

@@ -69,5 +69,8 @@ class Versions(View):
 
     def action_release(self, by: int) -> None:
         """Another release."""
-        self.target = max(0, min(self.target + by, len(releases()) - 1))
-        self.look()
+        if 0 <= self.target + by < len(releases()):
+            self.target += by
+            self.look()
+        else:
+            self.say_once(f"Kafka {releases()[self.target]} is the {'oldest' if by < 0 else 'newest'} release that kcap knows")

@@ -11,7 +11,7 @@ from typing import Any, Final
 from kcap.output.grid import clean, endpoint
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
-from kcap.reports.text import clock, count, number, words
+from kcap.reports.text import count, number, words
 from kcap.reports.versions.digest import address_text
 from kcap.reports.versions.leads import at_broker, client_of, connections_in, of_version, versioned
 from kcap.reports.versions.pages import (
@@ -30,7 +30,7 @@ from kcap.reports.versions.pages import (
 from kcap.reports.versions.readiness import NO, YES
 from kcap.tui.versions_source import VersionsPage
 from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, counted, named, when
+from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, clocked, counted, named, when
 from kcap.tui.views.stories_model import LEVEL_TONES, apis, connections, para
 
 WORKS_TONES: Final = {NO: "bad", YES: "good"}
@@ -58,8 +58,8 @@ def clients(made: Row) -> Sheet:
               down=lambda row: drill_down.every(client_of(row), OTHER_VERDICTS)
               if verdicts(row) not in ("ok", "-") else client_of(row)),
         SheetField("APIs (! = removed)", worst_apis, right=False, rank=7),
-        SheetField("first", lambda row: clock(row["first_ns"]), right=False, rank=9, key=lambda row: row["first_ns"]),
-        SheetField("last", lambda row: clock(row["last_ns"]), right=False, rank=8, key=lambda row: row["last_ns"]),
+        clocked("first_ns", "first", 9),
+        clocked("last_ns", "last", 8),
     ]  # fmt: skip
     foot = f"{count(brokers, 'more client')} {'is a broker' if brokers == 1 else 'are brokers'}" if brokers else ""
     return Sheet("clients", fields, rows, client_of, "no clients", note=summary(made), foot=foot, detail=client_detail)

@@ -13,7 +13,7 @@ from kcap.reports.text import TextColumn
 from kcap.tui.menu import Prompt
 
 if TYPE_CHECKING:
-    from kcap.tui.views.screen import View
+    from kcap.tui.views.row_actions import RowActions
 
 
 def next_cell(
@@ -35,7 +35,7 @@ def next_cell(
 class ViewSearch:
     """The search of one view."""
 
-    def __init__(self, view: "View") -> None:
+    def __init__(self, view: "RowActions") -> None:
         self.view = view
         self.text = ""
 

@@ -177,6 +177,8 @@ class StubApp(App[None]):
         self.other = str(PCAPS / "quota-0.10.pcap")
         self.narrowed: list[str] = []
         self.shown: list[tuple[str, int]] = []
+        self.marked: list[tuple[str, int]] = []
+        self.cut: list[str] = []
         self.saved: list[tuple[str, str]] = []
         self.look = UiSettings()
         self.kept = 0
@@ -187,7 +189,11 @@ class StubApp(App[None]):
     def on_mount(self) -> None:
         self.push_screen(load(self.view)() if isinstance(self.view, str) else self.view())
 
-    def narrow(self, text: str) -> None:
+    def mark(self, uid: str, number: int) -> str:
+        self.marked.append((uid, number))
+        return "marked"
+
+    def narrow(self, text: str, *, stay: bool = False) -> None:
         self.narrowed.append(text)
 
     def show_exchange(self, uid: str, number: int) -> None:
@@ -195,6 +201,9 @@ class StubApp(App[None]):
 
     def seek_records(self) -> None:
         """The list stays where it is."""
+
+    def save_packets(self, only: str) -> None:
+        self.cut.append(only)
 
     def save_text(self, name: str, text: str) -> None:
         self.saved.append((name, text))

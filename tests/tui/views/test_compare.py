@@ -60,6 +60,6 @@ def test_an_exchange_without_another_says_so() -> None:
     async def run() -> None:
         async with opened(JAVA, only="api == InitProducerId") as pilot:
             await to_view(pilot, "equals_sign")
-            assert "m in the list marks one" in screen(pilot.app)
+            assert "m marks one, and = compares it" in screen(pilot.app)
 
     asyncio.run(run())

@@ -9,7 +9,7 @@ def test_connections_and_their_groups() -> None:
     seen = drive(StubBook(NAME), "conversations", size=(160, 50))
     assert "client to broker: 2,933 bytes = 2,933 framed" in seen.text
     assert "exchanges by API" in seen.text
-    assert " · by client_ip, client_id" in drive(StubBook(NAME), "conversations", "b").lines[0]
+    assert " · by client_ip, client_id" in drive(StubBook(NAME), "conversations", "B").lines[0]
     (text,) = drive(StubBook(NAME), "conversations", "enter").narrowed
     assert text.startswith('&& connection == "C')
 

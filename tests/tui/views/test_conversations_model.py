@@ -44,6 +44,14 @@ def test_connections_without_an_exchange_are_named_where_there_is_no_filter() ->
     assert all(not every.down(row) for row in silent)
 
 
+def test_of_connections_with_as_many_exchanges_the_earlier_comes_first() -> None:
+    book = StubBook("java-transactions.pcap")
+    rows, _ = model.groups_of(book.exchanges(model.COLUMNS), ("connection",), book.table("connections"), every=True)
+    places = [(-row["count"], row["first_ns"]) for row in rows if row["count"]]
+    assert places == sorted(places)
+    assert len(set(places)) > len({count for count, _ in places}), "some have as many"
+
+
 def test_apis_of_a_group_are_drawn() -> None:
     name = "java-transactions.pcap"
     sheet = model.conversations(StubBook(name).exchanges(model.COLUMNS), ("client_ip",), None, every=True)

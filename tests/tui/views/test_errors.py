@@ -14,11 +14,11 @@ def test_sections() -> None:
 def test_sections_without_a_grouping_neither_name_one_nor_offer_its_key() -> None:
     book = StubBook("raw-frames.pcap")
     assert drive(book, "errors").lines[0].startswith(" Errors · by error, api, client_id ")
-    assert "b Group" in drive(book, "errors").text
+    assert "B Group" in drive(book, "errors").text
     for key, name in (("2", "unanswered"), ("3", "retries"), ("4", "leader changes")):
         seen = drive(book, "errors", key)
         assert seen.lines[0].startswith(f" Errors · {name} ")
-        assert "b Group" not in seen.text
+        assert "B Group" not in seen.text
 
 
 def test_without_partitions_exchanges_count() -> None:
@@ -26,6 +26,10 @@ def test_without_partitions_exchanges_count() -> None:
         def table(self, name: str) -> None:  # type: ignore[override]
             return None
 
-    seen = drive(Some("librdkafka-zstd.pcap"), "errors", "b")
+    seen = drive(Some("librdkafka-zstd.pcap"), "errors", "B")
     assert seen.lines[0].startswith(" Errors · by error, topic ")
     assert "cannot be made" not in seen.text
+    for key in ("3", "4"):
+        shown = drive(Some("librdkafka-zstd.pcap"), "errors", key).text
+        assert "the partitions are read from the capture" in shown, "there may be some"
+        assert "no retries" not in shown

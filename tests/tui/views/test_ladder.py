@@ -27,10 +27,10 @@ def test_it_begins_with_the_selected_exchange() -> None:
 def test_both_arrows_of_an_exchange_stand_out() -> None:
     seen = drive(StubBook(NAME), "ladder")
     assert sum("━" in line for line in seen.lines) == 2
-    other = drive(StubBook(NAME), "ladder", "m")
+    other = drive(StubBook(NAME), "ladder", "percent_sign")
     assert "◀" in cursor(other.lines)
     assert sum("━" in line for line in other.lines) == 2
-    assert "▶" in cursor(drive(StubBook(NAME), "ladder", "m", "m").lines)
+    assert "▶" in cursor(drive(StubBook(NAME), "ladder", "percent_sign", "percent_sign").lines)
 
 
 def test_other_connections() -> None:
@@ -42,7 +42,7 @@ def test_other_connections() -> None:
 
 
 def test_a_client_has_a_line_for_each_broker() -> None:
-    seen = drive(StubBook(NAME), "ladder", "b", size=(160, 50))
+    seen = drive(StubBook(NAME), "ladder", "B", size=(160, 50))
     assert "shop-tx with 3 brokers" in seen.lines[0]
     assert all(f"broker {at}" in seen.lines[1] for at in (1, 2, 3))
 
@@ -51,9 +51,10 @@ def test_long_conversations_come_in_windows(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("kcap.tui.views.ladder_model.WINDOW", 20)
     book = StubBook("pipelined.pcap")
     assert "exchanges 1 to 20 of " in drive(book, "ladder").text
-    assert "exchanges 21 to 40 of " in drive(book, "ladder", "greater_than_sign").text
-    assert "exchanges 1 to 20 of " in drive(book, "ladder", "greater_than_sign", "less_than_sign", "less_than_sign").text
-    assert "exchanges 21 to 40 of " in drive(book, "ladder", "less_than_sign", "greater_than_sign").text
+    assert "exchanges 21 to 40 of " in drive(book, "ladder", "right_curly_bracket").text
+    later, earlier = "right_curly_bracket", "left_curly_bracket"
+    assert "exchanges 1 to 20 of " in drive(book, "ladder", later, earlier, earlier).text
+    assert "exchanges 21 to 40 of " in drive(book, "ladder", earlier, later).text
     uid = busiest(book.exchanges(["connection"]))
     assert uid is not None
     assert "exchanges 91 to 110 of " in drive(book, "ladder", selected=(uid, 101)).text
@@ -63,7 +64,7 @@ def test_time_and_filter() -> None:
     assert "0.000000" in cursor(drive(StubBook(NAME), "ladder", "t").lines)
     book = StubBook(NAME, "api == EndTxn")
     assert "ApiVersions" in drive(book, "ladder").text
-    seen = drive(book, "ladder", "f")
+    seen = drive(book, "ladder", "u")
     assert "display filter" in seen.lines[0]
     assert "· filter " in seen.lines[0]
     assert "EndTxn" in seen.text
@@ -71,14 +72,8 @@ def test_time_and_filter() -> None:
 
 
 def test_keys_of_tables_are_not_offered() -> None:
-    seen = drive(StubBook(NAME), "ladder", "s", "c", "l", size=(120, 30))
+    seen = drive(StubBook(NAME), "ladder", "s", "c", size=(120, 30))
     assert "Sort" not in seen.lines[-1]
-    assert "m Response" in seen.lines[-1]
-    assert "f Filter" not in seen.lines[-1], "there is none in force"
+    assert "% Response" in seen.lines[-1]
+    assert "u Unfiltered" not in seen.lines[-1], "there is none in force"
     assert seen.name == "ladder"
-
-
-def test_other_views_lead_here() -> None:
-    seen = drive(StubBook(NAME), "conversations", "down", "l")
-    assert seen.name == "ladder"
-    assert drive(StubBook(NAME), "conversations", "down", "l", "escape").name == "conversations"

@@ -1,6 +1,8 @@
 """What all views do: they open at any size and state, refresh, follow, sort, group, export; a fault costs nothing else."""
 
 import asyncio
+import re
+from itertools import product
 from typing import Any
 
 import pytest
@@ -36,6 +38,36 @@ def test_every_view_fits_every_size(name: str) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("name", [name for name in VIEWS if name != "compare"])  # whose columns hold values of any kind
+def test_a_time_is_whole_or_not_there(name: str) -> None:
+    capture = WITH_ROWS.get(name, NAME)
+
+    async def run() -> None:
+        app = StubApp(StubBook(capture), name, with_records(capture))
+        async with app.run_test(size=(60, 20)) as pilot:
+            await settle(pilot)
+            for key, width in product(range(1, len(app.screen.shown.sheets) + 1), (52, 44)):
+                await pilot.press(str(key))
+                await pilot.resize_terminal(width, 20)
+                await settle(pilot)
+                assert not re.search(r"\d\d:\d\d:\d*(\.\d*)?…", screen(app)), screen(app)
+
+    asyncio.run(run())
+
+
+def test_sections_with_nothing_in_them_are_dim() -> None:
+    async def run() -> None:
+        app = StubApp(StubBook("java-transactions.pcap"), "errors")
+        async with app.run_test(size=(120, 30)) as pilot:
+            await settle(pilot)
+            line: Any = app.screen.query_one("#sections").render_line(0)
+            dim = {at for at in range(4) if any(f"{at + 1}:" in one.text and one.style and one.style.dim for one in line)}
+            assert dim == {at for at, sheet in enumerate(app.screen.shown.sheets) if not sheet.rows and at}
+            assert dim
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("name", list(VIEWS))
 def test_every_view_says_something_of_nothing(name: str) -> None:
     async def run() -> None:
@@ -55,41 +87,9 @@ def test_every_view_says_something_of_nothing(name: str) -> None:
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(("name", "key", "why"), [
-    ("conversations", "2", "this view has 1 section"), ("versions", "b", "this view has one grouping"),
-    ("errors", "9", "this view has 4 sections"), ("health", "l", "the ladder is that of a connection; this row names none"),
-])  # fmt: skip
-def test_a_key_without_effect_says_why(name: str, key: str, why: str) -> None:
-    async def run() -> None:
-        app = StubApp(StubBook(NAME), name)
-        async with app.run_test() as pilot:
-            await settle(pilot)
-            await pilot.press(key)
-            await settle(pilot)
-            assert [one.message for one in app._notifications] == [why]
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize(
-    ("name", "keys"), [("throttling", ("b", "2", "1")), ("conversations", ("1", "l")), ("ladder", ("l", "1"))]
-)
-def test_a_key_with_an_effect_says_nothing(name: str, keys: tuple[str, ...]) -> None:
-    async def run() -> None:
-        app = StubApp(StubBook(NAME), name)
-        async with app.run_test() as pilot:
-            await settle(pilot)
-            for key in keys:
-                await pilot.press(key)
-                await settle(pilot)
-            assert not list(app._notifications)
-
-    asyncio.run(run())
-
-
 @pytest.mark.parametrize("name", list(VIEWS))
 def test_every_section_and_key_of_every_view(name: str) -> None:
-    keys = ("2", "down", "s", "z", "c", "right", "c", "b", "6", "1", "d", "tab", "e")
+    keys = ("2", "down", "s", "z", "c", "right", "c", "B", "6", "1", "d", "tab", "e", "t")
     capture = "librdkafka-zstd.pcap"
     seen = drive(StubBook(capture), name, *keys, size=(120, 30), selected=with_records(capture))
     assert seen.name == name
@@ -202,12 +202,12 @@ def test_sorting_and_grouping() -> None:
     assert "n▼" in seen.text
     assert seen.text.index("r3") < seen.text.index("r1")
     assert "n▲" in drive(book, made(3), "right", "s", "z").text
-    assert " · by b" in drive(book, made(3), "b").lines[0]
-    assert " · by a" in drive(book, made(3), "b", "b").lines[0]
+    assert " · by b" in drive(book, made(3), "B").lines[0]
+    assert " · by a" in drive(book, made(3), "B", "B").lines[0]
 
 
 def test_a_fault_of_a_page_is_said_and_nothing_else() -> None:
-    seen = drive(StubBook(NAME), made(3, fault=True), "down", "enter", "e", "b")
+    seen = drive(StubBook(NAME), made(3, fault=True), "down", "enter", "e", "escape", "B")
     assert "this view cannot be computed: no luck" in seen.text
     assert seen.name == "errors"
 
@@ -232,8 +232,9 @@ def test_a_fault_of_a_sheet_costs_no_session(where: str) -> None:
             return Page([sheet])
 
     assert "be shown: KeyError" in drive(StubBook(NAME), Faulty, "down").text
-    keys = ("down", "enter", "y", "l", "down", "up", "s", "c", "d", "e", "b")
+    keys = ("down", "enter", "down", "up", "s", "c", "d", "e", "escape", "B")
     assert drive(StubBook(NAME), Faulty, *keys, size=(120, 30)).name == "errors"
+    assert "Errors" in drive(StubBook(NAME), Faulty, "down", "y").lines[0]
 
 
 def test_more_rows_are_seen_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:

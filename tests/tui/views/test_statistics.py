@@ -1,6 +1,7 @@
 """The view of times in a terminal."""
 
 import asyncio
+import re
 import threading
 from typing import Any
 
@@ -32,8 +33,8 @@ def test_the_number_of_a_bar_is_a_way_down() -> None:
 
 
 def test_groupings() -> None:
-    assert " · by client_id" in drive(StubBook(NAME), "statistics", "b").lines[0]
-    assert " · by server_ip" in drive(StubBook(NAME), "statistics", "b", "b").lines[0]
+    assert " · by client_id" in drive(StubBook(NAME), "statistics", "B").lines[0]
+    assert " · by server_ip" in drive(StubBook(NAME), "statistics", "B", "B").lines[0]
 
 
 def test_long_polls_are_apart_or_not() -> None:
@@ -73,6 +74,8 @@ def test_who_leaves_waits_for_nothing() -> None:
         async with app.run_test(size=(80, 24)) as pilot:
             await pilot.pause(0.1)
             assert f"computing over {book.rows} exchanges; Esc cancels" in screen(app)
+            await pilot.pause(2.5)
+            assert re.search(r"computing for \d s over ", screen(app)), "it goes on, and since when"
             view = app.screen
             await pilot.press("escape")
             await pilot.pause(0.1)
@@ -85,7 +88,7 @@ def test_who_leaves_waits_for_nothing() -> None:
 def test_of_many_groups_those_with_most_time_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "VIEW_ROWS", 2)
     assert "groups with most time" not in drive(StubBook(NAME), "statistics", size=(160, 50)).text, "there are few APIs"
-    seen = drive(StubBook(NAME), "statistics", "b", size=(160, 50))
+    seen = drive(StubBook(NAME), "statistics", "B", size=(160, 50))
     assert "the 2 groups with most time" in seen.text
     groups = StubBook(NAME).report(report_of("latency"), ReportRequest(("client_id",)))["rows"]
     groups.sort(key=lambda row: -row["sum_ns"])

@@ -67,7 +67,7 @@ def look(
 
 
 def test_a_long_sentence_about_nothing_is_whole() -> None:
-    said = "No other exchange: m in the list marks one, and = compares it with the selected one."
+    said = "No other exchange: m marks one, and = compares it with the selected one."
 
     async def run() -> None:
         app = One([])

@@ -13,7 +13,7 @@ def test_sections() -> None:
     clients = drive(StubBook(NAME), "topics", "4")
     assert clients.lines[0].startswith(" Topics and clients · by client_ip, client_id")
     assert "shop-tx-rc" in clients.text
-    assert " · by client_id " in drive(StubBook(NAME), "topics", "4", "b").lines[0]
+    assert " · by client_id " in drive(StubBook(NAME), "topics", "4", "B").lines[0]
 
 
 def test_records_wait_for_partitions_and_clients_do_not() -> None:

@@ -29,7 +29,7 @@ def test_another_release_is_another_verdict() -> None:
 def test_the_story_of_a_connection() -> None:
     seen = drive(StubBook("go-franz.pcap"), "versions", "4", size=(160, 50))
     assert "the broker names 6" in seen.text or "the client requests the versions with ApiVersions" in seen.text
-    assert drive(StubBook("go-franz.pcap"), "versions", "4", "l").name == "ladder"
+    assert drive(StubBook("go-franz.pcap"), "versions", "4", "L").name == "ladder"
 
 
 def test_sections_fit_a_narrow_terminal() -> None:
