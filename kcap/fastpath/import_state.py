@@ -16,7 +16,7 @@ from kcap.kafka.conversation import Conversation
 from kcap.kafka.frames import FLAG
 from kcap.kafka.requests import RequestFramer
 from kcap.kafka.responses import ResponseFramer
-from kcap.net.tcp import Connection, Stream
+from kcap.net.tcp import Connection
 from kcap.wire.text import is_client_id
 
 MIDSTREAM, SNAPLEN = FLAG["midstream"], FLAG["snaplen"]
@@ -63,7 +63,7 @@ def fits(connection: Connection, conversation: Conversation, most: int = limits.
         or (conversation.tls is not None and not conversation.tls.for_batches)
     ):
         return False
-    return framers_fit(requests, responses) and waiting_fit(client, conversation, requests)
+    return framers_fit(requests, responses) and waiting_fit(conversation, requests)
 
 
 def framers_fit(requests: RequestFramer, responses: ResponseFramer) -> bool:
@@ -84,7 +84,7 @@ def framers_fit(requests: RequestFramer, responses: ResponseFramer) -> bool:
     )
 
 
-def waiting_fit(client: Stream, conversation: Conversation, requests: RequestFramer) -> bool:
+def waiting_fit(conversation: Conversation, requests: RequestFramer) -> bool:
     """Whether the outstanding requests are complete and ordinary, none of their bytes seen twice."""
     outstanding, losses = conversation.pairing.outstanding, conversation.pairing.losses
     for exchange in outstanding:
@@ -103,9 +103,9 @@ def waiting_fit(client: Stream, conversation: Conversation, requests: RequestFra
         ):
             return False
     first = outstanding.first()
-    if client.repeats and first is not None:
+    if first is not None and requests.stream.repeats:
         start = first.request.start if first.request is not None else None
-        return start is not None and all(high <= start for _, high, _ in client.repeats)
+        return start is not None and all(high <= start for _, high, _ in requests.stream.repeats)
     return True
 
 

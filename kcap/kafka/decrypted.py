@@ -313,7 +313,16 @@ class Decryptor:
     @property
     def for_batches(self) -> bool:
         """Whether the fast path may go on from here: its records are opened many at a time."""
-        return self.plain is not None and self._listen is None and self.session.for_batches
+        ready = self.plain is not None and self._listen is None and self.session.for_batches
+        return ready and not self._repeats_to_come()
+
+    def _repeats_to_come(self) -> bool:
+        """Whether bytes of a record whose rest is to come were captured twice: the reference path says so of its exchange."""
+        return any(
+            high > self.session.sides[index ^ self.swapped].reader.next_offset
+            for index, stream in enumerate(self.connection.streams)
+            for _, high, _ in stream.repeats
+        )
 
     def resumed(self, progress: "Iterable[PlaintextProgress]") -> None:
         """The fast path took records up to here; those that it opened and of whose plaintext something is left are read."""

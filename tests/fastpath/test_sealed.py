@@ -204,3 +204,17 @@ def test_many_connections_side_by_side() -> None:
     segments = sorted((s for some in every for s in some), key=lambda s: s.time_ns)
     found: Result = agree(segments, 50, options=Options(secrets=secrets))
     assert found.fast_rows > 50
+
+
+@pytest.mark.parametrize("kind", range(len(KINDS)))
+def test_a_part_of_a_record_that_the_tap_saw_twice(kind: int) -> None:
+    """The SYN/ACK twice leaves the handshake to the reference path: the part is in the walk in which that hands over."""
+    pairs = [(produce(number, 1, bytes(4000)), produce_answer(number)) for number in range(4)]
+    tap, options = encrypted(kind, pairs, 700, 1, 7, 1 << 14)
+    segments = list(tap.close().segments)
+    twice = [replace(s, time_ns=s.time_ns + 100) for s in segments]
+    for place in range(HANDSHAKE_SEGMENTS, len(segments)):
+        if segments[place].payload:
+            out = [*segments[:2], twice[1], *segments[2 : place + 1], twice[place], *segments[place + 1 :]]
+            for step in (place + 2, place + 3, 12):
+                agree(out, 60, step, options=options)
