@@ -1,11 +1,15 @@
 """Tables for people: they fit, and lose the least telling first."""
 
+import re
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap.reports.definition import EDGES_NS, Row
 from kcap.reports.text import (
     LISTED,
+    REASONS,
     UNLIMITED,
     Style,
     TextColumn,
@@ -26,6 +30,7 @@ from kcap.reports.text import (
     wrapped,
 )  # fmt: skip
 
+ROOT = Path(__file__).resolve().parents[2]
 PLAIN = Style(80, color=False, unicode=True)
 ASCII = Style(80, color=False, unicode=False)
 LOST: Row = {
@@ -70,6 +75,14 @@ def test_what_is_not_nothing_is_seen() -> None:
 
 def test_words() -> None:
     assert [words(value) for value in (None, True, ["a", 1], "x\x1by")] == ["-", "yes", "a, 1", "x\\x1by"]
+
+
+def test_each_reason_of_rules_has_its_words() -> None:
+    """A count without words of its own would be said to be of exchanges."""
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "kcap" / "reports").rglob("*.py")]
+    reasons = {found for text in sources for found in re.findall(r"\), [A-Z_]{4,}, \"([a-z_]+)\"\)", text)}
+    assert {"group_changes", "tls_hosts", "silent_members"} <= reasons
+    assert reasons <= REASONS.keys()
 
 
 def test_what_is_left_out() -> None:

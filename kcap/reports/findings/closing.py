@@ -4,13 +4,12 @@ from collections.abc import Mapping
 
 from kcap.reports.findings.access import OPENING, served_without_login
 from kcap.reports.findings.leaders import gone
-from kcap.reports.findings.model import Finding, Found, named, rule, where
+from kcap.reports.findings.model import Finding, Found, rule, where
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.reports.text import size
 
-Place = tuple[str, int]
 SECOND_NS = 1_000_000_000
 USUAL_LEAST, USUAL = 9000, (90, 99)
 """Ports that listeners usually have: 9092, 19093 and the like."""
@@ -44,36 +43,46 @@ def closed_at_request(seen: Observed, limit: Mapping[str, float]) -> Found:
     order = {"group_by": "connection", "order_by": "exchange"}
     dead = dead.mutate(place=functions(dead).row_number().over(**order))
     dead = dead.filter(dead.place == 0, ~dead.api.isin(list(OPENING)))
+    sent_ns = dead.request_first_ns
     groups = dead.group_by("client_id", "server_ip", "server_port", "api").aggregate(
-        n=dead.count(),
-        least=dead.request_bytes.min(),
-        first_ns=dead.request_first_ns.min(),
-        last_ns=dead.request_first_ns.max(),
+        n=dead.count(), least=dead.request_bytes.min(), first_ns=sent_ns.min(), last_ns=sent_ns.max()
     )
-    rows = seen.run(groups.filter(groups.n >= int(limit["connections"])))
-    if not rows:
-        return
-    answers, open_ = seen.once(answered), served_without_login(seen)
-    for row in rows:
-        place = row["server_ip"], row["server_port"]
-        theirs = answers.get(place, [])
-        mine = {one["api"]: one["n"] for one in theirs if one["client_id"] == row["client_id"]}
+    open_ = served_without_login(seen)
+    for row in seen.run(groups.filter(groups.n >= int(limit["connections"]))):
+        place = {"server_ip": row["server_ip"], "server_port": row["server_port"]}
+        calls = [call for call in seen.calls_of(**place) if call["outcome"] == "answered"]
+        mine = {call["api"] for call in calls if call["client_id"] == row["client_id"]}
+        alike = [call for call in calls if call["api"] == row["api"]]
+        served = sum(call["n"] for call in alike if call["client_id"] == row["client_id"])
         lasting = row["last_ns"] - row["first_ns"] >= limit["seconds"] * 1e9
-        if not lasting or not lives(theirs, row) or mine.get(row["api"], 0) > limit["answered"] * row["n"]:
+        if not lasting or not lives(calls, row) or served > limit["answered"] * row["n"]:
             continue
-        if place not in open_ and not mine.keys() - set(OPENING):
+        if tuple(place.values()) not in open_ and not mine - set(OPENING):
             continue  # a listener that wants a login
-        largest = max((one["most"] for one in theirs if one["api"] == row["api"]), default=0)
+        largest = max((call["most_request_bytes"] or 0 for call in alike), default=0)
         large = f" of {size(row['least'])} or more" if row["least"] > 2 * largest else ""
-        server = f"{place[0]}:{place[1]}"
+        server = f"{row['server_ip']}:{row['server_port']}"
         yield Finding(
             f"{server} closed {counted(row['n'], 'connection')} of client {row['client_id']} at {row['api']} requests{large}"
-            f", and answered {mine.get(row['api'], 0) or 'none'}",
+            f", and answered {served or 'none'}",
             {"client_id": row["client_id"], "server": server}, row["n"],
-            where(f"api == {row['api']}", "outcome == unanswered", client_id=row["client_id"], server_ip=place[0]),
+            where(f"api == {row['api']}", "outcome == unanswered", client_id=row["client_id"], server_ip=row["server_ip"]),
             row["first_ns"], row["last_ns"], 0,
             {"closed": row["n"], "smallest_bytes": row["least"], "answered_bytes": largest},
         )  # fmt: skip
+
+
+def lives(calls: list[Row], row: Row) -> bool:
+    """Whether a server answered from before the first to behind the last connection that it closed, within a second: one that
+    is shut down or started does not.
+    """
+    first, last = (
+        min((call["first_ns"] for call in calls), default=None),
+        max((call["last_ns"] for call in calls), default=None),
+    )
+    if first is None or last is None:
+        return False
+    return bool(first <= row["first_ns"] + SECOND_NS and row["last_ns"] - SECOND_NS <= last)
 
 
 @rule(
@@ -95,24 +104,27 @@ def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
         links.phase == "kafka", links.began == "syn", links.closed_by == "server", links.server_captured == 0,
         links.server_missing == 0,
     )  # fmt: skip
-    groups = dead.group_by("client_ip", "server_ip", "server_port").aggregate(
-        n=dead.count(), first_ns=dead.first_ns.min(), last_ns=dead.last_ns.max(), clients=dead.client_id.collect(distinct=True)
+    ends = ("client_ip", "server_ip", "server_port")
+    groups = dead.group_by(*ends).aggregate(
+        n=dead.count(), first_ns=dead.first_ns.min(), last_ns=dead.last_ns.max(), clients=dead.client_id.nunique(),
+        client_id=dead.client_id.min(),
+    )  # fmt: skip
+    groups = groups.filter(groups.n >= int(limit["connections"]))
+    answered = seen.exchanges.filter(seen.exchanges.outcome == "answered").semi_join(groups, list(ends))
+    spans = answered.group_by(*ends).aggregate(
+        began_ns=answered.request_first_ns.min(), ended_ns=answered.response_last_ns.max()
     )
-    for row in seen.run(groups.filter(groups.n >= int(limit["connections"]))):
+    both = groups.inner_join(spans, list(ends))
+    both = both.filter(both.began_ns <= both.first_ns + SECOND_NS, both.ended_ns >= both.last_ns - SECOND_NS)
+    for row in seen.first(both, ("first_ns", *ends), HOSTS_MOST, "hosts_closed_at_once"):
         server = f"{row['server_ip']}:{row['server_port']}"
-        theirs = [
-            one for one in seen.once(answered).get((row["server_ip"], row["server_port"]), ())
-            if one["client_ip"] == row["client_ip"]
-        ]  # fmt: skip
-        if not lives(theirs, row):
-            continue
-        clients = sorted(filter(None, row["clients"]))
+        more = f" and {row['clients'] - 1} more" if row["clients"] > 1 else ""
         yield Finding(
-            f"{server} accepted and closed {counted(row['n'], 'connection')} of {row['client_ip']} ({named(clients)}) without "
-            "a response, while it answered others",
-            {"server": server, "client_ips": [row["client_ip"]], "client_ids": clients[:20]}, row["n"],
+            f"{server} accepted and closed {counted(row['n'], 'connection')} of {row['client_ip']} ({row['client_id']}{more}) "
+            "without a response, while it answered others",
+            {"server": server, "client_ips": [row["client_ip"]], "client_ids": [row["client_id"]]}, row["n"],
             where("outcome == unanswered", server_ip=row["server_ip"], server_port=row["server_port"]),
-            row["first_ns"], row["last_ns"], 0, {"connections": row["n"]},
+            row["first_ns"], row["last_ns"], 0, {"connections": row["n"], "clients": row["clients"]},
         )  # fmt: skip
 
 
@@ -190,30 +202,3 @@ def server_not_kafka(seen: Observed, limit: Mapping[str, float]) -> Found:
             row["n"], where(server_ip=row["server_ip"], server_port=row["server_port"]), row["first_ns"], row["last_ns"], 0,
             {"connections": row["n"], "response_bytes": row["most"]},
         )  # fmt: skip
-
-
-def answered(seen: Observed) -> dict[Place, list[Row]]:
-    """Server -> what it answered, by client, host and API: n, most (bytes of the largest request), first_ns, last_ns."""
-    table = seen.exchanges
-    chosen = table.filter(table.outcome == "answered")
-    rows = seen.run(
-        chosen.group_by("server_ip", "server_port", "client_id", "client_ip", "api").aggregate(
-            n=chosen.count(), most=chosen.request_bytes.max(), first_ns=chosen.request_first_ns.min(),
-            last_ns=chosen.response_last_ns.max(),
-        )
-    )  # fmt: skip
-    found: dict[Place, list[Row]] = {}
-    for row in rows:
-        found.setdefault((row["server_ip"], row["server_port"]), []).append(row)
-    return found
-
-
-def lives(answers: list[Row], row: Row) -> bool:
-    """Whether a server answered from before the first to behind the last connection that it closed, within a second: one that
-    is shut down or started does not.
-    """
-    first = min((one["first_ns"] for one in answers if one["first_ns"] is not None), default=None)
-    last = max((one["last_ns"] for one in answers if one["last_ns"] is not None), default=None)
-    return (
-        first is not None and last is not None and first <= row["first_ns"] + SECOND_NS and row["last_ns"] - SECOND_NS <= last
-    )

@@ -296,7 +296,7 @@ def gone(seen: Observed) -> Any:
     }  # fmt: skip
     table, links = seen.exchanges, seen.connections
     by_server = links.filter(links.closed_by == "server").connection
-    chosen = table.connection.isnull()
+    chosen = functions(table).literal(False)
     for ip, port, api, version in sorted(found - answered)[:GONE_MOST]:
         chosen |= (table.server_ip == ip) & (table.server_port == port) & (table.api == api) & (table.api_version == version)
     return chosen & table.connection.isin(by_server)

@@ -8,6 +8,8 @@ from kcap.reports.text import count as counted
 
 NO_ALPN = "00_"
 """How the first part of a JA4 fingerprint ends whose client offers no application protocol (ALPN)."""
+HOSTS_MOST = 1000
+"""Hosts with TLS connections that are looked at."""
 UNFILLED = 3
 """From one hole in so many on that nothing fills, the holes are taken for packets that the capture lost."""
 REORDERED = 10
@@ -117,10 +119,7 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
             )
             proven = UNFILLED * missing < holes and filled >= limit["holes"] and again + filled >= limit["segments"]
             proven = proven and filled < REORDERED * again
-            servers = sorted({f"{link['server_ip']}:{link['server_port']}" for link in links})
-            ends = (
-                f"{host} ({named(clients)}) and its brokers" if readable else f"{host} and {named(servers)} (TLS without keys)"
-            )
+            ends = f"{host} ({named(clients)}) and its brokers" if readable else f"{host} and its servers (TLS without keys)"
             yield Finding(
                 f"{again} of {packets:,} packets between {ends} were retransmissions, {counted(holes, 'segment')} "
                 "came out of order",
@@ -133,17 +132,17 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 def hidden_links(seen: Observed) -> list[Row]:
     """TLS connections without readable exchanges whose client offers no ALPN, as Kafka's clients do not and browsers do: by
-    client and server, with the columns of `links` that losses need.
+    host, those with the most repeats first, with the columns of `links` that losses need.
     """
     if all(link["phase"] != "tls" for link in seen.links):
         return []
     table = seen.connections
     table = table.filter((table.phase == "tls") & (table.exchanges == 0) & (table.tls_ja4.substr(8, 3) == NO_ALPN))
-    return seen.run(
-        table.group_by("client_ip", "server_ip", "server_port").aggregate(
-            n=table.count(), client_id=table.client_id.min(), exchanges=table.exchanges.sum(), packets=table.packets.sum(),
-            retransmitted=table.retransmitted.sum(), out_of_order=table.out_of_order.sum(),
-            filled=table.out_of_order.sum(where=table.client_missing + table.server_missing == 0),
-            first_ns=table.first_ns.min(), last_ns=table.last_ns.max(),
-        )
+    hosts = table.group_by("client_ip").aggregate(
+        client_id=table.client_id.min(), exchanges=table.exchanges.sum(), packets=table.packets.sum(),
+        retransmitted=table.retransmitted.sum(), out_of_order=table.out_of_order.sum(),
+        filled=table.out_of_order.sum(where=table.client_missing + table.server_missing == 0),
+        first_ns=table.first_ns.min(), last_ns=table.last_ns.max(),
     )  # fmt: skip
+    hosts = hosts.filter(hosts.retransmitted + hosts.out_of_order > 0)
+    return seen.first(hosts, (hosts.retransmitted.desc(), "client_ip"), HOSTS_MOST, "tls_hosts")
