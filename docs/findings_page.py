@@ -36,6 +36,7 @@ a_second = 20
 
 Rules need what the capture holds: with a short snapshot length, topics and records are not there to be judged. A rule
 that found nothing because the capture cannot say is named under *not judged* (`not_judged` in JSON), with the reason;
+of TLS without keys the rules on handshakes and on lost packets judge what they see, and `judged` says how many did;
 `left_out` counts groups of connections, by client and server, beyond the 65,536 that rules look at.
 Requests between brokers (replication, the controller) are the cluster's own and are not judged.
 
