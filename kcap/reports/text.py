@@ -265,8 +265,8 @@ REASONS: Final = {
     "offsets_standing": "time{s} of a last stable offset that stood still, after the longest ones",
     "connection_groups": "group{s} of connections, after those with the most exchanges",
     "silent_members": "silence{s} of group members, after the first ones", "generations": "generation{s} of groups, likewise",
-    "hosts_without_connections": "host{s} that cannot connect, after the first ones",
-    "hosts_closed_at_once": "host{s} whose connections are closed at once, after the first ones",
+    "servers_that_refuse": "server{s} that refuse connections, after the first ones",
+    "servers_that_close": "server{s} that close connections at once, after the first ones",
     "servers_without_kafka": "server{s} that answer no Kafka, after the first ones",
     "tls_hosts": "host{s} with TLS, after those with the most retransmissions",
 }  # fmt: skip

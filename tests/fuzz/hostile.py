@@ -2604,6 +2604,70 @@ def interleaved_frames(n: int) -> bytes:
     return pcap(iter(packets))
 
 
+@hostile(5_000)
+def hosts_refused(n: int) -> bytes:
+    """Hosts that try to connect three times each and are refused."""
+
+    def packets() -> Iterator[Packet]:
+        for i in range(3 * n):
+            who = struct.pack(">I", 0x0A010000 + i // 3)
+            yield 10**12 + 2 * i, tcp(50_000 + i % 3, 9092, i, 0, SYN, b"", who, SERVER)
+            yield 10**12 + 2 * i + 1, tcp(9092, 50_000 + i % 3, 0, i + 1, RST | ACK, b"", SERVER, who)
+
+    return pcap(packets())
+
+
+@hostile(500)
+def hosts_closed(n: int) -> bytes:
+    """Hosts of which the broker answers one connection and closes five, of another client id each, before it answers."""
+    packets: list[Packet] = []
+    for i in range(n):
+        served = Calls(Talk(10_000, 10**12 + i * 100).open())
+        for _ in range(2):
+            served.call(3, 1, array([]), array([]) + struct.pack(">i", 1) + array([]), b"c%d" % i)
+        talks = [served.talk]
+        for number in range(5):
+            talk = Talk(20_000 + number, 10**12 + i * 100 + 3).open()
+            talk.send(0, request(1, client=b"c%d-%d" % (i, number)))
+            talk.add(1, RST | ACK)
+            talks.append(talk)
+        host = struct.pack(">I", 0x0A010000 + i)
+        packets += [(when, moved(data, host, CLIENT)) for talk in talks for when, data in talk.packets]
+    return pcap(iter(sorted(packets)))
+
+
+@hostile(500)
+def strange_servers(n: int) -> bytes:
+    """Servers that answer Kafka's requests with HTTP."""
+    packets: list[Packet] = []
+    for i in range(2 * n):
+        talk = Talk(10_000 + i % 50_000, 10**12 + i * 20).open()
+        talk.send(0, request(1))
+        talk.send(1, b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n")
+        talk.add(1, FIN | ACK)
+        packets += [(when, moved(data, struct.pack(">I", 0x0A010000 + i // 2))) for when, data in talk.packets]
+    return pcap(iter(packets))
+
+
+@hostile(500)
+def lost_members(n: int) -> bytes:
+    """Groups of two members, of which one goes silent and the other goes on to the next generation."""
+    packets: list[Packet] = []
+    for i in range(n):
+        group = string(b"g%d" % i)
+        for member in (b"a", b"b"):
+            calls = Calls(Talk(10_000 + (2 * i + (member == b"b")) % 50_000, 10**12 + i * 1000).open())
+            for generation in (1, 2) if member == b"a" else (1,):
+                joined = struct.pack(">hi", 0, generation) + string(b"range") + string(b"a") + string(member) + array([])
+                calls.call(
+                    11, 1, group + struct.pack(">ii", 10_000, 10_000) + string(member) + string(b"consumer") + array([]), joined
+                )
+                calls.call(12, 0, group + struct.pack(">i", generation) + string(member), struct.pack(">h", 0))
+                calls.talk.when += 20 * SECOND // 1000
+            packets += calls.talk.packets
+    return pcap(iter(sorted(packets)))
+
+
 # --- the curve ---------------------------------------------------------------------------------------------------------
 def cost(command: list[str], seconds: float) -> tuple[float, float, int]:
     """Processor seconds, peak MB and exit code of a command; an exit code of -1 where it took too long."""

@@ -13,8 +13,8 @@ from kcap.reports.text import size
 SECOND_NS = 1_000_000_000
 USUAL_LEAST, USUAL = 9000, (90, 99)
 """Ports that listeners usually have: 9092, 19093 and the like."""
-HOSTS_MOST = 100
-"""Hosts, or servers, of which there is a finding each."""
+SERVERS_MOST = 100
+"""Servers of which there is a finding each."""
 
 
 @rule(
@@ -85,6 +85,11 @@ def lives(calls: list[Row], row: Row) -> bool:
     return bool(first <= row["first_ns"] + SECOND_NS and row["last_ns"] - SECOND_NS <= last)
 
 
+def hosts_of(row: Row) -> str:
+    """The hosts of a server's finding."""
+    return str(row["client_ip"]) if row["hosts"] == 1 else f"{row['hosts']:,} hosts"
+
+
 @rule(
     "closed-at-once", "medium", 0.7,
     needs="beginnings responses",
@@ -116,11 +121,15 @@ def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
     )
     both = groups.inner_join(spans, list(ends))
     both = both.filter(both.began_ns <= both.first_ns + SECOND_NS, both.ended_ns >= both.last_ns - SECOND_NS)
-    for row in seen.first(both, ("first_ns", *ends), HOSTS_MOST, "hosts_closed_at_once"):
+    servers = both.group_by(*ends[1:]).aggregate(
+        n=both.n.sum(), hosts=both.count(), client_ip=both.client_ip.min(), clients=both.clients.sum(),
+        client_id=both.client_id.min(), first_ns=both.first_ns.min(), last_ns=both.last_ns.max(),
+    )  # fmt: skip
+    for row in seen.first(servers, ("first_ns", *ends[1:]), SERVERS_MOST, "servers_that_close"):
         server = f"{row['server_ip']}:{row['server_port']}"
         more = f" and {row['clients'] - 1} more" if row["clients"] > 1 else ""
         yield Finding(
-            f"{server} accepted and closed {counted(row['n'], 'connection')} of {row['client_ip']} ({row['client_id']}{more}) "
+            f"{server} accepted and closed {counted(row['n'], 'connection')} of {hosts_of(row)} ({row['client_id']}{more}) "
             "without a response, while it answered others",
             {"server": server, "client_ips": [row["client_ip"]], "client_ids": [row["client_id"]]}, row["n"],
             where("outcome == unanswered", server_ip=row["server_ip"], server_port=row["server_port"]),
@@ -156,13 +165,17 @@ def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
     accepted = links.filter(links.server_packets > 1)
     groups = groups.anti_join(accepted, list(ends))
     groups = groups.anti_join(seen.brokers, [groups.server_ip == seen.brokers.host, groups.server_port == seen.brokers.port])
-    for row in seen.first(groups, ("first_ns", *ends), HOSTS_MOST, "hosts_without_connections"):
+    servers = groups.group_by(*ends[1:]).aggregate(
+        n=groups.n.sum(), hosts=groups.count(), client_ip=groups.client_ip.min(), refused=groups.refused.sum(),
+        first_ns=groups.first_ns.min(), last_ns=groups.last_ns.max(),
+    )  # fmt: skip
+    for row in seen.first(servers, ("first_ns", *ends[1:]), SERVERS_MOST, "servers_that_refuse"):
         server = f"{row['server_ip']}:{row['server_port']}"
         how = (
             "refused" if row["refused"] == row["n"] else "did not answer" if not row["refused"] else "refused or did not answer"
         )
         yield Finding(
-            f"{server} {how} {counted(row['n'], 'connection')} of {row['client_ip']}, and accepted none",
+            f"{server} {how} {counted(row['n'], 'connection')} of {hosts_of(row)}, and accepted none",
             {"server": server, "client_ips": [row["client_ip"]]}, row["n"], "", row["first_ns"], row["last_ns"], 0,
             {"connections": row["n"], "refused": row["refused"]}, None, None if row["refused"] == row["n"] else 0.7,
         )  # fmt: skip
@@ -191,7 +204,7 @@ def server_not_kafka(seen: Observed, limit: Mapping[str, float]) -> Found:
     )  # fmt: skip
     groups = groups.filter(groups.n >= int(limit["connections"]))
     spoken = seen.exchanges.filter(seen.exchanges.outcome == "answered")
-    for row in seen.first(groups.anti_join(spoken, list(ends)), ("first_ns", *ends), HOSTS_MOST, "servers_without_kafka"):
+    for row in seen.first(groups.anti_join(spoken, list(ends)), ("first_ns", *ends), SERVERS_MOST, "servers_without_kafka"):
         server = f"{row['server_ip']}:{row['server_port']}"
         who = f"client {row['client_id']}" if row["clients"] == 1 else counted(row["clients"], "client")
         yield Finding(

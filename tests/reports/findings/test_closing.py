@@ -90,6 +90,9 @@ def test_a_host_that_cannot_connect_to_a_port_of_kafka() -> None:
     tried = [refused | {"connection": f"D{at}"} for at in range(3)]
     (row,) = found("connect-failed", observed([], connections=tried))
     assert row["sentence"] == "10.0.0.1:9092 refused 3 connections of 10.0.0.9, and accepted none"
+    both = [*tried, *(link | {"connection": link["connection"] + "b", "client_ip": "10.0.0.8"} for link in tried)]
+    (row,) = found("connect-failed", observed([], connections=both))
+    assert row["sentence"] == "10.0.0.1:9092 refused 6 connections of 2 hosts, and accepted none"
     silent = [link | {"server_packets": 0, "ended": "open"} for link in tried]
     (row,) = found("connect-failed", observed([], connections=silent))
     assert "did not answer" in row["sentence"]
