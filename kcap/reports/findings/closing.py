@@ -93,22 +93,27 @@ def hosts_of(row: Row) -> str:
 @rule(
     "closed-at-once", "medium", 0.7,
     needs="beginnings responses",
-    looks_at="connections that a server accepts and closes without any response, while it answers others of the same host",
+    looks_at="connections that a server accepts and closes without a response to their ApiVersions request, while it answers "
+    "others of the same host",
     advice="See the broker's log for limits (max.connections.per.ip, max.connections, max.connection.creation.rate) "
     "and what the client's host opens connections for.",
     instead="a proxy or load balancer without a broker behind it; a listener that is being shut down",
-    sources="KIP-308, KIP-402, KIP-612",
+    sources="KIP-308, KIP-402, KIP-511, KIP-612",
     connections=5,
 )  # fmt: skip
 def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A server that takes some connections of a host and closes the others before it answers anything."""
+    """A server that takes some connections of a host and closes the others before it answers anything.
+
+    They begin with ApiVersions, which brokers answer in every version (KIP-511): another first request may be what they refuse.
+    """
     if not any(call["reason"] in ("fin", "rst") for call in seen.calls):
         return
-    links = seen.connections
+    links, table = seen.connections, seen.exchanges
+    asked = table.filter((table.api == "ApiVersions") & (table.exchange == 1) & (table.outcome == "unanswered"))
     dead = links.filter(
         links.phase == "kafka", links.began == "syn", links.closed_by == "server", links.server_captured == 0,
         links.server_missing == 0,
-    )  # fmt: skip
+    ).semi_join(asked, "connection")  # fmt: skip
     ends = ("client_ip", "server_ip", "server_port")
     groups = dead.group_by(*ends).aggregate(
         n=dead.count(), first_ns=dead.first_ns.min(), last_ns=dead.last_ns.max(), clients=dead.client_id.nunique(),

@@ -72,6 +72,8 @@ def test_a_server_that_closes_some_connections_of_a_host_before_it_answers() -> 
     assert found("closed-at-once", observed([*asked, *served[:2]], connections=closed)) == [], "it may have been stopped"
     spoken = [link | {"server_captured": 90} for link in closed]
     assert found("closed-at-once", observed([*asked, *served], connections=spoken)) == []
+    other = [row | {"api": "ListOffsets"} for row in asked]
+    assert found("closed-at-once", observed([*other, *served], connections=closed)) == [], "the request may be what it refuses"
 
 
 def test_requests_of_connections_that_the_broker_closed_did_not_time_out() -> None:
