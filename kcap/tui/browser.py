@@ -5,7 +5,7 @@ them; the panes show the selected exchange or say that it is being read; the lay
 """
 
 import time
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -34,9 +34,6 @@ from kcap.tui.panes.timeline import TimeStrip
 from kcap.tui.status import position, progress, trouble
 from kcap.tui.views import VIEWS
 from kcap.tui.views.styled_lines import TextLine
-
-if TYPE_CHECKING:
-    pass
 
 LOOK_SECONDS: Final = 0.1
 SETTLE_SECONDS: Final = 0.04

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from kcap.reports.findings.model import Finding, Found, named, rule, where
-from kcap.reports.findings.observed import Observed, Row, of_brokers
+from kcap.reports.findings.observed import Observed, Row, cut_short, of_brokers, server_of
 from kcap.reports.text import count as counted
 
 TLS_ALERT_BYTES = 7
@@ -65,7 +65,7 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
     table = seen.exchanges
     per_connection = table.group_by("connection", "client_id", "server_ip", "server_port").aggregate(
         exchanges=table.count(),
-        closed=table.connection.count(where=(table.outcome == "unanswered") & table.reason.isin(["fin", "rst"])),
+        closed=table.connection.count(where=cut_short(table)),
         refused=table.connection.count(where=(table.outcome == "unanswered") & (table.version_verdict != "ok")),
         logins=table.connection.count(where=table.api.isin(["SaslHandshake", "SaslAuthenticate", "SaslToken"])),
         versions=table.connection.count(where=(table.api == "ApiVersions") & (table.outcome == "answered")),
@@ -82,7 +82,7 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
         )
     ):
         if row["n"] >= limit["closed"] and (row["server_ip"], row["server_port"]) not in served:
-            server = f"{row['server_ip']}:{row['server_port']}"
+            server = server_of(row)
             yield Finding(
                 f"{server} closed {counted(row['n'], 'connection')} of client {row['client_id']} at the first request "
                 "behind ApiVersions; "
@@ -94,7 +94,7 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
 
 
 def served_without_login(seen: Observed) -> set[tuple[str, int]]:
-    """Servers that answered more than ApiVersions and logins on a connection that nobody had logged in on."""
+    """Servers that answered more than ApiVersions and logins on connections without a login."""
     return {
         (call["server_ip"], call["server_port"]) for call in seen.calls
         if call["outcome"] == "answered" and call["principal"] is None and call["api"] not in OPENING
@@ -255,7 +255,7 @@ def listener_is_controller(seen: Observed, _limit: Mapping[str, float]) -> Found
     for row in rows:
         keys = offered.get((row["server_ip"], row["server_port"]), {}).keys()
         if keys and not keys & CLIENT_APIS.keys():
-            server = f"{row['server_ip']}:{row['server_port']}"
+            server = server_of(row)
             yield Finding(
                 f"client {row['client_id']} connected to {server}, a controller's listener: it offers neither Produce "
                 "nor Metadata",

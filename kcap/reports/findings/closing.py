@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from kcap.reports.findings.access import OPENING, served_without_login
 from kcap.reports.findings.leaders import gone
 from kcap.reports.findings.model import Finding, Found, rule, where
-from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.observed import Observed, Row, cut_short, in_wrong_version, server_of
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.reports.text import size
@@ -34,11 +34,10 @@ def closed_at_request(seen: Observed, limit: Mapping[str, float]) -> Found:
     """
     if not any(call["reason"] in ("fin", "rst") and call["api"] not in OPENING for call in seen.calls):
         return
-    table, links = seen.exchanges, seen.connections
+    table = seen.exchanges
     dead = table.filter(
-        (table.outcome == "unanswered") & table.reason.isin(["fin", "rst"]) & table.client_id.notnull(), ~gone(seen),
-        ~table.version_verdict.isin(["below_broker_min", "above_broker_max"]),
-        table.connection.isin(links.filter(links.closed_by == "server").connection),
+        cut_short(table) & table.client_id.notnull(), ~seen.once(gone), ~in_wrong_version(table),
+        table.connection.isin(seen.closed_by_server),
     )  # fmt: skip
     order = {"group_by": "connection", "order_by": "exchange"}
     dead = dead.mutate(place=functions(dead).row_number().over(**order))
@@ -61,7 +60,7 @@ def closed_at_request(seen: Observed, limit: Mapping[str, float]) -> Found:
             continue  # a listener that wants a login
         largest = max((call["most_request_bytes"] or 0 for call in alike), default=0)
         large = f" of {size(row['least'])} or more" if row["least"] > 2 * largest else ""
-        server = f"{row['server_ip']}:{row['server_port']}"
+        server = server_of(row)
         yield Finding(
             f"{server} closed {counted(row['n'], 'connection')} of client {row['client_id']} at {row['api']} requests{large}"
             f", and answered {served or 'none'}",
@@ -109,11 +108,11 @@ def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
     if not any(call["reason"] in ("fin", "rst") for call in seen.calls):
         return
     links, table = seen.connections, seen.exchanges
-    asked = table.filter((table.api == "ApiVersions") & (table.exchange == 1) & (table.outcome == "unanswered"))
+    opening = table.filter((table.api == "ApiVersions") & (table.exchange == 1) & (table.outcome == "unanswered"))
     dead = links.filter(
         links.phase == "kafka", links.began == "syn", links.closed_by == "server", links.server_captured == 0,
         links.server_missing == 0,
-    ).semi_join(asked, "connection")  # fmt: skip
+    ).semi_join(opening, "connection")  # fmt: skip
     ends = ("client_ip", "server_ip", "server_port")
     groups = dead.group_by(*ends).aggregate(
         n=dead.count(), first_ns=dead.first_ns.min(), last_ns=dead.last_ns.max(), clients=dead.client_id.nunique(),
@@ -131,7 +130,7 @@ def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
         client_id=both.client_id.min(), first_ns=both.first_ns.min(), last_ns=both.last_ns.max(),
     )  # fmt: skip
     for row in seen.first(servers, ("first_ns", *ends[1:]), SERVERS_MOST, "servers_that_close"):
-        server = f"{row['server_ip']}:{row['server_port']}"
+        server = server_of(row)
         more = f" and {row['clients'] - 1} more" if row["clients"] > 1 else ""
         yield Finding(
             f"{server} accepted and closed {counted(row['n'], 'connection')} of {hosts_of(row)} ({row['client_id']}{more}) "
@@ -175,7 +174,7 @@ def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
         first_ns=groups.first_ns.min(), last_ns=groups.last_ns.max(),
     )  # fmt: skip
     for row in seen.first(servers, ("first_ns", *ends[1:]), SERVERS_MOST, "servers_that_refuse"):
-        server = f"{row['server_ip']}:{row['server_port']}"
+        server = server_of(row)
         how = (
             "refused" if row["refused"] == row["n"] else "did not answer" if not row["refused"] else "refused or did not answer"
         )
@@ -210,7 +209,7 @@ def server_not_kafka(seen: Observed, limit: Mapping[str, float]) -> Found:
     groups = groups.filter(groups.n >= int(limit["connections"]))
     spoken = seen.exchanges.filter(seen.exchanges.outcome == "answered")
     for row in seen.first(groups.anti_join(spoken, list(ends)), ("first_ns", *ends), SERVERS_MOST, "servers_without_kafka"):
-        server = f"{row['server_ip']}:{row['server_port']}"
+        server = server_of(row)
         who = f"client {row['client_id']}" if row["clients"] == 1 else counted(row["clients"], "client")
         yield Finding(
             f"{server} answers {who} with up to {size(row['most'])} that are no Kafka response, on "

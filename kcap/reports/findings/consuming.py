@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from kcap.limits import OFFSET_MOST
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, totals
+from kcap.reports.findings.observed import Observed, Row, server_of, totals
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
@@ -176,7 +176,7 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
         least_ns = max(limit["milliseconds"] * 1e6, limit["closed"] * (link["life_ns"] or 0))
         long = (link["closed_ns"] or 0) >= least_ns
         if link["stalls"] >= limit["stalls"] and full and mostly and long and link["client_id"]:
-            server, closed = f"{link['server_ip']}:{link['server_port']}", link["closed_ns"]
+            server, closed = server_of(link), link["closed_ns"]
             yield Finding(
                 f"the receive window was closed {link['stalls']} times, on one connection for {seconds(closed)}, while "
                 f"{server} sent to client {link['client_id']}",
@@ -216,7 +216,7 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     )  # fmt: skip
     rows = [row for row in rows if row["new"] >= max(limit["sessions"], limit["share"] * row["n"])]
     for row in seen.prepared(rows):
-        server = f"{row['server_ip']}:{row['server_port']}"
+        server = server_of(row)
         client, fetches = f"client {row['client_id']}", f"{row['n']} Fetch requests"
         unused = row["new"] == row["n"] and (seen.message(row, "response").get("sessionId") or 0) > 0
         yield Finding(

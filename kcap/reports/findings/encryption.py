@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from kcap.reports.findings.model import Finding, Found, rule
-from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.observed import Observed, Row, server_of
 
 CERTIFICATE_ALERTS: Final = {
     "unknown_ca": "does not trust the issuer of",
@@ -101,11 +101,6 @@ def finding(row: Row, sentence: str, confidence: float | None = None, severity: 
          "server_subject": row["tls_server_subject"], "client_subject": row["tls_client_subject"], "ja4": row["ja4"]},
         severity, confidence,
     )  # fmt: skip
-
-
-def server_of(row: Row) -> str:
-    """Address and port of a row's server."""
-    return f"{row['server_ip']}:{row['server_port']}"
 
 
 def certificate(subject: str | None, owner: str) -> str:

@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 from kcap.limits import OFFSET_MOST
@@ -10,8 +11,6 @@ from kcap.reports.findings.observed import Observed, Row, totals
 from kcap.reports.text import count as counted
 
 JOINS = ("JoinGroup", "SyncGroup")
-NEVER: Final = (1 << 63) - 1
-"""A time behind all others, ns since the epoch."""
 
 
 @rule(
@@ -47,19 +46,13 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
     )  # fmt: skip
     # a member that stays goes from generation to generation; processes that run one after the other disturb no other
     own = chosen.group_by("group_id", "api", "connection").aggregate(generations=chosen.generation.nunique())
-    most = {
-        (row["group_id"], row["api"]): row["most"]
-        for row in seen.run(own.group_by("group_id", "api").aggregate(most=own.generations.max()))
-    }
+    most = most_of_groups(seen, own, own.generations)
     sizes = (
         chosen.filter(chosen.generation > 0)
         .group_by("group_id", "api", "generation")
         .aggregate(members=chosen.member_id.nunique())
     )
-    largest = {
-        (row["group_id"], row["api"]): row["most"]
-        for row in seen.run(sizes.group_by("group_id", "api").aggregate(most=sizes.members.max()))
-    }
+    largest = most_of_groups(seen, sizes, sizes.members)
     for row in rows:
         if most[row["group_id"], row["api"]] < limit["of_one"]:
             continue
@@ -86,6 +79,12 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
             count, where(group_id=group), row["first_ns"], row["last_ns"], lost,
             {"rebalances": count, "members": row["members"], "clients": row["clients"], "leaves": sum(leaves.values())},
         )  # fmt: skip
+
+
+def most_of_groups(seen: Observed, table: Any, value: Any) -> dict[tuple[str, str], int]:
+    """Group and API -> the largest value."""
+    rows = seen.run(table.group_by("group_id", "api").aggregate(most=value.max()))
+    return {(row["group_id"], row["api"]): row["most"] for row in rows}
 
 
 @rule(
@@ -271,7 +270,7 @@ SILENCES_MOST: Final = 10_000
     looks_at="members of classic groups (KIP-848: `consumer_seconds`) that send nothing for `seconds` without having left, in "
     "which time the group comes to a generation without them",
     advice="See whether the process was killed (out of memory, SIGKILL without a grace period), paused (garbage collection, "
-    "CPU limits) or cut off: a consumer that closes leaves its group. Up to the session timeout nobody reads its partitions: "
+    "CPU limits) or cut off: a consumer that closes leaves its group. Up to the session timeout its partitions have no reader: "
     "session.timeout.ms says how long that is.",
     instead="members that do not leave on purpose, such as static members (group.instance.id) and Kafka Streams; a LeaveGroup "
     "that is not in the capture",
@@ -300,7 +299,7 @@ def member_lost(seen: Observed, limit: Mapping[str, float]) -> Found:
     lost: dict[str, list[Row]] = {}
     for row in rows:
         every = later.get(row["group_id"], [])
-        known = every[bisect_right(every, (row["generation"], NEVER)) :]
+        known = every[bisect_right(every, row["generation"], key=itemgetter(0)) :]
         consumer = row["api"] == "ConsumerGroupHeartbeat"
         least = int(limit["consumer_seconds" if consumer else "seconds"] * 1e9)
         without = next((at for _, at in (known if consumer else known[:1]) if at - row["request_first_ns"] >= least), None)
@@ -323,9 +322,11 @@ def member_lost(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 def last_used(mine: Any, seen: Observed, connections: Sequence[str]) -> dict[str, int]:
     """Connection -> when a member used it last, ns since the epoch."""
-    chosen = mine.filter(mine.connection.isin(list(connections))) if connections else None
-    last = None if chosen is None else chosen.group_by("connection").aggregate(last_ns=chosen.request_first_ns.max())
-    return {} if last is None else {row["connection"]: row["last_ns"] for row in seen.run(last)}
+    if not connections:
+        return {}
+    chosen = mine.filter(mine.connection.isin(list(connections)))
+    last = chosen.group_by("connection").aggregate(last_ns=chosen.request_first_ns.max())
+    return {row["connection"]: row["last_ns"] for row in seen.run(last)}
 
 
 def completed(seen: Observed) -> dict[str, list[tuple[int, int]]]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, totals
+from kcap.reports.findings.observed import Observed, Row, cut_short, in_wrong_version, totals
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.schema.registry import api_key
@@ -258,9 +258,8 @@ def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
         return
     table = seen.exchanges
     refused = (table.error == "UNSUPPORTED_VERSION") & (table.api != "ApiVersions")
-    wrong = table.version_verdict.isin(["below_broker_min", "above_broker_max"])
-    closed = (table.outcome == "unanswered") & table.reason.isin(["fin", "rst"]) & (table.api != "ApiVersions")
-    chosen = table.filter(refused | (closed & (wrong | gone(seen))))
+    closed = cut_short(table) & (table.api != "ApiVersions")
+    chosen = table.filter(refused | (closed & (in_wrong_version(table) | seen.once(gone))))
     rows = seen.run(
         chosen.group_by("client_id", "server_ip", "server_port", "api", "api_version").aggregate(
             n=chosen.count(), first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max()
@@ -294,12 +293,11 @@ def gone(seen: Observed) -> Any:
         (call["server_ip"], call["server_port"], call["api"], call["api_version"])
         for call in seen.calls if call["reason"] in ("fin", "rst") and taken_away(call["api"], call["api_version"])
     }  # fmt: skip
-    table, links = seen.exchanges, seen.connections
-    by_server = links.filter(links.closed_by == "server").connection
+    table = seen.exchanges
     chosen = functions(table).literal(False)
     for ip, port, api, version in sorted(found - answered)[:GONE_MOST]:
         chosen |= (table.server_ip == ip) & (table.server_port == port) & (table.api == api) & (table.api_version == version)
-    return chosen & table.connection.isin(by_server)
+    return chosen & table.connection.isin(seen.closed_by_server)
 
 
 def taken_away(api: str | None, version: int | None) -> bool:

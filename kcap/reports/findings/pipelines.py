@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kcap.reports.findings.model import Finding, Found, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.observed import Observed, Row, server_of
 
 HELD_NS_PER_MS: Final = 900_000
 """A Fetch was held until `max_wait_ms` if its latency has so many nanoseconds for each of these milliseconds."""
@@ -35,7 +35,7 @@ def in_flight_saturated(seen: Observed, limit: Mapping[str, float]) -> Found:
     )  # fmt: skip
     for row in rows:
         if row["n"] >= limit["requests"] and row["full"] >= limit["share"] * row["n"]:
-            server = f"{row['server_ip']}:{row['server_port']}"
+            server = server_of(row)
             full = f"in_flight >= {limit['in_flight']:g}"
             yield Finding(
                 f"client {row['client_id']} had {limit['in_flight']:g} or more Produce requests in flight to {server} in "

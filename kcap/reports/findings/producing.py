@@ -6,7 +6,7 @@ from heapq import nsmallest
 
 from kcap.reports.definition import AFTER_APPEND
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, of_brokers, totals
+from kcap.reports.findings.observed import Observed, Row, cut_short, of_brokers, totals
 from kcap.reports.text import count as counted
 from kcap.schema.registry import api_key
 from kcap.schema.releases import first_release, releases
@@ -426,7 +426,7 @@ def retries_duplicate(seen: Observed, limit: Mapping[str, float]) -> Found:
         return
     parts = seen.parts
     chosen = parts.filter(parts.api == "Produce", parts.topic.notnull(), parts.acks != 0)
-    closed = (chosen.outcome == "unanswered") & chosen.reason.isin(["fin", "rst"])
+    closed = cut_short(chosen)
     unknown = closed & (chosen.age_ns >= int(limit["milliseconds"] * 1e6))
     unknown |= chosen.error.isin(list(AFTER_APPEND))
     unknown = unknown.fill_null(False) & (chosen.producer_id.fill_null(-1) < 0) & chosen.magic.notnull()

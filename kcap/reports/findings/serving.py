@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kcap.reports.findings.model import Finding, Found, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, totals
+from kcap.reports.findings.observed import Observed, Row, cut_short, totals
 from kcap.reports.findings.replication import waits_for_replicas
 from kcap.reports.text import count as counted
 
@@ -331,11 +331,10 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     table = seen.exchanges
     timed_out = table.error == "REQUEST_TIMED_OUT"
     waits_ns = table.max_wait_ms.fill_null(0).clip(lower=0).cast("int64") * 1_000_000
-    closed = (table.outcome == "unanswered") & table.reason.isin(["fin", "rst"])
+    closed = cut_short(table)
     least = int(limit["milliseconds"] * 1e6)
     due = ~table.api.isin(WAITING) | ((table.api == "Fetch") & table.max_wait_ms.notnull())
-    by_server = seen.connections.filter(seen.connections.closed_by == "server").connection
-    given_up = closed & ~table.connection.isin(by_server) & (table.age_ns - waits_ns >= least) & due
+    given_up = closed & ~table.connection.isin(seen.closed_by_server) & (table.age_ns - waits_ns >= least) & due
     late = table.filter(given_up)
     every = table.mutate(waits=closed & ~given_up & table.api.isin(WAITING)).semi_join(late, "connection")
     polled_ns = every.max_wait_ms.fill_null(0).cast("int64") * 1_000_000
