@@ -538,7 +538,7 @@ def describe(connection: Connection, conversation: Conversation) -> dict[str, ob
         "client_port": port,
         "server_ip": peer_ip,
         "server_port": peer_port,
-        **{name: getattr(connection, name) for name in ("first_ns", "last_ns", "began", "ended", "closed_by")},
+        **{name: getattr(connection, name) for name in ("first_ns", "last_ns", "began", "ended", "closed_ns", "closed_by")},
         "phase": conversation.phase if conversation.phase != "waiting" else "opaque",
         "detail": conversation.detail or None,
         "packets": client.packets + server.packets,

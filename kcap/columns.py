@@ -162,6 +162,7 @@ first_ns int64 time of the first packet
 last_ns int64 time of the last packet
 began string syn or midstream
 ended string fin, rst, open or idle
+closed_ns int64? time of the first FIN or RST
 closed_by string? side of the first FIN or RST: client or server
 phase string kafka, tls, http, opaque or empty
 detail string? what the bytes look like where they are no Kafka

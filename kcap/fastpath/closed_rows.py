@@ -148,6 +148,12 @@ def plain(values: Values) -> Iterable[object]:
     return [None if value == at.NONE else value for value in values.tolist()]
 
 
+def _closed_ns(sides: Sides) -> "Int64s":
+    ends = np.stack([sides.client[:, at.FIN_NS], sides.server[:, at.FIN_NS], sides.values[:, at.RST_NS]])
+    first: Int64s = np.where(ends == at.NONE, NEVER, ends).min(axis=0)
+    return np.where(first == NEVER, at.NONE, first)
+
+
 def _closed_by(sides: Sides) -> list[str | None]:
     values, side = sides.values, sides.values[:, at.CLIENT]
     fins = np.stack([sides.client[:, at.FIN_NS], sides.server[:, at.FIN_NS]])
@@ -197,6 +203,7 @@ def _end(place: int) -> Callable[[Sides], Values]:
 COLUMNS: Final[dict[str, Callable[[Sides], Values]]] = {
     "number": _of("values", at.PLACE), "first_ns": _of("values", at.FIRST_NS), "last_ns": _of("values", at.LAST),
     "ended": lambda sides: list(map(at.ENDS.__getitem__, sides.values[:, at.ENDED].tolist())), "closed_by": _closed_by,
+    "closed_ns": _closed_ns,
     "client_packets": _of("client", at.PACKETS), "server_packets": _of("server", at.PACKETS),
     "rtt_min_ns": _of("client", at.RTT_MIN), "client_rtt_min_ns": _of("server", at.RTT_MIN), "rtt_avg_ns": _average,
     "client_id": lambda sides: sides.client_ids, "exchanges": _of("values", at.ROWS),

@@ -573,6 +573,12 @@ class Connection:
             self.syn_ns = time_ns
 
     @property
+    def closed_ns(self) -> int | None:
+        """The time of the first FIN or RST, None where there is none."""
+        times = *(stream.fin_ns for stream in self.streams), self.rst_ns
+        return min((time for time in times if time is not None), default=None)
+
+    @property
     def closed_by(self) -> str | None:
         """The side of the first FIN or RST, `client` or `server`; None where there is none, or its side is not known."""
         fins = [(stream.fin_ns, stream) for stream in self.streams if stream.fin_ns is not None]

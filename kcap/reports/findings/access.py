@@ -1,9 +1,10 @@
 """Who may not come in: logins, mechanisms, authorization, TLS, listeners, addresses."""
 
+from collections import Counter
 from collections.abc import Mapping
 
-from kcap.reports.findings.model import Finding, Found, named, rule, where
-from kcap.reports.findings.observed import Observed, Row, cut_short, of_brokers, server_of
+from kcap.reports.findings.model import Finding, Found, called, named, rule, where
+from kcap.reports.findings.observed import Observed, Row, cut_short, in_wrong_version, of_brokers, server_of
 from kcap.reports.text import count as counted
 
 TLS_ALERT_BYTES = 7
@@ -25,15 +26,16 @@ OPENING = ("ApiVersions", "SaslHandshake", "SaslAuthenticate", "SaslToken")
     failures=3,
 )  # fmt: skip
 def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client whose login fails again and again."""
+    """A client whose login fails again and again, or that never gets in."""
+    let_in = {call["client_id"] for call in seen.calls if call["outcome"] == "answered" and call["api"] not in OPENING}
     for row in seen.prepared(seen.errors(["SASL_AUTHENTICATION_FAILED"], ("client_id", "sasl_mechanism"))):
         text = seen.message(row, "response").get("errorMessage")
-        loop = row["n"] >= limit["failures"]
+        severity = None if row["n"] >= limit["failures"] else "info" if row["client_id"] in let_in else "medium"
         yield Finding(
-            f"the login of client {row['client_id']} with {row['sasl_mechanism']} failed {counted(row['n'], 'time')}"
+            f"the login of {called(row['client_id'])} with {row['sasl_mechanism']} failed {counted(row['n'], 'time')}"
             + (f": {text}" if text else ""),
             {"client_id": row["client_id"]}, row["n"], where("error == SASL_AUTHENTICATION_FAILED", client_id=row["client_id"]),
-            row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"failures": row["n"]}, None if loop else "info",
+            row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"failures": row["n"]}, severity,
         )  # fmt: skip
 
 
@@ -54,8 +56,8 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
         offered = seen.message(row, "response").get("mechanisms")
         detail = f" {wanted}; the broker enables {named(offered)}" if wanted and offered else ""
         yield Finding(
-            f"client {row['client_id']} requested {counted(row['n'], 'time')} the SASL mechanism{detail}" if detail
-            else f"the SASL mechanism of client {row['client_id']} was refused {counted(row['n'], 'time')}",
+            f"{called(row['client_id'])} requested {counted(row['n'], 'time')} the SASL mechanism{detail}" if detail
+            else f"the SASL mechanism of {called(row['client_id'])} was refused {counted(row['n'], 'time')}",
             {"client_id": row["client_id"]}, row["n"], where("api == SaslHandshake", client_id=row["client_id"]),
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"refused": row["n"], "mechanism": wanted,
             "offered": offered},
@@ -66,30 +68,36 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
     per_connection = table.group_by("connection", "client_id", "server_ip", "server_port").aggregate(
         exchanges=table.count(),
         closed=table.connection.count(where=cut_short(table)),
-        refused=table.connection.count(where=(table.outcome == "unanswered") & (table.version_verdict != "ok")),
+        refused=table.connection.count(where=(table.outcome == "unanswered") & in_wrong_version(table)),
         logins=table.connection.count(where=table.api.isin(["SaslHandshake", "SaslAuthenticate", "SaslToken"])),
         versions=table.connection.count(where=(table.api == "ApiVersions") & (table.outcome == "answered")),
         waited_ns=table.age_ns.max(), first_ns=table.request_first_ns.min(), last_ns=table.request_last_ns.max(),
     )  # fmt: skip
     dead = per_connection.filter(
-        per_connection.logins == 0, per_connection.versions > 0, per_connection.closed == 1, per_connection.refused == 0,
+        per_connection.logins == 0, per_connection.closed == 1, per_connection.refused == 0,
         per_connection.exchanges == per_connection.versions + 1, per_connection.waited_ns < 500_000_000,
     )  # fmt: skip
     served = served_without_login(seen)
-    for row in seen.run(
+    rows = seen.run(
         dead.group_by("client_id", "server_ip", "server_port").aggregate(
-            n=dead.count(), first_ns=dead.first_ns.min(), last_ns=dead.last_ns.max()
+            n=dead.count(), first_ns=dead.first_ns.min(), last_ns=dead.last_ns.max(), versions=dead.versions.max()
         )
-    ):
-        if row["n"] >= limit["closed"] and (row["server_ip"], row["server_port"]) not in served:
+    )
+    # A client may ask for the versions on its first connection alone: KafkaJS does.
+    rows = [row for row in rows if row["versions"] and (row["server_ip"], row["server_port"]) not in served]
+    at = Counter[tuple[str, int]]()
+    for row in rows:
+        at[row["server_ip"], row["server_port"]] += row["n"]
+    for row in rows:
+        if at[row["server_ip"], row["server_port"]] >= limit["closed"]:
             server = server_of(row)
             yield Finding(
-                f"{server} closed {counted(row['n'], 'connection')} of client {row['client_id']} at the first request "
-                "behind ApiVersions; "
-                "the client never began SASL",
+                f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} at the first request "
+                "behind ApiVersions; the client never began SASL",
                 {"client_id": row["client_id"], "server": server}, row["n"],
                 where("outcome == unanswered", client_id=row["client_id"]), row["first_ns"], row["last_ns"], 0,
-                {"closed": row["n"]}, None, 0.7,
+                {"closed": row["n"], "closed_of_all": at[row["server_ip"], row["server_port"]]},
+                None if row["n"] >= limit["closed"] else "medium", 0.7,
             )  # fmt: skip
 
 
@@ -151,12 +159,13 @@ def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found
         known["n"] += link["n"]
         known["first_ns"], known["last_ns"] = min(known["first_ns"], link["first_ns"]), max(known["last_ns"], link["last_ns"])
     for (plain, client, ip, port), row in groups.items():
-        if row["n"] < limit["connections"]:
+        several = row["n"] >= limit["connections"]
+        if not (plain or several):
             continue
         server = f"{ip}:{port}"
         if plain:
             sentence = (
-                f"client {client} sends plaintext requests to {server}, which responds with a TLS alert "
+                f"{called(row['client_id'])} sends plaintext requests to {server}, which responds with a TLS alert "
                 f"({counted(row['n'], 'connection')})"
             )
         else:
@@ -165,7 +174,8 @@ def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found
         yield Finding(
             sentence, {"client_id": client, "server": server, "client_ips": [row["client_ip"]]}, row["n"],
             where(server_ip=ip, server_port=port, client_id=client) if plain else "", row["first_ns"], row["last_ns"], 0,
-            {"connections": row["n"], "response_bytes": row["most_response_bytes"]}, None, 0.95 if plain else 0.75,
+            {"connections": row["n"], "response_bytes": row["most_response_bytes"]},
+            None if several else "medium", 0.95 if plain else 0.75,
         )  # fmt: skip
 
 
@@ -257,7 +267,7 @@ def listener_is_controller(seen: Observed, _limit: Mapping[str, float]) -> Found
         if keys and not keys & CLIENT_APIS.keys():
             server = server_of(row)
             yield Finding(
-                f"client {row['client_id']} connected to {server}, a controller's listener: it offers neither Produce "
+                f"{called(row['client_id'])} connected to {server}, a controller's listener: it offers neither Produce "
                 "nor Metadata",
                 {"client_id": row["client_id"], "server": server}, row["n"], where(client_id=row["client_id"],
                     server_ip=row["server_ip"]),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from kcap.reports.findings.access import OPENING, served_without_login
 from kcap.reports.findings.leaders import gone
-from kcap.reports.findings.model import Finding, Found, rule, where
+from kcap.reports.findings.model import Finding, Found, called, rule, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, in_wrong_version, server_of
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
@@ -62,7 +62,7 @@ def closed_at_request(seen: Observed, limit: Mapping[str, float]) -> Found:
         large = f" of {size(row['least'])} or more" if row["least"] > 2 * largest else ""
         server = server_of(row)
         yield Finding(
-            f"{server} closed {counted(row['n'], 'connection')} of client {row['client_id']} at {row['api']} requests{large}"
+            f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} at {row['api']} requests{large}"
             f", and answered {served or 'none'}",
             {"client_id": row["client_id"], "server": server}, row["n"],
             where(f"api == {row['api']}", "outcome == unanswered", client_id=row["client_id"], server_ip=row["server_ip"]),
@@ -210,7 +210,7 @@ def server_not_kafka(seen: Observed, limit: Mapping[str, float]) -> Found:
     spoken = seen.exchanges.filter(seen.exchanges.outcome == "answered")
     for row in seen.first(groups.anti_join(spoken, list(ends)), ("first_ns", *ends), SERVERS_MOST, "servers_without_kafka"):
         server = server_of(row)
-        who = f"client {row['client_id']}" if row["clients"] == 1 else counted(row["clients"], "client")
+        who = called(row["client_id"]) if row["clients"] == 1 else counted(row["clients"], "client")
         yield Finding(
             f"{server} answers {who} with up to {size(row['most'])} that are no Kafka response, on "
             f"{counted(row['n'], 'connection')}",

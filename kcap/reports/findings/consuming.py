@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kcap.limits import OFFSET_MOST
-from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, server_of, totals
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
@@ -24,7 +24,8 @@ def offset_out_of_range(seen: Observed, _limit: Mapping[str, float]) -> Found:
         fetches = sum(call["n"] for call in seen.calls_of(client_id=row["client_id"], api="Fetch"))
         probe = fetches <= 1  # a consumer resets its offset and goes on; a tool looks once
         yield Finding(
-            f"client {row['client_id']} fetched {counted(row['n'], 'time')} at offsets that topic {row['topic']} does not have",
+            f"{called(row['client_id'])} fetched {counted(row['n'], 'time')} at offsets that topic {row['topic']} "
+            "does not have",
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("error == OFFSET_OUT_OF_RANGE", client_id=row["client_id"]), row["first_ns"], row["last_ns"], 0,
             {"errors": row["n"], "partitions": row["partitions"]}, "info" if probe else None if row["n"] > 1 else "low",
@@ -141,7 +142,7 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
     for (client, topic), some in behind.items():
         lag = sum(row["last"] for row in some)
         yield Finding(
-            f"client {client} falls behind on {counted(len(some), 'partition')} of topic {topic}: lag "
+            f"{called(client)} falls behind on {counted(len(some), 'partition')} of topic {topic}: lag "
             f"{sum(row['first'] for row in some):,} at "
             f"first, {lag:,} at last",
             {"client_id": client, "topic": topic}, sum(row["n"] for row in some), where("api == Fetch", client_id=client,
@@ -162,7 +163,7 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
     for (client, group, topic), some in late.items():
         begin, end = (sum(row[name] for row in some) for name in ("first", "last"))
         yield Finding(
-            f"commits of client {client} for group {group} fall behind on {counted(len(some), 'partition')} of topic "
+            f"commits of {called(client)} for group {group} fall behind on {counted(len(some), 'partition')} of topic "
             f"{topic}: lag "
             f"{begin:,} at first, {end:,} at last",
             {"client_id": client, "group_id": group, "topic": topic}, sum(row["n"] for row in some),
@@ -174,15 +175,15 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
         full = link["response_bytes"] >= link["stalls"] * limit["kilobytes"] * 1000
         mostly = link["response_bytes"] > 4 * link["request_bytes"]
         least_ns = max(limit["milliseconds"] * 1e6, limit["closed"] * (link["life_ns"] or 0))
-        long = (link["closed_ns"] or 0) >= least_ns
+        long = (link["zero_window_ns"] or 0) >= least_ns
         if link["stalls"] >= limit["stalls"] and full and mostly and long and link["client_id"]:
-            server, closed = server_of(link), link["closed_ns"]
+            server, closed = server_of(link), link["zero_window_ns"]
             yield Finding(
                 f"the receive window was closed {link['stalls']} times, on one connection for {seconds(closed)}, while "
-                f"{server} sent to client {link['client_id']}",
+                f"{server} sent to {called(link['client_id'])}",
                 {"client_id": link["client_id"], "server": server}, link["stalls"],
                 where(client_id=link["client_id"], server_ip=link["server_ip"]), link["first_ns"], link["last_ns"], 0,
-                {"zero_windows": link["stalls"], "closed_ns": closed, "response_bytes": link["response_bytes"]}, None, 0.8,
+                {"zero_windows": link["stalls"], "zero_window_ns": closed, "response_bytes": link["response_bytes"]}, None, 0.8,
             )  # fmt: skip
 
 
@@ -217,7 +218,7 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     rows = [row for row in rows if row["new"] >= max(limit["sessions"], limit["share"] * row["n"])]
     for row in seen.prepared(rows):
         server = server_of(row)
-        client, fetches = f"client {row['client_id']}", f"{row['n']} Fetch requests"
+        client, fetches = called(row["client_id"]), f"{row['n']} Fetch requests"
         unused = row["new"] == row["n"] and (seen.message(row, "response").get("sessionId") or 0) > 0
         yield Finding(
             f"{client} does not use the fetch sessions that {server} offers: each of {fetches} began a new one"
@@ -235,26 +236,35 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     looks_at="UNKNOWN_TOPIC_OR_PARTITION and UNKNOWN_TOPIC_ID responses that a client gets again and again",
     advice="Create the topic, or correct its name in the client's configuration.",
     instead="a topic that was being created or deleted",
-    errors=5, seconds=1,
+    errors=5, few=3, seconds=1,
 )  # fmt: skip
 def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that goes on asking for a topic that is not there.
 
-    It asks for the same topics again and again: one that creates a topic now and then gets an error or two of each.
+    It asks for the same topics again and again: one that creates a topic now and then gets an error or two of each. From `few`
+    errors on, it is said of topics that nobody writes or reads in the capture.
     """
     errors = ["UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"]
-    for row in seen.prepared(seen.errors(errors, ("client_id", "topics"), least=int(limit["errors"]))):
+    for row in seen.prepared(seen.errors(errors, ("client_id", "topics"), least=int(limit["few"]))):
         if row["last_ns"] - row["first_ns"] >= limit["seconds"] * 1e9:
             names = [one.get("name") for one in seen.message(row, "response").get("topics", ()) if one.get("errorCode") == 3]
             names = [name for name in names if name]
+            again = row["n"] >= limit["errors"]
+            if not again and (not names or not seen.once(served_topics).isdisjoint(names)):
+                continue
             yield Finding(
-                f"client {row['client_id']} got {counted(row['n'], 'response')} that "
+                f"{called(row['client_id'])} got {counted(row['n'], 'response')} that "
                 + (f"topic {named(names)}" if names else "a topic")
                 + " does not exist",
                 {"client_id": row["client_id"], "topic": names[0] if names else None}, row["n"],
                 where("error contains UNKNOWN_TOPIC", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
-                row["latency_ns"] or 0, {"errors": row["n"], "topics": names[:20]},
+                row["latency_ns"] or 0, {"errors": row["n"], "topics": names[:20]}, None if again else "low",
             )  # fmt: skip
+
+
+def served_topics(seen: Observed) -> set[str]:
+    """Topics that Produce or Fetch requests name."""
+    return {flow["topic"] for flow in seen.flows if flow["topic"]}
 
 
 @rule(
@@ -291,7 +301,7 @@ def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
         rate = row["n"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
         if row["n"] >= limit["requests"] and rate >= limit["a_second"]:
             yield Finding(
-                f"client {row['client_id']} sent {row['n']} Metadata requests, {rate:.0f} a second",
+                f"{called(row['client_id'])} sent {row['n']} Metadata requests, {rate:.0f} a second",
                 {"client_id": row["client_id"]}, row["n"], where("api == Metadata", client_id=row["client_id"]),
                 row["first_ns"], row["last_ns"], row["lost"] or 0,
                 {"requests": row["n"], "requests_a_second": round(rate, 1)},

@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from kcap.limits import OFFSET_MOST
-from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, totals
 from kcap.reports.text import count as counted
 
@@ -142,7 +142,7 @@ def commit_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
             continue
         who = {"client_id": client, "group_id": group}
         yield Finding(
-            f"client {client} of group {group} committed offsets {row['n']} times, {rate:.0f} a second",
+            f"{called(client)} of group {group} committed offsets {row['n']} times, {rate:.0f} a second",
             who, row["n"], where("api == OffsetCommit", **who), row["first_ns"], row["last_ns"], row["latency_ns"],
             {"commits": row["n"], "commits_a_second": round(rate, 1), "records": records or None, "offsets": moved or None,
                 "members": members},
@@ -197,7 +197,7 @@ def commit_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
         if row["n"] >= limit["failures"]:
             who = {"client_id": row["client_id"], "group_id": row["group_id"]}
             yield Finding(
-                f"{counted(row['n'], 'commit')} of client {row['client_id']} for group {row['group_id']} failed with "
+                f"{counted(row['n'], 'commit')} of {called(row['client_id'])} for group {row['group_id']} failed with "
                 f"{row['error_name']}",
                 who, row["n"], where("api in {OffsetCommit, TxnOffsetCommit}", "error != NONE", **who),
                 row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"failed": row["n"]},
@@ -249,7 +249,7 @@ def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
         reason = members[0].get("reason")
         who = {"client_id": row["client_id"], "group_id": row["group_id"]}
         yield Finding(
-            f"client {row['client_id']} left group {row['group_id']} {counted(row['n'], 'time')} and came back, "
+            f"{called(row['client_id'])} left group {row['group_id']} {counted(row['n'], 'time')} and came back, "
             f"{seconds(row['away_ns'])} "
             "later in all" + (f"; it said: {reason}" if reason else ""),
             who, row["n"], where("api in {LeaveGroup, JoinGroup, ConsumerGroupHeartbeat}", **who), row["first_ns"],

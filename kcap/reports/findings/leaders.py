@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, in_wrong_version, totals
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
@@ -72,7 +72,7 @@ def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
     )  # fmt: skip
     for row in rows:
         yield Finding(
-            f"client {row['client']} took up to {seconds(row['longest'])} to follow topic {row['name']} to its new leader",
+            f"{called(row['client'])} took up to {seconds(row['longest'])} to follow topic {row['name']} to its new leader",
             {"client_id": row["client"], "topic": row["name"]}, row["n"],
             where("error != NONE", client_id=row["client"], topic=row["name"]), row["first_ns"], row["last_ns"],
             int(row["longest"]), {"errors": row["n"], "longest_ns": row["longest"]},
@@ -234,7 +234,7 @@ def acks_risk(seen: Observed, limit: Mapping[str, float]) -> Found:
         if row["topic"] not in risky:
             continue
         yield Finding(
-            f"client {row['client_id']} wrote {row['records'] or 0} records to {row['topic']} with acks={row['acks']} while "
+            f"{called(row['client_id'])} wrote {row['records'] or 0} records to {row['topic']} with acks={row['acks']} while "
             f"its leaders moved ({counted(risky[row['topic']], 'error')})",
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where(f"acks == {row['acks']}", client_id=row["client_id"], topic=row["topic"]), row["first_ns"], row["last_ns"], 0,
@@ -268,16 +268,19 @@ def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
     by: dict[tuple[str, str, int], list[Row]] = {}
     for row in rows:
         by.setdefault((row["client_id"], row["server_ip"], row["server_port"]), []).append(row)
+    served = {(call["client_id"], call["api"]) for call in seen.calls if call["error"] == "NONE"}
     for (client, ip, port), some in by.items():
         count = sum(row["n"] for row in some)
+        work = [row for row in some if row["api"] in WORK]
+        never = any((client, row["api"]) not in served for row in work)
         used = sorted({f"{row['api']} v{row['api_version']}" for row in some})
         yield Finding(
-            f"{ip}:{port} refused {counted(count, 'request')} of client {client}: {named(used)}",
+            f"{ip}:{port} refused {counted(count, 'request')} of {called(client)}: {named(used)}",
             {"client_id": client, "server": f"{ip}:{port}"}, count,
             where(f"api in {{{', '.join(sorted({row['api'] for row in some}))}}}", client_id=client, server_ip=ip),
             min(row["first_ns"] for row in some), max(row["last_ns"] for row in some), 0,
             {"refused": count, "versions": used},
-            None if any(row["api"] in WORK and row["n"] >= limit["refused"] for row in some) else "info",
+            None if any(row["n"] >= limit["refused"] for row in work) else "medium" if never else "info",
         )  # fmt: skip
 
 

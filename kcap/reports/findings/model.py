@@ -112,6 +112,11 @@ def named(values: Iterable[object], most: int = 5) -> str:
     return ", ".join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "")
 
 
+def called(client: str | None) -> str:
+    """A client in a sentence, by its client id."""
+    return f"client {client}" if client else "a client of unknown id" if client is None else "a client without a client id"
+
+
 def seconds(ns: float) -> str:
     """A duration in a sentence."""
     value = ns / 1e9

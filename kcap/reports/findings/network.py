@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.text import count as counted
 
@@ -56,7 +56,7 @@ def slow_network(seen: Observed, limit: Mapping[str, float]) -> Found:
         alike = spreads.get(client, 1.0) <= limit["spread"]
         count = sum(link["exchanges"] for link in links)
         yield Finding(
-            f"each round trip of client {client} takes {seconds(trip)} on the network", {"client_id": client}, count,
+            f"each round trip of {called(client)} takes {seconds(trip)} on the network", {"client_id": client}, count,
             where(client_id=client), min(link["first_ns"] for link in links), max(link["last_ns"] for link in links),
                 trip * count,
             {"round_trip_ns": trip, "exchanges": count},

@@ -313,7 +313,7 @@ class Observed:
             skipped=(table.client_skipped + table.server_skipped).sum(),
             filled=table.out_of_order.sum(where=table.client_missing + table.server_missing == 0),
             stalls=table.zero_window_stalls.sum(),
-            closed_ns=table.zero_window_ns.max(),
+            zero_window_ns=table.zero_window_ns.max(),
             exchanges=table.exchanges.sum(),
             request_bytes=table.client_captured.sum(),
             response_bytes=table.server_captured.sum(),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from kcap.reports.findings.model import Finding, Found, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, server_of
 
 HELD_NS_PER_MS: Final = 900_000
@@ -38,7 +38,7 @@ def in_flight_saturated(seen: Observed, limit: Mapping[str, float]) -> Found:
             server = server_of(row)
             full = f"in_flight >= {limit['in_flight']:g}"
             yield Finding(
-                f"client {row['client_id']} had {limit['in_flight']:g} or more Produce requests in flight to {server} in "
+                f"{called(row['client_id'])} had {limit['in_flight']:g} or more Produce requests in flight to {server} in "
                 f"{row['full']} of {row['n']} cases",
                 {"client_id": row["client_id"], "server": server}, row["full"],
                 where("api == Produce", full, client_id=row["client_id"], server_ip=row["server_ip"]), row["first_ns"],
@@ -77,7 +77,7 @@ def large_message_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
             longest = max(row["longest_up"] or 0, row["longest_down"] or 0)
             most = max(row["most_up"] or 0, row["most_down"] or 0)
             yield Finding(
-                f"{row['n']} large {row['api']} messages of client {row['client_id']} took up to {seconds(longest)} to pass "
+                f"{row['n']} large {row['api']} messages of {called(row['client_id'])} took up to {seconds(longest)} to pass "
                 f"({most / 1e6:.1f} MB at most)",
                 {"client_id": row["client_id"]}, row["n"], where(f"api == {row['api']}", client_id=row["client_id"]),
                 row["first_ns"], row["last_ns"], int(row["total"]),
@@ -121,9 +121,10 @@ def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found
         if not often and row["held"] < limit["held"]:
             continue
         yield Finding(
-            f"client {row['client_id']} sent {row['hasty']} Fetch requests, {rate:.0f} a second, that brought no record"
+            f"{called(row['client_id'])} sent {row['hasty']} Fetch requests, {rate:.0f} a second, that brought no record"
             if often
-            else f"{row['held']} Fetch responses of client {row['client_id']} waited for min_bytes ({row['least']:,}) although "
+            else f"{row['held']} Fetch responses of {called(row['client_id'])} waited for min_bytes ({row['least']:,}) "
+            "although "
             "there were records",
             {"client_id": row["client_id"]}, row["hasty"] if often else row["held"],
             where("api == Fetch", client_id=row["client_id"]), row["first_ns"], row["last_ns"],

@@ -1,11 +1,13 @@
 """Producers: batches, compression, refused records, partitions, transactions' end is in `transactions`."""
 
+from base64 import b64decode
 from collections import Counter
 from collections.abc import Mapping
 from heapq import nsmallest
+from zlib import compress
 
 from kcap.reports.definition import AFTER_APPEND
-from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, of_brokers, totals
 from kcap.reports.text import count as counted
 from kcap.schema.registry import api_key
@@ -17,6 +19,10 @@ AMONG_OLD = {"Fetch": OLD_FETCH, "UpdateMetadata": 2}
 """The last versions that brokers before 0.11 send each other, but for UpdateMetadata 3 of 0.10.2."""
 CLIENTS_NAMED = 20
 """Clients that a finding names beside its own."""
+SAMPLE_BASE64 = 65_536 * 4 // 3 // 4 * 4
+"""How much of a batch is compressed to see what there is to save, in characters of base64: 64 KiB."""
+SAMPLED = 50
+"""Clients and topics of which a batch is read and compressed, the most bytes first."""
 FORMAT_2 = "0.11.0"
 """The first release whose brokers store message format 2 (KIP-98)."""
 
@@ -51,7 +57,7 @@ def tiny_batches(seen: Observed, limit: Mapping[str, float]) -> Found:
         each = row["records"] / row["batches"]
         if each <= limit["records"]:
             yield Finding(
-                f"client {client} sent {rate:.0f} Produce requests a second with {each:.1f} records a batch",
+                f"{called(client)} sent {rate:.0f} Produce requests a second with {each:.1f} records a batch",
                 {"client_id": client}, row["n"], where("api == Produce", client_id=client),
                 row["first_ns"], row["last_ns"], row["latency_ns"],
                 {"requests": row["n"], "records": row["records"], "records_a_batch": round(each, 2),
@@ -64,8 +70,8 @@ def tiny_batches(seen: Observed, limit: Mapping[str, float]) -> Found:
     needs="requests bodies",
     looks_at="bytes that a producer writes uncompressed to a topic that others write compressed",
     advice="Set compression.type of this producer (lz4 or zstd), all the more where other producers of the topic have.",
-    instead="records that are compressed already, such as images",
-    bytes=100_000, batch=2_000, batch_beside=1_000,
+    instead="records that are compressed or encrypted already, such as images, where no sample could be read",
+    bytes=100_000, batch=2_000, batch_beside=1_000, saved=0.1,
 )  # fmt: skip
 def compression_off(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A producer without compression beside producers with it.
@@ -81,20 +87,50 @@ def compression_off(seen: Observed, limit: Mapping[str, float]) -> Found:
         if row["codec"] != "none" and row["client_id"] is not None:
             compressing.setdefault(row["topic"], set()).add(row["client_id"])
     first = {topic: nsmallest(CLIENTS_NAMED + 1, clients) for topic, clients in compressing.items()}
+    plain: list[tuple[Row, list[str]]] = []
     for row in rows:
         size = row["bytes"] or 0
         if row["topic"] is None or row["codec"] != "none" or size < limit["bytes"]:
             continue
         others = [client for client in first.get(row["topic"], ()) if client != row["client_id"]][:CLIENTS_NAMED]
-        if size < limit["batch_beside" if others else "batch"] * (row["batches"] or 1):
-            continue
-        beside = f"; {named(others)} compress the same topic" if others else ""
+        if size >= limit["batch_beside" if others else "batch"] * (row["batches"] or 1):
+            plain.append((row, others))
+    largest = sorted((row for row, _others in plain), key=lambda row: -row["bytes"])[:SAMPLED]
+    sampled_of = {(row["client_id"], row["topic"]) for row in largest if row["client_id"] is not None}
+    saving = savings(seen, sampled_of) if sampled_of else {}
+    for row, others in plain:
+        saved = saving.get((row["client_id"], row["topic"]))
+        worth = saved is None or saved >= limit["saved"]
+        beside = f"; {named(others)} compress{'es' if len(others) == 1 else ''} the same topic" if others else ""
+        sampled = "" if saved is None else f"; a sample compresses by {saved:.0%}" if worth else "; a sample does not compress"
         yield Finding(
-            f"client {row['client_id']} sent {size / 1000:,.0f} kB to {row['topic']} without compression{beside}",
+            f"{called(row['client_id'])} sent {row['bytes'] / 1000:,.0f} kB to {row['topic']} without compression"
+            + (beside if worth else "") + sampled,
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("api == Produce", client_id=row["client_id"], topic=row["topic"]), row["first_ns"], row["last_ns"], 0,
-            {"bytes": size, "batches": row["batches"], "others": others}, None if others else "info", None if others else 0.5,
+            {"bytes": row["bytes"], "batches": row["batches"], "others": others, "saved": saved},
+            None if others and worth else "info", None if others else 0.5,
         )  # fmt: skip
+
+
+def savings(seen: Observed, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], float]:
+    """Client and topic -> the part that compression takes off the largest uncompressed batch of one of its requests, where it
+    can be read: records may be compressed or encrypted already, whatever their batch says."""
+    parts = seen.parts.filter(seen.parts.api == "Produce", seen.parts.codec == "none")
+    parts = parts.filter(parts.client_id.isin(sorted({client for client, _topic in wanted})))
+    examples = seen.run(
+        parts.group_by("client_id", "topic").aggregate(
+            connection=parts.connection.argmax(parts.bytes), exchange=parts.exchange.argmax(parts.bytes)
+        )
+    )
+    found: dict[tuple[str, str], float] = {}
+    for row in seen.prepared([row for row in examples if (row["client_id"], row["topic"]) in wanted]):
+        topics = seen.message(row, "request").get("topicData") or ()
+        batches = [one.get("records") for topic in topics for one in topic.get("partitionData") or ()]
+        sample = b64decode(max((batch for batch in batches if batch), key=len, default="")[:SAMPLE_BASE64])
+        if sample:
+            found[row["client_id"], row["topic"]] = round(1 - len(compress(sample, 1)) / len(sample), 2)
+    return found
 
 
 @rule(
@@ -109,7 +145,7 @@ def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """Records that the topic does not take."""
     for row in seen.partition_errors(["MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"]):
         yield Finding(
-            f"{counted(row['n'], 'batch', 'batches')} of client {row['client_id']} for topic {row['topic']} "
+            f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} "
             f"{'was' if row['n'] == 1 else 'were'} refused as too large",
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("api == Produce", "error != NONE", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
@@ -183,7 +219,7 @@ def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:
             continue
         ahead = "ahead of" if row["off"] > 0 else "behind"
         yield Finding(
-            f"timestamps of client {row['client_id']} are {seconds(abs(row['off']) * 1e6)} {ahead} the capture's clock"
+            f"timestamps of {called(row['client_id'])} are {seconds(abs(row['off']) * 1e6)} {ahead} the capture's clock"
             + (f"; the broker refused {counted(error['n'], 'batch', 'batches')} (INVALID_TIMESTAMP)" if error else "")
             + ("; those of all producers are, so that it is the capture's clock" if alike else ""),
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"], where("api == Produce",
@@ -268,7 +304,7 @@ def down_conversion(seen: Observed, _limit: Mapping[str, float]) -> Found:
         hidden = not negotiating.isdisjoint(servers)
         begun = earlier.isdisjoint(servers)
         yield Finding(
-            f"client {client} uses {named(used)}: message formats 0 and 1, which "
+            f"{called(client)} uses {named(used)}: message formats 0 and 1, which "
             + ("this broker stores as well" if right else "this broker converts" if sure else "brokers since 0.11 convert"),
             {"client_id": client}, count, where("api in {Produce, Fetch}", client_id=client), min(r["first_ns"] for r in rows),
             max(r["last_ns"] for r in rows), 0, {"requests": count, "versions": used},
@@ -336,7 +372,8 @@ def producer_per_record(seen: Observed, limit: Mapping[str, float]) -> Found:
         if enough and row["client_id"] not in accused:
             accused.add(row["client_id"])
             yield Finding(
-                f"client {row['client_id']} wrote on {row['single']} connections one Produce request each, {rate:.0f} a second",
+                f"{called(row['client_id'])} wrote on {row['single']} connections one Produce request each, {rate:.0f} a "
+                "second",
                 {"client_id": row["client_id"]}, row["single"], where("api == Produce", client_id=row["client_id"]),
                 row["first_ns"], row["last_ns"], 0, {"connections": row["single"], "connections_a_second": round(rate, 1)},
             )  # fmt: skip
@@ -377,7 +414,7 @@ def recompression(seen: Observed, limit: Mapping[str, float]) -> Found:
     for row in rows:
         if row["n"] >= limit["batches"]:
             yield Finding(
-                f"batches of client {row['client_id']} for topic {row['topic']} were written with {row['codec']} and are read "
+                f"batches of {called(row['client_id'])} for topic {row['topic']} were written with {row['codec']} and are read "
                 f"with {row['stored']}: the broker compresses them anew",
                 {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
                 where("api == Produce", client_id=row["client_id"], topic=row["topic"]), row["first_ns"], row["last_ns"], 0,
@@ -400,7 +437,8 @@ def sequence_errors(seen: Observed, limit: Mapping[str, float]) -> Found:
     names = ["OUT_OF_ORDER_SEQUENCE_NUMBER", "DUPLICATE_SEQUENCE_NUMBER", "UNKNOWN_PRODUCER_ID"]
     for row in seen.partition_errors(names, ("client_id", "topic", "error")):
         yield Finding(
-            f"{counted(row['n'], 'batch', 'batches')} of client {row['client_id']} for topic {row['topic']} got {row['error']}",
+            f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} got "
+            f"{row['error']}",
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("api == Produce", "error != NONE", client_id=row["client_id"], topic=row["topic"]), row["first_ns"],
             row["last_ns"], row["latency_ns"] or 0, {"errors": row["n"], "partitions": row["partitions"]},
@@ -441,7 +479,7 @@ def retries_duplicate(seen: Observed, limit: Mapping[str, float]) -> Found:
     for row in rows:
         if row["n"] >= limit["batches"] and (row["good_ns"] or 0) > (row["ended_ns"] or row["first_ns"]):
             yield Finding(
-                f"{counted(row['n'], 'batch', 'batches')} of client {row['client_id']} for topic {row['topic']} had no "
+                f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} had no "
                 "certain end before others "
                 "followed; without idempotence they may stand in the log twice",
                 {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],

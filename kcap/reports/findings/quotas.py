@@ -3,26 +3,36 @@
 from collections.abc import Mapping
 
 from kcap.reports.definition import KEY
-from kcap.reports.findings.model import Finding, Found, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.text import count as counted
-from kcap.reports.throttle_compliance import compliance, is_muting, obeys
+from kcap.reports.throttle_compliance import MS, compliance, is_muting, obeys
+
+
+def evades(row: Row) -> bool:
+    """Whether a client of `throttled` closes most of its throttled connections early and goes on on others."""
+    return bool(2 * row["left"] >= row["muting"] > 0 and (row["elsewhere"] or 0) >= row["left"])
 
 
 def throttled(seen: Observed) -> list[Row]:
-    """Clients with throttled responses, and how many of these they complied with."""
+    """Clients with throttled responses, how many of these they complied with, and how many of the connections they closed
+    before the throttle was over (`left`)."""
     if not seen.quality["throttled"]:
         return []
     table = seen.exchanges
     found = compliance(table).select("violations", "elsewhere", link=KEY[0], step=KEY[1])
     both = table.left_join(found, [(KEY[0], "link"), (KEY[1], "step")])
-    both = both.mutate(muting=is_muting(both))
+    ends = seen.connections.select("closed_ns", "closed_by", ended="connection")
+    both = both.mutate(muting=is_muting(both)).left_join(ends, [(KEY[0], "ended")])
+    until = both.response_last_ns + both.throttle_time_ms.cast("int64") * MS
+    left = both.muting & (both.closed_by == "client") & (both.closed_ns < until)
     rows = seen.run(
         both.group_by("client_id", "software_name").aggregate(
             throttled=both.count(where=both.throttle_time_ms > 0), muting=both.muting.sum(), violations=both.violations.sum(),
             complied=both.count(where=both.muting & (both.violations.fill_null(0) == 0)),
                 throttle_ms=both.throttle_time_ms.cast("int64").sum(),
-            elsewhere=both.elsewhere.sum(), first_ns=both.request_first_ns.min(where=both.throttle_time_ms > 0),
+            elsewhere=both.elsewhere.sum(), left=both.count(where=left),
+            first_ns=both.request_first_ns.min(where=both.throttle_time_ms > 0),
             last_ns=both.request_last_ns.max(where=both.throttle_time_ms > 0),
         )
     )  # fmt: skip
@@ -41,10 +51,10 @@ def throttled_obedient(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """A client at its quota that complies with its throttles."""
     for row in seen.once(throttled):
         verdict = obeys(row["complied"], row["muting"] or 0)
-        if verdict != "no":
+        if verdict != "no" and not evades(row):
             complied = f"; it complied with {row['complied']} of {row['muting']} throttles" if row["muting"] else ""
             yield Finding(
-                f"client {row['client_id']} was throttled {counted(row['throttled'], 'time')}, "
+                f"{called(row['client_id'])} was throttled {counted(row['throttled'], 'time')}, "
                 f"{seconds(row['throttle_ms'] * 1e6)} in all{complied}",
                 {"client_id": row["client_id"], "software": row["software_name"]}, row["throttled"],
                 where("throttle_time_ms > 0", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
@@ -57,11 +67,13 @@ def throttled_obedient(seen: Observed, _limit: Mapping[str, float]) -> Found:
 @rule(
     "throttled-disobedient", "medium", 0.9,
     needs="responses requests bodies",
-    looks_at="requests on the throttled connection before the throttle time was over (KIP-219)",
+    looks_at="requests on the throttled connection before the throttle time was over (KIP-219); throttled connections that the "
+    "client closes before, to send requests on others",
     advice="Use a client library that honours throttle_time_ms, and lower its rate: its requests wait in the broker's "
     "muted channel, and "
     "its time-outs run meanwhile.",
-    instead="requests that were on their way when the throttle came; they are few",
+    instead="requests that were on their way when the throttle came; they are few. For connections that are closed: processes "
+    "that had ended",
     sources="KIP-219",
     throttles=3,
 )  # fmt: skip
@@ -70,13 +82,22 @@ def throttled_disobedient(seen: Observed, limit: Mapping[str, float]) -> Found:
     for row in seen.once(throttled):
         if obeys(row["complied"], row["muting"] or 0) == "no" and row["muting"] >= limit["throttles"]:
             yield Finding(
-                f"client {row['client_id']} sent {counted(row['violations'], 'request')} on throttled connections before the "
+                f"{called(row['client_id'])} sent {counted(row['violations'], 'request')} on throttled connections before the "
                 "throttle was over; it "
                 f"complied with {row['complied']} of {row['muting']} throttles",
                 {"client_id": row["client_id"], "software": row["software_name"]}, row["violations"],
                 where("muted_ns > 0ms", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
                     row["throttle_ms"] * 1_000_000,
                 {"violations": row["violations"], "complied": row["complied"], "throttles": row["muting"]},
+            )  # fmt: skip
+        elif evades(row) and row["left"] >= limit["throttles"]:
+            yield Finding(
+                f"{called(row['client_id'])} closed {row['left']} of {counted(row['muting'], 'throttled connection')} before "
+                f"the throttle was over, and sent {counted(row['elsewhere'], 'request')} on others meanwhile",
+                {"client_id": row["client_id"], "software": row["software_name"]}, row["left"],
+                where("throttle_time_ms > 0", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
+                row["throttle_ms"] * 1_000_000,
+                {"left": row["left"], "elsewhere": row["elsewhere"], "throttles": row["muting"]}, None, 0.8,
             )  # fmt: skip
 
 
@@ -97,7 +118,7 @@ def quota_too_small(seen: Observed, limit: Mapping[str, float]) -> Found:
         share = row["throttle_ms"] * 1e6 / max(span, 1)
         if row["throttled"] >= limit["throttled"] and share >= limit["share"]:
             yield Finding(
-                f"client {row['client_id']} was throttled for {seconds(row['throttle_ms'] * 1e6)} within {seconds(span)}: its "
+                f"{called(row['client_id'])} was throttled for {seconds(row['throttle_ms'] * 1e6)} within {seconds(span)}: its "
                 "quota is too small for its load",
                 {"client_id": row["client_id"], "software": row["software_name"]}, row["throttled"],
                 where("throttle_time_ms > 0", client_id=row["client_id"]), row["first_ns"], row["last_ns"],

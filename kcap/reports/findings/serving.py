@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kcap.reports.findings.model import Finding, Found, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, totals
 from kcap.reports.findings.replication import waits_for_replicas
 from kcap.reports.text import count as counted
@@ -284,7 +284,7 @@ def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
         count, lost = sum(row["n"] for row in some), sum(row["lost"] for row in some)
         lasted = max(row["last_ns"] - row["first_ns"] for row in some)
         yield Finding(
-            f"{count} requests of client {client} waited {seconds(lost / count)} on average behind "
+            f"{count} requests of {called(client)} waited {seconds(lost / count)} on average behind "
             f"{'ShareFetch' if all(row['shares'] for row in some) else 'Fetch'} on the same connection",
             {"client_id": client, "connection": some[0]["connection"]}, count,
             where(f"queue_ns >= {int(limit['milliseconds'])}ms", client_id=client), min(row["first_ns"] for row in some),
@@ -360,7 +360,7 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
         if row["n"] >= limit["requests"] and row["client_id"] in answered:
             what = row["api"] if row["apis"] == 1 else "requests"
             yield Finding(
-                f"{row['n']} {what} of client {row['client_id']} were not answered in time"
+                f"{row['n']} {what} of {called(row['client_id'])} were not answered in time"
                 + (f"; {row['errors']} got REQUEST_TIMED_OUT" if row["errors"] else ""),
                 {"client_id": row["client_id"], "server": row["server"] if row["servers"] == 1 else None}, row["n"],
                 where("outcome == unanswered or error == REQUEST_TIMED_OUT", client_id=row["client_id"]),
@@ -390,7 +390,7 @@ def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
     table, links = seen.exchanges, seen.connections
     used = table.group_by("connection").aggregate(used_ns=table.request_first_ns.max(), done_ns=table.response_last_ns.max())
     joined = links.filter(links.ended.isin(["fin", "rst"])).inner_join(used, "connection")
-    idle = joined.mutate(idle_ns=joined.last_ns - joined.done_ns)
+    idle = joined.mutate(idle_ns=joined.closed_ns - joined.done_ns)
     idle = idle.filter(idle.closed_by == "server").filter(idle.idle_ns >= int(limit["seconds"] * 1e9), idle.client_id.notnull())
     rows = seen.run(idle.select("connection", "client_id", "client_ip", "server_ip", "server_port", "idle_ns", "first_ns",
                                 "last_ns"))  # fmt: skip
@@ -425,7 +425,7 @@ def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
             continue
         client, ip, port = place
         yield Finding(
-            f"{len(alike)} connections of client {client} to {ip}:{port} were closed by the other side after "
+            f"{len(alike)} connections of {called(client)} to {ip}:{port} were closed by the other side after "
             f"{seconds(middle)} without a request, and opened again",
             {"client_id": client, "server": f"{ip}:{port}"}, len(alike), where(client_id=client, server_ip=ip),
             min(row["first_ns"] for row in alike), max(row["last_ns"] for row in alike), 0,
@@ -468,7 +468,8 @@ def connection_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
             accused.add(client)
             work = sum(call["n"] for call in worked.get(client, ()))
             yield Finding(
-                f"client {client} opened {count} connections, {rate:.0f} a second, with {exchanges / count:.1f} exchanges each",
+                f"{called(client)} opened {count} connections, {rate:.0f} a second, with {exchanges / count:.1f} "
+                "exchanges each",
                 {"client_id": client}, count, where(client_id=client), first, last, 0,
                 {"connections": count, "connections_a_second": round(rate, 1), "exchanges": exchanges},
                 None if work >= limit["share"] * opened[client] else "info",

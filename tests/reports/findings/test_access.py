@@ -7,8 +7,16 @@ def test_a_login_that_fails_again_and_again_is_a_loop_and_one_failure_is_worth_k
     rows = many(4, 1.0, "SaslAuthenticate", error="SASL_AUTHENTICATION_FAILED", sasl_mechanism="PLAIN")
     (row,) = found("authentication-failed-loop", observed(rows))
     assert row["who"] == {"client_id": "app"}
-    assert found("authentication-failed-loop", observed(rows[:1])) == []
-    assert len(found("authentication-failed-loop", observed(rows[:1]), loud=False)) == 1
+    inside = [rows[0], exchange("C1", 9, "Metadata", 5)]
+    assert found("authentication-failed-loop", observed(inside)) == []
+    assert len(found("authentication-failed-loop", observed(inside), loud=False)) == 1
+
+
+def test_a_client_that_never_gets_in_is_a_problem_however_seldom_it_tries() -> None:
+    versions = exchange("C1", 1, "ApiVersions", 0)
+    failed = exchange("C1", 2, "SaslAuthenticate", 1, error="SASL_AUTHENTICATION_FAILED", sasl_mechanism="PLAIN")
+    (row,) = found("authentication-failed-loop", observed([versions, failed]))
+    assert (row["severity"], row["count"]) == ("medium", 1)
 
 
 def test_a_mechanism_that_is_not_enabled_is_named_with_those_that_are() -> None:
@@ -28,6 +36,16 @@ def test_connections_that_die_behind_apiversions_without_a_login_hint_at_sasl() 
     assert "never began SASL" in row["sentence"]
     logged_in = [*rows, *(exchange(f"C{at}", 3, "SaslHandshake", at + 0.005) for at in range(4))]
     assert found("sasl-mechanism-mismatch", observed(logged_in)) == []
+    once = [row for row in rows if row["connection"] == "C0" or row["api"] == "Metadata"]
+    unknown = [row | {"version_verdict": "unknown"} if row["connection"] != "C0" else row for row in once]
+    (row,) = found("sasl-mechanism-mismatch", observed(unknown))
+    assert row["count"] == 4, "KafkaJS asks for the versions on its first connection alone"
+    other = [row | {"client_id": "once"} for row in rows if row["connection"] == "C0"]
+    severity = {
+        one["who"]["client_id"]: one["severity"] for one in found("sasl-mechanism-mismatch", observed(rows[2:] + other))
+    }
+    assert severity == {"app": "high", "once": "medium"}, "what others meet there speaks for one connection"
+    assert found("sasl-mechanism-mismatch", observed(other)) == []
     refused = [row | {"version_verdict": "above_broker_max"} if row["api"] == "Metadata" else row for row in rows]
     assert found("sasl-mechanism-mismatch", observed(refused)) == [], (
         "a version that the broker does not take is another reason"
@@ -51,6 +69,14 @@ def test_plaintext_at_a_tls_port_and_tls_at_a_plaintext_port() -> None:
     assert found("tls-plaintext-confusion", observed([], connections=[CONNECTION | {"connection": "C1"}])) == []
     unseen = [row | {"server_packets": 0} for row in hello]
     assert found("tls-plaintext-confusion", observed([], connections=unseen)) == [], "one direction was captured"
+
+
+def test_one_tls_alert_in_place_of_a_response_is_enough() -> None:
+    plain = CONNECTION | {"connection": "C0", "server_captured": 7, "exchanges": 1}
+    (row,) = found("tls-plaintext-confusion", observed([], connections=[plain]))
+    assert row["severity"] == "medium"
+    hello = plain | {"server_captured": 0, "phase": "tls", "tls": True, "client_id": None, "server_packets": 3}
+    assert found("tls-plaintext-confusion", observed([], connections=[hello])) == [], "a server that closes once proves little"
 
 
 def test_an_address_that_refuses_is_wrong_only_where_brokers_advertise_it() -> None:

@@ -122,6 +122,11 @@ def test_a_topic_that_is_not_there_is_named() -> None:
     (row,) = found("unknown-topic-loop", observed(rows, messages=said))
     assert row["who"]["topic"] == "ordres"
     assert found("unknown-topic-loop", observed(rows[:3])) == []
+    (row,) = found("unknown-topic-loop", observed(rows[:3], messages=said))
+    assert row["severity"] == "low"
+    used = {"connection": "C1", "exchange": 9, "api_key": 0, "topic": "ordres", "partition": 0, "error": "NONE"}
+    made = observed([*rows[:3], exchange("C1", 9, "Produce", 9)], [used], messages=said)
+    assert found("unknown-topic-loop", made) == [], "it was being created"
 
 
 def test_topics_that_are_created_one_by_one_are_no_loop() -> None:

@@ -105,7 +105,10 @@ def test_versions_that_a_broker_refuses() -> None:
     assert len(found("version-refused", observed(closed))) == 1
     tried = many(9, 1.0, "ApiVersions", error="UNSUPPORTED_VERSION")
     assert found("version-refused", observed(tried)) == [], "that is how clients find the version out"
-    assert found("version-refused", observed(refused[:2])) == []
+    served = exchange("C1", 9, "Fetch", 9)
+    assert found("version-refused", observed([*refused[:2], served])) == []
+    (row,) = found("version-refused", observed(refused[:1]))
+    assert row["severity"] == "medium", "the client gets no Fetch through at all"
     admin = many(5, 1.0, "ConsumerGroupDescribe", error="UNSUPPORTED_VERSION")
     assert found("version-refused", observed(admin)) == [], "it falls back to DescribeGroups"
 

@@ -1,6 +1,10 @@
 """Rules on producers."""
 
+from base64 import b64encode
+from random import Random
 from typing import Any
+
+import pytest
 
 from tests.reports.findings.tables import CONNECTION, START, Row, exchange, found, many, observed
 
@@ -40,6 +44,20 @@ def test_compression_off_is_a_fault_only_beside_others_that_compress() -> None:
 
     assert len(small(1_500)) == 1
     assert small(800) == [], "nothing is won in so small batches"
+
+
+def test_what_does_not_compress_is_not_asked_to_be_compressed() -> None:
+    raw = produced(20, 0.1, codec="none", bytes=10_000, batches=1, records=5)
+    lz4 = produced(20, 0.1, "other", "C2", codec="lz4", bytes=1_000, batches=1, records=5)
+
+    def sampled(records: bytes) -> tuple[str, float]:
+        said = {"topicData": [{"partitionData": [{"records": b64encode(records).decode()}]}]}
+        seen = observed(raw[0] + lz4[0], raw[1] + lz4[1], messages={("C1", 1, "request"): said})
+        (row,) = found("compression-off", seen, loud=False)
+        return row["severity"], row["evidence"]["saved"]
+
+    assert sampled(b'{"page":"/home"}' * 600) == ("medium", pytest.approx(0.99, abs=0.02))
+    assert sampled(Random(1).randbytes(9_600)) == ("info", pytest.approx(0, abs=0.02))
 
 
 def test_errors_of_partitions_name_topic_and_client() -> None:

@@ -1,6 +1,6 @@
 """Rules on quotas."""
 
-from tests.reports.findings.tables import MS, Row, exchange, found, many, observed
+from tests.reports.findings.tables import CONNECTION, MS, SECOND, Row, exchange, found, many, observed
 
 
 def throttled(count: int, next_after: float) -> list[Row]:
@@ -27,6 +27,19 @@ def test_a_client_that_goes_on_is_named() -> None:
     (row,) = found("throttled-disobedient", seen)
     assert row["evidence"]["complied"] == 0
     assert found("throttled-obedient", seen, loud=False) == []
+
+
+def test_a_client_that_leaves_its_throttled_connections_does_not_wait() -> None:
+    rows = [row | {"connection": f"C{row['exchange']}"} for row in throttled(8, 0.2)]
+    links = [CONNECTION | {"connection": row["connection"], "closed_ns": row["response_last_ns"] + 100 * MS} for row in rows]
+    seen = observed(rows, connections=links)
+    (row,) = found("throttled-disobedient", seen)
+    assert (row["evidence"]["left"], row["evidence"]["elsewhere"]) == (8, 8)
+    assert found("throttled-obedient", seen, loud=False) == []
+    by_server = observed(rows, connections=[link | {"closed_by": "server"} for link in links])
+    assert found("throttled-disobedient", by_server) == []
+    waited = observed(rows, connections=[link | {"closed_ns": link["closed_ns"] + SECOND} for link in links])
+    assert found("throttled-disobedient", waited) == []
 
 
 def test_without_throttles_nothing_is_said() -> None:

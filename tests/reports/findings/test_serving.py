@@ -108,7 +108,9 @@ def idle(count: int, pause: float) -> tuple[list[Row], list[Row]]:
         begin = START + at * 10 * SECOND
         rows.append(exchange(f"C{at}", 1, "Produce", at * 10))
         end = begin + int((pause + 0.01 * at) * SECOND)
-        links.append(CONNECTION | {"connection": f"C{at}", "first_ns": begin, "last_ns": end, "closed_by": "server"})
+        # the client finds out with its next request
+        times = {"first_ns": begin, "last_ns": begin + (9 - at) * SECOND, "closed_ns": end}
+        links.append(CONNECTION | {"connection": f"C{at}", "closed_by": "server"} | times)
     return rows, links
 
 
