@@ -268,6 +268,7 @@ REASONS: Final = {
     "servers_that_refuse": "server{s} that refuse connections, after the first ones",
     "servers_that_close": "server{s} that close connections at once, after the first ones",
     "servers_without_kafka": "server{s} that answer no Kafka, after the first ones",
+    "partitions_read_again": "partition{s} that groups read again, after the first ones",
     "tls_hosts": "host{s} with TLS, after those with the most retransmissions",
 }  # fmt: skip
 """Reason -> the words for it."""

@@ -80,6 +80,8 @@ def commit_lags(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
 
 
 PLACE: Final = ["topic", "partition"]
+STUCK_MOST = 1_000
+"""Partitions of groups that are read again: the rest is counted."""
 GROUPS_JOINED: Final = 16
 """Commits of one partition up to which each is joined with all that was reported of it, which takes half the time."""
 
@@ -227,6 +229,62 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
             {"client_id": row["client_id"], "server": server}, row["new"],
             where("api == Fetch", "session_epoch == 0", client_id=row["client_id"]), row["first_ns"], row["last_ns"], 0,
             {"new_sessions": row["new"], "fetches": row["n"]}, "info" if unused else None,
+        )  # fmt: skip
+
+
+@rule(
+    "records-read-again", "medium", 0.8,
+    needs="requests responses bodies",
+    looks_at="OffsetFetch responses that give a group the same offset again and again, Fetch responses with the records there, "
+    "and no commit beyond it",
+    advice="Read the consumer's log for what it does with the record at that offset: a codec or a format that it cannot read, "
+    "an exception in its code, or more work than max.poll.interval.ms allows. Skip it, or put it into a dead letter queue.",
+    instead="a consumer that is stopped and started before it first commits, or that keeps its offsets elsewhere",
+    times=3,
+)  # fmt: skip
+def records_read_again(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Groups that begin at the same record again and again.
+
+    A client may fetch ahead of what it could not process, so that commits tell how far it came. A group that has never
+    committed may do without commits: of those only what is never fetched beyond counts.
+    """
+    times = int(limit["times"])
+    if sum(call["n"] for call in seen.calls if call["api"] == "OffsetFetch") < times:
+        return
+    parts = seen.parts.filter(seen.parts.error == "NONE", seen.parts.topic.notnull())
+    given = parts.api == "OffsetFetch"
+    offsets = parts.filter(given | (parts.api == "OffsetCommit"), parts.group_id.notnull(), parts.client_id.notnull())
+    offsets = offsets.mutate(committed=offsets.committed_offset.fill_null(-1))
+    far = offsets.group_by("group_id", *PLACE).aggregate(most=offsets.committed.max())
+    again = offsets.filter(offsets.api == "OffsetFetch").inner_join(far, ["group_id", *PLACE])
+    again = again.filter(again.committed == again.most)
+    stuck = again.group_by("client_id", "group_id", *PLACE).aggregate(
+        times=again.count(), most=again.most.max(), first_ns=again.request_first_ns.min()
+    )
+    stuck = stuck.filter(stuck.times >= times)
+    fetched = parts.filter(parts.api == "Fetch", parts.fetch_offset.notnull()).select(
+        "client_id", *PLACE, "fetch_offset", "bytes", "connection", at="request_first_ns"
+    )
+    beside = stuck.inner_join(fetched, ["client_id", *PLACE])
+    beside = beside.mutate(here=(beside.fetch_offset == beside.most) | (beside.most < 0))
+    begun = beside.here & (beside.bytes > 0)
+    found = beside.group_by("client_id", "group_id", *PLACE, "times", "most", "first_ns").aggregate(
+        reads=beside.connection.nunique(where=begun), least=beside.fetch_offset.min(where=begun),
+        furthest=beside.fetch_offset.max(), last_ns=beside["at"].max(where=begun),
+    )  # fmt: skip
+    found = found.filter(found.reads >= times, (found.most >= 0) | (found.furthest == found.least))
+    by: dict[tuple[str, str, str], list[Row]] = {}
+    for row in seen.first(found, ("first_ns", "group_id", *PLACE), STUCK_MOST, "partitions_read_again"):
+        by.setdefault((row["group_id"], row["client_id"], row["topic"]), []).append(row)
+    for (group, client, topic), rows in by.items():
+        reads = max(row["reads"] for row in rows)
+        places = [f"{row['least']} of {topic}-{row['partition']}" for row in rows]
+        yield Finding(
+            f"group {group} began {counted(reads, 'time')} at offset {named(places)}, and committed nothing beyond",
+            {"group_id": group, "client_id": client, "topic": topic}, reads,
+            where("api == Fetch", client_id=client, topic=topic), min(row["first_ns"] for row in rows),
+            max(row["last_ns"] for row in rows), 0,
+            {"reads": reads, "partitions": len(rows), "offset_fetches": max(row["times"] for row in rows)},
         )  # fmt: skip
 
 

@@ -116,6 +116,40 @@ def test_a_client_that_does_not_use_sessions_is_not_accused_of_their_churn() -> 
     assert "does not use" in row["sentence"]
 
 
+def begun(times: int, offset: int | None, *more: Row, ahead: int = 0) -> list[Row]:
+    """What is said of a group that gets `offset` so often and fetches there, and `ahead` of it; and of `more` partitions."""
+    rows, parts = [], list(more)
+    for at in range(times):
+        home, leader = f"C{at}", f"D{at}"
+        rows += [exchange(home, 1, "OffsetFetch", at * 10, group_id="g"), exchange(leader, 1, "Fetch", at * 10 + 1),
+                 exchange(leader, 2, "Fetch", at * 10 + 2)]  # fmt: skip
+        place = {"topic": "t", "partition": 0, "error": "NONE"}
+        first = offset or 0
+        parts += [
+            place | {"connection": home, "exchange": 1, "api_key": 9, "group_id": "g", "committed_offset": offset},
+            place | {"connection": leader, "exchange": 1, "api_key": 1, "fetch_offset": first, "bytes": 900},
+            place | {"connection": leader, "exchange": 2, "api_key": 1, "fetch_offset": first + ahead, "bytes": 0},
+        ]
+    rows += [exchange("E", row["exchange"], "OffsetCommit", 5, group_id="g") for row in more]
+    return found("records-read-again", observed(rows, parts))
+
+
+def test_a_group_that_begins_at_the_same_record_again_and_again_is_stuck_there() -> None:
+    (row,) = begun(3, 50, ahead=30)
+    assert (row["who"]["group_id"], row["who"]["topic"], row["evidence"]["reads"]) == ("g", "t", 3)
+    assert "50 of t-0" in row["sentence"], "a client fetches ahead of what it works on"
+    assert begun(2, 50) == []
+    beyond = {"connection": "E", "exchange": 1, "api_key": 8, "group_id": "g", "topic": "t", "partition": 0, "error": "NONE"}
+    assert begun(3, 50, beyond | {"committed_offset": 51}) == []
+    assert len(begun(3, 50, beyond | {"committed_offset": 50})) == 1, "committed where it was"
+
+
+def test_a_group_without_commits_may_do_without_them() -> None:
+    (row,) = begun(3, None)
+    assert "0 of t-0" in row["sentence"]
+    assert begun(3, None, ahead=30) == [], "it reads all of the topic whenever it starts"
+
+
 def test_a_topic_that_is_not_there_is_named() -> None:
     rows = many(6, 1.0, "Metadata", error="UNKNOWN_TOPIC_OR_PARTITION")
     said = {("C1", 1, "response"): {"topics": [{"name": "ordres", "errorCode": 3}, {"name": "fine", "errorCode": 0}]}}
