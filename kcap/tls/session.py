@@ -206,6 +206,10 @@ class TlsSession(InBatches):
                 if self.version == TLS13:  # it may have been the last one of its epoch
                     direction.lost = True
             return
+        again = record.content_type == HANDSHAKE and direction.sealed and self.server is None
+        if again and side == CLIENT and messages.repeats(self.client, record.body):
+            direction.unseal()
+            self.events += self.early.decided(False)
         if record.content_type == CHANGE_CIPHER_SPEC and (self.version == TLS13 or not direction.sealed):
             if self.version != TLS13:
                 self._change_keys(side)
@@ -238,11 +242,9 @@ class TlsSession(InBatches):
 
     def _sealed(self, side: int, record: TlsRecord) -> None:
         direction = self.sides[side]
-        if self.facts.handshake_ns is None:
-            pieces = record.pieces
-            if pieces:
-                last_ns = pieces[-1].time_ns
-                self._time_handshake(direction, record.content_type, len(record.body), last_ns, whole=record.whole)
+        if self.facts.handshake_ns is None and record.pieces:
+            last_ns = record.pieces[-1].time_ns
+            self._time_handshake(direction, record.content_type, len(record.body), last_ns, whole=record.whole)
         other_waits = bool(self.sides[1 - side].waiting)
         if other_waits and self._late_keys(1 - side):
             self._release()
@@ -505,9 +507,8 @@ class TlsSession(InBatches):
                 self.events += self.early.decided(False)
             elif hello is not None:
                 self._server_hello(hello)
-        elif number == messages.CERTIFICATE:
-            sender = messages.sender13 if self.version == TLS13 else messages.sender12
-            self.facts.certificates[side] = sender(body)
+        elif number in messages.CERTIFICATES:
+            self.facts.certificates[side] = messages.sender_of(number, body, tls13=self.version == TLS13)
         elif number == messages.FINISHED:
             self.facts.ready_ns = time_ns
             self._finished(side)
