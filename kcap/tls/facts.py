@@ -10,6 +10,7 @@ from kcap import limits
 
 if TYPE_CHECKING:
     from kcap.tls.handshake import Hello
+    from kcap.tls.secrets import Secrets
 
 
 @dataclass(slots=True)
@@ -77,12 +78,14 @@ def tls_values(facts: TlsFacts) -> dict[str, object]:
     }  # fmt: skip
 
 
-def why_unopened(keys: bool, client: "Hello | None", server: "Hello | None") -> str:
-    """Why nothing of a session could be opened. `keys`: some were given."""
-    if not keys:
+def why_unopened(secrets: "Secrets", client: "Hello | None", server: "Hello | None") -> str:
+    """Why nothing of a session could be opened."""
+    if not secrets:
         return "no keys were given"
     if client is None:
         return "its ClientHello is not in the capture"
     if server is None:
         return "its ServerHello is not in the capture"
+    if secrets.keylog.of(client.random):
+        return "the secrets of this session in the key log do not open its records"
     return "the key log has no secret of this session"

@@ -114,7 +114,7 @@ class TlsSession(InBatches):
         if self.refused and not any(alert.startswith("client: ") for alert in facts.alerts):
             self._note_alert(CLIENT, messages.ENCRYPTED_ALERT)
         if facts.why is None and (facts.undecrypted or any(side.sealed for side in self.sides)) and not facts.decrypted:
-            facts.why = why_unopened(bool(self.secrets), self.client, self.server)
+            facts.why = why_unopened(self.secrets, self.client, self.server)
         events, self.events = self.events, []
         return events
 

@@ -110,6 +110,16 @@ def test_a_private_key_does_not_read_a_key_exchange_with_forward_secrecy() -> No
     assert session.facts.why == "the key log has no secret of this session"
 
 
+@pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
+def test_a_wrong_secret_is_not_said_to_be_missing(version: str) -> None:
+    """As of clients whose randoms repeat: of equal labels the last line counts."""
+    made = talk(version, None)
+    wrong = b"\n".join(line[:-2] + (b"00" if line[-2:] != b"00" else b"01") for line in made.keylog.splitlines())
+    session, events = read(made, secrets_of(Conversation(keylog=made.keylog + wrong)))
+    assert not events
+    assert session.facts.why == "the secrets of this session in the key log do not open its records"
+
+
 @pytest.mark.parametrize("tickets", [True, False], ids=["ticket", "session id"])
 @pytest.mark.parametrize("ciphers", ["AES128-GCM-SHA256", "ECDHE-RSA-AES256-SHA384", "ECDHE-RSA-CHACHA20-POLY1305"])
 def test_a_resumed_session_without_a_line_of_its_own_takes_the_secret_of_the_first(ciphers: str, tickets: bool) -> None:
