@@ -88,7 +88,7 @@ class TlsSession(InBatches):
         """Takes a hole of one direction."""
         self.sides[side].reader.gap(offset, length)
         if self.turns is not None:
-            self.turns.gap()
+            self.turns.gap(side)
         return self.read(side)
 
     def finish(self, time_ns: int = 0) -> list[Event]:
@@ -555,7 +555,7 @@ class TlsSession(InBatches):
 
     def _client_hello(self, hello: Hello, time_ns: int) -> None:
         if self.client is None:
-            self.facts.hello_ns, self.facts.hello = time_ns, hello
+            self.facts.begin(hello, time_ns, first=self.version != TLS13 and not self.sides[CLIENT].lost)
         self.facts.names(hello.random)
         self.client, self.master = hello, None
         self.transcript.clear()
@@ -568,10 +568,10 @@ class TlsSession(InBatches):
             facts.alpn = next(iter(hello.protocols), facts.alpn)
         if self.suite.cipher is None:
             facts.why = f"records of {self.suite.name} are not read"
+        if self.turns is not None:
+            self.turns.server_hello(self.suite, tls13=hello.version == TLS13)
         if hello.version == TLS13:
             self.transcript.clear()
-            if self.turns is not None:
-                self.turns.server_hello(self.suite)
             facts.resumed = messages.PRE_SHARED_KEY in hello.extensions
             self.sides[SERVER].sealed = True
             if self.client is not None:
