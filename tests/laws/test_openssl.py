@@ -39,6 +39,8 @@ KINDS = {
     "fragments of 512 bytes": (["-tls1_3", "-max_send_frag", "512"], ["-max_send_frag", "512"], LINES),
     "fragments before TLS 1.3": (["-tls1_2", "-max_send_frag", "512"], ["-max_send_frag", "512"], LINES),
     "MAC then encrypt": (["-tls1_2", "-cipher", "AES128-SHA256"], ["-no_etm"], LINES),
+    "max_fragment_length": (["-tls1_2", "-maxfraglen", "512"], [], LINES),
+    "max_fragment_length of TLS 1.3": (["-tls1_3", "-maxfraglen", "1024"], [], LINES),
     "client certificate": (["-tls1_3", "-cert", "PEM"], ["-Verify", "1"], LINES),
 }  # fmt: skip
 """Options of the client, of the server, and what is typed: R renegotiates, K and k update keys."""
