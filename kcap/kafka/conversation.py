@@ -19,6 +19,7 @@ from kcap.kafka.responses import ResponseFramer
 from kcap.net.connections import ConnectionTable
 from kcap.net.tcp import Connection
 from kcap.schema.registry import api_key
+from kcap.tls.roles import client_of
 from kcap.tls.secrets import Secrets
 from kcap.weird import WeirdKind
 from kcap.wire.text import client_text
@@ -317,12 +318,10 @@ class Conversation:
         """Enters the phase `tls`: the streams go through a decryptor, and its plaintext is recognised like any connection."""
         self.phase = self.detail = "tls"
         connection = self.tcp
-        client = 0 if connection.client is None else connection.streams.index(connection.client)
         if connection.client is None:
-            hello = next((index for index, call in self.buffered if len(call) == 8 and call[1][5:6] in (b"\1", b"\2")), None)
-            if hello is not None:
-                first = next(call[1] for index, call in self.buffered if index == hello and len(call) == 8)
-                client = hello if first[5:6] == b"\1" else 1 - hello
+            found = client_of((self._pieces(0), self._pieces(1)))
+            connection.client = None if found is None else connection.streams[found]
+        client = 0 if connection.client is None else connection.streams.index(connection.client)
         collector = self.collector
         self.tls = Decryptor(
             connection, client, collector.secrets, self._plain, collector.plaintext, turns=collector.infer_turns

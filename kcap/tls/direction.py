@@ -147,6 +147,12 @@ class Direction:
         self.lost = False
         self.lost_bytes = self.lost_records = self.unopened = self.missing = 0
 
+    def unseal(self) -> None:
+        """The next records are in the open, and nothing of those before counts: the server refused the early data."""
+        self.sealed, self.epochs, self.at, self.number = False, [], 0, 0
+        self.waiting.clear()
+        self.settle()
+
     def candidates(self, *, begun: bool) -> Iterator[tuple[int, Iterable[int]]]:
         """Epochs and numbers that the next record may have beside those that are due. `begun`: what was sent from the hello on
         is known, or how much of it is missing.

@@ -10,6 +10,7 @@ from kcap import limits
 
 if TYPE_CHECKING:
     from kcap.tls.handshake import Hello
+    from kcap.tls.secrets import Secrets
 
 
 @dataclass(slots=True)
@@ -19,7 +20,9 @@ class TlsFacts:
     version: str | None = None
     cipher: str | None = None
     hello: "Hello | None" = field(default=None, repr=False)
-    """The first ClientHello."""
+    """The first ClientHello that was seen."""
+    fingerprinted: bool = True
+    """It is the one that the client began with, and not that behind a HelloRetryRequest, which has other extensions."""
     randoms: tuple[bytes, ...] = field(default=(), repr=False)
     """The client randoms by which a key log names its secrets: more than one where handshakes were repeated."""
     alpn: str | None = None
@@ -46,6 +49,13 @@ class TlsFacts:
     why: str | None = None
     """Why records could not be opened."""
 
+    def begin(self, hello: "Hello", time_ns: int, *, first: bool) -> None:
+        """Takes the first ClientHello that was seen; `first`: no HelloRetryRequest and no loss came before it."""
+        from kcap.tls.handshake import COOKIE
+
+        self.hello, self.fingerprinted = hello, first and COOKIE not in hello.extensions
+        self.hello_ns = time_ns if self.fingerprinted else None
+
     def names(self, random: bytes) -> None:
         """A key log has secrets of this connection under this client random."""
         if random not in self.randoms and len(self.randoms) < limits.TLS_RANDOMS_KEPT:
@@ -66,10 +76,11 @@ def tls_values(facts: TlsFacts) -> dict[str, object]:
     from kcap.tls.handshake import alert_text, ja3, ja4
 
     hello = facts.hello and facts.hello.unpacked()
+    printed = hello if facts.fingerprinted else None
     return {
         "tls_version": facts.version, "tls_cipher": facts.cipher, "tls_sni": hello and hello.server_name,
-        "tls_alpn": facts.alpn, "tls_alpn_offered": hello and hello.protocols, "tls_ja3": hello and ja3(hello),
-        "tls_ja4": hello and ja4(hello),
+        "tls_alpn": facts.alpn, "tls_alpn_offered": hello and hello.protocols, "tls_ja3": printed and ja3(printed),
+        "tls_ja4": printed and ja4(printed),
         "tls_client_subject": facts.subject(0), "tls_server_subject": facts.subject(1), "tls_resumed": facts.resumed,
         "tls_handshake_ns": facts.handshake_ns, "tls_alerts": [alert_text(alert) for alert in facts.alerts],
         "alerts": "; ".join(facts.alerts) or None, "hello_bytes": facts.hello_bytes,
@@ -77,12 +88,14 @@ def tls_values(facts: TlsFacts) -> dict[str, object]:
     }  # fmt: skip
 
 
-def why_unopened(keys: bool, client: "Hello | None", server: "Hello | None") -> str:
-    """Why nothing of a session could be opened. `keys`: some were given."""
-    if not keys:
+def why_unopened(secrets: "Secrets", client: "Hello | None", server: "Hello | None") -> str:
+    """Why nothing of a session could be opened."""
+    if not secrets:
         return "no keys were given"
     if client is None:
         return "its ClientHello is not in the capture"
     if server is None:
         return "its ServerHello is not in the capture"
+    if secrets.keylog.of(client.random):
+        return "the secrets of this session in the key log do not open its records"
     return "the key log has no secret of this session"

@@ -5,6 +5,7 @@ In: the body of a handshake message. Out: its fields; None where it does not rea
 """
 
 import sys
+import zlib
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,14 +15,17 @@ from struct import unpack_from
 from typing import Final, TypeVar
 
 from kcap import limits
+from kcap.wire import codecs
 
 T = TypeVar("T")
 
 CLIENT_HELLO, SERVER_HELLO, NEW_SESSION_TICKET, CERTIFICATE, CLIENT_KEY_EXCHANGE, FINISHED, KEY_UPDATE = 1, 2, 4, 11, 16, 20, 24
 END_OF_EARLY_DATA: Final = 5
+COMPRESSED_CERTIFICATE: Final = 25
+CERTIFICATES: Final = (CERTIFICATE, COMPRESSED_CERTIFICATE)
 ENCRYPTED_EXTENSIONS: Final = 8
 SERVER_NAME, GROUPS, FORMATS, SIGNATURES, ALPN, ETM, EMS, TICKET = 0, 10, 11, 13, 16, 22, 23, 35
-PRE_SHARED_KEY, EARLY_DATA, SUPPORTED_VERSIONS = 41, 42, 43
+PRE_SHARED_KEY, EARLY_DATA, SUPPORTED_VERSIONS, COOKIE = 41, 42, 43, 44
 RETRY_RANDOM: Final = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
 """ServerHello.random of a HelloRetryRequest (RFC 8446 section 4.1.3)."""
 ALERTS: Final = {
@@ -243,6 +247,11 @@ def read_cut_client_hello(message: bytes) -> Hello | None:
     return Hello(768 | message[5], message[6:38], message[39:at], ())
 
 
+def repeats(first: Hello | None, message: bytes) -> bool:
+    """Whether a message is the ClientHello behind a HelloRetryRequest: with the random of `first` (RFC 8446 section 4.1.2)."""
+    return first is not None and message[:1] == b"\x01" and message[6:38] == first.random
+
+
 def read_server_hello(body: bytes) -> Hello | None:
     """A ServerHello, or a HelloRetryRequest."""
     at = _behind_session(body)
@@ -312,6 +321,51 @@ def sender12(body: bytes) -> bytes | str | None:
 def sender13(body: bytes) -> bytes | str | None:
     """As `sender12`, of TLS 1.3."""
     return next(map(shared, read_certificates(body, tls13=True)), None)
+
+
+@repeated
+def sender_compressed(body: bytes) -> bytes | str | None:
+    """As `sender13`, of a CompressedCertificate (RFC 8879)."""
+    return sender13(decompressed(body))
+
+
+def sender_of(number: int, body: bytes, *, tls13: bool) -> bytes | str | None:
+    """The sender's own certificate of a message of CERTIFICATES."""
+    if number == COMPRESSED_CERTIFICATE:
+        return sender_compressed(body)
+    return sender13(body) if tls13 else sender12(body)
+
+
+def decompressed(body: bytes) -> bytes:
+    """The Certificate message in a CompressedCertificate; no bytes where it does not read, or is of no known algorithm."""
+    reader = _Fields(body)
+    inflate, size, data = INFLATE.get(reader.number(2)), reader.number(3), reader.vector(3)
+    if inflate is None or reader.short or not 0 < size <= limits.TLS_HANDSHAKE_BYTES:
+        return b""
+    try:
+        found = inflate(data, size + 1)
+    except Exception:  # noqa: BLE001 - the libraries' exceptions have no other base
+        return b""
+    return found if len(found) == size else b""
+
+
+def _zlib(data: bytes, size: int) -> bytes:
+    return zlib.decompressobj().decompress(data, size)
+
+
+def _brotli(data: bytes, size: int) -> bytes:
+    from cramjam import brotli
+
+    out = bytearray(size)
+    return bytes(out[: brotli.decompress_into(data, out)])
+
+
+def _zstd(data: bytes, size: int) -> bytes:
+    return bytes(codecs.inflate(codecs.CODECS.index("zstd"), data, size).data)
+
+
+INFLATE: Final[dict[int, Callable[[bytes, int], bytes]]] = {1: _zlib, 2: _brotli, 3: _zstd}
+"""By the number of the algorithm (RFC 8879 section 7.3); each gives as many bytes at most."""
 
 
 def message_size(buffer: bytes | bytearray) -> int:

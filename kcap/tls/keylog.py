@@ -24,7 +24,8 @@ LABELS: Final = (
 """What decrypts records; exporter and ECH secrets do not."""
 PLACES: Final = {label.encode(): place for place, label in enumerate(LABELS)}
 MASTER: Final = PLACES[b"CLIENT_RANDOM"]
-MASTERS: Final = (b"CLIENT_RANDOM", b"PMS_CLIENT_RANDOM")
+PREMASTER_LABEL: Final = b"PMS_CLIENT_RANDOM"
+MASTERS: Final = (b"CLIENT_RANDOM", PREMASTER_LABEL)
 """Labels of secrets of TLS before 1.3."""
 ENTRY: Final = Struct("<BH")
 """Before a stored secret: place of its label in LABELS, its size."""
@@ -34,7 +35,11 @@ STORED_MAX: Final = len(LABELS) * (ENTRY.size + 64)
 """Bytes of a session's secrets from which on repeated ones are dropped with each line."""
 PIECE: Final = 1 << 20
 """Bytes of a file that are read at once."""
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+"""Of UTF-8, which some editors put first."""
 MASTER_DIGITS: Final = 96
+TRAFFIC_DIGITS: Final = (64, 96)
+"""Of a secret of TLS 1.3: as long as SHA-256, or SHA-384."""
 RANDOM_DIGITS: Final = 64
 SESSION: Final = re.compile(rb"RSA\s+Session-ID:([0-9a-fA-F]*)\s+Master-Key:([0-9a-fA-F]{96})\s*")
 PREMASTER: Final = re.compile(rb"RSA\s+([0-9a-fA-F]{16})\s+([0-9a-fA-F]{96})\s*")
@@ -54,9 +59,14 @@ class GrowingKeyLog:
         return GrowingKeyLog(self.path, self.read)
 
     def new_lines(self) -> list[bytes]:
-        """The whole lines behind those that were taken; none where the file is gone or shorter than before."""
+        """The whole lines behind those that were taken; none where the file is gone. A shorter file than before is a new one of
+        a program that started again.
+        """
         try:
-            if os.stat(self.path).st_size <= self.read:
+            size = os.stat(self.path).st_size
+            if size < self.read:
+                self.read = 0
+            if size == self.read:
                 return []
             with open(self.path, "rb") as file:
                 file.seek(self.read)
@@ -131,7 +141,7 @@ class KeyLog:
         """Takes lines one at a time."""
         fresh: dict[bytes, bytes] = {}
         for line in lines:
-            words = line.split()
+            words = line.removeprefix(BYTE_ORDER_MARK).split()
             if not words or self._secret(words, fresh) or words[0].startswith(b"#"):
                 continue
             self._store(fresh)
@@ -145,7 +155,8 @@ class KeyLog:
             return False
         if len(words[1]) != RANDOM_DIGITS or len(words[2]) > 2 * SECRET_MAX:
             return False
-        if place == MASTER and len(words[2]) != MASTER_DIGITS:  # the file is being written to
+        whole = (MASTER_DIGITS,) if place == MASTER else TRAFFIC_DIGITS
+        if words[0] != PREMASTER_LABEL and len(words[2]) not in whole:  # the file is being written to, or was cut
             return False
         try:
             random, secret = unhexlify(words[1]), unhexlify(words[2])

@@ -88,7 +88,7 @@ class TlsSession(InBatches):
         """Takes a hole of one direction."""
         self.sides[side].reader.gap(offset, length)
         if self.turns is not None:
-            self.turns.gap()
+            self.turns.gap(side)
         return self.read(side)
 
     def finish(self, time_ns: int = 0) -> list[Event]:
@@ -114,7 +114,7 @@ class TlsSession(InBatches):
         if self.refused and not any(alert.startswith("client: ") for alert in facts.alerts):
             self._note_alert(CLIENT, messages.ENCRYPTED_ALERT)
         if facts.why is None and (facts.undecrypted or any(side.sealed for side in self.sides)) and not facts.decrypted:
-            facts.why = why_unopened(bool(self.secrets), self.client, self.server)
+            facts.why = why_unopened(self.secrets, self.client, self.server)
         events, self.events = self.events, []
         return events
 
@@ -206,6 +206,10 @@ class TlsSession(InBatches):
                 if self.version == TLS13:  # it may have been the last one of its epoch
                     direction.lost = True
             return
+        again = record.content_type == HANDSHAKE and direction.sealed and self.server is None
+        if again and side == CLIENT and messages.repeats(self.client, record.body):
+            direction.unseal()
+            self.events += self.early.decided(False)
         if record.content_type == CHANGE_CIPHER_SPEC and (self.version == TLS13 or not direction.sealed):
             if self.version != TLS13:
                 self._change_keys(side)
@@ -238,11 +242,9 @@ class TlsSession(InBatches):
 
     def _sealed(self, side: int, record: TlsRecord) -> None:
         direction = self.sides[side]
-        if self.facts.handshake_ns is None:
-            pieces = record.pieces
-            if pieces:
-                last_ns = pieces[-1].time_ns
-                self._time_handshake(direction, record.content_type, len(record.body), last_ns, whole=record.whole)
+        if self.facts.handshake_ns is None and record.pieces:
+            last_ns = record.pieces[-1].time_ns
+            self._time_handshake(direction, record.content_type, len(record.body), last_ns, whole=record.whole)
         other_waits = bool(self.sides[1 - side].waiting)
         if other_waits and self._late_keys(1 - side):
             self._release()
@@ -505,9 +507,8 @@ class TlsSession(InBatches):
                 self.events += self.early.decided(False)
             elif hello is not None:
                 self._server_hello(hello)
-        elif number == messages.CERTIFICATE:
-            sender = messages.sender13 if self.version == TLS13 else messages.sender12
-            self.facts.certificates[side] = sender(body)
+        elif number in messages.CERTIFICATES:
+            self.facts.certificates[side] = messages.sender_of(number, body, tls13=self.version == TLS13)
         elif number == messages.FINISHED:
             self.facts.ready_ns = time_ns
             self._finished(side)
@@ -554,7 +555,7 @@ class TlsSession(InBatches):
 
     def _client_hello(self, hello: Hello, time_ns: int) -> None:
         if self.client is None:
-            self.facts.hello_ns, self.facts.hello = time_ns, hello
+            self.facts.begin(hello, time_ns, first=self.version != TLS13 and not self.sides[CLIENT].lost)
         self.facts.names(hello.random)
         self.client, self.master = hello, None
         self.transcript.clear()
@@ -567,10 +568,10 @@ class TlsSession(InBatches):
             facts.alpn = next(iter(hello.protocols), facts.alpn)
         if self.suite.cipher is None:
             facts.why = f"records of {self.suite.name} are not read"
+        if self.turns is not None:
+            self.turns.server_hello(self.suite, tls13=hello.version == TLS13)
         if hello.version == TLS13:
             self.transcript.clear()
-            if self.turns is not None:
-                self.turns.server_hello(self.suite)
             facts.resumed = messages.PRE_SHARED_KEY in hello.extensions
             self.sides[SERVER].sealed = True
             if self.client is not None:

@@ -59,8 +59,8 @@ class Turns:
         self.dropped = 0
         """Turns beyond the limit."""
         self._open: list[int] | None = None
-        self._hidden: Hidden | None = None
-        """Of TLS 1.3."""
+        self._hidden: Hidden | None = Hidden.unknown()
+        """Of TLS 1.3, or where the version is not known."""
         self._waits_for: frozenset[int] | None = None
         """Lengths of the Finished that ends the client's handshake, until it came."""
         self._first: list[Seen] | None = None
@@ -77,10 +77,10 @@ class Turns:
     def __len__(self) -> int:
         return len(self.done) // len(FIELDS)
 
-    def server_hello(self, suite: "Suite") -> None:
-        """A ServerHello of TLS 1.3: what follows is encrypted handshake, in records that look like application data."""
-        self._hidden = Hidden.of(suite)
-        self._waits_for = self._hidden.finished
+    def server_hello(self, suite: "Suite", *, tls13: bool) -> None:
+        """A ServerHello; behind one of TLS 1.3 follows encrypted handshake, in records that look like application data."""
+        self._hidden = Hidden.of(suite) if tls13 else None
+        self._waits_for = self._hidden.finished if self._hidden is not None else None
 
     def record(self, seen: Seen) -> None:
         """Takes a record whose content type is application data."""
@@ -115,16 +115,19 @@ class Turns:
             self._alerts.clear()
             self._application(seen)
 
-    def gap(self) -> None:
-        """Bytes of a side are missing."""
+    def gap(self, side: int) -> None:
+        """Bytes of a side are missing; those of the server may be of the turn before a request that was seen already."""
         self._gap = True
-        if self._open is not None:
-            self._open[GAP] = 1
+        turn = self._open
+        if turn is not None:
+            turn[GAP] = 1
+        if side == SERVER and self.done and (turn is None or not turn[SIDE_FIELDS + 3]):
+            self.done[len(self.done) - len(FIELDS) + GAP] = 1
 
     def lose(self, side: int) -> None:
         """The record boundary of a side is lost: nothing is inferred until it is found again."""
         self._lost[side] = True
-        self.gap()
+        self.gap(side)
         self._close()
 
     def finish(self) -> None:
@@ -196,6 +199,11 @@ class Hidden(NamedTuple):
     def of(cls, suite: "Suite") -> "Hidden":
         """Of a cipher suite."""
         return cls._of("" if suite.cipher is None else suite.cipher.kind, suite.hash)
+
+    @classmethod
+    def unknown(cls) -> "Hidden":
+        """Of a connection whose ServerHello was not seen."""
+        return cls._of("", "sha256")
 
     @classmethod
     @cache

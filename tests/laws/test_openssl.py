@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,8 @@ KINDS = {
     "fragments of 512 bytes": (["-tls1_3", "-max_send_frag", "512"], ["-max_send_frag", "512"], LINES),
     "fragments before TLS 1.3": (["-tls1_2", "-max_send_frag", "512"], ["-max_send_frag", "512"], LINES),
     "MAC then encrypt": (["-tls1_2", "-cipher", "AES128-SHA256"], ["-no_etm"], LINES),
+    "max_fragment_length": (["-tls1_2", "-maxfraglen", "512"], [], LINES),
+    "max_fragment_length of TLS 1.3": (["-tls1_3", "-maxfraglen", "1024"], [], LINES),
     "client certificate": (["-tls1_3", "-cert", "PEM"], ["-Verify", "1"], LINES),
 }  # fmt: skip
 """Options of the client, of the server, and what is typed: R renegotiates, K and k update keys."""
@@ -173,9 +176,10 @@ def await_true(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("accepted", [True, False], ids=["accepted", "refused"])
-def test_early_data_is_read_where_the_server_takes_it(accepted: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("answer", ["accepted", "refused", "HelloRetryRequest"])
+def test_early_data_is_read_where_the_server_takes_it(answer: str, tmp_path: Path) -> None:
     """0-RTT data of TLS 1.3 (RFC 8446 section 2.3): the second connection resumes the first and sends data with its hello."""
+    accepted, group = answer == "accepted", ["-groups", "P-256"] if answer == "HelloRetryRequest" else []
     pem, log, saved, port = certificate("rsa")[0], tmp_path / "keys", tmp_path / "session", free_port()
     early, out = tmp_path / "early", tmp_path / "out"
     early.write_bytes(b"early request\n")
@@ -187,7 +191,7 @@ def test_early_data_is_read_where_the_server_takes_it(accepted: bool, tmp_path: 
         return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet)
 
     def serving() -> "subprocess.Popen[bytes]":
-        words = ["-accept", str(port), "-cert", pem, "-key", pem, "-tls1_3", "-quiet", "-num_tickets", "1"]
+        words = ["-accept", str(port), "-cert", pem, "-key", pem, "-tls1_3", "-quiet", "-num_tickets", "1", *group]
         return subprocess.Popen(
             ["openssl", "s_server", *words, "-early_data" if accepted else "-no_anti_replay", "-max_early_data", "16384"],
             stdin=subprocess.PIPE, stdout=said_file, stderr=subprocess.DEVNULL,
@@ -204,7 +208,11 @@ def test_early_data_is_read_where_the_server_takes_it(accepted: bool, tmp_path: 
             carrying = threading.Thread(target=relay, args=(listener, port, wire), daemon=True)
             carrying.start()
             place = f"127.0.0.1:{listener.getsockname()[1]}"
-            clients.append(speaking(place, "-sess_in", str(saved), "-early_data", str(early)))
+            clients.append(
+                speaking(
+                    place, "-sess_in", str(saved), "-early_data", str(early), *(["-groups", "X25519:P-256"] if group else [])
+                )
+            )
             assert clients[1].stdin is not None
             clients[1].stdin.write(b"later request\n")
             clients[1].stdin.flush()
@@ -216,10 +224,12 @@ def test_early_data_is_read_where_the_server_takes_it(accepted: bool, tmp_path: 
         for program in (server, *clients):
             program.kill()
             program.communicate()
-    session, events = events_of(wire, log.read_bytes())
-    said = b"".join(one.data for one in events if isinstance(one, Plaintext) and one.side == CLIENT)
     assert (b"early" in out.read_bytes()) is accepted
-    assert said == (b"early request\nlater request\n" if accepted else b"later request\n")
-    assert not any(isinstance(one, LostPlaintext) for one in events)
-    assert session.facts.resumed
-    assert session.facts.handshake_ns is None, "its end is not to be told from the early data without keys"
+    for sent in (wire, sorted(wire, key=itemgetter(0))):  # directions may be put in order separately
+        session, events = events_of(sent, log.read_bytes())
+        said = b"".join(one.data for one in events if isinstance(one, Plaintext) and one.side == CLIENT)
+        assert said == (b"early request\nlater request\n" if accepted else b"later request\n")
+        assert not any(isinstance(one, LostPlaintext) for one in events)
+        assert session.facts.resumed
+        if not group:
+            assert session.facts.handshake_ns is None, "its end is not to be told from the early data without keys"

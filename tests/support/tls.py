@@ -145,12 +145,13 @@ def _contexts(version: str, ciphers: str | None, pem: str, log: str | None, *, t
     return made
 
 
-def without_secrets(capture: bytes) -> bytes:
-    """A little-endian pcapng file without its Decryption Secrets Blocks."""
+def without_secrets(capture: bytes, first: int = 0) -> bytes:
+    """A little-endian pcapng file without its Decryption Secrets Blocks and without its `first` packets."""
     out, at = bytearray(), 0
     while at < len(capture):
         kind, size = int.from_bytes(capture[at : at + 4], "little"), int.from_bytes(capture[at + 4 : at + 8], "little")
-        out += b"" if kind == 10 else capture[at : at + size]
+        first -= kind == 6
+        out += b"" if kind == 10 or (kind == 6 and first >= 0) else capture[at : at + size]
         at += size
     return bytes(out)
 

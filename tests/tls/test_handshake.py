@@ -1,11 +1,15 @@
 """Handshake messages in the open."""
 
 import tracemalloc
+import zlib
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from cramjam import brotli
 from hypothesis import given
 from hypothesis import strategies as st
+from zstandard import ZstdCompressor
 
 from kcap import limits
 from kcap.tls.handshake import (
@@ -15,6 +19,7 @@ from kcap.tls.handshake import (
     ENCRYPTED_ALERT,
     Hello,
     alert_text,
+    decompressed,
     ja3,
     ja4,
     messages,
@@ -189,3 +194,25 @@ def test_a_hello_of_many_suites_and_extensions_stays_as_small_as_its_bytes() -> 
     assert type(found.unpacked().extensions) is dict
     for each in (found, found.unpacked()):
         assert (ja3(each), ja4(each)) == (ja3(plain), ja4(plain))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "compress"),
+    [(1, zlib.compress), (2, brotli.compress), (3, ZstdCompressor().compress)],
+    ids=["zlib", "brotli", "zstd"],
+)
+def test_a_compressed_certificate_is_what_was_compressed_or_nothing(algorithm: int, compress: Callable[[bytes], bytes]) -> None:
+    message = bytes(range(256)) * 8
+
+    def sent(data: bytes, size: int, number: int = algorithm) -> bytes:
+        return number.to_bytes(2, "big") + size.to_bytes(3, "big") + vector(3, data)
+
+    packed = bytes(compress(message))
+    assert decompressed(sent(packed, len(message))) == message
+    for size in (0, 1, len(message) - 1, len(message) + 1):
+        assert decompressed(sent(packed, size)) == b"", "RFC 8879 section 4 has the length agree"
+    large = bytes(limits.TLS_HANDSHAKE_BYTES + 1)
+    assert decompressed(sent(bytes(compress(large)), len(large))) == b""
+    assert decompressed(sent(packed, len(message), 4)) == b""
+    for end in range(len(packed)):
+        assert decompressed(sent(packed[:end], len(message))) in {b"", message}

@@ -90,6 +90,22 @@ def test_a_master_secret_that_is_half_written_is_left_for_later() -> None:
     assert log.of(RANDOM) == {"CLIENT_RANDOM": MASTER}
 
 
+@pytest.mark.parametrize("size", [32, 48])
+def test_a_secret_that_was_cut_does_not_replace_a_whole_one(size: int) -> None:
+    log, line = KeyLog(), b"SERVER_TRAFFIC_SECRET_0 %b %b" % (RANDOM.hex().encode(), bytes(range(size)).hex().encode())
+    log.add(line + b"\n")
+    for end in range(line.rindex(b" ") + 1, len(line)):
+        if end - line.rindex(b" ") - 1 != 64:  # as long as a whole one of SHA-256
+            log.add(line[:end])
+    assert log.of(RANDOM) == {"SERVER_TRAFFIC_SECRET_0": bytes(range(size))}
+
+
+def test_a_byte_order_mark_hides_no_line() -> None:
+    log = KeyLog()
+    log.add(b"\xef\xbb\xbfCLIENT_RANDOM %b %b\r\n" % (RANDOM.hex().encode(), MASTER.hex().encode()))
+    assert (log.of(RANDOM), log.unread) == ({"CLIENT_RANDOM": MASTER}, 0)
+
+
 def test_a_growing_file_gives_each_whole_line_once(tmp_path: Path) -> None:
     path = tmp_path / "keys"
     growing = GrowingKeyLog(str(path))
@@ -102,3 +118,5 @@ def test_a_growing_file_gives_each_whole_line_once(tmp_path: Path) -> None:
     assert growing.copy().new_lines() == growing.new_lines() == [b"two", b"three"]
     path.write_bytes(b"")
     assert growing.new_lines() == []
+    path.write_bytes(b"anew\nfour")
+    assert growing.new_lines() == [b"anew"]

@@ -3,11 +3,14 @@
 import pickle
 import random
 import ssl
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,6 +52,10 @@ def secrets_of(made: Conversation) -> Secrets:
     secrets = Secrets()
     secrets.keylog.add(made.keylog)
     return secrets
+
+
+def vector(size: int, data: bytes) -> bytes:
+    return len(data).to_bytes(size, "big") + data
 
 
 def talk(version: str, ciphers: str | None, kind: str = "rsa") -> Conversation:
@@ -101,6 +108,16 @@ def test_a_private_key_does_not_read_a_key_exchange_with_forward_secrecy() -> No
     session, events = read(made, Secrets(private_keys=[certificate("rsa")[1]]))
     assert plain(events, CLIENT) == b""
     assert session.facts.why == "the key log has no secret of this session"
+
+
+@pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
+def test_a_wrong_secret_is_not_said_to_be_missing(version: str) -> None:
+    """As of clients whose randoms repeat: of equal labels the last line counts."""
+    made = talk(version, None)
+    wrong = b"\n".join(line[:-2] + (b"00" if line[-2:] != b"00" else b"01") for line in made.keylog.splitlines())
+    session, events = read(made, secrets_of(Conversation(keylog=made.keylog + wrong)))
+    assert not events
+    assert session.facts.why == "the secrets of this session in the key log do not open its records"
 
 
 @pytest.mark.parametrize("tickets", [True, False], ids=["ticket", "session id"])
@@ -497,3 +514,26 @@ def test_lost_data_is_a_gap_whatever_record_follows(behind: tuple[int, bytes] | 
     assert [type(event) for event in events][:2] == [Plaintext, LostPlaintext]
     assert plain(events, SERVER) == (b"onethree" if behind == (23, b"three") else b"one")
     assert [event.length >= 3 for event in events if isinstance(event, LostPlaintext)] == [True]
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_client_certificate_that_is_asked_for_behind_the_handshake_is_read(compressed: bool) -> None:
+    """RFC 8446 section 4.6.2, with and without compression (RFC 8879); the keys stay what they are."""
+    sealer, offsets = Sealer("TLSv1_3"), [0, 0]
+    session, events = TlsSession(secrets_of(Conversation(keylog=sealer.keylog))), list[Plaintext | LostPlaintext]()
+    der = x509.load_pem_x509_certificate(Path(certificate("ec")[0]).read_bytes()).public_bytes(Encoding.DER)
+    body = b"\0" + vector(3, vector(3, der) + b"\0\0")
+    if compressed:
+        body = b"\0\1" + len(body).to_bytes(3, "big") + vector(3, zlib.compress(body))
+    asked, sent = b"\x0d" + vector(3, b"\1x" + vector(2, b"")), bytes([25 if compressed else 11]) + vector(3, body)
+    for side, data in [
+        *sealer.handshake,
+        (SERVER, sealer.record(SERVER, asked, 22)),
+        (CLIENT, sealer.record(CLIENT, sent, 22)),
+        (CLIENT, sealer.record(CLIENT, b"\x14" + vector(3, bytes(48)), 22)),
+        (CLIENT, sealer.record(CLIENT, b"data")),
+    ]:
+        events += session.data(side, offsets[side], data, len(data), 0, 0, 0)
+        offsets[side] += len(data)
+    assert session.facts.subject(CLIENT) == "CN=broker.test"
+    assert plain(events + session.finish(), CLIENT) == b"data"

@@ -21,11 +21,11 @@ TIMES = ("request_first_ns", "request_last_ns", "response_first_ns", "response_l
 Row = dict[str, Any]
 
 
-def turns_of(*records: tuple[int, int], suite: int | None = None) -> list[Row]:
+def turns_of(*records: tuple[int, int], suite: int | None = None, tls13: bool = True) -> list[Row]:
     """The turns of records (side, length), whose times are their numbers from 1."""
     turns = Turns()
     if suite is not None:
-        turns.server_hello(suite_of(suite))
+        turns.server_hello(suite_of(suite), tls13=tls13)
     for at, (side, length) in enumerate(records, 1):
         turns.record(Seen(side, at, at, length, True))
     turns.finish()
@@ -95,10 +95,27 @@ def test_a_turn_over_missing_bytes_says_so() -> None:
     for at, (side, whole) in enumerate([(CLIENT, True), (SERVER, True), (CLIENT, False), (SERVER, True)]):
         turns.record(Seen(side, at, at, 50, whole))
     turns.record(Seen(CLIENT, 9, 9, 50, True))
-    turns.gap()
+    turns.gap(CLIENT)
     turns.record(Seen(CLIENT, 10, 10, 50, True))
     turns.finish()
     assert [row["gap"] for row in rows(turns)] == [0, 1, 1]
+
+
+def test_bytes_of_a_server_that_are_missed_late_mark_the_turn_that_they_may_belong_to() -> None:
+    """A hole is decided by what comes behind it, which may be the response to a request that was seen before that."""
+    turns = Turns()
+    for at, side in enumerate([CLIENT, SERVER, CLIENT, SERVER, CLIENT], 1):
+        turns.record(Seen(side, at, at, 50, True))
+    turns.gap(SERVER)
+    turns.record(Seen(SERVER, 6, 6, 50, True))
+    turns.finish()
+    assert [row["gap"] for row in rows(turns)] == [0, 1, 1]
+
+
+@pytest.mark.parametrize("end", [[19, 19], [35, 35], [22]])
+def test_records_too_short_for_data_are_none_where_the_version_is_not_known(end: list[int]) -> None:
+    seen = [(CLIENT, 100), (SERVER, 200), *((at % 2, size) for at, size in enumerate(end))]
+    assert spans(turns_of(*seen)) == [(1, 1, 2, 2)]
 
 
 def test_nothing_is_inferred_while_a_record_boundary_is_lost() -> None:
@@ -127,7 +144,7 @@ def test_turns_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_turns_cover_records_once_in_order(records: list[tuple[int, int]], hidden: bool) -> None:
     """Law: without TLS 1.3 every record from the client's first on is in one turn; with it never more than that."""
-    found = turns_of(*records, suite=AES128_GCM if hidden else None)
+    found = turns_of(*records, suite=AES128_GCM, tls13=hidden)
     counted = sum(row["request_records"] + row["response_records"] for row in found)
     first = next((at for at, (side, _) in enumerate(records) if side == CLIENT), len(records))
     assert counted <= len(records) - first if hidden else counted == len(records) - first
@@ -186,3 +203,20 @@ def test_turns_of_a_capture_without_its_keys_are_its_exchanges(pcaps: Path, tmp_
     assert len(truth) == 76
     assert len(found & truth) / len(found) >= 0.98, "precision"
     assert len(found & truth) / len(truth) >= 0.97, "recall"
+
+
+@pytest.mark.parametrize("name", ["tls12-resumed.pcapng", "tls13.pcapng"])
+def test_a_capture_that_starts_late_has_no_turn_and_no_client_that_the_whole_one_has_not(
+    name: str, pcaps: Path, tmp_path: Path
+) -> None:
+    whole, late = pcaps / name, tmp_path / "late.pcapng"
+    columns, ends = ("client_port", "server_port", *TIMES), ("client_port", "server_port", "tls_ja4", "tls_handshake_ns")
+    truth = {tuple(row.values()) for row in table(whole, "tls_turns", columns)}
+    known = {tuple(row.values()) for row in table(whole, "connections", ends)}
+    for first in range(1, 46):
+        late.write_bytes(without_secrets(whole.read_bytes(), first))
+        for row in table(late, "tls_turns", (*columns, "gap")):
+            assert row["gap"] or row["response_first_ns"] is None or tuple(row.values())[: len(columns)] in truth, first
+        for row in table(late, "connections", (*ends, "phase")):
+            if row["phase"] == "tls" and (row["tls_ja4"] or row["tls_handshake_ns"]):
+                assert tuple(row.values())[: len(ends)] in known, first
