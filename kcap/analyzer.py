@@ -545,6 +545,8 @@ def describe(connection: Connection, conversation: Conversation) -> dict[str, ob
         "client_packets": client.packets,
         "server_packets": server.packets,
         "retransmitted": client.retransmitted + server.retransmitted,
+        "sacked": client.sacked + server.sacked,
+        "spurious": client.spurious + server.spurious,
         "duplicated": client.duplicated + server.duplicated,
         "out_of_order": client.out_of_order + server.out_of_order,
         "rtt_min_ns": client.rtt_min,

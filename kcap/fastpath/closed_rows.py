@@ -211,6 +211,7 @@ COLUMNS: Final[dict[str, Callable[[Sides], Values]]] = {
     "client_captured": _of("client", at.CAPTURED), "client_framed": _of("values", at.REQUEST_BYTES),
     "server_captured": _of("server", at.CAPTURED), "server_framed": _of("values", at.RESPONSE_BYTES),
     "packets": _both(at.PACKETS), "retransmitted": _both(at.RETRANSMITTED), "duplicated": _both(at.DUPLICATED),
+    "sacked": _both(at.SACKED), "spurious": _both(at.SPURIOUS),
     "zero_window_stalls": _both(at.STALLS), "zero_window_ns": _closed_window,
     "connection": _uids, "flow": lambda sides: sides.flows,
     "client_opaque": _opaque("client", at.REQUEST_BYTES), "server_opaque": _opaque("server", at.RESPONSE_BYTES),

@@ -66,7 +66,7 @@ from kcap.fastpath.layout import (
 )  # fmt: skip
 from kcap.fastpath.open_kernels import KNOWN_FLAGS, call, called_back, first_request
 from kcap.fastpath.sealed_kernels import FILE_SHIFT, logged, seals
-from kcap.fastpath.stream_kernels import acknowledged, distance, heard, reopened, repeat_of, repeated, shut
+from kcap.fastpath.stream_kernels import acknowledged, distance, heard, reopened, repeat_of, repeated, selective, shut
 from kcap.kernels import compiled
 from kcap.net.segment_columns import ABSENT, CLEAN
 from kcap.net.tcp import ACK, MASK, PSH, RST, SYN
@@ -173,7 +173,7 @@ def segment(
 ) -> Any:  # fmt: skip
     """Takes one packet of a connection: DONE, LEAVE, or how many bytes of its payload were taken."""
     slot, other = place >> 1, place ^ 1
-    seq, ack, flags, length = numbers[0, index], numbers[1, index], numbers[2, index], numbers[6, index]
+    seq, ack, flags, length = numbers[0, index], numbers[1, index], numbers[2, index] & 0xFF, numbers[6, index]
     silent_ns = time_ns - connections[slot, LAST]
     if silent_ns < 0 or silent_ns >= IDLE:
         return LEAVE
@@ -287,6 +287,8 @@ def walk(
                     data, numbers, index, times[index], positions[index], found, connections, streams, queues, ids, rows,
                     bodies, arena, meta, fresh, plain, steps, ended, names, blobs, sizes, big,
                 )  # fmt: skip
+                if numbers[2, index] > 0xFF and taken != LEAVE:
+                    selective(streams, found, numbers[2, index] >> 8)
                 if taken == DONE:
                     logged(sealed, numbers, index, found, connections, streams, log, meta)
                     if meta[M_LATE]:

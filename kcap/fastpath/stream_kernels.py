@@ -20,8 +20,10 @@ from kcap.fastpath.layout import (
     RTT_COUNT,
     RTT_MIN,
     RTT_SUM,
+    SACKED,
     SHUT,
     SHUT_NS,
+    SPURIOUS,
     STALLS,
     TIMED_END,
     TIMED_NS,
@@ -99,6 +101,13 @@ def reopened(streams: Any, place: int, time_ns: int) -> None:
         closed = min(max(time_ns - streams[place, SHUT], 0), CLOSED_WINDOW_NS - streams[place, SHUT_NS])
         streams[place, SHUT_NS] += closed
         streams[place, SHUT] = NONE
+
+
+@compiled
+def selective(streams: Any, place: int, told: int) -> None:
+    """Counts what a selective acknowledgement says: the bits of `SACKED` and `SPURIOUS` beside the flags."""
+    streams[place, SACKED] += told & 1
+    streams[place, SPURIOUS] += told >> 1
 
 
 @compiled

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 ABSENT, CLEAN, SLOW = 0, 1, 2
 """State of a packet: no segment, a segment whose flow is in the buffer, a segment whose flow is in `flows`."""
+SACKED, SPURIOUS = 0x100, 0x200
+"""Bits beside a segment's flags: what its selective acknowledgements say (`sack_kernels`)."""
+ACK_ALONE, ACK_RST_SYN = 0x10, 0x16
+"""Selective acknowledgements are looked for where of ACK, RST and SYN the first alone is set."""
+TIMESTAMPS = 0x0101080A
+"""How options begin that are timestamps alone, as those of nearly all segments (RFC 7323)."""
 NAMES = ("seq", "ack", "flags", "window", "payload", "captured", "length")
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from kcap.kernels import compiled, uint16, uint32
 from kcap.model import PacketBatch, SegmentBatch
 from kcap.net.fragments import FragmentPlace
-from kcap.net.segment_columns import ABSENT, CLEAN, NAMES, SLOW, SegmentColumns
+from kcap.net.sack_kernels import selective
+from kcap.net.segment_columns import ABSENT, ACK_ALONE, ACK_RST_SYN, CLEAN, NAMES, SLOW, TIMESTAMPS, SegmentColumns
 
 if TYPE_CHECKING:
     from kcap.net.segments import SegmentParser
@@ -91,6 +92,15 @@ def ip_header(data: Any, at: int, end: int, link: int) -> int:
 
 
 @compiled
+def told_flags(data: Any, tcp: int, end: int) -> int:
+    """The flags of a header with options of 12 bytes and more, with what its selective acknowledgement says."""
+    flags = int(data[tcp + 13])
+    if flags & ACK_RST_SYN != ACK_ALONE or (end - tcp == 32 and uint32(data, tcp + 20) == TIMESTAMPS):
+        return flags
+    return int(flags | selective(data, tcp + 20, end, uint32(data, tcp + 8)))
+
+
+@compiled
 def parse_packets(
     data: Any, starts: Any, sizes: Any, links: Any, columns: Any, flow_at: Any, flow_size: Any, state: Any
 ) -> None:
@@ -145,7 +155,7 @@ def parse_packets(
         flow_size[index] = size
         columns[0, index] = uint32(data, tcp + 4)
         columns[1, index] = uint32(data, tcp + 8)
-        columns[2, index] = data[tcp + 13]
+        columns[2, index] = data[tcp + 13] if header < 32 else told_flags(data, tcp, min(payload, end))
         columns[3, index] = uint16(data, tcp + 14)
         columns[4, index] = payload
         columns[5, index] = min(room, length)

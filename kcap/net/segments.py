@@ -14,7 +14,7 @@ from kcap.net.fragments import FragmentPlace, FragmentTable
 from kcap.net.ip import TCP, read_ip
 from kcap.net.link import LINK_ETHERNET, LINK_LOOP, LINK_NULL, LINK_RAW, LINK_SLL, LINK_SLL2, VLANS, read_link
 from kcap.net.packet_cursor import PacketCursor, Report
-from kcap.net.segment_columns import SegmentColumns
+from kcap.net.segment_columns import ACK_ALONE, ACK_RST_SYN, TIMESTAMPS, SegmentColumns
 from kcap.net.tunnels import read_tunnel
 from kcap.weird import WeirdKind
 
@@ -22,6 +22,7 @@ HEADER = Struct(">4xIIBB").unpack_from
 HEADER_LEAST = 14
 """Bytes of a TCP header up to its flags: with less a segment has no place in its stream."""
 WINDOW_UNKNOWN = -1
+TIMESTAMPS_BYTES = TIMESTAMPS.to_bytes(4, "big")
 
 # From the ethertype (or the IP version): guard, total length, fragment and protocol, flow, seq, ack, offset, flags, window.
 V4_AFTER_GUARD = "HxxIxx12sIIBBH"
@@ -135,6 +136,8 @@ class SegmentParser:
                         rest = (offset >> 2 & 60) - 20
                         length = total - 40 - rest
                         if rest >= 0 <= length:
+                            if rest > 11 and flags & ACK_RST_SYN == ACK_ALONE:
+                                flags |= selective(buffer, start + after, min(start + after + rest, start + size), ack)
                             after += rest
                             room = size - after
                             add_flow(flow)
@@ -152,6 +155,9 @@ class SegmentParser:
                         rest = (offset >> 2 & 60) - 20
                         length = total - 20 - rest
                         if rest >= 0 <= length:
+                            if rest > 11 and flags & ACK_RST_SYN == ACK_ALONE:
+                                first_option = start + header + 60
+                                flags |= selective(buffer, first_option, min(first_option + rest, start + size), ack)
                             after = header + 60 + rest
                             room = size - after
                             add_flow(flow)
@@ -200,6 +206,15 @@ class SegmentParser:
         return None
 
 
+def selective(buffer: bytes, at: int, end: int, ack: int) -> int:
+    """The bits of `sack_kernels.selective`, without machine code: hardly a segment has them."""
+    if buffer[at : at + 4] == TIMESTAMPS_BYTES and end - at <= 12:
+        return 0
+    from kcap.net import sack_kernels
+
+    return int(sack_kernels.selective.py_func(buffer, at, end, ack))
+
+
 def choose_layout(batch: PacketBatch, link: int, first: int, last: int) -> tuple[LinkLayout, int, int]:
     """Layout of a link type, and the packet sizes from which it applies to IPv4 and IPv6."""
     layout = LAYOUTS.get(link)
@@ -224,6 +239,8 @@ def read_tcp(cursor: PacketCursor) -> tuple[bytes, int, int, int, int, int, int,
     if size < 20 or length < 0:
         cursor.fail(WeirdKind.PACKET_MALFORMED, "TCP header contradicts its datagram")
         return None
+    if size > 31 and flags & ACK_RST_SYN == ACK_ALONE:
+        flags |= selective(buffer, at + 20, min(at + size, cursor.end), ack)
     window = cursor.short(14) if at + 16 <= cursor.end else WINDOW_UNKNOWN
     captured = min(max(cursor.end - at - size, 0), length)
     return cursor.addresses + buffer[at : at + 4], seq, ack, flags, window, at + size, captured, length

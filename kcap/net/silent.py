@@ -20,7 +20,7 @@ CONNECTION_FIELDS: Final = (
 )  # fmt: skip
 STREAM_FIELDS: Final = (
     "isn", "anchored", "started", "next_raw", "acked", "acked_raw", "fin_at", "fin_ns", "packets", "zero_since", "zero_stalls",
-    "zero_ns",
+    "zero_ns", "sacked", "spurious",
     "timed_end", "timed_ns", "rtt_min", "rtt_sum", "rtt_count",
 )  # fmt: skip
 """What a stream without payload may know; `speechless` holds the rest to its initial values."""

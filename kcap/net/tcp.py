@@ -17,6 +17,7 @@ from typing import Final, NamedTuple, Protocol
 from kcap import limits
 from kcap.model import Transition
 from kcap.net import guard
+from kcap.net.segment_columns import SACKED, SPURIOUS
 from kcap.weird import WeirdKind
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
@@ -100,8 +101,8 @@ class Stream:
     __slots__ = (
         "acked", "acked_raw", "acks", "anchored", "captured", "connection", "counted", "data_segments", "duplicated",
         "fin_at", "fin_ns", "first_ns", "held", "held_bytes", "isn", "last_ns", "last_start", "lost", "missing", "next",
-        "next_raw", "out_of_order", "packets", "peer", "repeats", "retransmitted", "rtt_count", "rtt_min", "rtt_sum", "sink",
-        "started", "timed_end", "timed_ns", "zero_ns", "zero_since", "zero_stalls",
+        "next_raw", "out_of_order", "packets", "peer", "repeats", "retransmitted", "rtt_count", "rtt_min", "rtt_sum", "sacked",
+        "sink", "spurious", "started", "timed_end", "timed_ns", "zero_ns", "zero_since", "zero_stalls",
     )  # fmt: skip
 
     def __init__(self, connection: "Connection") -> None:
@@ -136,9 +137,8 @@ class Stream:
         self.data_segments = 0
         self.captured = 0
         self.missing = 0
-        self.retransmitted = 0
-        self.duplicated = 0
-        self.out_of_order = 0
+        self.retransmitted = self.duplicated = self.out_of_order = 0
+        self.sacked = self.spurious = 0
         self.zero_since: int | None = None
         self.zero_ns = self.zero_stalls = 0
         self.timed_end: int | None = None
@@ -521,6 +521,9 @@ class Connection:
             peer.decide(time_ns)
         self.last_ns = max(self.last_ns, time_ns)
         stream.packets += 1
+        if flags > 0xFF:
+            stream.sacked += flags & SACKED > 0
+            stream.spurious += flags & SPURIOUS > 0
         if flags & SYN:
             self._syn(stream, seq, ack, flags, time_ns)
             seq = (seq + 1) & MASK

@@ -7,7 +7,7 @@ import numpy as np
 
 from kcap.analyzer import Analyzer
 from kcap.fastpath.layout import CALLED, CLOSING, FREE, HALF, LIVE, M_LEFT, OPEN, TALKING
-from kcap.net.segment_columns import columns_of
+from kcap.net.segment_columns import SACKED, SPURIOUS, columns_of
 from kcap.net.tcp import ACK, FIN
 from tests.fastpath.both import agree, cut
 from tests.fastpath.test_engine import steady
@@ -66,6 +66,18 @@ def test_a_side_without_room_stays() -> None:
     tap.segments[-1] = replace(tap.segments[-1], window=0)
     assert in_lane(tap) == TALKING
     assert agree(tap.close().segments).connections[0]["zero_window_stalls"] == 1
+
+
+def test_selective_acknowledgements_are_counted_and_change_nothing_else() -> None:
+    """On bare acknowledgements, on one with bytes and on one that says nothing new."""
+    tap = steady(6)
+    for told in (SACKED, SPURIOUS, SACKED | SPURIOUS):
+        tap.add(1, ACK | told)
+    tap.client(metadata(80))
+    tap.segments[-1] = replace(tap.segments[-1], flags=tap.segments[-1].flags | SACKED)
+    assert in_lane(tap) == TALKING
+    found = agree(tap.close().segments)
+    assert (found.own, found.connections[0]["sacked"], found.connections[0]["spurious"]) == (1, 3, 2)
 
 
 def test_nothing_of_a_packet_that_opens_nothing() -> None:

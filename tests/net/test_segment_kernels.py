@@ -21,6 +21,8 @@ def test_any_mixture_keeps_its_order_in_both_engines(data):
         ethernet(b"\0\x05\x08\0" + ipv4(tcp(b"vlan")), 0x8100),
         ethernet(ipv6(tcp(b"six")), 0x86DD),
         ethernet(ipv4(tcp(b"options"), options=bytes(8))),
+        ethernet(ipv4(tcp(b"", flags=16, options=b"\x01\x01\x05\x0a" + pack(">II", 2100, 2200)))),
+        ethernet(ipv6(tcp(b"", flags=16, options=b"\x01\x01\x05\x0a" + pack(">II", 900, 1100))), 0x86DD),
         ethernet(ipv4(tcp(b"fragment")[:24], fragment=0x2000)),
         ethernet(ipv4(tcp(b"fragment")[24:], fragment=3)),
         ethernet(bytes(30), 0x0806),

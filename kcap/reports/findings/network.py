@@ -91,8 +91,9 @@ def quickest_response(seen: Observed) -> dict[str, int]:
     "retransmission-bound", "medium", 0.8,
     needs="requests",
     encrypted=True,
-    looks_at="data segments that TCP sent again or that came out of order, by host of clients; of TLS without keys those of "
-    "clients that offer no ALPN, as Kafka's do",
+    looks_at="data segments that TCP sent again or that came out of order, and what receivers report of holes and of bytes "
+    "that came twice (SACK, D-SACK), by host of clients; of TLS without keys those of clients that offer no ALPN, as Kafka's "
+    "do",
     advice="Look for loss on the path: interface errors, full queues, duplex, MTU. Each lost segment costs a round "
     "trip to 200 ms.",
     instead="a capture point that saw packets twice and out of order; for TLS without keys another protocol than Kafka",
@@ -101,31 +102,36 @@ def quickest_response(seen: Observed) -> dict[str, int]:
 def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Hosts whose packets are lost on the way.
 
-    Repeated segments alone prove no loss, since tail loss probes repeat them as well (RFC 8985). Segments out of order do: a
-    capture between both ends sees the hole that a lost one leaves. A hole that nothing fills is a packet that the capture lost:
-    those of a connection with missing bytes prove nothing, and neither do segments out of order next to which hardly one is
-    repeated: receive queues of a network card and several paths reorder as well.
+    Repeated segments alone prove no loss, since tail loss probes repeat them as well (RFC 8985); what a receiver says by D-SACK
+    to have come twice was not lost. Holes prove it, those that a capture between both ends sees as segments out of order, and
+    those that a receiver reports by SACK wherever the capture was taken. A hole that nothing fills is a packet that the capture
+    lost: those of a connection with missing bytes prove nothing, and neither do segments out of order next to which hardly one
+    is repeated: receive queues of a network card and several paths reorder as well.
     """
     missing = seen.quality["gaps"]
     by: dict[tuple[str, bool], list[Row]] = {}
     for link in (*(link for link in seen.links if link["exchanges"]), *hidden_links(seen)):
         by.setdefault((link["client_ip"], link["exchanges"] > 0), []).append(link)
     for (host, readable), links in by.items():
-        again, packets = sum(link["retransmitted"] for link in links), sum(link["packets"] for link in links)
-        holes, filled = (sum(link[name] or 0 for link in links) for name in ("out_of_order", "filled"))
-        if again + holes >= limit["segments"] and again + holes >= limit["share"] * packets and holes >= limit["holes"]:
+        names = "packets", "retransmitted", "out_of_order", "filled", "sacked", "spurious"
+        packets, again, holes, filled, sacked, spurious = (sum(link[name] or 0 for link in links) for name in names)
+        lost = max(again - spurious, 0)
+        reported = sacked >= limit["holes"] and lost >= limit["segments"] and lost >= limit["share"] * packets
+        some = again + holes >= limit["segments"] and again + holes >= limit["share"] * packets and holes >= limit["holes"]
+        if reported or some:
             clients = sorted(
                 {link["client_id"] for link in links if link["client_id"] and link["retransmitted"] + link["out_of_order"]}
             )
             proven = UNFILLED * missing < holes and filled >= limit["holes"] and again + filled >= limit["segments"]
-            proven = proven and filled < REORDERED * again
+            proven = reported or (proven and filled < REORDERED * again)
             ends = f"{host} ({named(clients)}) and its brokers" if readable else f"{host} and its servers (TLS without keys)"
+            seen_at = f"{counted(holes, 'segment')} came out of order" if holes else f"receivers reported {sacked} holes"
             yield Finding(
-                f"{again} of {packets:,} packets between {ends} were retransmissions, {counted(holes, 'segment')} "
-                "came out of order",
+                f"{again} of {packets:,} packets between {ends} were retransmissions, {seen_at}",
                 {"client_ips": [host], "client_ids": clients}, again, where(client_ip=host) if readable else "",
                 min(link["first_ns"] for link in links), max(link["last_ns"] for link in links), 0,
-                {"retransmitted": again, "out_of_order": holes, "filled": filled, "packets": packets, "gaps": missing},
+                {"retransmitted": again, "spurious": spurious, "out_of_order": holes, "filled": filled, "sacked": sacked,
+                 "packets": packets, "gaps": missing},
                 None if proven else "info", None if readable else 0.6,
             )  # fmt: skip
 
@@ -140,7 +146,8 @@ def hidden_links(seen: Observed) -> list[Row]:
     table = table.filter((table.phase == "tls") & (table.exchanges == 0) & (table.tls_ja4.substr(8, 3) == NO_ALPN))
     hosts = table.group_by("client_ip").aggregate(
         client_id=table.client_id.min(), exchanges=table.exchanges.sum(), packets=table.packets.sum(),
-        retransmitted=table.retransmitted.sum(), out_of_order=table.out_of_order.sum(),
+        retransmitted=table.retransmitted.sum(), out_of_order=table.out_of_order.sum(), sacked=table.sacked.sum(),
+        spurious=table.spurious.sum(),
         filled=table.out_of_order.sum(where=table.client_missing + table.server_missing == 0),
         first_ns=table.first_ns.min(), last_ns=table.last_ns.max(),
     )  # fmt: skip

@@ -308,6 +308,8 @@ class Observed:
             last_ns=table.last_ns.max(),
             packets=table.packets.sum(),
             retransmitted=table.retransmitted.sum(),
+            sacked=table.sacked.sum(),
+            spurious=table.spurious.sum(),
             out_of_order=table.out_of_order.sum(),
             missing=(table.client_missing + table.server_missing).sum(),
             skipped=(table.client_skipped + table.server_skipped).sum(),

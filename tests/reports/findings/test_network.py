@@ -32,6 +32,15 @@ def test_loss_is_told_by_holes_and_not_by_probes() -> None:
     assert found("retransmission-bound", observed([], connections=[reordered])) == [], "nothing was sent again"
 
 
+def test_loss_behind_the_capture_is_told_by_what_receivers_report() -> None:
+    sender = CONNECTION | {"connection": "C1", "packets": 1000, "retransmitted": 20, "sacked": 6, "spurious": 4}
+    (row,) = found("retransmission-bound", observed([], connections=[sender]))
+    assert (row["severity"], row["evidence"]["sacked"], row["evidence"]["spurious"]) == ("medium", 6, 4)
+    assert found("retransmission-bound", observed([], connections=[sender | {"sacked": 0}])) == [], "probes alone"
+    assert found("retransmission-bound", observed([], connections=[sender | {"spurious": 15}])) == [], "hardly one was needed"
+    assert found("retransmission-bound", observed([], connections=[sender | {"packets": 9_000}])) == [], "one of a thousand"
+
+
 def test_loss_shows_in_tls_without_keys_where_the_client_may_be_kafka_s() -> None:
     hidden = CONNECTION | {
         "connection": "C1", "phase": "tls", "client_id": None, "exchanges": 0, "packets": 1000, "retransmitted": 20,
