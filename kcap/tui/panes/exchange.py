@@ -45,6 +45,7 @@ class ExchangePane(Pane):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
+        self.detail, self.hexes = Detail(id="detail"), Bytes(id="bytes")
         self.opened: Opened | None = None
         self.show_secrets = False
         self._linking = False
@@ -55,20 +56,10 @@ class ExchangePane(Pane):
         """Yields the child widgets."""
         with SplitFrame(id="tree") as tree:
             tree.border_title = "Exchange"
-            yield Detail(id="detail")
+            yield self.detail
         with SplitFrame(id="dump") as dump:
             dump.border_title = "Bytes"
-            yield Bytes(id="bytes")
-
-    @property
-    def detail(self) -> Detail:
-        """The tree."""
-        return self.query_one(Detail)
-
-    @property
-    def hexes(self) -> Bytes:
-        """The bytes."""
-        return self.query_one(Bytes)
+            yield self.hexes
 
     def clear(self, why: str = "") -> None:
         """Shows no exchange."""
