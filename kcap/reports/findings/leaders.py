@@ -1,6 +1,6 @@
 """Leaders, replicas and coordinators that move, and what that costs clients."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
@@ -274,11 +274,20 @@ def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
         yield Finding(
             f"{ip}:{port} refused {counted(count, 'request')} of client {client}: {named(used)}",
             {"client_id": client, "server": f"{ip}:{port}"}, count,
-            where(f"api in {{{', '.join(sorted({row['api'] for row in some}))}}}", client_id=client, server_ip=ip),
+            where(*refusals(some), client_id=client, server_ip=ip, server_port=port),
             min(row["first_ns"] for row in some), max(row["last_ns"] for row in some), 0,
             {"refused": count, "versions": used},
             None if any(row["api"] in WORK and row["n"] >= limit["refused"] for row in some) else "info",
         )  # fmt: skip
+
+
+def refusals(rows: Iterable[Row]) -> tuple[str, str]:
+    """Conditions of a display filter: requests of these APIs and versions that were refused."""
+    by: dict[str, list[int]] = {}
+    for row in rows:
+        by.setdefault(row["api"], []).append(row["api_version"])
+    used = (f"api == {api} and api_version in {{{', '.join(map(str, sorted(some)))}}}" for api, some in sorted(by.items()))
+    return " or ".join(used), "error == UNSUPPORTED_VERSION or reason == fin or reason == rst"
 
 
 def gone(seen: Observed) -> Any:
