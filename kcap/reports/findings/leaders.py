@@ -1,15 +1,17 @@
 """Leaders, replicas and coordinators that move, and what that costs clients."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, in_wrong_version, totals
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.schema.registry import api_key
 from kcap.schema.releases import removed_in
 
+REFUSED = "error == UNSUPPORTED_VERSION or reason in {fin, rst}"
+"""Display filter of requests that a broker refuses with an error, or by closing the connection."""
 MOVED = ("NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_FOR_PARTITION", "FENCED_LEADER_EPOCH")
 """Errors that a client gets from a broker which no longer leads the partition."""
 OF_LEADERS = (
@@ -274,20 +276,11 @@ def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
         yield Finding(
             f"{ip}:{port} refused {counted(count, 'request')} of client {client}: {named(used)}",
             {"client_id": client, "server": f"{ip}:{port}"}, count,
-            where(*refusals(some), client_id=client, server_ip=ip, server_port=port),
+            where(in_versions(some), REFUSED, client_id=client, server_ip=ip, server_port=port),
             min(row["first_ns"] for row in some), max(row["last_ns"] for row in some), 0,
             {"refused": count, "versions": used},
             None if any(row["api"] in WORK and row["n"] >= limit["refused"] for row in some) else "info",
         )  # fmt: skip
-
-
-def refusals(rows: Iterable[Row]) -> tuple[str, str]:
-    """Conditions of a display filter: requests of these APIs and versions that were refused."""
-    by: dict[str, list[int]] = {}
-    for row in rows:
-        by.setdefault(row["api"], []).append(row["api_version"])
-    used = (f"api == {api} and api_version in {{{', '.join(map(str, sorted(some)))}}}" for api, some in sorted(by.items()))
-    return " or ".join(used), "error == UNSUPPORTED_VERSION or reason == fin or reason == rst"
 
 
 def gone(seen: Observed) -> Any:
