@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from textual import on
 from textual.app import ComposeResult
+from textual.containers import Container
 from textual.message import Message
 
 from kcap.output.grid import clean
 from kcap.tui.hex_dump import Dump
 from kcap.tui.panes.bytes import Bytes
 from kcap.tui.panes.detail import Detail
-from kcap.tui.splitters import Pane, SplitFrame
+from kcap.tui.splitters import Edges, SplitFrame
 from kcap.tui.tree_lines import Item
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Opened:
     """Problems of the capture that it is a part of."""
 
 
-class ExchangePane(Pane):
+class ExchangePane(Edges, Container):
     """Tree and bytes."""
 
     class Moved(Message):
