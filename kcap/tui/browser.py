@@ -260,7 +260,8 @@ class Browser(ExplainsKeys):
         self.moved(ExchangeList.Moved())
 
     @on(ExchangePane.Moved)
-    def walked(self, _event: ExchangePane.Moved) -> None:
+    @on(Panes.Changed)
+    def walked(self, _event: ExchangePane.Moved | Panes.Changed) -> None:
         """Updates the status line."""
         self.show_status()
 
@@ -272,11 +273,6 @@ class Browser(ExplainsKeys):
     def again(self) -> None:
         """Lays out and paints again."""
         self.panes.lay()
-        self.show_status()
-
-    @on(Panes.Changed)
-    def panes_changed(self, _event: Panes.Changed) -> None:
-        """Updates the status line."""
         self.show_status()
 
     async def action_panes(self, action: str) -> None:
