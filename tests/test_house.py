@@ -214,3 +214,14 @@ def test_the_layers_name_every_part() -> None:
         "__pycache__",
     }
     assert parts - layers == set()
+
+
+def test_no_class_of_the_terminal_ui_is_half_of_another() -> None:
+    """A class that no code makes and only one class inherits from is a part of that class, which holds it instead."""
+    text = {path: path.read_text(encoding="utf-8") for path in SOURCES if "tui" in path.parts}
+    nodes = [node for one in text.values() for node in ast.walk(ast.parse(one))]
+    kinds = {node.name: node.bases for node in nodes if isinstance(node, ast.ClassDef)}
+    made = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    bases = [ast.unparse(base).partition("[")[0] for some in kinds.values() for base in some]
+    halves = {name for name in kinds if bases.count(name) == 1 and name not in made}
+    assert halves == {"KeyQueue"}, "which waits for keys in any app"

@@ -303,7 +303,7 @@ def slow(result: Row, _style: Style, _by: Sequence[Key], files: Sequence[str]) -
         some_time("transfer_ns", "transfer", 7), named("why"),
     ]  # fmt: skip
     waiting = [*leading(example("exchange"), lasting("age_ns", "waited"), named("exchange")), named("api"),
-               named("client_id", "client", 1), named("server_ip", "broker", 3), named("reason", "until", 2)]  # fmt: skip
+               named("client_id", "client", 1), named("server_ip", "broker", 3), named("reason", rank=2)]  # fmt: skip
     first = (
         f"every byte of the first: kcap show {shell(files)} {result['rows'][0]['exchange']}" if files and result["rows"] else ""
     )

@@ -5,25 +5,25 @@ them; the panes show the selected exchange or say that it is being read; the lay
 """
 
 import time
-from typing import Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container
 from textual.worker import Worker, WorkerState
 
 from kcap.output.grid import clean
 from kcap.tui.actions import ExchangeActions
 from kcap.tui.completion import joined
 from kcap.tui.handoff import Handoff, has_ended
+from kcap.tui.key_map import ExplainsKeys
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import TIME_FORMS
 from kcap.tui.list_model import Arranged, ListModel
 from kcap.tui.menu import views_menu
 from kcap.tui.note_actions import NoteActions
 from kcap.tui.palette import Palette
-from kcap.tui.pane_layout import PANES, PaneLayout
+from kcap.tui.pane_layout import Panes
 from kcap.tui.panes.banner import Banner
 from kcap.tui.panes.detail import Detail
 from kcap.tui.panes.exchange import ExchangePane, Opened
@@ -35,6 +35,9 @@ from kcap.tui.status import position, progress, trouble
 from kcap.tui.views import VIEWS
 from kcap.tui.views.styled_lines import TextLine
 
+if TYPE_CHECKING:
+    from kcap.tui.app import KcapApp
+
 LOOK_SECONDS: Final = 0.1
 SETTLE_SECONDS: Final = 0.04
 """An exchange opens after the cursor has rested this long, in seconds."""
@@ -44,7 +47,7 @@ FIRST_ROWS: Final = 10_000
 """So many are put in order at once where none are shown: beside the keys it takes another paint."""
 
 
-class Browser(PaneLayout):
+class Browser(ExplainsKeys):
     """The main screen."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (130, "-wide")]  # noqa: RUF012
@@ -75,15 +78,15 @@ class Browser(PaneLayout):
         Binding("r", "note('reference')", "Time reference", show=False),
         Binding("M", "note('list')", "Noted exchanges", show=False),
         Binding("o", "note('options')", "Options: profiles, rules, filters", show=False),
-        Binding("tab", "pane(1)", "Next pane", show=False),
-        Binding("shift+tab", "pane(-1)", "Previous pane", show=False),
-        Binding("backslash", "zoom", "Zoom pane", show=False, key_display="\\"),
-        Binding("vertical_line", "layout", "Layout", show=False, key_display="|"),
-        Binding("b", "bytes", "Bytes"),
-        Binding("d", "detail", "Details", show=False),
-        *(Binding(str(at), f"part({at})", title, show=False) for at, title in enumerate(("List", "Tree", "Bytes"), 1)),
-        Binding("plus", "share(5)", "Larger list, or bytes", show=False, key_display="+"),
-        Binding("minus", "share(-5)", "Smaller list, or bytes", show=False, key_display="-"),
+        Binding("tab", "panes('pane(1)')", "Next pane", show=False),
+        Binding("shift+tab", "panes('pane(-1)')", "Previous pane", show=False),
+        Binding("backslash", "panes('zoom')", "Zoom pane", show=False, key_display="\\"),
+        Binding("vertical_line", "panes('layout')", "Layout", show=False, key_display="|"),
+        Binding("b", "panes('bytes')", "Bytes"),
+        Binding("d", "panes('detail')", "Details", show=False),
+        *(Binding(str(at), f"panes('part({at})')", title, show=False) for at, title in enumerate(("List", "Tree", "Bytes"), 1)),
+        Binding("plus", "panes('share(5)')", "Larger list, or bytes", show=False, key_display="+"),
+        Binding("minus", "panes('share(-5)')", "Smaller list, or bytes", show=False, key_display="-"),
         Binding("x", "timeline", "Latency over time", show=False),
         Binding("t", "time", "Time display format", show=False),
         Binding("left_square_bracket", "neighbor(-1)", "Previous in the connection", show=False, key_display="["),
@@ -97,6 +100,10 @@ class Browser(PaneLayout):
     def __init__(self, view: ListModel) -> None:
         super().__init__()
         self.view = view
+        self.strip = TimeStrip(view, id="timeline")
+        self.listed, self.lower = ExchangeList(view, id="list"), ExchangePane(id="lower")
+        self.detail, self.hexes = self.lower.detail, self.lower.hexes
+        self.panes = Panes(self.listed, self.lower)
         self.actions = ExchangeActions(self)
         self.notes = NoteActions(self)
         self.palette = Palette(self)
@@ -118,18 +125,31 @@ class Browser(PaneLayout):
         yield LiveLine(id="live")
         yield Banner(id="banner")
         yield FilterBar(self.home.values, self.home.history.of("filters"), id="bar")
-        yield TimeStrip(self.view, id="timeline")
-        with Container(id="panes"):
-            yield ExchangeList(self.view, id="list")
-            yield ExchangePane(id="lower")
+        yield self.strip
+        yield self.panes
         yield TextLine(id="status")
         yield Keys()
+
+    @property
+    def home(self) -> "KcapApp":
+        """The app."""
+        return cast("KcapApp", self.app)
+
+    @property
+    def opened(self) -> Opened | None:
+        """The exchange that is shown."""
+        return self.lower.opened
+
+    @property
+    def bar(self) -> FilterBar:
+        """The filter bar."""
+        return self.query_one(FilterBar)
 
     def on_mount(self) -> None:
         """Starts the periodic refresh."""
         self.lower.show_secrets = self.home.show_secrets
         self.set_focus(self.listed)
-        self._lay()
+        self.panes.lay()
         self.look()
         self.view.book.process.watch = self._announced
         self.set_interval(LOOK_SECONDS, self.look)
@@ -240,9 +260,24 @@ class Browser(PaneLayout):
         self.moved(ExchangeList.Moved())
 
     @on(ExchangePane.Moved)
-    def walked(self, _event: ExchangePane.Moved) -> None:
+    @on(Panes.Changed)
+    def walked(self, _event: ExchangePane.Moved | Panes.Changed) -> None:
         """Updates the status line."""
         self.show_status()
+
+    # -- the panes ----------------------------------------------------------------------------------------------------
+    def on_resize(self) -> None:
+        """Lays out and paints for the new size."""
+        self.call_after_refresh(self.again)
+
+    def again(self) -> None:
+        """Lays out and paints again."""
+        self.panes.lay()
+        self.show_status()
+
+    async def action_panes(self, action: str) -> None:
+        """Runs an action of the panes, whatever has the focus."""
+        await self.panes.run_action(action)
 
     # -- words --------------------------------------------------------------------------------------------------------
     def show_status(self) -> None:
@@ -313,7 +348,7 @@ class Browser(PaneLayout):
     def chosen(self, _event: ExchangeList.Chosen) -> None:
         """Opens the exchange."""
         if not self.home.look.detail:
-            self.action_detail()
+            self.panes.action_detail()
         self.set_focus(self.detail)
         self.show_status()
 
@@ -438,8 +473,8 @@ class Browser(PaneLayout):
 
     def action_back(self) -> None:
         """From a pane to the list, from zoom to all panes."""
-        if any(self.has_class(f"-only-{pane}") for pane in PANES):
-            self.action_zoom()
+        if self.panes.zoomed:
+            self.panes.action_zoom()
         elif self.focused is not self.listed:
             self.set_focus(self.listed)
             self.show_status()

@@ -35,9 +35,9 @@ ACTIONS: Final = (
     ("Time reference: this exchange", "note('reference')", "r"), ("Noted exchanges", "note('list')", "M"),
     ("Profiles: columns, rules, filters", "note('profiles')", ""), ("Coloring rules", "note('rules')", ""),
     ("Columns: choose and order", "columns", "c"), ("Follow the connection", "conversation", "w"),
-    ("Search in this pane", "search", "Ctrl+F"), ("Latency over time", "timeline", "x"), ("Bytes: show or hide", "bytes", "b"),
-    ("Details: show or hide", "detail", "d"), ("Layout: details below or beside", "layout", "|"),
-    ("Zoom this pane", "zoom", "\\"),
+    ("Search in this pane", "search", "Ctrl+F"), ("Latency over time", "timeline", "x"),
+    ("Bytes: show or hide", "panes('bytes')", "b"), ("Details: show or hide", "panes('detail')", "d"),
+    ("Layout: details below or beside", "panes('layout')", "|"), ("Zoom this pane", "panes('zoom')", "\\"),
     ("Auto scroll to the end", "follow", "F"), ("Stop reading", "stop", "Ctrl+S"), ("Help: keys", "app.help", "F1"),
     ("Quit", "app.quit", "q"),
 )  # fmt: skip

@@ -5,7 +5,7 @@ the mouse button. Law: the screen that lays out the panes decides where the edge
 """
 
 from textual import events
-from textual.containers import Container, Vertical, VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.message import Message
 from textual.widget import Widget
 
@@ -51,10 +51,6 @@ class Edges(Widget):
 
 class SplitFrame(Edges, Vertical):
     """A column of parts with edges."""
-
-
-class Pane(Edges, Container):
-    """Parts with edges."""
 
 
 class SplitSide(Edges, VerticalScroll):

@@ -65,7 +65,7 @@ def closed_at_request(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} at {row['api']} requests{large}"
             f", and answered {served or 'none'}",
             {"client_id": row["client_id"], "server": server}, row["n"],
-            where(f"api == {row['api']}", "outcome == unanswered", client_id=row["client_id"], server_ip=row["server_ip"]),
+            where(f"api == {row['api']}", "outcome == unanswered", client_id=row["client_id"], **place),
             row["first_ns"], row["last_ns"], 0,
             {"closed": row["n"], "smallest_bytes": row["least"], "answered_bytes": largest},
         )  # fmt: skip
@@ -136,7 +136,8 @@ def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"{server} accepted and closed {counted(row['n'], 'connection')} of {hosts_of(row)} ({row['client_id']}{more}) "
             "without a response, while it answered others",
             {"server": server, "client_ips": [row["client_ip"]], "client_ids": [row["client_id"]]}, row["n"],
-            where("outcome == unanswered", server_ip=row["server_ip"], server_port=row["server_port"]),
+            where("api == ApiVersions", "exchange == 1", "outcome == unanswered", server_ip=row["server_ip"],
+                  server_port=row["server_port"]),
             row["first_ns"], row["last_ns"], 0, {"connections": row["n"], "clients": row["clients"]},
         )  # fmt: skip
 

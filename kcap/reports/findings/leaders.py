@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, in_wrong_version, totals
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.schema.registry import api_key
 from kcap.schema.releases import removed_in
 
+REFUSED = "error == UNSUPPORTED_VERSION or reason in {fin, rst}"
+"""Display filter of requests that a broker refuses with an error, or by closing the connection."""
 MOVED = ("NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_FOR_PARTITION", "FENCED_LEADER_EPOCH")
 """Errors that a client gets from a broker which no longer leads the partition."""
 OF_LEADERS = (
@@ -277,7 +279,7 @@ def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
         yield Finding(
             f"{ip}:{port} refused {counted(count, 'request')} of {called(client)}: {named(used)}",
             {"client_id": client, "server": f"{ip}:{port}"}, count,
-            where(f"api in {{{', '.join(sorted({row['api'] for row in some}))}}}", client_id=client, server_ip=ip),
+            where(in_versions(some), REFUSED, client_id=client, server_ip=ip, server_port=port),
             min(row["first_ns"] for row in some), max(row["last_ns"] for row in some), 0,
             {"refused": count, "versions": used},
             None if any(row["n"] >= limit["refused"] for row in work) else "medium" if never else "info",

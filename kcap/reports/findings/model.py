@@ -106,6 +106,15 @@ def where(*conditions: str, **equal: object) -> str:
     return " and ".join([*parts, *(f"({one})" if " or " in one else one for one in conditions)])
 
 
+def in_versions(rows: Iterable[Mapping[str, Any]]) -> str:
+    """A display filter: requests of the APIs and versions of these rows."""
+    by: dict[str, set[int]] = {}
+    for row in rows:
+        by.setdefault(row["api"], set()).add(row["api_version"])
+    some = (f"api == {api} and api_version in {{{', '.join(map(str, sorted(by[api])))}}}" for api in sorted(by))
+    return " or ".join(some)
+
+
 def named(values: Iterable[object], most: int = 5) -> str:
     """A list of names in a sentence."""
     known = [str(value) for value in values]

@@ -7,7 +7,7 @@ from heapq import nsmallest
 from zlib import compress
 
 from kcap.reports.definition import AFTER_APPEND
-from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, of_brokers, totals
 from kcap.reports.text import count as counted
 from kcap.schema.registry import api_key
@@ -306,8 +306,8 @@ def down_conversion(seen: Observed, _limit: Mapping[str, float]) -> Found:
         yield Finding(
             f"{called(client)} uses {named(used)}: message formats 0 and 1, which "
             + ("this broker stores as well" if right else "this broker converts" if sure else "brokers since 0.11 convert"),
-            {"client_id": client}, count, where("api in {Produce, Fetch}", client_id=client), min(r["first_ns"] for r in rows),
-            max(r["last_ns"] for r in rows), 0, {"requests": count, "versions": used},
+            {"client_id": client}, count, where(in_versions(rows), client_id=client),
+            min(r["first_ns"] for r in rows), max(r["last_ns"] for r in rows), 0, {"requests": count, "versions": used},
             None if sure or (begun and not hidden and not right) else "info", 0.9 if sure else None,
         )  # fmt: skip
 

@@ -83,7 +83,7 @@ def who(kept: Sequence[ConnectionProfile | StoredProfile], client_id: str | None
     if described:
         (name, version), _ = described.most_common(1)[0]
         others = ", ".join(sorted({f"{n} {v}" for n, v in described} - {f"{name} {version}"}))
-        why = "said in ApiVersions (KIP-511)" + (f"; also {others}" if others else "")
+        why = "reported in ApiVersions (KIP-511)" + (f"; also {others}" if others else "")
         return Software(name, version, family_of(name, version), False, why, is_broker, 1.0, (why,))
     if is_broker:
         reason = (

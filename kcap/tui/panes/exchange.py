@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from textual import on
 from textual.app import ComposeResult
+from textual.containers import Container
 from textual.message import Message
 
 from kcap.output.grid import clean
 from kcap.tui.hex_dump import Dump
 from kcap.tui.panes.bytes import Bytes
 from kcap.tui.panes.detail import Detail
-from kcap.tui.splitters import Pane, SplitFrame
+from kcap.tui.splitters import Edges, SplitFrame
 from kcap.tui.tree_lines import Item
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Opened:
     """Problems of the capture that it is a part of."""
 
 
-class ExchangePane(Pane):
+class ExchangePane(Edges, Container):
     """Tree and bytes."""
 
     class Moved(Message):
@@ -45,6 +46,7 @@ class ExchangePane(Pane):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
+        self.detail, self.hexes = Detail(id="detail"), Bytes(id="bytes")
         self.opened: Opened | None = None
         self.show_secrets = False
         self._linking = False
@@ -55,20 +57,10 @@ class ExchangePane(Pane):
         """Yields the child widgets."""
         with SplitFrame(id="tree") as tree:
             tree.border_title = "Exchange"
-            yield Detail(id="detail")
+            yield self.detail
         with SplitFrame(id="dump") as dump:
             dump.border_title = "Bytes"
-            yield Bytes(id="bytes")
-
-    @property
-    def detail(self) -> Detail:
-        """The tree."""
-        return self.query_one(Detail)
-
-    @property
-    def hexes(self) -> Bytes:
-        """The bytes."""
-        return self.query_one(Bytes)
+            yield self.hexes
 
     def clear(self, why: str = "") -> None:
         """Shows no exchange."""

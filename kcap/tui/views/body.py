@@ -1,26 +1,37 @@
-"""Lays out a view: its table, and the details beside or below it, whose size the user sets.
+"""The body of a view: its table, and the details beside or below it, whose size the user sets.
 
-In: keys, the mouse at the edge. Out: styles, settings. Law: the size holds for all views and is saved.
+In: lines and bars of the details, actions, the mouse at the edge. Out: styles, settings. Law: the size holds for all views and
+is saved.
 """
 
-from typing import ClassVar, cast
+from typing import cast
 
 from textual import on
-from textual.binding import Binding, BindingType
+from textual.app import ComposeResult
+from textual.containers import Vertical
 
 from kcap.tui.key_map import ExplainsKeys
 from kcap.tui.splitters import Edges, SplitSide
 from kcap.tui.views.home import Home
+from kcap.tui.views.picture import Picture
+from kcap.tui.views.sheet import Bars, Line
+from kcap.tui.views.styled_lines import StyledText
 from kcap.tui.views.table import SheetTable
 
 
-class Body(ExplainsKeys):
-    """Base class of views: a table with resizable details."""
+class Body(Vertical):
+    """A table with resizable details."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("plus", "share(5)", "Larger details", show=False, key_display="+"),
-        Binding("minus", "share(-5)", "Smaller details", show=False, key_display="-"),
-    ]
+    def __init__(self) -> None:
+        super().__init__(id="body")
+        self.table, self.detail = SheetTable(id="main"), StyledText(id="detail")
+        self.side = SplitSide(id="side", can_focus=False)
+
+    def compose(self) -> ComposeResult:
+        """Yields the child widgets."""
+        yield self.table
+        with self.side:
+            yield self.detail
 
     @property
     def home(self) -> Home:
@@ -28,40 +39,52 @@ class Body(ExplainsKeys):
         return cast("Home", self.app)
 
     @property
-    def table(self) -> SheetTable:
-        """The table."""
-        return self.query_one("#main", SheetTable)
+    def wide(self) -> bool:
+        """Whether the terminal has room for the details beside the table."""
+        return self.screen.has_class("-wide")
 
     @property
-    def side(self) -> SplitSide:
-        """The details."""
-        return self.query_one("#side", SplitSide)
+    def room(self) -> int:
+        """Cells of a line of the details, without the place of the scrollbar; none before they are laid out."""
+        room = self.side.scrollable_content_region.width
+        return max(20, room - (not self.side.show_vertical_scrollbar)) if room else 0
 
-    def _lay(self) -> None:
+    def show_details(self, lines: list[Line], bars: list[Bars]) -> None:
+        """Shows the details of a row."""
+        self.detail.set_class(not lines, "hidden")
+        self.detail.set_lines(lines)
+        pictures = list(self.side.query(Picture))
+        for picture, one in zip(pictures, bars):
+            picture.set(one)
+        for picture in pictures[len(bars) :]:
+            picture.remove()
+        for one in bars[len(pictures) :]:
+            self.side.mount(Picture(one))
+
+    def lay(self) -> None:
         """Applies the size that the user set."""
-        look, wide, side = self.home.look, self.has_class("-wide"), self.side
+        look, wide, side = self.home.look, self.wide, self.side
         side.styles.width = f"{look.view_width}%" if wide and look.view_width else None
         side.styles.height = f"{look.view_height}%" if not wide and look.view_height else None
         side.styles.max_width = "100%" if wide and look.view_width else None
 
     def _sized(self, per_cent: int) -> None:
-        setattr(self.home.look, "view_width" if self.has_class("-wide") else "view_height", max(10, min(80, per_cent)))
-        self._lay()
+        setattr(self.home.look, "view_width" if self.wide else "view_height", max(10, min(80, per_cent)))
+        self.lay()
 
     def action_share(self, by: int) -> None:
         """Resizes the details."""
-        side, body = self.side.region, self.query_one("#body").region
+        side, body = self.side.region, self.region
         if side.area:
-            wide = self.has_class("-wide")
-            self._sized(round((side.width / body.width if wide else side.height / body.height) * 100) + by)
+            self._sized(round((side.width / body.width if self.wide else side.height / body.height) * 100) + by)
             self.home.save_settings()
         else:
-            self.say_once("no details are shown")
+            cast("ExplainsKeys", self.screen).say_once("no details are shown")
 
     @on(Edges.Dragged)
     def dragged(self, event: Edges.Dragged) -> None:
         """Resizes the details to a dragged edge."""
-        body = self.query_one("#body").region
+        body = self.region
         if event.side == "left":
             self._sized(round((body.right - event.x) * 100 / max(1, body.width)))
         else:

@@ -272,7 +272,7 @@ def alerts(row: Row) -> str:
 def protocol(row: Row) -> str:
     """The protocol of a connection that is not plain Kafka; of TLS its version and the names of its alerts."""
     phase, detail = row.get("phase"), row.get("detail")
-    if row.get("tls"):
+    if row.get("tls") or phase == "tls":
         text = " ".join(filter(None, (row.get("tls_version") or "TLS", "Kafka" if phase == "kafka" else "")))
         return "; ".join(filter(None, (text, alerts(row))))
     said = "no data" if phase == "empty" else phase or ""

@@ -68,7 +68,7 @@ def unanswered(result: Row) -> Sheet:
 
     fields = [
         counted("count", counts=lambda row: row["count"]),
-        named("reason", "until", tone=lambda row: "" if row["reason"] == "capture_end" else "care"), named("api", tone=bold),
+        named("reason", tone=lambda row: "" if row["reason"] == "capture_end" else "care"), named("api", tone=bold),
         named("client_id", "client"), lasting("age_ns_max", "max wait"),
         named("example", rank=2, down=lambda row: drill_down.exchange(row["example"])),
     ]  # fmt: skip

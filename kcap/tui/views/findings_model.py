@@ -7,13 +7,12 @@ connections without exchanges names their broker.
 from collections.abc import Sequence
 from typing import Final
 
-from kcap.output.grid import duration
 from kcap.reports.definition import Row
 from kcap.reports.findings.evidence import evidence_line
 from kcap.reports.findings.model import nothing_judged
 from kcap.reports.text import clock, figures, listed, wrapped
 from kcap.tui.conclusions import problems
-from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, clocked, counted
+from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, clocked, counted, lasted
 
 TONES: Final = {"critical": "bad", "high": "bad", "medium": "care", "low": "", "info": "dim"}
 CLIENTS: Final = ("client_id", "client_ids", "client_ip", "client_ips")
@@ -89,7 +88,7 @@ def detail(row: Row, width: int) -> list[Line]:
     span = "unknown"
     if row["first_ns"] is not None:
         last = row["last_ns"] if row["last_ns"] is not None else row["first_ns"]
-        span = f"{clock(row['first_ns'])} to {clock(last)} UTC, {duration(last - row['first_ns'])}"
+        span = f"{clock(row['first_ns'])} to {clock(last)} UTC, {lasted(last - row['first_ns'])}"
     parts = {
         "who": figures(row["who"]), "when": span, "evidence": evidence_line(row["evidence"]), "next step": row["advice"],
         "or else": row["instead"],

@@ -6,6 +6,7 @@ shows the error, and the rest of the program continues.
 
 import gc
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from rich.cells import cell_len
@@ -13,9 +14,7 @@ from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.keys import key_to_character
-from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
 from kcap.output.grid import ELLIPSIS, clean
@@ -23,18 +22,25 @@ from kcap.reports.text import count
 from kcap.runtime import trim_heap
 from kcap.tui.faults import write_fault
 from kcap.tui.handoff import Handoff, has_ended
+from kcap.tui.key_map import ExplainsKeys
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import cut
+from kcap.tui.menu import views_menu
 from kcap.tui.splitters import SplitSide
-from kcap.tui.views import VIEWS
+from kcap.tui.views import VIEWS, load
+from kcap.tui.views.body import Body
+from kcap.tui.views.home import Home
 from kcap.tui.views.paint import CSS, Toned
 from kcap.tui.views.picture import Picture
 from kcap.tui.views.places import ViewPlace, leave, left
 from kcap.tui.views.refresh import Pace
 from kcap.tui.views.row_actions import RowActions
+from kcap.tui.views.sections import SectionLine
 from kcap.tui.views.sheet import Bars, Down, Line, Page, Sheet, SortOrder
 from kcap.tui.views.styled_lines import StyledText, TextLine
 from kcap.tui.views.table import SheetTable
+from kcap.tui.views.view_filter import ViewFilter
+from kcap.tui.views.view_search import ViewSearch
 
 if TYPE_CHECKING:
     from kcap.tui.capture_model import CaptureModel
@@ -54,9 +60,14 @@ def release() -> None:
     trim_heap()
 
 
-class View(Toned, RowActions):
-    """A view: `page` makes what it shows."""
+class View(Toned, ExplainsKeys):
+    """A view: `page` makes the sections that it shows, one of them in the table."""
 
+    NAME: ClassVar[str] = ""
+    GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """Groupings of the rows, the default first."""
+    FILTERED: ClassVar[bool] = True
+    """Whether the view covers what passes the display filter; otherwise it covers the whole capture."""
     GROUPED: ClassVar[frozenset[int]] = frozenset({0})
     """Sections whose rows have the grouping."""
     REMEMBERS: ClassVar[bool] = True
@@ -87,6 +98,8 @@ class View(Toned, RowActions):
     """
     BINDING_GROUP_TITLE = "Every view"
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("plus", "body('share(5)')", "Larger details", show=False, key_display="+"),
+        Binding("minus", "body('share(-5)')", "Smaller details", show=False, key_display="-"),
         Binding("escape,q", "app.pop_screen", "Back", key_display="Esc"),
         Binding("f1,question_mark", "app.help", "Help", key_display="F1"),
         Binding("enter", "choose", "Show", show=False),
@@ -115,9 +128,19 @@ class View(Toned, RowActions):
 
     def __init__(self) -> None:
         super().__init__()
+        self.sections, self.body = SectionLine(id="sections", classes="hidden"), Body()
+        self.table = self.body.table
+        self.actions, self.search, self.filters = RowActions(self), ViewSearch(self), ViewFilter(self)
+        self.shown = Page()
+        self.at = 0
+        """Number of the section."""
+        self.grouping = 0
         self.pace = Pace()
         self.failure = ""
         """Error of the page."""
+        self.stumble = ""
+        """Error of a part of the page."""
+        self._orders: dict[str, SortOrder] = {}
         self._came: ViewPlace | None = None
         """Place to restore when there are rows."""
         self._here = 0, 0
@@ -152,16 +175,46 @@ class View(Toned, RowActions):
         """What the user sets, without how far the capture was read."""
         return self.home.book.filter_text, self.grouping, self.at if self.LAZY else 0
 
+    @property
+    def home(self) -> Home:
+        """The app."""
+        return cast("Home", self.app)
+
+    @property
+    def sheet(self) -> Sheet | None:
+        """The displayed section."""
+        return self.shown.sheets[self.at] if self.shown.sheets else None
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The grouping."""
+        return self.GROUPINGS[self.grouping % len(self.GROUPINGS)] if self.GROUPINGS else ()
+
+    def order(self, sheet: Sheet) -> SortOrder:
+        """How a section is sorted."""
+        return self._orders.setdefault(f"{sheet.name} {self.by}", SortOrder())
+
+    @property
+    def down(self) -> Down:
+        """The drill-down of the focused widget."""
+        focused = self.focused
+        return focused.down if isinstance(focused, Picture) else self.table.down
+
+    def careful(self, make: Callable[[], Any], otherwise: Any) -> Any:
+        """The result of a call; a default and an error message where it raises, so that the session continues."""
+        try:
+            return make()
+        except Exception as error:  # noqa: BLE001 - whatever a sheet stumbles over, it is no reason to lose the session
+            self.stumble = f"parts of this view cannot be shown: {type(error).__name__}: {error}"
+            return otherwise
+
     # -- the screen ---------------------------------------------------------------------------------------------------
     def compose(self) -> ComposeResult:
         """Yields the child widgets."""
         yield TextLine(id="title")
-        yield Static(id="sections", classes="hidden")
+        yield self.sections
         yield StyledText(id="banner", classes="hidden")
-        with Vertical(id="body"):
-            yield SheetTable(id="main")
-            with SplitSide(id="side", can_focus=False):
-                yield StyledText(id="detail")
+        yield self.body
         yield TextLine(id="where")
         yield Keys()
 
@@ -199,8 +252,7 @@ class View(Toned, RowActions):
         row, cell = self._here
         leave(self.app, self.NAME, ViewPlace(self.at, self.grouping, row, cell), self._orders)
         self.shown = Page()  # a screen waits for the garbage collector; its rows must not
-        for table in self.query(SheetTable):
-            table.forget()
+        self.table.forget()
         self.app.set_timer(GONE_SECONDS, release)
 
     def look(self) -> None:
@@ -257,7 +309,7 @@ class View(Toned, RowActions):
 
     def _show_sheet(self, *, keep_cursor: bool) -> None:
         sheet = self.sheet
-        self._show_sections()
+        self.sections.show(self.shown.sheets, self.at)
         banner = self.query_one("#banner", StyledText)
         lines: list[Line] = [self.shown.banner] if self.shown.banner else []
         lines += [[(sheet.note, "")]] if sheet is not None and sheet.note else []
@@ -271,30 +323,9 @@ class View(Toned, RowActions):
             self.call_after_refresh(self._tell_detail)  # its pane may have got another width
         self._show_title()
 
-    def _show_sections(self) -> None:
-        """Names of the sections, dim where there is nothing in one; without room for all, those not displayed are cut alike."""
-        sections, names = self.query_one("#sections", Static), [one.name for one in self.shown.sheets]
-        sections.set_class(len(names) < 2, "hidden")
-        room, longest = (
-            self.size.width - 2 - sum(len(f" {at}: ") for at, _ in enumerate(names, 1)),
-            max(map(len, names), default=0),
-        )
-        while (
-            longest > 1 and sum(len(name) if at == self.at else min(len(name), longest) for at, name in enumerate(names)) > room
-        ):
-            longest -= 1
-        shown = [name if at == self.at else cut(name, min(len(name), longest), right=False) for at, name in enumerate(names)]
-        tones = ["[dim]" if one.fields and not one.rows else "[not dim]" for one in self.shown.sheets]
-        sections.update(
-            "".join(
-                f"[@click=screen.section({at})]{'[b reverse]' if at == self.at else tones[at]} {at + 1}:{name} [/][/]"
-                for at, name in enumerate(shown)
-            )
-        )
-
     def _show(self, sheet: Sheet, *, keep_cursor: bool) -> None:
         def show() -> bool:
-            self.table.show(sheet, self._order(sheet), keep_cursor=keep_cursor)
+            self.table.show(sheet, self.order(sheet), keep_cursor=keep_cursor)
             return True
 
         if not self.careful(show, otherwise=False):
@@ -356,25 +387,13 @@ class View(Toned, RowActions):
     def _tell_detail(self) -> None:
         if self.sheet is None or self.has_class("-alone") or not self.intact:  # it is asked for after a refresh
             return
-        sheet, row = self.sheet, self.table.current
-        side = self.side
-        room = side.scrollable_content_region.width
-        if not room:
-            return  # it is not laid out yet: its size comes as an event
-        width = max(20, room - (not side.show_vertical_scrollbar))  # the place of the scrollbar stays free
-        detail = self.query_one("#detail", StyledText)
-        more, pictures_of = sheet.detail, sheet.charts
+        sheet, row, width = self.sheet, self.table.current, self.body.room
+        if not width:
+            return  # its size comes as an event
+        more, bars_of = sheet.detail, sheet.charts
         lines: list[Line] = self.careful(lambda: more(row, width), []) if more is not None and row is not None else []
-        detail.set_class(not lines, "hidden")
-        detail.set_lines(lines)
-        bars: list[Bars] = self.careful(lambda: pictures_of(row), []) if pictures_of is not None and row is not None else []
-        pictures = list(side.query(Picture))
-        for picture, one in zip(pictures, bars):
-            picture.set(one)
-        for picture in pictures[len(bars) :]:
-            picture.remove()
-        for one in bars[len(pictures) :]:
-            side.mount(Picture(one))
+        bars: list[Bars] = self.careful(lambda: bars_of(row), []) if bars_of is not None and row is not None else []
+        self.body.show_details(lines, bars)
 
     @on(SplitSide.Resized)
     def side_resized(self, _event: SplitSide.Resized) -> None:
@@ -388,8 +407,8 @@ class View(Toned, RowActions):
     def _again(self) -> None:
         if not self.intact:
             return
-        self._lay()
-        self._show_sections()
+        self.body.lay()
+        self.sections.show(self.shown.sheets, self.at)
         self._show_title()
         self._tell_detail()
         self._tell_where()
@@ -445,12 +464,12 @@ class View(Toned, RowActions):
     def sort_by(self, at: int) -> None:
         """Sorts by a column; once more reverses the order."""
         if self.sheet is not None and self.sheet.fields:
-            self._order(self.sheet).choose(at, self.sheet)
+            self.order(self.sheet).choose(at, self.sheet)
             self._show(self.sheet, keep_cursor=True)
 
     def action_turn(self) -> None:
         """Reverses the order."""
-        if self.sheet is not None and (at := self._order(self.sheet).at) is not None:
+        if self.sheet is not None and (at := self.order(self.sheet).at) is not None:
             self.sort_by(at)
         else:
             self.say_once("s sorts by a column first")
@@ -461,6 +480,10 @@ class View(Toned, RowActions):
         if self.sheet is not None:
             self._show(self.sheet, keep_cursor=True)
 
+    async def action_body(self, action: str) -> None:
+        """Runs an action of the table and its details."""
+        await self.body.run_action(action)
+
     def action_details(self) -> None:
         """Shows or hides the details."""
         if self.sheet is not None and self.sheet.detail is None and self.sheet.charts is None:
@@ -470,6 +493,76 @@ class View(Toned, RowActions):
         self._show_sheet(keep_cursor=True)
         self.call_after_refresh(self._again)
 
+    def action_filter(self) -> None:
+        """Prompts for a display filter."""
+        self.filters.ask()
+
+    def action_quick(self) -> None:
+        """Opens the menu of quick filters."""
+        self.filters.quick()
+
+    def action_apply(self, how: str) -> None:
+        """Filters by the cell under the cursor, or excludes it."""
+        self.filters.apply(how)
+
+    def action_pane(self, step: int) -> None:
+        """Focuses the table or its bars."""
+        if not self.query(Picture):
+            self.say_once("this section has no bars to go to")
+        elif step > 0:
+            self.focus_next()
+        else:
+            self.focus_previous()
+
+    def action_views(self) -> None:
+        """The menu of views."""
+        self.app.push_screen(views_menu(), lambda name: self.action_switch(name) if name is not None else None)
+
+    def action_switch(self, name: str) -> None:
+        """Switches to another view."""
+        uid = self.actions.connection() if name == "ladder" else None
+        if name == self.NAME:
+            self.say_once(f"this is the view: {VIEWS[name][1]}")
+        elif uid is not None:
+            self.app.push_screen(load(name)(uid))
+        else:
+            self.app.switch_screen(load(name)())
+
+    def action_search(self) -> None:
+        """Searches in the table."""
+        self.search.ask()
+
+    def action_search_on(self, step: int) -> None:
+        """Goes to the next or the previous match."""
+        self.search.go(step)
+
+    def action_export(self) -> None:
+        """Opens the menu of files to save."""
+        self.actions.export()
+
+    def action_copy(self) -> None:
+        """Opens the menu of texts to copy."""
+        self.actions.copy()
+
+    def action_mark(self) -> None:
+        """Marks the exchange of the row in the list, or removes its mark."""
+        self.actions.mark()
+
+    def action_conversation(self) -> None:
+        """The messages of the row's connection, one after the other."""
+        self.actions.conversation()
+
+    def unable(self, key: str) -> str | None:
+        """Why a key that works in other views, or on other rows, has no effect here."""
+        sections = len(self.shown.sheets)
+        if key == "B":
+            return f"this {'section' if self.GROUPINGS else 'view'} has one grouping"
+        if key == "w":
+            return "this row names no connection to follow"
+        if key == "m":
+            return "this row is not one exchange; m marks exchanges"
+        return f"this view has {count(sections, 'section')}" if key.isdecimal() and sections else None
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hides keys that have no effect here."""
         if action == "regroup":
@@ -477,7 +570,7 @@ class View(Toned, RowActions):
         if action == "mark":
             return isinstance(self.careful(lambda: self.down, None), tuple)
         if action == "conversation":
-            return self._followed() is not None
+            return self.actions.followed() is not None
         if action == "section":
             return len(self.shown.sheets) > 1 and int(str(parameters[0])) < len(self.shown.sheets)
         return True

@@ -23,6 +23,7 @@ from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION
 from kcap.schema.registry import api_name
 from kcap.schema.releases import removed_in
+from kcap.tui.views.conversations_model import protocol
 from kcap.tui.views.grouping import bold
 from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasting, named
 
@@ -71,7 +72,7 @@ def profile_row(profile: ConnectionProfile, profiles: ConnectionProfiles, known:
     wasted = [probe.step for probe in profile.probes if probe.answer is None or probe.answer.error]
     return {
         "connection": profile.uid, "client_ip": profile.identity.client_ip, "client_id": client_id,
-        "server": endpoint(*profile.server),
+        "server": endpoint(*profile.server), "protocol": "",
         "software": f"{library.name or ''} {library.version or ''}".strip() if library is not None else "",
         "api_versions": api_versions, "api_versions_tone": tone,
         "verdict": max(found, key=VERDICTS.index, default=""), "removed_in": gone or "",
@@ -88,11 +89,9 @@ def profile_row(profile: ConnectionProfile, profiles: ConnectionProfiles, known:
 def other_row(line: Row) -> Row:
     """One connection without an exchange."""
     server = endpoint(line["server_ip"], line["server_port"]) if line.get("server_ip") else ""
-    phase, detail = line["phase"], line["detail"]
-    description = f"{phase}: {detail}" if detail and detail != phase else str(phase)
     return {
         "connection": line["connection"], "client_ip": line["client_ip"], "client_id": None, "server": server, "software": "",
-        "api_versions": description, "api_versions_tone": "care",
+        "protocol": protocol(line), "api_versions": "", "api_versions_tone": "care",
         "verdict": "", "removed_in": "", "lost_ns": None, "ended": line["ended"],
         "count": 0, "phase": line["phase"], "first_ns": line["first_ns"],
     }  # fmt: skip
@@ -129,6 +128,7 @@ def connections(rows: list[Row], number_of: int, story_of: Callable[[str], Row |
 
     fields = [
         named("client_id", "client", tone=bold), named("client_ip", "address", 5), named("server", "broker", 1),
+        *([named("protocol", rank=1)] if any(row["protocol"] for row in rows) else []),
         SheetField("ApiVersions", lambda row: row["api_versions"], right=False, tone=lambda row: row["api_versions_tone"],
               down=lambda row: drill_down.every(group(row), "api == ApiVersions") if row["count"] else None),
         named("verdict", "worst verdict", tone=lambda row: VERDICT_TONES.get(row["verdict"], "bad"),

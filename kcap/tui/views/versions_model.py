@@ -112,6 +112,8 @@ def against(made: Row) -> Sheet:
     )  # fmt: skip
 
 
+API_LEAST: Final = 20
+"""Cells of an API among the ranges of brokers: shorter ones make `DescribeGroups` and `DescribeConfigs` one."""
 FINDING_LEAST: Final = 44
 """Cells of a diagnosis for which the example gives way: its first words name an address, whose port would be cut."""
 
@@ -187,10 +189,10 @@ def offers(made: Row) -> Sheet:
         def leads(row: Row) -> str:
             return drill_down.every(drill_down.equals("api", row["api"]), at_broker(broker))
 
-        return SheetField(heads[at + 1], lambda row: row["ranges"][at], right=False, down=leads,
+        return SheetField(heads[at + 1], lambda row: row["ranges"][at], right=False, rank=at, down=leads,
                      tone=lambda row: "" if row["same"] else "care", whole=True)  # fmt: skip
 
-    fields: list[SheetField] = [named("api", "API", tone=bold)]
+    fields: list[SheetField] = [named("api", "API", tone=bold, least=API_LEAST)]
     fields += [column(at, broker) for at, broker in enumerate(named_ranges)]
     differ = sum(not row["same"] for row in rows)
     note = f"{count(differ, 'API')} {'differs' if differ == 1 else 'differ'} between nodes of one role" if differ else ""

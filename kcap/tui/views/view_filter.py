@@ -10,7 +10,7 @@ from kcap.tui.menu import Choice, Menu, Prompt
 from kcap.tui.quick_filters import QUICK
 
 if TYPE_CHECKING:
-    from kcap.tui.views.row_actions import RowActions
+    from kcap.tui.views.screen import View
 
 NO_FILTER: Final = "no filter belongs to this cell"
 
@@ -18,7 +18,7 @@ NO_FILTER: Final = "no filter belongs to this cell"
 class ViewFilter:
     """The filter of one view."""
 
-    def __init__(self, view: "RowActions") -> None:
+    def __init__(self, view: "View") -> None:
         self.view = view
 
     @property

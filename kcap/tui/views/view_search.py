@@ -13,7 +13,7 @@ from kcap.reports.text import TextColumn
 from kcap.tui.menu import Prompt
 
 if TYPE_CHECKING:
-    from kcap.tui.views.row_actions import RowActions
+    from kcap.tui.views.screen import View
 
 
 def next_cell(
@@ -35,7 +35,7 @@ def next_cell(
 class ViewSearch:
     """The search of one view."""
 
-    def __init__(self, view: "RowActions") -> None:
+    def __init__(self, view: "View") -> None:
         self.view = view
         self.text = ""
 

@@ -1,11 +1,13 @@
 """Tables in which something is wrong, made by hand; and what the rules say of them."""
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from kcap.filter.parse import parse
+from kcap.filter.row_test import condition
 from kcap.reports.findings.model import RULES
 from kcap.reports.findings.observed import Observed
 from kcap.reports.findings.report import check
@@ -104,3 +106,9 @@ def found(rule: str, seen: Observed, *, loud: bool = True) -> list[Row]:
     """The findings of one rule, by default those above `info`."""
     assert rule in RULES
     return [row for row in check(seen, only=[rule])["rows"] if row["severity"] != "info" or not loud]
+
+
+def shown(finding: Row, rows: Iterable[Row]) -> list[Row]:
+    """Exchanges that the display filter of a finding lets pass."""
+    passes = condition(parse(finding["filter"]))
+    return [row for row in rows if passes(row)]

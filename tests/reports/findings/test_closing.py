@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.reports.findings.tables import CONNECTION, MS, SECOND, START, Row, exchange, found, observed
+from tests.reports.findings.tables import CONNECTION, MS, SECOND, START, Row, exchange, found, observed, shown
 
 CLOSED = CONNECTION | {"closed_by": "server", "ended": "rst"}
 
@@ -68,6 +68,8 @@ def test_a_server_that_closes_some_connections_of_a_host_before_it_answers() -> 
     served = [exchange("C1", at + 1, "Fetch", at) for at in range(6)]
     (row,) = found("closed-at-once", observed([*asked, *served], connections=closed))
     assert (row["count"], row["who"]["client_ids"]) == (5, ["app"])
+    later = exchange("E1", 9, "Fetch", 9, None, reason="capture_end", age_ns=MS)
+    assert shown(row, [*asked, *served, later]) == asked
     assert found("closed-at-once", observed([*asked, *served], connections=closed[:4])) == []
     assert found("closed-at-once", observed([*asked, *served[:2]], connections=closed)) == [], "it may have been stopped"
     spoken = [link | {"server_captured": 90} for link in closed]

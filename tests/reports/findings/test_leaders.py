@@ -1,6 +1,6 @@
 """Rules on leaders, replicas, coordinators and versions."""
 
-from tests.reports.findings.tables import CONNECTION, MS, SECOND, Row, exchange, found, many, observed
+from tests.reports.findings.tables import CONNECTION, MS, SECOND, Row, exchange, found, many, observed, shown
 
 
 def parts_of(rows: list[Row], **more: object) -> list[Row]:
@@ -119,6 +119,8 @@ def test_a_version_that_newer_releases_took_away_and_that_the_broker_closes_at()
     links = [CONNECTION | {"connection": f"D{n}", "closed_by": "server"} for n in range(3)]
     (row,) = found("version-refused", observed(closed, connections=links))
     assert row["evidence"]["versions"] == ["Produce v2"]
+    others = [one | other for one in closed for other in ({"reason": None}, {"api_version": 3}, {"server_port": 1})]
+    assert shown(row, closed + others) == closed
     by_client = [link | {"closed_by": "client"} for link in links]
     assert found("version-refused", observed(closed, connections=by_client)) == [], "the client gave up"
     served = exchange("C1", 1, "Produce", 9, 0.01, api_version=2)

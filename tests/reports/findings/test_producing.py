@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.reports.findings.tables import CONNECTION, START, Row, exchange, found, many, observed
+from tests.reports.findings.tables import CONNECTION, START, Row, exchange, found, many, observed, shown
 
 
 def part(connection: str, number: int, **more: Any) -> Row:
@@ -107,11 +107,13 @@ def test_one_partition_with_nearly_all_records_is_told_and_even_ones_are_not() -
 
 def test_old_formats_are_told_by_their_versions() -> None:
     modern = exchange("C2", 1, "Fetch", 0, api_version=12)
-    (row,) = found("down-conversion", observed([*many(3, 1.0, api_version=2), modern]))
+    old = many(3, 1.0, api_version=2)
+    (row,) = found("down-conversion", observed([*old, modern]))
+    assert shown(row, [*old, modern]) == old
     assert row["evidence"]["versions"] == ["Produce v2"]
     assert found("down-conversion", observed(many(3, 1.0, api_version=3))) == []
     offers = {("C9", 1, "response"): {"apiKeys": [{"apiKey": 0, "maxVersion": 2}]}}
-    old = [*many(3, 1.0, api_version=2), exchange("C9", 1, "ApiVersions", 0, api_version=0)]
+    old = [*old, exchange("C9", 1, "ApiVersions", 0, api_version=0)]
     assert found("down-conversion", observed(old, messages=offers)) == [], "a broker before 0.11 stores these formats"
     assert found("down-conversion", observed(old)) == [], "what the broker offers is not in the capture"
     offers = {("C9", 1, "response"): {"apiKeys": [{"apiKey": 0, "maxVersion": 9}]}}

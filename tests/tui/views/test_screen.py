@@ -55,19 +55,6 @@ def test_a_time_is_whole_or_not_there(name: str) -> None:
     asyncio.run(run())
 
 
-def test_sections_with_nothing_in_them_are_dim() -> None:
-    async def run() -> None:
-        app = StubApp(StubBook("java-transactions.pcap"), "errors")
-        async with app.run_test(size=(120, 30)) as pilot:
-            await settle(pilot)
-            line: Any = app.screen.query_one("#sections").render_line(0)
-            dim = {at for at in range(4) if any(f"{at + 1}:" in one.text and one.style and one.style.dim for one in line)}
-            assert dim == {at for at, sheet in enumerate(app.screen.shown.sheets) if not sheet.rows and at}
-            assert dim
-
-    asyncio.run(run())
-
-
 @pytest.mark.parametrize("name", list(VIEWS))
 def test_every_view_says_something_of_nothing(name: str) -> None:
     async def run() -> None:
@@ -265,19 +252,3 @@ def test_a_name_from_the_wire_cannot_color_the_screen() -> None:
     kind = made(1)
     kind.rows = [{"name": "[red]\x1b[31m[/]", "n": 2}]
     assert "[red]\\x1b[31m[/]" in drive(StubBook(NAME), kind, size=(120, 30)).text
-
-
-@pytest.mark.parametrize("width", [40, 60, 80, 120])
-def test_every_section_is_named_however_narrow_the_screen_is(width: int) -> None:
-    async def run() -> None:
-        app = StubApp(StubBook(NAME), "versions", None)
-        async with app.run_test(size=(width, 24)) as pilot:
-            await settle(pilot)
-            for at in ("1", "6", "3"):
-                await pilot.press(at)
-                await settle(pilot)
-                line = next(line for line in lines(app) if "1:" in line)
-                assert all(f" {number}:" in line for number in range(1, 7)), line
-                assert {"1": "1:clients ", "6": "6:ranges ", "3": "3:diagnoses "}[at] in f"{line} ", line
-
-    asyncio.run(run())

@@ -70,7 +70,9 @@ def test_a_refused_question_is_told_and_asked_again() -> None:
 
 def test_connections_that_speak_no_kafka_have_a_story_too() -> None:
     sheet = sheet_of("raw-frames.pcap")
-    http = [row for row in sheet.rows if "http" in row["api_versions"]]
+    http = [row for row in sheet.rows if "http" in row["protocol"]]
+    assert "protocol" in [field.head for field in sheet.fields]
+    assert {row["api_versions"] for row in sheet.rows if row["protocol"]} == {""}
     assert http
     assert sheet.detail is not None
     assert "no Kafka request" in described(sheet.detail(http[0], 100))

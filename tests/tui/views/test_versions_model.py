@@ -9,7 +9,7 @@ from kcap.reports.versions.report import report
 from kcap.schema.facts import releases
 from kcap.tui.versions_source import VersionsInside, VersionsRequest
 from kcap.tui.views import versions_model as model
-from kcap.tui.views.sheet import Line, Sheet
+from kcap.tui.views.sheet import Line, Sheet, widths_of
 from tests.tui.views.laws import leads_somewhere, lines_hold, sheet_holds
 from tests.tui.views.stub import talks_of
 
@@ -78,6 +78,16 @@ def test_brokers_that_differ_stand_out() -> None:
     assert sheet.note == "1 API differs between nodes of one role"
     assert sheet.fields[1].tone is not None
     assert sheet.fields[1].tone(sheet.rows[0]) == "care"
+
+
+def test_brokers_give_way_before_the_names_of_apis() -> None:
+    apis = [
+        {"api_key": key, "api": name, "min": 0, "max": 5} for key, name in ((15, "DescribeGroups"), (32, "DescribeConfigs"))
+    ]
+    sheet = model.offers({"brokers": [{"server_ip": f"10.0.0.{n}", "server_port": 19092, "apis": apis} for n in range(1, 9)]})
+    widths = widths_of(sheet, sheet.rows, 78, all_columns=False)
+    assert widths[0] >= len("DescribeConfigs")
+    assert 2 <= sum(map(bool, widths[1:])) < 8
 
 
 def test_a_controller_is_not_compared_with_brokers() -> None:
