@@ -155,7 +155,7 @@ ORPHAN_BYTES_MAX = (1 << 24) - 1
 
 FRAME_GATHERED_MAX, GATHERED_OF_ALL, GATHERED_LEAST = 1 << 20, 64 << 20, 8 << 10
 """Frames up to the first size are buffered for the projection, larger ones are read as they pass; memory of unfinished frames
-of all connections that hold more than the third, above which each is read as far as it came."""
+of all connections that hold more than the third, above which smaller ones are read as they pass, too."""
 
 FRAME_HEAD_KEPT = 1 << 12
 """Bytes of larger frames that are buffered: room for a request's header and the fields before its acks."""

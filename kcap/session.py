@@ -136,7 +136,8 @@ class CapturePass:
             found = exchange.request if side == "request" else exchange.response
         if LARGE_BODIES_ROOM < size <= REREAD_BYTES_MAX:  # the packets that carried it take as much room
             trim_heap()
-        self.not_kept += found is None and size > FAST_PATH_LARGE_FROM
+        values = batch.bodies.carried.get(batch.rows[at][PART[f"{side}_slot"]])
+        self.not_kept += found is None and (size > FAST_PATH_LARGE_FROM or (values is not None and values.passed))
         return found
 
     @property

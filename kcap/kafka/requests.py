@@ -180,7 +180,7 @@ class RequestFramer(Framer):
         if not isinstance(exchange, PendingExchange) or header is None or header.body is None:
             return None
         index = program_index(header.api_key, header.api_version, REQUEST)
-        return resumed(index, frame.head, 4 + header.body)
+        return resumed(index, frame.head, 4 + header.body, counted=frame.small)
 
     def completed(self, frame: OpenFrame, whole: bool) -> None:
         exchange = frame.subject

@@ -113,7 +113,7 @@ class ResponseFramer(Framer):
         exchange = response.exchange if isinstance(response, PendingResponse) else None
         if exchange is None or exchange.api_key is None or exchange.api_version is None:
             return None
-        return resumed(program_index(exchange.api_key, exchange.api_version, RESPONSE), frame.head, HEAD)
+        return resumed(program_index(exchange.api_key, exchange.api_version, RESPONSE), frame.head, HEAD, counted=frame.small)
 
     def completed(self, frame: OpenFrame, whole: bool) -> None:
         response = frame.subject

@@ -23,7 +23,6 @@ from kcap.decode.projection import Projection, program_index, project
 from kcap.kafka.bodies import BodyValues, Pieces
 from kcap.kafka.frames import NO_BODY
 from kcap.limits import (
-    FAST_PATH_LARGE_FROM,
     FRAME_GATHERED_MAX,
     LARGE_BODIES_ROOM,
     PARTITIONS_AT_ONCE,
@@ -99,11 +98,11 @@ class PartitionBodies:
             found.append((starts[places], ends[places], program[here], about[here], sides, messages))
             for at in np.flatnonzero((program >= 0) & (large | (slot < NO_BODY))).tolist():
                 body, values = (int(program[at]), int(about[at]), side), batch.bodies.carried.get(int(slot[at]))
-                known = pieces_of(values, int(sizes[at]), records=records)
+                known = pieces_of(values, records=records)
                 if known and room >= known[-1][0]:
                     room -= known[-1][0]
                     pieces.append((known, body))
-                elif sizes[at] > FAST_PATH_LARGE_FROM:
+                elif large[at] or values is not None:
                     absent.append((int(sizes[at]), int(slot[at]), body))
         others = [*self._read_again(batch, absent, reread), *self._laid(pieces, bodies.room)]
         found.append(tuple(np.array([(*other, -1) for other in others], np.int64).reshape(-1, 6).T))
@@ -249,13 +248,11 @@ HEADED: Final = 0, 1 << 2
 """Formats of records, as bits, whose batch headers say how many there are: none, and magic 2."""
 
 
-def pieces_of(values: BodyValues | None, size: int, *, records: bool) -> Pieces:
-    """What is known of the carried body of a frame of `size` bytes; nothing where that is not enough. `records`: these are
-    needed too.
-    """
+def pieces_of(values: BodyValues | None, *, records: bool) -> Pieces:
+    """What is known of a carried body; nothing where that is not enough. `records`: these are needed too."""
     if values is None:
         return ()
-    if values.data or size <= FAST_PATH_LARGE_FROM:
+    if not values.passed:
         return (0, values.data), (len(values.data), b"")
     return values.excerpts if not records and values.values[slots.MAGICS] in HEADED else ()
 
