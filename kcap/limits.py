@@ -241,9 +241,9 @@ MIDSTREAM_BYTES = 1 << 20
 ROWS_PER_BATCH = 16384
 """Rows built at once."""
 
-LARGE_BODIES_ROOM, REREAD_BYTES_MAX = 64 << 20, (100 << 20) + 4
-"""Bytes of large bodies of a batch whose records are read again: a batch ends there, and no more room is made beforehand. The
-largest message that is read again for tables, twice in memory: Kafka's brokers take 100 MiB (socket.request.max.bytes)."""
+LARGE_BODIES_ROOM, REREAD_BYTES_MAX, READ_AHEAD_BYTES = 64 << 20, (100 << 20) + 4, 16 << 20
+"""Bytes of large bodies that are read again and in memory at once: a batch whose records are needed ends there. The largest one
+for tables, twice in memory: brokers take 100 MiB (socket.request.max.bytes). Bytes of those that are read together."""
 
 SPARSE_BODIES_ROOM = 1 << 30
 """Addresses of a batch's large bodies of which excerpts are enough, a few pages of memory each; their offsets have 32 bit."""

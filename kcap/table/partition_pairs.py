@@ -27,6 +27,7 @@ from kcap.limits import (
     LARGE_BODIES_ROOM,
     PARTITIONS_AT_ONCE,
     PARTITIONS_OF_MESSAGE,
+    READ_AHEAD_BYTES,
     SPARSE_BODIES_ROOM,
 )
 from kcap.schema import registry
@@ -224,7 +225,8 @@ class PartitionBodies:
 
 def stretches(rows: "Exchanges", *, records: bool = False) -> list[tuple[int, int]]:
     """The exchanges of a batch in stretches of some `PARTITIONS_AT_ONCE` partitions, as their messages have room for, and with
-    `records` of as many records, as their batches say; or one exchange. Topics count as partitions.
+    `records` of as many records, as their batches say, and of so many bytes of frames that passed that these can be in memory;
+    or one exchange. Topics count as partitions.
     """
     count, keys = rows.carried("partition_count"), rows.number("api_key")
     sizes = sum(rows.number(f"{side}_bytes").filled(0) for side in SIDES)
@@ -233,9 +235,14 @@ def stretches(rows: "Exchanges", *, records: bool = False) -> list[tuple[int, in
     each = np.where(count.mask(), np.maximum(count.values, topics), room)
     if records:
         each = each + rows.carried("record_count").filled(0).clip(0, PARTITIONS_AT_ONCE)
-    many = np.cumsum(each) // PARTITIONS_AT_ONCE
-    cuts = np.flatnonzero(np.diff(many)) + 1
-    return list(zip([0, *cuts.tolist()], [*cuts.tolist(), len(many)]))
+    passed = [slot for slot, values in rows.columns.batch.bodies.carried.items() if values.passed]
+    again = np.zeros(len(each), np.int64)
+    for side in SIDES:
+        size, slot = rows.number(f"{side}_bytes").filled(0), rows.number(f"{side}_slot").filled(NO_BODY)
+        again += np.where((size > FRAME_GATHERED_MAX) | np.isin(slot, passed), size, 0)
+    steps = np.diff(np.cumsum(each) // PARTITIONS_AT_ONCE) + np.diff(np.cumsum(again) // READ_AHEAD_BYTES)
+    cuts = np.flatnonzero(steps) + 1
+    return list(zip([0, *cuts.tolist()], [*cuts.tolist(), len(each)]))
 
 
 CLAIMED_FACTOR: Final = 16
