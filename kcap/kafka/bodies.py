@@ -27,7 +27,7 @@ from kcap.decode.projection import (
 from kcap.faults import Fault, fault_of
 from kcap.kafka.body_topics import NO_TOPICS, BodyTopics, topics_of
 from kcap.kafka.frames import NO_BODY, PendingExchange, PendingResponse
-from kcap.limits import OVERTAKEN_BODY_BYTES, PARTITIONS_PROJECTED_MAX, TOPICS_CARRIED_BYTES
+from kcap.limits import FRAME_HEAD_KEPT, OVERTAKEN_BODY_BYTES, PARTITIONS_PROJECTED_MAX, TOPICS_CARRIED_BYTES
 from kcap.model import Buffer
 from kcap.schema.quirks import response_version
 
@@ -199,15 +199,20 @@ def _slice(arena: Buffer, start: int, end: int) -> bytes | None:
     return None if start < 0 else bytes(arena[start:end])
 
 
-def resumed(index: int, head: bytearray, low: int, *, counted: bool) -> Resumable | None:
+def resumed(index: int, head: bytearray, low: int, *, counted: bool, light: bool) -> Resumable | None:
     """The resumable reader of a frame's body, fed with `head[low:]`; None without a program. `counted`: with the records in
-    compressed messages of magic 0 and 1.
+    compressed messages of magic 0 and 1; `light`: none where it holds more than half of the first bytes, for then it would do
+    so to the end.
     """
     if index < 0:
         return None
     reader = Resumable(index)
     reader.whole = bytearray() if counted else None
-    fed(reader, memoryview(head)[low:])
+    first = low + (FRAME_HEAD_KEPT if light else 0)
+    fed(reader, memoryview(head)[low:first])
+    if light and reader.held - len(reader.whole or b"") > FRAME_HEAD_KEPT // 2:
+        return None
+    fed(reader, memoryview(head)[first:])
     return reader
 
 

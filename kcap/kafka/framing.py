@@ -152,8 +152,10 @@ class Framer:
         """
         raise NotImplementedError
 
-    def resumed(self, frame: OpenFrame) -> Resumable | None:
-        """A resumable reader of a frame that has read its buffered bytes; None where no program is known."""
+    def resumed(self, frame: OpenFrame, *, light: bool = False) -> Resumable | None:
+        """A resumable reader of a frame that has read its buffered bytes; None where no program is known, or where it is to be
+        `light` and has to hold much of them.
+        """
         raise NotImplementedError
 
     def completed(self, frame: OpenFrame, whole: bool) -> None:
@@ -263,17 +265,13 @@ class Framer:
             if room == have:
                 return True
         if frame.rest is None:
-            rest = self._reader(frame)
+            rest = self.resumed(frame) if self._progress(frame) else None
             if rest is None:
                 return False
             self._passes(frame, rest)
         assert frame.rest is not None
         fed(frame.rest, buffer[at + room : at + have])
         return True
-
-    def _reader(self, frame: OpenFrame) -> Resumable | None:
-        """A resumable reader of a frame that is buffered so far; None where no program reads it."""
-        return self.resumed(frame) if self._progress(frame) else None
 
     def _passes(self, frame: OpenFrame, rest: Resumable) -> None:
         """The frame is read as it passes from here on."""
@@ -284,7 +282,7 @@ class Framer:
         """Lets most of what a frame holds go, since those of all connections hold too much; False where more has to stay."""
         rest, most = frame.rest, limits.GATHERED_LEAST
         if rest is None:
-            rest, most = self._reader(frame), len(frame.head) // 2
+            rest, most = self.resumed(frame, light=True) if self._progress(frame) else None, len(frame.head) // 2
         if rest is None:
             return False
         uncounted = rest.whole is not None and rest.held > most
