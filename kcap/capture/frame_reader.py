@@ -58,17 +58,20 @@ class FrameReader:
         """Whether a frame was read ahead."""
         return place.key in self._ahead
 
-    def ahead(self, places: Sequence["FrameLocation"]) -> None:
-        """Reads frames of one file together, which are not of TLS; those that were read ahead before are forgotten."""
+    def ahead(self, places: Sequence["FrameLocation"], most: int) -> int:
+        """Reads frames of one file together, which are not of TLS, as many of the first ones as have `most` bytes; how many
+        these are. Those that were read ahead before are forgotten.
+        """
         self._ahead = {}
         if not places or places[0].file is None:
-            return
+            return 0
         parser = SegmentParser(ignore)
-        found = self._pieces(places, places[0].file, min(place.low for place in places), parser, whole=False)
+        found = self._pieces(places, places[0].file, min(place.low for place in places), parser, whole=False, most=most)
         if parser.fragments.datagrams:
-            return
+            return 0
         for place, pieces in zip(places, found):
             self._ahead[place.key] = self._joined(pieces, place, 0)
+        return len(found)
 
     @staticmethod
     def _joined(pieces: list["Piece"], place: "FrameLocation", behind: int) -> bytes:
@@ -96,9 +99,13 @@ class FrameReader:
         return pieces if start == place.low else self._pieces([place], place.file, start, SegmentParser(ignore), whole=whole)[0]
 
     def _pieces(
-        self, places: Sequence["FrameLocation"], file: int, start: int, parser: SegmentParser, *, whole: bool
+        self, places: Sequence["FrameLocation"], file: int, start: int, parser: SegmentParser, *, whole: bool, most: int = 0
     ) -> list[list["Piece"]]:
-        """Those of each frame, of packets that complete no datagram before its first packet, reading from `start` on."""
+        """Those of each frame, of packets that complete no datagram before its first packet, reading from `start` on. The last
+        frames are left out where all have more than `most` bytes: how many they have is known then, what they announce need
+        not come.
+        """
+        held, kept = 0, len(places)
         pieces: list[list[Piece]] = [[] for _ in places]
         bases: list[int | None] = [None] * len(places)
         of_flow: dict[bytes, list[int]] = {}
@@ -107,22 +114,28 @@ class FrameReader:
         for batch in self._source.batches(file, start, max(place.high for place in places)):
             found = parser.columns(batch)
             segments = found if isinstance(found, SegmentBatch) else found.lists(found.of_flows(list(of_flow)))
-            for at, flow in enumerate(segments.flow):
-                if flow not in of_flow or not segments.length[at]:
+            for entry, flow in enumerate(segments.flow):
+                if flow not in of_flow or not segments.length[entry]:
                     continue
-                position = segments.position[at]
-                some = [number for number in of_flow[flow] if places[number].low <= position <= places[number].high]
+                position = segments.position[entry]
+                some = [at for at in of_flow[flow] if at < kept and places[at].low <= position <= places[at].high]
                 if not some:
                     continue
-                seq, first, buffer = int(segments.seq[at]), int(segments.payload[at]), segments.buffers.get(at, segments.buffer)
-                data = bytes(buffer[first : first + int(segments.captured[at])])
-                packet = packet_of(batch, int(segments.packet[at]) - batch.first_packet, whole=whole)
+                seq, first = int(segments.seq[entry]), int(segments.payload[entry])
+                buffer = segments.buffers.get(entry, segments.buffer)
+                data = bytes(buffer[first : first + int(segments.captured[entry])])
+                packet = packet_of(batch, int(segments.packet[entry]) - batch.first_packet, whole=whole)
                 for number in some:
                     base = bases[number]
                     if base is None:
                         base = bases[number] = seq
                     pieces[number].append(((seq - base + (1 << 31) & 0xFFFFFFFF) - (1 << 31), data, packet))
-        return pieces
+                    held += len(data)
+                while kept > 1 and held > most:
+                    kept -= 1
+                    held -= sum(len(data) for _, data, _ in pieces[kept])
+                    pieces[kept].clear()
+        return pieces[:kept]
 
     def _decrypted(self, place: "FrameLocation", file: int) -> list["Piece"]:
         """As `pieces`, of a connection that was decrypted: what the packets carry is plaintext."""

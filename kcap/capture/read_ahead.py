@@ -9,7 +9,7 @@ from weakref import ref
 
 from kcap.analyzer import RowBatch
 from kcap.capture.frame_reader import PART, FrameLocation, FrameReader
-from kcap.limits import READ_AHEAD_BYTES
+from kcap.limits import FRAME_GATHERED_MAX, READ_AHEAD_BYTES
 from kcap.net.connections import flow_of, reverse_flow
 
 
@@ -32,7 +32,7 @@ class ReadAhead:
         self._count = 0
         """Frames of this batch that are read with the next one that was not read ahead."""
         self._passed: dict[str, list[int]] = {}
-        """Per side, the exchanges of this batch whose frames were read as they passed."""
+        """Per side, the exchanges of this batch whose frames were not gathered, or not to their end."""
 
     def before(self, batch: RowBatch, at: int, side: str) -> None:
         """Frame `side` of an exchange is about to be read."""
@@ -42,8 +42,7 @@ class ReadAhead:
         if place.tls or self._frames.has(place):
             return
         some = self._behind(batch, at, side, place) if self._count else []
-        self._frames.ahead([place, *some] if some else [])
-        self._count = 2 * self._count or 1
+        self._count = 2 * self._frames.ahead([place, *some] if some else [], READ_AHEAD_BYTES) or 1
 
     def _behind(self, batch: RowBatch, at: int, side: str, first: FrameLocation) -> list[FrameLocation]:
         """Frames of exchanges behind this one that are likely wanted for the same reason, among whose packets the first is."""
@@ -51,15 +50,18 @@ class ReadAhead:
         carried = batch.bodies.carried
         if side not in self._passed:
             known = {number for number, values in carried.items() if values.passed}
-            self._passed[side] = [number for number, row in enumerate(rows) if row[slot] in known]
-        among, room, found = self._passed[side], READ_AHEAD_BYTES - first.size, list[FrameLocation]()
+            size = PART[f"{side}_bytes"]
+            self._passed[side] = [
+                number for number, row in enumerate(rows) if row[slot] in known or (row[size] or 0) > FRAME_GATHERED_MAX
+            ]
+        among, found = self._passed[side], list[FrameLocation]()
         mine = carried.get(rows[at][slot])
         for other in among[bisect_right(among, at) :]:
             place = location(batch, other, side)
-            room -= place.size
-            if len(found) >= self._count or room < 0 or not overlap(first, place):
+            if len(found) >= self._count or not overlap(first, place):
                 break
-            plain = mine is None or mine.excerpts or not carried[rows[other][slot]].excerpts
+            others = carried.get(rows[other][slot])
+            plain = mine is None or mine.excerpts or others is None or not others.excerpts
             if rows[other][key] == rows[at][key] and not place.tls and plain:
                 found.append(place)
         return found

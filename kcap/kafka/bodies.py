@@ -443,7 +443,7 @@ class BodyCollector:
         return slot
 
     def carry_large(self, reader: Resumable, size: int) -> int:
-        """Carries the values of a large frame of `size` bytes that has ended; returns their slot."""
+        """Carries the values of a large frame of which `size` bytes came; returns their slot."""
         self.large_bytes += size
         return self.carry(values_of(reader))
 

@@ -13,6 +13,8 @@ from kcap.capture.packet_source import PacketSource
 from kcap.capture.read_ahead import location
 from kcap.session import CapturePass
 from tests.laws.test_interleaved import CONNECTIONS, SIZE, capture, records
+from tests.support.messages import saved
+from tests.support.wire import MS, Tap, metadata, metadata_answer, produce
 
 
 @pytest.fixture
@@ -58,6 +60,25 @@ def test_frames_among_each_other_are_read_together(
     monkeypatch.setattr(read_ahead, "READ_AHEAD_BYTES", 4 * SIZE)
     assert bodies(path) == (together, alone)
     assert len(alone) / 4 < len(readings) - len(alone) <= len(alone) / 2
+
+
+def test_frames_that_end_early_are_read_together(tmp_path: Path, readings: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: how many are read together follows from the bytes that came, not from those that were announced."""
+    monkeypatch.setattr(limits, "FRAME_GATHERED_MAX", 4 * SIZE)
+    monkeypatch.setattr(read_ahead, "FRAME_GATHERED_MAX", 4 * SIZE)
+    taps = [Tap(port=40_000 + n, time_ns=1_000 * MS + 1_000 * n).open().client(metadata(0)) for n in range(16)]
+    for tap in taps:
+        whole = produce(1, 1, bytes(1 << 23))
+        tap.server(metadata_answer(0)).client(whole[:20_000])
+    reading, found = CapturePass([str(saved(tmp_path / "early.pcap", *taps))]), list[int]()
+    reading.keep_bodies()
+    for batch in reading.batches():
+        for at, row in enumerate(batch.rows):
+            if row[read_ahead.PART["request_bytes"]] > SIZE:
+                message = reading.message(batch, at, "request")
+                found.append(0 if message is None else len(message.frame))
+    assert found == [20_000 - 4] * 16
+    assert len(readings) <= 4
 
 
 def test_frames_one_behind_the_other_are_read_alone(
