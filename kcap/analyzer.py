@@ -37,7 +37,7 @@ BROKEN = FLAG["snaplen"] | FLAG["gap"] | FLAG["truncated"]
 """Flags of a frame that was not captured completely."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class RowBatch:
     """Decided exchanges: raw rows (see `model.ROW`), the connections they refer to, and their projected bodies."""
 

@@ -15,18 +15,8 @@ class Fault(str):
     __slots__ = ()
 
 
-class FaultError(Exception):
-    """Carries a fault to whoever handles the exchange that it belongs to."""
-
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault)
-        self.fault = fault
-
-
 def fault_of(error: Exception) -> Fault:
     """The exception's type and the innermost line of kcap on its way; never the message, which may quote payloads."""
-    if isinstance(error, FaultError):
-        return error.fault
     place, trace = "", error.__traceback__
     while trace is not None:
         path = trace.tb_frame.f_code.co_filename.replace("\\", "/")

@@ -155,7 +155,7 @@ ORPHAN_BYTES_MAX = (1 << 24) - 1
 
 FRAME_GATHERED_MAX, GATHERED_OF_ALL, GATHERED_LEAST = 1 << 20, 64 << 20, 8 << 10
 """Frames up to the first size are buffered for the projection, larger ones are read as they pass; memory of unfinished frames
-of all connections that hold more than the third, above which each is read as far as it came."""
+of all connections that hold more than the third, above which smaller ones are read as they pass, too."""
 
 FRAME_HEAD_KEPT = 1 << 12
 """Bytes of larger frames that are buffered: room for a request's header and the fields before its acks."""
@@ -241,9 +241,9 @@ MIDSTREAM_BYTES = 1 << 20
 ROWS_PER_BATCH = 16384
 """Rows built at once."""
 
-LARGE_BODIES_ROOM, REREAD_BYTES_MAX = 64 << 20, (100 << 20) + 4
-"""Bytes of large bodies of a batch whose records are read again: a batch ends there, and no more room is made beforehand. The
-largest message that is read again for tables, twice in memory: Kafka's brokers take 100 MiB (socket.request.max.bytes)."""
+LARGE_BODIES_ROOM, REREAD_BYTES_MAX, READ_AHEAD_BYTES = 64 << 20, (100 << 20) + 4, 16 << 20
+"""Bytes of large bodies that are read again and in memory at once: a batch whose records are needed ends there. The largest one
+for tables, twice in memory: brokers take 100 MiB (socket.request.max.bytes). Bytes of those that are read together."""
 
 SPARSE_BODIES_ROOM = 1 << 30
 """Addresses of a batch's large bodies of which excerpts are enough, a few pages of memory each; their offsets have 32 bit."""

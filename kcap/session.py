@@ -25,13 +25,13 @@ from kcap.capture.frame_lengths import FrameLengths
 from kcap.capture.frame_reader import PART, FrameLocation, FrameReader
 from kcap.capture.packet_source import Packet, PacketSource
 from kcap.capture.paths import expand
+from kcap.capture.read_ahead import ReadAhead, location
 from kcap.capture.source import STANDARD_INPUT
 from kcap.capture.unread import unread
 from kcap.errors import CaptureError, UsageError
 from kcap.kafka.headers import PREFIX
 from kcap.limits import CLOSED_TOGETHER, FAST_PATH_LARGE_FROM, LARGE_BODIES_ROOM, REREAD_BYTES_MAX
 from kcap.model import REF_FILE_SHIFT, CaptureFile
-from kcap.net.connections import flow_of, reverse_flow
 from kcap.net.packet_index import PacketIndex
 from kcap.net.segments import SegmentParser
 from kcap.runtime import trim_heap
@@ -112,6 +112,10 @@ class CapturePass:
         """Frames of the files that this pass reads."""
         return FrameReader(source_of(self), self.plaintext)
 
+    @cached_property
+    def _read_ahead(self) -> ReadAhead:
+        return ReadAhead(self.frames)
+
     def plaintext(self) -> PlaintextStore | None:
         """The plaintext of all TLS connections, by another pass over the files; None where they can be read once only."""
         again = self.another()
@@ -132,11 +136,13 @@ class CapturePass:
         """The request or the response of a decided exchange, read again; None where it was not kept."""
         size, found = batch.rows[at][PART[f"{side}_bytes"]] or 0, None
         if size <= REREAD_BYTES_MAX:
+            self._read_ahead.before(batch, at, side)
             exchange = Exchange(ExchangeRows(batch, self.capture_files), at, self.frames)
             found = exchange.request if side == "request" else exchange.response
         if LARGE_BODIES_ROOM < size <= REREAD_BYTES_MAX:  # the packets that carried it take as much room
             trim_heap()
-        self.not_kept += found is None and size > FAST_PATH_LARGE_FROM
+        values = batch.bodies.carried.get(batch.rows[at][PART[f"{side}_slot"]])
+        self.not_kept += found is None and (size > FAST_PATH_LARGE_FROM or (values is not None and values.passed))
         return found
 
     @property
@@ -257,17 +263,13 @@ def source_of(reading: CapturePass) -> PacketSource:
 class Exchange:
     """One exchange of a capture: its row, its two messages, its packets."""
 
-    __slots__ = ("__dict__", "_at", "_flow", "_frames", "_raw", "_rows", "_tls")
+    __slots__ = ("__dict__", "_at", "_frames", "_raw", "_rows")
 
     def __init__(self, rows: "ExchangeRows", at: int, frames: FrameReader) -> None:
         self._rows = rows
         self._at = at
         self._frames = frames
         self._raw = rows.batch.rows[at]
-        identity = rows.batch.identities[int(str(self._raw[0]))]
-        self._tls = identity.tls
-        flow = flow_of(identity.client_ip, identity.client_port, identity.server_ip, identity.server_port)
-        self._flow = flow, reverse_flow(flow)
 
     @cached_property
     def row(self) -> dict[str, Any]:
@@ -283,7 +285,7 @@ class Exchange:
         return self._frames.frame(self._location(side), behind=PREFIX.size)
 
     def _location(self, side: str) -> FrameLocation:
-        return FrameLocation(self._raw, side, self._flow[side == "response"], tls=self._tls)
+        return location(self._rows.batch, self._at, side)
 
     @cached_property
     def request(self) -> "Message | None":

@@ -58,7 +58,7 @@ class WeirdKind(StrEnum):
     FRAME_INCOMPLETE = "frame_incomplete", "a frame of which the end never came"
     FRAMES_LIMIT = (
         "frames_limit",
-        "unfinished frames of all connections hold more bytes than the limit; of this one the beginning was read",
+        "unfinished frames of all connections hold more bytes than the limit; of this one not everything was read",
     )
     API_UNKNOWN = "api_unknown", "a request of a key or version that no Kafka release has"
     HUNT_LIMIT = "hunt_limit", "resync reached its limit and skipped bytes"

@@ -1,7 +1,7 @@
 """A fault names the exception's type and the line of kcap, and quotes nothing."""
 
 from kcap.decode.message import decode_request
-from kcap.faults import Fault, FaultError, fault_of
+from kcap.faults import Fault, fault_of
 from kcap.wire.varints import read_uvarint
 
 
@@ -12,11 +12,6 @@ def test_a_fault_names_type_and_place_and_no_payload() -> None:
         fault = fault_of(error)
     assert fault.startswith("TypeError in wire/varints.py:")
     assert "NoneType" not in fault
-
-
-def test_a_fault_that_was_carried_is_itself() -> None:
-    fault = Fault("KeyError in x.py:1")
-    assert fault_of(FaultError(fault)) is fault
 
 
 def test_damage_is_no_fault() -> None:

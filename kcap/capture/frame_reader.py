@@ -34,6 +34,8 @@ class FrameReader:
         self._store: PlaintextStore | None = None
         self._fragmented: dict[int, FragmentIndex] = {}
         """Of files where datagrams came in fragments."""
+        self._ahead: dict[tuple[Any, ...], bytes] = {}
+        """Frames that were read before they are asked for."""
 
     def packets(self, place: "FrameLocation") -> tuple[list[Packet], bytes]:
         """The packets that gave a frame its bytes, and the bytes as far as they were captured without a break.
@@ -47,7 +49,33 @@ class FrameReader:
 
         Law: two copies of a large frame are in memory, not one for each step.
         """
-        pieces = self.pieces(place, whole=False)
+        known = self._ahead.pop(place.key, None)
+        if known is not None:
+            return known[behind:]
+        return self._joined(self.pieces(place, whole=False), place, behind)
+
+    def has(self, place: "FrameLocation") -> bool:
+        """Whether a frame was read ahead."""
+        return place.key in self._ahead
+
+    def ahead(self, places: Sequence["FrameLocation"], most: int) -> int:
+        """Reads frames of one file together, which are not of TLS, as many of the first ones as have `most` bytes; how many
+        these are. Those that were read ahead before are forgotten.
+        """
+        self._ahead = {}
+        if not places or places[0].file is None:
+            return 0
+        parser = SegmentParser(ignore)
+        found = self._pieces(places, places[0].file, min(place.low for place in places), parser, whole=False, most=most)
+        if parser.fragments.datagrams:
+            return 0
+        for place, pieces in zip(places, found):
+            self._ahead[place.key] = self._joined(pieces, place, 0)
+        return len(found)
+
+    @staticmethod
+    def _joined(pieces: list["Piece"], place: "FrameLocation", behind: int) -> bytes:
+        """The bytes of a frame from `behind` on, of pieces that are let go."""
         spans = spans_of(pieces)
         low, stream = spread(pieces)
         pieces.clear()
@@ -62,31 +90,52 @@ class FrameReader:
         if place.tls:
             return self._decrypted(place, place.file)
         parser = SegmentParser(ignore)
-        pieces = self._pieces(place, place.file, place.low, parser, whole)
+        (pieces,) = self._pieces([place], place.file, place.low, parser, whole=whole)
         if not parser.fragments.datagrams:
             return pieces
         if place.file not in self._fragmented:
             self._fragmented[place.file] = FragmentIndex(self._source, place.file)
         start = self._fragmented[place.file].start(place.low, place.high)
-        return pieces if start == place.low else self._pieces(place, place.file, start, SegmentParser(ignore), whole)
+        return pieces if start == place.low else self._pieces([place], place.file, start, SegmentParser(ignore), whole=whole)[0]
 
-    def _pieces(self, place: "FrameLocation", file: int, start: int, parser: SegmentParser, whole: bool) -> list["Piece"]:
-        """Those of packets that complete no datagram before the frame's first packet, reading from `start` on."""
-        pieces: list[Piece] = []
-        base: int | None = None
-        for batch in self._source.batches(file, start, place.high):
+    def _pieces(
+        self, places: Sequence["FrameLocation"], file: int, start: int, parser: SegmentParser, *, whole: bool, most: int = 0
+    ) -> list[list["Piece"]]:
+        """Those of each frame, of packets that complete no datagram before its first packet, reading from `start` on. The last
+        frames are left out where all have more than `most` bytes: how many they have is known then, what they announce need
+        not come.
+        """
+        held, kept = 0, len(places)
+        pieces: list[list[Piece]] = [[] for _ in places]
+        bases: list[int | None] = [None] * len(places)
+        of_flow: dict[bytes, list[int]] = {}
+        for number, place in enumerate(places):
+            of_flow.setdefault(place.flow, []).append(number)
+        for batch in self._source.batches(file, start, max(place.high for place in places)):
             found = parser.columns(batch)
-            segments = found if isinstance(found, SegmentBatch) else found.lists(found.of_flow(place.flow))
-            for at in range(len(segments)):
-                if segments.flow[at] != place.flow or not segments.length[at] or segments.position[at] < place.low:
+            segments = found if isinstance(found, SegmentBatch) else found.lists(found.of_flows(list(of_flow)))
+            for entry, flow in enumerate(segments.flow):
+                if flow not in of_flow or not segments.length[entry]:
                     continue
-                if base is None:
-                    base = int(segments.seq[at])
-                offset = (int(segments.seq[at]) - base + (1 << 31) & 0xFFFFFFFF) - (1 << 31)
-                start, buffer = int(segments.payload[at]), segments.buffers.get(at, segments.buffer)
-                data = bytes(buffer[start : start + int(segments.captured[at])])
-                pieces.append((offset, data, packet_of(batch, int(segments.packet[at]) - batch.first_packet, whole=whole)))
-        return pieces
+                position = segments.position[entry]
+                some = [at for at in of_flow[flow] if at < kept and places[at].low <= position <= places[at].high]
+                if not some:
+                    continue
+                seq, first = int(segments.seq[entry]), int(segments.payload[entry])
+                buffer = segments.buffers.get(entry, segments.buffer)
+                data = bytes(buffer[first : first + int(segments.captured[entry])])
+                packet = packet_of(batch, int(segments.packet[entry]) - batch.first_packet, whole=whole)
+                for number in some:
+                    base = bases[number]
+                    if base is None:
+                        base = bases[number] = seq
+                    pieces[number].append(((seq - base + (1 << 31) & 0xFFFFFFFF) - (1 << 31), data, packet))
+                    held += len(data)
+                while kept > 1 and held > most:
+                    kept -= 1
+                    held -= sum(len(data) for _, data, _ in pieces[kept])
+                    pieces[kept].clear()
+        return pieces[:kept]
 
     def _decrypted(self, place: "FrameLocation", file: int) -> list["Piece"]:
         """As `pieces`, of a connection that was decrypted: what the packets carry is plaintext."""
@@ -157,6 +206,11 @@ class FrameLocation:
                 self.head += row[PART["api_version"]].to_bytes(2, "big", signed=True)
             if correlation is not None:
                 self.head += correlation.to_bytes(4, "big", signed=True)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells it from any other frame."""
+        return self.file, self.flow, self.low, self.high, self.size, self.first_ns, self.head
 
 
 def packet_of(batch: PacketBatch, at: int, *, whole: bool = True) -> Packet:

@@ -268,7 +268,7 @@ class Resumable:
     `wrapped` count from the start of the body.
     """
 
-    __slots__ = ("_base", "_last", "_tail", "_texts", "_topics", "kept", "shift", "state", "whole")
+    __slots__ = ("_base", "_last", "_tail", "_texts", "_topics", "counted", "fault", "kept", "shift", "state", "whole")
 
     def __init__(self, program: int) -> None:
         self.state = State()
@@ -287,18 +287,22 @@ class Resumable:
         self.whole: bytearray | None = None
         """The bytes from `shift` on, where spans of `wrapped` can be read."""
         self.shift = 0
+        self.counted = 0
+        """Records in spans of `wrapped` that were read and taken out."""
+        self.fault: Fault | None = None
+        """The failure on one of these."""
         run(self.state, ROWS, b"", 0)
 
     def __getstate__(self) -> tuple[Any, ...]:
         # Rows are numbered by the order of first use, which another process need not share.
         return (
             place_of(self.state.pc), self.state, self.kept, self._tail, self._base, self._last, self._topics, self._texts,
-            self.whole, self.shift,
+            self.whole, self.shift, self.counted, self.fault,
         )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         (place, offset), self.state, self.kept, self._tail, self._base, self._last, self._topics, self._texts = state[:8]
-        self.whole, self.shift = state[8:]
+        self.whole, self.shift, self.counted, self.fault = state[8:]
         self.state.pc = program_index(*place) + offset
 
     def restore(self, stored: bytes, read: int, passed: int, *, whole: bool) -> None:
@@ -340,6 +344,11 @@ class Resumable:
         done = min(state.position, size)
         self._tail = buffer[done:]
         self._forget(done)
+
+    @property
+    def read(self) -> int:
+        """Bytes of the body before those of a field that has not come to its end."""
+        return self._base
 
     @property
     def held(self) -> int:

@@ -21,6 +21,7 @@ from kcap.batch.pieces import in_pieces
 from kcap.capture.fileset import as_lists
 from kcap.capture.frame_reader import FrameReader
 from kcap.capture.packet_source import PacketSource
+from kcap.capture.read_ahead import ReadAhead
 from kcap.capture.sections import FileSections
 from kcap.capture.window import FileWindow
 from kcap.distributed.chunks import AT, ReadAt, ShardPackets, merged, ranks_of, with_bytes
@@ -196,8 +197,13 @@ class ShardReader:
 
     def message(self, batch: RowBatch, at: int, side: str) -> "Message | None":
         """The request or the response of a decided exchange, re-read from the files."""
+        self._read_ahead.before(batch, at, side)
         exchange = Exchange(ExchangeRows(batch, self.capture_files), at, self._frames)
         return exchange.request if side == "request" else exchange.response
+
+    @cached_property
+    def _read_ahead(self) -> ReadAhead:
+        return ReadAhead(self._frames)
 
     @cached_property
     def _frames(self) -> FrameReader:

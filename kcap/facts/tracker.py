@@ -536,8 +536,7 @@ class MetadataTracker:
         spans = columns.spans(columns.number("response_slot").filled(NO_BODY)[places])
         for at, version, identity, size, low, high in zip(places.tolist(), *numbers, *(span.tolist() for span in spans)):
             data = columns.body(low, high)
-            gone = size > (limits.FRAME_GATHERED_MAX if data else limits.FAST_PATH_LARGE_FROM)
-            if gone and self._reread is not None:
+            if (not data or size > limits.FRAME_GATHERED_MAX) and self._reread is not None:
                 with of_row(self.report, columns.batch, at, "the log"):
                     message = self._reread(columns.batch, at, "response")
                     body = message.to_json() if message is not None else None

@@ -27,7 +27,7 @@ from kcap.decode.projection import (
 from kcap.faults import Fault, fault_of
 from kcap.kafka.body_topics import NO_TOPICS, BodyTopics, topics_of
 from kcap.kafka.frames import NO_BODY, PendingExchange, PendingResponse
-from kcap.limits import OVERTAKEN_BODY_BYTES, PARTITIONS_PROJECTED_MAX, TOPICS_CARRIED_BYTES
+from kcap.limits import FRAME_HEAD_KEPT, OVERTAKEN_BODY_BYTES, PARTITIONS_PROJECTED_MAX, TOPICS_CARRIED_BYTES
 from kcap.model import Buffer
 from kcap.schema.quirks import response_version
 
@@ -42,6 +42,8 @@ UNKNOWN = -1
 WORDS = {SHORT: "out of bytes", MALFORMED: "malformed"}
 
 _TEXTS = len(slots.SLOTS)
+_SPAN: Final = 3
+"""Numbers of an entry of `State.wrapped`."""
 NO_TEXTS: Final[tuple[bytes | None, ...]] = (None,) * len(slots.TEXTS)
 Spans = Sequence[Sequence[int]]
 """Of one message's entries in a side buffer of the projection: the columns behind the first."""
@@ -65,6 +67,8 @@ class BodyValues(NamedTuple):
     """Of a large body, where bodies are retained: all that is no record."""
     cut: bool = False
     """It has topics which are not kept, since too many waited with it."""
+    passed: bool = False
+    """The frame was read as it passed: there are more bytes than `data` and `excerpts` have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,35 +199,67 @@ def _slice(arena: Buffer, start: int, end: int) -> bytes | None:
     return None if start < 0 else bytes(arena[start:end])
 
 
-def resumed(index: int, head: bytearray, low: int) -> Resumable | None:
-    """The resumable reader of a large frame's body, fed with `head[low:]`; None without a program."""
+def resumed(index: int, head: bytearray, low: int, *, counted: bool, light: bool) -> Resumable | None:
+    """The resumable reader of a frame's body, fed with `head[low:]`; None without a program. `counted`: with the records in
+    compressed messages of magic 0 and 1; `light`: none where it holds more than half of the first bytes, for then it would do
+    so to the end.
+    """
     if index < 0:
         return None
     reader = Resumable(index)
-    reader.feed(memoryview(head)[low:])
+    reader.whole = bytearray() if counted else None
+    first = low + (FRAME_HEAD_KEPT if light else 0)
+    fed(reader, memoryview(head)[low:first])
+    if light and reader.held - len(reader.whole or b"") > FRAME_HEAD_KEPT // 2:
+        return None
+    fed(reader, memoryview(head)[first:])
     return reader
 
 
-def values_of(reader: Resumable) -> BodyValues:
-    """The values of a large frame's body. Compressed messages of magic 0 and 1 that were not stored cannot be counted once they
-    have passed, so the number of its records is then null.
+def fed(reader: Resumable, data: Buffer) -> None:
+    """Feeds a reader; what it holds stays small but for a compressed message of magic 0 or 1, whose records are counted once it
+    has passed.
     """
+    reader.feed(data)
+    if reader.whole is None:
+        del reader.state.wrapped[_SPAN:]  # that there is one is enough
+    else:
+        _count_passed(reader, reader.whole)
+
+
+def _count_passed(reader: Resumable, data: bytearray) -> None:
+    """Counts the records in compressed messages that have passed, and lets their bytes go."""
+    spans, shift, counted = reader.state.wrapped, reader.shift, 0
+    passed = shift + len(data)
+    while counted < len(spans) and spans[counted + 2] <= passed:
+        low, high = spans[counted + 1] - shift, spans[counted + 2] - shift
+        counted += _SPAN
+        try:
+            reader.counted += _in_wrapped(data, [(low, high)], len(data))
+        except Exception as error:  # noqa: BLE001 - what else the message says stays
+            reader.fault = fault_of(error)
+    del spans[:counted]
+    reader.shift = min(spans[1] if spans else passed, reader.read if reader.state.status == SHORT else passed)
+    del data[: reader.shift - shift]
+
+
+def values_of(reader: Resumable) -> BodyValues:
+    """The values of a body that was read as it passed. Where compressed messages of magic 0 and 1 were not stored, their
+    records cannot be counted, so the number of its records is then null.
+    """
+    if reader.whole is not None:
+        _count_passed(reader, reader.whole)
     found, kept = reader.result(), reader.kept
     row = [int(column[0]) for column in found.values]
-    status, mask, fault = int(found.status[0]), int(found.mask[0]), None
-    _, starts, ends = found.wrapped
-    if len(starts) and reader.whole is None:
+    status, mask = int(found.status[0]), int(found.mask[0])
+    if reader.whole is None and len(found.wrapped[0]):
         mask &= ~(1 << slots.RECORD_COUNT)
-    elif reader.whole is not None:
-        data, shift = reader.whole, reader.shift
-        try:
-            spans = [(low - shift, high - shift) for low, high in zip(starts, ends, strict=True)]
-            row[slots.RECORD_COUNT] += _in_wrapped(data, spans, len(data)) if spans else 0
-        except Exception as error:  # noqa: BLE001 - what else the message says stays
-            fault, status = fault_of(error), MALFORMED
+    row[slots.RECORD_COUNT] += reader.counted
+    if reader.fault is not None:
+        status = MALFORMED
     texts = tuple(_slice(kept, row[_TEXTS + 2 * i], row[_TEXTS + 2 * i + 1]) for i in range(len(NO_TEXTS)))
     _, starts, ends, ids = found.topics
-    return BodyValues(status, mask, tuple(row), texts, topics_of(kept, starts, ends, ids), fault=fault)
+    return BodyValues(status, mask, tuple(row), texts, topics_of(kept, starts, ends, ids), fault=reader.fault, passed=True)
 
 
 def projected(
@@ -407,7 +443,7 @@ class BodyCollector:
         return slot
 
     def carry_large(self, reader: Resumable, size: int) -> int:
-        """Carries the values of a large frame of `size` bytes that has ended; returns their slot."""
+        """Carries the values of a large frame of which `size` bytes came; returns their slot."""
         self.large_bytes += size
         return self.carry(values_of(reader))
 

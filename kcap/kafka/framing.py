@@ -13,7 +13,7 @@ from typing import Final
 
 from kcap import limits
 from kcap.decode.projection import Resumable
-from kcap.kafka.bodies import BodyCollector
+from kcap.kafka.bodies import BodyCollector, fed
 from kcap.kafka.frames import FLAG, Frame
 from kcap.kafka.resync import NO_PACKET, BoundarySearch, Piece, Region
 from kcap.model import REF_FILE_SHIFT, Transition
@@ -70,7 +70,7 @@ class OpenFrame:
         self.head = bytearray()
         """The contiguous bytes from the prefix on, as far as they are buffered."""
         self.rest: Resumable | None = None
-        """The resumable reader of a frame too large to buffer; it has had all bytes of the body so far."""
+        """The resumable reader of a frame that is not buffered; it has had all bytes of the body so far."""
         self.contiguous = True
         self.header = False
         """The header is known, or known to be lost."""
@@ -99,6 +99,11 @@ class OpenFrame:
             self.low = position
         elif position > self.high:
             self.high = position
+
+    @property
+    def small(self) -> bool:
+        """Whether it would be buffered to its end, if others left room."""
+        return self.size <= limits.FRAME_GATHERED_MAX + 4
 
     @property
     def held(self) -> int:
@@ -147,8 +152,10 @@ class Framer:
         """
         raise NotImplementedError
 
-    def resumed(self, frame: OpenFrame) -> Resumable | None:
-        """A resumable reader of a large frame that has read its buffered bytes; None where no program is known."""
+    def resumed(self, frame: OpenFrame, *, light: bool = False) -> Resumable | None:
+        """A resumable reader of a frame that has read its buffered bytes; None where no program is known, or where it is to be
+        `light` and has to hold much of them.
+        """
         raise NotImplementedError
 
     def completed(self, frame: OpenFrame, whole: bool) -> None:
@@ -247,9 +254,8 @@ class Framer:
     def _gather(self, frame: OpenFrame, buffer: bytes, at: int, have: int) -> bool:
         """Buffers bytes of the frame, or feeds them to its resumable reader; False where neither is possible."""
         room = 0
-        if self.counted and self.bodies.gathered_bytes > limits.GATHERED_OF_ALL:
-            detail = f"more than {limits.GATHERED_OF_ALL:,} bytes of unfinished frames"
-            self.stream.connection.report(WeirdKind.FRAMES_LIMIT, detail, frame.first_ref or 0, frame.low or 0)
+        if self.counted and self.bodies.gathered_bytes > limits.GATHERED_OF_ALL and not self._lightened(frame):
+            self._report_limit(frame, "")
             frame.rest = None
             del frame.head[limits.GATHERED_LEAST :]
             return False
@@ -258,12 +264,40 @@ class Framer:
             frame.head += buffer[at : at + room]
             if room == have:
                 return True
-            frame.rest = self.resumed(frame) if self._progress(frame) else None
-            if frame.rest is None:
+        if frame.rest is None:
+            rest = self.resumed(frame) if self._progress(frame) else None
+            if rest is None:
                 return False
-            del frame.head[limits.FRAME_HEAD_KEPT :]
-        frame.rest.feed(buffer[at + room : at + have])
+            self._passes(frame, rest)
+        assert frame.rest is not None
+        fed(frame.rest, buffer[at + room : at + have])
         return True
+
+    def _passes(self, frame: OpenFrame, rest: Resumable) -> None:
+        """The frame is read as it passes from here on."""
+        frame.rest = rest
+        del frame.head[limits.FRAME_HEAD_KEPT :]
+
+    def _lightened(self, frame: OpenFrame) -> bool:
+        """Lets most of what a frame holds go, since those of all connections hold too much; False where more has to stay."""
+        rest, most = frame.rest, limits.GATHERED_LEAST
+        if rest is None:
+            rest, most = self.resumed(frame, light=True) if self._progress(frame) else None, len(frame.head) // 2
+        if rest is None:
+            return False
+        uncounted = rest.whole is not None and rest.held > most
+        if uncounted:
+            rest.whole = None
+        if rest.held > most:
+            return False
+        if uncounted:
+            self._report_limit(frame, ": records in its compressed messages are not counted")
+        self._passes(frame, rest)
+        return True
+
+    def _report_limit(self, frame: OpenFrame, consequence: str) -> None:
+        detail = f"more than {limits.GATHERED_OF_ALL:,} bytes of unfinished frames{consequence}"
+        self.stream.connection.report(WeirdKind.FRAMES_LIMIT, detail, frame.first_ref or 0, frame.low or 0)
 
     def count(self) -> None:
         """Counts the memory of the open frame in the sum of those of all connections, where it is much."""

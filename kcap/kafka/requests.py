@@ -175,12 +175,12 @@ class RequestFramer(Framer):
             self.client_ids[client_id] = b"\xff\xff" if raw is None else len(raw).to_bytes(2, "big") + raw
         self.raw_id, self.client_id = raw, client_id
 
-    def resumed(self, frame: OpenFrame) -> Resumable | None:
+    def resumed(self, frame: OpenFrame, *, light: bool = False) -> Resumable | None:
         exchange, header = frame.subject, read_header(frame.head[4 : 4 + HEADER_BYTES_MAX], frame.size - 4, expected=True)
         if not isinstance(exchange, PendingExchange) or header is None or header.body is None:
             return None
         index = program_index(header.api_key, header.api_version, REQUEST)
-        return resumed(index, frame.head, 4 + header.body)
+        return resumed(index, frame.head, 4 + header.body, counted=frame.small, light=light)
 
     def completed(self, frame: OpenFrame, whole: bool) -> None:
         exchange = frame.subject
@@ -194,7 +194,7 @@ class RequestFramer(Framer):
                 low = 4 + header.body
                 index = program_index(key, version, REQUEST)
                 if frame.rest is not None:
-                    exchange.request_slot = self.bodies.carry_large(frame.rest, frame.size)
+                    exchange.request_slot = self.bodies.carry_large(frame.rest, frame.received)
                 else:
                     exchange.request_slot = self.bodies.add(frame.head, low, len(frame.head), index, exchange)
                 if key == PRODUCE and acks_of_produce(frame.head, low, len(frame.head), version) == 0:

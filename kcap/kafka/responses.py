@@ -108,12 +108,14 @@ class ResponseFramer(Framer):
         self.pairing.response(response)
         return True
 
-    def resumed(self, frame: OpenFrame) -> Resumable | None:
+    def resumed(self, frame: OpenFrame, *, light: bool = False) -> Resumable | None:
         response = frame.subject
         exchange = response.exchange if isinstance(response, PendingResponse) else None
         if exchange is None or exchange.api_key is None or exchange.api_version is None:
             return None
-        return resumed(program_index(exchange.api_key, exchange.api_version, RESPONSE), frame.head, HEAD)
+        return resumed(
+            program_index(exchange.api_key, exchange.api_version, RESPONSE), frame.head, HEAD, counted=frame.small, light=light
+        )
 
     def completed(self, frame: OpenFrame, whole: bool) -> None:
         response = frame.subject
@@ -125,7 +127,7 @@ class ResponseFramer(Framer):
             self.last_ns = frame.last_ns
         exchange = response.exchange
         if frame.rest is not None:
-            response.slot = self.bodies.carry_large(frame.rest, frame.size)
+            response.slot = self.bodies.carry_large(frame.rest, frame.received)
         elif exchange is None or not exchange.token:
             response.slot = self.bodies.add(frame.head, HEAD, len(frame.head), UNKNOWN, response)
         self.pairing.response_done(response)

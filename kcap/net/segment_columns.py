@@ -23,6 +23,8 @@ ACK_ALONE, ACK_RST_SYN = 0x10, 0x16
 """Selective acknowledgements are looked for where of ACK, RST and SYN the first alone is set."""
 TIMESTAMPS = 0x0101080A
 """How options begin that are timestamps alone, as those of nearly all segments (RFC 7323)."""
+HASH_FACTOR = 0x9E3779B1
+"""A large odd number: equal sums of other bytes are rare."""
 NAMES = ("seq", "ack", "flags", "window", "payload", "captured", "length")
 
 
@@ -50,17 +52,27 @@ class SegmentColumns:
     def __len__(self) -> int:
         return len(self.time_ns)
 
-    def of_flow(self, flow: bytes) -> "Int64s":
-        """Indexes of the segments of a flow, in order."""
-        where: Int64s = ((self.state == CLEAN) & (self.flow_size == len(flow))).nonzero()[0]
-        for at in reversed(range(len(flow))):  # ports, which differ most, come last
-            where = where[self.data[self.flow_at[where] + at] == flow[at]]
-        slow = [at for at, other in self.flows.items() if other == flow]
-        if slow:
-            import numpy as np
+    def of_flows(self, flows: list[bytes]) -> "Int64s":
+        """Indexes of the segments of some flows, in order. Of many flows there may be segments of others with the same hash."""
+        import numpy as np
 
-            where = np.sort(np.append(where, slow))
-        return where
+        clean = self.state == CLEAN
+        found = []
+        for size in {len(flow) for flow in flows}:
+            where: Int64s = (clean & (self.flow_size == size)).nonzero()[0]
+            wanted = np.frombuffer(b"".join(flow for flow in flows if len(flow) == size), np.uint8).reshape(-1, size)
+            if len(wanted) == 1:
+                for at in reversed(range(size)):  # ports, which differ most, come last
+                    where = where[self.data[self.flow_at[where] + at] == wanted[0, at]]
+            else:
+                seen, hashed = np.zeros(len(where), np.uint64), np.zeros(len(wanted), np.uint64)
+                for at in range(size):
+                    seen = seen * HASH_FACTOR + self.data[self.flow_at[where] + at]
+                    hashed = hashed * HASH_FACTOR + wanted[:, at]
+                where = where[np.isin(seen, hashed)]
+            found.append(where)
+        found.append(np.array([at for at, other in self.flows.items() if other in set(flows)], np.int64))
+        return np.sort(np.concatenate(found))
 
     def all(self) -> SegmentBatch:
         """All segments."""

@@ -106,13 +106,14 @@ def _each(batch: Batch, contents: Contents) -> Iterator[Record]:
 
 
 # -- wrapped messages -----------------------------------------------------------------------------------------------------
-def _inflated(wrapper: Batch) -> tuple[bytes, str | None]:
-    """The wrapped messages, none where the wrapper itself is damaged; and why there may be more."""
+def _inflated(blob: bytes, start: int, end: int) -> tuple[bytes, str | None]:
+    """The messages in the wrapper at `blob[start:end]`, none where it is damaged itself; and why there may be more."""
     try:
-        value = _fields(wrapper.blob, wrapper.start, wrapper.end, wrapper.magic)[1] or b""
+        _, _, low, high = _places(blob, start, end, blob[start + MAGIC_AT])
     except DamageError as damage:
         return b"", damage.reason
-    found = inflate(wrapper.codec_id, value, inflated_limit(len(value)))
+    value = blob[low : max(low, high)]
+    found = inflate(blob[start + MESSAGE_ATTRIBUTES_AT] & CODEC_MASK, value, inflated_limit(len(value)))
     return bytes(found.data), found.fault
 
 
@@ -144,21 +145,31 @@ def span_of_messages(blob: bytes) -> tuple[int, int, int]:
     return count, first, last
 
 
+def count_of(blob: bytes, start: int, end: int) -> int:
+    """How many messages the wrapper at `blob[start:end]` has that can be read."""
+    return _span_within(_inflated(blob, start, end)[0])[0]
+
+
+def _span_within(blob: bytes) -> tuple[int, int, int]:
+    """As `span_of_messages`, in machine code where there are many."""
+    if len(blob) < MESSAGE0_MIN:
+        return 0, 0, 0
+    likely = len(blob) // max(MESSAGE0_MIN, OVERHEAD + _LENGTH.unpack_from(blob, SIZE_AT)[0])
+    if likely >= _MANY and kernels.worthwhile(_MESSAGE_NS * likely):
+        from kcap.records.wrapped_kernels import wrapped_messages
+
+        count, first, last = wrapped_messages(np.frombuffer(blob, np.uint8))
+        return int(count), int(first), int(last)
+    return span_of_messages(blob)
+
+
 def _counted(wrapper: Batch) -> tuple[int, int]:
     """The offset of the first wrapped message, that of the wrapper where there is none; and how many there are.
 
     The last of them has the wrapper's offset, where that has one (KIP-31).
     """
-    blob, _ = _inflated(wrapper)
-    likely = (
-        len(blob) // max(MESSAGE0_MIN, OVERHEAD + _LENGTH.unpack_from(blob, SIZE_AT)[0]) if len(blob) >= MESSAGE0_MIN else 0
-    )
-    if likely >= _MANY and kernels.worthwhile(_MESSAGE_NS * likely):
-        from kcap.records.wrapped_kernels import wrapped_messages
-
-        count, first, last = wrapped_messages(np.frombuffer(blob, np.uint8))
-    else:
-        count, first, last = span_of_messages(blob)
+    blob, _ = _inflated(wrapper.blob, wrapper.start, wrapper.end)
+    count, first, last = _span_within(blob)
     if not count:
         return wrapper.last_offset, 0
     offset = _OFFSET.unpack_from(blob, first)[0]
@@ -169,7 +180,7 @@ def _counted(wrapper: Batch) -> tuple[int, int]:
 
 def _unwrapped(wrapper: Batch, contents: Contents) -> Iterator[Record]:
     """The wrapped records with absolute offsets, and with the wrapper's time where that counts."""
-    blob, contents.fault = _inflated(wrapper)
+    blob, contents.fault = _inflated(wrapper.blob, wrapper.start, wrapper.end)
     appended = wrapper.timestamp_type == TIMESTAMP_TYPES[1]
     base: int | None = None
     for start, magic, (key, key_end, value, value_end) in _messages(blob, contents):

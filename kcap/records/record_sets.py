@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kcap.faults import FaultError, fault_of
+from kcap.faults import fault_of
 from kcap.model import Buffer
 from kcap.records import legacy, magic2
 from kcap.records.batch import Batch, spans
@@ -69,12 +69,5 @@ def plain_size(batch: Batch) -> int | None:
 def count_wrapped(buffer: Buffer, start: int, end: int, body_end: int) -> int:
     """Records in the compressed magic 0 or 1 message at `buffer[start:end]` (a span of `Projection.wrapped`), as many as could
     be read within the bounds of decompression; 0 where the body ends inside of the message, as `decode_records` has it.
-
-    Raises FaultError where the reader failed on the message: how many there are is not known then.
     """
-    if end > body_end:
-        return 0
-    batch = read_message(bytes(buffer[start:end]), 0, end - start)
-    if batch.failed is not None:
-        raise FaultError(batch.failed)
-    return batch.count
+    return 0 if end > body_end else legacy.count_of(bytes(buffer[start:end]), 0, end - start)

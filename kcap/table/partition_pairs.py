@@ -23,11 +23,11 @@ from kcap.decode.projection import Projection, program_index, project
 from kcap.kafka.bodies import BodyValues, Pieces
 from kcap.kafka.frames import NO_BODY
 from kcap.limits import (
-    FAST_PATH_LARGE_FROM,
     FRAME_GATHERED_MAX,
     LARGE_BODIES_ROOM,
     PARTITIONS_AT_ONCE,
     PARTITIONS_OF_MESSAGE,
+    READ_AHEAD_BYTES,
     SPARSE_BODIES_ROOM,
 )
 from kcap.schema import registry
@@ -99,11 +99,11 @@ class PartitionBodies:
             found.append((starts[places], ends[places], program[here], about[here], sides, messages))
             for at in np.flatnonzero((program >= 0) & (large | (slot < NO_BODY))).tolist():
                 body, values = (int(program[at]), int(about[at]), side), batch.bodies.carried.get(int(slot[at]))
-                known = pieces_of(values, int(sizes[at]), records=records)
+                known = pieces_of(values, records=records)
                 if known and room >= known[-1][0]:
                     room -= known[-1][0]
                     pieces.append((known, body))
-                elif sizes[at] > FAST_PATH_LARGE_FROM:
+                elif large[at] or values is not None:
                     absent.append((int(sizes[at]), int(slot[at]), body))
         others = [*self._read_again(batch, absent, reread), *self._laid(pieces, bodies.room)]
         found.append(tuple(np.array([(*other, -1) for other in others], np.int64).reshape(-1, 6).T))
@@ -225,7 +225,8 @@ class PartitionBodies:
 
 def stretches(rows: "Exchanges", *, records: bool = False) -> list[tuple[int, int]]:
     """The exchanges of a batch in stretches of some `PARTITIONS_AT_ONCE` partitions, as their messages have room for, and with
-    `records` of as many records, as their batches say; or one exchange. Topics count as partitions.
+    `records` of as many records, as their batches say, and of so many bytes of frames that passed that these can be in memory;
+    or one exchange. Topics count as partitions.
     """
     count, keys = rows.carried("partition_count"), rows.number("api_key")
     sizes = sum(rows.number(f"{side}_bytes").filled(0) for side in SIDES)
@@ -234,9 +235,14 @@ def stretches(rows: "Exchanges", *, records: bool = False) -> list[tuple[int, in
     each = np.where(count.mask(), np.maximum(count.values, topics), room)
     if records:
         each = each + rows.carried("record_count").filled(0).clip(0, PARTITIONS_AT_ONCE)
-    many = np.cumsum(each) // PARTITIONS_AT_ONCE
-    cuts = np.flatnonzero(np.diff(many)) + 1
-    return list(zip([0, *cuts.tolist()], [*cuts.tolist(), len(many)]))
+    passed = [slot for slot, values in rows.columns.batch.bodies.carried.items() if values.passed]
+    again = np.zeros(len(each), np.int64)
+    for side in SIDES:
+        size, slot = rows.number(f"{side}_bytes").filled(0), rows.number(f"{side}_slot").filled(NO_BODY)
+        again += np.where((size > FRAME_GATHERED_MAX) | np.isin(slot, passed), size, 0)
+    steps = np.diff(np.cumsum(each) // PARTITIONS_AT_ONCE) + np.diff(np.cumsum(again) // READ_AHEAD_BYTES)
+    cuts = np.flatnonzero(steps) + 1
+    return list(zip([0, *cuts.tolist()], [*cuts.tolist(), len(each)]))
 
 
 CLAIMED_FACTOR: Final = 16
@@ -249,13 +255,11 @@ HEADED: Final = 0, 1 << 2
 """Formats of records, as bits, whose batch headers say how many there are: none, and magic 2."""
 
 
-def pieces_of(values: BodyValues | None, size: int, *, records: bool) -> Pieces:
-    """What is known of the carried body of a frame of `size` bytes; nothing where that is not enough. `records`: these are
-    needed too.
-    """
+def pieces_of(values: BodyValues | None, *, records: bool) -> Pieces:
+    """What is known of a carried body; nothing where that is not enough. `records`: these are needed too."""
     if values is None:
         return ()
-    if values.data or size <= FAST_PATH_LARGE_FROM:
+    if not values.passed:
         return (0, values.data), (len(values.data), b"")
     return values.excerpts if not records and values.values[slots.MAGICS] in HEADED else ()
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import kcap
+from kcap import limits
 from kcap.distributed.chunks import StrippedSegments
 from kcap.distributed.flow_shards import keys_of_lists
 from kcap.distributed.partitioner import PACKETS, REFERENCES, STRIPPED, FlowSet, Partitioner
@@ -24,6 +25,7 @@ from kcap.net.tcp import Connection
 from kcap.table.backfill import Backfiller
 from kcap.table.schema import choose
 from kcap.table.side_tables import connection_rows
+from tests.laws.test_interleaved import capture, records
 from tests.net.test_tcp import Recorder
 from tests.support.messages import began, far_from_a_boundary, metadata, metadata_answer, saved
 from tests.support.shared import Shared
@@ -257,6 +259,17 @@ def test_silent_connections_end_at_the_same_time(tmp_path: Path) -> None:
             ends += [{name: row[name] for name in columns} for row in rows]
         assert told(ends) == told(kcap.open(path).connections(columns).to_arrow().to_pylist())
         assert {row["ended"] for row in ends} >= {"idle", "open"}
+
+
+@pytest.mark.parametrize(("shards", "carries"), [(1, PACKETS), (3, STRIPPED)])
+def test_unfinished_frames_have_room_in_each_shard(
+    shards: int, carries: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law: the bound of unfinished frames counts those of a shard, and changes no row."""
+    path = capture(tmp_path / "together.pcap", records, "fetch", together=True)
+    rows = told(wanted([path]))
+    monkeypatch.setattr(limits, "GATHERED_OF_ALL", 100_000)
+    assert told(exchanges(Shared([path], 100_000, shards, carries=carries))) == rows
 
 
 def test_large_messages_are_read_again(pcaps: Path) -> None:

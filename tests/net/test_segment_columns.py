@@ -36,8 +36,10 @@ def test_those_of_a_flow() -> None:
     every = columns.all()
     for each in {*every.flow, b"none", flow(50_000)}:
         wanted = [at for at, name in enumerate(every.flow) if name == each]
-        assert columns.of_flow(each).tolist() == wanted
-    assert other in columns.of_flow(flow(40_000)).tolist()
+        assert columns.of_flows([each]).tolist() == wanted
+    assert other in columns.of_flows([flow(40_000)]).tolist()
+    some = [flow(40_000), flow(40_001), flow(50_000), b"none"]
+    assert columns.of_flows(some).tolist() == [at for at, name in enumerate(every.flow) if name in some]
 
 
 def test_some_places() -> None:
