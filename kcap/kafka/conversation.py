@@ -19,7 +19,6 @@ from kcap.kafka.responses import ResponseFramer
 from kcap.net.connections import ConnectionTable
 from kcap.net.tcp import Connection
 from kcap.schema.registry import api_key
-from kcap.tls.roles import client_of
 from kcap.tls.secrets import Secrets
 from kcap.weird import WeirdKind
 from kcap.wire.text import client_text
@@ -319,6 +318,8 @@ class Conversation:
         self.phase = self.detail = "tls"
         connection = self.tcp
         if connection.client is None:
+            from kcap.tls.roles import client_of
+
             found = client_of((self._pieces(0), self._pieces(1)))
             connection.client = None if found is None else connection.streams[found]
         client = 0 if connection.client is None else connection.streams.index(connection.client)

@@ -108,16 +108,20 @@ def clock(evidence: CaptureQuality) -> Point:
     return Point("clock", CARE, text, {"steps_back": steps})
 
 
+PHASES: Final = {"tls": "TLS", "http": "HTTP", "empty": "without data", "opaque": "of unknown bytes"}
+"""Phases of connections in a sentence."""
+
+
 def protocols(evidence: CaptureQuality) -> Point:
     """Is there Kafka in it?"""
     kafka, phases = evidence.phases["kafka"], evidence.phases
-    others = counts(Counter({name: number for name, number in phases.items() if name != "kafka"}))
+    others = counts(Counter({PHASES.get(name, name): number for name, number in phases.items() if name != "kafka"}))
     numbers: dict[str, object] = {"connections": dict(phases), "details": dict(evidence.details)}
     if not phases:
         return Point("connections", BAD, "there is no TCP connection", numbers)
     if not kafka:
         return Point("connections", BAD, f"none of {count(sum(phases.values()), 'connection')} is Kafka: {others}", numbers)
-    text = f"{count(kafka, 'connection')} of Kafka" + (f"; besides {others}" if others else "")
+    text = f"{count(kafka, 'connection')} of Kafka" + (f"; others: {others}" if others else "")
     hidden = phases["tls"]
     if hidden:
         return Point("connections", CARE, f"{text}; TLS is not decrypted: there may be Kafka in it", numbers)
@@ -206,7 +210,7 @@ POINTS: Final[tuple[Callable[[CaptureQuality], Point], ...]] = (
 )  # fmt: skip
 SENTENCES: Final = {
     GOOD: "Good: the capture is whole, and what kcap says of it can be trusted.",
-    CARE: "With care: rows that are not flagged can be trusted; mind {}.",
+    CARE: "With care: rows that are not flagged can be trusted; look at {}.",
     BAD: "Bad: do not draw conclusions before looking at {}.",
 }
 

@@ -100,7 +100,7 @@ def test_without_a_capture_it_is_a_usage_error_and_a_wrong_file_is_named() -> No
 def test_thresholds_of_the_configuration_count_and_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tmp_path / "config.toml"
     monkeypatch.setitem(ENVIRONMENT, "KCAP_CONFIG", str(config))
-    config.write_text("[check.tls-plaintext-confusion]\nconnections = 1000\n", encoding="utf-8")
+    config.write_text("[check.tls-plaintext-confusion]\nconnections = 1000\nalerts = 1000\n", encoding="utf-8")
     assert report(CONFUSED, "--only", "tls-plaintext-confusion")["rows"] == []
     said = run("check", "--explain", "tls-plaintext-confusion").out
     assert "connections = 1000 (by itself 2)" in said

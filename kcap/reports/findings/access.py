@@ -145,7 +145,7 @@ def authorization_denied(seen: Observed, _limit: Mapping[str, float]) -> Found:
     "SASL_PLAINTEXT).",
     instead="for a ClientHello without a response: another service that closes, or a server that drops the client for "
     "other reasons",
-    connections=2,
+    connections=2, alerts=1,
 )  # fmt: skip
 def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found:
     """One side speaks TLS and the other does not."""
@@ -160,7 +160,7 @@ def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found
         known["first_ns"], known["last_ns"] = min(known["first_ns"], link["first_ns"]), max(known["last_ns"], link["last_ns"])
     for (plain, client, ip, port), row in groups.items():
         several = row["n"] >= limit["connections"]
-        if not (plain or several):
+        if row["n"] < limit["alerts" if plain else "connections"]:
             continue
         server = f"{ip}:{port}"
         if plain:
