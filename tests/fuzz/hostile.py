@@ -1973,6 +1973,22 @@ def commits_and_ends(n: int) -> bytes:
     return calls.talk.file()
 
 
+@hostile(500)
+def groups_that_begin_again(n: int) -> bytes:
+    """As many groups as Fetch responses with records, on three connections: each gets one offset of one partition each time."""
+    packets: list[Packet] = []
+    records = batch_v2(-1, 0, 0)
+    part = struct.pack(">ihqqii", 0, 0, 1000, 1000, -1, len(records)) + records
+    for turn in range(3):
+        calls = Calls(Talk(40_000 + turn, 10**12 + turn * 10**9).open())
+        for i in range(n):
+            offset = array([string(b"t") + array([struct.pack(">iq", 0, 0) + string(b"") + bytes(2)])])
+            calls.call(9, 1, string(b"g%d" % i) + array([string(b"t") + array([bytes(4)])]), offset)
+            calls.call(1, 4, fetch_of(b"t", 0), bytes(4) + array([string(b"t") + array([part])]))
+        packets += calls.talk.packets
+    return pcap(iter(packets))
+
+
 @hostile(1_000)
 def standing_offsets(n: int) -> bytes:
     """Transactional ids that write to one partition, whose last stable offset stands at as many offsets, while one is open."""

@@ -262,17 +262,21 @@ def records_read_again(seen: Observed, limit: Mapping[str, float]) -> Found:
         times=again.count(), most=again.most.max(), first_ns=again.request_first_ns.min()
     )
     stuck = stuck.filter(stuck.times >= times)
-    fetched = parts.filter(parts.api == "Fetch", parts.fetch_offset.notnull()).select(
-        "client_id", *PLACE, "fetch_offset", "bytes", "connection", at="request_first_ns"
+    fetched = parts.filter(parts.api == "Fetch", parts.fetch_offset.notnull())
+    full = fetched.bytes > 0
+    reads = fetched.group_by("client_id", *PLACE, "fetch_offset").aggregate(
+        reads=fetched.connection.nunique(where=full), last_ns=fetched.request_first_ns.max(where=full)
     )
-    beside = stuck.inner_join(fetched, ["client_id", *PLACE])
-    beside = beside.mutate(here=(beside.fetch_offset == beside.most) | (beside.most < 0))
-    begun = beside.here & (beside.bytes > 0)
-    found = beside.group_by("client_id", "group_id", *PLACE, "times", "most", "first_ns").aggregate(
-        reads=beside.connection.nunique(where=begun), least=beside.fetch_offset.min(where=begun),
-        furthest=beside.fetch_offset.max(), last_ns=beside["at"].max(where=begun),
-    )  # fmt: skip
-    found = found.filter(found.reads >= times, (found.most >= 0) | (found.furthest == found.least))
+    reads = reads.filter(reads.reads >= times)
+    ends = fetched.group_by("client_id", *PLACE).aggregate(
+        least=fetched.fetch_offset.min(where=full), furthest=fetched.fetch_offset.max()
+    )
+    ends = ends.filter(ends.least == ends.furthest)
+    alone = reads.semi_join(ends, ["client_id", *PLACE])
+    known = stuck.filter(stuck.most >= 0).inner_join(reads, ["client_id", *PLACE, ("most", "fetch_offset")])
+    unknown = stuck.filter(stuck.most < 0).inner_join(alone, ["client_id", *PLACE])
+    columns = "client_id", "group_id", *PLACE, "times", "first_ns", "reads", "last_ns"
+    found = known.select(*columns, least="most").union(unknown.select(*columns, least="fetch_offset"))
     by: dict[tuple[str, str, str], list[Row]] = {}
     for row in seen.first(found, ("first_ns", "group_id", *PLACE), STUCK_MOST, "partitions_read_again"):
         by.setdefault((row["group_id"], row["client_id"], row["topic"]), []).append(row)
