@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -31,6 +32,8 @@ class WorkerProcess:
 
     def __init__(self) -> None:
         """Raises OSError where no process can be started."""
+        # Python tries the folder for temporary files out, once, with a file of its own that an interrupt would leave behind.
+        tempfile.gettempdir()
         mine, theirs = socket.socketpair()
         with theirs:
             try:

@@ -108,14 +108,14 @@ def clock(evidence: CaptureQuality) -> Point:
     return Point("clock", CARE, text, {"steps_back": steps})
 
 
-PHASES: Final = {"tls": "TLS", "http": "HTTP", "empty": "without data", "opaque": "of unknown bytes"}
-"""Phases of connections in a sentence."""
+PROTOCOLS: Final = {"tls": "TLS", "http": "HTTP"}
+"""Phases of connections that are names of protocols, as these are written."""
 
 
 def protocols(evidence: CaptureQuality) -> Point:
     """Is there Kafka in it?"""
     kafka, phases = evidence.phases["kafka"], evidence.phases
-    others = counts(Counter({PHASES.get(name, name): number for name, number in phases.items() if name != "kafka"}))
+    others = counts(Counter({PROTOCOLS.get(name, name): number for name, number in phases.items() if name != "kafka"}))
     numbers: dict[str, object] = {"connections": dict(phases), "details": dict(evidence.details)}
     if not phases:
         return Point("connections", BAD, "there is no TCP connection", numbers)
