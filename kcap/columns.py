@@ -170,8 +170,8 @@ packets int64 packets of both directions
 client_packets int64 packets the client sent
 server_packets int64 packets the server sent
 retransmitted int64 data segments that repeat bytes seen before
-sacked int64 segments whose selective acknowledgement tells of a hole: the receiver lacks bytes (SACK, RFC 2018)
-spurious int64 segments whose selective acknowledgement tells of bytes that came twice (D-SACK, RFC 2883)
+sacked int64 segments whose selective acknowledgement reports a hole: the receiver lacks bytes (SACK, RFC 2018)
+spurious int64 segments whose selective acknowledgement reports bytes that came twice (D-SACK, RFC 2883)
 duplicated int64 data segments that were captured twice
 out_of_order int64 data segments that came before their turn
 rtt_min_ns int64? smallest round trip from the tap to the server and back

@@ -35,7 +35,7 @@ class FrameReader:
         self._fragmented: dict[int, FragmentIndex] = {}
         """Of files where datagrams came in fragments."""
         self._ahead: dict[tuple[Any, ...], bytes] = {}
-        """Frames that were read before they are asked for."""
+        """Frames that were read before they are requested."""
 
     def packets(self, place: "FrameLocation") -> tuple[list[Packet], bytes]:
         """The packets that gave a frame its bytes, and the bytes as far as they were captured without a break.
@@ -209,7 +209,7 @@ class FrameLocation:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells it from any other frame."""
+        """Its identity among all frames."""
         return self.file, self.flow, self.low, self.high, self.size, self.first_ns, self.head
 
 

@@ -1,4 +1,4 @@
-"""Frames that will be asked for, read together: connections take turns, and each of their frames lies across the others.
+"""Frames that will be requested, read together: connections take turns, and each of their frames lies across the others.
 
 In: which frame of a batch is read next. Out: frames behind it in the file reader's hand. Law: what is read is the same; frames
 whose packets lie among each other cost readings in proportion to their bytes, not to their number.
@@ -22,8 +22,8 @@ def location(batch: RowBatch, at: int, side: str) -> FrameLocation:
 
 
 class ReadAhead:
-    """Decides which frames are read together: after the first of a batch that is asked for as many as were before, as far as
-    they lie among each other, since the next one asked for is likely behind it.
+    """Decides which frames are read together: after the first request of a batch twice as many as the time before, as far
+    as they lie among each other, since the next one requested is likely behind it.
     """
 
     def __init__(self, frames: FrameReader) -> None:

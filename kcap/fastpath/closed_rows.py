@@ -148,19 +148,23 @@ def plain(values: Values) -> Iterable[object]:
     return [None if value == at.NONE else value for value in values.tolist()]
 
 
+def _closings(sides: Sides) -> "Int64s":
+    """Times of the FINs of the lower and the upper stream and of the RST, `NEVER` where there is none."""
+    lower = sides.values[:, at.CLIENT] == 0
+    fins = sides.client[:, at.FIN_NS], sides.server[:, at.FIN_NS]
+    ends = np.stack([np.where(lower, *fins), np.where(lower, *fins[::-1]), sides.values[:, at.RST_NS]])
+    return np.where(ends == at.NONE, NEVER, ends)
+
+
 def _closed_ns(sides: Sides) -> "Int64s":
-    ends = np.stack([sides.client[:, at.FIN_NS], sides.server[:, at.FIN_NS], sides.values[:, at.RST_NS]])
-    first: Int64s = np.where(ends == at.NONE, NEVER, ends).min(axis=0)
+    first: Int64s = _closings(sides).min(axis=0)
     return np.where(first == NEVER, at.NONE, first)
 
 
 def _closed_by(sides: Sides) -> list[str | None]:
-    values, side = sides.values, sides.values[:, at.CLIENT]
-    fins = np.stack([sides.client[:, at.FIN_NS], sides.server[:, at.FIN_NS]])
-    lower = side == 0
-    ends = np.stack([np.where(lower, *fins), np.where(lower, *fins[::-1]), values[:, at.RST_NS]])
-    first = np.where(ends == at.NONE, NEVER, ends).argmin(axis=0)  # a FIN goes before a reset of the same time
-    by = np.where((ends == at.NONE).all(axis=0), 2, np.where(first == 2, values[:, at.RST_BY], first) != side)
+    values, ends = sides.values, _closings(sides)
+    first = ends.argmin(axis=0)  # a FIN goes before a reset of the same time
+    by = np.where((ends == NEVER).all(axis=0), 2, np.where(first == 2, values[:, at.RST_BY], first) != values[:, at.CLIENT])
     return list(map(("client", "server", None).__getitem__, by.tolist()))
 
 

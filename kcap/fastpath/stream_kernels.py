@@ -104,10 +104,10 @@ def reopened(streams: Any, place: int, time_ns: int) -> None:
 
 
 @compiled
-def selective(streams: Any, place: int, told: int) -> None:
-    """Counts what a selective acknowledgement says: the bits of `SACKED` and `SPURIOUS` beside the flags."""
-    streams[place, SACKED] += told & 1
-    streams[place, SPURIOUS] += told >> 1
+def selective(streams: Any, place: int, reported: int) -> None:
+    """Counts what a selective acknowledgement reports: the bits of `SACKED` and `SPURIOUS` beside the flags."""
+    streams[place, SACKED] += reported & 1
+    streams[place, SPURIOUS] += reported >> 1
 
 
 @compiled

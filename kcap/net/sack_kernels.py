@@ -1,7 +1,7 @@
 """Selective acknowledgements in the options of a TCP header (RFC 2018, RFC 2883).
 
-In: the options' bytes and the acknowledgement number. Out: `SACKED` where a block tells of bytes behind a hole, `SPURIOUS`
-where the first one tells of bytes that came twice (D-SACK). Law: damaged options tell nothing, and nothing raises.
+In: the options' bytes and the acknowledgement number. Out: `SACKED` where a block reports bytes behind a hole, `SPURIOUS`
+where the first one reports bytes that came twice (D-SACK). Law: damaged options report nothing, and nothing raises.
 """
 
 from typing import Any, Final

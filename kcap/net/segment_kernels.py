@@ -92,8 +92,8 @@ def ip_header(data: Any, at: int, end: int, link: int) -> int:
 
 
 @compiled
-def told_flags(data: Any, tcp: int, end: int) -> int:
-    """The flags of a header with options of 12 bytes and more, with what its selective acknowledgement says."""
+def flags_of(data: Any, tcp: int, end: int) -> int:
+    """The flags of a header with options of 12 bytes and more, with what its selective acknowledgement reports."""
     flags = int(data[tcp + 13])
     if flags & ACK_RST_SYN != ACK_ALONE or (end - tcp == 32 and uint32(data, tcp + 20) == TIMESTAMPS):
         return flags
@@ -155,7 +155,7 @@ def parse_packets(
         flow_size[index] = size
         columns[0, index] = uint32(data, tcp + 4)
         columns[1, index] = uint32(data, tcp + 8)
-        columns[2, index] = data[tcp + 13] if header < 32 else told_flags(data, tcp, min(payload, end))
+        columns[2, index] = data[tcp + 13] if header < 32 else flags_of(data, tcp, min(payload, end))
         columns[3, index] = uint16(data, tcp + 14)
         columns[4, index] = payload
         columns[5, index] = min(room, length)

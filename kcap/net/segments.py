@@ -136,8 +136,9 @@ class SegmentParser:
                         rest = (offset >> 2 & 60) - 20
                         length = total - 40 - rest
                         if rest >= 0 <= length:
-                            if rest > 11 and flags & ACK_RST_SYN == ACK_ALONE:
-                                flags |= selective(buffer, start + after, min(start + after + rest, start + size), ack)
+                            if rest > 11:
+                                options = start + after
+                                flags |= reported(buffer, options, min(options + rest, start + size), flags, ack)
                             after += rest
                             room = size - after
                             add_flow(flow)
@@ -155,9 +156,9 @@ class SegmentParser:
                         rest = (offset >> 2 & 60) - 20
                         length = total - 20 - rest
                         if rest >= 0 <= length:
-                            if rest > 11 and flags & ACK_RST_SYN == ACK_ALONE:
-                                first_option = start + header + 60
-                                flags |= selective(buffer, first_option, min(first_option + rest, start + size), ack)
+                            if rest > 11:
+                                options = start + header + 60
+                                flags |= reported(buffer, options, min(options + rest, start + size), flags, ack)
                             after = header + 60 + rest
                             room = size - after
                             add_flow(flow)
@@ -206,9 +207,10 @@ class SegmentParser:
         return None
 
 
-def selective(buffer: bytes, at: int, end: int, ack: int) -> int:
-    """The bits of `sack_kernels.selective`, without machine code: hardly a segment has them."""
-    if buffer[at : at + 4] == TIMESTAMPS_BYTES and end - at <= 12:
+def reported(buffer: bytes, at: int, end: int, flags: int, ack: int) -> int:
+    """What the selective acknowledgement in options of 12 bytes and more reports, without machine code: hardly a segment has
+    one."""
+    if flags & ACK_RST_SYN != ACK_ALONE or (end - at <= 12 and buffer[at : at + 4] == TIMESTAMPS_BYTES):
         return 0
     from kcap.net import sack_kernels
 
@@ -239,8 +241,8 @@ def read_tcp(cursor: PacketCursor) -> tuple[bytes, int, int, int, int, int, int,
     if size < 20 or length < 0:
         cursor.fail(WeirdKind.PACKET_MALFORMED, "TCP header contradicts its datagram")
         return None
-    if size > 31 and flags & ACK_RST_SYN == ACK_ALONE:
-        flags |= selective(buffer, at + 20, min(at + size, cursor.end), ack)
+    if size > 31:
+        flags |= reported(buffer, at + 20, min(at + size, cursor.end), flags, ack)
     window = cursor.short(14) if at + 16 <= cursor.end else WINDOW_UNKNOWN
     captured = min(max(cursor.end - at - size, 0), length)
     return cursor.addresses + buffer[at : at + 4], seq, ack, flags, window, at + size, captured, length

@@ -575,19 +575,20 @@ class Connection:
         elif self.syn_ns is None:
             self.syn_ns = time_ns
 
+    def _closing(self) -> "tuple[int | None, Stream | None]":
+        """Time and stream of the first FIN or RST; a FIN goes before an RST of the same time."""
+        ends = *((stream.fin_ns, stream) for stream in self.streams), (self.rst_ns, self.rst_by)
+        return min((end for end in ends if end[0] is not None), key=itemgetter(0), default=(None, None))
+
     @property
     def closed_ns(self) -> int | None:
         """The time of the first FIN or RST, None where there is none."""
-        times = *(stream.fin_ns for stream in self.streams), self.rst_ns
-        return min((time for time in times if time is not None), default=None)
+        return self._closing()[0]
 
     @property
     def closed_by(self) -> str | None:
         """The side of the first FIN or RST, `client` or `server`; None where there is none, or its side is not known."""
-        fins = [(stream.fin_ns, stream) for stream in self.streams if stream.fin_ns is not None]
-        first, by = min(fins, key=lambda one: one[0], default=(None, None))
-        if self.rst_ns is not None and (first is None or self.rst_ns < first):
-            by = self.rst_by
+        by = self._closing()[1]
         if by is None or self.client is None:
             return None
         return "client" if by is self.client else "server"

@@ -252,8 +252,7 @@ def records_read_again(seen: Observed, limit: Mapping[str, float]) -> Found:
     if sum(call["n"] for call in seen.calls if call["api"] == "OffsetFetch") < times:
         return
     parts = seen.parts.filter(seen.parts.error == "NONE", seen.parts.topic.notnull())
-    given = parts.api == "OffsetFetch"
-    offsets = parts.filter(given | (parts.api == "OffsetCommit"), parts.group_id.notnull(), parts.client_id.notnull())
+    offsets = parts.filter(parts.api.isin(["OffsetFetch", "OffsetCommit"]), parts.group_id.notnull(), parts.client_id.notnull())
     offsets = offsets.mutate(committed=offsets.committed_offset.fill_null(-1))
     far = offsets.group_by("group_id", *PLACE).aggregate(most=offsets.committed.max())
     again = offsets.filter(offsets.api == "OffsetFetch").inner_join(far, ["group_id", *PLACE])
@@ -304,7 +303,7 @@ def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that goes on asking for a topic that is not there.
 
     It asks for the same topics again and again: one that creates a topic now and then gets an error or two of each. From `few`
-    errors on, it is said of topics that nobody writes or reads in the capture.
+    errors on, it is a finding where no client of the capture writes or reads the topic.
     """
     errors = ["UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"]
     for row in seen.prepared(seen.errors(errors, ("client_id", "topics"), least=int(limit["few"]))):
