@@ -1,6 +1,7 @@
 """Quotas: who is throttled, and whether the client waits."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from kcap.reports.definition import KEY
 from kcap.reports.findings.model import Finding, Found, called, rule, seconds, where
@@ -42,15 +43,13 @@ def throttled(seen: Observed) -> list[Row]:
 THROTTLED = "throttle_time_ms > 0"
 
 
-def finding(
-    row: Row, sentence: str, count: int, condition: str, evidence: Mapping[str, object], confidence: float | None = None
-) -> Finding:
-    """A finding about a client of `throttled`, with the exchanges of a condition."""
-    return Finding(
-        f"{called(row['client_id'])} {sentence}", {"client_id": row["client_id"], "software": row["software_name"]}, count,
-        where(condition, client_id=row["client_id"]), row["first_ns"], row["last_ns"], row["throttle_ms"] * 1_000_000, evidence,
-        None, confidence,
-    )  # fmt: skip
+def of_client(row: Row, condition: str) -> dict[str, Any]:
+    """What findings about a client of `throttled` have in common; their filter passes its exchanges of a condition."""
+    return {
+        "who": {"client_id": row["client_id"], "software": row["software_name"]},
+        "filter": where(condition, client_id=row["client_id"]),
+        "first_ns": row["first_ns"], "last_ns": row["last_ns"], "lost_ns": row["throttle_ms"] * 1_000_000,
+    }  # fmt: skip
 
 
 @rule(
@@ -67,11 +66,12 @@ def throttled_obedient(seen: Observed, _limit: Mapping[str, float]) -> Found:
         verdict = obeys(row["complied"], row["muting"] or 0)
         if verdict != "no" and not evades(row):
             complied = f"; it complied with {row['complied']} of {row['muting']} throttles" if row["muting"] else ""
-            yield finding(
-                row, f"was throttled {counted(row['throttled'], 'time')}, {seconds(row['throttle_ms'] * 1e6)} in all{complied}",
-                row["throttled"], THROTTLED,
-                {"throttled": row["throttled"], "throttle_ms": row["throttle_ms"], "complied": row["complied"],
-                 "muting": row["muting"]},
+            yield Finding(
+                f"{called(row['client_id'])} was throttled {counted(row['throttled'], 'time')}, "
+                f"{seconds(row['throttle_ms'] * 1e6)} in all{complied}",
+                count=row["throttled"], **of_client(row, THROTTLED),
+                evidence={"throttled": row["throttled"], "throttle_ms": row["throttle_ms"], "complied": row["complied"],
+                          "muting": row["muting"]},
             )  # fmt: skip
 
 
@@ -92,18 +92,18 @@ def throttled_disobedient(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that goes on sending on a throttled connection."""
     for row in seen.once(throttled):
         if obeys(row["complied"], row["muting"] or 0) == "no" and row["muting"] >= limit["throttles"]:
-            yield finding(
-                row, f"sent {counted(row['violations'], 'request')} on throttled connections before the throttle was over; it "
-                f"complied with {row['complied']} of {row['muting']} throttles",
-                row["violations"], "muted_ns > 0ms",
-                {"violations": row["violations"], "complied": row["complied"], "throttles": row["muting"]},
+            yield Finding(
+                f"{called(row['client_id'])} sent {counted(row['violations'], 'request')} on throttled connections before the "
+                f"throttle was over; it complied with {row['complied']} of {row['muting']} throttles",
+                count=row["violations"], **of_client(row, "muted_ns > 0ms"),
+                evidence={"violations": row["violations"], "complied": row["complied"], "throttles": row["muting"]},
             )  # fmt: skip
         elif evades(row) and row["left"] >= limit["throttles"]:
-            yield finding(
-                row, f"closed {row['left']} of {counted(row['muting'], 'throttled connection')} before the throttle was over, "
-                f"and sent {counted(row['elsewhere'], 'request')} on others meanwhile",
-                row["left"], THROTTLED,
-                {"left": row["left"], "elsewhere": row["elsewhere"], "throttles": row["muting"]}, 0.8,
+            yield Finding(
+                f"{called(row['client_id'])} closed {row['left']} of {counted(row['muting'], 'throttled connection')} before "
+                f"the throttle was over, and sent {counted(row['elsewhere'], 'request')} on others meanwhile",
+                count=row["left"], **of_client(row, THROTTLED), confidence=0.8,
+                evidence={"left": row["left"], "elsewhere": row["elsewhere"], "throttles": row["muting"]},
             )  # fmt: skip
 
 
@@ -123,8 +123,9 @@ def quota_too_small(seen: Observed, limit: Mapping[str, float]) -> Found:
         span = row["last_ns"] - row["first_ns"]
         share = row["throttle_ms"] * 1e6 / max(span, 1)
         if row["throttled"] >= limit["throttled"] and share >= limit["share"]:
-            yield finding(
-                row, f"was throttled for {seconds(row['throttle_ms'] * 1e6)} within {seconds(span)}: its quota is too small "
-                "for its load",
-                row["throttled"], THROTTLED, {"throttled": row["throttled"], "throttle_ms": row["throttle_ms"]},
+            yield Finding(
+                f"{called(row['client_id'])} was throttled for {seconds(row['throttle_ms'] * 1e6)} within {seconds(span)}: its "
+                "quota is too small for its load",
+                count=row["throttled"], **of_client(row, THROTTLED),
+                evidence={"throttled": row["throttled"], "throttle_ms": row["throttle_ms"]},
             )  # fmt: skip
