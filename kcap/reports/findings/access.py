@@ -13,16 +13,21 @@ CLIENT_APIS = {0: "Produce", 3: "Metadata"}
 """What every broker offers on a listener for clients, and no controller listener does."""
 
 
-OPENING = ("ApiVersions", "SaslHandshake", "SaslAuthenticate", "SaslToken")
+TOKENS = ("SaslAuthenticate", "SaslToken")
+"""What carries the tokens of a login: a Kafka request, or with SaslHandshake v0 a length and the token alone."""
+OPENING = ("ApiVersions", "SaslHandshake", *TOKENS)
 """What a listener with SASL answers before a login."""
 
 
 @rule(
     "authentication-failed-loop", "high", 0.95,
     needs="responses",
-    looks_at="SASL_AUTHENTICATION_FAILED responses of a client",
+    looks_at="SASL_AUTHENTICATION_FAILED responses of a client; connections that the server closes behind a SASL token, as "
+    "brokers before 1.0 and some of other makers refuse a login",
     advice="Check user and password (or token) of this client and the broker's credentials for that mechanism.",
-    instead="credentials that were being rotated",
+    instead="credentials that were being rotated; for connections closed without a response: a server that was being stopped, "
+    "or that does not take the form of this client's login",
+    sources="KIP-43, KIP-152",
     failures=3,
 )  # fmt: skip
 def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
@@ -36,6 +41,31 @@ def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Fo
             + (f": {text}" if text else ""),
             {"client_id": row["client_id"]}, row["n"], where("error == SASL_AUTHENTICATION_FAILED", client_id=row["client_id"]),
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"failures": row["n"]}, severity,
+        )  # fmt: skip
+    if not any(call["api"] in TOKENS and call["reason"] in ("fin", "rst") for call in seen.calls):
+        return
+    links = seen.connections
+    links = links.filter(links.closed_by == "server").select("connection", of="client_id")
+    table = seen.exchanges.inner_join(links, "connection")
+    last = table.filter(cut_short(table) & table.api.isin(list(TOKENS)), ~in_wrong_version(table).fill_null(False))
+    # a token without a Kafka header has no client id: the connection has
+    last = last.mutate(client_id=last.client_id.coalesce(last.of))
+    ends = ("client_id", "sasl_mechanism", "server_ip", "server_port")
+    closed = last.group_by(*ends).aggregate(
+        n=last.count(), raw=last.count(where=last.api == "SaslToken"), first_ns=last.request_first_ns.min(),
+        last_ns=last.request_last_ns.max(),
+    )  # fmt: skip
+    for row in seen.run(closed.order_by("first_ns", *ends)):
+        often, never = row["n"] >= limit["failures"], row["client_id"] not in let_in
+        server = server_of(row)
+        yield Finding(
+            f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} during its login"
+            + (f" with {row['sasl_mechanism']}" if row["sasl_mechanism"] else "") + ", without a response to the SASL token",
+            {"client_id": row["client_id"], "server": server}, row["n"],
+            where(f"api in {{{', '.join(TOKENS)}}}", "reason in {fin, rst}", client_id=None if row["raw"] else row["client_id"],
+                  server_ip=row["server_ip"], server_port=row["server_port"]),
+            row["first_ns"], row["last_ns"], 0, {"closed": row["n"]},
+            None if often and never else "medium" if often or never else "info", 0.75,
         )  # fmt: skip
 
 
@@ -69,7 +99,7 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
         exchanges=table.count(),
         closed=table.connection.count(where=cut_short(table)),
         refused=table.connection.count(where=(table.outcome == "unanswered") & in_wrong_version(table)),
-        logins=table.connection.count(where=table.api.isin(["SaslHandshake", "SaslAuthenticate", "SaslToken"])),
+        logins=table.connection.count(where=table.api.isin(["SaslHandshake", *TOKENS])),
         versions=table.connection.count(where=(table.api == "ApiVersions") & (table.outcome == "answered")),
         waited_ns=table.age_ns.max(), first_ns=table.request_first_ns.min(), last_ns=table.request_last_ns.max(),
     )  # fmt: skip

@@ -228,7 +228,10 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
             else f"{row['new']} of {fetches} of {client} to {server} had to begin a new session",
             {"client_id": row["client_id"], "server": server}, row["new"],
             where("api == Fetch", "session_epoch == 0", client_id=row["client_id"]), row["first_ns"], row["last_ns"], 0,
-            {"new_sessions": row["new"], "fetches": row["n"]}, "info" if unused else None,
+            {"new_sessions": row["new"], "fetches": row["n"]}, "info" if unused else None, None,
+            "Look for a version or a setting of the library that uses fetch sessions: every fetch names all partitions."
+            if unused
+            else None,
         )  # fmt: skip
 
 

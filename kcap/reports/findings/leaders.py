@@ -1,12 +1,14 @@
 """Leaders, replicas and coordinators that move, and what that costs clients."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from kcap.reports.findings.model import Finding, Found, called, in_versions, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, cut_short, in_wrong_version, totals
+from kcap.reports.findings.observed import Observed, Row, cut_short, in_wrong_version, server_of, totals
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
+from kcap.reports.versions.libraries import JAVA
 from kcap.schema.registry import api_key
 from kcap.schema.releases import removed_in
 
@@ -247,8 +249,9 @@ def acks_risk(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "version-refused", "high", 0.9,
     needs="responses",
-    looks_at="UNSUPPORTED_VERSION responses but to ApiVersions, and requests after which the broker closes the connection, of "
-    "versions that it does not name, or that newer releases took away and it never answers",
+    looks_at="UNSUPPORTED_VERSION responses, to ApiVersions where the client tries no older version; requests after which the "
+    "broker closes the connection, of versions that it does not name, or that newer releases took away and it never answers; "
+    "Java clients that have no version of Produce and Fetch in common with a broker",
     advice="kcap versions says which API and version it is and which releases take it; upgrade the older side (KIP-896).",
     instead="a feature that a client tries and does without",
     sources="KIP-35, KIP-896, KAFKA-18659",
@@ -256,10 +259,11 @@ def acks_risk(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Requests in versions that the broker does not take."""
+    yield from strangers(seen)
     if all(call["error"] != "UNSUPPORTED_VERSION" and call["reason"] not in ("fin", "rst") for call in seen.calls):
         return
     table = seen.exchanges
-    refused = (table.error == "UNSUPPORTED_VERSION") & (table.api != "ApiVersions")
+    refused = (table.error == "UNSUPPORTED_VERSION") & ((table.api != "ApiVersions") | table.client_id.isin(insisting(seen)))
     closed = cut_short(table) & (table.api != "ApiVersions")
     chosen = table.filter(refused | (closed & (in_wrong_version(table) | seen.once(gone))))
     rows = seen.run(
@@ -273,7 +277,7 @@ def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
     served = {(call["client_id"], call["api"]) for call in seen.calls if call["error"] == "NONE"}
     for (client, ip, port), some in by.items():
         count = sum(row["n"] for row in some)
-        work = [row for row in some if row["api"] in WORK]
+        work = [row for row in some if row["api"] in WORK or row["api"] == "ApiVersions"]
         never = any((client, row["api"]) not in served for row in work)
         used = sorted({f"{row['api']} v{row['api_version']}" for row in some})
         yield Finding(
@@ -284,6 +288,50 @@ def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
             {"refused": count, "versions": used},
             None if any(row["n"] >= limit["refused"] for row in work) else "medium" if never else "info",
         )  # fmt: skip
+
+
+def strangers(seen: Observed) -> Found:
+    """Clients that have no version of Produce and Fetch in common with a broker, as both say in ApiVersions."""
+    calls = [call for call in seen.calls_of(api="ApiVersions", software_name=JAVA) if call["error"] == "NONE"]
+    if not calls:
+        return
+    from kcap.reports.versions.fingerprints import Software  # the definitions of all releases take time to load
+    from kcap.reports.versions.simulator import nothing_in_common
+
+    offered = seen.offered(calls)
+    by: dict[tuple[str | None, str | None, str], list[Row]] = {}
+    for call in calls:
+        by.setdefault((call["client_id"], call["software_version"], server_of(call)), []).append(call)
+    for (client, version, server), some in by.items():
+        ranges = offered.get((some[0]["server_ip"], some[0]["server_port"]), {})
+        apart = nothing_in_common(Software(JAVA, version, JAVA, guessed=False, why=""), ranges)
+        if apart:
+            whole = totals(some)
+            yield Finding(
+                f"{called(client)} ({JAVA} {version}) and {server} have no version in common of {' and '.join(apart)}",
+                {"client_id": client, "server": server}, whole["n"],
+                where("api == ApiVersions", "error == NONE", client_id=client, server_ip=some[0]["server_ip"],
+                      server_port=some[0]["server_port"]),
+                whole["first_ns"], whole["last_ns"], 0, {"versions": apart},
+            )  # fmt: skip
+
+
+def insisting(seen: Observed) -> list[str]:
+    """Clients that do nothing but request ApiVersions in a version that is refused, again and again, where others try version 0
+    next (KIP-511).
+    """
+    sent: dict[str, set[tuple[str, int, str]]] = {}
+    times = Counter[str]()
+    for call in seen.calls:
+        if call["client_id"] is not None:
+            sent.setdefault(call["client_id"], set()).add((call["api"], call["api_version"], call["error"]))
+            times[call["client_id"]] += call["n"]
+    return [
+        client for client, kinds in sent.items()
+        if times[client] > 1 and len(kinds) == 1 and all(
+            api == "ApiVersions" and error == "UNSUPPORTED_VERSION" for api, _, error in kinds
+        )
+    ]  # fmt: skip
 
 
 def gone(seen: Observed) -> Any:

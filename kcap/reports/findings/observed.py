@@ -171,8 +171,9 @@ class Observed:
             self.prepare([row for row in some if needs(row)])
             yield from some
 
-    def offered(self, rows: Sequence[Row]) -> dict[tuple[str, int], dict[int, int]]:
-        """By address of a server, the APIs and highest versions that it offers, of the ApiVersions responses of these rows.
+    def offered(self, rows: Sequence[Row]) -> dict[tuple[str, int], dict[int, tuple[int, int]]]:
+        """By address of a server, the APIs and the lowest and highest versions that it offers, of the ApiVersions responses of
+        these rows.
 
         A listener offers all clients the same, so that of each only the first RESPONSES_READ rows are looked at, up to one that
         can be read.
@@ -182,12 +183,13 @@ class Observed:
             known = some.setdefault((row["server_ip"], row["server_port"]), [])
             if len(known) < RESPONSES_READ:
                 known.append(row)
-        found: dict[tuple[str, int], dict[int, int]] = {}
+        found: dict[tuple[str, int], dict[int, tuple[int, int]]] = {}
         for row in self.prepared([row for known in some.values() for row in known]):
             place = row["server_ip"], row["server_port"]
             if place not in found:
                 offered = {
-                    one.get("apiKey"): one.get("maxVersion") for one in self.message(row, "response").get("apiKeys") or ()
+                    one.get("apiKey"): (one.get("minVersion"), one.get("maxVersion"))
+                    for one in self.message(row, "response").get("apiKeys") or ()
                 }
                 if offered:
                     found[place] = offered

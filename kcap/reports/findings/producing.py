@@ -309,6 +309,7 @@ def down_conversion(seen: Observed, _limit: Mapping[str, float]) -> Found:
             {"client_id": client}, count, where(in_versions(rows), client_id=client),
             min(r["first_ns"] for r in rows), max(r["last_ns"] for r in rows), 0, {"requests": count, "versions": used},
             None if sure or (begun and not hidden and not right) else "info", 0.9 if sure else None,
+            "Upgrade the brokers first: before 0.11 they take no later versions (KIP-98)." if right else None,
         )  # fmt: skip
 
 
@@ -319,8 +320,8 @@ def servers_by_formats(seen: Observed) -> tuple[set[tuple[str, int]], set[tuple[
     new = {(call["server_ip"], call["server_port"]) for call in seen.calls if stores_format_2(call)}
     negotiated = [call for call in seen.calls if call["api"] == "ApiVersions" and call["error"] == "NONE"]
     for place, offered in seen.offered(negotiated).items():
-        if offered.get(0):
-            (old if offered[0] <= OLD_PRODUCE else new).add(place)
+        if 0 in offered:
+            (old if offered[0][1] <= OLD_PRODUCE else new).add(place)
     table = seen.every
     replicas = (table.api == "Fetch") & of_brokers(table)
     among = table.filter(replicas | (table.api == "UpdateMetadata"))

@@ -35,6 +35,7 @@ from kcap.reports.versions.identity import Clients
 from kcap.reports.versions.profile import ConnectionProfile, Use
 from kcap.reports.versions.profile_store import ProfileTemplate, StoredProfile, TemplateUse
 from kcap.reports.versions.profiles import ConnectionProfiles
+from kcap.reports.versions.simulator import nothing_in_common
 from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION
 from kcap.schema.registry import api_key, version_range
 from kcap.schema.releases import line, removed_in
@@ -79,6 +80,21 @@ def negotiations(case: DiagnosisContext) -> None:
                 "byte, on {n}",
                 "A broker before 0.10 does not know the request: pin the client to that release (broker.version.fallback, "
                 "api_version). A TLS listener or a proxy may do so too: compare security.protocol with the listener.", who,
+            ))  # fmt: skip
+
+
+def strangers(case: DiagnosisContext) -> None:
+    """Clients that can neither produce to nor fetch from a broker: they have no version of either request in common."""
+    for profile, client in case.profiles():
+        known, offer = case.known.of(profile.uid, client), profile.offer
+        apart = nothing_in_common(known, offer.ranges) if known is not None and offer is not None else []
+        if apart:
+            example = uid(profile.uid, profile.probes[-1].step.exchange)
+            case.add((*case.group(profile.uid, client), *apart), profile.uid, example, Diagnosis(
+                "no_common_version", ERROR,
+                f"{{who}} and {{servers}} have no version in common of {' and '.join(apart)}, on {{n}}",
+                "Upgrade the brokers, or use a client of an older release: 4.0 and later need brokers of 2.1 (KIP-896).",
+                subject(profile, client),
             ))  # fmt: skip
 
 
@@ -262,7 +278,7 @@ def facts(case: DiagnosisContext) -> None:
             probe = refused[0]
             case.add((), profile.uid, uid(profile.uid, probe.step.exchange), Diagnosis(
                 "newer_than_broker", NOTE,
-                "healthy: {who} request{s} a later ApiVersions version than {servers} has, read{s} the refusal (error 35 in a "
+                "{who} request{s} a later ApiVersions version than {servers} has, read{s} the refusal (error 35 in a "
                 "version 0 body) and request{s} an older one, as KIP-511 wants it, on {n}",
                 "Nothing is wrong: it costs a round trip a connection, and ends when the brokers are upgraded.",
                 subject(profile, client),
@@ -319,7 +335,7 @@ def facts(case: DiagnosisContext) -> None:
 
 
 RULES: Final[tuple[Callable[[DiagnosisContext], None], ...]] = (
-    negotiations, *deaths.RULES, refusals, outside, compression, *listeners.RULES, *addresses.RULES, brokers,
+    negotiations, strangers, *deaths.RULES, refusals, outside, compression, *listeners.RULES, *addresses.RULES, brokers,
 )  # fmt: skip
 
 

@@ -24,6 +24,8 @@ from kcap.schema.releases import accepts, advertised, line, taken
 
 Row = dict[str, Any]
 CLIENT_LISTENER: Final = "broker"
+DATA: Final = (0, 1)
+"""Produce and Fetch: one of them at least is what a client is for."""
 CHOSEN: Final = {
     JAVA: keyed(
         "Produce 11, EndTxn 4, TxnOffsetCommit 4, AddOffsetsToTxn 4, AddPartitionsToTxn 3, Fetch 12, OffsetCommit 9, "
@@ -177,6 +179,24 @@ def predicted(library: Library, key: int, offered: Versions | None) -> set[int]:
     family = next((name for name in CHOSEN if library.name.startswith(name)), "")
     chosen = {*CHOSEN.get(family, {}).get(key, ()), *library.choices.get(key, ())}
     return {found} | {version for version in chosen if version <= found and (offered is None or version >= offered[0])}
+
+
+def nothing_in_common(known: Software, offered: Mapping[int, Versions]) -> list[str]:
+    """Produce and Fetch with both ranges, where a broker takes neither in a version that a Java client of this release has.
+
+    Only Kafka's definitions say what a client does not have; recordings of other libraries show what they used.
+    """
+    release = java_release(known)
+    if release is None or known.guessed or any(key not in offered for key in DATA):
+        return []
+    own = java(release)
+    if any(own.settles(key, offered[key]) is not None for key in DATA):
+        return []
+    return [
+        f"{api_name(key)} (client {min(own.versions[key])}-{max(own.versions[key])}, broker "
+        f"{offered[key][0]}-{offered[key][1]})"
+        for key in DATA
+    ]  # fmt: skip
 
 
 def missing(key: int, version: int | None) -> list[str]:

@@ -1,6 +1,6 @@
 """Rules on logins, rights, TLS and addresses."""
 
-from tests.reports.findings.tables import CONNECTION, exchange, found, many, observed
+from tests.reports.findings.tables import CONNECTION, exchange, found, many, observed, shown
 
 
 def test_a_login_that_fails_again_and_again_is_a_loop_and_one_failure_is_worth_knowing() -> None:
@@ -17,6 +17,26 @@ def test_a_client_that_never_gets_in_is_a_problem_however_seldom_it_tries() -> N
     failed = exchange("C1", 2, "SaslAuthenticate", 1, error="SASL_AUTHENTICATION_FAILED", sasl_mechanism="PLAIN")
     (row,) = found("authentication-failed-loop", observed([versions, failed]))
     assert (row["severity"], row["count"]) == ("medium", 1)
+
+
+def test_a_login_that_the_server_ends_by_closing_is_a_failed_login() -> None:
+    """Brokers before SaslAuthenticate (KIP-152) have no other way; a raw token carries no client id."""
+    step = {"reason": "fin", "age_ns": 1_000_000, "sasl_mechanism": "PLAIN", "version_verdict": None}
+    raw = [exchange(f"C{at}", 2, "SaslToken", at, None, **step, client_id=None) for at in range(3)]
+    links = [CONNECTION | {"connection": f"C{at}", "closed_by": "server"} for at in range(3)]
+    (row,) = found("authentication-failed-loop", observed(raw, connections=links))
+    assert (row["severity"], row["count"], row["who"]["client_id"]) == ("high", 3, "app")
+    asked = [row | {"api": "SaslAuthenticate", "client_id": "app"} for row in raw]
+    (row,) = found("authentication-failed-loop", observed(asked, connections=links))
+    assert shown(row, [*asked, exchange("C9", 1, "SaslAuthenticate", 9, reason=None)]) == asked
+    (row,) = found("authentication-failed-loop", observed(asked[:1], connections=links))
+    assert row["severity"] == "medium", "it never gets in"
+    inside = [*asked[:1], exchange("C9", 1, "Metadata", 9)]
+    assert found("authentication-failed-loop", observed(inside, connections=links)) == [], "a server that was being stopped"
+    left = [link | {"closed_by": "client"} for link in links]
+    assert found("authentication-failed-loop", observed(raw, connections=left)) == [], "the client left"
+    newer = [row | {"version_verdict": "above_broker_max"} for row in asked]
+    assert found("authentication-failed-loop", observed(newer, connections=links)) == [], "its version is the reason"
 
 
 def test_a_mechanism_that_is_not_enabled_is_named_with_those_that_are() -> None:

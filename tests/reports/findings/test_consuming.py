@@ -114,6 +114,7 @@ def test_a_client_that_does_not_use_sessions_is_not_accused_of_their_churn() -> 
     (row,) = seen(77)
     assert row["severity"] == "info"
     assert "does not use" in row["sentence"]
+    assert "slots" not in row["advice"], "the broker has room for its sessions"
 
 
 def begun(times: int, offset: int | None, *more: Row, ahead: int = 0) -> list[Row]:

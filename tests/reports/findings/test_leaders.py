@@ -103,14 +103,34 @@ def test_versions_that_a_broker_refuses() -> None:
     ]
     assert len(found("version-refused", observed(refused))) == 1
     assert len(found("version-refused", observed(closed))) == 1
-    tried = many(9, 1.0, "ApiVersions", error="UNSUPPORTED_VERSION")
-    assert found("version-refused", observed(tried)) == [], "that is how clients find the version out"
+    tried = many(9, 1.0, "ApiVersions", error="UNSUPPORTED_VERSION", api_version=3, reason=None)
+    older = exchange("C1", 10, "ApiVersions", 10, api_version=0, reason=None)
+    assert found("version-refused", observed([*tried, older])) == [], "that is how clients find the version out"
+    (row,) = found("version-refused", observed(tried))
+    assert (row["severity"], row["evidence"]["versions"]) == ("high", ["ApiVersions v3"]), "it tries no older version"
+    assert shown(row, [*tried, older]) == tried
+    assert found("version-refused", observed(tried[:1])) == [], "the next request may be behind the capture's end"
     served = exchange("C1", 9, "Fetch", 9)
     assert found("version-refused", observed([*refused[:2], served])) == []
     (row,) = found("version-refused", observed(refused[:1]))
     assert row["severity"] == "medium", "the client gets no Fetch through at all"
     admin = many(5, 1.0, "ConsumerGroupDescribe", error="UNSUPPORTED_VERSION")
     assert found("version-refused", observed(admin)) == [], "it falls back to DescribeGroups"
+
+
+def test_a_java_client_that_has_no_version_in_common_with_a_broker() -> None:
+    versions = exchange("C1", 1, "ApiVersions", 0, software_name="apache-kafka-java", software_version="4.4.0")
+
+    def judged(produce: tuple[int, int], fetch: tuple[int, int], **more: object) -> list[Row]:
+        ranges = [{"apiKey": key, "minVersion": low, "maxVersion": high} for key, (low, high) in enumerate((produce, fetch))]
+        said = {("C1", 1, "response"): {"apiKeys": ranges}}
+        return found("version-refused", observed([versions | more], messages=said))
+
+    (row,) = judged((0, 2), (0, 3))
+    assert "Produce (client 3-13, broker 0-2) and Fetch (client 4-18, broker 0-3)" in row["sentence"]
+    assert judged((0, 3), (0, 3)) == [], "it can produce"
+    assert judged((0, 2), (0, 3), software_version="2.8.0") == [], "that client has Produce 2"
+    assert judged((0, 2), (0, 3), software_name="librdkafka") == [], "what it does not have is not known"
 
 
 def test_a_version_that_newer_releases_took_away_and_that_the_broker_closes_at() -> None:

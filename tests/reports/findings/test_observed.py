@@ -80,11 +80,11 @@ def test_what_a_server_offers_is_read_of_a_few_responses_however_many_clients_th
 
     def responses(_connection: str, _number: int, _side: str) -> dict[str, object] | None:
         read.append(1)
-        return {"apiKeys": [{"apiKey": 1, "maxVersion": 9}]} if len(read) > 3 else None
+        return {"apiKeys": [{"apiKey": 1, "minVersion": 4, "maxVersion": 9}]} if len(read) > 3 else None
 
     seen = observed(rows)
     seen._message = responses
-    assert seen.offered(rows) == {("10.0.0.1", 9092): {1: 9}}
+    assert seen.offered(rows) == {("10.0.0.1", 9092): {1: (4, 9)}}
     assert len(read) == 4
 
 

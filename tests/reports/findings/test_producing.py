@@ -112,11 +112,11 @@ def test_old_formats_are_told_by_their_versions() -> None:
     assert shown(row, [*old, modern]) == old
     assert row["evidence"]["versions"] == ["Produce v2"]
     assert found("down-conversion", observed(many(3, 1.0, api_version=3))) == []
-    offers = {("C9", 1, "response"): {"apiKeys": [{"apiKey": 0, "maxVersion": 2}]}}
+    offers = {("C9", 1, "response"): {"apiKeys": [{"apiKey": 0, "minVersion": 0, "maxVersion": 2}]}}
     old = [*old, exchange("C9", 1, "ApiVersions", 0, api_version=0)]
     assert found("down-conversion", observed(old, messages=offers)) == [], "a broker before 0.11 stores these formats"
     assert found("down-conversion", observed(old)) == [], "what the broker offers is not in the capture"
-    offers = {("C9", 1, "response"): {"apiKeys": [{"apiKey": 0, "maxVersion": 9}]}}
+    offers = {("C9", 1, "response"): {"apiKeys": [{"apiKey": 0, "minVersion": 0, "maxVersion": 9}]}}
     (row,) = found("down-conversion", observed(old, messages=offers))
     assert row["confidence"] == 0.9, "it offers versions of 0.11 and later"
     assert len(found("down-conversion", observed(many(3, 1.0, api_version=2)))) == 1, "a client that does not ask for versions"

@@ -40,6 +40,14 @@ def test_a_refused_question() -> None:
     assert kinds(whole(cut)) == {}, "an older version was tried; packets are cut, and the response does not read"
 
 
+def test_a_java_client_and_a_broker_without_a_version_in_common() -> None:
+    made = profile([(3, 1)], probe=4, offer={0: (0, 2), 1: (0, 3), 3: (0, 2), 18: (0, 0)})
+    made.software = "apache-kafka-java", "4.4.0"
+    assert kinds(whole(made)) == {"no_common_version": "error"}
+    made.software = "apache-kafka-java", "2.8.0"
+    assert kinds(whole(made)) == {}
+
+
 def test_a_broker_that_does_not_know_the_question() -> None:
     made = profile([], probe=3)
     made.probes = [ApiVersionsRequest(step(1, 18, 3, outcome="unanswered"), None)]
