@@ -65,12 +65,16 @@ def negotiations(case: DiagnosisContext) -> None:
         # the response to an older version may be missing, as where packets are cut
         older = probe is not None and any(one.step.version < probe.step.version for one in profile.probes)
         if probe is not None and not worked and not older and (profile.line.get("ended") in ENDS or len(refused) > 1):
-            case.add((*key, probe.step.version), profile.uid, uid(profile.uid, probe.step.exchange), Diagnosis(
+            legible = probe.answer is None or probe.answer.legible
+            case.add((*key, probe.step.version, legible), profile.uid, uid(profile.uid, probe.step.exchange), Diagnosis(
                 "error_35_loop", ERROR,
                 f"{{who}} request{{s}} ApiVersions v{probe.step.version}, {{servers}} respond{{vs}} UNSUPPORTED_VERSION "
-                "(error 35, in a version 0 body), and the client does not try an older version, on {n}",
+                f"(error 35, {'in' if legible else 'but not in'} a version 0 body), and the client does not try an older "
+                "version, on {n}",
                 "The client must read the refusal as version 0 and try again with a version that it names (KIP-511): upgrade "
-                "or fix the client, or pin it to the broker's release.", who,
+                "or fix the client, or pin it to the broker's release." if legible
+                else "The broker or a proxy must refuse in a version 0 body, from which clients take the version to try "
+                "(KIP-511): upgrade or fix it, or pin the clients to the versions that it has.", who,
             ))  # fmt: skip
         silent = [probe for probe in profile.probes if probe.step.outcome == "unanswered" and probe.step.reason in ENDS]
         if silent and not worked and not refused and not (profile.line.get("server_captured") or 0) and not by_client(profile):

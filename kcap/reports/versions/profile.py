@@ -62,6 +62,8 @@ class ApiVersionsResponse:
     apis: int
     features: dict[str, Any] = field(default_factory=dict)
     offer: Offer | None = None
+    legible: bool = True
+    """Whether the body reads to its end in that version; one that was cut does not."""
 
 
 @dataclass(frozen=True, slots=True)

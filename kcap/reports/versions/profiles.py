@@ -15,7 +15,7 @@ from kcap.arrays.arrow import coded, take
 from kcap.arrays.vectors import Vector
 from kcap.facts.api_versions import Offer, Software, offer_of
 from kcap.facts.brokers import Server
-from kcap.facts.message_json import behind_tags, digest, read
+from kcap.facts.message_json import behind_tags, digest, read, read_as_far
 from kcap.facts.tracker import NO_FACT, Fact, MetadataTracker
 from kcap.facts.version_verdicts import NONE, VERDICTS, final_verdict
 from kcap.kafka.frames import NO_BODY
@@ -224,7 +224,7 @@ class ConnectionProfiles:
             if len(self._answers) >= limits.ANSWERS_KEPT:
                 self._answers.clear()
             form = response_version(API_VERSIONS, version, data[:2])
-            value = read(data, API_VERSIONS, form, RESPONSE)
+            value, legible = read_as_far(data, API_VERSIONS, form, RESPONSE)
             start = behind_tags(data, API_VERSIONS, form, RESPONSE)
             offer = self.tracker.same_offer(offer_of(data[start:], version))
             features = {
@@ -234,7 +234,7 @@ class ConnectionProfiles:
             }
             error = value.get("errorCode")
             found = ApiVersionsResponse(
-                error if isinstance(error, int) else None, form, len(value.get("apiKeys") or ()), features, offer
+                error if isinstance(error, int) else None, form, len(value.get("apiKeys") or ()), features, offer, legible
             )
             self._answers[name] = found
         return found

@@ -98,6 +98,8 @@ def response_text(probe: ApiVersionsRequest) -> tuple[str, bool]:
     if answer is None:
         reason = probe.step.reason or ""
         return f"the broker {UNAVAILABLE.get(reason, 'gives no answer that was captured')}", reason in ("fin", "rst")
+    if answer.error == UNSUPPORTED_VERSION and not answer.legible:
+        return f"the broker refuses: UNSUPPORTED_VERSION (35) in a body that is not the one of version {answer.form}", True
     if answer.error == UNSUPPORTED_VERSION:
         apis = f"and names {answer.apis} API" if answer.apis else "and names no API, as brokers before 2.4 do"
         return f"the broker refuses, as KIP-511 has it: UNSUPPORTED_VERSION (35) in a version {answer.form} body {apis}", True

@@ -35,6 +35,11 @@ def test_a_refused_question() -> None:
     assert kinds(healthy) == {}, "KIP-511 wants it so"
     assert kinds(healthy, "facts") == {"newer_than_broker": "note"}
     assert kinds(whole(refused(retried=False))) == {"error_35_loop": "error"}
+    broken = refused(retried=False)
+    broken.probes = [ApiVersionsRequest(step(1, 18, 4, error=35), ApiVersionsResponse(35, 0, 0, legible=False))] * 2
+    (row,) = report(whole(broken), ["x"], "4.4")["diagnoses"]
+    assert "not in a version 0 body" in row["sentence"]
+    assert "broker or a proxy must" in row["advice"], "clients cannot read the refusal"
     cut = refused(retried=True)
     cut.probes[1] = ApiVersionsRequest(cut.probes[1].step, None)
     assert kinds(whole(cut)) == {}, "an older version was tried; packets are cut, and the response does not read"
