@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PCAPS, SHARED = ROOT / "pcaps", ROOT.parent / "shared"
 HEALTHY = (
     "java-transactions", "librdkafka-zstd", "aiokafka", "go-franz", "node-platformatic", "long-polls", "left-behind-a-poll",
-    "no-fetch-sessions", "one-election", "new-topics", "not-yet-leader",
+    "no-fetch-sessions", "one-election", "new-topics", "connect-starts", "not-yet-leader",
 )  # fmt: skip
 """Captures of pcaps/ in which clients did what they should."""
 FOLDERS = [PCAPS / "problems", SHARED / "captures" / "problems"]

@@ -11,6 +11,8 @@ from kcap.reports.findings.observed import Observed, Row, totals
 from kcap.reports.text import count as counted
 
 JOINS = ("JoinGroup", "SyncGroup")
+CONNECT = "connect"
+"""The protocol type of groups of Kafka Connect's workers."""
 
 
 @rule(
@@ -29,6 +31,8 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A group that rebalances again and again.
 
     Members that start one after the other make a generation each: it is a loop from `beyond` generations more than that on.
+    Workers of Kafka Connect join again with each connector or task that is made or changed: of their groups members that come
+    and go count.
     """
     if seen.most_calls("group_id", ("JoinGroup", "ConsumerGroupHeartbeat")) < limit["rebalances"]:
         return
@@ -42,6 +46,8 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
             newcomers=chosen.generation.count(where=chosen.generation == 0),
             members=chosen.member_id.nunique(), clients=chosen.client_id.nunique(),
             first_ns=chosen.request_first_ns.min(), last_ns=chosen.response_last_ns.max(), server_ip=chosen.server_ip.min(),
+            connection=chosen.connection.argmin(chosen.request_first_ns),
+            exchange=chosen.exchange.argmin(chosen.request_first_ns),
         )
     )  # fmt: skip
     # a member that stays goes from generation to generation; processes that run one after the other disturb no other
@@ -53,10 +59,12 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
         .aggregate(members=chosen.member_id.nunique())
     )
     largest = most_of_groups(seen, sizes, sizes.members)
-    for row in rows:
-        if most[row["group_id"], row["api"]] < limit["of_one"]:
-            continue
+    rows = [row for row in rows if most[row["group_id"], row["api"]] >= limit["of_one"]]
+    for row in seen.prepared(rows, lambda row: row["api"] == "JoinGroup"):
         count = row["generations"] if row["api"] == "JoinGroup" else min(row["generations"], 2 * row["newcomers"])
+        if row["api"] == "JoinGroup" and seen.message(row, "request").get("protocolType") == CONNECT:
+            gone = sum(call["n"] for call in seen.calls_of(group_id=row["group_id"], api="LeaveGroup"))
+            count = min(count, row["members"] + gone)
         span = row["last_ns"] - row["first_ns"]
         if count - largest.get((row["group_id"], row["api"]), 0) < limit["beyond"]:
             continue

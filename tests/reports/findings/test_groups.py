@@ -21,6 +21,17 @@ def test_rebalances_hours_apart_are_no_loop() -> None:
     assert found("rebalance-loop", observed(joins(8, 3600.0))) == []
 
 
+def test_connectors_that_are_made_or_changed_are_no_loop_and_workers_that_come_and_go_are() -> None:
+    """A worker of Kafka Connect that starts with three connectors joins again five times within seconds."""
+    said = {("C1", number, "request"): {"protocolType": "connect"} for number in range(9)}
+    alone = [row | {"member_id": "worker-1"} for row in joins(8, 1.0)]
+    assert found("rebalance-loop", observed(alone, messages=said)) == []
+    assert len(found("rebalance-loop", observed(alone))) == 1, "a consumer has no reason to join again by itself"
+    churn = [row | {"member_id": f"worker-{at}"} for at, row in enumerate(alone)]
+    (row,) = found("rebalance-loop", observed(churn, messages=said))
+    assert row["count"] == 8
+
+
 def test_a_member_that_leaves_and_comes_back_is_named() -> None:
     leaves = [exchange("C2", at + 1, "LeaveGroup", at + 0.5, group_id="g", client_id="slow") for at in range(4)]
     back = [exchange("C2", at + 9, "JoinGroup", at + 0.7, group_id="g", client_id="slow", generation=at + 1) for at in range(4)]
