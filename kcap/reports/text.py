@@ -267,6 +267,7 @@ REASONS: Final = {
     "silent_members": "silence{s} of group members, after the first ones", "generations": "generation{s} of groups, likewise",
     "servers_that_refuse": "server{s} that refuse connections, after the first ones",
     "servers_that_close": "server{s} that close connections at once, after the first ones",
+    "servers_of_short_connections": "server{s} with short TLS connections, after the first ones",
     "servers_without_kafka": "server{s} that answer no Kafka, after the first ones",
     "partitions_read_again": "partition{s} that groups read again, after the first ones",
     "tls_hosts": "host{s} with TLS, after those with the most retransmissions",

@@ -5,16 +5,12 @@ from collections.abc import Mapping
 from kcap.reports.findings.access import OPENING, served_without_login
 from kcap.reports.findings.leaders import gone
 from kcap.reports.findings.model import Finding, Found, called, rule, where
-from kcap.reports.findings.observed import Observed, Row, cut_short, in_wrong_version, server_of
+from kcap.reports.findings.observed import SERVERS_MOST, Observed, Row, at_usual_port, cut_short, in_wrong_version, server_of
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.reports.text import size
 
 SECOND_NS = 1_000_000_000
-USUAL_LEAST, USUAL = 9000, (90, 99)
-"""Ports that listeners usually have: 9092, 19093 and the like."""
-SERVERS_MOST = 100
-"""Servers of which there is a finding each."""
 
 
 @rule(
@@ -156,9 +152,8 @@ def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A host that cannot connect. Addresses that Metadata responses advertise are left to `wrong-advertised-listener`."""
     links = seen.connections
     kafka = {call["server_port"] for call in seen.calls}
-    usual = (links.server_port >= USUAL_LEAST) & (links.server_port % 1000).between(*USUAL)
     calls = links.filter(
-        (links.phase == "empty") & (links.began == "syn") & (usual | links.server_port.isin(sorted(kafka))),
+        (links.phase == "empty") & (links.began == "syn") & (at_usual_port(links) | links.server_port.isin(sorted(kafka))),
         (links.server_packets == 0) | ((links.server_packets == 1) & (links.ended == "rst")),
     )  # fmt: skip
     ends = ("client_ip", "server_ip", "server_port")

@@ -31,6 +31,7 @@ CONNECTION_COLUMNS: Final = (
     "zero_window_stalls", "zero_window_ns", "exchanges", "client_captured", "server_captured",
     "first_ns", "last_ns", "rtt_min_ns",
     "client_rtt_min_ns", "tls_alerts", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject", "tls_ja4",
+    "tls_handshake_ns",
     "server_packets", "client_missing", "server_missing", "client_skipped", "server_skipped",
 )  # fmt: skip
 BROKER_COLUMNS: Final = ("host", "port", "broker_id")

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
-from kcap.reports.findings.model import Finding, Found, rule
-from kcap.reports.findings.observed import Observed, Row, server_of
+from kcap.reports.findings.model import Finding, Found, rule, seconds
+from kcap.reports.findings.observed import SERVERS_MOST, Observed, Row, at_usual_port, server_of
 
 CERTIFICATE_ALERTS: Final = {
     "unknown_ca": "does not trust the issuer of",
@@ -204,3 +204,44 @@ def tls_handshake_failed(seen: Observed, _limit: Mapping[str, float]) -> Found:
             sender, peer = (one, other) if row["by"] == "client" else (other, one)
             # where bytes are missing the handshake may have been over, or the alert a reaction to the other side's
             yield finding(row, f"{sender} ends the handshake with {peer}", None, "info" if row["lacking"] else None)
+
+
+@rule(
+    "tls-short-connections", "medium", 0.6,
+    needs="beginnings",
+    encrypted=True,
+    looks_at="TLS connections of a host to a usual port of Kafka, without keys: every one ends within seconds of a whole "
+    "handshake, and the next begins",
+    advice="Read the client's log for authentication errors at these times; with the keys of the sessions (--tls-keylog) kcap "
+    "says how each ended. The table tls_turns has the number and sizes of their requests and responses.",
+    instead="a login that fails (SASL_SSL) looks so, and so do a request that the broker refuses, a client certificate that "
+    "TLS 1.3 refuses behind the handshake, a program that makes a client for each task, and a health check",
+    sources="KIP-43, KIP-152",
+    connections=20, a_second=0.5, life=5,
+)  # fmt: skip
+def tls_short_connections(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Encrypted connections that all end soon after they began, again and again. Which side ended one says nothing: a client
+    that was refused closes as well, and servers close first where a close_notify alert says that the client is done.
+    """
+    if all(link["phase"] != "tls" for link in seen.links):
+        return
+    links = seen.connections
+    whole = links.filter(
+        links.phase == "tls", links.began == "syn", links.exchanges == 0, links.tls_handshake_ns.notnull(),
+        links.tls_alerts.length().fill_null(0) == 0, at_usual_port(links),
+    )  # fmt: skip
+    life_ns = whole.closed_ns.coalesce(whole.last_ns) - whole.first_ns
+    ends = ("client_ip", "server_ip", "server_port")
+    groups = whole.group_by(*ends).aggregate(
+        n=whole.count(), longest_ns=life_ns.max(), first_ns=whole.first_ns.min(), last_ns=whole.last_ns.max()
+    )
+    short = groups.filter(groups.n >= int(limit["connections"]), groups.longest_ns <= int(limit["life"] * 1e9))
+    often = short.filter(short.n * 1e9 >= limit["a_second"] * (short.last_ns - short.first_ns))
+    for row in seen.first(often, ("first_ns", *ends), SERVERS_MOST, "servers_of_short_connections"):
+        rate = row["n"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
+        yield Finding(
+            f"all {row['n']} encrypted connections of {row['client_ip']} to {server_of(row)} ended within "
+            f"{seconds(row['longest_ns'])}, {rate:.1f} a second",
+            {"server": server_of(row), "client_ips": [row["client_ip"]]}, row["n"], "", row["first_ns"], row["last_ns"], 0,
+            {"connections": row["n"], "connections_a_second": round(rate, 1), "longest_ns": row["longest_ns"]},
+        )  # fmt: skip

@@ -61,6 +61,16 @@ def server_of(row: Row) -> str:
     return f"{row['server_ip']}:{row['server_port']}"
 
 
+USUAL_LEAST, USUAL = 9000, (90, 99)
+SERVERS_MOST: Final = 100
+"""Servers of which a rule has a finding each."""
+
+
+def at_usual_port(table: Any) -> Any:
+    """Of connections: those to a port that listeners of Kafka usually have, such as 9092 and 19093."""
+    return (table.server_port >= USUAL_LEAST) & (table.server_port % 1000).between(*USUAL)
+
+
 LINK: Final = ("client_id", "client_ip", "server_ip", "server_port", "phase", "began", "ended", "tls")
 """What connections of a group have in common."""
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kcap.reports.findings.report import check
-from tests.reports.findings.tables import CONNECTION, Row, found, observed
+from tests.reports.findings.tables import CONNECTION, SECOND, START, Row, found, observed
 
 RULES = ("tls-certificate-refused", "tls-client-certificate-refused", "tls-nothing-in-common", "tls-handshake-failed")
 
@@ -87,3 +87,28 @@ def test_connections_that_worked_or_only_closed_are_silent() -> None:
         failed("client: certificate_unknown", exchanges=3, phase="kafka"), failed(), failed("client: user_canceled"),
         CONNECTION | {"connection": "C9"},
     )  # fmt: skip
+
+
+def short(count: int, step: float, **more: object) -> list[Row]:
+    """Whole handshakes, one each `step` seconds, on connections of a second."""
+    times = [START + int(at * step * SECOND) for at in range(count)]
+    return [
+        failed(connection=f"C{at}", tls_handshake_ns=1_000_000, first_ns=first, last_ns=first + SECOND) | more
+        for at, first in enumerate(times)
+    ]
+
+
+def test_encrypted_connections_that_all_end_soon_are_said_and_one_that_lives_speaks_for_the_host() -> None:
+    rule = "tls-short-connections"
+    (row,) = found(rule, observed([], connections=short(30, 1.0)))
+    assert (row["count"], row["severity"], row["filter"]) == (30, "medium", "")
+    assert row["confidence"] < 0.7, "nothing shows why"
+    lives = short(1, 1.0, connection="D", closed_ns=START + 30 * SECOND)
+    silent = {
+        "one lives": [*short(30, 1.0), *lives], "few": short(19, 1.0), "seldom, as a health check": short(30, 10.0),
+        "no whole handshake": short(30, 1.0, tls_handshake_ns=None), "read with keys": short(30, 1.0, exchanges=4),
+        "another service": short(30, 1.0, server_port=443),
+        "the handshake's end is known": short(30, 1.0, tls_alerts=["client: unknown_ca (the issuer)"]),
+    }  # fmt: skip
+    for why, links in silent.items():
+        assert found(rule, observed([], connections=links)) == [], why
