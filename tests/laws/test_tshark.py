@@ -7,12 +7,13 @@ alone, for it selects frames, not requests. Skipped where tshark is not installe
 import shutil
 import subprocess
 from collections import Counter
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
 import kcap
-from tests.cli.running import kcap as run
+from tests.cli.running import run_here
 
 TSHARK = shutil.which("tshark")
 pytestmark = pytest.mark.skipif(TSHARK is None, reason="tshark is not installed: nothing to compare with")
@@ -34,11 +35,13 @@ Request = tuple[int, ...]
 """Packet that completes it, number of the connection, API key, version, correlation id."""
 
 
+@lru_cache
 def ports(path: Path) -> list[int]:
     """The ports that brokers listen at in a capture."""
     return sorted(set(kcap.open(str(path)).exchanges(["server_port"]).to_arrow()["server_port"].to_pylist()))
 
 
+@lru_cache
 def by_tshark(path: Path, text: str) -> dict[int, list[Request]]:
     """Packet -> requests that it completes."""
     assert TSHARK is not None
@@ -77,9 +80,9 @@ def by_kcap(path: Path, text: str) -> list[Request]:
         for word in ("-e", name)
     ]
     chosen = f"request_last_packet and ({text})" if text else "request_last_packet and api_key >= 0"
-    done = run("rows", path, "-Y", chosen, "-T", "fields", "-q", *words)
-    assert done.returncode == 0, done.stderr
-    return [tuple(map(int, line.split("\t"))) for line in done.stdout.decode().splitlines()]
+    code, said = run_here("rows", str(path), "-Y", chosen, "-T", "fields", "-q", *words)
+    assert code == 0, said
+    return [tuple(map(int, line.split("\t"))) for line in said.splitlines()]
 
 
 @pytest.mark.parametrize("name", CAPTURES)

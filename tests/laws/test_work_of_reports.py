@@ -1,4 +1,4 @@
-"""What a report does grows with its capture and no faster: steps of Python and rows of the engine's operators are counted.
+"""What a report does grows with its capture and no faster: lines of Python and rows of the engine's operators are counted.
 
 The captures are those classes of `tests/fuzz/hostile.py` in which two things of a report could be compared each with each: of
 four times as many of both that would be sixteen times as much.
@@ -30,22 +30,21 @@ NEAR = (
 
 
 class Work:
-    """Steps of Python in `kcap.reports` and what it asks of brokers, and rows that operators of the engine gave."""
+    """Lines of Python in `kcap.reports` and what it asks of brokers, and rows that operators of the engine gave."""
 
     def __init__(self) -> None:
-        self.steps = self.rows = 0
+        self.lines = self.rows = 0
 
     def frame(self, frame: FrameType, _event: str, _given: object) -> Any:
         """A frame that begins; only those of reports are followed."""
         if not frame.f_code.co_filename.startswith(FOLLOWED):
             return None
-        frame.f_trace_lines, frame.f_trace_opcodes = False, True
-        return self.step
+        return self.line
 
-    def step(self, _frame: FrameType, _event: str, _given: object) -> Any:
-        """A step of such a frame."""
-        self.steps += 1
-        return self.step
+    def line(self, _frame: FrameType, _event: str, _given: object) -> Any:
+        """A line of such a frame; a loop in one line is a line each time round."""
+        self.lines += 1
+        return self.line
 
     def operators(self, profile: dict[str, Any]) -> None:
         """The profile of a statement, or of an operator in it, as DuckDB 2 has it or as earlier ones have."""
@@ -123,6 +122,6 @@ def test_work_grows_with_the_capture(command: str, name: str, tmp_path: Path, mo
         assert code in (0, 1), said
         found.append(work)
     few, many = found
-    assert few.steps > FEW
-    assert many.steps <= MOST * few.steps
+    assert few.lines > FEW
+    assert many.lines <= MOST * few.lines
     assert many.rows <= MOST * few.rows
