@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from kcap.reports.findings.model import Finding, Found, called, named, rule, where
+from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, in_wrong_version, of_brokers, server_of
 from kcap.reports.text import count as counted
 
@@ -129,6 +129,54 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
                 {"closed": row["n"], "closed_of_all": at[row["server_ip"], row["server_port"]]},
                 None if row["n"] >= limit["closed"] else "medium", 0.7,
             )  # fmt: skip
+
+
+@rule(
+    "sasl-session-expired", "medium", 0.9,
+    needs="responses bodies",
+    looks_at="requests that a client sends on a connection after the lifetime that its SaslAuthenticate response gave, without "
+    "another login, and that the server answers by closing",
+    advice="Use a library that logs in again on the connection (KIP-368), or raise connections.max.reauth.ms of the broker and "
+    "the lifetime of tokens. The request at which the broker closes is not served.",
+    instead="a server that was being stopped at that time",
+    sources="KIP-368",
+    connections=2,
+)  # fmt: skip
+def sasl_session_expired(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A client that does not log in again before its session is over: the broker closes at its next request."""
+    if not any(call["api"] == "SaslAuthenticate" and call["outcome"] == "answered" for call in seen.calls):
+        return
+    table = seen.exchanges
+    logins = table.filter(table.api == "SaslAuthenticate", table.error == "NONE")
+    logins = logins.group_by("connection").aggregate(
+        login_ns=logins.response_last_ns.max(), exchange=logins.exchange.argmax(logins.response_last_ns)
+    )
+    dead = (
+        table.filter(cut_short(table), ~table.api.isin(list(OPENING)), table.connection.isin(seen.closed_by_server))
+        .group_by("connection", "client_id", "server_ip", "server_port")
+        .aggregate(sent_ns=table.request_first_ns.min())
+    )
+    both = dead.inner_join(logins, "connection")
+    groups = both.group_by("client_id", "server_ip", "server_port").aggregate(
+        n=both.count(), soonest_ns=(both.sent_ns - both.login_ns).min(), first_ns=both.sent_ns.min(),
+        last_ns=both.sent_ns.max(),
+        connection=both.connection.argmin(both.sent_ns), exchange=both.exchange.argmin(both.sent_ns),
+        request_first_ns=both.login_ns.min(),
+    )  # fmt: skip
+    for row in seen.prepared(seen.run(groups.filter(groups.n >= int(limit["connections"])))):
+        lifetime = seen.message(row, "response").get("sessionLifetimeMs") or 0
+        if not 0 < lifetime * 1e6 <= row["soonest_ns"]:
+            continue
+        server = server_of(row)
+        yield Finding(
+            f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} at a request behind the end of "
+            f"its SASL session, which lasts {seconds(lifetime * 1e6)}; the client does not log in again",
+            {"client_id": row["client_id"], "server": server}, row["n"],
+            where("reason in {fin, rst}", client_id=row["client_id"], server_ip=row["server_ip"],
+                  server_port=row["server_port"]),
+            row["first_ns"], row["last_ns"], 0, {"closed": row["n"], "lifetime_ns": round(lifetime * 1e6),
+            "soonest_ns": row["soonest_ns"]},
+        )  # fmt: skip
 
 
 def served_without_login(seen: Observed) -> set[tuple[str, int]]:

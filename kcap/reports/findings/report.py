@@ -20,6 +20,7 @@ from kcap.reports.findings import (
     pipelines,
     producing,
     quotas,
+    refusals,
     serving,
     stalls,
     transactions,
@@ -33,7 +34,7 @@ from kcap.reports.run import columns_of, computed
 from kcap.reports.source import ReportInput
 
 MODULES: Final = (
-    access, closing, consuming, encryption, groups, leaders, network, pipelines, producing, quotas, serving, stalls,
+    access, closing, consuming, encryption, groups, leaders, network, pipelines, producing, quotas, refusals, serving, stalls,
     transactions,
 )  # fmt: skip
 """Modules whose functions are rules."""

@@ -1,6 +1,6 @@
 """Rules on logins, rights, TLS and addresses."""
 
-from tests.reports.findings.tables import CONNECTION, exchange, found, many, observed, shown
+from tests.reports.findings.tables import CONNECTION, Row, exchange, found, many, observed, shown
 
 
 def test_a_login_that_fails_again_and_again_is_a_loop_and_one_failure_is_worth_knowing() -> None:
@@ -37,6 +37,26 @@ def test_a_login_that_the_server_ends_by_closing_is_a_failed_login() -> None:
     assert found("authentication-failed-loop", observed(raw, connections=left)) == [], "the client left"
     newer = [row | {"version_verdict": "above_broker_max"} for row in asked]
     assert found("authentication-failed-loop", observed(newer, connections=links)) == [], "its version is the reason"
+
+
+def test_a_client_that_does_not_log_in_again_before_its_session_is_over() -> None:
+    """KIP-368: the response of the login has the lifetime, and the broker closes at the first request behind it."""
+
+    def judged(after: float, lifetime: int | None = 4000, **more: object) -> list[Row]:
+        rows, said = [], {}
+        for at in range(2):
+            rows.append(exchange(f"C{at}", 1, "SaslAuthenticate", at * 9))
+            rows.append(exchange(f"C{at}", 2, "Produce", at * 9 + after, None, reason="fin", age_ns=1_000_000))
+            said[f"C{at}", 1, "response"] = {"sessionLifetimeMs": lifetime}
+        links = [CONNECTION | {"connection": f"C{at}", "closed_by": "server"} | more for at in range(2)]
+        return found("sasl-session-expired", observed(rows, connections=links, messages=said))
+
+    (row,) = judged(4.2)
+    assert (row["count"], row["evidence"]["lifetime_ns"]) == (2, 4_000_000_000)
+    assert judged(3.9) == [], "the session was not over"
+    assert judged(4.2, 0) == [], "it has no end"
+    assert judged(4.2, None) == [], "the response was not captured"
+    assert judged(4.2, closed_by="client") == []
 
 
 def test_a_mechanism_that_is_not_enabled_is_named_with_those_that_are() -> None:

@@ -1,0 +1,128 @@
+"""Errors that no rule of its own judges: what each says, and whether a client gets through all the same.
+
+Law: any error that a client gets for each of its requests of an API is found, by the rule of its own or by the one here;
+errors that are part of the protocol, or of an administrator's work, are not.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from kcap.reports.findings.model import Finding, Found, called, rule, where
+from kcap.reports.findings.observed import Observed, Row, totals
+from kcap.reports.text import count as counted
+
+JUDGED: Final = frozenset(
+    """
+    CORRUPT_MESSAGE DUPLICATE_SEQUENCE_NUMBER FENCED_INSTANCE_ID FENCED_LEADER_EPOCH INVALID_PRODUCER_EPOCH INVALID_TIMESTAMP
+    LEADER_NOT_AVAILABLE MESSAGE_TOO_LARGE NOT_COORDINATOR NOT_ENOUGH_REPLICAS NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    NOT_LEADER_OR_FOLLOWER OFFSET_METADATA_TOO_LARGE OFFSET_OUT_OF_RANGE OUT_OF_ORDER_SEQUENCE_NUMBER PRODUCER_FENCED
+    RECORD_LIST_TOO_LARGE REQUEST_TIMED_OUT SASL_AUTHENTICATION_FAILED UNKNOWN_LEADER_EPOCH UNKNOWN_PRODUCER_ID UNKNOWN_TOPIC_ID
+    UNKNOWN_TOPIC_OR_PARTITION UNSUPPORTED_SASL_MECHANISM UNSUPPORTED_VERSION
+    """.split()
+)
+"""Errors of which another rule speaks; those with AUTHORIZATION in their names as well."""
+USUAL: Final = frozenset(
+    """
+    COORDINATOR_LOAD_IN_PROGRESS COORDINATOR_NOT_AVAILABLE DUPLICATE_RESOURCE ELECTION_NOT_NEEDED FENCED_MEMBER_EPOCH
+    FETCH_SESSION_ID_NOT_FOUND FETCH_SESSION_TOPIC_ID_ERROR GROUP_ID_NOT_FOUND GROUP_SUBSCRIBED_TO_TOPIC ILLEGAL_GENERATION
+    INVALID_FETCH_SESSION_EPOCH INVALID_SHARE_SESSION_EPOCH MEMBER_ID_REQUIRED NON_EMPTY_GROUP NOT_CONTROLLER
+    NO_REASSIGNMENT_IN_PROGRESS OFFSET_NOT_AVAILABLE REASSIGNMENT_IN_PROGRESS REBALANCE_IN_PROGRESS RESOURCE_NOT_FOUND
+    SHARE_SESSION_NOT_FOUND STALE_MEMBER_EPOCH TELEMETRY_TOO_LARGE TOPIC_ALREADY_EXISTS TRANSACTIONAL_ID_NOT_FOUND
+    UNKNOWN_MEMBER_ID UNKNOWN_SUBSCRIPTION_ID UNSTABLE_OFFSET_COMMIT
+    """.split()
+)
+"""Errors by which the protocol works: clients heed them and go on, or an administrator's request has nothing to do."""
+SASL: Final = (
+    "the listener has no SASL, or a login begins where the connection has one",
+    "Compare security.protocol with the listener (PLAINTEXT and SSL have no SASL). Where logins succeed before it, the library "
+    "logs in again in the wrong place (KIP-368): upgrade it, or raise connections.max.reauth.ms of the broker.",
+)
+MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
+    "CONCURRENT_TRANSACTIONS": (
+        "the last transaction of that id is still being ended",
+        "Wait and try again; where it lasts, see the transaction coordinator's log.",
+    ),
+    "GROUP_MAX_SIZE_REACHED": (
+        "the group has as many members as it may", "Run fewer members, or raise group.max.size of the broker."
+    ),
+    "ILLEGAL_SASL_STATE": SASL,
+    "INCONSISTENT_GROUP_PROTOCOL": (
+        "the member has no assignor, or not the type, of the group's other members",
+        "Give its members an assignor in common (partition.assignment.strategy), and no other program that group.id.",
+    ),
+    "INVALID_GROUP_ID": ("the group id is empty or not allowed", "Set group.id."),
+    "INVALID_PRODUCER_ID_MAPPING": (
+        "the broker does not know that producer id for the transactional id",
+        "The id expired (transactional.id.expiration.ms): the producer must begin anew with InitProducerId.",
+    ),
+    "INVALID_RECORD": (
+        "the broker does not take the records",
+        "Read the error's text in the response (kcap show): a compacted topic needs keys.",
+    ),
+    "INVALID_REQUIRED_ACKS": ("acks is none of 0, 1 and -1", "Set acks to 0, 1 or all."),
+    "INVALID_SESSION_TIMEOUT": (
+        "the session timeout is outside of what the broker allows",
+        "Set session.timeout.ms between group.min.session.timeout.ms and group.max.session.timeout.ms of the broker.",
+    ),
+    "INVALID_TOPIC_EXCEPTION": ("the topic's name or use is not allowed", "Correct the topic's name."),
+    "INVALID_TRANSACTION_TIMEOUT": (
+        "the transaction timeout is more than the broker allows",
+        "Set transaction.timeout.ms to at most transaction.max.timeout.ms of the broker.",
+    ),
+    "INVALID_TXN_STATE": (
+        "the request does not fit the transaction's state",
+        "Read the producer's log before it: an error of its own was passed over.",
+    ),
+    "KAFKA_STORAGE_ERROR": (
+        "the broker cannot use the disk of that log", "See the broker's log and its disks: the log directory is offline."
+    ),
+    "POLICY_VIOLATION": ("a policy of the broker forbids it", "Read the error's text in the response (kcap show)."),
+    "THROTTLING_QUOTA_EXCEEDED": (
+        "a quota on changes of topics and partitions is used up", "Send fewer, or raise controller_mutation_rate (KIP-599)."
+    ),
+    "UNRELEASED_INSTANCE_ID": (
+        "another member has that group.instance.id", "Give each member its own, or stop the old one before the new one starts."
+    ),
+    "UNSUPPORTED_ASSIGNOR": (
+        "the broker has no such assignor", "Set group.remote.assignor to one of group.consumer.assignors of the broker."
+    ),
+    "UNSUPPORTED_COMPRESSION_TYPE": (
+        "the broker or this version of the request does not take the codec",
+        "Use another compression.type, or upgrade the older side (zstd needs Produce 7 and Fetch 10, KIP-110).",
+    ),
+}  # fmt: skip
+"""Error -> what it says, and what to do. Source: org.apache.kafka.common.protocol.Errors and the KIPs named."""
+
+
+@rule(
+    "requests-refused", "high", 0.9,
+    needs="responses",
+    looks_at="errors of which no other rule speaks: all that a client gets for an API, or a share of its requests",
+    advice="kcap errors and kcap show have the responses with their text; see the error in Kafka's protocol guide.",
+    instead="a test of the program that expects the error",
+    errors=3, often=10, share=0.3,
+)  # fmt: skip
+def requests_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Requests that a broker refuses, so that the client gets none of that API through, or loses a part of them."""
+    served: dict[tuple[str | None, str], int] = {}
+    by: dict[tuple[str | None, str, str], list[Row]] = {}
+    for call in seen.calls:
+        error = call["error"]
+        if error is None or call["api"] is None:
+            continue
+        if error == "NONE":
+            served[call["client_id"], call["api"]] = served.get((call["client_id"], call["api"]), 0) + call["n"]
+        elif error not in JUDGED and error not in USUAL and "AUTHORIZATION" not in error:
+            by.setdefault((call["client_id"], call["api"], error), []).append(call)
+    for (client, api, error), some in by.items():
+        whole, good = totals(some), served.get((client, api), 0)
+        never, often = not good, whole["n"] >= max(limit["often"], limit["share"] * (whole["n"] + good))
+        meaning, advice = MEANINGS.get(error, ("", None))
+        severity = (None if whole["n"] >= limit["errors"] else "medium") if never else "medium" if often else "info"
+        yield Finding(
+            f"{called(client)} got {error} for {counted(whole['n'], f'{api} request')}"
+            + (" and got none through" if never else f", while {good:,} went through") + (f": {meaning}" if meaning else ""),
+            {"client_id": client}, whole["n"], where(f"api == {api}", f"error == {error}", client_id=client),
+            whole["first_ns"], whole["last_ns"], whole["latency_ns"] or 0, {"errors": whole["n"], "served": good}, severity,
+            None, advice,
+        )  # fmt: skip
