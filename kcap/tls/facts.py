@@ -50,10 +50,8 @@ class TlsFacts:
     """Why records could not be opened."""
 
     def begin(self, hello: "Hello", time_ns: int, *, first: bool) -> None:
-        """Takes the first ClientHello that was seen; `first`: no HelloRetryRequest and no loss came before it."""
-        from kcap.tls.handshake import COOKIE
-
-        self.hello, self.fingerprinted = hello, first and COOKIE not in hello.extensions
+        """Takes the first ClientHello that was seen; `first`: the client began with it."""
+        self.hello, self.fingerprinted = hello, first
         self.hello_ns = time_ns if self.fingerprinted else None
 
     def names(self, random: bytes) -> None:

@@ -49,6 +49,24 @@ def test_records_of_a_handshake_and_of_the_first_data_span_packets(kind: int, st
         agree(tap.close().segments, 1 << 12, step, options=options_of(sealer))
 
 
+@pytest.mark.parametrize("labels", [b"CLIENT_", b"SERVER_", b"_TRAFFIC_SECRET_0", b"HANDSHAKE"])
+@pytest.mark.parametrize("kind", range(len(KINDS)))
+def test_secrets_of_strangers_with_the_same_client_random_are_passed_over(kind: int, labels: bytes) -> None:
+    """They stand behind the right ones, of some labels."""
+    sealer = sealer_of(kind).restart()
+    tap, wrong = Tap().open(), b""
+    for side, data in sealer.handshake:
+        tap.send(side, data)
+    asked(tap, sealer, 20)
+    for line in sealer.keylog.splitlines():
+        if labels in line:
+            wrong += line[:-2] + (b"00" if line[-2:] != b"00" else b"01") + b"\n"
+    secrets = Secrets()
+    secrets.keylog.add(sealer.keylog + wrong)
+    found = agree(tap.close().segments, 1 << 12, 14, options=Options(secrets=secrets))
+    assert len(found.rows) == 20
+
+
 Sent = Callable[[Tap, Sealer], object]
 BETWEEN: dict[str, Sent] = {
     "nothing": lambda tap, sealer: None,
