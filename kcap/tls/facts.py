@@ -88,6 +88,8 @@ def tls_values(facts: TlsFacts) -> dict[str, object]:
 
 def why_unopened(secrets: "Secrets", client: "Hello | None", server: "Hello | None") -> str:
     """Why nothing of a session could be opened."""
+    from kcap.tls.handshake import ENCRYPTED_HELLO
+
     if not secrets:
         return "no keys were given"
     if client is None:
@@ -96,4 +98,6 @@ def why_unopened(secrets: "Secrets", client: "Hello | None", server: "Hello | No
         return "its ServerHello is not in the capture"
     if secrets.keylog.of(client.random):
         return "the secrets of this session in the key log do not open its records"
+    if ENCRYPTED_HELLO in client.extensions:
+        return "the key log has no secret of this session, whose ClientHello may be the cover of an encrypted one"
     return "the key log has no secret of this session"

@@ -27,6 +27,8 @@ HELLOS: Final = (CLIENT_HELLO, SERVER_HELLO)
 ENCRYPTED_EXTENSIONS: Final = 8
 SERVER_NAME, GROUPS, FORMATS, SIGNATURES, ALPN, ETM, EMS, TICKET = 0, 10, 11, 13, 16, 22, 23, 35
 PRE_SHARED_KEY, EARLY_DATA, SUPPORTED_VERSIONS, COOKIE = 41, 42, 43, 44
+ENCRYPTED_HELLO: Final = 0xFE0D
+"""encrypted_client_hello (RFC 9849): key logs name a connection whose server takes it by the random of the hello inside."""
 RETRY_RANDOM: Final = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
 """ServerHello.random of a HelloRetryRequest (RFC 8446 section 4.1.3)."""
 ALERTS: Final = {

@@ -5,6 +5,7 @@ epochs. Law: only what authenticates counts, and what is tried is bounded by the
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from kcap import limits
@@ -112,7 +113,8 @@ class KeySearch:
             return bool(direction.epochs)
         if self.client is not None and self.server is None:
             return self._try_suites(side, record, self.secrets.traffic(self.client.random), tuple(self.client.suites))
-        if self.client is None:
+        hidden = self.client is not None and messages.ENCRYPTED_HELLO in self.client.extensions
+        if self.client is None or (hidden and not direction.waiting and not direction.lost_records):
             return self._try_sessions(side, record)
         return False
 
@@ -143,12 +145,14 @@ class KeySearch:
         return False
 
     def _try_sessions(self, side: int, record: TlsRecord) -> bool:
-        """Keys of a connection whose ClientHello is not in the capture: every session of the key log is tried, at first for a
-        record that is the first one of its keys, since thousands of record numbers of few sessions use the budget up.
+        """Keys of a connection whose ClientHello is not in the capture, or is encrypted inside of another one: every session of
+        the key log is tried, at first for a record that is the first one of its keys, since thousands of record numbers of few
+        sessions use the budget up.
         """
         offered = tuple(self.server.suites) if self.server is not None else ()
-        for numbers in (1, limits.TLS_MIDSTREAM_TRIES):
-            for random, found in self.secrets.sessions():
+        begun = self.client is not None
+        for numbers in (1,) if begun else (1, limits.TLS_MIDSTREAM_TRIES):
+            for random, found in islice(self.secrets.sessions(), limits.TLS_MIDSTREAM_TRIES if begun else None):
                 if self.sides[side].budget < 0:
                     return False
                 if "CLIENT_RANDOM" not in found and self._try_suites(side, record, found, offered, numbers):

@@ -20,7 +20,7 @@ from kcap.tls.facts import TlsFacts, why_unopened
 from kcap.tls.handshake import Hello
 from kcap.tls.key_schedule import master_secret
 from kcap.tls.key_search import KeySearch
-from kcap.tls.record_ciphers import OpenedRecord
+from kcap.tls.record_ciphers import CLOSE_NOTIFY, USER_CANCELED, OpenedRecord
 from kcap.tls.records import HEADER, TlsRecord
 from kcap.tls.secrets import Secrets
 from kcap.tls.suites import Suite, suite_of, version_name
@@ -385,7 +385,9 @@ class TlsSession(KeySearch, InBatches):
             self._message(side, number, body, whole, time_ns)
 
     def _alert(self, side: int, data: bytes) -> None:
-        if data[1]:
+        direction = self.sides[side]
+        closes = data[1] == CLOSE_NOTIFY or (data[1] == USER_CANCELED and (direction.over or direction.ready))
+        if not closes:
             self._note_alert(side, messages.ALERTS.get(data[1], f"alert {data[1]}"))
 
     def _note_alert(self, side: int, name: str) -> None:
