@@ -11,6 +11,7 @@ from kcap import limits
 if TYPE_CHECKING:
     from kcap.tls.handshake import Hello
     from kcap.tls.secrets import Secrets
+    from kcap.tls.suites import Suite
 
 
 @dataclass(slots=True)
@@ -84,6 +85,11 @@ def tls_values(facts: TlsFacts) -> dict[str, object]:
         "alerts": "; ".join(facts.alerts) or None, "hello_bytes": facts.hello_bytes,
         "randoms": facts.randoms, "resumes": facts.resumes,
     }  # fmt: skip
+
+
+def lacks_cipher(suite: "Suite") -> str:
+    """Why no key helps."""
+    return f"{suite.name} cannot be decrypted, as no library here has its cipher"
 
 
 def why_unopened(secrets: "Secrets", client: "Hello | None", server: "Hello | None") -> str:

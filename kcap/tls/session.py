@@ -14,9 +14,9 @@ from operator import itemgetter
 from kcap import limits
 from kcap.tls import handshake as messages
 from kcap.tls.batches import InBatches
-from kcap.tls.direction import TLS13, Direction, Event, Plaintext, epochs13, is_last, spans
+from kcap.tls.direction import TLS13, Direction, Event, Plaintext, epochs13, is_last, opens13, spans
 from kcap.tls.early_data import EarlyData
-from kcap.tls.facts import TlsFacts, why_unopened
+from kcap.tls.facts import TlsFacts, lacks_cipher, why_unopened
 from kcap.tls.handshake import Hello
 from kcap.tls.key_schedule import master_secret
 from kcap.tls.key_search import KeySearch
@@ -343,7 +343,7 @@ class TlsSession(KeySearch, InBatches):
             return False
         epoch = self._epoch12(side, suite, self.master, client, server)
         if epoch is None:
-            self.facts.why = f"the cipher of {suite.name} is not available"
+            self.facts.why = lacks_cipher(suite)
             return False
         direction.epochs.append(epoch)
         direction.hellos = client, server
@@ -474,8 +474,8 @@ class TlsSession(KeySearch, InBatches):
         facts.version, facts.cipher = version_name(hello.version), self.suite.name
         if messages.ALPN in hello.extensions:
             facts.alpn = next(iter(hello.protocols), facts.alpn)
-        if self.suite.cipher is None:
-            facts.why = f"records of {self.suite.name} are not read"
+        if self.suite.cipher is None or (hello.version == TLS13 and not opens13(self.suite)):
+            facts.why = lacks_cipher(self.suite)
         if self.turns is not None:
             self.turns.server_hello(self.suite, tls13=hello.version == TLS13)
         if hello.version == TLS13:

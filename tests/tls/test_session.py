@@ -110,6 +110,21 @@ def test_a_private_key_does_not_read_a_key_exchange_with_forward_secrecy() -> No
     assert session.facts.why == "the key log has no secret of this session"
 
 
+@pytest.mark.parametrize(
+    ("version", "number", "name"),
+    [("TLSv1_2", 0xC07A, "TLS_RSA_WITH_CAMELLIA_128_GCM_SHA256"), ("TLSv1_3", 0x00C6, "TLS_SM4_GCM_SM3")],
+)
+def test_a_suite_whose_cipher_is_not_there_is_not_said_to_lack_keys(version: str, number: int, name: str) -> None:
+    made = talk(version, None)
+    at, (side, hello) = next((at, sent) for at, sent in enumerate(made.wire) if sent[0] == SERVER)
+    suite = 44 + hello[43]
+    made.wire[at] = side, hello[:suite] + number.to_bytes(2, "big") + hello[suite + 2 :]
+    session, events = read(made, secrets_of(made))
+    assert not events
+    assert session.facts.cipher == name
+    assert session.facts.why == f"{name} cannot be decrypted, as no library here has its cipher"
+
+
 def altered(keylog: bytes, last: bytes) -> bytes:
     """The lines of a key log with other secrets, which end in this digit or in a `1`."""
     return b"".join(line[:-1] + (last if line[-1:] != last else b"1") + b"\n" for line in keylog.splitlines())
