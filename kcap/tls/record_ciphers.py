@@ -115,7 +115,7 @@ class RecordOpener:
                 if record[1:3] != b"\x03\x03":
                     return None
                 inner = aead.decrypt((self._iv ^ number).to_bytes(12, "big"), record[5:], record[:5])
-                content = inner if inner and inner[-1] else inner.rstrip(b"\0")
+                content = unpadded(inner)
                 return Whole(inner, len(content) - 1) if content and content[-1] == APPLICATION else None
             size = len(record) - (21 if kind == "chacha" else 21 if kind == "ccm8" else 29)
             if size < 0:
@@ -160,8 +160,7 @@ class RecordOpener:
         try:
             for number, (low, high) in enumerate(bounds, number):  # noqa: B020 - the records' numbers
                 content = decrypt((iv ^ number).to_bytes(12, "big"), data[low + 5 : high], data[low : low + 5])
-                if not content or content[-1] != last:
-                    content = content.rstrip(b"\0")  # Java's TLS pads each record
+                content = unpadded(content)
                 if content and content[-1] == last:
                     out.append(content[:-1])
                 elif says_nothing(content):
@@ -198,7 +197,7 @@ class RecordOpener:
             content: bytes = self._aead.decrypt((self._iv ^ number).to_bytes(12, "big"), body, header)
         except (self._refused, ValueError):
             return None
-        return content if content and content[-1] else content.rstrip(b"\0")
+        return unpadded(content)
 
     def _open_aead(self, number: int, content_type: int, version: int, body: bytes) -> OpenedRecord | None:
         tag = 8 if self.cipher.kind == "ccm8" else 16
@@ -254,6 +253,11 @@ class RecordOpener:
 
     def _is_mac(self, data: bytes, mac: bytes) -> bool:
         return hmac.compare_digest(hmac.digest(self.keys.mac_key, data, self.cipher.mac), mac)
+
+
+def unpadded(content: bytes) -> bytes:
+    """The content of a record of TLS 1.3 with its type behind it, without the zeros that follow: Java pads each record."""
+    return content if content and content[-1] else content.rstrip(b"\0")
 
 
 def says_nothing(content: bytes) -> bool:
