@@ -49,8 +49,7 @@ ENTRIES: Final = {
 RANDOM_DIGITS: Final = 64
 SESSION: Final = re.compile(rb"RSA\s+Session-ID:([0-9a-fA-F]*)\s+Master-Key:([0-9a-fA-F]{96})\s*")
 PREMASTER: Final = re.compile(rb"RSA\s+([0-9a-fA-F]{16})\s+([0-9a-fA-F]{96})\s*")
-LINE: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*[A-Z][A-Z0-9_]*\s+[0-9a-fA-F]{64}\s+[0-9a-fA-F]+\s*")
-"""Of any label."""
+LINE: Final = re.compile(rb"([A-Z][A-Z0-9_]*)\s+([0-9a-fA-F]{64})\s+([0-9a-fA-F]+)\s*")
 
 
 @dataclass(slots=True)
@@ -155,10 +154,11 @@ class KeyLog:
             words = line.removeprefix(BYTE_ORDER_MARK).split()
             if not words or self._secret(words, fresh) or words[0].startswith(b"#"):
                 continue
-            if LINE.fullmatch(line) is not None:
+            bare = line.strip()
+            if LINE.fullmatch(bare) is not None:
                 continue
             self._store(fresh)
-            if not self._taken(line.strip()):
+            if not self._taken(bare):
                 self.unread += 1
         self._store(fresh)
 

@@ -125,6 +125,19 @@ def test_a_suite_whose_cipher_is_not_there_is_not_said_to_lack_keys(version: str
     assert session.facts.why == f"{name} cannot be decrypted, as no library here has its cipher"
 
 
+def test_a_cancelled_handshake_is_an_alert_and_a_close_behind_it_is_none() -> None:
+    """Java's clients close each connection of TLS 1.3 with user_canceled and close_notify."""
+    cancelled = b"\x15\3\3\0\2\1\x5a"
+    made = talk("TLSv1_3", None)
+    session, _ = read(Conversation(wire=[made.wire[0], (CLIENT, cancelled)]), secrets_of(made))
+    assert session.facts.alerts == ["client: user_canceled"]
+    sealer = Sealer("TLSv1_3")
+    closes = b"".join(sealer.record(CLIENT, b"\1" + bytes([which]), 21, padding=16) for which in (90, 0))
+    session, _ = read(Conversation(wire=[*sealer.handshake, (CLIENT, closes)]), secrets_of(Conversation(keylog=sealer.keylog)))
+    assert session.facts.decrypted
+    assert session.facts.alerts == []
+
+
 def altered(keylog: bytes, last: bytes) -> bytes:
     """The lines of a key log with other secrets, which end in this digit or in a `1`."""
     return b"".join(line[:-1] + (last if line[-1:] != last else b"1") + b"\n" for line in keylog.splitlines())
