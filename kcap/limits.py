@@ -532,8 +532,8 @@ so many records seldom alone, and a record of the next keys would have been one 
 TLS_NUMBER_TRIES = 1 << 14
 """Record numbers tried behind a loss: a hole of 360 kB of smallest records."""
 
-TLS_MIDSTREAM_TRIES = 1 << 12
-"""Record numbers that are tried on a connection whose beginning is not in the capture."""
+TLS_MIDSTREAM_TRIES, TLS_HIDDEN_TRIES = 1 << 12, 1 << 10
+"""Record numbers tried on a connection that began before the capture; sessions on one whose ClientHello is encrypted: 30 ms."""
 
 TLS_WAITING_RECORDS = 64
 """Encrypted records that wait for a handshake whose packets come later: early data of TLS 1.3 is 16 kB by default."""

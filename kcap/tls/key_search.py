@@ -114,7 +114,7 @@ class KeySearch:
         if self.client is not None and self.server is None:
             return self._try_suites(side, record, self.secrets.traffic(self.client.random), tuple(self.client.suites))
         hidden = self.client is not None and messages.ENCRYPTED_HELLO in self.client.extensions
-        if self.client is None or (hidden and not direction.waiting and not direction.lost_records):
+        if self.client is None or (hidden and not any(each.waiting or each.lost_records for each in self.sides)):
             return self._try_sessions(side, record)
         return False
 
@@ -152,7 +152,7 @@ class KeySearch:
         offered = tuple(self.server.suites) if self.server is not None else ()
         begun = self.client is not None
         for numbers in (1,) if begun else (1, limits.TLS_MIDSTREAM_TRIES):
-            for random, found in islice(self.secrets.sessions(), limits.TLS_MIDSTREAM_TRIES if begun else None):
+            for random, found in islice(self.secrets.sessions(), limits.TLS_HIDDEN_TRIES if begun else None):
                 if self.sides[side].budget < 0:
                     return False
                 if "CLIENT_RANDOM" not in found and self._try_suites(side, record, found, offered, numbers):
