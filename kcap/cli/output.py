@@ -309,7 +309,7 @@ def no_kafka(reading: CapturePass) -> str:
     """What there is instead of Kafka."""
     from kcap.output.verdict import no_kafka_sentence
 
-    return no_kafka_sentence(sum(file.packets for file in reading.capture_files), reading.phases)
+    return no_kafka_sentence(sum(file.packets for file in reading.capture_files), reading.phases, reading.weirds)
 
 
 def report_failed(reading: CapturePass) -> int:

@@ -5,25 +5,36 @@ nothing of columns that the page does not have.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import pyarrow as pa
 
 from kcap.output.grid import counts, duration
+from kcap.weird import Weird, WeirdKind
 
 ERRORS_NAMED: Final = 3
 """Errors that the sentence names, the most frequent first."""
 COUNTED: Final = {"exchanges": ("outcome", "error"), "connections": ("phase", "ended")}
+REASONS_NAMED: Final = 3
+"""Reasons why connections were not decrypted that the sentence names, the most frequent first."""
+IN_TLS: Final = "tls: "
+"""Before such a reason in the detail of `not_kafka`."""
 MISSING: Final = ("client_missing", "server_missing")
 """Columns of connections: bytes that were not captured."""
 
 
-def no_kafka_sentence(packets: int, phases: Counter[str]) -> str:
-    """What a capture has instead of Kafka, and what may make it readable. `phases`: connections by what they were taken for."""
+def no_kafka_sentence(packets: int, phases: Counter[str], weirds: Iterable[tuple[Weird, int]] = ()) -> str:
+    """What a capture has instead of Kafka, and what may make it readable. `phases`: connections by what they were taken for;
+    `weirds` say why keys that were given do not help.
+    """
     if not phases:
         return f"no Kafka found: {packets:,} packet{'' if packets == 1 else 's'} and no TCP connection with data among them"
-    hints = ["--tls-keylog FILE reads those with TLS whose secrets it holds"] if phases["tls"] else []
+    details = [weird.detail for weird, _ in weirds if weird.kind is WeirdKind.NOT_KAFKA]
+    useless = Counter(detail.removeprefix(IN_TLS) for detail in details if detail.startswith(IN_TLS))
+    hints = [f"{count:,} with TLS: {why}" for why, count in useless.most_common(REASONS_NAMED)]
+    if phases["tls"] and not hints:
+        hints = ["--tls-keylog FILE reads those with TLS whose secrets it holds"]
     hints += ["-d tcp.port==N,kafka says which are Kafka all the same"] if phases.keys() - {"tls"} else []
     plural = "" if phases.total() == 1 else "s"
     return f"no Kafka found in {phases.total():,} connection{plural} ({counts(phases)}); {'; '.join(hints)}"

@@ -120,8 +120,11 @@ class InBatches:
             if direction.sealed and (kind != CHANGE_CIPHER_SPEC or self.version != TLS13):
                 if direction.finished_ns is None:
                     self._time_handshake(direction, kind, end - at - HEADER, time_ns)
-                if not direction.epochs or not self._sealed_handshake(side, direction, data[at:end], time_ns):
+                content = direction.handshake_record(data[at:end]) if direction.epochs else None
+                if content is None:
                     return False
+                self.facts.decrypted += 1
+                self._handshake(side, content, time_ns)
             elif kind == HANDSHAKE:
                 self._handshake(side, data[at + HEADER : end], time_ns)
             elif kind != CHANGE_CIPHER_SPEC or not self.version:
@@ -139,18 +142,6 @@ class InBatches:
         direction.ready = True
         direction.budget += limits.TLS_TRIAL_FACTOR * (offset + len(data))
         direction.reader.restart(offset, data, pieces)
-
-    def _sealed_handshake(self, side: int, direction: Direction, record: bytes, time_ns: int) -> bool:
-        """Takes an encrypted record of a handshake; False where it does not open, or holds anything else."""
-        direction.budget -= len(record) - HEADER + limits.TLS_TRIAL_COST
-        epoch = direction.epochs[direction.at]
-        data = (epoch.made or epoch.opener).handshake(direction.number, record)
-        if data is None:
-            return False
-        direction.number += 1
-        self.facts.decrypted += 1
-        self._handshake(side, data, time_ns)
-        return True
 
     def _time_handshake(self, direction: Direction, kind: int, size: int, time_ns: int, *, whole: bool = True) -> None:
         """Notes when a direction's handshake ended, by the first encrypted record: its outer content type and length, and when

@@ -67,6 +67,8 @@ class Epoch:
     """Of TLS 1.3, from which the next one follows."""
     suite: Suite | None = None
     """Of TLS 1.3."""
+    master: bytes | None = field(default=None, repr=False)
+    """The master secret, before TLS 1.3."""
 
     @property
     def opener(self) -> RecordOpener:
@@ -213,6 +215,14 @@ class Direction:
     def is_early(self) -> bool:
         """Whether the records at hand are 0-RTT data."""
         return bool(self.epochs) and self.epochs[self.at].label == EARLY
+
+    def handshake_record(self, record: bytes) -> bytes | None:
+        """The handshake messages of the next record, header included; None where it does not open, or holds anything else."""
+        epoch = self.epochs[self.at]
+        content = (epoch.made or epoch.opener).handshake(self.number, record)
+        self.budget -= len(record) - HEADER + limits.TLS_TRIAL_COST
+        self.number += content is not None
+        return content
 
     def passed(self, records: int, size: int) -> None:
         """The next records, of `size` bytes, were opened."""

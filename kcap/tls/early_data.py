@@ -4,7 +4,7 @@ In: the client's early data, and what the handshake says. Out: the data once it 
 refuses is no plaintext of the connection, for the client sends it again. Source: RFC 8446 sections 2.3, 4.2.10 and 4.5.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kcap import limits
@@ -28,9 +28,10 @@ class EarlyData:
             if len(self.held) >= limits.TLS_WAITING_RECORDS:
                 yield from self.decided(True)
 
-    def decided(self, taken: bool) -> Iterator[Event]:
+    def decided(self, taken: bool) -> Sequence[Event]:
         """It is known whether the server takes it, or it never will be; the first word counts."""
-        if self.taken is None:
-            self.taken = taken
-            held, self.held = self.held, []
-            yield from held if taken else ()
+        if self.taken is not None:
+            return ()
+        self.taken = taken
+        held, self.held = self.held, []
+        return held if taken else ()

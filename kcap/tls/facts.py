@@ -11,6 +11,7 @@ from kcap import limits
 if TYPE_CHECKING:
     from kcap.tls.handshake import Hello
     from kcap.tls.secrets import Secrets
+    from kcap.tls.suites import Suite
 
 
 @dataclass(slots=True)
@@ -50,10 +51,8 @@ class TlsFacts:
     """Why records could not be opened."""
 
     def begin(self, hello: "Hello", time_ns: int, *, first: bool) -> None:
-        """Takes the first ClientHello that was seen; `first`: no HelloRetryRequest and no loss came before it."""
-        from kcap.tls.handshake import COOKIE
-
-        self.hello, self.fingerprinted = hello, first and COOKIE not in hello.extensions
+        """Takes the first ClientHello that was seen; `first`: the client began with it."""
+        self.hello, self.fingerprinted = hello, first
         self.hello_ns = time_ns if self.fingerprinted else None
 
     def names(self, random: bytes) -> None:
@@ -88,8 +87,15 @@ def tls_values(facts: TlsFacts) -> dict[str, object]:
     }  # fmt: skip
 
 
+def lacks_cipher(suite: "Suite") -> str:
+    """Why no key helps."""
+    return f"{suite.name} cannot be decrypted, as no library here has its cipher"
+
+
 def why_unopened(secrets: "Secrets", client: "Hello | None", server: "Hello | None") -> str:
     """Why nothing of a session could be opened."""
+    from kcap.tls.handshake import ENCRYPTED_HELLO
+
     if not secrets:
         return "no keys were given"
     if client is None:
@@ -98,4 +104,6 @@ def why_unopened(secrets: "Secrets", client: "Hello | None", server: "Hello | No
         return "its ServerHello is not in the capture"
     if secrets.keylog.of(client.random):
         return "the secrets of this session in the key log do not open its records"
+    if ENCRYPTED_HELLO in client.extensions:
+        return "the key log has no secret of this session, whose ClientHello may be the cover of an encrypted one"
     return "the key log has no secret of this session"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, update_wrapper
 from hashlib import md5, sha256
-from struct import unpack_from
+from struct import Struct, unpack_from
 from typing import Final, TypeVar
 
 from kcap import limits
@@ -23,9 +23,12 @@ CLIENT_HELLO, SERVER_HELLO, NEW_SESSION_TICKET, CERTIFICATE, CLIENT_KEY_EXCHANGE
 END_OF_EARLY_DATA: Final = 5
 COMPRESSED_CERTIFICATE: Final = 25
 CERTIFICATES: Final = (CERTIFICATE, COMPRESSED_CERTIFICATE)
+HELLOS: Final = (CLIENT_HELLO, SERVER_HELLO)
 ENCRYPTED_EXTENSIONS: Final = 8
 SERVER_NAME, GROUPS, FORMATS, SIGNATURES, ALPN, ETM, EMS, TICKET = 0, 10, 11, 13, 16, 22, 23, 35
 PRE_SHARED_KEY, EARLY_DATA, SUPPORTED_VERSIONS, COOKIE = 41, 42, 43, 44
+ENCRYPTED_HELLO: Final = 0xFE0D
+"""encrypted_client_hello (RFC 9849): key logs name a connection whose server takes it by the random of the hello inside."""
 RETRY_RANDOM: Final = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
 """ServerHello.random of a HelloRetryRequest (RFC 8446 section 4.1.3)."""
 ALERTS: Final = {
@@ -202,12 +205,16 @@ class Hello:
         return numbers(_Fields(self.extensions.get(SUPPORTED_VERSIONS, b"")).vector(1))
 
 
+EXTENSION: Final = Struct(">HH").unpack_from
+"""Of the header of an extension: its number, and the length of what follows."""
+
+
 def extensions_in(data: bytes) -> dict[int, bytes]:
     """The extensions that stand one behind the other, as far as they are whole."""
     out: dict[int, bytes] = {}
     at, end = 0, len(data)
     while at + 4 <= end:
-        number, size = unpack_from(">HH", data, at)
+        number, size = EXTENSION(data, at)
         at += 4 + size
         if at <= end:
             out.setdefault(number, data[at - size : at])
@@ -264,15 +271,12 @@ def read_server_hello(body: bytes) -> Hello | None:
 
 
 @repeated
-def read_alpn(body: bytes) -> str | None:
-    """The protocol that EncryptedExtensions of TLS 1.3 choose."""
-    return next(iter(Hello(0, b"", b"", (), _extensions(body)).protocols), None)
-
-
-@repeated
-def takes_early_data(body: bytes) -> bool:
-    """Whether EncryptedExtensions of TLS 1.3 say that the server takes the client's early data (RFC 8446 section 4.2.10)."""
-    return EARLY_DATA in _extensions(body)
+def read_encrypted_extensions(body: bytes) -> tuple[str | None, bool]:
+    """What EncryptedExtensions of TLS 1.3 choose of ALPN, and whether they take the client's early data (RFC 8446 section
+    4.2.10).
+    """
+    found = Hello(0, b"", b"", (), _extensions(body))
+    return next(iter(found.protocols), None), EARLY_DATA in found.extensions
 
 
 def read_certificates(body: bytes, *, tls13: bool = False) -> list[bytes]:

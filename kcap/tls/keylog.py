@@ -8,7 +8,7 @@ lines does not matter; nothing is printed. Source: draft-ietf-tls-keylogfile; th
 import os
 import re
 from binascii import unhexlify
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from struct import Struct
@@ -22,24 +22,30 @@ LABELS: Final = (
     "CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0", "PMS_CLIENT_RANDOM",
 )  # fmt: skip
 """What decrypts records; exporter and ECH secrets do not."""
-PLACES: Final = {label.encode(): place for place, label in enumerate(LABELS)}
-MASTER: Final = PLACES[b"CLIENT_RANDOM"]
-PREMASTER_LABEL: Final = b"PMS_CLIENT_RANDOM"
-MASTERS: Final = (b"CLIENT_RANDOM", PREMASTER_LABEL)
-"""Labels of secrets of TLS before 1.3."""
+MASTERS: Final = [LABELS.index(label) for label in ("CLIENT_RANDOM", "PMS_CLIENT_RANDOM")]
+"""Places of the labels of TLS before 1.3."""
 ENTRY: Final = Struct("<BH")
 """Before a stored secret: place of its label in LABELS, its size."""
 SECRET_MAX: Final = 1024
 """Bytes of a secret: those of a Diffie-Hellman exchange with 8,192 bits, which PMS_CLIENT_RANDOM may name."""
-STORED_MAX: Final = len(LABELS) * (ENTRY.size + 64)
-"""Bytes of a session's secrets from which on repeated ones are dropped with each line."""
+STORED_ONCE: Final = len(LABELS) * (ENTRY.size + 64)
+"""Bytes of a session's secrets of which some are repeated, or differ from others of their label."""
+STORED_MAX: Final = 2 * limits.TLS_SECRETS_TRIED * STORED_ONCE
+"""Those from which on repeated ones are dropped with each line."""
 PIECE: Final = 1 << 20
 """Bytes of a file that are read at once."""
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 """Of UTF-8, which some editors put first."""
-MASTER_DIGITS: Final = 96
 TRAFFIC_DIGITS: Final = (64, 96)
 """Of a secret of TLS 1.3: as long as SHA-256, or SHA-384."""
+WHOLE: Final = {"CLIENT_RANDOM": (96,), "PMS_CLIENT_RANDOM": range(0, 2 * SECRET_MAX + 1, 2)}
+"""Digits of a whole secret of a label, where they are not TRAFFIC_DIGITS."""
+ENTRIES: Final = {
+    (label.encode(), digits): ENTRY.pack(place, digits // 2)
+    for place, label in enumerate(LABELS)
+    for digits in WHOLE.get(label, TRAFFIC_DIGITS)
+}
+"""What stands before a stored secret, by its label and its digits; a line that was cut, or is being written, has none."""
 RANDOM_DIGITS: Final = 64
 SESSION: Final = re.compile(rb"RSA\s+Session-ID:([0-9a-fA-F]*)\s+Master-Key:([0-9a-fA-F]{96})\s*")
 PREMASTER: Final = re.compile(rb"RSA\s+([0-9a-fA-F]{16})\s+([0-9a-fA-F]{96})\s*")
@@ -83,7 +89,7 @@ class KeyLog:
     """The secrets of one or several key logs."""
 
     stored: PackedSecrets = field(default_factory=PackedSecrets, repr=False)
-    """Client random -> its secrets, each with `ENTRY` before it; of equal labels the last one counts."""
+    """Client random -> its secrets, each with `ENTRY` before it; of equal labels the last one is the likeliest."""
     by_session: dict[bytes, bytes] = field(default_factory=dict, repr=False)
     """Session id -> master secret."""
     by_premaster: dict[bytes, bytes] = field(default_factory=dict, repr=False)
@@ -105,22 +111,26 @@ class KeyLog:
     @property
     def has_masters(self) -> bool:
         """Whether it has a master or premaster secret, which TLS 1.3 has not."""
-        places = {PLACES[label] for label in MASTERS}
-        return bool(self.by_session or self.by_premaster) or any(some[0] in places for some in self.stored.values())
+        return bool(self.by_session or self.by_premaster) or any(some[0] in MASTERS for some in self.stored.values())
 
     def copy(self) -> "KeyLog":
         """A key log of its own with the same secrets."""
         return KeyLog(self.stored.copy(), dict(self.by_session), dict(self.by_premaster), self.unread, self.dropped)
 
     def of(self, random: bytes) -> dict[str, bytes]:
-        """The secrets of the session with this client random, by label."""
+        """The secrets of the session with this client random, by label: of several the last one."""
         if random != self._asked[0]:
             self._asked = random, unpacked(self.stored.get(random, b""))
         return self._asked[1]
 
+    def variants(self, random: bytes) -> Sequence[dict[str, bytes]]:
+        """As `of`, with the other secrets of labels that have several, where there are such."""
+        stored = self.stored.get(random, b"")
+        return variants(stored)[1:] if stored else ()
+
     def sessions(self) -> Iterator[tuple[bytes, dict[str, bytes]]]:
-        """The client random of each session that has one, and its secrets by label."""
-        return ((random, unpacked(stored)) for random, stored in self.stored.items())
+        """The client random of each session that has one, and its secrets by label; again with others of the same labels."""
+        return ((random, secrets) for random, stored in self.stored.items() for secrets in variants(stored))
 
     def add_file(self, file: BinaryIO) -> int:
         """Takes the lines of a file, a piece at a time; how many bytes it has up to the end of its last whole line."""
@@ -134,7 +144,7 @@ class KeyLog:
         return taken
 
     def add(self, text: bytes) -> None:
-        """Takes the lines of a key log; later lines for the same session and label replace earlier ones."""
+        """Takes the lines of a key log; of those of the same session and label the last few that differ."""
         self.add_file(BytesIO(text))
 
     def add_lines(self, lines: Iterable[bytes]) -> None:
@@ -144,25 +154,25 @@ class KeyLog:
             words = line.removeprefix(BYTE_ORDER_MARK).split()
             if not words or self._secret(words, fresh) or words[0].startswith(b"#"):
                 continue
+            bare = line.strip()
+            if LINE.fullmatch(bare) is not None:
+                continue
             self._store(fresh)
-            if not self._taken(line.strip()):
+            if not self._taken(bare):
                 self.unread += 1
         self._store(fresh)
 
     def _secret(self, words: list[bytes], fresh: dict[bytes, bytes]) -> bool:
         """Takes a line of a label, a client random and a secret into `fresh`, which is as `stored`; False for any other."""
-        if len(words) != 3 or (place := PLACES.get(words[0])) is None:
-            return False
-        if len(words[1]) != RANDOM_DIGITS or len(words[2]) > 2 * SECRET_MAX:
-            return False
-        whole = (MASTER_DIGITS,) if place == MASTER else TRAFFIC_DIGITS
-        if words[0] != PREMASTER_LABEL and len(words[2]) not in whole:  # the file is being written to, or was cut
+        if len(words) != 3 or len(words[1]) != RANDOM_DIGITS or (entry := ENTRIES.get((words[0], len(words[2])))) is None:
             return False
         try:
-            random, secret = unhexlify(words[1]), unhexlify(words[2])
-        except ValueError:  # of no or half a byte
+            both = unhexlify(words[1] + words[2])
+        except ValueError:
             return False
-        fresh[random] = settled(fresh.get(random, b"") + ENTRY.pack(place, len(secret)) + secret)
+        random = both[: RANDOM_DIGITS // 2]
+        known = fresh.get(random, b"") + entry + both[RANDOM_DIGITS // 2 :]
+        fresh[random] = known if len(known) <= STORED_MAX else settled(known)
         return True
 
     def _store(self, fresh: dict[bytes, bytes]) -> None:
@@ -170,7 +180,7 @@ class KeyLog:
         for random, secrets in fresh.items():
             known = self.stored.get(random, b"")
             if known or len(self) < limits.TLS_SESSIONS_MAX:
-                self.stored[random] = settled(known + secrets)
+                self.stored[random] = settled(known + secrets) if known or len(secrets) > STORED_ONCE else secrets
             else:
                 self.dropped += sum(1 for _ in entries(secrets))
         self._asked = b"", {}
@@ -178,8 +188,6 @@ class KeyLog:
 
     def _taken(self, line: bytes) -> bool:
         """Takes a line of another form."""
-        if LINE.fullmatch(line) is not None:
-            return True
         if len(self) >= limits.TLS_SESSIONS_MAX:
             self.dropped += 1
             return True
@@ -204,12 +212,26 @@ def entries(stored: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def unpacked(stored: bytes) -> dict[str, bytes]:
-    """The stored secrets of a session by label; of equal labels the last one counts."""
+    """The stored secrets of a session by label; of equal labels the last one."""
     return {LABELS[place]: secret for place, secret in entries(stored)}
 
 
+def by_label(stored: bytes) -> dict[int, list[bytes]]:
+    """The different secrets of each label, by its place in LABELS: the last TLS_SECRETS_TRIED ones, newest first."""
+    found: dict[int, dict[bytes, None]] = {}
+    for place, secret in reversed(list(entries(stored))):
+        found.setdefault(place, {})[secret] = None
+    return {place: list(secrets)[: limits.TLS_SECRETS_TRIED] for place, secrets in found.items()}
+
+
+def variants(stored: bytes) -> list[dict[str, bytes]]:
+    """Sets of secrets by label, in which every stored secret occurs; the first one has the last one of each label."""
+    found = by_label(stored)
+    count = max(map(len, found.values()), default=0)
+    return [{LABELS[place]: some[min(at, len(some) - 1)] for place, some in found.items()} for at in range(count)]
+
+
 def settled(stored: bytes) -> bytes:
-    """The same without secrets that a later one replaces, where there are many."""
-    if len(stored) <= STORED_MAX:
-        return stored
-    return b"".join(ENTRY.pack(place, len(secret)) + secret for place, secret in dict(entries(stored)).items())
+    """The same without repeated secrets, and without those that are not tried."""
+    found = by_label(stored)
+    return b"".join(ENTRY.pack(place, len(secret)) + secret for place, secrets in found.items() for secret in reversed(secrets))

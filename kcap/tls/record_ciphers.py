@@ -18,8 +18,8 @@ TLS13 = 0x0304
 ALERT, HANDSHAKE, APPLICATION = 21, 22, 23
 NEW_SESSION_TICKET = 4
 """A handshake message."""
-CLOSE_NOTIFY = b"\0"
-"""The description of the alert."""
+CLOSE_NOTIFY, USER_CANCELED = 0, 90
+"""Alerts with which clients say that they close: Java's sends both."""
 NO_AEAD = frozenset({"cbc", "null"})
 """Kinds of ciphers that authenticate by a MAC beside the encryption."""
 
@@ -115,7 +115,8 @@ class RecordOpener:
                 if record[1:3] != b"\x03\x03":
                     return None
                 inner = aead.decrypt((self._iv ^ number).to_bytes(12, "big"), record[5:], record[:5])
-                return Whole(inner, len(inner) - 1) if inner and inner[-1] == APPLICATION else None
+                content = unpadded(inner)
+                return Whole(inner, len(content) - 1) if content and content[-1] == APPLICATION else None
             size = len(record) - (21 if kind == "chacha" else 21 if kind == "ccm8" else 29)
             if size < 0:
                 return None
@@ -159,9 +160,10 @@ class RecordOpener:
         try:
             for number, (low, high) in enumerate(bounds, number):  # noqa: B020 - the records' numbers
                 content = decrypt((iv ^ number).to_bytes(12, "big"), data[low + 5 : high], data[low : low + 5])
+                content = unpadded(content)
                 if content and content[-1] == last:
                     out.append(content[:-1])
-                elif says_nothing(content.rstrip(b"\0")):
+                elif says_nothing(content):
                     out.append(b"")
                 else:
                     break
@@ -172,7 +174,7 @@ class RecordOpener:
     def _closes(self, number: int, record: bytes) -> bool:
         """Whether a record before TLS 1.3 is a close_notify."""
         opened = self.open(number, record[0], record[1] << 8 | record[2], record[5:])
-        return opened is not None and opened.content_type == ALERT and opened.plaintext[1:] == CLOSE_NOTIFY
+        return opened is not None and opened.content_type == ALERT and opened.plaintext[1:] == bytes([CLOSE_NOTIFY])
 
     def passed(self, body: bytes) -> None:
         """A record of this key was not opened: TLS 1.0 chains its last block to the next one."""
@@ -195,7 +197,7 @@ class RecordOpener:
             content: bytes = self._aead.decrypt((self._iv ^ number).to_bytes(12, "big"), body, header)
         except (self._refused, ValueError):
             return None
-        return content if content and content[-1] else content.rstrip(b"\0")
+        return unpadded(content)
 
     def _open_aead(self, number: int, content_type: int, version: int, body: bytes) -> OpenedRecord | None:
         tag = 8 if self.cipher.kind == "ccm8" else 16
@@ -253,15 +255,20 @@ class RecordOpener:
         return hmac.compare_digest(hmac.digest(self.keys.mac_key, data, self.cipher.mac), mac)
 
 
+def unpadded(content: bytes) -> bytes:
+    """The content of a record of TLS 1.3 with its type behind it, without the zeros that follow: Java pads each record."""
+    return content if content and content[-1] else content.rstrip(b"\0")
+
+
 def says_nothing(content: bytes) -> bool:
-    """Whether the content of a record of TLS 1.3, with its type behind it, is a close_notify, behind which a FIN follows, or
-    session tickets, which say how a later connection may begin (RFC 8446 sections 6.1, 4.6.1).
+    """Whether the content of a record of TLS 1.3, with its type behind it, is an alert that closes, behind which a FIN follows,
+    or session tickets, which say how a later connection may begin (RFC 8446 sections 6.1, 4.6.1).
     """
     size, at = len(content) - 1, 0
     if size < 2:
         return False
     if content[-1] == ALERT:
-        return content[1:-1] == CLOSE_NOTIFY
+        return size == 2 and content[1] in (CLOSE_NOTIFY, USER_CANCELED)
     if content[-1] != HANDSHAKE:
         return False
     while at + 4 <= size and content[at] == NEW_SESSION_TICKET:

@@ -110,6 +110,8 @@ class RecordReader:
 
     def held(self) -> tuple[int, bytes, list[RecordPiece]]:
         """The offset of the next record, its bytes so far and their packets."""
+        if not self._data:
+            return self._at, b"", []
         return self._at, bytes(self._data[self._at - self._base :]), list(self._pieces)
 
     def restart(self, offset: int, data: bytes, pieces: list[RecordPiece]) -> None:

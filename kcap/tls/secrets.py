@@ -4,7 +4,7 @@ In: key logs, RSA private keys, finished handshakes. Out: master and traffic sec
 printed (no field of theirs is in a `repr`), and none leaves this object but to make record keys.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +56,10 @@ class Secrets:
     def traffic(self, client_random: bytes) -> dict[str, bytes]:
         """The traffic secrets of a session of TLS 1.3 by label; empty where the key log has none."""
         return self.keylog.of(client_random)
+
+    def variants(self, client_random: bytes) -> Sequence[dict[str, bytes]]:
+        """The secrets of a session with others than `traffic` and `master` give, where key logs have several of a label."""
+        return self.keylog.variants(client_random)
 
     def master(self, client: "Hello", server: "Hello | None") -> bytes | None:
         """The master secret of a session of TLS 1.2 or earlier, from the key log or from the session that it resumes."""

@@ -10,17 +10,17 @@ epoch and number is tried under the next epochs from 0, and behind a loss under 
 """
 
 from operator import itemgetter
-from typing import Final
 
 from kcap import limits
 from kcap.tls import handshake as messages
 from kcap.tls.batches import InBatches
-from kcap.tls.direction import TLS13, Direction, Epoch, Event, Plaintext, epoch13, epochs13, is_last, spans
+from kcap.tls.direction import TLS13, Direction, Event, Plaintext, epochs13, is_last, opens13, spans
 from kcap.tls.early_data import EarlyData
-from kcap.tls.facts import TlsFacts, why_unopened
+from kcap.tls.facts import TlsFacts, lacks_cipher, why_unopened
 from kcap.tls.handshake import Hello
-from kcap.tls.key_schedule import key_block, master_secret, next_secret
-from kcap.tls.record_ciphers import OpenedRecord, opener_of
+from kcap.tls.key_schedule import master_secret
+from kcap.tls.key_search import KeySearch
+from kcap.tls.record_ciphers import CLOSE_NOTIFY, USER_CANCELED, OpenedRecord
 from kcap.tls.records import HEADER, TlsRecord
 from kcap.tls.secrets import Secrets
 from kcap.tls.suites import Suite, suite_of, version_name
@@ -28,10 +28,9 @@ from kcap.tls.turns import Seen, Turns
 
 CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, APPLICATION = 20, 21, 22, 23
 CLIENT, SERVER = 0, 1
-SUITES13: Final = (0x1301, 0x1302, 0x1303, 0x1304, 0x1305)
 
 
-class TlsSession(InBatches):
+class TlsSession(KeySearch, InBatches):
     """A TLS connection."""
 
     def __init__(self, secrets: Secrets, turns: Turns | None = None, *, whole: bool = False) -> None:
@@ -323,102 +322,6 @@ class TlsSession(InBatches):
         return bool(more)
 
     # -- keys -------------------------------------------------------------------------------------------------------
-    def _opened(self, side: int, record: TlsRecord) -> OpenedRecord | None:
-        """The content of an encrypted record under whatever key opens it."""
-        direction = self.sides[side]
-        if not direction.epochs and not self._find_keys(side, record):
-            return None
-        number, at = direction.number, direction.at
-        opened = self._open(direction, at, number, record)
-        if opened is not None:
-            direction.number += 1
-            return opened
-        begun = (self.client, self.server)[side] is not None
-        for later, numbers in direction.candidates(begun=begun):
-            if not self._has_epoch(direction, later):
-                continue
-            for candidate in numbers:
-                if direction.budget < 0:
-                    break
-                opened = self._open(direction, later, candidate, record)
-                if opened is not None:
-                    direction.move(later, candidate + 1)
-                    return opened
-        direction.release()
-        return None
-
-    def _open(self, direction: Direction, at: int, number: int, record: TlsRecord) -> OpenedRecord | None:
-        direction.budget -= len(record.body) + limits.TLS_TRIAL_COST
-        return direction.epochs[at].opener.open(number, record.content_type, record.version, record.body)
-
-    def _has_epoch(self, direction: Direction, at: int) -> bool:
-        """Whether there are keys of an epoch; those behind a KeyUpdate are made when they are looked for."""
-        epochs = direction.epochs
-        while at >= len(epochs) and self.version == TLS13 and self.suite is not None and is_last(epochs[-1]):
-            epoch = epoch13(epochs[-1].label, next_secret(epochs[-1].secret, self.suite), self.suite)
-            if epoch is None:
-                return False
-            epochs.append(epoch)
-        return at < len(epochs)
-
-    def _find_keys(self, side: int, record: TlsRecord) -> bool:
-        """Keys of a direction that has none yet, by what is known of the handshake or by trial; whether there are any now."""
-        if not self.secrets:
-            return False
-        direction = self.sides[side]
-        if self.version and self.version != TLS13 and self.client is not None:
-            return False  # ChangeCipherSpec makes them, or `_late_keys`
-        if self.client is not None and self.suite is not None:
-            self.traffic = self.traffic | self.secrets.traffic(self.client.random)
-        if self.traffic and self.suite is not None:
-            direction.epochs = epochs13(side, self.suite, self.traffic)
-            return bool(direction.epochs)
-        if self.client is not None and self.server is None:
-            return self._try_suites(side, record, self.secrets.traffic(self.client.random), tuple(self.client.suites))
-        if self.client is None:
-            return self._try_sessions(side, record)
-        return False
-
-    def _try_suites(
-        self, side: int, record: TlsRecord, traffic: dict[str, bytes], offered: tuple[int, ...], numbers: int | None = None
-    ) -> bool:
-        """Keys of TLS 1.3 without a ServerHello: the length of the secrets says the hash, the record which suite fits.
-        `numbers`: how many record numbers are tried; None for what the beginning of the direction asks for.
-        """
-        for number in SUITES13:
-            suite = suite_of(number)
-            if not traffic or (offered and number not in offered) or self.sides[side].budget < 0:
-                continue
-            epochs = epochs13(side, suite, traffic)
-            for epoch in epochs:
-                certain = not self.sides[side].lost and self.client is not None
-                span = numbers or (1 if certain else limits.TLS_MIDSTREAM_TRIES)
-                for candidate in range(span):
-                    if self.sides[side].budget < 0:
-                        return False
-                    self.sides[side].budget -= len(record.body) + limits.TLS_TRIAL_COST
-                    if epoch.opener.open(candidate, record.content_type, record.version, record.body) is not None:
-                        self.version, self.suite, self.traffic = TLS13, suite, traffic
-                        self.facts.version, self.facts.cipher = version_name(TLS13), suite.name
-                        direction = self.sides[side]
-                        direction.epochs, direction.at, direction.number = epochs, epochs.index(epoch), candidate
-                        return True
-        return False
-
-    def _try_sessions(self, side: int, record: TlsRecord) -> bool:
-        """Keys of a connection whose ClientHello is not in the capture: every session of the key log is tried, at first for a
-        record that is the first one of its keys, since thousands of record numbers of few sessions use the budget up.
-        """
-        offered = tuple(self.server.suites) if self.server is not None else ()
-        for numbers in (1, limits.TLS_MIDSTREAM_TRIES):
-            for random, found in self.secrets.sessions():
-                if self.sides[side].budget < 0:
-                    return False
-                if "CLIENT_RANDOM" not in found and self._try_suites(side, record, found, offered, numbers):
-                    self.facts.names(random)
-                    return True
-        return False
-
     def _change_keys(self, side: int) -> None:
         """A ChangeCipherSpec before TLS 1.3: the next record of this direction is the first under new keys."""
         direction = self.sides[side]
@@ -438,13 +341,11 @@ class TlsSession(InBatches):
         self.master = self.master or self.secrets.master(client, server)
         if self.master is None:
             return False
-        keys = key_block(self.version, suite, self.master, client.random, server.random)[side]
-        etm = messages.ETM in server.extensions and suite.cipher.kind == "cbc"
-        opener = opener_of(self.version, suite.cipher, keys, etm=etm)
-        if opener is None:
-            self.facts.why = f"the cipher of {suite.name} is not available"
+        epoch = self._epoch12(side, suite, self.master, client, server)
+        if epoch is None:
+            self.facts.why = lacks_cipher(suite)
             return False
-        direction.epochs.append(Epoch("", opener))
+        direction.epochs.append(epoch)
         direction.hellos = client, server
         return True
 
@@ -484,7 +385,9 @@ class TlsSession(InBatches):
             self._message(side, number, body, whole, time_ns)
 
     def _alert(self, side: int, data: bytes) -> None:
-        if data[1]:
+        direction = self.sides[side]
+        closes = data[1] == CLOSE_NOTIFY or (data[1] == USER_CANCELED and (direction.over or direction.ready))
+        if not closes:
             self._note_alert(side, messages.ALERTS.get(data[1], f"alert {data[1]}"))
 
     def _note_alert(self, side: int, name: str) -> None:
@@ -493,6 +396,9 @@ class TlsSession(InBatches):
 
     def _message(self, side: int, number: int, body: bytes, whole: bytes, time_ns: int) -> None:
         """Takes one handshake message."""
+        if self.version == TLS13 and number not in messages.HELLOS:
+            self._message13(side, number, body, time_ns)
+            return
         if number == messages.CLIENT_HELLO and side == CLIENT:
             hello = messages.read_client_hello(body)
             if hello is not None:
@@ -508,14 +414,9 @@ class TlsSession(InBatches):
             elif hello is not None:
                 self._server_hello(hello)
         elif number in messages.CERTIFICATES:
-            self.facts.certificates[side] = messages.sender_of(number, body, tls13=self.version == TLS13)
+            self.facts.certificates[side] = messages.sender_of(number, body, tls13=False)
         elif number == messages.FINISHED:
-            self.facts.ready_ns = time_ns
-            self._finished(side)
-            if side == CLIENT:
-                self.events += self.early.decided(False)  # an EndOfEarlyData would stand before it
-        elif self.version == TLS13:
-            self._message13(side, number, body)
+            self._finished(side, time_ns)
         elif number == messages.CLIENT_KEY_EXCHANGE and side == CLIENT:
             self._key_exchange(body)
         elif number == messages.NEW_SESSION_TICKET and side == SERVER and self.client is not None:
@@ -523,11 +424,18 @@ class TlsSession(InBatches):
             if master is not None:
                 self.secrets.remember(body[6:], master, self.client.random)
 
-    def _message13(self, side: int, number: int, body: bytes) -> None:
-        """Takes one handshake message that TLS 1.3 alone has."""
-        if number == messages.ENCRYPTED_EXTENSIONS and side == SERVER:
-            self.facts.alpn = messages.read_alpn(body)
-            self.events += self.early.decided(messages.takes_early_data(body))
+    def _message13(self, side: int, number: int, body: bytes, time_ns: int) -> None:
+        """Takes one handshake message of TLS 1.3 that is no hello."""
+        if number in messages.CERTIFICATES:
+            self.facts.certificates[side] = messages.sender_of(number, body, tls13=True)
+        elif number == messages.FINISHED:
+            self.facts.ready_ns = time_ns
+            self._next_epoch(side, "TRAFFIC_SECRET_0")
+            if side == CLIENT:
+                self.events += self.early.decided(False)  # an EndOfEarlyData would stand before it
+        elif number == messages.ENCRYPTED_EXTENSIONS and side == SERVER:
+            self.facts.alpn, takes_early_data = messages.read_encrypted_extensions(body)
+            self.events += self.early.decided(takes_early_data)
         elif number == messages.KEY_UPDATE:
             direction = self.sides[side]
             if self._has_epoch(direction, direction.at + 1):
@@ -536,11 +444,10 @@ class TlsSession(InBatches):
             self.events += self.early.decided(True)
             self._next_epoch(side, "HANDSHAKE_TRAFFIC_SECRET")
 
-    def _finished(self, side: int) -> None:
+    def _finished(self, side: int, time_ns: int) -> None:
+        """Takes a Finished before TLS 1.3."""
+        self.facts.ready_ns = time_ns
         self.transcript.clear()  # the next ClientHello begins a new one
-        if self.version == TLS13:
-            self._next_epoch(side, "TRAFFIC_SECRET_0")
-            return
         self.sides[side].over = bool(self.sides[side].epochs)
         if self.master is not None and self.client is not None and self.server is not None:
             self.facts.resumes = self.secrets.origin(self.client, self.server)
@@ -555,7 +462,8 @@ class TlsSession(InBatches):
 
     def _client_hello(self, hello: Hello, time_ns: int) -> None:
         if self.client is None:
-            self.facts.begin(hello, time_ns, first=self.version != TLS13 and not self.sides[CLIENT].lost)
+            again = self.version == TLS13 or messages.COOKIE in hello.extensions  # behind a HelloRetryRequest
+            self.facts.begin(hello, time_ns, first=not again and not self.sides[CLIENT].lost)
         self.facts.names(hello.random)
         self.client, self.master = hello, None
         self.transcript.clear()
@@ -566,8 +474,8 @@ class TlsSession(InBatches):
         facts.version, facts.cipher = version_name(hello.version), self.suite.name
         if messages.ALPN in hello.extensions:
             facts.alpn = next(iter(hello.protocols), facts.alpn)
-        if self.suite.cipher is None:
-            facts.why = f"records of {self.suite.name} are not read"
+        if self.suite.cipher is None or (hello.version == TLS13 and not opens13(self.suite)):
+            facts.why = lacks_cipher(self.suite)
         if self.turns is not None:
             self.turns.server_hello(self.suite, tls13=hello.version == TLS13)
         if hello.version == TLS13:

@@ -85,7 +85,7 @@ def suite_of(number: int) -> Suite:
 
 def version_name(number: int) -> str:
     """A protocol version as people write it: 0x0303 is `TLS 1.2`."""
-    return VERSIONS.get(number, f"0x{number:04X}")
+    return VERSIONS.get(number) or f"0x{number:04X}"
 
 
 VERSIONS: Final = {0x0300: "SSL 3.0", 0x0301: "TLS 1.0", 0x0302: "TLS 1.1", 0x0303: "TLS 1.2", 0x0304: "TLS 1.3"}

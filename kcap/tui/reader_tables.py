@@ -104,4 +104,4 @@ class ReaderTables:
         from kcap.output.verdict import no_kafka_sentence
 
         reading = self._reading
-        return no_kafka_sentence(sum(file.packets for file in reading.capture_files), reading.phases)
+        return no_kafka_sentence(sum(file.packets for file in reading.capture_files), reading.phases, reading.weirds)

@@ -35,6 +35,22 @@ def test_a_connection_with_keys_never_leaves_the_fast_path(kind: int, step: int)
     assert found.own == 1
 
 
+@pytest.mark.parametrize("step", [1, 9, 1 << 12])
+def test_a_connection_of_java_never_leaves_the_fast_path(step: int) -> None:
+    """Java's TLS 1.3 pads each record by 16 bytes, and its clients close with two alerts."""
+    sealer, tap = sealer_of(0).restart(), Tap().open()
+    for side, data in sealer.handshake:
+        tap.send(side, data)
+    for number in range(40):
+        tap.client(sealer.record(CLIENT, metadata(number), padding=16), 40)
+        tap.server(sealer.record(SERVER, metadata_answer(number, 3), padding=16), 40)
+    tap.client(sealer.record(CLIENT, b"\1\x5a", 21, padding=16)).client(sealer.record(CLIENT, b"\1\0", 21, padding=16))
+    found = agree(tap.close().segments, 1 << 12, step, options=options_of(sealer))
+    assert found.fast_rows == len(found.rows) == 40
+    assert found.own == 1
+    assert found.connections[0]["tls_alerts"] == []
+
+
 @pytest.mark.parametrize("step", [14, 40, 1 << 12])
 @pytest.mark.parametrize("kind", range(len(KINDS)))
 def test_records_of_a_handshake_and_of_the_first_data_span_packets(kind: int, step: int) -> None:
@@ -47,6 +63,24 @@ def test_records_of_a_handshake_and_of_the_first_data_span_packets(kind: int, st
             tap.send(CLIENT, sealer.record(CLIENT, metadata(number)), 20)
             tap.send(SERVER, sealer.record(SERVER, metadata_answer(number, 3)), 20)
         agree(tap.close().segments, 1 << 12, step, options=options_of(sealer))
+
+
+@pytest.mark.parametrize("labels", [b"CLIENT_", b"SERVER_", b"_TRAFFIC_SECRET_0", b"HANDSHAKE"])
+@pytest.mark.parametrize("kind", range(len(KINDS)))
+def test_secrets_of_strangers_with_the_same_client_random_are_passed_over(kind: int, labels: bytes) -> None:
+    """They stand behind the right ones, of some labels."""
+    sealer = sealer_of(kind).restart()
+    tap, wrong = Tap().open(), b""
+    for side, data in sealer.handshake:
+        tap.send(side, data)
+    asked(tap, sealer, 20)
+    for line in sealer.keylog.splitlines():
+        if labels in line:
+            wrong += line[:-2] + (b"00" if line[-2:] != b"00" else b"01") + b"\n"
+    secrets = Secrets()
+    secrets.keylog.add(sealer.keylog + wrong)
+    found = agree(tap.close().segments, 1 << 12, 14, options=Options(secrets=secrets))
+    assert len(found.rows) == 20
 
 
 Sent = Callable[[Tap, Sealer], object]

@@ -23,9 +23,9 @@ from kcap.tls.handshake import (
     ja3,
     ja4,
     messages,
-    read_alpn,
     read_certificates,
     read_client_hello,
+    read_encrypted_extensions,
     read_server_hello,
     repeated,
     sender12,
@@ -167,8 +167,8 @@ def test_an_alert_is_written_with_its_meaning_where_it_has_one() -> None:
 
 
 def test_encrypted_extensions_name_the_protocol_that_was_chosen() -> None:
-    assert read_alpn(bytes.fromhex("000c 0010 0008 0006 05") + b"kafka") == "kafka"
-    assert read_alpn(bytes.fromhex("0000")) is None
+    assert read_encrypted_extensions(bytes.fromhex("000c 0010 0008 0006 05") + b"kafka") == ("kafka", False)
+    assert read_encrypted_extensions(bytes.fromhex("0004 002a 0000")) == (None, True)
 
 
 def test_a_hello_of_many_suites_and_extensions_stays_as_small_as_its_bytes() -> None:

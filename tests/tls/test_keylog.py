@@ -29,7 +29,7 @@ def test_lines_of_every_kind_are_read() -> None:
     assert log.unread == 0
 
 
-def test_of_repeated_secrets_the_last_counts_and_they_do_not_add_up() -> None:
+def test_of_repeated_secrets_the_last_few_count_and_they_do_not_add_up() -> None:
     log, random = KeyLog(), RANDOM.hex().encode()
     for number in range(5_000):
         log.add(b"CLIENT_TRAFFIC_SECRET_0 %b %b\n" % (random, bytes([number % 256] * 32).hex().encode()))
@@ -40,10 +40,13 @@ def test_of_repeated_secrets_the_last_counts_and_they_do_not_add_up() -> None:
         "SERVER_TRAFFIC_SECRET_0": bytes([4_999 % 251] * 32),
     }
     assert len(log.stored[RANDOM]) < 1_000
-    assert list(log.sessions()) == [(RANDOM, log.of(RANDOM))]
+    kept = [bytes([number % 256] * 32) for number in range(4_999, 4_999 - limits.TLS_SECRETS_TRIED, -1)]
+    assert [secrets["CLIENT_TRAFFIC_SECRET_0"] for _, secrets in log.sessions()] == kept
+    assert [secrets["CLIENT_TRAFFIC_SECRET_0"] for secrets in log.variants(RANDOM)] == kept[1:]
     log.add(b"CLIENT_TRAFFIC_SECRET_0 %b %b\n" % (random, b"0e" * 32))
     assert log.of(RANDOM)["CLIENT_TRAFFIC_SECRET_0"] == b"\x0e" * 32
     assert log.of(OTHER) == {}
+    assert log.variants(OTHER) == ()
 
 
 def test_secrets_behind_the_bound_are_counted_and_those_of_known_sessions_taken(monkeypatch: pytest.MonkeyPatch) -> None:

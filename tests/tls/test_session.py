@@ -110,12 +110,43 @@ def test_a_private_key_does_not_read_a_key_exchange_with_forward_secrecy() -> No
     assert session.facts.why == "the key log has no secret of this session"
 
 
+@pytest.mark.parametrize(
+    ("version", "number", "name"),
+    [("TLSv1_2", 0xC07A, "TLS_RSA_WITH_CAMELLIA_128_GCM_SHA256"), ("TLSv1_3", 0x00C6, "TLS_SM4_GCM_SM3")],
+)
+def test_a_suite_whose_cipher_is_not_there_is_not_said_to_lack_keys(version: str, number: int, name: str) -> None:
+    made = talk(version, None)
+    at, (side, hello) = next((at, sent) for at, sent in enumerate(made.wire) if sent[0] == SERVER)
+    suite = 44 + hello[43]
+    made.wire[at] = side, hello[:suite] + number.to_bytes(2, "big") + hello[suite + 2 :]
+    session, events = read(made, secrets_of(made))
+    assert not events
+    assert session.facts.cipher == name
+    assert session.facts.why == f"{name} cannot be decrypted, as no library here has its cipher"
+
+
+def test_a_cancelled_handshake_is_an_alert_and_a_close_behind_it_is_none() -> None:
+    """Java's clients close each connection of TLS 1.3 with user_canceled and close_notify."""
+    cancelled = b"\x15\3\3\0\2\1\x5a"
+    made = talk("TLSv1_3", None)
+    session, _ = read(Conversation(wire=[made.wire[0], (CLIENT, cancelled)]), secrets_of(made))
+    assert session.facts.alerts == ["client: user_canceled"]
+    sealer = Sealer("TLSv1_3")
+    closes = b"".join(sealer.record(CLIENT, b"\1" + bytes([which]), 21, padding=16) for which in (90, 0))
+    session, _ = read(Conversation(wire=[*sealer.handshake, (CLIENT, closes)]), secrets_of(Conversation(keylog=sealer.keylog)))
+    assert session.facts.decrypted
+    assert session.facts.alerts == []
+
+
+def altered(keylog: bytes, last: bytes) -> bytes:
+    """The lines of a key log with other secrets, which end in this digit or in a `1`."""
+    return b"".join(line[:-1] + (last if line[-1:] != last else b"1") + b"\n" for line in keylog.splitlines())
+
+
 @pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
 def test_a_wrong_secret_is_not_said_to_be_missing(version: str) -> None:
-    """As of clients whose randoms repeat: of equal labels the last line counts."""
     made = talk(version, None)
-    wrong = b"\n".join(line[:-2] + (b"00" if line[-2:] != b"00" else b"01") for line in made.keylog.splitlines())
-    session, events = read(made, secrets_of(Conversation(keylog=made.keylog + wrong)))
+    session, events = read(made, secrets_of(Conversation(keylog=altered(made.keylog, b"0"))))
     assert not events
     assert session.facts.why == "the secrets of this session in the key log do not open its records"
 
