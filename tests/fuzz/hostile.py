@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -2598,13 +2599,11 @@ def election_storm(n: int) -> bytes:
     return calls.talk.file()
 
 
-@hostile(1_000, "--partitions")
-def interleaved_frames(n: int) -> bytes:
-    """Frames of 150 KB on n connections, whose packets take turns: each lies across the whole file."""
-    part = noise(140_000, 1)
-    head = struct.pack(">hhi", -1, 1, 1000) + array([string(b"t") + struct.pack(">iii", 1, 0, len(part)) + part])
+def in_turn(n: int, records: bytes) -> bytes:
+    """A Produce request with these records on each of n connections, whose packets take turns."""
+    head = struct.pack(">hhi", -1, 1, 1000) + array([string(b"t") + struct.pack(">iii", 1, 0, len(records)) + records])
     whole = request(3, 0, 3, head)
-    talks = [Talk(10_000 + at % 50_000, 10**12 + 10 * at).open() for at in range(n // 10)]
+    talks = [Talk(10_000 + at % 50_000, 10**12 + 10 * at).open() for at in range(n)]
     packets: list[Packet] = []
     for talk in talks:
         talk.send(0, request(1))
@@ -2618,6 +2617,22 @@ def interleaved_frames(n: int) -> bytes:
             talk.add(0, ACK, whole[at : at + 1400])
             packets += talk.packets
     return pcap(iter(packets))
+
+
+@hostile(1_000, "--partitions")
+def interleaved_frames(n: int) -> bytes:
+    """Frames of 150 KB on connections that take turns: each lies across the whole file."""
+    return in_turn(n // 10, noise(140_000, 1))
+
+
+@hostile(20, "--partitions")
+def interleaved_messages(n: int) -> bytes:
+    """The same with frames of 900 KB, of compressed messages of format 1 of a record each."""
+    value = noise(3_000, 1)
+    inner = struct.pack(">bbqii", 1, 0, 0, -1, len(value)) + value
+    packed = gzip.compress(struct.pack(">qiI", 0, 4 + len(inner), zlib.crc32(inner)) + inner, 0)
+    wrapper = struct.pack(">bbqii", 1, 1, 0, -1, len(packed)) + packed
+    return in_turn(n, (struct.pack(">qiI", 0, 4 + len(wrapper), zlib.crc32(wrapper)) + wrapper) * (900_000 // len(wrapper)))
 
 
 @hostile(5_000)
