@@ -243,9 +243,7 @@ def test_an_empty_body_is_not_read_again(tmp_path: Path, monkeypatch: pytest.Mon
     def again(*_: Any) -> None:
         raise AssertionError("a body of no bytes is read again")
 
-    seen = [
-        Exchanged(BatchColumns(batch), at, again).body(REQUEST) for batch in reading.batches() for at in range(len(batch))
-    ]
+    seen = [Exchanged(BatchColumns(batch), at, again).body(REQUEST) for batch in reading.batches() for at in range(len(batch))]
     assert seen == [{}] * 5
 
 
