@@ -1571,6 +1571,17 @@ def tls_tiny_data(n: int) -> bytes:
     return made.file()
 
 
+@hostile(40_000, "--partitions")
+def tls_frames_in_bits(n: int) -> bytes:
+    """TLS 1.3 with keys: frames that are read as they pass, and again, in records of eight bytes each."""
+    made = Sealed()
+    part = noise(200_000, 1)
+    body = struct.pack(">hhi", -1, 1, 1000) + array([string(b"t") + struct.pack(">iii", 1, 0, len(part)) + part])
+    plain = b"".join(request(at, 0, 3, b"\xff\xff" + body[2:]) for at in range(8 * n // len(body) + 1))[: 8 * n]
+    made.talk.send(0, b"".join(made.record(23, plain[at : at + 8]) for at in range(0, len(plain), 8)))
+    return made.file()
+
+
 @hostile(5_000)
 def tls_foreign_records(n: int) -> bytes:
     """TLS 1.3 with keys: behind a record with a hole such under other keys, whose numbers are not known."""
