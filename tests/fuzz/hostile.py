@@ -1582,6 +1582,21 @@ def tls_frames_in_bits(n: int) -> bytes:
     return made.file()
 
 
+@hostile(2_000)
+def tls_one_random(n: int) -> bytes:
+    """Connections of TLS with one client random, and a key log with as many secrets of it."""
+    line = b"CLIENT_TRAFFIC_SECRET_0 %s %064x\n"
+    log = b"".join(line % (noise(32, 1).hex().encode(), i) for i in range(n))
+    packets: list[Packet] = []
+    for i in range(n):
+        talk = Talk(10_000 + i % 50_000, 10**12 + 20 * i).open()
+        talk.send(0, client_hello(1))
+        talk.send(1, server_hello(0x0304, 0x1301))
+        talk.send(0, tls_record(23, noise(60, i)))
+        packets += talk.packets
+    return with_keys(log, iter(packets))
+
+
 @hostile(5_000)
 def tls_foreign_records(n: int) -> bytes:
     """TLS 1.3 with keys: behind a record with a hole such under other keys, whose numbers are not known."""
@@ -1721,6 +1736,23 @@ def lying_tcp_options(n: int) -> bytes:
             options = bytes([i & 0xFF, (0, 1, 255)[i % 3]]) * 20
             flags = SYN if i % 5 == 0 else ACK
             yield 10**12 + i, ip(struct.pack(">HHIIBBHHH", 40_000, 9092, i, 1, 0xF0, flags, 1000, 0, 0) + options + b"x")
+
+    return pcap(packets())
+
+
+@hostile(20_000)
+def sack_floods(n: int) -> bytes:
+    """Acknowledgements with four blocks of SACK each, of bytes that never came, came twice, or are anywhere."""
+
+    def packets() -> Iterator[Packet]:
+        talk = spoken()
+        yield from talk.packets
+        (seq, ack), rng = talk.next, random.Random(1)
+        for i in range(n):
+            edges = [(0, rng.getrandbits(32), seq + rng.randrange(-2000, 1 << 20))[i % 3] for _ in range(4)]
+            blocks = b"".join(struct.pack(">II", at & 0xFFFFFFFF, at + 1000 & 0xFFFFFFFF) for at in edges)
+            head = struct.pack(">HHIIBBHHH", 9092, 40_000, ack, seq, 0xE0, ACK, 1000, 0, 0)
+            yield talk.when + i, ip(head + b"\1\1\5\x22" + blocks, SERVER, CLIENT)
 
     return pcap(packets())
 
@@ -2610,8 +2642,8 @@ def election_storm(n: int) -> bytes:
     return calls.talk.file()
 
 
-def in_turn(n: int, records: bytes) -> bytes:
-    """A Produce request with these records on each of n connections, whose packets take turns."""
+def in_turn(n: int, records: bytes, answer: bytes = b"") -> bytes:
+    """A Produce request with these records on each of n connections, whose packets take turns, and so a response."""
     head = struct.pack(">hhi", -1, 1, 1000) + array([string(b"t") + struct.pack(">iii", 1, 0, len(records)) + records])
     whole = request(3, 0, 3, head)
     talks = [Talk(10_000 + at % 50_000, 10**12 + 10 * at).open() for at in range(n)]
@@ -2622,12 +2654,22 @@ def in_turn(n: int, records: bytes) -> bytes:
         talk.send(0, request(2))
         talk.send(1, response(2))
         packets += talk.packets
-    for at in range(0, len(whole), 1400):
-        for number, talk in enumerate(talks):
-            talk.when, talk.packets = 10**12 + 10**6 + at * 1000 + number, []
-            talk.add(0, ACK, whole[at : at + 1400])
-            packets += talk.packets
+    begin = 10**12 + 10**6
+    for side, data in enumerate((whole, answer)):
+        for at in range(0, len(data), 1400):
+            for number, talk in enumerate(talks):
+                talk.when, talk.packets = begin + at * 1000 + number, []
+                talk.add(side, ACK, data[at : at + 1400])
+                packets += talk.packets
+        begin += len(data) * 1000 + 10**6
     return pcap(iter(packets))
+
+
+@hostile(4, "--table", "records")
+def interleaved_sides(n: int) -> bytes:
+    """Requests and responses of 1.1 MB on connections that take turns: each of either side lies across the whole file."""
+    parts = [struct.pack(">ihqq", at, 0, at, -1) for at in range(50_000)]
+    return in_turn(n, noise(1_100_000, 1), response(3, array([string(b"t") + array(parts)]) + bytes(4)))
 
 
 @hostile(1_000, "--partitions")
