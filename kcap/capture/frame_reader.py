@@ -34,8 +34,10 @@ class FrameReader:
         self._store: PlaintextStore | None = None
         self._fragmented: dict[int, FragmentIndex] = {}
         """Of files where datagrams came in fragments."""
-        self._ahead: dict[str, dict[tuple[Any, ...], bytes]] = {"request": {}, "response": {}}
-        """Frames that were read before they are requested, apart for both sides: who takes them in turn loses none."""
+        self._ahead: dict[tuple[Any, ...], bytes] = {}
+        """Frames that were read before they are requested."""
+        self._of_side: dict[str, list[tuple[Any, ...]]] = {"request": [], "response": []}
+        """Their keys, apart for both sides: who takes these in turn loses none."""
 
     def packets(self, place: "FrameLocation") -> tuple[list[Packet], bytes]:
         """The packets that gave a frame its bytes, and the bytes as far as they were captured without a break.
@@ -49,20 +51,22 @@ class FrameReader:
 
         Law: two copies of a large frame are in memory, not one for each step.
         """
-        known = self._ahead[place.side].pop(place.key, None)
+        known = self._ahead.pop(place.key, None)
         if known is not None:
             return known[behind:]
         return self._joined(self.pieces(place, whole=False), place, behind)
 
     def has(self, place: "FrameLocation") -> bool:
         """Whether a frame was read ahead."""
-        return place.key in self._ahead[place.side]
+        return place.key in self._ahead
 
     def ahead(self, side: str, places: Sequence["FrameLocation"], most: int) -> int:
         """Reads frames of one side and file together, which are not of TLS, as many of the first ones as have `most` bytes; how
         many these are. Those of this side that were read ahead before are forgotten.
         """
-        ahead = self._ahead[side] = {}
+        for key in self._of_side[side]:
+            self._ahead.pop(key, None)
+        self._of_side[side] = []
         if not places or places[0].file is None:
             return 0
         parser = SegmentParser(ignore)
@@ -70,7 +74,8 @@ class FrameReader:
         if parser.fragments.datagrams:
             return 0
         for place, pieces in zip(places, found):
-            ahead[place.key] = self._joined(pieces, place, 0)
+            self._ahead[place.key] = self._joined(pieces, place, 0)
+            self._of_side[side].append(place.key)
         return len(found)
 
     @staticmethod
@@ -186,8 +191,8 @@ class FrameLocation:
     """Where a frame is: its file and packets, its direction, and how it begins."""
 
     def __init__(self, row: Sequence[Any], side: str, flow: bytes, *, tls: bool = False) -> None:
-        self.side, self.tls = side, tls
-        """Request or response; whether its bytes are plaintext of TLS."""
+        self.tls = tls
+        """Its bytes are plaintext of TLS."""
         first, last = row[PART[f"{side}_first_ref"]], row[PART[f"{side}_last_ref"]]
         self.low, self.high = row[PART[f"{side}_pos"]], row[PART[f"{side}_end_pos"]]
         size, correlation = row[PART[f"{side}_bytes"]], row[PART["correlation_id"]]
