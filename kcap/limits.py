@@ -558,7 +558,7 @@ TLS_TURNS_MAX = 1 << 20
 """Turns of an encrypted connection that are retained until it ends: 72 MiB."""
 
 TLS_PLAINTEXT_BYTES = 256 << 20
-"""Plaintext retained in memory for exchanges that are read again; it is never written to disk."""
+"""Memory of plaintext that is retained for exchanges that are read again; it is never written to disk."""
 
 CONCLUSIONS_UNASKED_BYTES = 512 << 20
 """Bytes of captures up to which the terminal UI looks for problems without being asked to: it reads them once more for that."""

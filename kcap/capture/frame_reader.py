@@ -36,6 +36,8 @@ class FrameReader:
         """Of files where datagrams came in fragments."""
         self._ahead: dict[tuple[Any, ...], bytes] = {}
         """Frames that were read before they are requested."""
+        self._of_side: dict[str, list[tuple[Any, ...]]] = {"request": [], "response": []}
+        """Their keys, apart for both sides: who takes these in turn loses none."""
 
     def packets(self, place: "FrameLocation") -> tuple[list[Packet], bytes]:
         """The packets that gave a frame its bytes, and the bytes as far as they were captured without a break.
@@ -58,11 +60,13 @@ class FrameReader:
         """Whether a frame was read ahead."""
         return place.key in self._ahead
 
-    def ahead(self, places: Sequence["FrameLocation"], most: int) -> int:
-        """Reads frames of one file together, which are not of TLS, as many of the first ones as have `most` bytes; how many
-        these are. Those that were read ahead before are forgotten.
+    def ahead(self, side: str, places: Sequence["FrameLocation"], most: int) -> int:
+        """Reads frames of one side and file together, which are not of TLS, as many of the first ones as have `most` bytes; how
+        many these are. Those of this side that were read ahead before are forgotten.
         """
-        self._ahead = {}
+        for key in self._of_side[side]:
+            self._ahead.pop(key, None)
+        self._of_side[side] = []
         if not places or places[0].file is None:
             return 0
         parser = SegmentParser(ignore)
@@ -71,6 +75,7 @@ class FrameReader:
             return 0
         for place, pieces in zip(places, found):
             self._ahead[place.key] = self._joined(pieces, place, 0)
+            self._of_side[side].append(place.key)
         return len(found)
 
     @staticmethod

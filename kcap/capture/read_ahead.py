@@ -33,16 +33,19 @@ class ReadAhead:
         """Frames of this batch that are read with the next one that was not read ahead."""
         self._passed: dict[str, list[int]] = {}
         """Per side, the exchanges of this batch whose frames were not gathered, or not to their end."""
+        self._keys: dict[str, set[int | None]] = {}
+        """Per side, the API keys of frames of this batch that were requested."""
 
     def before(self, batch: RowBatch, at: int, side: str) -> None:
         """Frame `side` of an exchange is about to be read."""
         if self._batch is None or self._batch() is not batch:
-            self._batch, self._count, self._passed = ref(batch), 0, {}
+            self._batch, self._count, self._passed, self._keys = ref(batch), 0, {}, {}
         place = location(batch, at, side)
         if place.tls or self._frames.has(place):
             return
+        self._keys.setdefault(side, set()).add(batch.rows[at][PART["api_key"]])
         some = self._behind(batch, at, side, place) if self._count else []
-        self._count = 2 * self._frames.ahead([place, *some] if some else [], READ_AHEAD_BYTES) or 1
+        self._count = 2 * self._frames.ahead(side, [place, *some] if some else [], READ_AHEAD_BYTES) or 1
 
     def _behind(self, batch: RowBatch, at: int, side: str, first: FrameLocation) -> list[FrameLocation]:
         """Frames of exchanges behind this one that are likely wanted for the same reason, among whose packets the first is."""
@@ -62,7 +65,7 @@ class ReadAhead:
                 break
             others = carried.get(rows[other][slot])
             plain = mine is None or mine.excerpts or others is None or not others.excerpts
-            if rows[other][key] == rows[at][key] and not place.tls and plain:
+            if rows[other][key] in self._keys[side] and not place.tls and plain:
                 found.append(place)
         return found
 

@@ -105,7 +105,7 @@ class PartitionBodies:
                     pieces.append((known, body))
                 elif large[at] or values is not None:
                     absent.append((int(sizes[at]), int(slot[at]), body))
-        others = [*self._read_again(batch, absent, reread), *self._laid(pieces, bodies.room)]
+        others = [*self._read_again(batch, absent, reread), *self._laid(pieces, bodies.arena, bodies.room)]
         found.append(tuple(np.array([(*other, -1) for other in others], np.int64).reshape(-1, 6).T))
         table: list[Any] = [np.concatenate(parts) for parts in zip(*found, strict=True)]
         if others:  # the rest is in order
@@ -190,15 +190,15 @@ class PartitionBodies:
             start, self._length = self._length, self._length + len(data)
             if self.buffer is arena:
                 self.buffer = bytearray(start + max(len(data), min(claimed, CLAIMED_FACTOR * len(data))))
-                self.buffer[:start] = arena
+                memoryview(self.buffer)[:start] = arena  # a slice of a bytearray would take it from a copy
             self.buffer[start : self._length] = data
             found.append((start, self._length, *body))
             del message, data  # or it would be there while the next one is read
         return found
 
-    def _laid(self, pieces: "list[tuple[Pieces, Body]]", room: Any) -> list[tuple[int, ...]]:
-        """Puts bodies of which pieces are known behind the others, with zeros in between; a row of the table for each. `room`:
-        as of `BodyBatch`.
+    def _laid(self, pieces: "list[tuple[Pieces, Body]]", arena: Any, room: Any) -> list[tuple[int, ...]]:
+        """Puts bodies of which pieces are known behind the others, with zeros in between; a row of the table for each. `arena`
+        and `room`: as of `BodyBatch`.
         """
         found, before = list[tuple[int, ...]](), self._length
         if not pieces:
@@ -208,11 +208,13 @@ class PartitionBodies:
             found.append((start, self._length, *body))
         parts = [data for known, _ in pieces for _, data in known]
         if before + sum(map(len, parts)) == self._length:
-            if room is not None and self._length <= len(room) and isinstance(self.buffer, memoryview):
+            if room is not None and self._length <= len(room) and self.buffer is arena:
                 room[before : self._length] = np.frombuffer(b"".join(parts), np.uint8)
                 self.buffer = memoryview(room[: self._length])
                 return found
-            self.buffer = b"".join([memoryview(self.buffer)[:before], *parts])
+            if self.buffer is arena:
+                self.buffer = bytearray(arena)
+            self.buffer[before:] = b"".join(parts)
             return found
         wider = memoryview(sparse((self._length,), np.uint8, before))
         wider[:before] = memoryview(self.buffer)[:before]
@@ -225,8 +227,8 @@ class PartitionBodies:
 
 def stretches(rows: "Exchanges", *, records: bool = False) -> list[tuple[int, int]]:
     """The exchanges of a batch in stretches of some `PARTITIONS_AT_ONCE` partitions, as their messages have room for, and with
-    `records` of as many records, as their batches say, and of so many bytes of frames that passed that these can be in memory;
-    or one exchange. Topics count as partitions.
+    `records` of as many records, as their batches say, and of so many bytes that the arena lacks that these can be in memory
+    once more; or one exchange. Topics count as partitions.
     """
     count, keys = rows.carried("partition_count"), rows.number("api_key")
     sizes = sum(rows.number(f"{side}_bytes").filled(0) for side in SIDES)
@@ -235,11 +237,10 @@ def stretches(rows: "Exchanges", *, records: bool = False) -> list[tuple[int, in
     each = np.where(count.mask(), np.maximum(count.values, topics), room)
     if records:
         each = each + rows.carried("record_count").filled(0).clip(0, PARTITIONS_AT_ONCE)
-    passed = [slot for slot, values in rows.columns.batch.bodies.carried.items() if values.passed]
     again = np.zeros(len(each), np.int64)
     for side in SIDES:
         size, slot = rows.number(f"{side}_bytes").filled(0), rows.number(f"{side}_slot").filled(NO_BODY)
-        again += np.where((size > FRAME_GATHERED_MAX) | np.isin(slot, passed), size, 0)
+        again += np.where((size > FRAME_GATHERED_MAX) | (slot < NO_BODY), size, 0)
     steps = np.diff(np.cumsum(each) // PARTITIONS_AT_ONCE) + np.diff(np.cumsum(again) // READ_AHEAD_BYTES)
     cuts = np.flatnonzero(steps) + 1
     return list(zip([0, *cuts.tolist()], [*cuts.tolist(), len(each)]))

@@ -94,8 +94,9 @@ class Exchanged:
         slot = self._slots[side]
         (low,), (high,) = self._columns.spans(np.array([NO_BODY if slot is None else slot]))
         data = self._columns.body(low, high)
-        if not data or (self._sizes[side] or 0) > FRAME_GATHERED_MAX:
-            # A large frame is not gathered: the batch has its beginning at most.
+        lacking = not data and (slot is None or slot < 0)
+        if lacking or (self._sizes[side] or 0) > FRAME_GATHERED_MAX:
+            # A large frame is not gathered: the batch has its beginning at most. A body in the arena may have no byte.
             message = self._reread(self._columns.batch, self._at, SIDES[side])
             if message is not None and message.version is not None and not message.header.fault:
                 return data, message

@@ -32,6 +32,8 @@ STORED_ONCE: Final = len(LABELS) * (ENTRY.size + 64)
 """Bytes of a session's secrets of which some are repeated, or differ from others of their label."""
 STORED_MAX: Final = 2 * limits.TLS_SECRETS_TRIED * STORED_ONCE
 """Those from which on repeated ones are dropped with each line."""
+LINE_MAX: Final = 1 << 16
+"""Bytes of a line of which more are not looked at: a file may be one line, and none that says a secret is as long."""
 PIECE: Final = 1 << 20
 """Bytes of a file that are read at once."""
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -47,7 +49,7 @@ ENTRIES: Final = {
 }
 """What stands before a stored secret, by its label and its digits; a line that was cut, or is being written, has none."""
 RANDOM_DIGITS: Final = 64
-SESSION: Final = re.compile(rb"RSA\s+Session-ID:([0-9a-fA-F]*)\s+Master-Key:([0-9a-fA-F]{96})\s*")
+SESSION: Final = re.compile(rb"RSA\s+Session-ID:([0-9a-fA-F]{0,64})\s+Master-Key:([0-9a-fA-F]{96})\s*")
 PREMASTER: Final = re.compile(rb"RSA\s+([0-9a-fA-F]{16})\s+([0-9a-fA-F]{96})\s*")
 LINE: Final = re.compile(rb"([A-Z][A-Z0-9_]*)\s+([0-9a-fA-F]{64})\s+([0-9a-fA-F]+)\s*")
 
@@ -134,12 +136,14 @@ class KeyLog:
 
     def add_file(self, file: BinaryIO) -> int:
         """Takes the lines of a file, a piece at a time; how many bytes it has up to the end of its last whole line."""
-        taken, rest = 0, b""
+        read, taken, rest = 0, 0, b""
         while piece := file.read(PIECE):
-            rest += piece
-            whole = rest.rfind(b"\n") + 1
-            self.add_lines(rest[:whole].splitlines())
-            taken, rest = taken + whole, rest[whole:]
+            whole = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
+            if whole:
+                self.add_lines((rest + piece[:whole]).splitlines())
+                taken, rest = read + whole, b""
+            read += len(piece)
+            rest = (rest + piece[whole:])[:LINE_MAX]
         self.add_lines(rest.splitlines())
         return taken
 

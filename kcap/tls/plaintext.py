@@ -4,10 +4,15 @@ In: pieces of plaintext as a pass over the capture decrypts them. Out: the piece
 Law: memory is bounded (`limits.TLS_PLAINTEXT_BYTES`); what is beyond the bound is not there. Nothing is written to disk.
 """
 
+from bisect import bisect_left, bisect_right, insort_right
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 from kcap import limits
+
+PIECE_COST: Final = 256
+"""Memory of a piece beside its bytes."""
 
 
 class PlaintextPiece(NamedTuple):
@@ -23,20 +28,34 @@ class PlaintextPiece(NamedTuple):
     """Of the packet within the file."""
 
 
+PLACE: Final = attrgetter("file", "position")
+OFFSET: Final = attrgetter("offset")
+
+
 @dataclass(slots=True)
 class PlaintextStore:
     """Plaintext by flow key (source, destination, ports)."""
 
     pieces: dict[bytes, list[PlaintextPiece]] = field(default_factory=dict, repr=False)
+    """In the order of their places, so that frames cost what they have of them, not what their connection has."""
     size: int = 0
-    """Bytes so far, those that found no room among them."""
+    """Memory of all so far, those that found no room among them."""
 
     def take(self, flow: bytes, piece: PlaintextPiece) -> None:
-        """Takes a piece, as long as there is room."""
-        self.size += len(piece.data)
-        if self.size <= limits.TLS_PLAINTEXT_BYTES:
-            self.pieces.setdefault(flow, []).append(piece)
+        """Takes a piece, as long as there is room; records of one packet give one, for each may have a byte only."""
+        pieces = self.pieces.get(flow, [])
+        last = pieces[-1] if pieces else None
+        follows = last is not None and PLACE(last) == PLACE(piece) and last.offset + len(last.data) == piece.offset
+        self.size += len(piece.data) + (0 if follows else PIECE_COST)
+        if self.size > limits.TLS_PLAINTEXT_BYTES:
+            return
+        if last is not None and follows:
+            pieces[-1] = last._replace(data=last.data + piece.data)
+        else:
+            insort_right(self.pieces.setdefault(flow, pieces), piece, key=PLACE)
 
     def between(self, flow: bytes, file: int, low: int, high: int) -> list[PlaintextPiece]:
         """The pieces that packets from position `low` to `high` of a file carried, in the order of the plaintext."""
-        return [piece for piece in self.pieces.get(flow, ()) if piece.file == file and low <= piece.position <= high]
+        pieces = self.pieces.get(flow, [])
+        first, end = bisect_left(pieces, (file, low), key=PLACE), bisect_right(pieces, (file, high), key=PLACE)
+        return sorted(pieces[first:end], key=OFFSET)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from kcap.capture.frame_bytes import SIDES
+from kcap.capture.frame_bytes import SIDES, frame
+from kcap.session import CapturePass
 from kcap.tui.capture_model import read_whole
 from tests.tui.conftest import PCAPS
 
@@ -25,6 +26,18 @@ def test_spans_tile_the_frame(name: str) -> None:
                 assert found.row[f"{side}_last_packet"] in {None, *(span.packet for span in spans)}
                 several += len(spans) > 1
     assert several or name == "pipelined.pcap"
+
+
+def test_a_frame_alone_is_as_with_its_packets() -> None:
+    """Law: who reads one side of a row by itself gets the same bytes."""
+    path = str(PCAPS / "pipelined.pcap")
+    reading = CapturePass([path])
+    assert sum(map(len, reading.batches()))
+    with read_whole(path) as book:
+        for number in range(book.rows):
+            found = book.frames(number)
+            for side, data in zip(SIDES, (found.request, found.response)):
+                assert frame(found.row, side, reading.frames, reading.file_numbers) == data
 
 
 def test_what_was_read_from_a_compressed_file_is_kept() -> None:

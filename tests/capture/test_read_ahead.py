@@ -14,7 +14,7 @@ from kcap.capture.read_ahead import location
 from kcap.session import CapturePass
 from tests.laws.test_interleaved import CONNECTIONS, SIZE, capture, records
 from tests.support.messages import saved
-from tests.support.wire import MS, Tap, metadata, metadata_answer, produce
+from tests.support.wire import MS, Tap, metadata, metadata_answer, produce, produce_answer
 
 
 @pytest.fixture
@@ -90,3 +90,27 @@ def test_frames_one_behind_the_other_are_read_alone(
     assert together == alone
     assert len(alone) == CONNECTIONS
     assert len(readings) == 2 * CONNECTIONS
+
+
+def test_frames_of_both_sides_and_several_apis_are_read_together(
+    tmp_path: Path, readings: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law: requests and responses that are taken in turn, of APIs that take turns, cost no more readings than those of one."""
+    monkeypatch.setattr(limits, "FRAME_GATHERED_MAX", 10_000)
+    monkeypatch.setattr(read_ahead, "FRAME_GATHERED_MAX", 10_000)
+    name = "t" * 20_000
+    taps = [Tap(port=40_000 + n, time_ns=1_000 * MS + 1_000 * n).open().client(metadata(0)) for n in range(16)]
+    for number, tap in enumerate(taps):
+        tap.server(metadata_answer(0)).client(produce(1, 1, topic=name) if number % 2 else metadata(1, topic=name))
+        tap.server(produce_answer(1, topic=name) if number % 2 else metadata_answer(1, brokers=2_000))
+    reading, found = CapturePass([str(saved(tmp_path / "both.pcap", *taps))]), list[int]()
+    reading.keep_bodies()
+    for batch in reading.batches():
+        for at, row in enumerate(batch.rows):
+            for side in ("request", "response") if row[read_ahead.PART["correlation_id"]] else ():
+                message = reading.message(batch, at, side)
+                assert message is not None
+                found.append(len(message.frame))
+    assert len(found) == 32
+    assert min(found) > 10_000
+    assert len(readings) <= 12

@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -1570,6 +1571,32 @@ def tls_tiny_data(n: int) -> bytes:
     return made.file()
 
 
+@hostile(40_000, "--partitions")
+def tls_frames_in_bits(n: int) -> bytes:
+    """TLS 1.3 with keys: frames that are read as they pass, and again, in records of eight bytes each."""
+    made = Sealed()
+    part = noise(200_000, 1)
+    body = struct.pack(">hhi", -1, 1, 1000) + array([string(b"t") + struct.pack(">iii", 1, 0, len(part)) + part])
+    plain = b"".join(request(at, 0, 3, b"\xff\xff" + body[2:]) for at in range(8 * n // len(body) + 1))[: 8 * n]
+    made.talk.send(0, b"".join(made.record(23, plain[at : at + 8]) for at in range(0, len(plain), 8)))
+    return made.file()
+
+
+@hostile(2_000)
+def tls_one_random(n: int) -> bytes:
+    """Connections of TLS with one client random, and a key log with as many secrets of it."""
+    line = b"CLIENT_TRAFFIC_SECRET_0 %s %064x\n"
+    log = b"".join(line % (noise(32, 1).hex().encode(), i) for i in range(n))
+    packets: list[Packet] = []
+    for i in range(n):
+        talk = Talk(10_000 + i % 50_000, 10**12 + 20 * i).open()
+        talk.send(0, client_hello(1))
+        talk.send(1, server_hello(0x0304, 0x1301))
+        talk.send(0, tls_record(23, noise(60, i)))
+        packets += talk.packets
+    return with_keys(log, iter(packets))
+
+
 @hostile(5_000)
 def tls_foreign_records(n: int) -> bytes:
     """TLS 1.3 with keys: behind a record with a hole such under other keys, whose numbers are not known."""
@@ -1709,6 +1736,23 @@ def lying_tcp_options(n: int) -> bytes:
             options = bytes([i & 0xFF, (0, 1, 255)[i % 3]]) * 20
             flags = SYN if i % 5 == 0 else ACK
             yield 10**12 + i, ip(struct.pack(">HHIIBBHHH", 40_000, 9092, i, 1, 0xF0, flags, 1000, 0, 0) + options + b"x")
+
+    return pcap(packets())
+
+
+@hostile(20_000)
+def sack_floods(n: int) -> bytes:
+    """Acknowledgements with four blocks of SACK each, of bytes that never came, came twice, or are anywhere."""
+
+    def packets() -> Iterator[Packet]:
+        talk = spoken()
+        yield from talk.packets
+        (seq, ack), rng = talk.next, random.Random(1)
+        for i in range(n):
+            edges = [(0, rng.getrandbits(32), seq + rng.randrange(-2000, 1 << 20))[i % 3] for _ in range(4)]
+            blocks = b"".join(struct.pack(">II", at & 0xFFFFFFFF, at + 1000 & 0xFFFFFFFF) for at in edges)
+            head = struct.pack(">HHIIBBHHH", 9092, 40_000, ack, seq, 0xE0, ACK, 1000, 0, 0)
+            yield talk.when + i, ip(head + b"\1\1\5\x22" + blocks, SERVER, CLIENT)
 
     return pcap(packets())
 
@@ -2598,13 +2642,11 @@ def election_storm(n: int) -> bytes:
     return calls.talk.file()
 
 
-@hostile(1_000, "--partitions")
-def interleaved_frames(n: int) -> bytes:
-    """Frames of 150 KB on n connections, whose packets take turns: each lies across the whole file."""
-    part = noise(140_000, 1)
-    head = struct.pack(">hhi", -1, 1, 1000) + array([string(b"t") + struct.pack(">iii", 1, 0, len(part)) + part])
+def in_turn(n: int, records: bytes, answer: bytes = b"") -> bytes:
+    """A Produce request with these records on each of n connections, whose packets take turns, and so a response."""
+    head = struct.pack(">hhi", -1, 1, 1000) + array([string(b"t") + struct.pack(">iii", 1, 0, len(records)) + records])
     whole = request(3, 0, 3, head)
-    talks = [Talk(10_000 + at % 50_000, 10**12 + 10 * at).open() for at in range(n // 10)]
+    talks = [Talk(10_000 + at % 50_000, 10**12 + 10 * at).open() for at in range(n)]
     packets: list[Packet] = []
     for talk in talks:
         talk.send(0, request(1))
@@ -2612,12 +2654,38 @@ def interleaved_frames(n: int) -> bytes:
         talk.send(0, request(2))
         talk.send(1, response(2))
         packets += talk.packets
-    for at in range(0, len(whole), 1400):
-        for number, talk in enumerate(talks):
-            talk.when, talk.packets = 10**12 + 10**6 + at * 1000 + number, []
-            talk.add(0, ACK, whole[at : at + 1400])
-            packets += talk.packets
+    begin = 10**12 + 10**6
+    for side, data in enumerate((whole, answer)):
+        for at in range(0, len(data), 1400):
+            for number, talk in enumerate(talks):
+                talk.when, talk.packets = begin + at * 1000 + number, []
+                talk.add(side, ACK, data[at : at + 1400])
+                packets += talk.packets
+        begin += len(data) * 1000 + 10**6
     return pcap(iter(packets))
+
+
+@hostile(4, "--table", "records")
+def interleaved_sides(n: int) -> bytes:
+    """Requests and responses of 1.1 MB on connections that take turns: each of either side lies across the whole file."""
+    parts = [struct.pack(">ihqq", at, 0, at, -1) for at in range(50_000)]
+    return in_turn(n, noise(1_100_000, 1), response(3, array([string(b"t") + array(parts)]) + bytes(4)))
+
+
+@hostile(1_000, "--partitions")
+def interleaved_frames(n: int) -> bytes:
+    """Frames of 150 KB on connections that take turns: each lies across the whole file."""
+    return in_turn(n // 10, noise(140_000, 1))
+
+
+@hostile(20, "--partitions")
+def interleaved_messages(n: int) -> bytes:
+    """The same with frames of 900 KB, of compressed messages of format 1 of a record each."""
+    value = noise(3_000, 1)
+    inner = struct.pack(">bbqii", 1, 0, 0, -1, len(value)) + value
+    packed = gzip.compress(struct.pack(">qiI", 0, 4 + len(inner), zlib.crc32(inner)) + inner, 0)
+    wrapper = struct.pack(">bbqii", 1, 1, 0, -1, len(packed)) + packed
+    return in_turn(n, (struct.pack(">qiI", 0, 4 + len(wrapper), zlib.crc32(wrapper)) + wrapper) * (900_000 // len(wrapper)))
 
 
 @hostile(5_000)

@@ -1,7 +1,9 @@
 """Partitions of requests and responses put side by side."""
 
+import tracemalloc
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,15 @@ from kcap.capture.fileset import FileSet
 from kcap.columns import PARTITIONS
 from kcap.decode.slots import NOTHING
 from kcap.kafka import bodies
+from kcap.schema.registry import RESPONSE
 from kcap.session import CapturePass
 from kcap.table import partition_pairs
 from kcap.table.partition_pairs import body_start, compiled_pairs, pairs_of
 from kcap.table.partitions import LEADER, OF_RECORDS
 from tests.fuzz.hostile import CLASSES
+from tests.records.batches import batch, record
+from tests.support.messages import saved
+from tests.support.wire import MS, Tap, metadata, metadata_answer, produce, produce_answer
 
 entries = st.lists(
     st.tuples(st.integers(0, 3), st.integers(-1, 1), st.just(-1), st.integers(0, 1), st.sampled_from([0, 1, 2, NOTHING])),
@@ -81,6 +87,51 @@ def test_partitions_are_made_a_few_at_a_time(pcaps: Path, monkeypatch: pytest.Mo
     assert kcap.open(path).partitions(columns).to_arrow().to_pylist() == whole.to_pylist()
     assert len(made) > 1
     assert max(made) <= 8
+
+
+def test_bodies_that_the_arena_lacks_are_in_memory_again_so_many_bytes_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law: whether they are read again or were carried."""
+    taps, records = [], batch(record(0, value=b"v" * 20_000), 1)
+    for number in range(20):
+        tap = Tap(port=40_000 + number).open().client(metadata(0)).server(metadata_answer(0)).client(produce(1, 1, records))
+        tap.time_ns += 1_000 * MS
+        taps.append(tap.server(produce_answer(1)))
+    monkeypatch.setattr(limits, "GATHERED_OF_ALL", 200_000)
+    monkeypatch.setattr(limits, "BODIES_BYTES", 20_000)
+    monkeypatch.setattr(limits, "FEED_PACKETS", 10)
+    monkeypatch.setattr(partition_pairs, "READ_AHEAD_BYTES", 50_000)
+    init, added = partition_pairs.PartitionBodies.__init__, list[int]()
+
+    def measured(self: partition_pairs.PartitionBodies, columns: Any, *args: Any, **named: Any) -> None:
+        init(self, columns, *args, **named)
+        added.append(len(self.buffer) - len(columns.batch.bodies.arena))
+
+    monkeypatch.setattr(partition_pairs.PartitionBodies, "__init__", measured)
+    assert len(kcap.open(str(saved(tmp_path / "late.pcap", *taps))).partitions(sorted(OF_RECORDS)).to_arrow()) == 20
+    assert sum(added) >= 20 * 20_000
+    assert max(added) <= 50_000 + 2 * 20_000
+
+
+def test_they_are_put_behind_one_copy_of_the_arena() -> None:
+    """Law: those that are read again and those that were carried take no second copy."""
+    size, some = 8 << 20, 100_000
+    made: Any = object.__new__(partition_pairs.PartitionBodies)
+    made.buffer = arena = memoryview(bytes(range(256)) * (size // 256))
+    made._length = size
+    batch: Any = SimpleNamespace(bodies=SimpleNamespace(arena=arena))
+    message: Any = SimpleNamespace(frame=bytes(4) + b"x" * some, header=SimpleNamespace(version=0))
+    tracemalloc.start()
+    try:
+        again = made._read_again(batch, [(some + 8, -1, (0, 0, RESPONSE))], lambda *_: message)
+        carried = made._laid([(((0, b"y" * some), (some, b"")), (0, 1, RESPONSE))], arena, None)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert [again, carried] == [[(size, size + some, 0, 0, RESPONSE)], [(size + some, size + 2 * some, 0, 1, RESPONSE)]]
+    assert bytes(made.buffer) == bytes(arena) + b"x" * some + b"y" * some
+    assert peak < 1.5 * size
 
 
 @pytest.mark.parametrize("listed", [False, True], ids=["", "with-leaders"])

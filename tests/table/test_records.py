@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import kcap
+from kcap import limits
 from kcap.batch.columns import BatchColumns
 from kcap.capture import spool
 from kcap.capture.writer import PcapWriter
@@ -22,15 +23,15 @@ from kcap.facts.tracker import Fact, MetadataTracker
 from kcap.kafka.bodies import BodyBatch
 from kcap.model import ROW
 from kcap.records.batch import Batch
-from kcap.schema.registry import RESPONSE
+from kcap.schema.registry import REQUEST, RESPONSE
 from kcap.session import CapturePass
 from kcap.table import records
 from kcap.table.builder import Table
-from kcap.table.records import records_of
+from kcap.table.records import Exchanged, records_of
 from tests.cli.running import kcap as run
 from tests.records.batches import batch as magic2
 from tests.records.batches import message, record
-from tests.support.wire import Segment, Tap, metadata, metadata_answer, produce, produce_answer
+from tests.support.wire import Segment, Tap, metadata, metadata_answer, produce, produce_answer, request, response
 from tests.table.handmade import batch as rows_of
 from tests.table.handmade import row
 
@@ -226,6 +227,24 @@ def test_what_was_not_kept_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     reading = CapturePass([str(tmp_path / "packed.pcap.gz")])
     assert Table(lambda: reading, "records", ["offset"]).to_arrow().num_rows == 0
     assert reading.not_kept
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_an_empty_body_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fast: bool) -> None:
+    """Law: a batch that has all of a body has that of no bytes, too."""
+    monkeypatch.setattr(limits, "FAST_PATH_AFTER_PACKETS", 0 if fast else 1 << 30)
+    tap = Tap().open()
+    for number in range(5):
+        tap.client(request(18, 0, number)).server(response(number, bytes(6)))
+    (tmp_path / "empty.pcap").write_bytes(pcap(tap.segments))
+    reading = CapturePass([str(tmp_path / "empty.pcap")])
+    reading.keep_bodies()
+
+    def again(*_: Any) -> None:
+        raise AssertionError("a body of no bytes is read again")
+
+    seen = [Exchanged(BatchColumns(batch), at, again).body(REQUEST) for batch in reading.batches() for at in range(len(batch))]
+    assert seen == [{}] * 5
 
 
 def lines(text: str) -> Iterator[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """Key logs as programs write them, and as they are found."""
 
+import tracemalloc
 from io import BytesIO
 from pathlib import Path
 
@@ -66,6 +67,23 @@ def test_a_file_is_read_in_pieces_of_any_size(monkeypatch: pytest.MonkeyPatch, s
     log = KeyLog()
     assert log.add_file(BytesIO(text + b"CLIENT_RANDOM 00")) == len(text)
     assert (len(log.stored), log.unread) == (9, 1)
+
+
+def test_a_line_without_an_end_takes_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: a line costs its reading, however long it is, and the lines around it are taken."""
+    monkeypatch.setattr(keylog, "PIECE", 1 << 16)
+    line = b"CLIENT_RANDOM %b %b\n" % (RANDOM.hex().encode(), MASTER.hex().encode())
+    text, log = line + b"x" * (8 << 20) + b"\n" + line.replace(b"000102", b"ffffff"), KeyLog()
+    file = BytesIO(text)
+    tracemalloc.start()
+    try:
+        assert log.add_file(file) == len(text)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+    assert (len(log), log.unread) == (2, 1)
+    log.add(b"RSA Session-ID:%b Master-Key:%b\n" % (b"00" * 10_000, MASTER.hex().encode()))
+    assert (len(log), log.unread) == (2, 2), "a session id has at most 32 bytes"
 
 
 def test_what_is_no_line_is_counted_and_passed_over() -> None:
