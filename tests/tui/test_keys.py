@@ -43,6 +43,17 @@ def test_keys_are_whole_or_not_there(width: int) -> None:
     asyncio.run(run())
 
 
+def test_keys_are_shown_before_the_terminal_has_the_focus() -> None:
+    async def run() -> None:
+        app = Keyed()
+        app.set_reactive(App.app_focus, False)
+        async with app.run_test(size=(80, 10)) as pilot:
+            await pilot.pause(0.05)
+            assert WORDS[0] in lines(app)[-1]
+
+    asyncio.run(run())
+
+
 def test_a_click_is_a_key() -> None:
     async def run() -> None:
         app: Any = Keyed()

@@ -34,7 +34,8 @@ def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Fo
         yield Finding(
             f"the login of {called(row['client_id'])} with {row['sasl_mechanism']} failed {counted(row['n'], 'time')}"
             + (f": {text}" if text else ""),
-            {"client_id": row["client_id"]}, row["n"], where("error == SASL_AUTHENTICATION_FAILED", client_id=row["client_id"]),
+            {"client_id": row["client_id"]}, row["n"],
+            where("error == SASL_AUTHENTICATION_FAILED", client_id=row["client_id"], sasl_mechanism=row["sasl_mechanism"]),
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"failures": row["n"]}, severity,
         )  # fmt: skip
 
@@ -131,7 +132,8 @@ def authorization_denied(seen: Observed, _limit: Mapping[str, float]) -> Found:
             f"{named(sorted({row['api'] for row in rows}))} of "
             f"{named(clients)}",
             {"principal": principal or None, "client_ids": clients}, count,
-            where(f"error == {error}", principal=principal or None), min(r["first_ns"] for r in rows),
+            where(f"error == {error}", "" if principal else "!principal", principal=principal or None),
+            min(r["first_ns"] for r in rows),
             max(r["last_ns"] for r in rows), 0, {"denied": count},
         )  # fmt: skip
 

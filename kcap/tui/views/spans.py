@@ -46,6 +46,6 @@ def timeline(rows: Sequence[tuple[str, Sequence[Span]]], width: int) -> list[Lin
         head = name if len(name) <= left else name[: left - 1] + "…"
         out.append([(f"{head:<{left}} "[:width], ""), *cells])
     rest = len(rows) - SHOWN
-    foot = f"{clock(begin)} and {duration(end - begin)} from there" + (f"; {count(rest, 'more line')}" if rest > 0 else "")
+    foot = f"{clock(begin)} to {clock(end)} ({duration(end - begin)})" + (f"; {count(rest, 'more line')}" if rest > 0 else "")
     out += [[(text, "dim")] for text in wrapped(foot, width)]
     return [*out, [("", "")]]
