@@ -33,9 +33,10 @@ def test_words() -> None:
 
 
 def test_requests_are_named_one_by_one_where_they_are_few_and_all_known() -> None:
-    rows = [{"request_first_packet": packet} for packet in (7, 3, 7)]
+    rows: list[dict[str, int | None]] = [{"request_first_packet": packet} for packet in (7, 3, 7)]
     assert where("api == EndTxn", these(rows)) == "api == EndTxn and request_first_packet in {3, 7}"
-    for none in ([], [*rows, {"request_first_packet": None}], rows * PICKED_MOST):
+    unknown: list[dict[str, int | None]] = [*rows, {"request_first_packet": None}]
+    for none in ([], unknown, rows * PICKED_MOST):
         assert where("api == EndTxn", these(none)) == "api == EndTxn"
 
 
