@@ -48,7 +48,7 @@ class Keys(Widget):
     def on_mount(self) -> None:
         """Follows the bindings of the screen, which may be known already."""
         self.screen.bindings_updated_signal.subscribe(self, self.bindings_changed)
-        self.look()
+        self.call_after_refresh(self.look)
 
     def bindings_changed(self, screen: Screen[object]) -> None:
         """Other keys may work now."""

@@ -79,8 +79,9 @@ def test_a_key_that_does_not_work_now_rings_and_does_nothing() -> None:
 
         app: Any = Half()
         async with app.run_test(size=(80, 10)) as pilot:
-            await pilot.pause()
             line = app.query_one(Keys)
+            while not line.entries:
+                await pilot.pause(0.01)
             assert [entry.enabled for entry in line.entries] == [True, False, True, True]
             assert [segment.style.dim or False for segment in line.render_line(0)][:4] == [False, False, True, True]
             await pilot.click("Keys", offset=(lines(app)[-1].index("Second"), 0))
@@ -96,8 +97,9 @@ def test_the_key_under_the_mouse_is_highlighted_until_the_mouse_leaves() -> None
     async def run() -> None:
         app = Keyed()
         async with app.run_test(size=(80, 10)) as pilot:
-            await pilot.pause()
             line = app.query_one(Keys)
+            while not line.entries:
+                await pilot.pause(0.01)
             plain = list(line.render_line(0))
             await pilot.hover("Keys", offset=(lines(app)[-1].index("Third"), 0))
             await pilot.pause()
