@@ -188,15 +188,17 @@ def named_rules(why: str, some: Sequence[str]) -> str:
 def lines_of(row: Row, *, unicode: bool = True) -> list[str]:
     """What stands below a finding's sentence."""
     from kcap.reports.findings.evidence import evidence_line
+    from kcap.reports.findings.model import passed
     from kcap.reports.text import UNLIMITED, Style, figures, spark
 
+    around = f" ({more})" if (more := passed(row)) else ""
     bars = spark(row["course"], Style(UNLIMITED, color=False, unicode=unicode)) if any(row.get("course") or ()) else ""
     return [
         f"who: {figures(row['who'])}", f"when: {when(row['first_ns'], row['last_ns'])}",
         *([f"over the capture: |{bars}|"] if bars else []),
         f"evidence: {evidence_line(row['evidence'])}; confidence {row['confidence']:.0%}",
         f"next: {row['advice']}", f"or else: {row['instead']}",
-        f"rule {row['id']}" + (f"; show: -Y '{row['filter']}'" if row["filter"] else ""),
+        f"rule {row['id']}" + (f"; show: -Y '{row['filter']}'{around}" if row["filter"] else ""),
     ]  # fmt: skip
 
 

@@ -20,6 +20,8 @@ from kcap.output.time_format import by_second
 
 ELLIPSIS: Final = "…"
 GAP: Final = "  "
+LONG: Final = (("s", 10**9), ("m", 60 * 10**9), ("h", 3600 * 10**9), ("d", 86_400 * 10**9))
+"""Units of a duration of a minute and more, of which two are shown."""
 UNITS: Final = (("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000))
 RED, DIM, BOLD, PLAIN = "\x1b[31m", "\x1b[2m", "\x1b[1m", "\x1b[0m"
 RESULT_TAIL: Final = 7
@@ -34,8 +36,8 @@ DEFAULTS: Final = {
     ),
     "connections": (
         "connection", "client_ip", "client_port", "server_ip", "server_port", "phase", "detail", "began", "ended", "packets",
-        "exchanges", "rtt_min_ns", "retransmitted", "client_captured", "client_missing", "server_captured", "server_missing",
-        "client_id",
+        "exchanges", "rtt_min_ns", "retransmitted", "spurious", "client_captured", "client_missing", "server_captured",
+        "server_missing", "client_id",
     ),
 }  # fmt: skip
 """Columns that are shown where none were asked for; the other tables are shown whole."""
@@ -78,8 +80,8 @@ class Cell:
 
 RANKS: Final = {
     "flags": 3, "request_bytes": 5, "response_bytes": 5, "ended": 5, "detail": 6, "began": 6, "client_missing": 6,
-    "server_missing": 6, "packets": 7, "retransmitted": 7, "client_captured": 7, "server_captured": 7, "rtt_min_ns": 7,
-    "exchanges": 5,
+    "server_missing": 6, "packets": 7, "retransmitted": 7, "spurious": 8, "client_captured": 7, "server_captured": 7,
+    "exchanges": 5, "rtt_min_ns": 7,
 }  # fmt: skip
 OF_CONNECTIONS: Final = {"client_id": 5}
 """Ranks in the table of connections, whose rows are about addresses; a row of exchanges is about its client."""
@@ -93,14 +95,17 @@ STAYS: Final = (
 
 
 def duration(nanoseconds: int | None) -> str:
-    """Three digits and a unit: `1.25ms`."""
+    """A duration of any length: three digits and a unit, of a minute and more two units. `1.25ms`, `2m 5s`, `3d 4h`."""
     if nanoseconds is None:
         return ""
-    size = abs(nanoseconds)
+    size, sign = abs(nanoseconds), "-" if nanoseconds < 0 else ""
+    for (lower, part), (unit, scale) in zip(LONG[-2::-1], LONG[:0:-1]):
+        if size >= scale:
+            return f"{sign}{size // scale}{unit} {size % scale // part}{lower}"
     unit, scale = next(((unit, scale) for unit, scale in reversed(UNITS) if size >= scale), UNITS[0])
     value = size / scale
     text = f"{value:.0f}" if scale == 1 or value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
-    return f"{'-' if nanoseconds < 0 else ''}{text}{unit}"
+    return f"{sign}{text}{unit}"
 
 
 clean = visible

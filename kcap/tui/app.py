@@ -112,8 +112,8 @@ class KcapApp(KeyQueue):
         self._loop_of: asyncio.AbstractEventLoop | None = None
         """The event loop, once it runs."""
 
-    def on_mount(self) -> None:
-        """Shows the list; loads what will be needed."""
+    def on_load(self) -> None:
+        """Prepares what the first paint needs."""
         self._interval = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_SECONDS)
         self._loop_of = asyncio.get_running_loop()
@@ -122,7 +122,13 @@ class KcapApp(KeyQueue):
         if self.look.theme in self.available_themes:
             self.theme = self.look.theme
         self.wrong += self.browser.notes.open()
-        self.push_screen(self.browser)
+
+    def get_default_screen(self) -> Browser:
+        """The list, which is never left: there is no empty screen behind it that would be made and painted first."""
+        return self.browser
+
+    def on_mount(self) -> None:
+        """Loads what will be needed."""
         self.call_after_refresh(lambda: self.browser.bar.force(self.book.filter_text))
         self.set_timer(WARM_SECONDS, partial(self.run_worker, _warm, thread=True, group="warm", exit_on_error=False))
         self.set_interval(RELEASE_SECONDS, self.book.release)
@@ -306,7 +312,7 @@ class KcapApp(KeyQueue):
 
     def to_list(self) -> None:
         """Leaves views and windows."""
-        while self.screen is not self.browser and len(self.screen_stack) > 2:
+        while self.screen is not self.browser and len(self.screen_stack) > 1:
             self.pop_screen()
 
     def open_view(self, name: str) -> None:

@@ -16,7 +16,7 @@ from kcap.output.grid import clean
 from kcap.tui.actions import ExchangeActions
 from kcap.tui.completion import joined
 from kcap.tui.handoff import Handoff, has_ended
-from kcap.tui.key_map import ExplainsKeys
+from kcap.tui.key_map import ExplainsKeys, forwarded
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import TIME_FORMS
 from kcap.tui.list_model import Arranged, ListModel
@@ -368,10 +368,6 @@ class Browser(ExplainsKeys):
         """Switches the time display format."""
         self.actions.set_time(TIME_FORMS[(TIME_FORMS.index(self.view.form) + 1) % len(TIME_FORMS)])
 
-    def action_neighbor(self, step: int) -> None:
-        """Goes to the previous or next exchange of the connection."""
-        self.actions.neighbor(step)
-
     def show_exchange(self, uid: str, number: int) -> None:
         """Goes to an exchange; clears the filter if the exchange does not pass it."""
         row = self.view.book.find(uid, number)
@@ -403,58 +399,24 @@ class Browser(ExplainsKeys):
         self.show_status()
 
     # -- commands for the exchange under the cursor ---------------------------------------------------------------------
-    def action_apply(self, how: str) -> None:
-        """Applies the cell or the line under the cursor as a filter."""
-        self.actions.apply(how)
-
-    def action_apply_menu(self) -> None:
-        """Opens the menu of ways to filter by the cell or the line under the cursor."""
-        self.actions.apply_menu()
-
-    def action_quick(self) -> None:
-        """Opens the menu of quick filters."""
-        self.actions.quick()
-
-    def action_copy(self) -> None:
-        """Opens the menu of values to copy."""
-        self.actions.copy()
-
-    def action_export(self) -> None:
-        """Opens the menu of files to save."""
-        self.actions.export()
-
-    def action_search(self) -> None:
-        """Searches in the focused pane."""
-        self.actions.search()
-
-    def action_search_on(self, step: int) -> None:
-        """Goes to the next or the previous match."""
-        self.actions.search_on(step)
-
-    def action_step(self, by: int) -> None:
-        """Goes to another exchange, whatever pane has the focus."""
-        self.listed.action_move(by)
-
-    def action_note(self, what: str) -> None:
-        """Comments, ignores, lists notes, opens options."""
-        self.notes.run(what)
+    action_apply = forwarded("actions.apply")
+    action_apply_menu = forwarded("actions.apply_menu")
+    action_quick = forwarded("actions.quick")
+    action_copy = forwarded("actions.copy")
+    action_export = forwarded("actions.export")
+    action_search = forwarded("actions.search")
+    action_search_on = forwarded("actions.search_on")
+    action_conversation = forwarded("actions.conversation")
+    action_columns = forwarded("actions.columns")
+    action_neighbor = forwarded("actions.neighbor")
+    action_step = forwarded("listed.action_move")
+    action_mark = forwarded("listed.action_mark")
+    action_note = forwarded("notes.run")
 
     @on(ExchangeList.Noted)
     def noted(self, _event: ExchangeList.Noted) -> None:
         """Saves marks."""
         self.notes.save()
-
-    def action_mark(self) -> None:
-        """Marks the selected exchange, whatever pane has the focus."""
-        self.listed.action_mark()
-
-    def action_conversation(self) -> None:
-        """Shows the messages of the connection one after the other."""
-        self.actions.conversation()
-
-    def action_columns(self) -> None:
-        """Opens the chooser of columns."""
-        self.actions.columns()
 
     @on(events.Key)
     @on(events.MouseDown)

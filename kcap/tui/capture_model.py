@@ -27,7 +27,7 @@ from kcap.filter.ast import Filter, is_deep
 from kcap.inputs import STANDARD as STANDARD_INPUT
 from kcap.limits import CONCLUSIONS_UNASKED_BYTES, LIVE_ROWS_MAX
 from kcap.table.schema import arrow_schema
-from kcap.tui import conclusions, saved_index
+from kcap.tui import conclusions, kept_reports, saved_index
 from kcap.tui.folders import spill_folder
 from kcap.tui.reader_main import KEY, Heard, ReadRequest
 from kcap.tui.reader_process import Process, ReadBefore
@@ -427,10 +427,15 @@ class CaptureModel:
 
         names = list(dict.fromkeys([*KEY, *columns_of(report, asked)]))
         with self._lock:
+            settled = self.done
             every = self.exchanges(names, filtered=False)
         kept = self.exchanges(names) if self.only is not None or self.ignored else every
         partitions = self.table("partitions") if report.partitions else None
-        engine, who = Engine(self.folder), getattr(self._asking, "who", None)
+        kept_as = kept_reports.name_of(report, asked, partitions=partitions is not None) if settled and kept is every else ""
+        places, who = [self.index or self.folder, self.folder], getattr(self._asking, "who", None)
+        if kept_as and self.wanted(who) and (found := kept_reports.find(places, kept_as)) is not None:
+            return found
+        engine = Engine(self.folder)
         with self._lock:
             self._engines[who] = engine
             if who in self._gone:
@@ -452,7 +457,10 @@ class CaptureModel:
                 if self._engines.get(who) is engine:
                     del self._engines[who]
             engine.close()
-        return {"report": report.name, "captures": [file.name for file in self.heard.files]} | made
+        whole = {"report": report.name, "captures": [file.name for file in self.heard.files]} | made
+        if kept_as:
+            kept_reports.keep(self.folder, kept_as, whole)
+        return whole
 
     # -- one exchange -------------------------------------------------------------------------------------------------
     def frames(self, number: int) -> "FrameBytes":

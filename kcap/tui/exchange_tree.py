@@ -46,7 +46,6 @@ INSIDE: Final = (("long_poll_ns", "long poll"), ("throttle_ns", "throttle"), ("m
 """Parts of the broker's time in which it did not work."""
 NAMED: Final = frozenset("█▓")
 """Signs of a bar between which the name of the part stands where there is room."""
-TCP: Final = ("rtt_min_ns", "retransmitted", "duplicated", "out_of_order", "zero_window_stalls", "zero_window_ns")
 
 
 def message(found: FrameBytes, side: str) -> Message | None:
@@ -333,7 +332,7 @@ def _tcp(found: FrameBytes, connection: dict[str, Any] | None) -> Item:
             out += [_fact(name, duration(connection[column])) for column, name in times if connection[column] is not None]
             if connection["zero_window_ns"]:
                 out.append(_fact("zero window", f"{duration(connection['zero_window_ns'])} on the connection", tone="care"))
-            for name in ("retransmitted", "duplicated", "out_of_order", "zero_window_stalls"):
+            for name in ("retransmitted", "spurious", "duplicated", "out_of_order", "zero_window_stalls"):
                 if connection[name]:
                     out.append(_fact(name.replace("_", " "), f"{connection[name]:,} on the connection", tone="care"))
             out.append(_fact("began, ended", f"{connection['began']}, {connection['ended']}"))

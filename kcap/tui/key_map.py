@@ -4,6 +4,8 @@ In: a key, a screen. Out: a sentence. Law: a key has one meaning, whatever scree
 so. Menus and windows to type in have keys of their own, which they show.
 """
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from textual import events
@@ -122,6 +124,16 @@ def acts(screen: "Screen[Any]", key: str) -> bool:
             if node.check_action(action, parameters) is not False:
                 return True
     return False
+
+
+def forwarded(path: str) -> Callable[..., None]:
+    """The action of a screen that a part of it does: `actions.copy`."""
+    find = attrgetter(path)
+
+    def act(screen: Screen[Any], *given: Any) -> None:
+        find(screen)(*given)
+
+    return act
 
 
 class ExplainsKeys(Screen[None]):

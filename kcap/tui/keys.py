@@ -46,8 +46,9 @@ class Keys(Widget):
     """The entry under the mouse."""
 
     def on_mount(self) -> None:
-        """Follows the bindings of the screen."""
+        """Follows the bindings of the screen, which may be known already."""
         self.screen.bindings_updated_signal.subscribe(self, self.bindings_changed)
+        self.call_after_refresh(self.look)
 
     def bindings_changed(self, screen: Screen[object]) -> None:
         """Other keys may work now."""

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from kcap.filter.parse import parse
+from kcap.reports.findings.model import passed
 from kcap.reports.findings.report import check
 from kcap.reports.findings.source import observed
 from kcap.reports.source import ReportInput
+from kcap.tui.capture_model import read_whole
 
 ROOT = Path(__file__).resolve().parents[2]
 PCAPS, SHARED = ROOT / "pcaps", ROOT.parent / "shared"
@@ -58,6 +60,30 @@ def test_what_was_planted_is_found_and_healthy_traffic_is_silent(folder: Path, e
         among = rows if problem["id"] == "throttled-obedient" else loud
         said = [json.dumps(row["who"]) for row in among if row["id"] == problem["id"]]
         assert any(name in text for name in names for text in said), [(row["id"], row["who"]) for row in rows]
+
+
+EXACT = frozenset({
+    "aborted-transactions", "authentication-failed-loop", "authorization-denied", "broker-stall", "client-clock-skew",
+    "closed-at-once", "closed-at-request", "head-of-line", "offset-out-of-range", "not-enough-replicas", "request-timeout",
+    "sasl-mechanism-mismatch", "server-not-kafka", "static-member-fenced", "throttled-disobedient", "version-refused",
+    "zombie-fenced",
+})  # fmt: skip
+"""Rules that count exchanges which a filter can pick."""
+
+
+@pytest.mark.parametrize("name", [path.name for path in sorted(FOLDERS[0].glob("*.pcap"))])
+def test_a_filter_passes_what_the_finding_counts_or_the_finding_says_how_many_it_passes(name: str) -> None:
+    with read_whole(str(FOLDERS[0] / name)) as book:
+        rows = book.snapshot()
+        for row in findings(FOLDERS[0] / name):
+            tree = parse(row["filter"])
+            if tree is None:
+                continue
+            passes = len(rows.passing(tree))
+            if row["id"] in EXACT:
+                assert passes == row["count"], row["filter"]
+            said = passed(row)
+            assert said.startswith(f"{passes:,} exchange") if passes != row["count"] else said == "", row["filter"]
 
 
 @pytest.mark.parametrize("name", HEALTHY)

@@ -43,6 +43,17 @@ def test_keys_are_whole_or_not_there(width: int) -> None:
     asyncio.run(run())
 
 
+def test_keys_are_shown_before_the_terminal_has_the_focus() -> None:
+    async def run() -> None:
+        app = Keyed()
+        app.set_reactive(App.app_focus, False)
+        async with app.run_test(size=(80, 10)) as pilot:
+            await pilot.pause(0.05)
+            assert WORDS[0] in lines(app)[-1]
+
+    asyncio.run(run())
+
+
 def test_a_click_is_a_key() -> None:
     async def run() -> None:
         app: Any = Keyed()
@@ -68,8 +79,9 @@ def test_a_key_that_does_not_work_now_rings_and_does_nothing() -> None:
 
         app: Any = Half()
         async with app.run_test(size=(80, 10)) as pilot:
-            await pilot.pause()
             line = app.query_one(Keys)
+            while not line.entries:
+                await pilot.pause(0.01)
             assert [entry.enabled for entry in line.entries] == [True, False, True, True]
             assert [segment.style.dim or False for segment in line.render_line(0)][:4] == [False, False, True, True]
             await pilot.click("Keys", offset=(lines(app)[-1].index("Second"), 0))
@@ -85,8 +97,9 @@ def test_the_key_under_the_mouse_is_highlighted_until_the_mouse_leaves() -> None
     async def run() -> None:
         app = Keyed()
         async with app.run_test(size=(80, 10)) as pilot:
-            await pilot.pause()
             line = app.query_one(Keys)
+            while not line.entries:
+                await pilot.pause(0.01)
             plain = list(line.render_line(0))
             await pilot.hover("Keys", offset=(lines(app)[-1].index("Third"), 0))
             await pilot.pause()

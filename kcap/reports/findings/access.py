@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, these_of, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, in_wrong_version, of_brokers, server_of
 from kcap.reports.text import count as counted
 
@@ -39,7 +39,8 @@ def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Fo
         yield Finding(
             f"the login of {called(row['client_id'])} with {row['sasl_mechanism']} failed {counted(row['n'], 'time')}"
             + (f": {text}" if text else ""),
-            {"client_id": row["client_id"]}, row["n"], where("error == SASL_AUTHENTICATION_FAILED", client_id=row["client_id"]),
+            {"client_id": row["client_id"]}, row["n"],
+            where("error == SASL_AUTHENTICATION_FAILED", client_id=row["client_id"], sasl_mechanism=row["sasl_mechanism"]),
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"failures": row["n"]}, severity,
         )  # fmt: skip
     if not any(call["api"] in TOKENS and call["reason"] in ("fin", "rst") for call in seen.calls):
@@ -62,8 +63,10 @@ def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Fo
             f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} during its login"
             + (f" with {row['sasl_mechanism']}" if row["sasl_mechanism"] else "") + ", without a response to the SASL token",
             {"client_id": row["client_id"], "server": server}, row["n"],
-            where(f"api in {{{', '.join(TOKENS)}}}", "reason in {fin, rst}", client_id=None if row["raw"] else row["client_id"],
-                  server_ip=row["server_ip"], server_port=row["server_port"]),
+            where(f"api in {{{', '.join(TOKENS)}}}", "reason in {fin, rst}",
+                  these_of(seen, last, row["n"], **{name: row[name] for name in ends}),
+                  client_id=None if row["raw"] else row["client_id"], server_ip=row["server_ip"],
+                  server_port=row["server_port"]),
             row["first_ns"], row["last_ns"], 0, {"closed": row["n"]},
             None if often and never else "medium" if often or never else "info", 0.75,
         )  # fmt: skip
@@ -149,19 +152,17 @@ def sasl_session_expired(seen: Observed, limit: Mapping[str, float]) -> Found:
     table = seen.exchanges
     logins = table.filter(table.api == "SaslAuthenticate", table.error == "NONE")
     logins = logins.group_by("connection").aggregate(
-        login_ns=logins.response_last_ns.max(), exchange=logins.exchange.argmax(logins.response_last_ns)
+        login_ns=logins.response_last_ns.max(), login=logins.exchange.argmax(logins.response_last_ns)
     )
-    dead = (
-        table.filter(cut_short(table), ~table.api.isin(list(OPENING)), table.connection.isin(seen.closed_by_server))
-        .group_by("connection", "client_id", "server_ip", "server_port")
-        .aggregate(sent_ns=table.request_first_ns.min())
+    dead = table.filter(cut_short(table), ~table.api.isin(list(OPENING)), table.connection.isin(seen.closed_by_server))
+    ends = ("client_id", "server_ip", "server_port")
+    dead = dead.group_by("connection", *ends).aggregate(
+        sent_ns=dead.request_first_ns.min(), exchange=dead.exchange.min(), request_first_packet=dead.request_first_packet.min()
     )
-    both = dead.inner_join(logins, "connection")
-    groups = both.group_by("client_id", "server_ip", "server_port").aggregate(
-        n=both.count(), soonest_ns=(both.sent_ns - both.login_ns).min(), first_ns=both.sent_ns.min(),
-        last_ns=both.sent_ns.max(),
-        connection=both.connection.argmin(both.sent_ns), exchange=both.exchange.argmin(both.sent_ns),
-        request_first_ns=both.login_ns.min(),
+    late = dead.inner_join(logins, "connection")
+    groups = late.group_by(*ends).aggregate(
+        n=late.count(), soonest_ns=(late.sent_ns - late.login_ns).min(), first_ns=late.sent_ns.min(),
+        last_ns=late.sent_ns.max(), connection=late.connection.argmin(late.sent_ns), exchange=late.login.argmin(late.sent_ns),
     )  # fmt: skip
     for row in seen.prepared(seen.run(groups.filter(groups.n >= int(limit["connections"])))):
         lifetime = seen.message(row, "response").get("sessionLifetimeMs") or 0
@@ -172,8 +173,8 @@ def sasl_session_expired(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} at a request behind the end of "
             f"its SASL session, which lasts {seconds(lifetime * 1e6)}; the client does not log in again",
             {"client_id": row["client_id"], "server": server}, row["n"],
-            where("reason in {fin, rst}", client_id=row["client_id"], server_ip=row["server_ip"],
-                  server_port=row["server_port"]),
+            where("reason in {fin, rst}", these_of(seen, late, row["n"], **{name: row[name] for name in ends}),
+                  **{name: row[name] for name in ends}),
             row["first_ns"], row["last_ns"], 0, {"closed": row["n"], "lifetime_ns": round(lifetime * 1e6),
             "soonest_ns": row["soonest_ns"]},
         )  # fmt: skip
@@ -209,7 +210,8 @@ def authorization_denied(seen: Observed, _limit: Mapping[str, float]) -> Found:
             f"{named(sorted({row['api'] for row in rows}))} of "
             f"{named(clients)}",
             {"principal": principal or None, "client_ids": clients}, count,
-            where(f"error == {error}", principal=principal or None), min(r["first_ns"] for r in rows),
+            where(f"error == {error}", "" if principal else "!principal", principal=principal or None),
+            min(r["first_ns"] for r in rows),
             max(r["last_ns"] for r in rows), 0, {"denied": count},
         )  # fmt: skip
 

@@ -23,8 +23,8 @@ CERTIFICATE_ALERTS: Final = {
 """Alerts about the peer's certificate, and what their sender does."""
 REQUIRED: Final = "certificate_required"
 PARAMETER_ALERTS: Final = {
-    "protocol_version": "no TLS version of the client's",
-    "insufficient_security": "no cipher suite of the client's that is strong enough",
+    "protocol_version": "no TLS version that it takes",
+    "insufficient_security": "no cipher suite that is strong enough for it",
     "handshake_failure": "no cipher suite, group or signature algorithm that both have",
     "no_application_protocol": "no application protocol (ALPN) that both have",
     "unrecognized_name": "no server of the name that the client requests (SNI)",

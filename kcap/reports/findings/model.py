@@ -4,13 +4,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from kcap.reports.drill_down import about
+from kcap.output.grid import duration
+from kcap.reports import text
+from kcap.reports.drill_down import about, quoted
 
 if TYPE_CHECKING:
     from kcap.reports.findings.observed import Observed
 
 SEVERITIES: Final = ("critical", "high", "medium", "low", "info")
 """From worst to least: data at risk or work stopped; errors that clients see; time lost; waste; worth knowing."""
+
+PICKED_MOST: Final = 50
+"""Exchanges that a display filter names one by one."""
+CONNECTED_MOST: Final = 20
+"""Connections that it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +110,42 @@ def where(*conditions: str, **equal: object) -> str:
     """A display filter: columns that equal values, and conditions as they are; columns whose value is None are left out."""
     given = ((name, value) for name, value in equal.items() if value is not None)
     parts = [about(name, value) if isinstance(value, str) else f"{name} == {value}" for name, value in given]
-    return " and ".join([*parts, *(f"({one})" if " or " in one else one for one in conditions)])
+    return " and ".join([*parts, *(f"({one})" if " or " in one else one for one in conditions if one)])
+
+
+def these(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A condition of a display filter that the requests of these rows alone meet, where they are few; empty where they are
+    many, or some were not captured.
+    """
+    packets = {row["request_first_packet"] for row in rows}
+    if not packets or len(rows) > PICKED_MOST or None in packets:
+        return ""
+    return f"request_first_packet in {{{', '.join(map(str, sorted(packets)))}}}"
+
+
+def connected(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The same for the exchanges of these connections."""
+    if len(rows) > CONNECTED_MOST:
+        return ""
+    return f"connection in {{{', '.join(sorted(quoted(row['connection']) for row in rows))}}}"
+
+
+def these_of(seen: "Observed", chosen: Any, count: int, **equal: object) -> str:
+    """The same for exchanges of which there are `count`: those of an expression whose columns equal values."""
+    if count > PICKED_MOST:
+        return ""
+    same = [chosen[name].isnull() if value is None else chosen[name] == value for name, value in equal.items()]
+    return these(seen.run(chosen.filter(*same).select("connection", "exchange", "request_first_packet")))
+
+
+def passed(row: Mapping[str, Any]) -> str:
+    """How many exchanges the filter of a finding passes, where its count is another: that of members, connections, packets, or
+    of some among them that no filter picks. `156 exchanges; the count of the finding is 1`.
+    """
+    count = sum(row.get("course") or ())
+    if not count or count == row["count"]:
+        return ""
+    return f"{text.count(count, 'exchange')}; the count of the finding is {row['count']:,}"
 
 
 def in_versions(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -131,7 +173,7 @@ def seconds(ns: float) -> str:
     value = ns / 1e9
     if value < 1:
         return f"{value * 1000:.0f} ms"
-    return f"{value:.1f} s" if value < 100 else f"{value:.0f} s"
+    return f"{value:.1f} s" if value < 60 else duration(int(ns))
 
 
 NO_KAFKA: Final = "the capture holds no Kafka exchange"

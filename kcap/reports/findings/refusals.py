@@ -7,6 +7,7 @@ errors that are part of the protocol, or of an administrator's work, are not.
 from collections.abc import Mapping
 from typing import Final
 
+from kcap.reports.findings.leaders import WORK
 from kcap.reports.findings.model import Finding, Found, called, rule, where
 from kcap.reports.findings.observed import Observed, Row, totals
 from kcap.reports.text import count as counted
@@ -26,12 +27,14 @@ USUAL: Final = frozenset(
     COORDINATOR_LOAD_IN_PROGRESS COORDINATOR_NOT_AVAILABLE DUPLICATE_RESOURCE ELECTION_NOT_NEEDED FENCED_MEMBER_EPOCH
     FETCH_SESSION_ID_NOT_FOUND FETCH_SESSION_TOPIC_ID_ERROR GROUP_ID_NOT_FOUND GROUP_SUBSCRIBED_TO_TOPIC ILLEGAL_GENERATION
     INVALID_FETCH_SESSION_EPOCH INVALID_SHARE_SESSION_EPOCH MEMBER_ID_REQUIRED NON_EMPTY_GROUP NOT_CONTROLLER
-    NO_REASSIGNMENT_IN_PROGRESS OFFSET_NOT_AVAILABLE REASSIGNMENT_IN_PROGRESS REBALANCE_IN_PROGRESS RESOURCE_NOT_FOUND
-    SHARE_SESSION_NOT_FOUND STALE_MEMBER_EPOCH TELEMETRY_TOO_LARGE TOPIC_ALREADY_EXISTS TRANSACTIONAL_ID_NOT_FOUND
-    UNKNOWN_MEMBER_ID UNKNOWN_SUBSCRIPTION_ID UNSTABLE_OFFSET_COMMIT
+    NO_REASSIGNMENT_IN_PROGRESS OFFSET_NOT_AVAILABLE REASSIGNMENT_IN_PROGRESS REBALANCE_IN_PROGRESS REPLICA_NOT_AVAILABLE
+    RESOURCE_NOT_FOUND SECURITY_DISABLED SHARE_SESSION_NOT_FOUND STALE_MEMBER_EPOCH TELEMETRY_TOO_LARGE TOPIC_ALREADY_EXISTS
+    TRANSACTIONAL_ID_NOT_FOUND UNKNOWN_MEMBER_ID UNKNOWN_SUBSCRIPTION_ID UNSTABLE_OFFSET_COMMIT
     """.split()
 )
 """Errors by which the protocol works: clients heed them and go on, or an administrator's request has nothing to do."""
+AGAIN: Final = frozenset({"CONCURRENT_TRANSACTIONS"})
+"""Errors that cost a while and are tried again, as long as some requests go through."""
 SASL: Final = (
     "the listener has no SASL, or a login begins where the connection has one",
     "Compare security.protocol with the listener (PLAINTEXT and SSL have no SASL). Where logins succeed before it, the library "
@@ -103,7 +106,10 @@ MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     errors=3, often=10, share=0.3,
 )  # fmt: skip
 def requests_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Requests that a broker refuses, so that the client gets none of that API through, or loses a part of them."""
+    """Requests that a broker refuses, so that the client gets none of that API through, or loses a part of them.
+
+    One error is enough of the APIs that producers and consumers cannot do without.
+    """
     served: dict[tuple[str | None, str], int] = {}
     by: dict[tuple[str | None, str, str], list[Row]] = {}
     for call in seen.calls:
@@ -116,9 +122,14 @@ def requests_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
             by.setdefault((call["client_id"], call["api"], error), []).append(call)
     for (client, api, error), some in by.items():
         whole, good = totals(some), served.get((client, api), 0)
-        never, often = not good, whole["n"] >= max(limit["often"], limit["share"] * (whole["n"] + good))
+        never = not good
+        often = whole["n"] >= max(limit["often"], limit["share"] * (whole["n"] + good)) and error not in AGAIN
         meaning, advice = MEANINGS.get(error, ("", None))
-        severity = (None if whole["n"] >= limit["errors"] else "medium") if never else "medium" if often else "info"
+        loop = whole["n"] >= limit["errors"]
+        if api in WORK:
+            severity = (None if loop else "medium") if never else "medium" if often else "info"
+        else:  # an administrator's request is one of a kind
+            severity = "medium" if never and loop else "info"
         yield Finding(
             f"{called(client)} got {error} for {counted(whole['n'], f'{api} request')}"
             + (" and got none through" if never else f", while {good:,} went through") + (f": {meaning}" if meaning else ""),

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kcap.reports.findings.model import Finding, Found, called, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, connected, rule, seconds, these_of, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, totals
 from kcap.reports.findings.replication import waits_for_replicas
 from kcap.reports.text import count as counted
@@ -363,7 +363,8 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
                 f"{row['n']} {what} of {called(row['client_id'])} were not answered in time"
                 + (f"; {row['errors']} got REQUEST_TIMED_OUT" if row["errors"] else ""),
                 {"client_id": row["client_id"], "server": row["server"] if row["servers"] == 1 else None}, row["n"],
-                where("outcome == unanswered or error == REQUEST_TIMED_OUT", client_id=row["client_id"]),
+                where("outcome == unanswered or error == REQUEST_TIMED_OUT",
+                      these_of(seen, chosen, row["n"], client_id=row["client_id"]), client_id=row["client_id"]),
                 row["first_ns"], row["last_ns"], (row["lost"] or 0) + (row["waited"] or 0),
                 {"requests": row["n"], "timed_out": row["errors"], "longest_wait_ns": row["longest"]},
             )  # fmt: skip
@@ -427,7 +428,8 @@ def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
         yield Finding(
             f"{len(alike)} connections of {called(client)} to {ip}:{port} were closed by the other side after "
             f"{seconds(middle)} without a request, and opened again",
-            {"client_id": client, "server": f"{ip}:{port}"}, len(alike), where(client_id=client, server_ip=ip),
+            {"client_id": client, "server": f"{ip}:{port}"}, len(alike),
+            where(connected(alike), client_id=client, server_ip=ip, server_port=port),
             min(row["first_ns"] for row in alike), max(row["last_ns"] for row in alike), 0,
             {"connections": len(alike), "idle_ns": round(middle)},
         )  # fmt: skip

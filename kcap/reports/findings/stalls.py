@@ -6,7 +6,7 @@ In: exchanges. Out: findings. Law: requests that a broker answers at once were w
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kcap.reports.findings.model import Finding, Found, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, rule, seconds, these_of, where
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.serving import SERVED, WAITING, served
 from kcap.reports.recorded import functions
@@ -51,7 +51,8 @@ def broker_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
     waits = table.filter(table.api.isin(WAITING) | (table.throttle_time_ms > 0)).select("connection").distinct()
     waiting = chosen.filter(late, ~chosen.flags.contains("retransmitted")).anti_join(waits, "connection")
     by: dict[tuple[str, int], list[Row]] = {}
-    for row in seen.run(silences(seen, waiting, least)):
+    waited, silent = silences(seen, waiting, least)
+    for row in seen.run(silent):
         sent_over = row["last_sent_ns"] - max(row["first_sent_ns"], row["since"])
         place = (row["server_ip"], row["server_port"])
         if place in brokers and row["n"] >= limit["requests"] and sent_over >= limit["spread"] * 1e9:
@@ -67,7 +68,9 @@ def broker_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"{counted(longest['n'], 'request')} from {counted(longest['hosts'], 'host')} waited; its median is "
             f"{seconds(brokers[ip, port]['own'])}",
             {"server": f"{ip}:{port}", "broker_id": brokers[ip, port]["broker_id"]}, count,
-            where(f"latency_ns >= {int(limit['seconds'] * 1e3)}ms", server_ip=ip, server_port=port),
+            where(f"latency_ns >= {int(limit['seconds'] * 1e3)}ms", these_of(
+                seen, waited.filter(waited.since.isin([row["since"] for row in some])), count, server_ip=ip, server_port=port,
+            ), server_ip=ip, server_port=port),
             min(row["since"] for row in some), max(row["until"] for row in some), sum(row["waited_ns"] for row in some),
             {"silences": len(some), "longest_ns": lasted, "requests": count, "connections": max(row["links"] for row in some),
              "hosts": hosts, "median_ns": round(brokers[ip, port]["own"])},
@@ -79,9 +82,9 @@ PROMPT: Final = set(SERVED) - set(WAITING)
 """APIs whose requests a broker answers as soon as it can."""
 
 
-def silences(seen: Observed, waiting: Any, least: int) -> Any:
-    """Times of at least `least` ns between two responses of a broker, at whose end some of these exchanges had waited as long:
-    `since`, `until`, n, links, hosts, first_sent_ns, last_sent_ns, waited_ns.
+def silences(seen: Observed, waiting: Any, least: int) -> tuple[Any, Any]:
+    """Those of these exchanges that waited at least `least` ns in a time as long between two responses of their broker, from
+    `since` to `until`; and these times: `since`, `until`, n, links, hosts, first_sent_ns, last_sent_ns, waited_ns.
 
     A silence and the exchanges whose response came behind it stand in one order of time: pairs of them would be the product
     of both.
@@ -97,17 +100,19 @@ def silences(seen: Observed, waiting: Any, least: int) -> Any:
     steps = steps.filter(steps.first - steps.since >= least)
     ends = steps.select(
         *BROKER, at="first", since="since", until="first", waits=ibis.literal(0, "int64"), sent=ibis.null("int64"),
-        link=ibis.null("string"), host=ibis.null("string"),
+        connection=ibis.null("string"), host=ibis.null("string"), exchange=ibis.null("int64"), packet=ibis.null("int64"),
     )  # fmt: skip
     requests = waiting.select(
         *BROKER, at="response_first_ns", since=ibis.null("int64"), until=ibis.null("int64"),
-        waits=ibis.literal(1, "int64"), sent="request_last_ns", link="connection", host="client_ip",
+        waits=ibis.literal(1, "int64"), sent="request_last_ns", connection="connection", host="client_ip",
+        exchange=waiting.exchange.cast("int64"), packet=waiting.request_first_packet.cast("int64"),
     )  # fmt: skip
     both = ibis.union(ends, requests)
     upto = ibis.window(group_by=BROKER, order_by=["at", "waits"], rows=(None, 0))
     both = both.mutate(since=both.since.max().over(upto), until=both.until.max().over(upto))
     both = both.filter(both.waits == 1, both.until - both.sent >= least)
-    return both.group_by(*BROKER, "since", "until").aggregate(
-        n=both.count(), links=both.link.nunique(), hosts=both.host.nunique(), first_sent_ns=both.sent.min(),
+    both = both.rename(request_first_packet="packet")
+    return both, both.group_by(*BROKER, "since", "until").aggregate(
+        n=both.count(), links=both.connection.nunique(), hosts=both.host.nunique(), first_sent_ns=both.sent.min(),
         last_sent_ns=both.sent.max(), waited_ns=(both["at"] - both.sent).sum(),
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 
 from kcap.limits import STRETCHES_MAX
-from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, named, rule, seconds, these, where
 from kcap.reports.findings.network import REORDERED
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.recorded import functions
@@ -46,7 +46,7 @@ def steps(seen: Observed) -> dict[str, list[Row]]:
     rows = seen.run(
         chosen.select(
             "transactional_id", "client_id", "api", "connection", "exchange", "request_first_ns", "response_last_ns", "error",
-            "server_ip", "server_port",
+            "server_ip", "server_port", "request_first_packet",
         ).order_by("request_first_ns", "connection", "exchange")
     )  # fmt: skip
     by: dict[str, list[Row]] = {}
@@ -122,7 +122,8 @@ def aborted_transactions(seen: Observed, limit: Mapping[str, float]) -> Found:
             yield Finding(
                 f"transactional id {name} aborted {aborted} of {known} transactions",
                 {"transactional_id": name, "client_id": ends[0]["client_id"]}, aborted,
-                where("api == EndTxn", transactional_id=name), ends[0]["request_first_ns"], ends[-1]["request_first_ns"], 0,
+                where("api == EndTxn", these([row for row, kind in zip(ends, kinds) if kind is False]), transactional_id=name),
+                ends[0]["request_first_ns"], ends[-1]["request_first_ns"], 0,
                 {"aborted": aborted, "ended": known},
             )  # fmt: skip
 

@@ -73,6 +73,8 @@ class ExchangeList(Lines):
         self.heads: list[tuple[Head, int]] = []
         self._painter = Painter(self)
         self._page: dict[int, Cells] = {}
+        self._strips: dict[int, Strip] = {}
+        """Rows of the page as they are painted where the cursor is not."""
         self._known: int | None = None
         self.empty = ""
         """The message without rows."""
@@ -83,21 +85,26 @@ class ExchangeList(Lines):
     # -- what is shown ------------------------------------------------------------------------------------------------
     def renew(self) -> None:
         """Shows what the view has."""
-        self._page = {}
+        self._forget()
         self._lay()
         self._keep_in_sight()
         self._tell()
         self.refresh()
+
+    def _forget(self) -> None:
+        """Makes rows again when they are painted next."""
+        self._page, self._strips = {}, {}
 
     def _widen(self) -> None:
         """Lays out again for a longer cell; cells are made again where other columns are shown."""
         before = [head for head, _ in self.heads]
         self._lay()
         if before != [head for head, _ in self.heads]:
-            self._page = {}
+            self._forget()
         self.refresh()
 
     def _lay(self) -> None:
+        self._strips = {}
         room = max(20, self.scrollable_content_region.width)
         self.heads = self.view.heads(room)
         self.view.column = max(0, min(self.view.column, len(self.heads) - 1))
@@ -112,6 +119,7 @@ class ExchangeList(Lines):
         """Repaints with the colors of the new theme."""
         super().notify_style_update()
         self._painter.clear()
+        self._strips = {}
 
     def _tell(self) -> None:
         """Says so where another exchange is under the cursor."""
@@ -139,7 +147,7 @@ class ExchangeList(Lines):
             if not first <= place < first + count:
                 first = place
             if len(self._page) > CACHED_SCREENS * count:
-                self._page = {}
+                self._forget()
             missing = [at for at in range(first, min(first + count, len(self.view))) if at not in self._page]
             if missing:
                 before = dict(self.view.needs)
@@ -162,10 +170,15 @@ class ExchangeList(Lines):
             message = wrapped(self.empty, max(width - 3, 1)) if not len(self.view) else []
             line: Line = [("  " + message[y - 2], "dim")] if 0 <= y - 2 < len(message) else []
             return self._painter.strip(line, width, base)
-        cells = self.cells(place)
-        if cells is None:
-            return Strip.blank(width, base)
-        return self._row(cells, place == self.view.cursor, full, base).crop_extend(left, left + width, base)
+        found = self._strips.get(place) if place != self.view.cursor else None
+        if found is None:
+            cells = self.cells(place)
+            if cells is None:
+                return Strip.blank(width, base)
+            found = self._row(cells, place == self.view.cursor, full, base)
+            if place != self.view.cursor:
+                self._strips[place] = found
+        return found.crop_extend(left, left + width, base)
 
     def _titles(self) -> Line:
         line: Line = [(" " * GUTTER, "head")]
@@ -270,7 +283,7 @@ class ExchangeList(Lines):
         """Marks the exchange."""
         self.view.mark()
         self.post_message(self.Noted())
-        self._page = {}
+        self._forget()
         self.action_move(1)
 
     def action_mark_step(self, step: int) -> None:

@@ -4,6 +4,8 @@ In: lines, a widget of the panes. Out: strips. Law: as `kcap.tui.views.paint`; t
 underlined for terminals without colors; a line that cannot be painted affects only that line.
 """
 
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from rich.segment import Segment
@@ -29,6 +31,7 @@ CSS: Final = (
 )
 FILLED: Final = frozenset({"pick", "cell", "cursor", "off"})
 """Tones with a background."""
+TONE: Final = itemgetter(1)
 BASE: Final = "base"
 """No tone has this name."""
 
@@ -68,8 +71,11 @@ class Painter:
         return found
 
     def strip(self, line: Line, width: int, base: Style) -> Strip:
-        """A line in its width."""
-        segments = [Segment(text, base + self.style(tone) if tone else base) for text, tone in line]
+        """A line in its width. Texts of one tone are one segment: whatever is done to a line on its way costs by segments."""
+        segments = [
+            Segment("".join(text for text, _ in run), base + self.style(tone) if tone else base)
+            for tone, run in groupby(line, TONE)
+        ]
         return Strip(segments).adjust_cell_length(width, base)
 
 

@@ -4,7 +4,7 @@ In: lines and bars of the details, actions, the mouse at the edge. Out: styles, 
 is saved.
 """
 
-from typing import cast
+from typing import Final, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -17,6 +17,9 @@ from kcap.tui.views.picture import Picture
 from kcap.tui.views.sheet import Bars, Line
 from kcap.tui.views.styled_lines import StyledText
 from kcap.tui.views.table import SheetTable
+
+DETAILS: Final = 0.4
+"""Share of the details below a table that fills the rest."""
 
 
 class Body(Vertical):
@@ -62,11 +65,17 @@ class Body(Vertical):
             self.side.mount(Picture(one))
 
     def lay(self) -> None:
-        """Applies the size that the user set."""
+        """Applies the size that the user set; without one, details below the table get the lines that it does not fill."""
         look, wide, side = self.home.look, self.wide, self.side
+        free = self.size.height - self.table.virtual_size.height - 1 if self.table.rows else 0
         side.styles.width = f"{look.view_width}%" if wide and look.view_width else None
-        side.styles.height = f"{look.view_height}%" if not wide and look.view_height else None
+        least = round(self.size.height * DETAILS)
+        side.styles.height = None if wide else f"{look.view_height}%" if look.view_height else max(free, least) or None
         side.styles.max_width = "100%" if wide and look.view_width else None
+
+    def on_resize(self) -> None:
+        """The table may fill less of another height."""
+        self.lay()
 
     def _sized(self, per_cent: int) -> None:
         setattr(self.home.look, "view_width" if self.wide else "view_height", max(10, min(80, per_cent)))

@@ -151,6 +151,7 @@ WORDS: Final = {
     "response bytes": "bytes of responses",
     "resumed": "whether an earlier session was resumed",
     "retransmissions": "TCP segments that were sent again",
+    "spurious": "retransmissions of what the receiver had already, as it reports (D-SACK)",
     "retries": "requests that were sent again",
     "role": "broker or controller",
     "rtt": "smallest round-trip time of TCP",

@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 
 from kcap import limits
 from kcap.arrays.arrow import Array
-from kcap.output.grid import endpoint
+from kcap.output.grid import duration, endpoint
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
 from kcap.reports.text import count, number, words
 from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, clocked, counted, lasted, lasting, named, sized
+from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, clocked, counted, lasting, named, sized
 
 COLUMNS: Final = (
     "connection", "client_ip", "client_port", "client_id", "server_ip", "server_port", "api", "outcome", "error_code",
@@ -53,7 +53,7 @@ HOWS: Final = dict.fromkeys(SUMMED, "sum") | dict.fromkeys(("max_ns", "last_ns",
 }  # fmt: skip
 """Column -> its aggregate function."""
 FACTS: Final = (
-    "connection", "ended", "rtt_min_ns", "retransmitted", "client_missing", "server_missing", "phase",
+    "connection", "ended", "rtt_min_ns", "retransmitted", "spurious", "client_missing", "server_missing", "phase",
     "detail", "tls", "tls_version", "tls_alerts",
 )  # fmt: skip
 """Columns of `connections` that the table shows; the details of one row read all."""
@@ -231,12 +231,13 @@ def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | No
         sized("request_bytes", "request bytes", 7), sized("response_bytes", "response bytes", 6),
         lasting("mean_ns", "mean", 9), lasting("max_ns", "max", 2, down=lambda row: slowest(group(row), row)),
         clocked("first_ns", "first", 10),
-        SheetField("lasted", lambda row: lasted(life(row)), rank=4, key=lambda row: life(row) or 0),
+        SheetField("lasted", lambda row: duration(life(row)), rank=4, key=lambda row: life(row) or 0),
     ]  # fmt: skip
     if one and known:
         fields += [
             named("ended", rank=5, whole=True, tone=lambda row: "care" if row.get("ended") == "rst" else ""),
             lasting("rtt_min_ns", "rtt", 12), counted("retransmitted", "retransmissions", 13, zero=False),
+            counted("spurious", "spurious", 14, zero=False),
             SheetField("missing", lambda row: number(missing(row) or None), rank=3, key=missing, tone=lambda _row: "care"),
             SheetField("protocol", protocol, right=False, rank=3, least=REASON_LEAST,
                   tone=lambda row: "dim" if row["count"] else "care"),
@@ -294,14 +295,15 @@ def detail(row: Row, width: int) -> list[Line]:
     if row.get("tls"):
         for name, head in TLS:
             value = row.get(name)
-            text = "" if value in (None, []) else lasted(value) if name.endswith("_ns") else words(value)
+            text = "" if value in (None, []) else duration(value) if name.endswith("_ns") else words(value)
             out += [[(line, "bad" if name == "tls_alerts" else "")] for line in wrapped(f"{head}: {text}", width, "  ") if text]
     if row.get("packets") is not None:
         began, ended = (TCP_FLAGS.get(str(row[name]), str(row[name])) for name in ("began", "ended"))
-        tcp = f"began: {began}, ended: {ended}, lasted {lasted(life(row))}; {count(row['packets'], 'packet')}, "
-        tcp += f"{count(row['retransmitted'], 'retransmission')}, {count(row['duplicated'], 'duplicate')}, "
+        tcp = f"began: {began}, ended: {ended}, lasted {duration(life(row))}; {count(row['packets'], 'packet')}, "
+        tcp += count(row["retransmitted"], "retransmission") + (f" ({row['spurious']:,} spurious)" if row["spurious"] else "")
+        tcp += f", {count(row['duplicated'], 'duplicate')}, "
         tcp += count(row["zero_window_stalls"], "zero window stall")
-        tcp += f" of {lasted(row['zero_window_ns'])}" if row["zero_window_ns"] else ""
+        tcp += f" of {duration(row['zero_window_ns'])}" if row["zero_window_ns"] else ""
         out += [[(text, "dim")] for text in wrapped(tcp, width)]
         for side, name in (("client", "client to broker"), ("server", "broker to client")):
             ledger = f"{name}: {count(row[f'{side}_captured'], 'byte')} = {row[f'{side}_framed']:,} framed"

@@ -7,16 +7,18 @@ connections without exchanges names their broker.
 from collections.abc import Sequence
 from typing import Final
 
+from kcap.output.grid import duration
 from kcap.reports.definition import Row
 from kcap.reports.findings.evidence import evidence_line
-from kcap.reports.findings.model import nothing_judged
+from kcap.reports.findings.model import nothing_judged, passed
 from kcap.reports.text import clock, figures, listed, wrapped
 from kcap.tui.conclusions import problems
-from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, clocked, counted, lasted
+from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, clocked, counted
 
 TONES: Final = {"critical": "bad", "high": "bad", "medium": "care", "low": "", "info": "dim"}
 CLIENTS: Final = ("client_id", "client_ids", "client_ip", "client_ips")
 BROKERS: Final = ("server", "servers", "server_ip", "broker_id")
+WITHOUT: Final = "none: it is about connections without exchanges; Enter shows the connections"
 SENTENCE: Final = 90
 """Characters of a finding that are shown before its client and broker, which it names."""
 
@@ -88,11 +90,12 @@ def detail(row: Row, width: int) -> list[Line]:
     span = "unknown"
     if row["first_ns"] is not None:
         last = row["last_ns"] if row["last_ns"] is not None else row["first_ns"]
-        span = f"{clock(row['first_ns'])} to {clock(last)} UTC, {lasted(last - row['first_ns'])}"
+        span = f"{clock(row['first_ns'])} to {clock(last)} UTC, {duration(last - row['first_ns'])}"
+    around = f" ({more})" if (more := passed(row)) else ""
     parts = {
         "who": figures(row["who"]), "when": span, "evidence": evidence_line(row["evidence"]), "next step": row["advice"],
         "or else": row["instead"],
-        "filter": row["filter"] or "none: it is about connections without exchanges; Enter shows the connections",
+        "filter": f"{row['filter']}{around}" if row["filter"] else WITHOUT,
         "rule": f"{row['id']}, confidence {row['confidence']:.0%}",
     }  # fmt: skip
     out: list[Line] = [[(text, TONES[row["severity"]] or "bold")] for text in wrapped(row["sentence"], width)]

@@ -13,14 +13,14 @@ import pyarrow.compute as pc
 
 from kcap import limits
 from kcap.model import CaptureFile
-from kcap.output.grid import endpoint
+from kcap.output.grid import duration, endpoint
 from kcap.reports import drill_down
 from kcap.reports.capture_quality import SIDES, CaptureQuality
 from kcap.reports.definition import Row
 from kcap.reports.health import Point, judge
 from kcap.reports.text import count, number, words, wrapped
 from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Line, Sheet, SheetField, clocked, counted, lasted, named, sized
+from kcap.tui.views.sheet import Line, Sheet, SheetField, clocked, counted, named, sized
 
 MARKS: Final = {"good": "✓ ok", "care": "! care", "bad": "✗ BAD"}
 COLUMNS: Final = ("outcome", "reason")
@@ -144,7 +144,7 @@ def files(captures: pa.Table) -> Sheet:
     fields = [
         named("capture", "file", tone=bold), named("format"), sized("size", "size", 3), counted("packets"),
         clocked("first_ns", "from", 1),
-        SheetField("time", lambda row: lasted((row["last_ns"] or 0) - (row["first_ns"] or 0)) if row["packets"] else "",
+        SheetField("time", lambda row: duration((row["last_ns"] or 0) - (row["first_ns"] or 0)) if row["packets"] else "",
             rank=2,
               key=lambda row: (row["last_ns"] or 0) - (row["first_ns"] or 0)),
         counted("snaplen", "snaplen", 6), counted("cut_packets", "cut", 4, zero=False, tone=lambda _row: "care"),

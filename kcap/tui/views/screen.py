@@ -22,7 +22,7 @@ from kcap.reports.text import count
 from kcap.runtime import trim_heap
 from kcap.tui.faults import write_fault
 from kcap.tui.handoff import Handoff, has_ended
-from kcap.tui.key_map import ExplainsKeys
+from kcap.tui.key_map import ExplainsKeys, forwarded
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import cut
 from kcap.tui.menu import views_menu
@@ -316,7 +316,7 @@ class View(Toned, ExplainsKeys):
         banner.set_class(not lines, "hidden")
         banner.set_lines(lines)
         if sheet is not None:
-            alone = sheet.detail is None and sheet.charts is None
+            alone = not sheet.rows or (sheet.detail is None and sheet.charts is None)
             self.set_class(alone or self.has_class("-closed"), "-alone")
             self._show(sheet, keep_cursor=keep_cursor)
             self.refresh_bindings()
@@ -330,6 +330,7 @@ class View(Toned, ExplainsKeys):
 
         if not self.careful(show, otherwise=False):
             self.table.show(Sheet(sheet.name, (), [], lambda _row: None, clean(self.stumble)), SortOrder(), keep_cursor=False)
+        self.body.lay()
 
     def _show_title(self) -> None:
         book, width = self.home.book, self.size.width
@@ -493,17 +494,15 @@ class View(Toned, ExplainsKeys):
         self._show_sheet(keep_cursor=True)
         self.call_after_refresh(self._again)
 
-    def action_filter(self) -> None:
-        """Prompts for a display filter."""
-        self.filters.ask()
-
-    def action_quick(self) -> None:
-        """Opens the menu of quick filters."""
-        self.filters.quick()
-
-    def action_apply(self, how: str) -> None:
-        """Filters by the cell under the cursor, or excludes it."""
-        self.filters.apply(how)
+    action_filter = forwarded("filters.ask")
+    action_quick = forwarded("filters.quick")
+    action_apply = forwarded("filters.apply")
+    action_search = forwarded("search.ask")
+    action_search_on = forwarded("search.go")
+    action_export = forwarded("actions.export")
+    action_copy = forwarded("actions.copy")
+    action_mark = forwarded("actions.mark")
+    action_conversation = forwarded("actions.conversation")
 
     def action_pane(self, step: int) -> None:
         """Focuses the table or its bars."""
@@ -527,30 +526,6 @@ class View(Toned, ExplainsKeys):
             self.app.push_screen(load(name)(uid))
         else:
             self.app.switch_screen(load(name)())
-
-    def action_search(self) -> None:
-        """Searches in the table."""
-        self.search.ask()
-
-    def action_search_on(self, step: int) -> None:
-        """Goes to the next or the previous match."""
-        self.search.go(step)
-
-    def action_export(self) -> None:
-        """Opens the menu of files to save."""
-        self.actions.export()
-
-    def action_copy(self) -> None:
-        """Opens the menu of texts to copy."""
-        self.actions.copy()
-
-    def action_mark(self) -> None:
-        """Marks the exchange of the row in the list, or removes its mark."""
-        self.actions.mark()
-
-    def action_conversation(self) -> None:
-        """The messages of the row's connection, one after the other."""
-        self.actions.conversation()
 
     def unable(self, key: str) -> str | None:
         """Why a key that works in other views, or on other rows, has no effect here."""

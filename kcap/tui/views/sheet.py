@@ -20,9 +20,6 @@ Span = tuple[str, str]
 """A text and its tone: one of `TONES`."""
 Line = list[Span]
 TONES: Final = ("", "bold", "dim", "good", "care", "bad", "key", "one", "two", "three")
-SECONDS: Final = (("s", 10**9),)
-LONG: Final = (("m", 60 * 10**9), ("h", 3600 * 10**9), ("d", 86_400 * 10**9))
-"""Units of a duration of a minute and more, of which two are shown."""
 SAMPLED: Final = 2000
 """Rows that are looked at for the widths of columns."""
 WIDEST: Final = 40
@@ -183,19 +180,9 @@ def counted(name: str, head: str | None = None, rank: int = 0, *, zero: bool = T
     )  # fmt: skip
 
 
-def lasted(nanoseconds: int | None) -> str:
-    """A duration of any length: `1.25ms`, `2m 5s`, `10h 6m`, `3d 4h`."""
-    if nanoseconds is None or nanoseconds < LONG[0][1]:
-        return duration(nanoseconds)
-    (unit, scale), (lower, part) = next(
-        (one, below) for one, below in zip(LONG[::-1], LONG[-2::-1] + SECONDS) if nanoseconds >= one[1]
-    )
-    return f"{nanoseconds // scale}{unit} {nanoseconds % scale // part}{lower}"
-
-
 def lasting(name: str, head: str, rank: int = 0, **more: Any) -> SheetField:
     """A duration in nanoseconds."""
-    return SheetField(head, lambda row: lasted(row.get(name)), True, rank, key=lambda row: row.get(name), **more)
+    return SheetField(head, lambda row: duration(row.get(name)), True, rank, key=lambda row: row.get(name), **more)
 
 
 def clocked(name: str, head: str, rank: int = 0) -> SheetField:

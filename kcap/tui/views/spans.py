@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kcap.output.grid import clean
+from kcap.output.grid import clean, duration
 from kcap.reports.text import clock, count, wrapped
-from kcap.tui.views.sheet import Line, lasted
+from kcap.tui.views.sheet import Line
 
 NAMES: Final = 0.3
 """Share of the width that names take at most."""
@@ -46,6 +46,6 @@ def timeline(rows: Sequence[tuple[str, Sequence[Span]]], width: int) -> list[Lin
         head = name if len(name) <= left else name[: left - 1] + "…"
         out.append([(f"{head:<{left}} "[:width], ""), *cells])
     rest = len(rows) - SHOWN
-    foot = f"{clock(begin)} and {lasted(end - begin)} from there" + (f"; {count(rest, 'more line')}" if rest > 0 else "")
+    foot = f"{clock(begin)} to {clock(end)} ({duration(end - begin)})" + (f"; {count(rest, 'more line')}" if rest > 0 else "")
     out += [[(text, "dim")] for text in wrapped(foot, width)]
     return [*out, [("", "")]]

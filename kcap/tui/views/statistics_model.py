@@ -13,7 +13,7 @@ from kcap.reports import drill_down
 from kcap.reports.definition import EDGES_NS, WAITS, Key, Row, group_name, instant
 from kcap.reports.text import BARS, count, duration_short, left_out, number, words
 from kcap.tui.views.grouping import keyed
-from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasted, lasting, named, sized
+from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasting, named, sized
 
 PARTS: Final = {
     "queue_ns": "queue", "service_ns": "broker", "rtt_ns": "network", "long_poll_ns": "long poll", "throttle_ns": "throttle",
@@ -128,10 +128,10 @@ def latency(result: Row, keys: Sequence[Key], time: str = WITHOUT_POLLS) -> Shee
     def detail(row: Row, width: int) -> list[Line]:
         parts = apart(row, "_sum")
         out: list[Line] = [[(group_name(row, keys)[:width], "bold")]]
-        sums = ", ".join(f"{PARTS[name]} {lasted(value)}" for name, value in parts.items())
+        sums = ", ".join(f"{PARTS[name]} {duration(value)}" for name, value in parts.items())
         out += [[(f"time: {sums}"[: 2 * width], "dim")]] if sums else []
         if row["unanswered"]:
-            age = lasted(row["unanswered_age_ns_max"]) or "?"
+            age = duration(row["unanswered_age_ns_max"]) or "?"
             out.append([(f"{row['unanswered']:,} unanswered, the oldest for {age}", "care")])
         return out
 

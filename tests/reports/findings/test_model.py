@@ -4,7 +4,7 @@ import pytest
 
 from kcap.filter.parse import parse
 from kcap.reports.findings import report  # noqa: F401 - enters the rules
-from kcap.reports.findings.model import RULES, SEVERITIES, named, rule, seconds, where
+from kcap.reports.findings.model import PICKED_MOST, RULES, SEVERITIES, named, passed, rule, seconds, these, where
 
 
 def test_every_rule_says_what_it_looks_at_what_to_do_and_what_else_it_could_be() -> None:
@@ -29,4 +29,17 @@ def test_filters_are_filters_whatever_is_in_a_name() -> None:
 def test_words() -> None:
     assert named(["a", "b"]) == "a, b"
     assert named(range(9), 2) == "0, 1 and 7 more"
-    assert [seconds(ns) for ns in (1_500_000, 2_500_000_000, 250_000_000_000)] == ["2 ms", "2.5 s", "250 s"]
+    assert [seconds(ns) for ns in (1_500_000, 2_500_000_000, 250_000_000_000)] == ["2 ms", "2.5 s", "4m 10s"]
+
+
+def test_requests_are_named_one_by_one_where_they_are_few_and_all_known() -> None:
+    rows: list[dict[str, int | None]] = [{"request_first_packet": packet} for packet in (7, 3, 7)]
+    assert where("api == EndTxn", these(rows)) == "api == EndTxn and request_first_packet in {3, 7}"
+    unknown: list[dict[str, int | None]] = [*rows, {"request_first_packet": None}]
+    for none in ([], unknown, rows * PICKED_MOST):
+        assert where("api == EndTxn", these(none)) == "api == EndTxn"
+
+
+def test_a_finding_says_how_many_exchanges_its_filter_passes_where_it_counts_others() -> None:
+    assert passed({"count": 1, "course": [100, 56]}) == "156 exchanges; the count of the finding is 1"
+    assert [passed({"count": 156, "course": [100, 56]}), passed({"count": 3, "course": []})] == ["", ""]

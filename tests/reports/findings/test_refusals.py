@@ -29,6 +29,18 @@ def test_a_client_that_gets_none_of_an_api_through_is_found_with_what_the_error_
     assert (row["severity"], row["evidence"]["served"]) == ("medium", 1)
 
 
+def test_an_administrator_s_request_that_is_refused_once_is_worth_knowing_and_three_are_a_problem() -> None:
+    rows = many(3, 1.0, "CreateDelegationToken", error="DELEGATION_TOKEN_REQUEST_NOT_ALLOWED")
+    assert found(RULE, observed(rows[:1])) == []
+    assert [row["severity"] for row in found(RULE, observed(rows))] == ["medium"]
+
+
+def test_transactions_that_wait_for_the_last_one_s_end_are_usual_as_long_as_some_go_through() -> None:
+    rows = many(18, 0.1, "AddPartitionsToTxn", error="CONCURRENT_TRANSACTIONS")
+    assert len(found(RULE, observed(rows))) == 1
+    assert found(RULE, observed([*rows, exchange("C1", 99, "AddPartitionsToTxn", 9)])) == []
+
+
 def test_errors_by_which_the_protocol_works_and_those_of_other_rules_are_left_alone() -> None:
     quiet = sorted(refusals.USUAL | refusals.JUDGED | {"NONE", "TOPIC_AUTHORIZATION_FAILED"})
     rows = [row for error in quiet for row in many(20, 1.0, "Produce", error=error, client_id=error, connection=error)]

@@ -47,3 +47,22 @@ def test_the_edge_is_dragged_and_holds_for_other_views(size: tuple[int, int], wa
             assert edge() > chosen
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("name", ["conversations", "statistics", "throttling"])
+@pytest.mark.parametrize("height", [24, 40])
+def test_details_below_a_table_have_the_lines_that_it_does_not_fill(name: str, height: int) -> None:
+    async def run() -> None:
+        app: Any = StubApp(StubBook(NAME), name)
+        async with app.run_test(size=(80, height)) as pilot:
+            await settle(pilot)
+            table, side = app.screen.table, app.screen.query_one("#side")
+            spare = table.size.height - table.virtual_size.height
+            assert spare <= 1, "no blank lines between them"
+            assert spare == 1 or side.region.height <= round(0.4 * app.screen.body.size.height)
+            for rows in (height - 6, height):
+                await pilot.resize_terminal(80, rows)
+                await settle(pilot)
+                assert table.size.height - table.virtual_size.height <= 1
+
+    asyncio.run(run())

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from kcap import limits
+from kcap.output.grid import duration
 from kcap.tui.views import conversations_model as model
-from kcap.tui.views.sheet import lasted
 from tests.tui.views.laws import lines_hold, passing, sheet_holds
 from tests.tui.views.stub import StubBook
 
@@ -141,4 +141,4 @@ def test_details_say_how_long_a_connection_lasted_and_how_it_ended() -> None:
     for row in sheet.rows:
         text = " ".join(text for line in sheet.detail(row, 300) for text, _ in line)
         ended = {"fin": "FIN", "rst": "RST"}.get(row["ended"], row["ended"])
-        assert f"ended: {ended}, lasted {lasted(model.life(row))};" in text
+        assert f"ended: {ended}, lasted {duration(model.life(row))};" in text

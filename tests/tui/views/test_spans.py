@@ -23,4 +23,4 @@ def test_no_line_is_wider_than_asked_and_every_span_is_seen(rows: list[tuple[str
 def test_more_names_than_lines_are_counted() -> None:
     lines = timeline([(str(at), [Span(0, 10**9)]) for at in range(SHOWN + 7)], 80)
     assert "7 more lines" in lines[SHOWN][0][0]
-    assert "00:00:00.000 and 1.00s from there" in lines[SHOWN][0][0]
+    assert "00:00:00.000 to 00:00:01.000 (1.00s)" in lines[SHOWN][0][0]

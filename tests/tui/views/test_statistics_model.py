@@ -2,10 +2,11 @@
 
 import pytest
 
+from kcap.output.grid import duration
 from kcap.reports.definition import ReportRequest, Row, keys_of
 from kcap.tui.views import statistics_model as model
 from kcap.tui.views.grouping import report_of
-from kcap.tui.views.sheet import Bars, lasted
+from kcap.tui.views.sheet import Bars
 from kcap.tui.views.statistics import Statistics
 from tests.tui.views.laws import cases, lines_hold, passing, sheet_holds
 from tests.tui.views.stub import StubBook
@@ -27,7 +28,9 @@ def test_the_slowest(name: str) -> None:
     sheet_holds(sheet, name)
     latencies = [row["timed_ns"] for row in sheet.rows]
     assert latencies == sorted(latencies, reverse=True)
-    assert [sheet.fields[0].text(row) for row in sheet.rows] == [lasted(latency) for latency in latencies], "the order is shown"
+    assert [sheet.fields[0].text(row) for row in sheet.rows] == [duration(latency) for latency in latencies], (
+        "the order is shown"
+    )
     assert sheet.detail is not None
     for row in sheet.rows:
         lines_hold(sheet.detail(row, 60), 80)

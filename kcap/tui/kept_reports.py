@@ -1,0 +1,57 @@
+"""Keeps the reports over a whole capture, which take long where it is large, for views that are opened again.
+
+In: the folder of a spill or an index, a report with its parameters, its result. Out: the result, a copy each time. Law: only
+what was made of every row of a capture that was read is kept, so that it never differs from a report made again; there are no
+more files than views and groupings, each within the bounds of reports.
+"""
+
+import hashlib
+import os
+import pickle
+import tempfile
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from kcap.reports.definition import Report, ReportRequest
+
+FOLDER: Final = "reports"
+
+
+def name_of(report: "Report", asked: "ReportRequest", *, partitions: bool) -> str:
+    """The name of a report's file. `partitions`: they are known, and the report looks at them."""
+    made_by = report.build.__module__, report.build.__qualname__
+    return hashlib.sha256(repr((report.name, made_by, asked, partitions)).encode()).hexdigest()[:32]
+
+
+def find(folders: Sequence[str], name: str) -> dict[str, Any] | None:
+    """The result in the first of some folders that has it."""
+    for folder in folders:
+        try:
+            with open(os.path.join(folder, FOLDER, name), "rb") as file:
+                found: dict[str, Any] = pickle.load(file)  # noqa: S301 - a process of ours wrote it, for this user alone
+        except FileNotFoundError:
+            continue
+        return found
+    return None
+
+
+def keep(folder: str, name: str, made: dict[str, Any]) -> None:
+    """Keeps a result, as far as there is room for it."""
+    try:
+        os.makedirs(os.path.join(folder, FOLDER), exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+            pickle.dump(made, file, pickle.HIGHEST_PROTOCOL)
+        os.replace(file.name, os.path.join(folder, FOLDER, name))
+    except OSError:
+        return
+
+
+def add(index: str, folder: str) -> None:
+    """Moves the results of a folder to an index."""
+    try:
+        os.makedirs(os.path.join(index, FOLDER), exist_ok=True)
+        for entry in os.scandir(os.path.join(folder, FOLDER)):
+            os.replace(entry.path, os.path.join(index, FOLDER, entry.name))
+    except OSError:
+        return
