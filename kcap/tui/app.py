@@ -117,8 +117,6 @@ class KcapApp(KeyQueue):
         self._interval = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_SECONDS)
         self._loop_of = asyncio.get_running_loop()
-        if not self.is_headless:
-            self.contrast.shown_by(self.console.color_system)
         if self.look.theme in self.available_themes:
             self.theme = self.look.theme
         self.wrong += self.browser.notes.open()
@@ -128,7 +126,9 @@ class KcapApp(KeyQueue):
         return self.browser
 
     def on_mount(self) -> None:
-        """Loads what will be needed."""
+        """Asks the terminal for its colors, which the driver knows by now; loads what will be needed."""
+        if not self.is_headless:
+            self.contrast.shown_by(self.console.color_system)
         self.call_after_refresh(lambda: self.browser.bar.force(self.book.filter_text))
         self.set_timer(WARM_SECONDS, partial(self.run_worker, _warm, thread=True, group="warm", exit_on_error=False))
         self.set_interval(RELEASE_SECONDS, self.book.release)

@@ -2,7 +2,7 @@
 
 In: what `App.export_screenshot` gives. Out: the same without what a run or the network brings in; its lines as text with the
 style of each part; what differs between two. Law: equal pictures are equal texts, and any other fill, weight or place is a
-difference that is told.
+difference that is told. Parts that differ in nothing are one, however many a screen draws.
 """
 
 import difflib
@@ -29,19 +29,29 @@ def plain(svg: str) -> str:
 
 
 def described(svg: str) -> list[str]:
-    """What a picture shows: first the words of each line, then each part's place, style and background."""
+    """What a picture shows: first each line, then the place and style of each word, and each background."""
     styles = dict(RULE.findall(svg))
     words: dict[int, dict[int, str]] = {}
-    parts = []
+    runs: list[tuple[int, str, int, str]] = []
     for name, x, y, text in TEXT.findall(svg):
         line, column = round((float(y) - 18.5) / LINE), round(float(x) / SIGN)
-        shown = html.unescape(text).replace("\xa0", " ")
+        shown, style = html.unescape(text).replace("\xa0", " "), styles.get(name, "")
         words.setdefault(line, {})[column] = shown
-        if shown.strip():
-            parts.append(f"line {line:2} column {column:3} {shown.strip()!r} {styles.get(name, '')}")
+        if runs and runs[-1][:2] == (line, style) and runs[-1][2] + len(runs[-1][3]) == column:
+            *_, column, before = runs.pop()
+            shown = before + shown
+        runs.append((line, style, column, shown))
+    parts = [
+        f"line {line:2} column {column + word.start():3} {word[0]!r} {style}"
+        for line, style, column, shown in runs for word in re.finditer(r"\S+", shown)
+    ]  # fmt: skip
+    backs: list[tuple[int, str, int, int]] = []
     for fill, x, y, width in BACK.findall(svg):
         line, column = round((float(y) - 1.5) / LINE), round(float(x) / SIGN)
-        parts.append(f"line {line:2} column {column:3} background {fill}, {round(float(width) / SIGN)} wide")
+        if backs and backs[-1][:2] == (line, fill) and backs[-1][3] == column:
+            column = backs.pop()[2]
+        backs.append((line, fill, column, round((float(x) + float(width)) / SIGN)))
+    parts += [f"line {line:2} column {column:3} background {fill}, {end - column} wide" for line, fill, column, end in backs]
     lines = []
     for line in sorted(words):
         made = ""

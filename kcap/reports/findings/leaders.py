@@ -8,7 +8,6 @@ from kcap.reports.findings.model import Finding, Found, called, in_versions, nam
 from kcap.reports.findings.observed import Observed, Row, cut_short, in_wrong_version, server_of, totals
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
-from kcap.reports.versions.libraries import JAVA
 from kcap.schema.registry import api_key
 from kcap.schema.releases import removed_in
 
@@ -259,7 +258,6 @@ def acks_risk(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Requests in versions that the broker does not take."""
-    yield from strangers(seen)
     if all(call["error"] != "UNSUPPORTED_VERSION" and call["reason"] not in ("fin", "rst") for call in seen.calls):
         return
     table = seen.exchanges
@@ -288,20 +286,28 @@ def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
             {"refused": count, "versions": used},
             None if any(row["n"] >= limit["refused"] for row in work) else "medium" if never else "info",
         )  # fmt: skip
+    yield from strangers(seen)
 
 
 def strangers(seen: Observed) -> Found:
-    """Clients that have no version of Produce and Fetch in common with a broker, as both say in ApiVersions."""
-    calls = [call for call in seen.calls_of(api="ApiVersions", software_name=JAVA) if call["error"] == "NONE"]
+    """Clients that have no version of Produce and Fetch in common with a broker, as both say in ApiVersions.
+
+    A Java client says its name since ApiVersions v3, which such a broker refuses first.
+    """
+    known = [call for call in seen.calls_of(api="ApiVersions") if call["client_id"] is not None]
+    refused = {(call["client_id"], server_of(call)) for call in known if call["error"] == "UNSUPPORTED_VERSION"}
+    calls = [call for call in known if call["error"] == "NONE" and (call["client_id"], server_of(call)) in refused]
     if not calls:
         return
     from kcap.reports.versions.fingerprints import Software  # the definitions of all releases take time to load
+    from kcap.reports.versions.libraries import JAVA
     from kcap.reports.versions.simulator import nothing_in_common
 
     offered = seen.offered(calls)
     by: dict[tuple[str | None, str | None, str], list[Row]] = {}
     for call in calls:
-        by.setdefault((call["client_id"], call["software_version"], server_of(call)), []).append(call)
+        if call["software_name"] == JAVA:
+            by.setdefault((call["client_id"], call["software_version"], server_of(call)), []).append(call)
     for (client, version, server), some in by.items():
         ranges = offered.get((some[0]["server_ip"], some[0]["server_port"]), {})
         apart = nothing_in_common(Software(JAVA, version, JAVA, guessed=False, why=""), ranges)

@@ -123,7 +123,9 @@ def requests_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
     for (client, api, error), some in by.items():
         whole, good = totals(some), served.get((client, api), 0)
         never = not good
-        often = whole["n"] >= max(limit["often"], limit["share"] * (whole["n"] + good)) and error not in AGAIN
+        if good and error in AGAIN:
+            continue
+        often = whole["n"] >= max(limit["often"], limit["share"] * (whole["n"] + good))
         meaning, advice = MEANINGS.get(error, ("", None))
         loop = whole["n"] >= limit["errors"]
         if api in WORK:

@@ -124,7 +124,8 @@ def test_a_java_client_that_has_no_version_in_common_with_a_broker() -> None:
     def judged(produce: tuple[int, int], fetch: tuple[int, int], **more: object) -> list[Row]:
         ranges = [{"apiKey": key, "minVersion": low, "maxVersion": high} for key, (low, high) in enumerate((produce, fetch))]
         said = {("C1", 1, "response"): {"apiKeys": ranges}}
-        return found("version-refused", observed([versions | more], messages=said))
+        first = exchange("C1", 2, "ApiVersions", 0, error="UNSUPPORTED_VERSION")
+        return found("version-refused", observed([first, versions | more], messages=said))
 
     (row,) = judged((0, 2), (0, 3))
     assert "Produce (client 3-13, broker 0-2) and Fetch (client 4-18, broker 0-3)" in row["sentence"]

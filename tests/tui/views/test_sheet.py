@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from kcap.output.grid import GAP
+from kcap.output.grid import GAP, duration
 from kcap.reports.definition import Row
 from kcap.tui.views.sheet import (
     WIDEST,
@@ -18,7 +18,6 @@ from kcap.tui.views.sheet import (
     as_text,
     counted,
     down_of,
-    lasted,
     lasting,
     named,
     sized,
@@ -109,7 +108,7 @@ def test_zero_may_be_nothing_to_tell() -> None:
     ],
 )  # fmt: skip
 def test_a_long_duration_has_two_units(nanoseconds: int | None, text: str) -> None:
-    assert lasted(nanoseconds) == text
+    assert duration(nanoseconds) == text
 
 
 def test_widths_are_cells_of_the_terminal() -> None:
