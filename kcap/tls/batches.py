@@ -12,12 +12,10 @@ from typing import Final
 from kcap import limits
 from kcap.tls.direction import TLS13, Direction, Epoch, Event, epochs13
 from kcap.tls.early_data import EarlyData
-from kcap.tls.facts import TlsFacts
-from kcap.tls.handshake import EARLY_DATA, Hello
+from kcap.tls.handshake import EARLY_DATA
+from kcap.tls.key_search import KeySearch
 from kcap.tls.record_ciphers import Whole
 from kcap.tls.records import HEADER, RecordPiece
-from kcap.tls.secrets import Secrets
-from kcap.tls.suites import Suite
 from kcap.tls.turns import Hidden, Seen, Turns
 
 CHANGE_CIPHER_SPEC, HANDSHAKE, APPLICATION = 20, 22, 23
@@ -28,18 +26,10 @@ time of the packet that completed it.
 """
 
 
-class InBatches:
+class InBatches(KeySearch):
     """The part of a `TlsSession` that reads records in good order."""
 
-    secrets: Secrets
-    sides: tuple[Direction, Direction]
-    facts: TlsFacts
-    traffic: dict[str, bytes]
     turns: Turns | None
-    client: Hello | None
-    server: Hello | None
-    suite: Suite | None
-    version: int
     refused: bool
     early: EarlyData
     events: list[Event]

@@ -43,12 +43,12 @@ class KeySearch:
         opened = self._tried(side, record)
         if opened is None and not (direction.ready and direction.number):
             for epochs in self._other_epochs(side):
-                direction.epochs, kept = epochs, direction.epochs
+                direction.epochs, before = epochs, direction.epochs
                 opened = self._tried(side, record)
                 if opened is not None:
                     self.master = direction.epochs[direction.at].master or self.master
                     break
-                direction.epochs = kept
+                direction.epochs = before
         if opened is None:
             direction.release()
         return opened

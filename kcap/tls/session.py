@@ -19,7 +19,6 @@ from kcap.tls.early_data import EarlyData
 from kcap.tls.facts import TlsFacts, lacks_cipher, why_unopened
 from kcap.tls.handshake import Hello
 from kcap.tls.key_schedule import master_secret
-from kcap.tls.key_search import KeySearch
 from kcap.tls.record_ciphers import CLOSE_NOTIFY, USER_CANCELED, OpenedRecord
 from kcap.tls.records import HEADER, TlsRecord
 from kcap.tls.secrets import Secrets
@@ -30,7 +29,7 @@ CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, APPLICATION = 20, 21, 22, 23
 CLIENT, SERVER = 0, 1
 
 
-class TlsSession(KeySearch, InBatches):
+class TlsSession(InBatches):
     """A TLS connection."""
 
     def __init__(self, secrets: Secrets, turns: Turns | None = None, *, whole: bool = False) -> None:

@@ -27,7 +27,7 @@ from kcap.filter.ast import Filter, is_deep
 from kcap.inputs import STANDARD as STANDARD_INPUT
 from kcap.limits import CONCLUSIONS_UNASKED_BYTES, LIVE_ROWS_MAX
 from kcap.table.schema import arrow_schema
-from kcap.tui import conclusions, kept_reports, saved_index
+from kcap.tui import conclusions, report_cache, saved_index
 from kcap.tui.folders import spill_folder
 from kcap.tui.reader_main import KEY, Heard, ReadRequest
 from kcap.tui.reader_process import Process, ReadBefore
@@ -431,9 +431,9 @@ class CaptureModel:
             every = self.exchanges(names, filtered=False)
         kept = self.exchanges(names) if self.only is not None or self.ignored else every
         partitions = self.table("partitions") if report.partitions else None
-        kept_as = kept_reports.name_of(report, asked, partitions=partitions is not None) if settled and kept is every else ""
+        entry = report_cache.name_of(report, asked, partitions=partitions is not None) if settled and kept is every else ""
         places, who = [self.index or self.folder, self.folder], getattr(self._asking, "who", None)
-        if kept_as and self.wanted(who) and (found := kept_reports.find(places, kept_as)) is not None:
+        if entry and self.wanted(who) and (found := report_cache.find(places, entry)) is not None:
             return found
         engine = Engine(self.folder)
         with self._lock:
@@ -458,8 +458,8 @@ class CaptureModel:
                     del self._engines[who]
             engine.close()
         whole = {"report": report.name, "captures": [file.name for file in self.heard.files]} | made
-        if kept_as:
-            kept_reports.keep(self.folder, kept_as, whole)
+        if entry:
+            report_cache.store(self.folder, entry, whole)
         return whole
 
     # -- one exchange -------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ import kcap
 from kcap.capture.paths import expand
 from kcap.folders import cache_folder
 from kcap.limits import INDEXES_BYTES
-from kcap.tui import conclusions, kept_reports
+from kcap.tui import conclusions, report_cache
 from kcap.tui.notes import identity
 from kcap.tui.reader_main import Heard, ReadRequest
 from kcap.tui.spill import OTHERS, PROFILES, RESOLVED, main_path
@@ -82,7 +82,7 @@ def keep(order: ReadRequest, key: str, folder: str, heard: Heard) -> bool:
     target = cache_folder() / f"{PREFIX}{key}"
     try:
         for path in Path(folder).iterdir():
-            if path.is_dir() and path.name not in (*PARTS, kept_reports.FOLDER):
+            if path.is_dir() and path.name not in (*PARTS, report_cache.FOLDER):
                 shutil.rmtree(path)
             elif path.is_file() and path.name not in FILES:
                 path.unlink()
@@ -99,7 +99,7 @@ def keep(order: ReadRequest, key: str, folder: str, heard: Heard) -> bool:
 
 def add(index: str, folder: str) -> None:
     """Adds to an index what later passes, and views, made in another folder."""
-    kept_reports.add(index, folder)
+    report_cache.add(index, folder)
     for name, made in PARTS.items():
         if os.path.exists(os.path.join(folder, made)) and not os.path.exists(os.path.join(index, name)):
             try:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, these_of, where
+from kcap.reports.findings.model import Finding, Found, called, named, picking, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, in_wrong_version, of_brokers, server_of
 from kcap.reports.text import count as counted
 
@@ -56,6 +56,7 @@ def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Fo
         n=last.count(), raw=last.count(where=last.api == "SaslToken"), first_ns=last.request_first_ns.min(),
         last_ns=last.request_last_ns.max(),
     )  # fmt: skip
+    picked = picking(seen, last, *ends)
     for row in seen.run(closed.order_by("first_ns", *ends)):
         often, never = row["n"] >= limit["failures"], row["client_id"] not in let_in
         server = server_of(row)
@@ -63,8 +64,7 @@ def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Fo
             f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} during its login"
             + (f" with {row['sasl_mechanism']}" if row["sasl_mechanism"] else "") + ", without a response to the SASL token",
             {"client_id": row["client_id"], "server": server}, row["n"],
-            where(f"api in {{{', '.join(TOKENS)}}}", "reason in {fin, rst}",
-                  these_of(seen, last, row["n"], **{name: row[name] for name in ends}),
+            where(f"api in {{{', '.join(TOKENS)}}}", "reason in {fin, rst}", picked(row),
                   client_id=None if row["raw"] else row["client_id"], server_ip=row["server_ip"],
                   server_port=row["server_port"]),
             row["first_ns"], row["last_ns"], 0, {"closed": row["n"]},
@@ -164,6 +164,7 @@ def sasl_session_expired(seen: Observed, limit: Mapping[str, float]) -> Found:
         n=late.count(), soonest_ns=(late.sent_ns - late.login_ns).min(), first_ns=late.sent_ns.min(),
         last_ns=late.sent_ns.max(), connection=late.connection.argmin(late.sent_ns), exchange=late.login.argmin(late.sent_ns),
     )  # fmt: skip
+    picked = picking(seen, late, *ends)
     for row in seen.prepared(seen.run(groups.filter(groups.n >= int(limit["connections"])))):
         lifetime = seen.message(row, "response").get("sessionLifetimeMs") or 0
         if not 0 < lifetime * 1e6 <= row["soonest_ns"]:
@@ -173,8 +174,7 @@ def sasl_session_expired(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} at a request behind the end of "
             f"its SASL session, which lasts {seconds(lifetime * 1e6)}; the client does not log in again",
             {"client_id": row["client_id"], "server": server}, row["n"],
-            where("reason in {fin, rst}", these_of(seen, late, row["n"], **{name: row[name] for name in ends}),
-                  **{name: row[name] for name in ends}),
+            where("reason in {fin, rst}", picked(row), **{name: row[name] for name in ends}),
             row["first_ns"], row["last_ns"], 0, {"closed": row["n"], "lifetime_ns": round(lifetime * 1e6),
             "soonest_ns": row["soonest_ns"]},
         )  # fmt: skip

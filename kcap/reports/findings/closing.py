@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from kcap.reports.findings.access import OPENING, served_without_login
 from kcap.reports.findings.leaders import gone
-from kcap.reports.findings.model import Finding, Found, called, rule, these_of, where
+from kcap.reports.findings.model import Finding, Found, called, picking, rule, where
 from kcap.reports.findings.observed import SERVERS_MOST, Observed, Row, at_usual_port, cut_short, in_wrong_version, server_of
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
@@ -39,10 +39,11 @@ def closed_at_request(seen: Observed, limit: Mapping[str, float]) -> Found:
     dead = dead.mutate(place=functions(dead).row_number().over(**order))
     dead = dead.filter(dead.place == 0, ~dead.api.isin(list(OPENING)))
     sent_ns = dead.request_first_ns
-    groups = dead.group_by("client_id", "server_ip", "server_port", "api").aggregate(
+    keys = ("client_id", "server_ip", "server_port", "api")
+    groups = dead.group_by(*keys).aggregate(
         n=dead.count(), least=dead.request_bytes.min(), first_ns=sent_ns.min(), last_ns=sent_ns.max()
     )
-    open_ = served_without_login(seen)
+    open_, picked = served_without_login(seen), picking(seen, dead, *keys)
     for row in seen.run(groups.filter(groups.n >= int(limit["connections"]))):
         place = {"server_ip": row["server_ip"], "server_port": row["server_port"]}
         calls = [call for call in seen.calls_of(**place) if call["outcome"] == "answered"]
@@ -61,9 +62,7 @@ def closed_at_request(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} at {row['api']} requests{large}"
             f", and answered {served or 'none'}",
             {"client_id": row["client_id"], "server": server}, row["n"],
-            where(f"api == {row['api']}", "outcome == unanswered",
-                  these_of(seen, dead, row["n"], api=row["api"], client_id=row["client_id"], **place),
-                  client_id=row["client_id"], **place),
+            where(f"api == {row['api']}", "outcome == unanswered", picked(row), client_id=row["client_id"], **place),
             row["first_ns"], row["last_ns"], 0,
             {"closed": row["n"], "smallest_bytes": row["least"], "answered_bytes": largest},
         )  # fmt: skip
@@ -127,7 +126,7 @@ def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
         n=both.n.sum(), hosts=both.count(), client_ip=both.client_ip.min(), clients=both.clients.sum(),
         client_id=both.client_id.min(), first_ns=both.first_ns.min(), last_ns=both.last_ns.max(),
     )  # fmt: skip
-    closed = opening.semi_join(dead.semi_join(both, list(ends)), "connection")
+    picked = picking(seen, opening.semi_join(dead.semi_join(both, list(ends)), "connection"), *ends[1:])
     for row in seen.first(servers, ("first_ns", *ends[1:]), SERVERS_MOST, "servers_that_close"):
         server, place = server_of(row), {"server_ip": row["server_ip"], "server_port": row["server_port"]}
         more = f" and {row['clients'] - 1} more" if row["clients"] > 1 else ""
@@ -135,8 +134,7 @@ def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"{server} accepted and closed {counted(row['n'], 'connection')} of {hosts_of(row)} ({row['client_id']}{more}) "
             "without a response, while it answered others",
             {"server": server, "client_ips": [row["client_ip"]], "client_ids": [row["client_id"]]}, row["n"],
-            where("api == ApiVersions", "exchange == 1", "outcome == unanswered", these_of(seen, closed, row["n"], **place),
-                  **place),
+            where("api == ApiVersions", "exchange == 1", "outcome == unanswered", picked(row), **place),
             row["first_ns"], row["last_ns"], 0, {"connections": row["n"], "clients": row["clients"]},
         )  # fmt: skip
 

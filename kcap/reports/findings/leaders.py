@@ -326,17 +326,13 @@ def insisting(seen: Observed) -> list[str]:
     """Clients that do nothing but request ApiVersions in a version that is refused, again and again, where others try version 0
     next (KIP-511).
     """
-    sent: dict[str, set[tuple[str, int, str]]] = {}
-    times = Counter[str]()
+    sent: dict[str, Counter[tuple[str, str, int]]] = {}
     for call in seen.calls:
         if call["client_id"] is not None:
-            sent.setdefault(call["client_id"], set()).add((call["api"], call["api_version"], call["error"]))
-            times[call["client_id"]] += call["n"]
+            sent.setdefault(call["client_id"], Counter())[call["api"], call["error"], call["api_version"]] += call["n"]
     return [
         client for client, kinds in sent.items()
-        if times[client] > 1 and len(kinds) == 1 and all(
-            api == "ApiVersions" and error == "UNSUPPORTED_VERSION" for api, _, error in kinds
-        )
+        if len(kinds) == 1 and kinds.total() > 1 and next(iter(kinds))[:2] == ("ApiVersions", "UNSUPPORTED_VERSION")
     ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap.output.grid import duration
@@ -130,12 +131,26 @@ def connected(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"connection in {{{', '.join(sorted(quoted(row['connection']) for row in rows))}}}"
 
 
-def these_of(seen: "Observed", chosen: Any, count: int, **equal: object) -> str:
-    """The same for exchanges of which there are `count`: those of an expression whose columns equal values."""
-    if count > PICKED_MOST:
-        return ""
-    same = [chosen[name].isnull() if value is None else chosen[name] == value for name, value in equal.items()]
-    return these(seen.run(chosen.filter(*same).select("connection", "exchange", "request_first_packet")))
+def picking(seen: "Observed", chosen: Any, *keys: str) -> Callable[..., str]:
+    """A function that gives the same for groups of the exchanges of an expression, as rows with `keys` and a count `n`.
+
+    It reads all small groups when it is first called for one: findings may be many, and a query for each would be all for each.
+    """
+
+    @cache
+    def small() -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+        found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        sized = chosen.mutate(many=chosen.count().over(group_by=keys))
+        for row in seen.run(sized.filter(sized.many <= PICKED_MOST).select(*keys, "request_first_packet")):
+            found.setdefault(tuple(row[key] for key in keys), []).append(row)
+        return found
+
+    def condition(*groups: Mapping[str, Any]) -> str:
+        if sum(group["n"] for group in groups) > PICKED_MOST:
+            return ""
+        return these([row for group in groups for row in small().get(tuple(group[key] for key in keys), ())])
+
+    return condition
 
 
 def passed(row: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ Law: any error that a client gets for each of its requests of an API is found, b
 errors that are part of the protocol, or of an administrator's work, are not.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
@@ -35,11 +36,6 @@ USUAL: Final = frozenset(
 """Errors by which the protocol works: clients heed them and go on, or an administrator's request has nothing to do."""
 AGAIN: Final = frozenset({"CONCURRENT_TRANSACTIONS"})
 """Errors that cost a while and are tried again, as long as some requests go through."""
-SASL: Final = (
-    "the listener has no SASL, or a login begins where the connection has one",
-    "Compare security.protocol with the listener (PLAINTEXT and SSL have no SASL). Where logins succeed before it, the library "
-    "logs in again in the wrong place (KIP-368): upgrade it, or raise connections.max.reauth.ms of the broker.",
-)
 MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     "CONCURRENT_TRANSACTIONS": (
         "the last transaction of that id is still being ended",
@@ -48,7 +44,11 @@ MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     "GROUP_MAX_SIZE_REACHED": (
         "the group has as many members as it may", "Run fewer members, or raise group.max.size of the broker."
     ),
-    "ILLEGAL_SASL_STATE": SASL,
+    "ILLEGAL_SASL_STATE": (
+        "the listener has no SASL, or a login begins where the connection has one",
+        "Compare security.protocol with the listener (PLAINTEXT and SSL have no SASL). Where logins succeed before it, the "
+        "library logs in again in the wrong place (KIP-368): upgrade it, or raise connections.max.reauth.ms of the broker.",
+    ),
     "INCONSISTENT_GROUP_PROTOCOL": (
         "the member has no assignor, or not the type, of the group's other members",
         "Give its members an assignor in common (partition.assignment.strategy), and no other program that group.id.",
@@ -110,18 +110,18 @@ def requests_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
 
     One error is enough of the APIs that producers and consumers cannot do without.
     """
-    served: dict[tuple[str | None, str], int] = {}
+    served = Counter[tuple[str | None, str]]()
     by: dict[tuple[str | None, str, str], list[Row]] = {}
     for call in seen.calls:
         error = call["error"]
         if error is None or call["api"] is None:
             continue
         if error == "NONE":
-            served[call["client_id"], call["api"]] = served.get((call["client_id"], call["api"]), 0) + call["n"]
+            served[call["client_id"], call["api"]] += call["n"]
         elif error not in JUDGED and error not in USUAL and "AUTHORIZATION" not in error:
             by.setdefault((call["client_id"], call["api"], error), []).append(call)
     for (client, api, error), some in by.items():
-        whole, good = totals(some), served.get((client, api), 0)
+        whole, good = totals(some), served[client, api]
         never = not good
         if good and error in AGAIN:
             continue

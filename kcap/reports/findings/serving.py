@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kcap.reports.findings.model import Finding, Found, called, connected, rule, seconds, these_of, where
+from kcap.reports.findings.model import Finding, Found, called, connected, picking, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, totals
 from kcap.reports.findings.replication import waits_for_replicas
 from kcap.reports.text import count as counted
@@ -356,6 +356,7 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
         )
     )  # fmt: skip
     answered = {call["client_id"] for call in seen.calls if call["outcome"] == "answered" and call["api"] != "ApiVersions"}
+    picked = picking(seen, chosen, "client_id")
     for row in rows:
         if row["n"] >= limit["requests"] and row["client_id"] in answered:
             what = row["api"] if row["apis"] == 1 else "requests"
@@ -363,8 +364,7 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
                 f"{row['n']} {what} of {called(row['client_id'])} were not answered in time"
                 + (f"; {row['errors']} got REQUEST_TIMED_OUT" if row["errors"] else ""),
                 {"client_id": row["client_id"], "server": row["server"] if row["servers"] == 1 else None}, row["n"],
-                where("outcome == unanswered or error == REQUEST_TIMED_OUT",
-                      these_of(seen, chosen, row["n"], client_id=row["client_id"]), client_id=row["client_id"]),
+                where("outcome == unanswered or error == REQUEST_TIMED_OUT", picked(row), client_id=row["client_id"]),
                 row["first_ns"], row["last_ns"], (row["lost"] or 0) + (row["waited"] or 0),
                 {"requests": row["n"], "timed_out": row["errors"], "longest_wait_ns": row["longest"]},
             )  # fmt: skip

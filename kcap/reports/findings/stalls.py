@@ -6,7 +6,7 @@ In: exchanges. Out: findings. Law: requests that a broker answers at once were w
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kcap.reports.findings.model import Finding, Found, rule, seconds, these_of, where
+from kcap.reports.findings.model import Finding, Found, picking, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.serving import SERVED, WAITING, served
 from kcap.reports.recorded import functions
@@ -57,6 +57,7 @@ def broker_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
         place = (row["server_ip"], row["server_port"])
         if place in brokers and row["n"] >= limit["requests"] and sent_over >= limit["spread"] * 1e9:
             by.setdefault(place, []).append(row)
+    picked = picking(seen, waited, *BROKER, "since")
     for (ip, port), some in by.items():
         longest = max(some, key=lambda row: row["until"] - row["since"])
         lasted, hosts = longest["until"] - longest["since"], max(row["hosts"] for row in some)
@@ -68,9 +69,7 @@ def broker_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"{counted(longest['n'], 'request')} from {counted(longest['hosts'], 'host')} waited; its median is "
             f"{seconds(brokers[ip, port]['own'])}",
             {"server": f"{ip}:{port}", "broker_id": brokers[ip, port]["broker_id"]}, count,
-            where(f"latency_ns >= {int(limit['seconds'] * 1e3)}ms", these_of(
-                seen, waited.filter(waited.since.isin([row["since"] for row in some])), count, server_ip=ip, server_port=port,
-            ), server_ip=ip, server_port=port),
+            where(f"latency_ns >= {int(limit['seconds'] * 1e3)}ms", picked(*some), server_ip=ip, server_port=port),
             min(row["since"] for row in some), max(row["until"] for row in some), sum(row["waited_ns"] for row in some),
             {"silences": len(some), "longest_ns": lasted, "requests": count, "connections": max(row["links"] for row in some),
              "hosts": hosts, "median_ns": round(brokers[ip, port]["own"])},

@@ -186,17 +186,18 @@ def nothing_in_common(known: Software, offered: Mapping[int, Versions]) -> list[
 
     Only Kafka's definitions say what a client does not have; recordings of other libraries show what they used.
     """
-    release = java_release(known)
-    if release is None or known.guessed or any(key not in offered for key in DATA):
+    release, apart = java_release(known), []
+    if release is None or known.guessed:
         return []
-    own = java(release)
-    if any(own.settles(key, offered[key]) is not None for key in DATA):
-        return []
-    return [
-        f"{api_name(key)} (client {min(own.versions[key])}-{max(own.versions[key])}, broker "
-        f"{offered[key][0]}-{offered[key][1]})"
-        for key in DATA
-    ]  # fmt: skip
+    for key in DATA:
+        mine = taken(key, release)
+        if mine is None or key not in offered:
+            return []
+        (first, last), (low, high) = mine.versions, offered[key]
+        if first <= high and low <= last:
+            return []
+        apart.append(f"{api_name(key)} (client {first}-{last}, broker {low}-{high})")
+    return apart
 
 
 def missing(key: int, version: int | None) -> list[str]:

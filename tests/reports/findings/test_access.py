@@ -39,6 +39,19 @@ def test_a_login_that_the_server_ends_by_closing_is_a_failed_login() -> None:
     assert found("authentication-failed-loop", observed(newer, connections=links)) == [], "its version is the reason"
 
 
+def test_filters_of_many_findings_are_made_of_one_query() -> None:
+    def queries(clients: int) -> int:
+        step = {"reason": "fin", "age_ns": 1_000_000, "sasl_mechanism": "PLAIN"}
+        rows = [exchange(f"C{at}", 2, "SaslAuthenticate", at, None, **step, client_id=f"c{at}") for at in range(clients)]
+        links = [CONNECTION | {"connection": f"C{at}", "closed_by": "server"} for at in range(clients)]
+        seen, made = observed(rows, connections=links), []
+        run, seen.run = seen.run, lambda expression: made.append(1) or run(expression)  # type: ignore[method-assign, func-returns-value]
+        assert len(found("authentication-failed-loop", seen)) == clients
+        return len(made)
+
+    assert queries(30) == queries(3)
+
+
 def test_a_client_that_does_not_log_in_again_before_its_session_is_over() -> None:
     """KIP-368: the response of the login has the lifetime, and the broker closes at the first request behind it."""
 

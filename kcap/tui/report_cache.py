@@ -1,7 +1,7 @@
-"""Keeps the reports over a whole capture, which take long where it is large, for views that are opened again.
+"""Cache of the reports over a whole capture, which take long where it is large, for views that are opened again.
 
 In: the folder of a spill or an index, a report with its parameters, its result. Out: the result, a copy each time. Law: only
-what was made of every row of a capture that was read is kept, so that it never differs from a report made again; there are no
+what was made of every row of a capture that was read is stored, so that it never differs from a report made again; there are no
 more files than views and groupings, each within the bounds of reports.
 """
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 FOLDER: Final = "reports"
 
 
-def name_of(report: "Report", asked: "ReportRequest", *, partitions: bool) -> str:
+def name_of(report: "Report", request: "ReportRequest", *, partitions: bool) -> str:
     """The name of a report's file. `partitions`: they are known, and the report looks at them."""
     made_by = report.build.__module__, report.build.__qualname__
-    return hashlib.sha256(repr((report.name, made_by, asked, partitions)).encode()).hexdigest()[:32]
+    return hashlib.sha256(repr((report.name, made_by, request, partitions)).encode()).hexdigest()[:32]
 
 
 def find(folders: Sequence[str], name: str) -> dict[str, Any] | None:
@@ -36,8 +36,8 @@ def find(folders: Sequence[str], name: str) -> dict[str, Any] | None:
     return None
 
 
-def keep(folder: str, name: str, made: dict[str, Any]) -> None:
-    """Keeps a result, as far as there is room for it."""
+def store(folder: str, name: str, made: dict[str, Any]) -> None:
+    """Stores a result, as far as there is room for it."""
     try:
         os.makedirs(os.path.join(folder, FOLDER), exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:

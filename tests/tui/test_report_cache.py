@@ -1,4 +1,4 @@
-"""A report over a whole capture is made once, and what is kept is what would be made again."""
+"""A report over a whole capture is made once, and what is stored is what would be made again."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ import pytest
 
 from kcap.reports.definition import ReportRequest
 from kcap.reports.source import Engine
-from kcap.tui import kept_reports, reader_main
+from kcap.tui import reader_main, report_cache
 from kcap.tui.capture_model import CaptureModel, read_whole
 from kcap.tui.views.grouping import report_of
 from tests.tui.driving import PCAPS
@@ -69,13 +69,13 @@ def test_the_next_opening_has_the_reports_of_this_one(tmp_path: Path, monkeypatc
 def test_reports_and_what_is_asked_of_them_are_told_apart() -> None:
     latency = report_of("latency")
     others = (report_of("errors"), replace(latency, name="other"), replace(latency, build=report_of("errors").build))
-    names = [kept_reports.name_of(report, ReportRequest(), partitions=False) for report in (latency, *others)]
-    names += [kept_reports.name_of(latency, ReportRequest(("api",)), partitions=False)]
-    names += [kept_reports.name_of(latency, ReportRequest(), partitions=True)]
+    names = [report_cache.name_of(report, ReportRequest(), partitions=False) for report in (latency, *others)]
+    names += [report_cache.name_of(latency, ReportRequest(("api",)), partitions=False)]
+    names += [report_cache.name_of(latency, ReportRequest(), partitions=True)]
     assert len(set(names)) == len(names)
 
 
 def test_no_room_is_no_fault(tmp_path: Path) -> None:
-    kept_reports.keep(str(tmp_path / "gone"), "a", {})
-    kept_reports.add(str(tmp_path / "gone"), str(tmp_path))
-    assert kept_reports.find([str(tmp_path)], "a") is None
+    report_cache.store(str(tmp_path / "gone"), "a", {})
+    report_cache.add(str(tmp_path / "gone"), str(tmp_path))
+    assert report_cache.find([str(tmp_path)], "a") is None
