@@ -116,8 +116,9 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
             n=dead.count(), first_ns=dead.first_ns.min(), last_ns=dead.last_ns.max(), versions=dead.versions.max()
         )
     )
-    # A client may ask for the versions on its first connection alone: KafkaJS does.
-    rows = [row for row in rows if row["versions"] and (row["server_ip"], row["server_port"]) not in served]
+    # A client may request the versions on its first connection alone, as KafkaJS does, or never, as aiokafka 0.8 does.
+    kafka = {(call["server_ip"], call["server_port"]) for call in seen.calls_of(api="ApiVersions", outcome="answered")}
+    rows = [row for row in rows if (place := (row["server_ip"], row["server_port"])) in kafka and place not in served]
     at = Counter[tuple[str, int]]()
     for row in rows:
         at[row["server_ip"], row["server_port"]] += row["n"]
@@ -125,8 +126,8 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
         if at[row["server_ip"], row["server_port"]] >= limit["closed"]:
             server = server_of(row)
             yield Finding(
-                f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} at the first request "
-                "behind ApiVersions; the client never began SASL",
+                f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} at the first request"
+                + (" behind ApiVersions" if row["versions"] else "") + "; the client never began SASL",
                 {"client_id": row["client_id"], "server": server}, row["n"],
                 where("outcome == unanswered", client_id=row["client_id"]), row["first_ns"], row["last_ns"], 0,
                 {"closed": row["n"], "closed_of_all": at[row["server_ip"], row["server_port"]]},

@@ -183,6 +183,47 @@ def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 
 @rule(
+    "answers-nothing", "high", 0.7,
+    needs="beginnings responses",
+    looks_at="servers that accept connections and close each at its first request, without a byte in the whole capture",
+    advice="See whether a broker runs behind that address: a proxy or load balancer without one accepts and closes. Then "
+    "compare security.protocol of the clients with the listener.",
+    instead="a listener that wants SASL or TLS and closes without an alert; a broker that does not take the version of the "
+    "first request; one that was being stopped",
+    connections=2, often=5, seconds=1,
+)  # fmt: skip
+def answers_nothing(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A server that takes connections and answers none: what other rules know of a cause has answers of some kind in it."""
+    if not any(call["reason"] in ("fin", "rst") for call in seen.calls):
+        return
+    links, table = seen.connections, seen.exchanges
+    opening = table.filter(cut_short(table) & (table.exchange == 1))
+    dead = links.filter(links.phase == "kafka", links.began == "syn", links.closed_by == "server", ~links.tls)
+    dead = dead.semi_join(opening, "connection")
+    ends = ("server_ip", "server_port")
+    speaks = links.filter((links.server_captured > 0) | (links.server_missing > 0))
+    dead = dead.anti_join(speaks, list(ends))
+    servers = dead.group_by(*ends).aggregate(
+        n=dead.count(), clients=dead.client_id.nunique(), client_id=dead.client_id.min(), hosts=dead.client_ip.nunique(),
+        client_ip=dead.client_ip.min(), first_ns=dead.first_ns.min(), last_ns=dead.last_ns.max(),
+    )  # fmt: skip
+    lasting = servers.last_ns - servers.first_ns >= int(limit["seconds"] * SECOND_NS)
+    servers = servers.filter(servers.n >= int(limit["connections"]), lasting)
+    picked = picking(seen, opening.semi_join(dead, "connection"), *ends)
+    for row in seen.first(servers, ("first_ns", *ends), SERVERS_MOST, "servers_that_close"):
+        server, one = server_of(row), row["clients"] == 1
+        who = called(row["client_id"]) if one else f"{counted(row['clients'], 'client')} of {hosts_of(row)}"
+        yield Finding(
+            f"{server} accepted {counted(row['n'], 'connection')} of {who} and closed each at its first request, without a "
+            "response to anything",
+            {"client_id": row["client_id"] if one else None, "server": server, "client_ips": [row["client_ip"]]}, row["n"],
+            where("exchange == 1", "outcome == unanswered", picked(row), **{name: row[name] for name in ends}),
+            row["first_ns"], row["last_ns"], 0, {"connections": row["n"], "clients": row["clients"]},
+            None if row["n"] >= limit["often"] else "medium",
+        )  # fmt: skip
+
+
+@rule(
     "server-not-kafka", "high", 0.85,
     needs="beginnings",
     looks_at="servers whose every byte to a Kafka client is no Kafka response",

@@ -337,16 +337,19 @@ def insisting(seen: Observed) -> list[str]:
 
 
 def gone(seen: Observed) -> Any:
-    """Of `exchanges`: requests of versions that some release took away, to servers that answer none of them, on connections
-    that the server closes. Kafka 4 names Produce 0-2 and closes (KAFKA-18659); clients without ApiVersions ask nothing before.
+    """Of `exchanges`: requests of versions that some release took away, to servers that answer others and none of these, on
+    connections that the server closes. Kafka 4 names Produce 0-2 and closes (KAFKA-18659); clients without ApiVersions ask
+    nothing before. A server that answers nothing at all may close for any reason.
     """
     answered = {
         (call["server_ip"], call["server_port"], call["api"], call["api_version"])
         for call in seen.calls if call["outcome"] == "answered"
     }  # fmt: skip
+    speaking = {place[:2] for place in answered}
     found = {
         (call["server_ip"], call["server_port"], call["api"], call["api_version"])
         for call in seen.calls if call["reason"] in ("fin", "rst") and taken_away(call["api"], call["api_version"])
+        and (call["server_ip"], call["server_port"]) in speaking
     }  # fmt: skip
     table = seen.exchanges
     chosen = functions(table).literal(False)

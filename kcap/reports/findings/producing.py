@@ -351,11 +351,14 @@ def servers_before(seen: Observed) -> set[tuple[str, int]]:
     connections=20, a_second=2, records=2,
 )  # fmt: skip
 def producer_per_record(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client that makes a producer for each record: on one host, for instances of a service that write once are many."""
+    """A client that makes a producer for each record: on one host, for instances of a service that write once are many.
+
+    A connection that ends at its request is no producer that was given up: the client tries again.
+    """
     if min(seen.most_calls("client_id", ("Produce",)), sum(link["n"] for link in seen.links)) < limit["connections"]:
         return
     table = seen.exchanges
-    chosen = table.filter(table.api == "Produce")
+    chosen = table.filter(table.api == "Produce", ~cut_short(table))
     each = chosen.group_by("client_id", "client_ip", "connection").aggregate(
         n=chosen.count(), records=chosen.record_count.sum(), first_ns=chosen.request_first_ns.min(),
         last_ns=chosen.request_last_ns.max(), lost=chosen.latency_ns.sum(),

@@ -16,7 +16,7 @@ FAMILIES: Final = {
     "node-rdkafka": "librdkafka", "rdkafka-ruby": "librdkafka", "kgo": "franz-go", "kadm": "franz-go", "franz-go": "franz-go",
     "sarama": "sarama", "kafka-python": "kafka-python", "aiokafka": "aiokafka", "kafkajs": "kafkajs",
     "platformatic-kafka": "platformatic", "kafka-go": "kafka-go", "kafka-node": "kafka-node", "dekaf": "dekaf",
-    "rskafka": "rskafka",
+    "rskafka": "rskafka", "pykafka": "pykafka", "no-kafka": "no-kafka",
 }  # fmt: skip
 """What a client calls itself (KIP-511) -> the library that speaks for it."""
 RDKAFKA: Final = "rdkafka"
@@ -24,8 +24,9 @@ RDKAFKA: Final = "rdkafka"
 
 NAMES_OF_IDS: Final = (
     ("kafka-python-", "kafka-python"), ("aiokafka-", "aiokafka"), ("rdkafka", "librdkafka"), ("sarama", "sarama"),
-    ("kafkajs", "kafkajs"), ("kafka-node-client", "kafka-node"), ("producer-", "apache-kafka-java"),
-    ("consumer-", "apache-kafka-java"), ("adminclient-", "apache-kafka-java"), ("kgo", "franz-go"),
+    ("kafkajs", "kafkajs"), ("kafka-node-client", "kafka-node"), ("pykafka", "pykafka"),
+    ("no-kafka-client", "no-kafka"), ("producer-", "apache-kafka-java"), ("consumer-", "apache-kafka-java"),
+    ("adminclient-", "apache-kafka-java"), ("kgo", "franz-go"),
     (r"connector-(producer|consumer|adminclient)-", "apache-kafka-java"),
     (r".+-StreamThread-\d+-(producer|consumer|restore-consumer)", "apache-kafka-java"),
     (r".* \(github\.com/segmentio/kafka-go\)", "kafka-go"),
@@ -82,6 +83,14 @@ PROFILES: Final = (
     Profile("kafka-node", "3-5", 0, keyed(
         "Produce 2, Fetch 2, ListOffsets 0, Metadata 0 1, OffsetCommit 2, OffsetFetch 1, FindCoordinator 0, JoinGroup 0, "
         "Heartbeat 0, LeaveGroup 0, SyncGroup 0, CreateTopics 1, DescribeGroups 0, ListGroups 0, DescribeConfigs 1"
+    )),
+    Profile("pykafka", "2.8", 0, keyed(
+        "Produce 0, Fetch 2, ListOffsets 0 1, Metadata 5, OffsetCommit 1, OffsetFetch 2, FindCoordinator 0, JoinGroup 0, "
+        "SyncGroup 0, Heartbeat 0, LeaveGroup 0, CreateTopics 0, DeleteTopics 0, DescribeGroups 0, ListGroups 0"
+    )),
+    Profile("no-kafka", "3", None, keyed(
+        "Produce 1, Fetch 0, ListOffsets 0, Metadata 0, OffsetCommit 2, OffsetFetch 1, FindCoordinator 0, JoinGroup 0, "
+        "SyncGroup 0, Heartbeat 0, LeaveGroup 0, DescribeGroups 0, ListGroups 0"
     )),
     Profile("kafka-python", "1.4-2.0", 0, keyed(
         "Produce 3 7, Fetch 4, ListOffsets 1, Metadata 0 1 5, OffsetCommit 2, OffsetFetch 1 3, FindCoordinator 0 1, "

@@ -93,6 +93,9 @@ def test_connections_that_die_behind_apiversions_without_a_login_hint_at_sasl() 
     unknown = [row | {"version_verdict": "unknown"} if row["connection"] != "C0" else row for row in once]
     (row,) = found("sasl-mechanism-mismatch", observed(unknown))
     assert row["count"] == 4, "KafkaJS asks for the versions on its first connection alone"
+    never = [row | {"client_id": "old"} if row["api"] == "Metadata" else row for row in once]
+    (row,) = found("sasl-mechanism-mismatch", observed(never))
+    assert "at the first request;" in row["sentence"], "aiokafka 0.8 never asks for them"
     other = [row | {"client_id": "once"} for row in rows if row["connection"] == "C0"]
     severity = {
         one["who"]["client_id"]: one["severity"] for one in found("sasl-mechanism-mismatch", observed(rows[2:] + other))

@@ -118,3 +118,29 @@ def test_a_server_whose_bytes_are_no_kafka() -> None:
     assert found("server-not-kafka", observed([], connections=[link | {"server_missing": 4} for link in links])) == []
     answered = exchange("C1", 1, "Metadata", 1)
     assert found("server-not-kafka", observed([answered], connections=links)) == [], "it has answered as Kafka does"
+
+
+def test_a_server_that_closes_every_connection_and_never_responds() -> None:
+    closed = [
+        CLOSED | {"connection": f"D{at}", "server_captured": 0, "first_ns": START + at * SECOND, "last_ns": START + at * SECOND}
+        for at in range(5)
+    ]  # fmt: skip
+    dead = {"reason": "fin", "age_ns": MS, "api_version": 0}
+    sent = [exchange(f"D{at}", 1, "Metadata", at, None, request_first_packet=at + 1, **dead) for at in range(5)]
+    (row,) = found("answers-nothing", observed(sent, connections=closed))
+    assert (row["count"], row["severity"], row["who"]["server"]) == (5, "high", "10.0.0.1:9092")
+    other = exchange("E1", 1, "Metadata", 9, None, request_first_packet=9, **dead)
+    by_client = CONNECTION | {"connection": "E1", "server_captured": 0}
+    (row,) = found("answers-nothing", observed([*sent, other], connections=[*closed, by_client]))
+    assert shown(row, [*sent, other]) == sent
+    (row,) = found("answers-nothing", observed(sent[:2], connections=closed[:2]))
+    assert row["severity"] == "medium"
+    assert found("answers-nothing", observed(sent[:1], connections=closed[:1])) == []
+    at_once = [link | {"first_ns": START, "last_ns": START + MS} for link in closed]
+    assert found("answers-nothing", observed(sent, connections=at_once)) == [], "a server that is being stopped"
+    served = CONNECTION | {"connection": "C1"}
+    assert found("answers-nothing", observed(sent, connections=[*closed, served])) == [], "it answers others"
+    lost = [link | {"server_missing": 90} for link in closed]
+    assert found("answers-nothing", observed(sent, connections=lost)) == [], "its bytes are not in the capture"
+    without = [row | {"outcome": "one_way", "reason": None} for row in sent]
+    assert found("answers-nothing", observed(without, connections=closed)) == [], "acks=0 wants no response"

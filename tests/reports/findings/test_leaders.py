@@ -138,14 +138,17 @@ def test_a_version_that_newer_releases_took_away_and_that_the_broker_closes_at()
     """Kafka 4 names Produce 0-2 and closes the connection at them, so that what it names says nothing."""
     closed = [exchange(f"D{n}", 1, "Produce", n, None, reason="fin", age_ns=MS, api_version=2) for n in range(3)]
     links = [CONNECTION | {"connection": f"D{n}", "closed_by": "server"} for n in range(3)]
-    (row,) = found("version-refused", observed(closed, connections=links))
+    links.append(CONNECTION | {"connection": "C1"})
+    other = exchange("C1", 1, "Metadata", 0, api_version=1)
+    (row,) = found("version-refused", observed([other, *closed], connections=links))
     assert row["evidence"]["versions"] == ["Produce v2"]
     others = [one | other for one in closed for other in ({"reason": None}, {"api_version": 3}, {"server_port": 1})]
     assert shown(row, closed + others) == closed
+    assert found("version-refused", observed(closed, connections=links)) == [], "it answers nothing: it may be no broker"
     by_client = [link | {"closed_by": "client"} for link in links]
-    assert found("version-refused", observed(closed, connections=by_client)) == [], "the client gave up"
-    served = exchange("C1", 1, "Produce", 9, 0.01, api_version=2)
-    also = observed([*closed, served], connections=[*links, CONNECTION | {"connection": "C1"}])
+    assert found("version-refused", observed([other, *closed], connections=by_client)) == [], "the client gave up"
+    served = exchange("C1", 2, "Produce", 9, 0.01, api_version=2)
+    also = observed([other, *closed, served], connections=links)
     assert found("version-refused", also) == [], "the broker takes it"
     today = [row | {"api_version": 9} for row in closed]
-    assert found("version-refused", observed(today, connections=links)) == [], "every release takes it"
+    assert found("version-refused", observed([other, *today], connections=links)) == [], "every release takes it"

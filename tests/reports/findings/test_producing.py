@@ -141,6 +141,8 @@ def test_a_producer_for_each_record() -> None:
     assert found("producer-per-record", observed(many(30, 0.1, record_count=1))) == []
     fleet = [row | {"client_ip": f"10.0.1.{at}"} for at, row in enumerate(rows)]
     assert found("producer-per-record", observed(fleet)) == [], "instances of a service that write once each"
+    refused = [row | {"outcome": "unanswered", "reason": "fin", "latency_ns": None} for row in rows]
+    assert found("producer-per-record", observed(refused)) == [], "the broker closes, and the producer connects anew"
 
 
 def test_batches_that_the_broker_compresses_anew() -> None:
