@@ -576,6 +576,7 @@ def describe(connection: Connection, conversation: Conversation) -> dict[str, ob
             f"{name}_opaque": opaque,
             f"{name}_pending": pending,
             f"{name}_missing": stream.missing,
+            f"{name}_unacked_ns": stream.unacked_ns(connection.last_ns),
         }
     return values
 

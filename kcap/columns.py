@@ -206,12 +206,14 @@ client_skipped int64 of those, passed over
 client_opaque int64 of those, not Kafka or not decrypted
 client_pending int64 of those, in a frame without its end
 client_missing int64 stream bytes of the client that no packet carries
+client_unacked_ns int64? from the last new data of the client to the end, where not all was acknowledged (RFC 9293)
 server_captured int64 unique stream bytes of the server that packets of the capture carry
 server_framed int64 of those, in frames that gave rows
 server_skipped int64 of those, passed over
 server_opaque int64 of those, not Kafka or not decrypted
 server_pending int64 of those, in a frame without its end
 server_missing int64 stream bytes of the server that no packet carries
+server_unacked_ns int64? from the last new data of the server to the end, where not all was acknowledged (RFC 9293)
 """)
 
 CAPTURES = _table("""

@@ -200,6 +200,16 @@ def _opaque(side: str, framed: int) -> Callable[[Sides], Values]:
     return lambda sides: np.where(sides.sealed, getattr(sides, side)[:, at.CAPTURED] - sides.values[:, framed], 0)
 
 
+def _unacked_ns(side: str) -> Callable[[Sides], Values]:
+    def of(sides: Sides) -> Values:
+        stream = getattr(sides, side)
+        acked = stream[:, at.ACKED]
+        open_ = (acked != at.NONE) & (acked < stream[:, at.NEXT])
+        return np.where(open_, sides.values[:, at.LAST] - stream[:, at.LAST_NS], at.NONE)
+
+    return of
+
+
 def _end(place: int) -> Callable[[Sides], Values]:
     return lambda sides: [end[place] for end in sides.ends]
 
@@ -216,6 +226,7 @@ COLUMNS: Final[dict[str, Callable[[Sides], Values]]] = {
     "server_captured": _of("server", at.CAPTURED), "server_framed": _of("values", at.RESPONSE_BYTES),
     "packets": _both(at.PACKETS), "retransmitted": _both(at.RETRANSMITTED), "duplicated": _both(at.DUPLICATED),
     "sacked": _both(at.SACKED), "spurious": _both(at.SPURIOUS),
+    "client_unacked_ns": _unacked_ns("client"), "server_unacked_ns": _unacked_ns("server"),
     "zero_window_stalls": _both(at.STALLS), "zero_window_ns": _closed_window,
     "connection": _uids, "flow": lambda sides: sides.flows,
     "client_opaque": _opaque("client", at.REQUEST_BYTES), "server_opaque": _opaque("server", at.RESPONSE_BYTES),

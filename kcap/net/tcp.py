@@ -200,6 +200,10 @@ class Stream:
         closed = 0 if self.zero_since is None else max(time_ns - self.zero_since, 0)
         return min(self.zero_ns + closed, limits.CLOSED_WINDOW_NS)
 
+    def unacked_ns(self, time_ns: int) -> int | None:
+        """How long before this time its last new data came, ns; None where all is acknowledged or no acknowledgement came."""
+        return None if self.acked is None or self.acked >= self.next else time_ns - self.last_ns
+
     def acknowledged(self, ack: int, time_ns: int) -> None:
         """The peer's cumulative acknowledgement has a new value."""
         self.acked_raw = ack
@@ -282,8 +286,7 @@ class Stream:
             self.first_ns = time_ns
         self.next_raw = (self.next_raw or 0) + length & MASK
         self.next = end
-        self.last_start = start
-        self.last_ns = time_ns
+        self.last_start, self.last_ns = start, time_ns
         self.captured += length
         guard.data(self, start, buffer, at, captured, length, time_ns, ref, position)
 
@@ -589,12 +592,9 @@ class Connection:
     def closed_by(self) -> str | None:
         """The side of the first FIN or RST, `client` or `server`; None where there is none, or its side is not known."""
         by = self._closing()[1]
-        if by is None or self.client is None:
-            return None
-        return "client" if by is self.client else "server"
+        return None if by is None or self.client is None else "client" if by is self.client else "server"
 
     def finish(self, time_ns: int) -> None:
         """The connection is over, or the capture is: every hole is decided. The stream whose bytes came first goes first."""
-        first, second = self.streams if self.client is not self.streams[1] else (self.streams[1], self.streams[0])
-        first.finish(time_ns)
-        second.finish(time_ns)
+        for stream in self.streams[:: -1 if self.client is self.streams[1] else 1]:
+            stream.finish(time_ns)

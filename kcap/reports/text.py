@@ -270,6 +270,7 @@ REASONS: Final = {
     "servers_of_short_connections": "server{s} with short TLS connections, after the first ones",
     "servers_without_kafka": "server{s} that answer no Kafka, after the first ones",
     "partitions_read_again": "partition{s} that groups read again, after the first ones",
+    "stalled_connections": "connection{s} without acknowledgements, after the first ones",
     "tls_hosts": "host{s} with TLS, after those with the most retransmissions",
 }  # fmt: skip
 """Reason -> the words for it."""

@@ -33,6 +33,7 @@ CONNECTION_COLUMNS: Final = (
     "client_rtt_min_ns", "tls_alerts", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject", "tls_ja4",
     "tls_handshake_ns",
     "server_packets", "client_missing", "server_missing", "client_skipped", "server_skipped",
+    "client_unacked_ns", "server_unacked_ns", "server_pending",
 )  # fmt: skip
 BROKER_COLUMNS: Final = ("host", "port", "broker_id")
 COLUMNS: Final = {

@@ -1,10 +1,13 @@
 """The network between clients and brokers: how far, and what is lost on the way."""
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, connected, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.text import count as counted
+from kcap.reports.text import size
 
 NO_ALPN = "00_"
 """How the first part of a JA4 fingerprint ends whose client offers no application protocol (ALPN)."""
@@ -12,6 +15,12 @@ HOSTS_MOST = 1000
 """Hosts with TLS connections that are looked at."""
 UNFILLED = 3
 """From one hole in so many on that nothing fills, the holes are taken for packets that the capture lost."""
+STALLED_MOST = 1000
+"""Connections with data that is never acknowledged that are looked at."""
+REPEATS = 3
+"""Segments that were sent again on such a connection: one or two are sent again at any time (RFC 8985)."""
+STALL_NS = 1_000_000_000
+"""So long before the end the last new data was sent: the first retransmission timeouts take as long (RFC 6298)."""
 REORDERED = 10
 """From so many segments out of order for one that was repeated on, the order is taken for that of the capture or the path:
 where packets are lost, some are lost behind the capture point, which sees them twice."""
@@ -109,12 +118,19 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
     is repeated: receive queues of a network card and several paths reorder as well.
     """
     missing = seen.quality["gaps"]
+    stalled = {"packets": Counter[str](), "retransmitted": Counter[str](), "sacked": Counter[str]()}
+    for row in seen.once(stalled_connections):
+        for name, sums in stalled.items():
+            sums[row["client_ip"]] += row[name]
     by: dict[tuple[str, bool], list[Row]] = {}
     for link in (*(link for link in seen.links if link["exchanges"]), *hidden_links(seen)):
         by.setdefault((link["client_ip"], link["exchanges"] > 0), []).append(link)
     for (host, readable), links in by.items():
         names = "packets", "retransmitted", "out_of_order", "filled", "sacked", "spurious"
-        packets, again, holes, filled, sacked, spurious = (sum(link[name] or 0 for link in links) for name in names)
+        packets, again, holes, filled, sacked, spurious = (
+            sum(link[name] or 0 for link in links) - (stalled[name][host] if name in stalled and readable else 0)
+            for name in names
+        )
         lost = max(again - spurious, 0)
         reported = sacked >= limit["holes"] and lost >= limit["segments"] and lost >= limit["share"] * packets
         some = again + holes >= limit["segments"] and again + holes >= limit["share"] * packets and holes >= limit["holes"]
@@ -134,6 +150,128 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
                  "packets": packets, "gaps": missing},
                 None if proven else "info", None if readable else 0.6,
             )  # fmt: skip
+
+
+def stalled_connections(seen: Observed) -> list[Row]:
+    """Connections on which one side sends the same data again and again until the end, and gets no acknowledgement.
+
+    A broker that is slow or stopped acknowledges: its kernel does. What is sent when the capture ends has no acknowledgement
+    yet either, so that the last data has to be older than some timeouts.
+    """
+    links, table = seen.connections, seen.exchanges
+    whole = (links.client_missing == 0) & (links.server_missing == 0)
+    chosen = links.filter(whole & (links.exchanges > 0) & (links.retransmitted >= REPEATS))
+    chosen = chosen.filter((chosen.client_unacked_ns >= STALL_NS) | (chosen.server_unacked_ns >= STALL_NS))
+    table = table.semi_join(chosen, "connection")
+    waiting = table.outcome == "unanswered"
+    used = table.group_by("connection").aggregate(
+        n=table.count(where=waiting), open_ns=table.request_first_ns.min(where=waiting),
+        least=table.request_bytes.min(where=waiting), done_ns=table.response_last_ns.max(),
+        one_way_ns=table.request_last_ns.max(where=table.outcome == "one_way"),
+        last=table.response_bytes.argmax(table.response_last_ns),
+    )  # fmt: skip
+    ends = chosen.select(
+        "connection", "client_id", "client_ip", "server_ip", "server_port", "client_unacked_ns", "server_pending",
+        "retransmitted", "sacked", "packets", "first_ns", "last_ns",
+    )  # fmt: skip
+    rows = seen.first(ends.inner_join(used, "connection"), ("first_ns", "connection"), STALLED_MOST, "stalled_connections")
+    return [row | {"side": "client" if (row["client_unacked_ns"] or 0) >= STALL_NS else "server"} for row in rows]
+
+
+@rule(
+    "data-not-acknowledged", "medium", 0.8,
+    needs="requests responses",
+    looks_at="connections on which one side sends data again and again, up to their end, while the other acknowledges nothing "
+    "more",
+    advice="See the path between the hosts: routes, firewalls, security groups and NAT, and whether the peer's host is up.",
+    instead="a capture that lacks the acknowledgements, such as of one of several paths",
+    sources="RFC 9293, RFC 6298",
+    idle_seconds=5, bytes=1000, connections=2,
+)  # fmt: skip
+def data_not_acknowledged(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """What the network or a dead host swallows; with what the connections have in common, where that hints at a cause."""
+    rows = seen.once(stalled_connections)
+    if not rows:
+        return
+    by: dict[tuple[str, str, int, str], list[Row]] = {}
+    for row in rows:
+        by.setdefault((row["client_ip"], row["server_ip"], row["server_port"], row["side"]), []).append(row)
+    through = got_through(seen, rows)
+    for (client_ip, ip, port, side), some in by.items():
+        clients = sorted({row["client_id"] for row in some if row["client_id"]})
+        server, count = f"{ip}:{port}", len(some)
+        hint = hint_of(some, through.get((client_ip, ip, port), {}), side, limit)
+        yield Finding(
+            f"{server if side == 'client' else client_ip} acknowledges nothing more on {counted(count, 'connection')} of "
+            f"{named(clients) or client_ip}{hint.words}",
+            {"client_ips": [client_ip], "client_ids": clients, "server": server}, count,
+            where("outcome == unanswered" if side == "client" else "", connected(some), client_ip=client_ip, server_ip=ip,
+                  server_port=port),
+            min(row["open_ns"] or row["first_ns"] for row in some), max(row["last_ns"] for row in some),
+            sum(row["last_ns"] - (row["open_ns"] or row["last_ns"]) for row in some),
+            {"connections": count, "retransmitted": sum(row["retransmitted"] for row in some), "quiet_ns": hint.quiet_ns,
+             "smallest_bytes": hint.smallest, "answered_bytes": hint.largest},
+            hint.severity, 0.7 if hint.words else None, hint.advice,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What connections without acknowledgements have in common; nothing where there is nothing."""
+
+    words: str = ""
+    advice: str | None = None
+    severity: str | None = None
+    quiet_ns: int | None = None
+    smallest: int | None = None
+    largest: int | None = None
+
+
+def hint_of(some: list[Row], through: Row, side: str, limit: Mapping[str, float]) -> Hint:
+    """Rest before the data, while other connections work: lost state on the way. Size, where all that is smaller comes through
+    and nothing that is larger: a path with a smaller MTU than its ends.
+    """
+    most, latest = through.get(side) or 0, through.get("sent_ns") or 0
+    quiet = min(map(idle_ns, some))
+    if side == "client" and quiet >= limit["idle_seconds"] * 1e9 and latest > min(row["open_ns"] for row in some):
+        return Hint(
+            f" after {seconds(quiet)} and more without a request, while other connections worked",
+            "A firewall, NAT or load balancer between them may have dropped idle connections without a word: let "
+            "connections.max.idle.ms of the client be below its timeout, or switch TCP keepalive on.", quiet_ns=quiet,
+        )  # fmt: skip
+    least = min((row["least"] if side == "client" else row["server_pending"] or row["last"]) or 0 for row in some)
+    if len(some) >= limit["connections"] and least >= limit["bytes"] and 0 < most < least:
+        what = "requests" if side == "client" else "responses"
+        return Hint(
+            f": {what} of {size(least)} and more; the largest that came through has {size(most)}",
+            "Large packets may be lost on the path: compare the MTU of interfaces, tunnels and VPNs between them, let ICMP "
+            "\"fragmentation needed\" through (RFC 1191, RFC 4821), or clamp the MSS.", "high", None, least, most,
+        )  # fmt: skip
+    return Hint()
+
+
+def idle_ns(row: Row) -> int:
+    """How long such a connection carried nothing before the first request that stays without a response; 0 without one."""
+    before: int = max(row["done_ns"] or row["first_ns"], row["one_way_ns"] or 0)
+    return max((row["open_ns"] or 0) - before, 0)
+
+
+def got_through(seen: Observed, rows: list[Row]) -> dict[tuple[str, str, int], dict[str, int]]:
+    """Of hosts and servers: size of the largest request and response of exchanges with a response, the last responses of such
+    connections left out, and when the last of the requests was sent.
+    """
+    stalled = {
+        row["connection"]: row["done_ns"] for row in rows if row["side"] == "server" and not row["server_pending"]
+    }  # fmt: skip
+    table = seen.exchanges
+    table = table.filter(table.outcome == "answered", table.client_ip.isin(sorted({row["client_ip"] for row in rows})))
+    last = table.connection.isin(sorted(stalled)) & table.response_last_ns.isin(sorted(stalled.values()))
+    table = table.filter(~last)
+    ends = ("client_ip", "server_ip", "server_port")
+    found = table.group_by(*ends).aggregate(
+        client=table.request_bytes.max(), server=table.response_bytes.max(), sent_ns=table.request_first_ns.max()
+    )
+    return {tuple(row[name] for name in ends): row for row in seen.run(found)}
 
 
 def hidden_links(seen: Observed) -> list[Row]:

@@ -1,6 +1,6 @@
 """Rules on the network."""
 
-from tests.reports.findings.tables import CONNECTION, MS, exchange, found, many, observed
+from tests.reports.findings.tables import CONNECTION, MS, SECOND, START, Row, exchange, found, many, observed, shown
 
 
 def test_a_network_is_slow_when_every_connection_of_the_client_is() -> None:
@@ -53,3 +53,66 @@ def test_loss_shows_in_tls_without_keys_where_the_client_may_be_kafka_s() -> Non
     browser = hidden | {"tls_ja4": "t13d1516h2_8daaf6152771_02713d6af862"}
     assert found("retransmission-bound", observed([], connections=[browser])) == [], "Kafka's clients offer no ALPN"
     assert found("retransmission-bound", observed([], connections=[hidden | {"tls_ja4": None}])) == []
+
+
+def stalled(name: str, at: float = 20.0, size: int = 90, **more: object) -> tuple[list[Row], Row]:
+    """A connection with a response at 1 s and a request at `at` seconds that is sent 5 times and never acknowledged."""
+    lost = exchange(name, 2, "Produce", at, None, reason="capture_end", request_bytes=size)
+    link = CONNECTION | {
+        "connection": name, "ended": "open", "closed_by": None, "retransmitted": 5, "client_missing": 0, "server_missing": 0,
+        "client_unacked_ns": 6 * SECOND, "last_ns": START + int(at * SECOND) + 6 * SECOND,
+    }  # fmt: skip
+    return [exchange(name, 1, "Metadata", 1, request_bytes=40, response_bytes=700), lost], link | more
+
+
+def test_data_that_the_other_side_never_acknowledges() -> None:
+    rows, link = stalled("C1", 2.0)
+    (row,) = found("data-not-acknowledged", observed(rows, connections=[link]))
+    assert row["sentence"] == "10.0.0.1:9092 acknowledges nothing more on 1 connection of app"
+    assert row["severity"] == "medium"
+    assert shown(row, [*rows, exchange("C2", 1, "Produce", 2, None)]) == rows[1:]
+    for other, why in (
+        ({"client_unacked_ns": None}, "a broker that is slow acknowledges"),
+        ({"client_unacked_ns": SECOND // 5}, "the capture ended too soon"),
+        ({"retransmitted": 2}, "hardly sent again"),
+        ({"server_missing": 9}, "the capture lacks packets"),
+    ):
+        assert found("data-not-acknowledged", observed(rows, connections=[link | other])) == [], why
+
+
+def test_data_behind_a_rest_hints_at_lost_state_where_other_connections_work() -> None:
+    rows, link = stalled("C1", 20.0)
+    works = [exchange("C2", 1, "Metadata", 25)], CONNECTION | {"connection": "C2"}
+    (row,) = found("data-not-acknowledged", observed([*rows, *works[0]], connections=[link, works[1]]))
+    assert "after 19.0 s and more without a request, while other connections worked" in row["sentence"]
+    assert "firewall" in row["advice"]
+    assert row["confidence"] < 0.8
+    (row,) = found("data-not-acknowledged", observed(rows, connections=[link]))
+    assert "without a request" not in row["sentence"], "the host may be down"
+    busy = [*rows, *works[0], exchange("C1", 3, "Produce", 19.9, None, outcome="one_way", request_last_ns=START + 19 * SECOND)]
+    (row,) = found("data-not-acknowledged", observed(busy, connections=[link, works[1]]))
+    assert "without a request" not in row["sentence"], "it wrote with acks=0 until then"
+
+
+def test_large_data_that_is_lost_where_small_comes_through_hints_at_the_mtu() -> None:
+    both = [stalled(name, 2.0, 4000) for name in ("C1", "C2")]
+    rows, links = [row for some, _ in both for row in some], [link for _, link in both]
+    (row,) = found("data-not-acknowledged", observed(rows, connections=links))
+    assert "requests of 4.0 kB and more; the largest that came through has 40 B" in row["sentence"]
+    assert (row["severity"], row["confidence"]) == ("high", 0.7)
+    larger = [*rows, exchange("C1", 0, "Produce", 1.5, request_bytes=5000)]
+    (row,) = found("data-not-acknowledged", observed(larger, connections=links))
+    assert "came through" not in row["sentence"]
+    (row,) = found("data-not-acknowledged", observed(rows[:2], connections=links[:1]))
+    assert "came through" not in row["sentence"], "one connection may have met anything"
+    pending = {"client_unacked_ns": None, "server_unacked_ns": 6 * SECOND, "server_pending": 17_000}
+    (row,) = found("data-not-acknowledged", observed(rows, connections=[link | pending for link in links]))
+    assert row["sentence"].startswith("10.0.0.9 acknowledges nothing more")
+    assert "responses of 17.0 kB and more" in row["sentence"]
+
+
+def test_retransmissions_of_data_that_nothing_acknowledges_are_no_loss_of_the_path() -> None:
+    rows, link = stalled("C1", 2.0, packets=100, sacked=6)
+    lossy = link | {"retransmitted": 12, "client_unacked_ns": None}
+    assert len(found("retransmission-bound", observed(rows, connections=[lossy]))) == 1
+    assert found("retransmission-bound", observed(rows, connections=[lossy | {"client_unacked_ns": 6 * SECOND}])) == []
