@@ -38,9 +38,8 @@ LEVELS: Final = {"critical": "error", "high": "error", "medium": "warning", "low
 @click.option("--explain", metavar="ID", help="What a rule looks at, its thresholds and sources; reads no capture.")
 @click.option("--list", "listed", is_flag=True, help="Every rule with its severity; reads no capture.")
 def run(
-    files: tuple[str, ...], more_files: tuple[str, ...], decode_as: tuple[str, ...], not_kafka: tuple[int, ...],
-    form: str | None,
-    output: str | None, only: str, skip: str, fail_on: str | None, explain: str | None, listed: bool,
+    files: tuple[str, ...], form: str | None, output: str | None, only: str, skip: str, fail_on: str | None,
+    explain: str | None, listed: bool,
 ) -> int:  # fmt: skip
     """Findings of a capture, in the order of what they cost: who is concerned, since when, the evidence, what to do.
 
@@ -66,7 +65,7 @@ def run(
     target = None if output == "-" else output
     chosen = format_of(form, target, SUFFIXES, text=())
     some, others = known(only), known(skip)
-    given = ReportInput(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
+    given = ReportInput(paths_of(files), analyzer_options())
     with ExitStack() as stack:
         given.watch = watcher(stack)
         with observed(given) as seen:
@@ -153,7 +152,7 @@ def formatted(result: Row, form: str, output: str | None, files: Sequence[str] =
 def document(result: Row, *, unicode: bool = True) -> "Document":
     """The findings for people: the worst first, a paragraph each; `unicode`: bars are block characters."""
     from kcap.cli.report_formats import Document, Section, Sentences
-    from kcap.reports.definition import instant
+    from kcap.reports.definition import time_of_day
     from kcap.reports.text import TextColumn, figures, left_out, number
 
     rows = result["rows"]
@@ -162,9 +161,7 @@ def document(result: Row, *, unicode: bool = True) -> "Document":
         TextColumn("severity", lambda row: row["severity"], right=False, whole=True),
         TextColumn("rule", lambda row: row["id"], right=False),
         TextColumn("who", lambda row: figures(row["who"]), right=False, rank=1),
-        TextColumn(
-            "since", lambda row: instant(row["first_ns"], 1_000_000)[11:] if row["first_ns"] else "", right=False, rank=2
-        ),
+        TextColumn("since", lambda row: time_of_day(row["first_ns"] or None), right=False, rank=2),
         TextColumn("exchanges", lambda row: number(sum(row["course"]) or None), down=lambda row: row["filter"] or None),
     )
     blocks.append(Section(rows, columns))

@@ -125,8 +125,8 @@ def execute(name: str, options: dict[str, Any]) -> int:
     page = form == "html" or str(plot or "").endswith(".html")
     request = ReportRequest(by, options["top"], bool(options.get("with_long_polls")), LISTED if page else 0)
     keys = keys_of(report, request) if report.groups else []
-    paths = paths_of(options["files"], options["more_files"])
-    given = ReportInput(paths, analyzer_options(options["decode_as"], options["not_kafka"]), filter_of(options["only"]))
+    paths = paths_of(options["files"])
+    given = ReportInput(paths, analyzer_options(), filter_of(options["only"]))
     with ExitStack() as stack:
         given.watch = watcher(stack)
         health = witness(given) if report.begins else None
