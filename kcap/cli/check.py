@@ -46,10 +46,9 @@ def run(
     FILEs are captures, or a folder of saved tables (exchanges, partitions, connections,
         brokers). Nothing is said of healthy traffic.
     """
-    from kcap.cli.output import no_kafka, place, report_failed
+    from kcap.cli.output import place, reported
     from kcap.cli.report_output import captures_of
     from kcap.cli.reports import watcher
-    from kcap.cli.standard_streams import say
     from kcap.output.formats import format_of
     from kcap.runtime import for_tables
 
@@ -73,11 +72,7 @@ def run(
     with place(target) as sink:
         text = formatted(result, "text" if chosen == "table" else chosen, target, captures_of([given]))
         sink.write(text.encode(errors="replace"))
-    code = 0
-    if given.reading is not None:
-        if not given.reading.analyzer.kafka_connections and not result["rows"]:
-            say(no_kafka(given.reading))
-        code = report_failed(given.reading)
+    code = reported(given.reading, found=bool(result["rows"]))
     worst = [row for row in result["rows"] if fail_on and SEVERITIES.index(row["severity"]) <= SEVERITIES.index(fail_on)]
     return code or (1 if worst else 0)
 

@@ -188,6 +188,8 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
         if direct and shown.tracker is not None and shown.tracker.knows_better():
             write_again(form, sink, shown)
     if left != 0 and not reading.analyzer.kafka_connections and not order.quiet:
+        from kcap.output.verdict import no_kafka
+
         say(no_kafka(reading))
     if reading.not_kept and not order.quiet:
         said = "1 message was" if reading.not_kept == 1 else f"{reading.not_kept:,} messages were"
@@ -305,11 +307,16 @@ def make_writer(
     return writer
 
 
-def no_kafka(reading: CapturePass) -> str:
-    """What there is instead of Kafka."""
-    from kcap.output.verdict import no_kafka_sentence
+def reported(reading: CapturePass | None, *, found: bool = False) -> int:
+    """Says what there is instead of Kafka, unless something was `found`, and which files could not be read; the exit code.
+    None stands for saved tables, of which there is nothing to say."""
+    if reading is None:
+        return 0
+    if not reading.analyzer.kafka_connections and not found:
+        from kcap.output.verdict import no_kafka
 
-    return no_kafka_sentence(sum(file.packets for file in reading.capture_files), reading.phases, reading.weirds)
+        say(no_kafka(reading))
+    return report_failed(reading)
 
 
 def report_failed(reading: CapturePass) -> int:

@@ -93,7 +93,7 @@ def run(
     from kcap.runtime import for_tables
 
     for_tables()
-    from kcap.cli.output import no_kafka, place, report_failed
+    from kcap.cli.output import place, report_failed, reported
     from kcap.cli.progress import Progress
     from kcap.cli.report_formats import style_of
     from kcap.errors import UsageError
@@ -157,11 +157,4 @@ def run(
     with place(output) as sink:
         sink.write(text.encode("utf-8", "replace"))
     sys.stdout.flush()
-    code = 0
-    if reading is not None:
-        if not reading.analyzer.kafka_connections:
-            from kcap.cli.standard_streams import say
-
-            say(no_kafka(reading))
-        code = report_failed(reading)
-    return code or (FAILED if any(fails(made, what) for what in fail_on) else 0)
+    return reported(reading) or (FAILED if any(fails(made, what) for what in fail_on) else 0)
