@@ -15,7 +15,7 @@ from kcap.cli.progress import Progress
 from kcap.cli.standard_streams import say
 from kcap.errors import UsageError
 from kcap.limits import REREAD_BYTES_MAX
-from kcap.session import Capture, CapturePass
+from kcap.session import Capture, CapturePass, no_kafka
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -188,8 +188,6 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
         if direct and shown.tracker is not None and shown.tracker.knows_better():
             write_again(form, sink, shown)
     if left != 0 and not reading.analyzer.kafka_connections and not order.quiet:
-        from kcap.output.verdict import no_kafka
-
         say(no_kafka(reading))
     if reading.not_kept and not order.quiet:
         said = "1 message was" if reading.not_kept == 1 else f"{reading.not_kept:,} messages were"
@@ -313,8 +311,6 @@ def reported(reading: CapturePass | None, *, found: bool = False) -> int:
     if reading is None:
         return 0
     if not reading.analyzer.kafka_connections and not found:
-        from kcap.output.verdict import no_kafka
-
         say(no_kafka(reading))
     return report_failed(reading)
 

@@ -6,15 +6,12 @@ nothing of columns that the page does not have.
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 
 from kcap.output.grid import counts, duration
 from kcap.weird import Weird, WeirdKind
-
-if TYPE_CHECKING:
-    from kcap.session import CapturePass
 
 ERRORS_NAMED: Final = 3
 """Errors that the sentence names, the most frequent first."""
@@ -41,11 +38,6 @@ def no_kafka_sentence(packets: int, phases: Counter[str], weirds: Iterable[tuple
     hints += ["-d tcp.port==N,kafka says which are Kafka all the same"] if phases.keys() - {"tls"} else []
     plural = "" if phases.total() == 1 else "s"
     return f"no Kafka found in {phases.total():,} connection{plural} ({counts(phases)}); {'; '.join(hints)}"
-
-
-def no_kafka(reading: "CapturePass") -> str:
-    """What a capture that was read has instead of Kafka."""
-    return no_kafka_sentence(sum(file.packets for file in reading.capture_files), reading.phases, reading.weirds)
 
 
 class Verdict:

@@ -317,7 +317,7 @@ class Child:
         self._look(last=True)
         said = ""
         if not reading.analyzer.kafka_connections:
-            from kcap.output.verdict import no_kafka
+            from kcap.session import no_kafka
 
             said = no_kafka(reading)
         self.send_progress(reading, mark=mark, over=True, stopped=self._stop.is_set(), said=said)

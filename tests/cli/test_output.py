@@ -11,7 +11,7 @@ import pytest
 
 from kcap.cli import output
 from kcap.cli.main import main
-from kcap.output.verdict import no_kafka
+from kcap.session import no_kafka
 from kcap.weird import Weird, WeirdKind
 from tests.cli.running import PCAPS, kcap, run_here
 
