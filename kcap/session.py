@@ -473,6 +473,13 @@ class Capture:
         return self.table("weirds", columns)
 
 
+def no_kafka(reading: CapturePass) -> str:
+    """What a capture that was read has instead of Kafka."""
+    from kcap.output.verdict import no_kafka_sentence
+
+    return no_kafka_sentence(sum(file.packets for file in reading.capture_files), reading.phases, reading.weirds)
+
+
 class FileCopies:
     """Copies of files that are open already, in a folder that goes with this object."""
 

@@ -131,7 +131,7 @@ def perform(
     given = JobInput(
         paths, options.pop("output"), options.pop("form"), options.pop("only") or None, by, options.pop("strict"),
         options.pop("split_bytes"), options.pop("partitions"), options.pop("ship"),
-        analyzer_options(options.pop("decode_as"), options.pop("not_kafka")),
+        analyzer_options(),
     )  # fmt: skip
     master = options.pop("master")
     bar = {"spark.ui.showConsoleProgress": "true"} if sys.stderr.isatty() else {}

@@ -38,19 +38,17 @@ LEVELS: Final = {"critical": "error", "high": "error", "medium": "warning", "low
 @click.option("--explain", metavar="ID", help="What a rule looks at, its thresholds and sources; reads no capture.")
 @click.option("--list", "listed", is_flag=True, help="Every rule with its severity; reads no capture.")
 def run(
-    files: tuple[str, ...], more_files: tuple[str, ...], decode_as: tuple[str, ...], not_kafka: tuple[int, ...],
-    form: str | None,
-    output: str | None, only: str, skip: str, fail_on: str | None, explain: str | None, listed: bool,
+    files: tuple[str, ...], form: str | None, output: str | None, only: str, skip: str, fail_on: str | None,
+    explain: str | None, listed: bool,
 ) -> int:  # fmt: skip
     """Findings of a capture, in the order of what they cost: who is concerned, since when, the evidence, what to do.
 
     FILEs are captures, or a folder of saved tables (exchanges, partitions, connections,
         brokers). Nothing is said of healthy traffic.
     """
-    from kcap.cli.output import no_kafka, place, report_failed
+    from kcap.cli.output import place, reported
     from kcap.cli.report_output import captures_of
     from kcap.cli.reports import watcher
-    from kcap.cli.standard_streams import say
     from kcap.output.formats import format_of
     from kcap.runtime import for_tables
 
@@ -66,7 +64,7 @@ def run(
     target = None if output == "-" else output
     chosen = format_of(form, target, SUFFIXES, text=())
     some, others = known(only), known(skip)
-    given = ReportInput(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
+    given = ReportInput(paths_of(files), analyzer_options())
     with ExitStack() as stack:
         given.watch = watcher(stack)
         with observed(given) as seen:
@@ -74,11 +72,7 @@ def run(
     with place(target) as sink:
         text = formatted(result, "text" if chosen == "table" else chosen, target, captures_of([given]))
         sink.write(text.encode(errors="replace"))
-    code = 0
-    if given.reading is not None:
-        if not given.reading.analyzer.kafka_connections and not result["rows"]:
-            say(no_kafka(given.reading))
-        code = report_failed(given.reading)
+    code = reported(given.reading, found=bool(result["rows"]))
     worst = [row for row in result["rows"] if fail_on and SEVERITIES.index(row["severity"]) <= SEVERITIES.index(fail_on)]
     return code or (1 if worst else 0)
 
@@ -153,7 +147,7 @@ def formatted(result: Row, form: str, output: str | None, files: Sequence[str] =
 def document(result: Row, *, unicode: bool = True) -> "Document":
     """The findings for people: the worst first, a paragraph each; `unicode`: bars are block characters."""
     from kcap.cli.report_formats import Document, Section, Sentences
-    from kcap.reports.definition import instant
+    from kcap.reports.definition import time_of_day
     from kcap.reports.text import TextColumn, figures, left_out, number
 
     rows = result["rows"]
@@ -162,9 +156,7 @@ def document(result: Row, *, unicode: bool = True) -> "Document":
         TextColumn("severity", lambda row: row["severity"], right=False, whole=True),
         TextColumn("rule", lambda row: row["id"], right=False),
         TextColumn("who", lambda row: figures(row["who"]), right=False, rank=1),
-        TextColumn(
-            "since", lambda row: instant(row["first_ns"], 1_000_000)[11:] if row["first_ns"] else "", right=False, rank=2
-        ),
+        TextColumn("since", lambda row: time_of_day(row["first_ns"] or None), right=False, rank=2),
         TextColumn("exchanges", lambda row: number(sum(row["course"]) or None), down=lambda row: row["filter"] or None),
     )
     blocks.append(Section(rows, columns))

@@ -11,9 +11,6 @@ from kcap.output.formats import format_of
 @outputs
 def run(
     files: tuple[str, ...],
-    more_files: tuple[str, ...],
-    decode_as: tuple[str, ...],
-    not_kafka: tuple[int, ...],
     form: str | None,
     columns: str | None,
     output: str | None,
@@ -23,7 +20,7 @@ def run(
     from kcap.cli.output import OutputRequest, write_rows
     from kcap.session import Capture
 
-    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
+    capture = Capture(paths_of(files), analyzer_options())
     return write_rows(
         capture, OutputRequest("connections", format_of(form, output), column_names(columns, "connections"), output, limit)
     )

@@ -48,9 +48,6 @@ class Disguise(NamedTuple):
 @click.option("--allow-empty", is_flag=True, help="Write a file without packets where nothing matches.")
 def run(
     files: tuple[str, ...],
-    more_files: tuple[str, ...],
-    decode_as: tuple[str, ...],
-    not_kafka: tuple[int, ...],
     only: str,
     output: str,
     form: str | None,
@@ -77,13 +74,13 @@ def run(
 
     Without -Y all exchanges are kept. Input that is no file is held in a temporary file, for it is read more than once.
     """
-    options = analyzer_options(decode_as, not_kafka)
+    options = analyzer_options()
     if key is not None and not key:
         raise UsageError("--anonymize takes a key of at least one character")
     changes = Disguise(redact, key)
     if secrets and changes:
         raise UsageError("--keep-secrets writes what --redact and --anonymize are to hide: leave one of them out")
-    paths = paths_of(files, more_files)
+    paths = paths_of(files)
     return cut_out(paths, options, only, output, form, changes, whole=whole, allow_empty=allow_empty, secrets=secrets)
 
 

@@ -28,8 +28,7 @@ SHOWN: Final = 20
 @click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
 @click.option("--fail-on", metavar="WHAT,...", default="", help="Exit with 1 where one of these differs: any, latency, ...")
 def command(
-    files: tuple[str, ...], more_files: tuple[str, ...], decode_as: tuple[str, ...], not_kafka: tuple[int, ...],
-    form: str | None, output: str | None, only: str, fail_on: str,
+    files: tuple[str, ...], form: str | None, output: str | None, only: str, fail_on: str,
 ) -> int:  # fmt: skip
     """What changed from BEFORE to AFTER: times, rates, errors, versions, settings, clients, brokers, topics.
 
@@ -42,11 +41,11 @@ def command(
     from kcap.reports.diff.report import diff
     from kcap.reports.source import ReportInput
 
-    paths = paths_of(files, more_files)
+    paths = paths_of(files)
     if len(paths) != 2:
         raise UsageError(f"diff compares two captures, BEFORE and AFTER; {len(paths)} given")
     kinds = kinds_of(fail_on)
-    sides = [ReportInput([path], analyzer_options(decode_as, not_kafka), filter_of(only)) for path in paths]
+    sides = [ReportInput([path], analyzer_options(), filter_of(only)) for path in paths]
     result, code = carried_out(sides, lambda: diff(*sides), form, output, partial(document, only=only))
     failed = any(row["significant"] and (row["what"] in kinds or ANY in kinds) for row in result["rows"])
     return code or (1 if failed else 0)

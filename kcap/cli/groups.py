@@ -14,7 +14,7 @@ from kcap.cli.report_views import foot
 from kcap.cli.timelines import of_groups
 from kcap.output.grid import duration
 from kcap.reports import drill_down
-from kcap.reports.definition import instant
+from kcap.reports.definition import time_of_day
 from kcap.reports.groups.events import HEARTBEATS
 from kcap.reports.text import TextColumn, count, number, words
 
@@ -28,8 +28,7 @@ SHOWN: Final = 40
 @click.option("--format", "form", type=click.Choice(FORMS), help="How it is written. Default: text, or what -o says.")
 @click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
 def command(
-    files: tuple[str, ...], more_files: tuple[str, ...], decode_as: tuple[str, ...], not_kafka: tuple[int, ...],
-    group: tuple[str, ...], form: str | None, output: str | None,
+    files: tuple[str, ...], group: tuple[str, ...], form: str | None, output: str | None,
 ) -> int:  # fmt: skip
     """Consumer groups: members and what they were assigned, rebalances with their cause, who waited for whom, commits.
 
@@ -42,7 +41,7 @@ def command(
     from kcap.reports.groups.report import groups
     from kcap.reports.source import ReportInput
 
-    given = ReportInput(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
+    given = ReportInput(paths_of(files), analyzer_options())
     return carried_out([given], lambda: groups(given, group), form, output, document, of_groups)[1]
 
 
@@ -92,11 +91,6 @@ def sentence(row: Row) -> str:
     )
 
 
-def clock(time_ns: int | None) -> str:
-    """A time of day to the millisecond, UTC."""
-    return "" if time_ns is None else instant(time_ns, 1_000_000)[11:]
-
-
 def partitions(topics: dict[str, list[int]]) -> str:
     """An assignment in words."""
     return "; ".join(f"{topic} {','.join(map(str, some))}" for topic, some in topics.items()) or "nothing"
@@ -109,7 +103,7 @@ def assignments(row: Row) -> str:
         return ""
     shown = found if len(found) <= 3 else [found[0], found[-1]]
     rest = [] if len(found) <= 3 else [f"and {len(found) - 2} more"]
-    return " | ".join([*(f"{clock(one['time_ns'])} {partitions(one['topics'])}" for one in shown), *rest])
+    return " | ".join([*(f"{time_of_day(one['time_ns'])} {partitions(one['topics'])}" for one in shown), *rest])
 
 
 def rebalance(group: str, row: Row) -> str | None:
@@ -147,7 +141,7 @@ GROUPS: Final = (
     TextColumn("behind", lambda row: number(row["lag_last"]), rank=4),
 )
 REBALANCES: Final = (
-    TextColumn("time", lambda row: clock(row["first_ns"]), right=False, whole=True),
+    TextColumn("time", lambda row: time_of_day(row["first_ns"]), right=False, whole=True),
     TextColumn("generation", lambda row: number(row["generation"]), rank=1),
     TextColumn("cause", lambda row: row["cause"], right=False, whole=True),
     TextColumn("who", lambda row: words(row["who"]), right=False),
@@ -157,7 +151,7 @@ REBALANCES: Final = (
     TextColumn("reason", lambda row: words(row["reason"]), right=False, rank=3),
 )
 FENCES: Final = (
-    TextColumn("time", lambda row: clock(row["time_ns"]), right=False, whole=True),
+    TextColumn("time", lambda row: time_of_day(row["time_ns"]), right=False, whole=True),
     TextColumn("instance", lambda row: words(row["instance_id"]), right=False),
     TextColumn("client", lambda row: words(row["client_id"]), right=False),
 )
@@ -165,7 +159,7 @@ MEMBERS: Final = (
     TextColumn("client", lambda row: words(row["client_id"]), right=False),
     TextColumn("address", lambda row: words(row["client_ip"]), right=False, rank=2),
     TextColumn("instance", lambda row: words(row["instance_id"]), right=False, rank=3),
-    TextColumn("from", lambda row: clock(row["first_ns"]), right=False, whole=True),
-    TextColumn("to", lambda row: clock(row["last_ns"]), right=False, whole=True),
+    TextColumn("from", lambda row: time_of_day(row["first_ns"]), right=False, whole=True),
+    TextColumn("to", lambda row: time_of_day(row["last_ns"]), right=False, whole=True),
     TextColumn("assigned", assignments, right=False),
 )

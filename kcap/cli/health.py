@@ -21,9 +21,6 @@ MARKS: Final = {"good": "ok", "care": "care", "bad": "BAD"}
 @click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is complete.")
 def run(
     files: tuple[str, ...],
-    more_files: tuple[str, ...],
-    decode_as: tuple[str, ...],
-    not_kafka: tuple[int, ...],
     form: str | None,
     output: str | None,
 ) -> int:
@@ -40,7 +37,7 @@ def run(
     from kcap.session import Capture
 
     form = format_of(form, output, DOCUMENTS, text=())
-    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
+    capture = Capture(paths_of(files), analyzer_options())
     reading = capture.read(keep_connections=True)
     with Progress(reading, shown=True) as progress:
         reading.watch = progress.step

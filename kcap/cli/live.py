@@ -17,7 +17,7 @@ from kcap.cli.places import Writes
 from kcap.cli.rows import WithPayloads, order_of, shapes, written
 from kcap.errors import CaptureError, MissingExtraError, UsageError
 from kcap.output.escaping import json_text
-from kcap.reports.definition import instant
+from kcap.reports.definition import time_of_day
 
 if TYPE_CHECKING:
     from kcap.analyzer import Options
@@ -107,8 +107,6 @@ def run(
     screen: bool,
     span: int,
     every: int,
-    decode_as: tuple[str, ...],
-    not_kafka: tuple[int, ...],
     only: str,
     **asked: Any,
 ) -> int:
@@ -130,7 +128,7 @@ def run(
         raise UsageError("--tui shows rows and findings on the screen; it takes no --check, no -o and no --format")
     from kcap.session import Capture
 
-    options = analyzer_options(decode_as, not_kafka)
+    options = analyzer_options()
     capture = Capture(["-"], options).filter(only)
     if screen:
         from kcap.cli.tui import keys_from_terminal
@@ -195,7 +193,7 @@ def findings(capture: "Capture", span: int, every: int, machine: bool) -> int:
 def sentence(event: "FindingEvent") -> str:
     """An event as a line: time of day, whether it begins, severity, what happens, the rule."""
     row, word = event.finding, {"begin": "begins", "end": "ends", "open": "goes on"}[event.event]
-    return f"{instant(event.time_ns, 1_000_000)[11:]}  {word:<7}  {row['severity']:<8}  {row['sentence']} [{row['id']}]"
+    return f"{time_of_day(event.time_ns)}  {word:<7}  {row['severity']:<8}  {row['sentence']} [{row['id']}]"
 
 
 def capturing_tool(tool: str | None) -> str:

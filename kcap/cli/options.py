@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -38,14 +38,14 @@ PORT_LAST: Final = 65535
 
 
 def ports(command: F) -> F:
-    """-d, --not-kafka."""
+    """-d, --not-kafka: what `ports_given` reads."""
     for decorator in (
         click.option(
-            "--not-kafka", metavar="PORT", multiple=True, type=click.IntRange(1, PORT_LAST),
-            help="Connections of this port are no Kafka.",
+            "--not-kafka", metavar="PORT", multiple=True, type=click.IntRange(1, PORT_LAST), expose_value=False,
+            callback=_remember, help="Connections of this port are no Kafka.",
         ),
         click.option(
-            "-d", "decode_as", metavar="tcp.port==N,kafka", multiple=True,
+            "-d", "decode_as", metavar="tcp.port==N,kafka", multiple=True, expose_value=False, callback=_remember,
             help="Connections of this port are Kafka, whatever they look like; a range is written 9092-9094, or 9092:3.",
         ),
     ):  # fmt: skip
@@ -101,8 +101,8 @@ def inputs(command: F, *, tables: bool = False, jobs: bool = True) -> F:
         keys,
         ports,
         click.option(
-            "-r", "more_files", metavar="FILE", multiple=True, type=Reads(tables=tables),
-            help="Another capture, as tshark users type it.",
+            "-r", "more_files", metavar="FILE", multiple=True, type=Reads(tables=tables), expose_value=False,
+            callback=_remember, help="Another capture, as tshark users type it.",
         ),
         click.argument("files", metavar="FILE...", nargs=-1, type=Reads(tables=tables)),
     ):  # fmt: skip
@@ -163,12 +163,12 @@ def outputs(command: F) -> F:
     return command
 
 
-def paths_of(files: Sequence[str], more_files: Sequence[str]) -> list[str]:
-    """The captures to read; where two processes will read them, the second one is started here.
+def paths_of(files: Sequence[str]) -> list[str]:
+    """The captures to read, with those of `-r`; where two processes will read them, the second one is started here.
 
     Raises UsageError when there are none.
     """
-    paths = [*files, *more_files]
+    paths = [*files, *remembered("more_files")]
     if not paths:
         raise UsageError("no capture given; name a file, or - for standard input")
     if jobs_given() != 1:
@@ -182,14 +182,14 @@ def paths_of(files: Sequence[str], more_files: Sequence[str]) -> list[str]:
     return paths
 
 
-def analyzer_options(decode_as: Sequence[str], not_kafka: Sequence[int]) -> "Options":
+def analyzer_options() -> "Options":
     """The user's word on ports, secrets and processes.
 
     Raises UsageError and CaptureError as `kafka_ports` and `secrets_given` do.
     """
     from kcap.analyzer import Options
 
-    ports, others = kafka_ports(decode_as, not_kafka)
+    ports, others = kafka_ports(*ports_given())
     return Options(ports, others, secrets_given(), jobs=jobs_given())
 
 
@@ -214,15 +214,25 @@ def kafka_ports(decode_as: Sequence[str], not_kafka: Sequence[int]) -> tuple[fro
     return frozenset(ports), frozenset(not_kafka)
 
 
-def _remember(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> None:
-    """Keeps the files with secrets for `secrets_given`: every command that reads captures takes them, none looks at them."""
+def _remember(context: click.Context, parameter: click.Parameter, value: tuple[Any, ...]) -> None:
+    """Keeps what an option gives for `remembered`: every command that reads captures takes it, none looks at it."""
     context.meta[f"kcap.{parameter.name}"] = value
+
+
+def remembered(name: str) -> tuple[Any, ...]:
+    """What the command that runs was given for such an option; empty without it."""
+    context = click.get_current_context(silent=True)
+    return (context.meta.get(f"kcap.{name}") or ()) if context is not None else ()
+
+
+def ports_given() -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """What `-d` and `--not-kafka` say."""
+    return remembered("decode_as"), remembered("not_kafka")
 
 
 def secret_files() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Key logs and private keys that the user named; without any, the key log of the environment, where there is one."""
-    context = click.get_current_context(silent=True)
-    keylogs, keys = ((context.meta.get(f"kcap.{name}") or () if context else ()) for name in ("tls_keylog", "tls_key"))
+    keylogs, keys = remembered("tls_keylog"), remembered("tls_key")
     usual = os.environ.get("SSLKEYLOGFILE", "")
     return (keylogs or (usual,) if keylogs or os.path.isfile(usual) else ()), keys
 

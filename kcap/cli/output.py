@@ -15,7 +15,7 @@ from kcap.cli.progress import Progress
 from kcap.cli.standard_streams import say
 from kcap.errors import UsageError
 from kcap.limits import REREAD_BYTES_MAX
-from kcap.session import Capture, CapturePass
+from kcap.session import Capture, CapturePass, no_kafka
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -305,11 +305,14 @@ def make_writer(
     return writer
 
 
-def no_kafka(reading: CapturePass) -> str:
-    """What there is instead of Kafka."""
-    from kcap.output.verdict import no_kafka_sentence
-
-    return no_kafka_sentence(sum(file.packets for file in reading.capture_files), reading.phases, reading.weirds)
+def reported(reading: CapturePass | None, *, found: bool = False) -> int:
+    """Says what there is instead of Kafka, unless something was `found`, and which files could not be read; the exit code.
+    None stands for saved tables, of which there is nothing to say."""
+    if reading is None:
+        return 0
+    if not reading.analyzer.kafka_connections and not found:
+        say(no_kafka(reading))
+    return report_failed(reading)
 
 
 def report_failed(reading: CapturePass) -> int:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from kcap.errors import MissingExtraError, UsageError
 from kcap.output.escaping import html_text
 from kcap.output.grid import duration
-from kcap.reports.definition import instant
+from kcap.reports.definition import time_of_day
 from kcap.reports.text import duration_short
 
 Row = dict[str, Any]
@@ -103,7 +103,7 @@ def over_time(series: Row) -> str:
     whole = series["step_ns"] * len(series["count"])
     for part, anchor in enumerate(("start", "middle", "end")):
         at_ns = series["first_ns"] + whole * part // 2
-        out.append(text(LEFT + (WIDTH - LEFT - 20) * part / 2, HEIGHT - 14, instant(at_ns, 1_000_000)[11:], anchor))
+        out.append(text(LEFT + (WIDTH - LEFT - 20) * part / 2, HEIGHT - 14, time_of_day(at_ns), anchor))
     for place, (name, color) in enumerate(COLORS.items()):
         out.append(f'<circle cx="{WIDTH - 190 + 60 * place}" cy="14" r="4" fill="{color}"/>')
         out.append(text(WIDTH - 182 + 60 * place, 18, name.removesuffix("_ns"), "start"))

@@ -61,9 +61,8 @@ def carried_out(
 
     Raises UsageError for a format that `output` contradicts, before anything is read.
     """
-    from kcap.cli.output import no_kafka, place, report_failed
+    from kcap.cli.output import place, reported
     from kcap.cli.reports import watcher
-    from kcap.cli.standard_streams import say
     from kcap.output.formats import format_of
 
     target = None if output == "-" else output
@@ -74,10 +73,5 @@ def carried_out(
         result = make()
     with place(target) as sink:
         sink.write(formatted(result, chosen, target, document, pictures, captures_of(inputs)).encode(errors="replace"))
-    code = 0
-    for given in inputs:
-        if given.reading is not None:
-            if not given.reading.analyzer.kafka_connections:
-                say(no_kafka(given.reading))
-            code = report_failed(given.reading) or code
-    return result, code
+    codes = [reported(given.reading) for given in inputs]
+    return result, max(codes)

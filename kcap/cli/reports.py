@@ -102,8 +102,7 @@ def report_of(name: str) -> "Report":
 
 def execute(name: str, options: dict[str, Any]) -> int:
     """Runs a report. Returns the exit code."""
-    from kcap.cli.output import no_kafka, place, report_failed
-    from kcap.cli.standard_streams import say
+    from kcap.cli.output import place, reported
     from kcap.output.formats import format_of
     from kcap.runtime import for_tables
 
@@ -125,8 +124,8 @@ def execute(name: str, options: dict[str, Any]) -> int:
     page = form == "html" or str(plot or "").endswith(".html")
     request = ReportRequest(by, options["top"], bool(options.get("with_long_polls")), LISTED if page else 0)
     keys = keys_of(report, request) if report.groups else []
-    paths = paths_of(options["files"], options["more_files"])
-    given = ReportInput(paths, analyzer_options(options["decode_as"], options["not_kafka"]), filter_of(options["only"]))
+    paths = paths_of(options["files"])
+    given = ReportInput(paths, analyzer_options(), filter_of(options["only"]))
     with ExitStack() as stack:
         given.watch = watcher(stack)
         health = witness(given) if report.begins else None
@@ -146,11 +145,7 @@ def execute(name: str, options: dict[str, Any]) -> int:
         from kcap.cli.report_charts import draw
 
         draw(plot, result, formatted(result, "html", None, keys, shown, options["only"]))
-    if given.reading is None:
-        return 0
-    if not given.reading.analyzer.kafka_connections:
-        say(no_kafka(given.reading))
-    return report_failed(given.reading)
+    return reported(given.reading)
 
 
 def watcher(stack: ExitStack) -> "Callable[[CapturePass], Callable[[], None]]":

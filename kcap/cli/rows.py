@@ -102,9 +102,6 @@ def shapes(command: F) -> F:
 @outputs
 def run(
     files: tuple[str, ...],
-    more_files: tuple[str, ...],
-    decode_as: tuple[str, ...],
-    not_kafka: tuple[int, ...],
     only: str,
     **asked: Any,
 ) -> int:
@@ -115,7 +112,7 @@ def run(
     from kcap.session import Capture
 
     order = order_of(asked)
-    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka)).filter(only)
+    capture = Capture(paths_of(files), analyzer_options()).filter(only)
     return written(capture, order)
 
 

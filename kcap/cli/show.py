@@ -41,9 +41,6 @@ SHOWN: Final = (
 @click.option("--show-secrets", is_flag=True, help="Passwords and tokens as they are.")
 def run(
     files: tuple[str, ...],
-    more_files: tuple[str, ...],
-    decode_as: tuple[str, ...],
-    not_kafka: tuple[int, ...],
     with_hex: bool,
     as_json: bool,
     payloads: bool,
@@ -63,7 +60,7 @@ def run(
     if match is None:
         raise UsageError(f"{name!r} names no exchange; it is written UID.N, as in C0123456789abcdef.4, behind the files")
     load_arrow()
-    capture = Capture(paths_of(captures, more_files), analyzer_options(decode_as, not_kafka))
+    capture = Capture(paths_of(captures), analyzer_options())
     reading = capture.read()
     exchange = find(reading, match[1], int(match[2]))
     if exchange is None:

@@ -44,9 +44,6 @@ class Prefix(Writes):
 )  # fmt: skip
 def run(
     files: tuple[str, ...],
-    more_files: tuple[str, ...],
-    decode_as: tuple[str, ...],
-    not_kafka: tuple[int, ...],
     size: int | None,
     every: str | None,
     prefix: str,
@@ -77,7 +74,7 @@ def run(
         raise UsageError("say how to split: --by-connection N or --by-time 60s")
     every_ns = None if every is None else duration(every)
     only_plain(prefix, form)
-    paths, options = paths_of(files, more_files), analyzer_options(decode_as, not_kafka)
+    paths, options = paths_of(files), analyzer_options()
     with scratch(prefix) as folder, Passes() as passes:
         inputs_ = kept(paths, folder)
         chosen = form_of(prefix, form, looks(inputs_))

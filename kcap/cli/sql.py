@@ -39,9 +39,6 @@ Examples:
 def run(
     query: str | None,
     files: tuple[str, ...],
-    more_files: tuple[str, ...],
-    decode_as: tuple[str, ...],
-    not_kafka: tuple[int, ...],
     only: str,
     form: str | None,
     output: str | None,
@@ -63,7 +60,7 @@ def run(
         raise UsageError("no capture given; kcap sql FILE takes queries one after the other, kcap sql QUERY FILE answers one")
     load_arrow()
 
-    options = analyzer_options(decode_as, not_kafka)
+    options = analyzer_options()
     behind = [word for word in files if " " in word.strip() and not is_input(word)]
     if is_input(query) and behind:
         query, files = behind[0], (query, *(word for word in files if word != behind[0]))
@@ -72,9 +69,9 @@ def run(
 
         if output is not None:
             raise UsageError(f"-o needs a query; {query!r} is a file")
-        return converse(Capture(paths_of((query, *files), more_files), options).filter(only), form or "table")
+        return converse(Capture(paths_of((query, *files)), options).filter(only), form or "table")
     form = format_of(form, output)
-    capture = Capture(paths_of(files, more_files), options).filter(only)
+    capture = Capture(paths_of(files), options).filter(only)
     passes: list[CapturePass] = []
     with ExitStack() as lines:
 

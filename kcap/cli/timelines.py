@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kcap.output.escaping import html_text
 from kcap.output.grid import duration
-from kcap.reports.definition import instant
+from kcap.reports.definition import time_of_day
 
 Row = dict[str, Any]
 WIDTH: Final = 1000
@@ -71,7 +71,7 @@ def picture(title: str, names: Sequence[str], bars: Sequence[Bar], marks: Sequen
             f'fill="{COLORS[mark.kind]}" fill-opacity="{CROSSING}"><title>{html_text(mark.title)}</title></rect>'
         )
     foot = (len(names) + 1) * LINE + 8
-    out.append(f'<text x="{LEFT}" y="{foot}">{instant(begin, 1_000_000)[11:]}</text>')
+    out.append(f'<text x="{LEFT}" y="{foot}">{time_of_day(begin)}</text>')
     out.append(f'<text x="{WIDTH - 10}" y="{foot}" text-anchor="end">{duration(span)} later</text>')
     out += legend(foot + LINE, bars[:BARS_MAX], marks[:BARS_MAX])
     return "".join([*out, "</svg></figure>"])

@@ -13,7 +13,7 @@ from kcap.cli.timelines import of_transactions
 from kcap.errors import UsageError
 from kcap.output.grid import counts, duration
 from kcap.reports import drill_down
-from kcap.reports.definition import instant
+from kcap.reports.definition import time_of_day
 from kcap.reports.text import TextColumn, number, size, words
 
 Row = dict[str, Any]
@@ -28,8 +28,7 @@ SHOWN: Final = 60
 @click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
 @click.option("--fail-on", metavar="OUTCOME,...", default="", help="Exit with 1 where one ended so: aborted, fenced, open, ...")
 def command(
-    files: tuple[str, ...], more_files: tuple[str, ...], decode_as: tuple[str, ...], not_kafka: tuple[int, ...],
-    ids: tuple[str, ...], form: str | None, output: str | None, fail_on: str,
+    files: tuple[str, ...], ids: tuple[str, ...], form: str | None, output: str | None, fail_on: str,
 ) -> int:  # fmt: skip
     """Transactions by transactional id: begin, partitions, records, offsets, end, duration, outcome, fences.
 
@@ -46,7 +45,7 @@ def command(
     for outcome in outcomes:
         if outcome not in OUTCOMES:
             raise UsageError(f"--fail-on {outcome!r} is no outcome of a transaction; there are {', '.join(OUTCOMES)}")
-    given = ReportInput(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
+    given = ReportInput(paths_of(files), analyzer_options())
     result, code = carried_out([given], lambda: transactions(given, ids), form, output, document, of_transactions)
     return code or (1 if any(row["outcome"] in outcomes for row in result["rows"]) else 0)
 
@@ -78,11 +77,6 @@ def sentence(row: Row) -> str:
     )
 
 
-def clock(time_ns: int | None) -> str:
-    """A time of day to the millisecond, UTC."""
-    return "" if time_ns is None else instant(time_ns, 1_000_000)[11:]
-
-
 def written(row: Row) -> str | None:
     """The Produce requests of a transaction that were accepted, from its first request to its end."""
     first, last = row["begin_ns"], row["end_ns"] if row["end_ns"] is not None else row["last_ns"]
@@ -99,7 +93,7 @@ def refused(row: Row) -> str:
 
 
 TRANSACTIONS: Final = (
-    TextColumn("begin", lambda row: clock(row["begin_ns"]), right=False, whole=True),
+    TextColumn("begin", lambda row: time_of_day(row["begin_ns"]), right=False, whole=True),
     TextColumn("transactional id", lambda row: words(row["transactional_id"]), right=False),
     TextColumn("client", lambda row: words(row["client_id"]), right=False, rank=2),
     TextColumn("epoch", lambda row: number(row["producer_epoch"]), rank=3),
@@ -110,14 +104,14 @@ TRANSACTIONS: Final = (
     TextColumn("bytes", lambda row: size(row["bytes"]), rank=4, down=written),
 )
 FENCES: Final = (
-    TextColumn("time", lambda row: clock(row["time_ns"]), right=False, whole=True),
+    TextColumn("time", lambda row: time_of_day(row["time_ns"]), right=False, whole=True),
     TextColumn("transactional id", lambda row: words(row["transactional_id"]), right=False),
     TextColumn("client", lambda row: words(row["client_id"]), right=False),
     TextColumn("api", lambda row: row["api"], right=False),
     TextColumn("error", lambda row: row["error"], right=False, down=refused),
 )
 PRODUCERS: Final = (
-    TextColumn("time", lambda row: clock(row["time_ns"]), right=False, whole=True),
+    TextColumn("time", lambda row: time_of_day(row["time_ns"]), right=False, whole=True),
     TextColumn("client", lambda row: words(row["client_id"]), right=False),
     TextColumn("producer id", lambda row: number(row["producer_id"])),
     TextColumn("epoch", lambda row: number(row["producer_epoch"])),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kcap.cli.options import filter_of, filters, inputs, kafka_ports, paths_of, secret_files, secrets_given
+from kcap.cli.options import filter_of, filters, inputs, kafka_ports, paths_of, ports_given, secret_files, secrets_given
 from kcap.errors import CaptureError, UsageError
 
 if TYPE_CHECKING:
@@ -33,9 +33,6 @@ OTHER: Final = "kcap rows FILE prints the exchanges"
 @click.option("--show-secrets", is_flag=True, help="Passwords and tokens as they are.")
 def run(
     files: tuple[str, ...],
-    more_files: tuple[str, ...],
-    decode_as: tuple[str, ...],
-    not_kafka: tuple[int, ...],
     only: str,
     follow: bool,
     show_secrets: bool,
@@ -47,8 +44,8 @@ def run(
     from kcap.capture.paths import expand
     from kcap.inputs import STANDARD as STANDARD_INPUT
 
-    paths = paths_of(files, more_files)
-    ports = kafka_ports(decode_as, not_kafka)
+    paths = paths_of(files)
+    ports = kafka_ports(*ports_given())
     secrets_given()  # faults of secrets and of the filter are shown before the screen is taken
     filter_of(only)
     missing = next((path for path in expand(paths) if path != STANDARD_INPUT and not os.path.exists(path)), None)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kcap.cli.options import analyzer_options, filters, inputs, paths_of
+from kcap.cli.options import analyzer_options, filters, inputs, paths_of, remembered
 from kcap.cli.places import Writes
 from kcap.output.escaping import json_text
 
@@ -76,9 +76,6 @@ def refuse_for_saved(paths: "Sequence[str]", only: str) -> None:
 @click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is complete.")
 def run(
     files: tuple[str, ...],
-    more_files: tuple[str, ...],
-    decode_as: tuple[str, ...],
-    not_kafka: tuple[int, ...],
     only: str,
     target: str,
     fail_on: tuple[str, ...],
@@ -96,7 +93,7 @@ def run(
     from kcap.runtime import for_tables
 
     for_tables()
-    from kcap.cli.output import no_kafka, place, report_failed
+    from kcap.cli.output import place, report_failed, reported
     from kcap.cli.progress import Progress
     from kcap.cli.report_formats import style_of
     from kcap.errors import UsageError
@@ -114,17 +111,17 @@ def run(
         raise UsageError("several releases of --target need --explain CLIENT")
     release = targets[-1]
     form = format_of(form, output, DOCUMENTS, text=())
-    if explained is not None and not (files or more_files):
+    if explained is not None and not (files or remembered("more_files")):
         return explain(explained, targets, None, form, output)
     if connection is not None and form not in ("table", "json"):
         raise UsageError("the story of one connection is written as table or json")
-    paths = paths_of(files, more_files)
+    paths = paths_of(files)
     reading = None
     if any(map(is_saved, paths)):
         refuse_for_saved(paths, only)
         profiles, names = read(paths)
     else:
-        capture = Capture(paths, analyzer_options(decode_as, not_kafka))
+        capture = Capture(paths, analyzer_options())
         capture = capture.filter(only) if only else capture
         reading = capture.read(keep_connections=True)
         with Progress(reading, shown=True) as progress:
@@ -160,11 +157,4 @@ def run(
     with place(output) as sink:
         sink.write(text.encode("utf-8", "replace"))
     sys.stdout.flush()
-    code = 0
-    if reading is not None:
-        if not reading.analyzer.kafka_connections:
-            from kcap.cli.standard_streams import say
-
-            say(no_kafka(reading))
-        code = report_failed(reading)
-    return code or (FAILED if any(fails(made, what) for what in fail_on) else 0)
+    return reported(reading) or (FAILED if any(fails(made, what) for what in fail_on) else 0)

@@ -10,7 +10,7 @@ from functools import partial
 
 import click
 
-from kcap.cli.options import inputs, paths_of, secret_files
+from kcap.cli.options import inputs, paths_of, ports_given, secret_files
 from kcap.errors import CaptureError, MissingExtraError, OutputError, UsageError
 
 
@@ -19,8 +19,7 @@ from kcap.errors import CaptureError, MissingExtraError, OutputError, UsageError
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="TCP port to listen on; by itself any free one.")
 def run(
-    files: tuple[str, ...], more_files: tuple[str, ...], decode_as: tuple[str, ...], not_kafka: tuple[int, ...],
-    host: str, port: int,
+    files: tuple[str, ...], host: str, port: int,
 ) -> int:  # fmt: skip
     """Serves the terminal UI to a browser until Ctrl-C.
 
@@ -30,7 +29,7 @@ def run(
     from kcap.capture.paths import expand
     from kcap.inputs import STANDARD as STANDARD_INPUT
 
-    paths = paths_of(files, more_files)
+    paths = paths_of(files)
     if STANDARD_INPUT in paths:
         raise UsageError("a browser takes files, no pipe")
     missing = next((path for path in expand(paths) if not os.path.exists(path)), None)
@@ -40,6 +39,7 @@ def run(
         from kcap.tui.web import WebServer
     except ImportError as error:
         raise MissingExtraError("kcap web needs textual-serve: pip install 'kcap[web]'") from error
+    decode_as, not_kafka = ports_given()
     options = [word for text in decode_as for word in ("-d", text)]
     options += [word for number in not_kafka for word in ("--not-kafka", str(number))]
     keylogs, keys = secret_files()

@@ -17,7 +17,7 @@ from kcap.errors import UsageError
 from kcap.faults import fault_of
 from kcap.model import Buffer
 from kcap.schema import facts, registry
-from kcap.schema.quirks import UNPREFIXED
+from kcap.schema.quirks import UNPREFIXED, response_version
 from kcap.wire.cursor import Cursor
 from kcap.wire.varints import DamageError
 
@@ -231,7 +231,7 @@ def _response(frame: Buffer, api_key: int | None, api_version: int | None) -> Me
     header = read_response_header(frame, api_key, api_version)
     version = api_version
     if api_key is not None and api_version is not None:
-        version = registry.response_version(api_key, api_version, frame[header.end : header.end + 2])
+        version = response_version(api_key, api_version, frame[header.end : header.end + 2])
     return _message(frame, header, version, registry.RESPONSE)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kcap.capture.window import Read
-from kcap.distributed.chunks import AT, COLUMNS, ShardPackets, columns_of
+from kcap.distributed.chunks import AT, ShardPackets, columns_of
 from kcap.distributed.flow_shards import ALL_SHARDS, NO_SHARD, ShardParser, keys_of_lists
 from kcap.distributed.ranges import ByteRange, RangeScan, RangeSummary, running_latest
 from kcap.distributed.stripping import Stripper
@@ -180,17 +180,3 @@ class Partitioner:
             if len(places):
                 carried = b"".join([data[at] for at in places.tolist()]) if self.task.carries == PACKETS else None
                 yield shard, ShardPackets(self.task.part.file, columns[:, places], carried)
-
-
-__all__ = [
-    "COLUMNS",
-    "PACKETS",
-    "REFERENCES",
-    "STRIPPED",
-    "FlowSet",
-    "PartitionTask",
-    "Partitioner",
-    "flows_in_several_ranges",
-    "newly_seen_flows",
-    "without_flows",
-]

@@ -7,7 +7,7 @@ which context the range began and ended, by which `kcap.distributed.stitching` v
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from struct import unpack_from
@@ -17,7 +17,7 @@ from kcap.capture import pcapng_blocks
 from kcap.capture.fileset import cut
 from kcap.capture.pcap import PcapReader
 from kcap.capture.pcapng import BLOCK_LEAST, BLOCK_MAX, MAGIC, ORDERS, PcapngReader
-from kcap.capture.reader import in_order
+from kcap.capture.reader import CaptureFileReader, in_order
 from kcap.capture.sections import FileSection, Interface
 from kcap.capture.window import FileWindow, Read
 from kcap.limits import GUESS_BYTES, GUESS_RECORDS, GUESS_SECONDS, READ_WINDOW_BYTES
@@ -105,8 +105,8 @@ class RangeSummary:
     oddities: dict[WeirdKind, CountedWeird] = field(default_factory=dict)
 
 
-class RangedPcap(PcapReader):
-    """Reads the records of a pcap file up to `stop`."""
+class Ranged(CaptureFileReader):
+    """Reads the records of a file up to `stop`."""
 
     stop: int | None = None
     reached: int | None = None
@@ -119,31 +119,45 @@ class RangedPcap(PcapReader):
 
     def batches(self) -> Iterator[PacketBatch]:
         """The packets whose records begin in the range."""
-        yield from up_to_stop(self, self._read(), self._count)
+        for batch in self._read():
+            if self.stop is not None and batch.position[-1] >= self.stop:
+                last = bisect_left(batch.position, self.stop)
+                self.stops(int(batch.position[last]))
+                batch = cut(batch, 0, last)
+                if last:
+                    self._count(batch)
+                    yield batch
+                return
+            self._count(batch)
+            yield batch
+
+    def stops(self, position: int) -> bool:
+        """Whether an offset lies behind the range; the first such offset is recorded."""
+        if self.stop is None or position < self.stop:
+            return False
+        self.reached = position if self.reached is None else min(position, self.reached)
+        return True
 
     def _damage(self, kind: WeirdKind, detail: str, at: int) -> None:
-        if not stops(self, self._window.base + at):
+        if not self.stops(self._window.base + at):
             super()._damage(kind, detail, at)
         self._stopped = True
+
+
+class RangedPcap(Ranged, PcapReader):
+    """Of a pcap file."""
 
     def context(self) -> RangeContext:
         """The context behind the records read so far."""
         return RangeContext(self._order, (self._interface,))
 
 
-class RangedPcapng(PcapngReader):
-    """Reads the blocks of a pcapng file up to `stop`."""
+class RangedPcapng(Ranged, PcapngReader):
+    """Of a pcapng file, whose records are its blocks."""
 
-    stop: int | None = None
-    reached: int | None = None
     timeless = False
     before = 0
     """Sections of the file before the first one read."""
-
-    @property
-    def base(self) -> int:
-        """File offset of the buffer of the current batch."""
-        return self._window.base
 
     @cached_property
     def past(self) -> dict[tuple[int, int], int]:
@@ -161,16 +175,8 @@ class RangedPcapng(PcapngReader):
         self.past.update(((section, interface), count) for interface, count in self._drops.items())
         super()._section_over()
 
-    def batches(self) -> Iterator[PacketBatch]:
-        yield from up_to_stop(self, self._read(), self._count)
-
-    def _damage(self, kind: WeirdKind, detail: str, at: int) -> None:
-        if not stops(self, self._window.base + at):
-            super()._damage(kind, detail, at)
-        self._stopped = True
-
     def _step(self, at: int, columns: "PacketColumns") -> tuple[int, int]:
-        if len(self._window.buffer) > at and stops(self, self._window.base + at):
+        if len(self._window.buffer) > at and self.stops(self._window.base + at):
             self._stopped = True
             return at, 0
         return super()._step(at, columns)
@@ -185,32 +191,6 @@ class RangedPcapng(PcapngReader):
         return RangeContext(self._order, interfaces, self.before + len(self.sections))
 
 
-Ranged = RangedPcap | RangedPcapng
-
-
-def stops(reader: Ranged, position: int) -> bool:
-    """Whether an offset lies behind the range; the reader records the first such offset."""
-    if reader.stop is None or position < reader.stop:
-        return False
-    reader.reached = position if reader.reached is None else min(position, reader.reached)
-    return True
-
-
-def up_to_stop(reader: Ranged, batches: Iterator[PacketBatch], count: Callable[[PacketBatch], None]) -> Iterator[PacketBatch]:
-    """The packets whose records begin in the range."""
-    for batch in batches:
-        if reader.stop is not None and batch.position[-1] >= reader.stop:
-            last = bisect_left(batch.position, reader.stop)
-            stops(reader, int(batch.position[last]))
-            batch = cut(batch, 0, last)
-            if last:
-                count(batch)
-                yield batch
-            return
-        count(batch)
-        yield batch
-
-
 class RangeScan:
     """Reads one range."""
 
@@ -222,7 +202,7 @@ class RangeScan:
         self._size = size
         self._jit_after = jit_after
         self._window = FileWindow(read, READ_WINDOW_BYTES, part.start)
-        self._reader: Ranged | None = None
+        self._reader: RangedPcap | RangedPcapng | None = None
         self._time_ns = 0
 
     def report(self, kind: WeirdKind, detail: str, _file: int, packet: int, position: int) -> None:
@@ -244,7 +224,7 @@ class RangeScan:
                 return
             self._window.advance(at, 1)
             summary.start = self._window.base
-        kind: type[Ranged] = RangedPcapng if pcapng else RangedPcap
+        kind: type[RangedPcap | RangedPcapng] = RangedPcapng if pcapng else RangedPcap
         self._reader = reader = kind(self._window, self.file, part.file, self.report, self._jit_after, section)
         reader.stop = part.stop
         if isinstance(reader, RangedPcapng) and part.context is not None:

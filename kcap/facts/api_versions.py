@@ -11,8 +11,8 @@ from typing import Final
 from kcap import limits
 from kcap.decode.json import read_json
 from kcap.decode.plan import plan_for
-from kcap.schema.quirks import API_VERSIONS
-from kcap.schema.registry import REQUEST, RESPONSE, response_version
+from kcap.schema.quirks import API_VERSIONS, response_version
+from kcap.schema.registry import REQUEST, RESPONSE
 
 SOFTWARE_SINCE: Final = 3
 """First version of an ApiVersions request that names the client's software (KIP-511)."""

@@ -304,6 +304,11 @@ def instant(time_ns: int, step_ns: int = 1) -> str:
     return text + (f".{rest:09d}"[: digits + 1] if digits else "") + "Z"
 
 
+def time_of_day(time_ns: int | None) -> str:
+    """A time of day to the millisecond, UTC."""
+    return "" if time_ns is None else instant(time_ns, 1_000_000)[11:]
+
+
 def sort_value(value: Any) -> tuple[bool, Any]:
     """What to sort a group's name by: nulls last."""
     return value is None, value if value is not None else 0

@@ -26,13 +26,13 @@ from kcap.reports.definition import (
     empty,
     grouped,
     histogram,
-    instant,
     keys_of,
     named,
     names_by,
     nearest_ns,
     sort_value,
     time_of,
+    time_of_day,
     total,
     without_zeros,
 )
@@ -291,7 +291,7 @@ def verdict(results: Results, whole: int, unanswered: int, age_ns: int | None, *
             else f"; no part has half of that, the largest is {percent(part_share)} {WHERE[part]}."
         )
         if first_ns is not None and last_ns is not None:
-            between = f"between {instant(first_ns, 1_000_000)[11:]} and {instant(last_ns, 1_000_000)[11:]}"
+            between = f"between {time_of_day(first_ns)} and {time_of_day(last_ns)}"
             text += f" Half of it belongs to requests sent {between}, {percent(share_of_span)} of the captured time."
         found["sentence"] = text
     elif source is not None:

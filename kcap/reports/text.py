@@ -329,9 +329,9 @@ def duration_short(edge: int) -> str:
 
 def clock(time_ns: int | None) -> str:
     """Time of day."""
-    from kcap.reports.definition import instant
+    from kcap.reports.definition import time_of_day
 
-    return "" if time_ns is None else instant(time_ns, 1_000_000)[11:-1]
+    return time_of_day(time_ns)[:-1]
 
 
 def story(row: Row) -> str:

@@ -8,21 +8,7 @@ import functools
 from bisect import bisect_right
 
 from kcap.schema.facts import Api, MessageSpec, apis, message, message_names
-from kcap.schema.quirks import REQUEST_HEADERS, RESPONSE_HEADERS, response_version
-
-__all__ = [
-    "api",
-    "api_key",
-    "api_keys",
-    "api_name",
-    "body",
-    "known",
-    "record_message",
-    "request_header_version",
-    "response_header_version",
-    "response_version",
-    "version_range",
-]
+from kcap.schema.quirks import REQUEST_HEADERS, RESPONSE_HEADERS
 
 REQUEST, RESPONSE = 0, 1
 """The two sides of an exchange, as every table of programs numbers them."""

@@ -315,7 +315,11 @@ class Child:
             reading.capture_files[0].size = os.path.getsize(self._following)
         mark = gathering.finish()
         self._look(last=True)
-        said = "" if reading.analyzer.kafka_connections else gathering.no_kafka()
+        said = ""
+        if not reading.analyzer.kafka_connections:
+            from kcap.session import no_kafka
+
+            said = no_kafka(reading)
         self.send_progress(reading, mark=mark, over=True, stopped=self._stop.is_set(), said=said)
 
     def _watching(self, reading: "CapturePass") -> "Watch | None":

@@ -98,10 +98,3 @@ class ReaderTables:
         if stream is not None:
             stream.close()
             os.replace(main_path(self._folder, f"{RESOLVED}.part"), main_path(self._folder, RESOLVED))
-
-    def no_kafka(self) -> str:
-        """What there is instead of Kafka."""
-        from kcap.output.verdict import no_kafka_sentence
-
-        reading = self._reading
-        return no_kafka_sentence(sum(file.packets for file in reading.capture_files), reading.phases, reading.weirds)

@@ -5,14 +5,23 @@ import pytest
 
 from kcap.cli.commands import COMMANDS
 from kcap.cli.main import kcap
-from kcap.cli.options import JOBS, analyzer_options, column_names, paths_of
+from kcap.cli.options import JOBS, analyzer_options, column_names, kafka_ports, paths_of
 from kcap.columns import TABLES
 from kcap.errors import UsageError
 
 
-def test_ports() -> None:
-    options = analyzer_options(["tcp.port==9094,kafka", "tcp.port == 1 , kafka"], [22])
-    assert (options.kafka_ports, options.not_kafka_ports) == ({9094, 1}, {22})
+def rows(*words: str) -> click.Context:
+    """The context of `kcap rows` with these words."""
+    command = kcap.get_command(click.Context(kcap), "rows")
+    assert command is not None
+    return command.make_context("rows", [*words])
+
+
+def test_ports_and_files_of_the_command_line() -> None:
+    with rows("a", "-d", "tcp.port==9094,kafka", "-d", "tcp.port == 1 , kafka", "--not-kafka", "22", "-r", "b", "--jobs", "1"):
+        options = analyzer_options()
+        assert (options.kafka_ports, options.not_kafka_ports) == ({9094, 1}, {22})
+        assert paths_of(["a"]) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -20,13 +29,13 @@ def test_ports() -> None:
 )
 def test_rules_that_are_not_understood(rule: str) -> None:
     with pytest.raises(UsageError, match="is not understood"):
-        analyzer_options([rule], [])
+        kafka_ports([rule], [])
 
 
 def test_paths_and_columns() -> None:
-    assert paths_of(["a"], ["b"]) == ["a", "b"]
+    assert paths_of(["a"]) == ["a"]
     with pytest.raises(UsageError):
-        paths_of([], [])
+        paths_of([])
     assert column_names(None) is None
     assert column_names(" a, b,,") == ["a", "b"]
     assert column_names("") == []
@@ -35,10 +44,10 @@ def test_paths_and_columns() -> None:
 
 def test_a_range_of_ports_is_kafka() -> None:
     for rule in ("tcp.port==9092-9094,kafka", "tcp.port==9092:3,kafka"):
-        assert analyzer_options([rule], []).kafka_ports == {9092, 9093, 9094}
+        assert kafka_ports([rule], [])[0] == {9092, 9093, 9094}
     for rule in ("tcp.port==9094-9092,kafka", "tcp.port==9092:0,kafka", "tcp.port==65530-65536,kafka", "tcp.port==0-5,kafka"):
         with pytest.raises(UsageError, match="is not understood"):
-            analyzer_options([rule], [])
+            kafka_ports([rule], [])
 
 
 def test_heads_of_the_printed_table_name_columns() -> None:
@@ -52,10 +61,8 @@ def test_heads_of_the_printed_table_name_columns() -> None:
 @pytest.mark.parametrize(("words", "jobs"), [(["--jobs", "1"], 1), (["--jobs", "3"], 3), ([], 0)])
 def test_the_number_of_processes_is_a_setting_of_the_analyzer(words: list[str], jobs: int) -> None:
     """Zero stands for as many as pay."""
-    command = kcap.get_command(click.Context(kcap), "rows")
-    assert command is not None
-    with command.make_context("rows", ["nothing.pcap", *words]):
-        assert analyzer_options([], []).jobs == jobs
+    with rows("nothing.pcap", *words):
+        assert analyzer_options().jobs == jobs
 
 
 def test_commands_that_make_rows_of_captures_take_a_number_of_processes() -> None:
@@ -69,4 +76,4 @@ def test_commands_that_make_rows_of_captures_take_a_number_of_processes() -> Non
     }  # fmt: skip
     with click.Context(kcap) as context:
         assert JOBS not in context.meta
-        assert analyzer_options([], []).jobs == 1
+        assert analyzer_options().jobs == 1

@@ -11,6 +11,7 @@ import pytest
 
 from kcap.cli import output
 from kcap.cli.main import main
+from kcap.session import no_kafka
 from kcap.weird import Weird, WeirdKind
 from tests.cli.running import PCAPS, kcap, run_here
 
@@ -57,7 +58,7 @@ def test_a_dash_is_standard_output(capfdbinary: pytest.CaptureFixture[bytes]) ->
 )
 def test_what_there_is_instead_of_kafka(phases: dict[str, int], packets: int, words: str) -> None:
     reading: Any = SimpleNamespace(phases=Counter(phases), capture_files=[SimpleNamespace(packets=packets)], weirds=[])
-    said = output.no_kafka(reading)
+    said = no_kafka(reading)
     assert said.startswith(words)
     assert ("--tls-keylog" in said) == ("tls" in phases), "what helps with TLS"
     assert ("-d tcp.port" in said) == ("http" in phases), "what helps with a port that is not recognized"
@@ -66,7 +67,7 @@ def test_what_there_is_instead_of_kafka(phases: dict[str, int], packets: int, wo
 def test_keys_that_do_not_help_are_said_to_be_useless_and_why() -> None:
     weirds = [(Weird(WeirdKind.NOT_KAFKA, f"tls: {why}", 0, 1, 0, str(at)), 1) for at, why in enumerate("abbbcde")]
     reading: Any = SimpleNamespace(phases=Counter(tls=7), capture_files=[SimpleNamespace(packets=9)], weirds=weirds)
-    said = output.no_kafka(reading)
+    said = no_kafka(reading)
     assert said == "no Kafka found in 7 connections (7 tls); 3 with TLS: b; 1 with TLS: a; 1 with TLS: c"
 
 

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from kcap.tui.hex_dump import OFFSET, Dump
-from kcap.tui.panes.paint import CSS, Lines, Painter
+from kcap.tui.panes.paint import CSS, Lines
 
 
 class Bytes(Lines):
@@ -38,7 +38,6 @@ class Bytes(Lines):
         super().__init__(id=id)
         self.dump = Dump()
         self.empty = ""
-        self._painter = Painter(self)
 
     @property
     def room(self) -> int:
@@ -55,11 +54,6 @@ class Bytes(Lines):
         """Lays out for the new width."""
         self.renew()
 
-    def notify_style_update(self) -> None:
-        """Repaints with the colors of the new theme."""
-        super().notify_style_update()
-        self._painter.clear()
-
     def paint(self, y: int) -> Strip:
         """One line."""
         base, width, at = self.rich_style, self.size.width, self.scroll_offset.y + y
@@ -72,12 +66,11 @@ class Bytes(Lines):
     def _keep_in_sight(self) -> None:
         per = self.dump.per_line(self.room)
         top, room, at = self.scroll_offset.y, max(1, self.size.height), self.dump.cursor // per
-        wanted = at if at < top else at - room + 1 if at >= top + room else top
+        wanted = self.see_line(at, top, room)
         last = (max(self.dump.start, self.dump.end - 1)) // per
         if last >= wanted + room:
             wanted = min(at, last - room + 1)
-        if wanted != top:
-            self.scroll_to(y=wanted, animate=False, force=True, immediate=True)
+        self.scroll_up_to(wanted)
 
     def go(self, at: int) -> None:
         """Moves the cursor."""

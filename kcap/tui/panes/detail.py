@@ -11,7 +11,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
-from kcap.tui.panes.paint import CSS, Lines, Painter
+from kcap.tui.panes.paint import CSS, Lines
 from kcap.tui.tree_lines import Item, Outline
 from kcap.tui.views.sheet import Line
 
@@ -51,7 +51,6 @@ class Detail(Lines):
         super().__init__(id=id)
         self.outline = Outline()
         self.empty = ""
-        self._painter = Painter(self)
 
     def renew(self, *, notify: bool = True) -> None:
         """Shows what the outline has."""
@@ -65,11 +64,6 @@ class Detail(Lines):
     @staticmethod
     def _width(item: Item) -> int:
         return 2 * item.depth + 2 + sum(len(text) for text, _ in item.line)
-
-    def notify_style_update(self) -> None:
-        """Repaints with the colors of the new theme."""
-        super().notify_style_update()
-        self._painter.clear()
 
     def on_resize(self, _event: events.Resize) -> None:
         """Lays out and paints for the new size."""
@@ -93,10 +87,7 @@ class Detail(Lines):
         return self._painter.strip(line, max(width, self.virtual_size.width), base).crop_extend(left, left + width, base)
 
     def _keep_in_sight(self) -> None:
-        top, room, at = self.scroll_offset.y, max(1, self.size.height), self.outline.cursor
-        wanted = at if at < top else at - room + 1 if at >= top + room else top
-        if wanted != top:
-            self.scroll_to(y=wanted, animate=False, force=True, immediate=True)
+        self.scroll_up_to(self.see_line(self.outline.cursor, self.scroll_offset.y, max(1, self.size.height)))
 
     def action_move(self, by: int) -> None:
         """Moves the cursor by lines."""

@@ -16,7 +16,7 @@ from textual.strip import Strip
 from kcap.reports.text import wrapped
 from kcap.tui.list_columns import GAP, SORTED, Head, cut
 from kcap.tui.list_model import GUTTER, Cells, ListModel
-from kcap.tui.panes.paint import CSS, Lines, Painter
+from kcap.tui.panes.paint import CSS, Lines
 from kcap.tui.views.sheet import Line
 
 CACHED_SCREENS = 4
@@ -71,7 +71,6 @@ class ExchangeList(Lines):
         super().__init__(id=id)
         self.view = view
         self.heads: list[tuple[Head, int]] = []
-        self._painter = Painter(self)
         self._page: dict[int, Cells] = {}
         self._strips: dict[int, Strip] = {}
         """Rows of the page as they are painted where the cursor is not."""
@@ -118,7 +117,6 @@ class ExchangeList(Lines):
     def notify_style_update(self) -> None:
         """Repaints with the colors of the new theme."""
         super().notify_style_update()
-        self._painter.clear()
         self._strips = {}
 
     def _tell(self) -> None:
@@ -207,12 +205,9 @@ class ExchangeList(Lines):
 
     # -- moving -------------------------------------------------------------------------------------------------------
     def _keep_in_sight(self) -> None:
-        top, room = self.scroll_offset.y, max(1, self.size.height - 1)
-        at = self.view.cursor
-        wanted = at if at < top else at - room + 1 if at >= top + room else top
-        wanted = max(0, min(wanted, max(0, len(self.view) - room)))
-        if wanted != top:
-            self.scroll_to(y=wanted, animate=False, force=True, immediate=True)
+        room = max(1, self.size.height - 1)
+        wanted = self.see_line(self.view.cursor, self.scroll_offset.y, room)
+        self.scroll_up_to(max(0, min(wanted, max(0, len(self.view) - room))))
         self._see_column()
 
     def _see_column(self) -> None:

@@ -4,6 +4,7 @@ In: lines, a widget of the panes. Out: strips. Law: as `kcap.tui.views.paint`; t
 underlined for terminals without colors; a line that cannot be painted affects only that line.
 """
 
+from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
@@ -79,8 +80,30 @@ class Painter:
         return Strip(segments).adjust_cell_length(width, base)
 
 
-class Lines(Toned, ScrollView, can_focus=True):
+class Painted(Toned):
+    """A widget with a painter, whose styles are those of the theme."""
+
+    @cached_property
+    def _painter(self) -> Painter:
+        return Painter(self)  # type: ignore[arg-type]
+
+    def notify_style_update(self) -> None:
+        """Repaints with the colors of the new theme."""
+        super().notify_style_update()
+        self._painter.clear()
+
+
+class Lines(Painted, ScrollView, can_focus=True):
     """A pane of lines, of which those in sight are painted."""
+
+    def see_line(self, at: int, top: int, room: int) -> int:
+        """The first of `room` lines with which line `at` is in sight, as near to `top` as can be."""
+        return at if at < top else at - room + 1 if at >= top + room else top
+
+    def scroll_up_to(self, line: int) -> None:
+        """Makes this the first line in sight."""
+        if line != self.scroll_offset.y:
+            self.scroll_to(y=line, animate=False, force=True, immediate=True)
 
     def paint(self, y: int) -> Strip:
         """One line of the pane; `y` from its top."""

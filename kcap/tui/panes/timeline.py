@@ -19,10 +19,9 @@ from textual.worker import Worker, WorkerState
 from kcap.tui.faults import stumbled
 from kcap.tui.handoff import Handoff
 from kcap.tui.list_model import Arranged, ListModel
-from kcap.tui.panes.paint import CSS, Painter
+from kcap.tui.panes.paint import CSS, Painted
 from kcap.tui.row_index import numeric
 from kcap.tui.timeline import Timeline, timeline
-from kcap.tui.views.paint import Toned
 
 LOOK_SECONDS = 0.5
 PATIENCE = 6
@@ -31,7 +30,7 @@ LABEL = 9
 """Signs before the line."""
 
 
-class TimeStrip(Toned, Widget, can_focus=True):
+class TimeStrip(Painted, Widget, can_focus=True):
     """The line."""
 
     DEFAULT_CSS = f"TimeStrip {{ height: 1; {CSS} }}\nTimeStrip:focus {{ height: 2; background: $boost; }}"
@@ -68,17 +67,11 @@ class TimeStrip(Toned, Widget, can_focus=True):
         self.made: Timeline | None = None
         self.shown: tuple[int, int] | None = None
         self.at, self.begun = 0, -1
-        self._painter = Painter(self)
 
     @property
     def steps(self) -> int:
         """Steps that there is room for."""
         return max(1, self.size.width - LABEL - 2)
-
-    def notify_style_update(self) -> None:
-        """Repaints with the colors of the new theme."""
-        super().notify_style_update()
-        self._painter.clear()
 
     @property
     def due(self) -> bool:

@@ -11,6 +11,7 @@ from kcap.reports.findings.model import RULES, SEVERITIES
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.report import UNNAMED, check
 from kcap.reports.names import OTHERS
+from kcap.reports.recorded import name_of
 from tests.reports.findings.tables import exchange, many, observed
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -89,7 +90,7 @@ def test_more_names_are_no_more_questions_and_other_names_no_other_ones() -> Non
         run = seen._run
 
         def noted(expression: Any) -> list[Row]:
-            made.append(str(expression.compile()))
+            made.append(name_of(expression))
             return run(expression)
 
         seen._run, seen.prepare = noted, prepared.append  # type: ignore[method-assign, assignment]
