@@ -2752,6 +2752,35 @@ def lost_members(n: int) -> bytes:
     return pcap(iter(sorted(packets)))
 
 
+@hostile(200)
+def clients_closed_at_requests(n: int) -> bytes:
+    """Clients each of which opens five connections to one broker, which closes at their Heartbeat and answers all else."""
+    packets: list[Packet] = []
+    for i in range(5 * n):
+        calls = Calls(Talk(10_000 + i % 50_000, 10**12 + i // n * 10**6 + i % n * 20).open())
+        name = b"c%d" % (i % n)
+        calls.call(18, 0, b"", bytes(6), name)
+        calls.call(3, 1, array([]), array([]) + struct.pack(">i", 1) + array([]), name)
+        calls.talk.send(0, request(9, 12, 0, string(b"g") + struct.pack(">i", 1) + string(b"m"), name))
+        calls.talk.add(1, RST | ACK)
+        packets += calls.talk.packets
+    return pcap(iter(sorted(packets)))
+
+
+@hostile(500)
+def refused_versions_of_one(n: int) -> bytes:
+    """Connections of one client, each with another API and version that the broker does not name, at which it closes."""
+    packets: list[Packet] = []
+    offered = struct.pack(">h", 0) + array([struct.pack(">hhh", key, 0, 0) for key in range(20)])
+    for i in range(n):
+        calls = Calls(Talk(10_000 + i % 50_000, 10**12 + i * 1000).open())
+        calls.call(18, 0, b"", offered)
+        calls.talk.send(0, request(9, i % 17, 1 + i // 17, bytes(20), b"client"))
+        calls.talk.add(1, RST | ACK)
+        packets += calls.talk.packets
+    return pcap(iter(packets))
+
+
 # --- the curve ---------------------------------------------------------------------------------------------------------
 def cost(command: list[str], seconds: float) -> tuple[float, float, int]:
     """Processor seconds, peak MB and exit code of a command; an exit code of -1 where it took too long."""
