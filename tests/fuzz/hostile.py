@@ -66,9 +66,9 @@ def tcp(
     return ip(head + data, source, target)
 
 
-def pcap(packets: Iterator[Packet]) -> bytes:
+def pcap(packets: Iterator[Packet], link: int = RAW_IP) -> bytes:
     """A pcap file."""
-    out = bytearray(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1 << 18, RAW_IP))
+    out = bytearray(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1 << 18, link))
     for when, data in packets:
         out += struct.pack("<IIII", when // 10**6 & 0xFFFFFFFF, when % 10**6, len(data), len(data)) + data
     return bytes(out)
@@ -2779,6 +2779,112 @@ def refused_versions_of_one(n: int) -> bytes:
         calls.talk.add(1, RST | ACK)
         packets += calls.talk.packets
     return pcap(iter(packets))
+
+
+@hostile(5_000)
+def tag_stacks(n: int) -> bytes:
+    """Ethernet frames of nothing but VLAN tags, and of nothing but MPLS labels, of which each third ends in a segment."""
+    segment = tcp(40_000, 9092, 1, 1, ACK, request(1))
+    tags, labels = (b"\x81\0\0\1" * 340)[2:], bytes(4 * 340)
+    ends = (b"\x81\0" + tags + b"\x08\0" + segment, b"\x88\x47" + labels, b"\x88\xa8" + tags * 40)
+    return pcap(((10**12 + i, bytes(12) + ends[i % 3]) for i in range(n)), 1)
+
+
+@hostile(2_000)
+def nested_tunnels(n: int) -> bytes:
+    """VXLAN in VXLAN, and GRE in GRE, 60 deep."""
+    kinds = [tcp(40_000, 9092, 1, 0, ACK), tcp(40_000, 9092, 1, 0, ACK)]
+    for _ in range(60):
+        inner = bytes(12) + b"\x08\0" + kinds[0]
+        body = struct.pack(">HHHHII", 1, 4789, 16 + len(inner), 0, 0x08000000, 1 << 8) + inner
+        for at, (protocol, data) in enumerate(((17, body), (47, b"\0\0\x08\0" + kinds[1]))):
+            kinds[at] = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(data), 0, 0, 64, protocol, 0) + CLIENT + SERVER + data
+    return pcap((10**12 + i, kinds[i % 2]) for i in range(n))
+
+
+@hostile(20_000)
+def interleaved_fragments(n: int) -> bytes:
+    """Datagrams of three fragments by a thousand senders at once, which take turns, the last fragment first."""
+    segment = tcp(40_000, 9092, 1, 1, ACK, request(1) * 3)[20:]
+    pieces = [
+        (segment[at : at + 24], (at // 8) | (0x2000 if at + 24 < len(segment) else 0)) for at in range(0, len(segment), 24)
+    ]
+
+    def packets() -> Iterator[Packet]:
+        for i in range(n):
+            turn, who = divmod(i, 1000)
+            data, place = pieces[-1 - turn % len(pieces)]
+            yield 10**12 + i, ip(data, struct.pack(">I", 0x0A010000 + who), SERVER, turn // len(pieces) & 0xFFFF, place)
+
+    return pcap(packets())
+
+
+@hostile(20_000)
+def cooked_interfaces(n: int) -> bytes:
+    """Linux cooked frames (SLL2) of one connection, each of another interface, twice."""
+    talk = Calls()
+    while len(talk.talk.packets) < n // 2:
+        talk.call(18, 0, b"", bytes(6))
+
+    def packets() -> Iterator[Packet]:
+        for i, (when, data) in enumerate(talk.talk.packets):
+            for turn in range(2):
+                head = struct.pack(">HHIHBB8s", 0x0800, 0, 2 * i + turn, 1, 0, 6, bytes(8))
+                yield when + turn, head + data
+
+    return pcap(packets(), 276)
+
+
+@hostile(500)
+def urgent_windows(n: int) -> bytes:
+    """Segments with urgent pointers, windows of zero and back, and probes of a byte, one connection."""
+    talk = spoken()
+    for i in range(n):
+        talk.send(0, request(3 + i))
+        for window in (0, 1, 65535):
+            data = talk.packets[-1][1]
+            head = bytearray(data[:40])
+            head[34:36] = struct.pack(">H", window)
+            head[33] |= 0x20
+            head[38:40] = struct.pack(">H", i & 0xFFFF)
+            talk.packets.append((talk.when, bytes(head) + data[40:]))
+            talk.when += 1
+    return talk.file()
+
+
+@hostile(4)
+def large_tokens(n: int) -> bytes:
+    """SASL tokens of a megabyte, each way."""
+    calls = Calls()
+    for i in range(n):
+        token = noise(1 << 20, i)
+        calls.call(17, 1, string(b"SCRAM-SHA-512"), struct.pack(">h", 0) + array([]))
+        answer = struct.pack(">hhi", 0, -1, len(token)) + token
+        calls.call(36, 0, struct.pack(">i", len(token)) + token, answer)
+    return calls.talk.file()
+
+
+@hostile(20)
+def pushed_metrics(n: int) -> bytes:
+    """Metrics that clients push, compressed to a thousandth: messages in messages, and a hundred thousand empty ones."""
+    deep = b""
+    for _ in range(2_000):
+        deep = b"\x0a" + uvarint(len(deep)) + deep
+    packed = gzip.compress(deep + b"\x0a\0" * 100_000 + bytes([0x0A]) + uvarint(1 << 20) + bytes(1 << 20))
+    calls = Calls()
+    for _ in range(n):
+        body = b"\0" + bytes(16) + struct.pack(">i", 1) + b"\0\1" + uvarint(len(packed) + 1) + packed + b"\0"
+        calls.call(72, 0, body, b"\0" + bytes(4) + b"\0\0" + b"\0")
+    return calls.talk.file()
+
+
+def uvarint(value: int) -> bytes:
+    """An unsigned varint."""
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*out, value])
 
 
 # --- the curve ---------------------------------------------------------------------------------------------------------
