@@ -11,11 +11,13 @@ from typing import Any
 
 from kcap.capture.fileset import ignore
 from kcap.capture.packet_source import Packet, PacketSource
+from kcap.limits import CHUNK_GAP_BYTES
 from kcap.model import REF_FILE_SHIFT, ROW, PacketBatch, SegmentBatch
 from kcap.net.fragments import FragmentPlace, FragmentTable
 from kcap.net.packet_cursor import Report
 from kcap.net.segments import SegmentParser
 from kcap.tls.plaintext import PlaintextStore
+from kcap.weird import WeirdKind
 
 PART = {name: at for at, name in enumerate(ROW)}
 Piece = tuple[int, bytes, Packet]
@@ -100,13 +102,19 @@ class FrameReader:
             return pieces
         if place.file not in self._fragmented:
             self._fragmented[place.file] = FragmentIndex(self._source, place.file)
-        start = self._fragmented[place.file].start(place.low, place.high)
-        return pieces if start == place.low else self._pieces([place], place.file, start, SegmentParser(ignore), whole=whole)[0]
+        runs = self._fragmented[place.file].before(place.low, place.high)
+        if not runs:
+            return pieces
+        parser = SegmentParser(ignore)
+        for first, last in runs:
+            for batch in self._source.batches(place.file, first, last):
+                parser.columns(batch)
+        return self._pieces([place], place.file, place.low, parser, whole=whole)[0]
 
     def _pieces(
         self, places: Sequence["FrameLocation"], file: int, start: int, parser: SegmentParser, *, whole: bool, most: int = 0
     ) -> list[list["Piece"]]:
-        """Those of each frame, of packets that complete no datagram before its first packet, reading from `start` on. The last
+        """Those of each frame, reading from `start` on with what the parser has of datagrams that began before. The last
         frames are left out where all have more than `most` bytes: how many they have is known then, what they announce need
         not come.
         """
@@ -157,14 +165,15 @@ class FrameReader:
 
 
 class FragmentIndex(FragmentTable):
-    """Where the datagrams of a file begin that came in IP fragments: a frame's first packet is the one that completes its
-    datagram, of which earlier packets carry the rest. A datagram takes 16 bytes.
+    """Which packets of a file carry the datagrams that came in IP fragments: a frame's first packet is the one that completes
+    its datagram, of which earlier packets carry the rest. A fragment takes 8 bytes, and a datagram 16.
     """
 
     def __init__(self, source: PacketSource, file: int) -> None:
         """Reads the file once."""
         super().__init__()
-        self._completed, self._began = array("q"), array("q")
+        self._open: dict[Hashable, array[int]] = {}
+        self._completed, self._ends, self._places = array("q"), array("q"), array("q")
         parser = SegmentParser(ignore)
         parser.fragments = self
         for batch in source.whole(file):
@@ -173,18 +182,36 @@ class FragmentIndex(FragmentTable):
     def add(
         self, key: Hashable, offset: int, more: bool, data: bytes, size: int, place: FragmentPlace, report: Report
     ) -> tuple[bytes, int] | None:
-        """As of any table; notes where what is completed began."""
-        known = self.datagrams.get(key)
+        """As of any table; notes which packets carried what is completed."""
         whole = super().add(key, offset, more, data, size, place, report)
-        if whole is not None and known is not None:
+        if key in self.datagrams:
+            self._open.setdefault(key, array("q")).append(place.position)
+        elif whole is not None:
+            self._places.extend(self._open.pop(key, ()))
             self._completed.append(place.position)
-            self._began.append(known.first.position)
+            self._ends.append(len(self._places))
         return whole
 
-    def start(self, low: int, high: int) -> int:
-        """The position from which on to read so that all datagrams that are completed from `low` to `high` are whole."""
+    def _give_up(self, key: Hashable, kind: WeirdKind, report: Report) -> None:
+        self._open.pop(key, None)
+        super()._give_up(key, kind, report)
+
+    def before(self, low: int, high: int) -> list[tuple[int, int]]:
+        """Positions, from and to, of the packets before `low` that carry what is completed from `low` to `high`.
+
+        Those near to each other are read together; what lies between others is not read: it may be the whole file.
+        """
         first, last = bisect_left(self._completed, low), bisect_right(self._completed, high)
-        return min(low, *self._began[first:last]) if last > first else low
+        if first == last:
+            return []
+        begin = self._ends[first - 1] if first else 0
+        runs: list[tuple[int, int]] = []
+        for place in sorted(place for place in self._places[begin : self._ends[last - 1]] if place < low):
+            if runs and place - runs[-1][1] <= CHUNK_GAP_BYTES:
+                runs[-1] = runs[-1][0], place
+            else:
+                runs.append((place, place))
+        return runs
 
 
 class FrameLocation:

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from kcap.decode.nodes import Node, Tiler
 from kcap.decode.tree import Inside
-from kcap.limits import INFLATED_BYTES_MAX
 from kcap.wire.codecs import codec_name, inflate
 from kcap.wire.text import decode_text
 from kcap.wire.varints import DamageError
@@ -19,6 +18,9 @@ from kcap.wire.varints import DamageError
 VARINT, FIXED64, SIZED, FIXED32 = 0, 1, 2, 5
 """Wire types (protobuf encoding guide)."""
 MISSING: Final = "pip install 'kcap[telemetry]' names the fields"
+METRICS_BYTES_MAX: Final = 1 << 20
+"""Inflated bytes of one push: a client has some hundred metrics of a hundred bytes each. Any two bytes may be a field, which is
+a line of what is shown."""
 DEPTH_MAX: Final = 32
 """Messages inside messages that are opened; OTLP needs 8."""
 _DOUBLE, _LONG, _FLOAT, _INT = Struct("<d"), Struct("<q"), Struct("<f"), Struct("<i")
@@ -41,7 +43,7 @@ def pushed(inside: Inside) -> Sequence[Node]:
     """The metrics of a PushTelemetry request, inflated by the codec that stands before them."""
     buffers, span = inside.buffers, (inside.buffer, inside.start, inside.end)
     codec = next((node.value for node in inside.before if node.name == "CompressionType"), 0)
-    result = inflate(codec, inside.data, INFLATED_BYTES_MAX)
+    result = inflate(codec, inside.data, METRICS_BYTES_MAX)
     said = f"{inside.end - inside.start} bytes" + (f", {result.fault}" if result.fault else "")
     if not result.data:
         return [Node("metrics", inside.data, said, buffers, *span)]

@@ -2,6 +2,7 @@
 
 import struct
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,10 @@ import kcap
 from kcap.capture import packet_source
 from kcap.capture.frame_reader import FrameLocation, cut_out, laid
 from kcap.capture.packet_source import Packet
-from kcap.model import ROW
+from kcap.model import ROW, PacketBatch
 from kcap.table.builder import Table
 from tests.distributed.test_shard_reader import fragmented
-from tests.fuzz.hostile import Calls, array, fetch_of, packed_batch, string, varint
+from tests.fuzz.hostile import Calls, array, fetch_of, interleaved_fragments, packed_batch, request, string, varint
 
 
 def place(size: int, head: bytes, first_ns: int) -> FrameLocation:
@@ -105,3 +106,21 @@ def test_messages_in_fragments_are_those_of_the_whole_packets(pcaps: Path, tmp_p
         )
 
     assert messages(apart) == messages(path)
+
+
+def test_what_lies_between_the_fragments_of_a_message_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fragments of a thousand senders that take turns: each of a datagram's four stands a thousand packets behind the last."""
+    path = tmp_path / "fragments.pcap"
+    path.write_bytes(interleaved_fragments(8_000))
+    read, batches = [], packet_source.PacketSource.batches
+
+    def counted(self: packet_source.PacketSource, file: int, first: int, last: int) -> Iterator[PacketBatch]:
+        for batch in batches(self, file, first, last):
+            read.append(len(batch))
+            yield batch
+
+    monkeypatch.setattr(packet_source.PacketSource, "batches", counted)
+    exchanges = list(kcap.open(path))
+    assert len(exchanges) > 1_000
+    assert {exchange.frame("request") for exchange in exchanges[:100]} == {request(1)}
+    assert sum(read) <= 100 * 8

@@ -53,6 +53,15 @@ def test_metrics_have_their_names(codec: int) -> None:
     assert not undecoded(root)
 
 
+def test_a_push_that_inflates_without_end_has_no_more_fields_than_its_bound_has_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(telemetry, "METRICS_BYTES_MAX", 1_000)
+    nodes = list(walk(push(zstandard.compress(b"\x0a\0" * 10_000), 4).tree()))
+    assert "more than 1000 bytes" in next(node.words for node in nodes if node.name == "metrics")
+    assert len(nodes) < 1_100
+
+
 def test_without_the_extra_fields_have_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     data = metrics()
     monkeypatch.setattr(telemetry, "metrics_data", lambda: None)

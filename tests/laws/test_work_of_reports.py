@@ -94,6 +94,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Work]:
         ("check", "busy_brokers"),
         ("check", "idle_ends"),
         ("check", "dead_listeners"),
+        ("check", "clients_closed_at_requests"),
         ("groups", "generations"),
         ("groups", "waiting_members"),
         ("groups", "groups_of_one_client"),

@@ -48,7 +48,7 @@ def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Fo
     links = seen.connections
     links = links.filter(links.closed_by == "server").select("connection", of="client_id")
     table = seen.exchanges.inner_join(links, "connection")
-    last = table.filter(cut_short(table) & table.api.isin(list(TOKENS)), ~in_wrong_version(table).fill_null(False))
+    last = table.filter(cut_short(table) & table.api.isin(list(TOKENS)), ~in_wrong_version(table))
     # a token without a Kafka header has no client id: the connection has
     last = last.mutate(client_id=last.client_id.coalesce(last.of))
     ends = ("client_id", "sasl_mechanism", "server_ip", "server_port")

@@ -1,6 +1,7 @@
 """Connections that come to nothing: refused, closed before any response or at the same request each time, no Kafka there."""
 
 from collections.abc import Mapping
+from functools import cache, partial
 
 from kcap.reports.findings.access import OPENING, served_without_login
 from kcap.reports.findings.leaders import gone
@@ -44,18 +45,18 @@ def closed_at_request(seen: Observed, limit: Mapping[str, float]) -> Found:
         n=dead.count(), least=dead.request_bytes.min(), first_ns=sent_ns.min(), last_ns=sent_ns.max()
     )
     open_, picked = served_without_login(seen), picking(seen, dead, *keys)
+    lived = cache(partial(answering, seen))
+    most = cache(partial(largest_answered, seen))
     for row in seen.run(groups.filter(groups.n >= int(limit["connections"]))):
         place = {"server_ip": row["server_ip"], "server_port": row["server_port"]}
-        calls = [call for call in seen.calls_of(**place) if call["outcome"] == "answered"]
-        mine = {call["api"] for call in calls if call["client_id"] == row["client_id"]}
-        alike = [call for call in calls if call["api"] == row["api"]]
-        served = sum(call["n"] for call in alike if call["client_id"] == row["client_id"])
+        mine = seen.calls_of(**place, outcome="answered", client_id=row["client_id"])
+        served = sum(call["n"] for call in mine if call["api"] == row["api"])
         lasting = row["last_ns"] - row["first_ns"] >= limit["seconds"] * 1e9
-        if not lasting or not lives(calls, row) or served > limit["answered"] * row["n"]:
+        if not lasting or not lives(lived(*place.values()), row) or served > limit["answered"] * row["n"]:
             continue
-        if tuple(place.values()) not in open_ and not mine - set(OPENING):
+        if tuple(place.values()) not in open_ and not {call["api"] for call in mine} - set(OPENING):
             continue  # a listener that wants a login
-        largest = max((call["most_request_bytes"] or 0 for call in alike), default=0)
+        largest = most(*place.values(), row["api"])
         large = f" of {size(row['least'])} or more" if row["least"] > 2 * largest else ""
         server = server_of(row)
         yield Finding(
@@ -68,17 +69,25 @@ def closed_at_request(seen: Observed, limit: Mapping[str, float]) -> Found:
         )  # fmt: skip
 
 
-def lives(calls: list[Row], row: Row) -> bool:
+def answering(seen: Observed, ip: str, port: int) -> tuple[int, int] | None:
+    """When a server answered first and last; None where it never did."""
+    calls = seen.calls_of(server_ip=ip, server_port=port, outcome="answered")
+    return (min(call["first_ns"] for call in calls), max(call["last_ns"] for call in calls)) if calls else None
+
+
+def largest_answered(seen: Observed, ip: str, port: int, api: str) -> int:
+    """Bytes of the largest request of an API that a server answered; 0 without any."""
+    calls = seen.calls_of(server_ip=ip, server_port=port, outcome="answered", api=api)
+    return max((call["most_request_bytes"] or 0 for call in calls), default=0)
+
+
+def lives(answered: tuple[int, int] | None, row: Row) -> bool:
     """Whether a server answered from before the first to behind the last connection that it closed, within a second: one that
     is shut down or started does not.
     """
-    first, last = (
-        min((call["first_ns"] for call in calls), default=None),
-        max((call["last_ns"] for call in calls), default=None),
-    )
-    if first is None or last is None:
+    if answered is None:
         return False
-    return bool(first <= row["first_ns"] + SECOND_NS and row["last_ns"] - SECOND_NS <= last)
+    return bool(answered[0] <= row["first_ns"] + SECOND_NS and row["last_ns"] - SECOND_NS <= answered[1])
 
 
 def hosts_of(row: Row) -> str:

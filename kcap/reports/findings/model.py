@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from kcap.filter.parse import FILTER_MAX
 from kcap.output.grid import duration
 from kcap.reports import text
 from kcap.reports.drill_down import about, quoted
@@ -108,10 +109,16 @@ def rule(
 
 
 def where(*conditions: str, **equal: object) -> str:
-    """A display filter: columns that equal values, and conditions as they are; columns whose value is None are left out."""
+    """A display filter: columns that equal values, and conditions as they are; columns whose value is None are left out, and so
+    is what would make the filter longer than one may be, so that it passes more.
+    """
     given = ((name, value) for name, value in equal.items() if value is not None)
     parts = [about(name, value) if isinstance(value, str) else f"{name} == {value}" for name, value in given]
-    return " and ".join([*parts, *(f"({one})" if " or " in one else one for one in conditions if one)])
+    made = ""
+    for part in (*parts, *(f"({one})" if " or " in one else one for one in conditions if one)):
+        longer = f"{made} and {part}" if made else part
+        made = longer if len(longer) <= FILTER_MAX else made
+    return made
 
 
 def these(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -52,8 +52,8 @@ def cut_short(table: Any) -> Any:
 
 
 def in_wrong_version(table: Any) -> Any:
-    """Of exchanges: requests in versions that the broker does not name."""
-    return table.version_verdict.isin(["below_broker_min", "above_broker_max"])
+    """Of exchanges: requests in versions that the broker is known not to name."""
+    return table.version_verdict.isin(["below_broker_min", "above_broker_max"]).fill_null(False)
 
 
 def server_of(row: Row) -> str:

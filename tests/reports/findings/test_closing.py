@@ -36,6 +36,12 @@ def test_requests_at_which_a_broker_closes_each_time() -> None:
     assert found("closed-at-request", observed([*rows, metadata, *served], connections=links)) == [], "it serves this client"
 
 
+def test_a_version_of_which_nothing_is_known_is_none_that_the_broker_does_not_name() -> None:
+    rows, links = refused(6, version_verdict=None)
+    seen = observed([*rows, exchange("M", 1, "Metadata", 0.5)], connections=[*links, CONNECTION | {"connection": "M"}])
+    assert [row["count"] for row in found("closed-at-request", seen)] == [6]
+
+
 def test_a_request_that_a_client_gives_up_on_or_a_broker_that_stops_is_no_refusal() -> None:
     rows, links = refused(6)
     metadata = exchange("M", 1, "Metadata", 0.5)

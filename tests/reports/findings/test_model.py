@@ -2,9 +2,9 @@
 
 import pytest
 
-from kcap.filter.parse import parse
+from kcap.filter.parse import FILTER_MAX, parse
 from kcap.reports.findings import report  # noqa: F401 - enters the rules
-from kcap.reports.findings.model import PICKED_MOST, RULES, SEVERITIES, named, passed, rule, seconds, these, where
+from kcap.reports.findings.model import PICKED_MOST, RULES, SEVERITIES, in_versions, named, passed, rule, seconds, these, where
 
 
 def test_every_rule_says_what_it_looks_at_what_to_do_and_what_else_it_could_be() -> None:
@@ -24,6 +24,12 @@ def test_filters_are_filters_whatever_is_in_a_name() -> None:
     text = where("latency > 5ms", client_id='a"b\\c', server_port=9092, group_id=None)
     assert parse(text) is not None
     assert 'client_id == "a\\"b\\\\c"' in text
+
+
+def test_a_filter_is_no_longer_than_one_may_be_and_passes_more_instead() -> None:
+    many = in_versions([{"api": "Fetch", "api_version": version} for version in range(FILTER_MAX)])
+    assert where(many, "error != NONE", client_id="c") == 'client_id == "c" and error != NONE'
+    assert where(many) == ""
 
 
 def test_words() -> None:
