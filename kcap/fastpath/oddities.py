@@ -5,8 +5,6 @@ In: their notes and rows. Out: calls of `report`. Law: these are the calls of `F
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from kcap.fastpath import layout as at
 from kcap.fastpath.state import FastPathState
 from kcap.weird import WeirdKind
@@ -24,7 +22,7 @@ def report_resyncs(state: FastPathState, host: "Host") -> None:
     state.meta[at.M_SEARCHED] = 0
     odd = state.large.arrays.odd[: state.meta[at.M_ODD]]
     uids: dict[int, str] = {}
-    for slot in np.unique(odd[:, at.O_SLOT]).tolist():
+    for slot in set(odd[:, at.O_SLOT].tolist()):
         conversation = state.conversations[slot]
         uids[slot] = state.uid(slot) if conversation is None else host.constants(conversation).uid
     for kind, slot, value, ref, position in odd.tolist():
@@ -35,7 +33,7 @@ def report_resyncs(state: FastPathState, host: "Host") -> None:
 def report_rows(host: "Host", kind: WeirdKind, rows: Any, frame: int) -> None:
     """Reports rows, at the frame whose columns begin at `frame`."""
     columns = at.R_IDENTITY, at.R_CORRELATION, at.R_OUTCOME, frame + at.F_FIRST_REF, frame + at.F_LOW
-    uids = {identity: host.identities.uid(identity) for identity in np.unique(rows[:, at.R_IDENTITY]).tolist()}
+    uids = {identity: host.identities.uid(identity) for identity in set(rows[:, at.R_IDENTITY].tolist())}
     for identity, correlation, outcome, ref, position in rows[:, columns].tolist():
         why = at.REASONS[outcome]
         detail = f"correlation id {correlation}" + ("" if why is None else f": {why}")

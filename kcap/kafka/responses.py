@@ -135,8 +135,12 @@ class ResponseFramer(Framer):
         """Places of outstanding ids in bytes that were sent after their requests; for an id that became outstanding only now,
         in all bytes searched before too: a tap may show packets in another order.
         """
-        places, search = [], self.search
-        begin, sought = (search.begin, search.sought) if search is not None else (start, set())
+        places, begin, search = [], 0, self.search
+        sought = search.sought if search is not None else None
+        if sought is None:
+            begin, sought = start, set()
+            if search is not None:
+                search.sought = sought
         for exchange in islice(self.pairing.outstanding.likely(), limits.IDS_SEARCHED):
             correlation = exchange.correlation_id
             if correlation is None:

@@ -129,10 +129,8 @@ class BoundarySearch:
     def __init__(self, direction: BoundaryTest, first: bool = False, refuse: bool = False) -> None:
         self.direction = direction
         self.first = first
-        self.begin = 1 if refuse else 0
-        """Where the search begins."""
-        self.sought: set[int] = set()
-        """Correlation ids that it has searched for."""
+        self.sought: set[int] | None = None
+        """Correlation ids that it has searched for; None before it searches."""
         self.region = Region()
         self.pieces: list[Piece] = []
         """The pieces so far, holes as pieces without data."""
@@ -142,7 +140,7 @@ class BoundarySearch:
         """Heap of the waiting: the size of the region from which on to look again, and the place."""
         self._starts: list[int] = []
         """Heap of the waiting places where segments begin, and of some that wait no more."""
-        self.scanned = self.begin
+        self.scanned = 1 if refuse else 0
         self.skipped = 0
         self.limited = False
         self.at_start = False
@@ -269,7 +267,7 @@ class BoundarySearch:
         del self.pieces[:dropped]
         self.region.drop(done)
         self.direction.resync_holds(-done - PIECE_BYTES * dropped)
-        self.scanned, self.begin = max(0, self.scanned - done), max(0, self.begin - done)
+        self.scanned = max(0, self.scanned - done)
         self.waiting = {at - done for at in self.waiting if at >= done}
         self._wake = [(max(needed - done, 0), at - done) for needed, at in self._wake if at >= done]
         heapify(self._wake)
