@@ -217,7 +217,7 @@ CLIENT_IDS_KEPT = 8
 """Client ids of one connection that resync searches for; brokers and proxies use a few on one connection."""
 
 IDS_SEARCHED = 64
-"""Outstanding correlation ids that resync searches for; the oldest, since brokers respond in order."""
+"""Outstanding correlation ids that resync searches for; the oldest, since brokers respond in order, passed over ones last."""
 
 IDS_APART = 100_000
 """A response to a request that was not captured has an id near those that were, or near the start."""

@@ -34,6 +34,8 @@ from kcap.fastpath.layout import (
     OPEN_SIZE,
     OPEN_SLOT,
     OPEN_START,
+    PASSED,
+    PASSED_HEAD,
     Q_DONE,
     Q_NEXT,
     Q_SLOT,
@@ -148,8 +150,9 @@ def carry_over(
         connection = connections[slot]
         if not connection[LIVE]:
             continue
-        place = connection[HEAD]
-        for _ in range(connection[COUNT]):
+        place = connection[PASSED_HEAD] if connection[PASSED] else connection[HEAD]
+        for number in range(connection[PASSED] + connection[COUNT]):
+            place = connection[HEAD] if number == connection[PASSED] else place
             entry = queues[place]
             old = entry[Q_SLOT] - SLOT_BASE
             if 0 <= old < LARGE_BASE - SLOT_BASE:  # large frames have a table of their own
@@ -166,7 +169,7 @@ def carry_over(
                         reopened(streams[2 * slot + connection[CLIENT]], old, new, bodies, new_bodies)
             place = entry[Q_NEXT]
         server = streams[2 * slot + 1 - connection[CLIENT]]
-        if server[OPEN_START] >= 0 and server[OPEN_SLOT] < LARGE_BASE:
+        if server[OPEN_START] >= 0 and 0 <= server[OPEN_SLOT] < LARGE_BASE:
             old = server[OPEN_SLOT]
             reopened(server, old, moved(old, bodies, arena, new_bodies, new_arena, meta), bodies, new_bodies)
     return count

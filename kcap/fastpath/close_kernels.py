@@ -31,11 +31,13 @@ from kcap.fastpath.layout import (
     NEXT_RAW,
     NONE,
     OPEN,
+    OPEN_SLOT,
     OPEN_START,
     OWN,
     PACKETS,
     RST_BY,
     RST_NS,
+    SEARCHING,
     SHAKING,
     TALKING,
     TLS,
@@ -62,7 +64,7 @@ def ending(
     live = connections[slot, LIVE]
     if not connections[slot, OWN] or length or (live != TALKING and live != HALF and live != CLOSING):
         return LEAVE
-    if streams[place, OPEN_START] >= 0 or streams[other, OPEN_START] >= 0 or streams[place, HELD] or streams[other, HELD]:
+    if unfinished(streams, place) or unfinished(streams, other):
         return LEAVE
     if live == CLOSING and time_ns - connections[slot, CLOSING_NS] >= LINGER:
         return LEAVE
@@ -102,6 +104,13 @@ def ending(
 
 
 @compiled
+def unfinished(streams: Any, place: int) -> bool:
+    """Whether a frame or a record is open, which ends of connections decide; nothing of a lost boundary is left to be read."""
+    is_open = streams[place, OPEN_START] >= 0 and streams[place, OPEN_SLOT] != SEARCHING
+    return bool(is_open or streams[place, HELD])
+
+
+@compiled
 def settled(slot: int, connections: Any, streams: Any) -> bool:
     """Whether an own connection can end here: a request was read, no frame and no record is open, and all that was
     acknowledged was captured (as `Stream.finish` sees it), so that a request that waits has no response.
@@ -111,7 +120,7 @@ def settled(slot: int, connections: Any, streams: Any) -> bool:
         return False
     fin = streams[first, FIN_NS] != NONE or streams[second, FIN_NS] != NONE
     for place in range(first, second + 1):
-        if streams[place, OPEN_START] >= 0 or streams[place, HELD]:
+        if unfinished(streams, place):
             return False
         tail = streams[place, ACKED] - streams[place, NEXT] if streams[place, ACKED] != NONE else 0
         if tail == 1 or fin:

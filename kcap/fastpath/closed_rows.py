@@ -25,7 +25,7 @@ Values = Any
 NEVER: Final = np.iinfo(np.int64).max
 ALIKE: Final[Row] = {
     "began": "syn", "phase": "kafka", "out_of_order": 0,
-    **{f"{name}_{part}": 0 for name in ("client", "server") for part in ("skipped", "pending", "missing")},
+    **{f"{name}_{part}": 0 for name in ("client", "server") for part in ("pending", "missing")}, "client_skipped": 0,
 }  # fmt: skip
 """What the rows of all connections that lived in the fast path have in common."""
 
@@ -224,6 +224,7 @@ COLUMNS: Final[dict[str, Callable[[Sides], Values]]] = {
     "request_frames": _of("values", at.REQUEST_FRAMES), "response_frames": _of("values", at.RESPONSE_FRAMES),
     "client_captured": _of("client", at.CAPTURED), "client_framed": _of("values", at.REQUEST_BYTES),
     "server_captured": _of("server", at.CAPTURED), "server_framed": _of("values", at.RESPONSE_BYTES),
+    "server_skipped": _of("values", at.SKIPPED),
     "packets": _both(at.PACKETS), "retransmitted": _both(at.RETRANSMITTED), "duplicated": _both(at.DUPLICATED),
     "sacked": _both(at.SACKED), "spurious": _both(at.SPURIOUS),
     "client_unacked_ns": _unacked_ns("client"), "server_unacked_ns": _unacked_ns("server"),

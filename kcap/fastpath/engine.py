@@ -21,6 +21,7 @@ from kcap.fastpath.export_state import ConnectionOwner, export_connection
 from kcap.fastpath.flow_table import find, pair_number
 from kcap.fastpath.frame_kernels import LATE, UNANSWERED, settled_run
 from kcap.fastpath.import_state import fits, import_connection
+from kcap.fastpath.oddities import report_resyncs, report_rows
 from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.projected import both_projected
 from kcap.fastpath.rows import FastPathRows
@@ -42,6 +43,7 @@ early or leave a new one to the reference path.
 """
 COUNTED = (
     at.M_LEFT, at.M_GONE, at.M_FRESH, at.M_FULL, at.M_OPENED, at.M_ENDED, at.M_BLIND, at.M_LOGGED, at.M_TOUCHED, at.M_LATE,
+    at.M_ODD,
 )  # fmt: skip
 """What a walk counts from 0."""
 OUTSIDE = 1 << 20
@@ -53,6 +55,11 @@ class Host(ConnectionOwner, Protocol):
 
     identities: Identities
     batch: int
+    watch: Callable[[int, Connection], None] | None
+
+    @property
+    def sighted(self) -> int:
+        """Oddities that have an entry."""
 
     @property
     def waiting(self) -> int:
@@ -201,6 +208,8 @@ class FastPath:
         meta[at.M_TLS] = self.analyzer.reads_handshakes()
         meta[at.M_IDENTITIES], decided = len(self.analyzer.identities), int(meta[at.M_ROWS])
         meta[at.M_LARGE_FROM] = limits.FRAME_GATHERED_MAX if self.analyzer.bodies.records else limits.FAST_PATH_LARGE_FROM
+        rare = self.analyzer.sighted + len(state.large.arrays.odd) < limits.WEIRDS_MAX
+        meta[at.M_RESYNCS] = rare and self.analyzer.watch is None
         left, opened, ended = np.empty((3, span, 2), np.int64)
         gone = np.empty(span, np.int64)
         fresh = np.empty(state.slots, np.int64)
@@ -218,6 +227,10 @@ class FastPath:
         opened, ended = opened[: meta[at.M_OPENED]], ended[: meta[at.M_ENDED]]
         if meta[at.M_TOUCHED]:
             left, gone, ended = self._sealed(columns, left, gone, ended, fresh)
+        if meta[at.M_ODD] or meta[at.M_SEARCHED]:
+            report_resyncs(state, self.analyzer)
+        if meta[at.M_ANSWER]:
+            state.large.learn()
         if meta[at.M_LARGE_WANTED]:
             state.large.make_room()
         if not len(left) and len(opened):  # the reference path opens none in between
@@ -228,7 +241,7 @@ class FastPath:
         self._settle(columns, self.passed + first, left, gone, opened, ended, named)
         if rows is not None:
             late = rows[rows[:, at.R_FLAGS] & LATE != 0]
-            self._report(WeirdKind.LATE_RESPONSE, late, at.R_RESPONSE)
+            report_rows(self.analyzer, WeirdKind.LATE_RESPONSE, late, at.R_RESPONSE)
         return place
 
     def _bound_waiting(self) -> None:
@@ -240,7 +253,8 @@ class FastPath:
         elif meta[at.M_WAITING_MAX] != limits.OUTSTANDING_LEAST - 1:
             meta[at.M_WAITING_MAX] = limits.OUTSTANDING_LEAST - 1
             connections = state.connections
-            many = (connections[:, at.LIVE] != at.FREE) & (connections[:, at.COUNT] >= limits.OUTSTANDING_LEAST)
+            count = connections[:, at.COUNT] + connections[:, at.PASSED]
+            many = (connections[:, at.LIVE] != at.FREE) & (count >= limits.OUTSTANDING_LEAST)
             self._back(np.flatnonzero(many).tolist())
 
     def _bound_open(self) -> None:
@@ -458,12 +472,11 @@ class FastPath:
 
     def close(self, slot: int) -> Connection | None:
         """Closes an own connection, or exports it where the reference path has to decide its end."""
-        count = int(self.state.connections[slot, at.COUNT])
+        count = int(self.state.connections[slot, (at.COUNT, at.PASSED)].sum())
         if (count and self._behind()) or not settled(slot, self.state.connections, self.state.streams):
             return self._back([slot])[0].tcp
-        if count:
-            self.state.more_rows(count)
-            self._decided([slot])
+        self.state.more_rows(count)
+        self._decided([slot])
         self._over([slot])
         return None
 
@@ -499,16 +512,9 @@ class FastPath:
             self._identify(fresh[: meta[at.M_FRESH]])
         if meta[at.M_ROWS] > first:
             rows = state.rows[first : meta[at.M_ROWS]]
-            self._report(WeirdKind.UNANSWERED, rows[rows[:, at.R_OUTCOME] >= UNANSWERED], at.R_REQUEST)
+            unanswered = rows[rows[:, at.R_OUTCOME] >= UNANSWERED]
+            report_rows(self.analyzer, WeirdKind.UNANSWERED, unanswered, at.R_REQUEST)
         return count
-
-    def _report(self, kind: WeirdKind, rows: Any, frame: int) -> None:
-        """Reports rows as `Pairing` does, at the frame whose columns begin at `frame`."""
-        columns = at.R_IDENTITY, at.R_CORRELATION, at.R_OUTCOME, frame + at.F_FIRST_REF, frame + at.F_LOW
-        for identity, correlation, outcome, ref, position in rows[:, columns].tolist():
-            why = at.REASONS[outcome]
-            detail = f"correlation id {correlation}" + ("" if why is None else f": {why}")
-            self.analyzer.report(kind, detail, ref, position, uid=self.analyzer.identities.uid(identity))
 
     def leave(self) -> None:
         """Exports all connections."""

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Final, Protocol
 from kcap import limits
 from kcap.decode.projection import program_index
 from kcap.fastpath import layout as at
-from kcap.fastpath.frame_kernels import unchain
+from kcap.fastpath.frame_kernels import rejoin, unchain
 from kcap.fastpath.import_state import MOVED
+from kcap.fastpath.resync_kernels import PREFIX
 from kcap.fastpath.state import FastPathState, none
 from kcap.kafka.bodies import REQUEST, UNKNOWN
 from kcap.kafka.conversation import Collector, Conversation
 from kcap.kafka.frames import FLAG, Frame, PendingExchange, PendingResponse
-from kcap.kafka.framing import OpenFrame
+from kcap.kafka.framing import OpenFrame, halves
 from kcap.kafka.headers import REQUEST_HEAD
 from kcap.kafka.requests import RequestFramer
 from kcap.kafka.responses import PAIR, ResponseFramer
+from kcap.kafka.resync import BoundarySearch, Piece
 from kcap.net.connections import Owner
 from kcap.net.tcp import Connection, Stream
 
@@ -77,12 +79,13 @@ def filled(conversation: Conversation, values: Numbers, streams: Sequence[Number
     requests, responses, connection = conversation.requests, conversation.responses, conversation.tcp
     connection.last_ns, conversation.rows = values[at.LAST], values[at.ROWS]
     if values[at.NUMBER]:  # else nothing waits, and the pairing need not exist
-        conversation.pairing.exchanges = values[at.NUMBER]
+        conversation.pairing.exchanges, conversation.pairing.losses = values[at.NUMBER], values[at.LOSSES]
     if requests is not None and responses is not None:
         requests.last_correlation = none(values[at.CORRELATION])
         responses.last_ns = none(values[at.ANSWERED])
         requests.frames, requests.framed = values[at.REQUEST_FRAMES], values[at.REQUEST_BYTES]
         responses.frames, responses.framed = values[at.RESPONSE_FRAMES], values[at.RESPONSE_BYTES]
+        responses.losses, responses.skipped, responses.spent = values[at.LOSSES], values[at.SKIPPED], values[at.SPENT]
     for stream, numbers in zip(connection.streams, streams):
         for place, attribute in MOVED:
             value = numbers[place]
@@ -108,7 +111,7 @@ def export_connection(state: FastPathState, slot: int, keeper: ConnectionOwner) 
         _queue(state, slot, values, conversation, requests, streams[client])
         if streams[1 - client][at.OPEN_START] >= 0:
             _open_response(state, conversation, responses, streams[1 - client])
-        if values[at.COUNT]:
+        if values[at.COUNT] + values[at.PASSED]:
             conversation.pairing.count()
     if conversation.tls is not None:
         plain = conversation.tls.plain
@@ -122,12 +125,14 @@ def export_connection(state: FastPathState, slot: int, keeper: ConnectionOwner) 
 def _queue(
     state: FastPathState, slot: int, values: Numbers, conversation: Conversation, requests: RequestFramer, stream: Numbers
 ) -> None:
-    pairing, queues = conversation.pairing, state.queues
-    for _ in range(values[at.COUNT]):
+    pairing, queues, outstanding = conversation.pairing, state.queues, list[PendingExchange]()
+    rejoin(state.connections, slot, queues)
+    for _ in range(values[at.PASSED] + values[at.COUNT]):
         entry = queues[state.connections[slot, at.HEAD]].tolist()
         unchain(state.connections, slot, queues, state.meta)
-        number, key, version, correlation, body, done, one_way, flags = entry[at.Q_NUMBER : at.Q_FRAME]
-        exchange = PendingExchange(number, key, version, correlation, requests.client_id, pairing.losses)
+        number, key, version, correlation, body, done, one_way, flags, losses, passed_ns = entry[at.Q_NUMBER : at.Q_FRAME]
+        exchange = PendingExchange(number, key, version, correlation, requests.client_id, losses)
+        exchange.skipped_ns = none(passed_ns)
         start, size = entry[at.Q_FRAME : at.Q_FRAME + 2] if done else (stream[at.OPEN_START], stream[at.OPEN_SIZE])
         if flags:  # none of a connection with TLS
             _repeats(requests.stream, start, start + size, flags)
@@ -135,7 +140,7 @@ def _queue(
             exchange.one_way = True
             pairing.one_way.append(exchange)
         else:
-            pairing.outstanding.append(exchange)
+            outstanding.append(exchange)
         if done:
             exchange.request = Frame._make([*entry[at.Q_FRAME :], flags & SNAPLEN])
             _body(state, conversation, exchange, body)
@@ -145,6 +150,8 @@ def _queue(
         header = REQUEST_HEAD.pack(size - 4, key, version, correlation, -1 if raw is None else len(raw)) + (raw or b"")
         requests.open = _open(state, stream, header, exchange)
         requests.count()
+    if outstanding:
+        pairing.outstanding.restore(outstanding, values[at.PASSED])
 
 
 def _body(state: FastPathState, conversation: Conversation, exchange: PendingExchange, slot: int) -> None:
@@ -195,7 +202,11 @@ def _repeats(stream: Stream, start: int, end: int, flags: int) -> None:
 
 
 def _open_response(state: FastPathState, conversation: Conversation, responses: ResponseFramer, stream: Numbers) -> None:
-    exchange = conversation.pairing.outstanding.popleft()
+    if stream[at.OPEN_SLOT] == at.SEARCHING:
+        _search(responses, stream)
+        return
+    exchange = next(conversation.pairing.outstanding.likely())
+    conversation.pairing.outstanding.remove(exchange)
     response = PendingResponse(exchange.correlation_id, responses.requests.stream.data_segments, stream[at.OPEN_NS])
     response.exchange, exchange.response = exchange, response
     header = PAIR.pack(stream[at.OPEN_SIZE] - 4, exchange.correlation_id)
@@ -204,3 +215,14 @@ def _open_response(state: FastPathState, conversation: Conversation, responses: 
         _repeats(responses.stream, start, end, stream[at.OPEN_FLAGS])
     responses.open = _open(state, stream, header, response)
     responses.count()
+
+
+def _search(responses: ResponseFramer, stream: Numbers) -> None:
+    """A frame boundary that is lost: the bytes since then, as they came from the snapshot length."""
+    offset, size, seen = stream[at.OPEN_START], stream[at.OPEN_SIZE], stream[at.OPEN_HIGH]
+    search = responses.search = BoundarySearch(responses, refuse=True)
+    come = stream[at.OPEN_NS], stream[at.OPEN_REF], stream[at.OPEN_LOW]
+    piece = Piece(offset, stream[at.OPEN_AT].to_bytes(seen, "big"), size, *come)
+    for part in halves(piece, PREFIX) if size > PREFIX else (piece,):
+        search.data(part)
+    responses.resync_holds(-search.size)  # the walk counted them

@@ -14,6 +14,7 @@ from kcap.fastpath.close_kernels import settled
 from kcap.fastpath.large_kernels import open_large, take_large
 from kcap.fastpath.layout import (
     ANSWERED,
+    CLIENT,
     CLOSING_NS,
     CORRELATION,
     COUNT,
@@ -23,6 +24,7 @@ from kcap.fastpath.layout import (
     F_FIRST_NS,
     F_LAST_NS,
     F_SIZE,
+    FALLING,
     FIN_NS,
     FLAGS,
     FRAME,
@@ -31,6 +33,7 @@ from kcap.fastpath.layout import (
     IDENTITY,
     KEYS,
     LARGE_BASE,
+    LOSSES,
     M_BODIES,
     M_FREE,
     M_FRESH,
@@ -55,14 +58,19 @@ from kcap.fastpath.layout import (
     OPEN_SLOT,
     OPEN_START,
     OUTCOMES,
+    PASSED,
+    PASSED_HEAD,
+    PASSED_TAIL,
     Q_CORRELATION,
     Q_DONE,
     Q_FLAGS,
     Q_FRAME,
     Q_KEY,
+    Q_LOSSES,
     Q_NEXT,
     Q_NUMBER,
     Q_ONE_WAY,
+    Q_PASSED_NS,
     Q_SLOT,
     Q_VERSION,
     R_AGE,
@@ -83,12 +91,15 @@ from kcap.fastpath.layout import (
     R_RESPONSE_SLOT,
     R_RTT,
     R_VERSION,
+    REASONS,
     REQUEST_BYTES,
     REQUEST_FRAMES,
     RESPONSE_BYTES,
     RESPONSE_FRAMES,
+    RESYNCED_RESPONSE,
     ROWS,
     RTT_MIN,
+    SEARCHING,
     SLOT_BASE,
     STEP_COMPACT_STRING,
     STEP_FIXED,
@@ -101,6 +112,7 @@ from kcap.fastpath.layout import (
     VERSIONS,
     WAITING,
 )  # fmt: skip
+from kcap.fastpath.resync_kernels import given_up, lost, requested, resumes
 from kcap.kafka.frames import FLAG, NO_BODY
 from kcap.kafka.headers import API_VERSIONS, PRODUCE
 from kcap.kernels import compiled, int16, int32
@@ -115,8 +127,9 @@ REFUSED_VERSION = DOWNGRADES[API_VERSIONS][1]
 UNKNOWN = -1
 GATHERED, TOO_LARGE = -1, -2
 UNREAD = -100
-LATE, SNAPLEN = FLAG["late"], FLAG["snaplen"]
+LATE, SNAPLEN, RESYNCED = FLAG["late"], FLAG["snaplen"], FLAG["resynced"]
 ANSWERED_ROW, ONE_WAY, UNANSWERED = map(OUTCOMES.index, ("answered", "one_way", "unanswered"))
+LOST_ROW, SKIPPED_ROW = map(REASONS.index, ("lost_in_capture", "skipped"))
 ONE_WAY_MAX = limits.ONE_WAY_KEPT
 """Rows that a response may decide beside its own."""
 
@@ -174,12 +187,46 @@ def chain(connections: Any, slot: int, queues: Any, meta: Any) -> Any:
 @compiled
 def unchain(connections: Any, slot: int, queues: Any, meta: Any) -> None:
     """Removes the first entry."""
-    entry = connections[slot, HEAD]
-    connections[slot, HEAD] = queues[entry, Q_NEXT]
-    connections[slot, COUNT] -= 1
+    entry = taken_out(connections, slot, queues)
     queues[entry, Q_NEXT] = meta[M_FREE]
     meta[M_FREE] = entry
     meta[M_SPARE] += 1
+
+
+@compiled
+def taken_out(connections: Any, slot: int, queues: Any) -> Any:
+    """Takes the first entry out of the chain."""
+    entry = connections[slot, HEAD]
+    connections[slot, HEAD] = queues[entry, Q_NEXT]
+    connections[slot, COUNT] -= 1
+    return entry
+
+
+@compiled
+def pass_over(connections: Any, slot: int, queues: Any, time_ns: int) -> None:
+    """Moves the first entry to the chain of those that a later one's response has passed over."""
+    entry = taken_out(connections, slot, queues)
+    queues[entry, Q_PASSED_NS] = time_ns
+    if connections[slot, PASSED]:
+        queues[connections[slot, PASSED_TAIL], Q_NEXT] = entry
+    else:
+        connections[slot, PASSED_HEAD] = entry
+    connections[slot, PASSED_TAIL] = entry
+    connections[slot, PASSED] += 1
+
+
+@compiled
+def rejoin(connections: Any, slot: int, queues: Any) -> None:
+    """Puts the entries that were passed over before the others again, all of which are newer."""
+    if not connections[slot, PASSED]:
+        return
+    if connections[slot, COUNT]:
+        queues[connections[slot, PASSED_TAIL], Q_NEXT] = connections[slot, HEAD]
+    else:
+        connections[slot, TAIL] = connections[slot, PASSED_TAIL]
+    connections[slot, HEAD] = connections[slot, PASSED_HEAD]
+    connections[slot, COUNT] += connections[slot, PASSED]
+    connections[slot, PASSED] = 0
 
 
 @compiled
@@ -216,18 +263,22 @@ def begun(streams: Any, place: int, data: Any, body: int, end: int, big: Any) ->
 
 @compiled
 def expected(
-    data: Any, at: int, size: int, length: int, correlation: int, slot: int, connections: Any, ids: Any, meta: Any
+    data: Any, at: int, size: int, length: int, correlation: int, slot: int, connections: Any, queues: Any, ids: Any, meta: Any
 ) -> bool:  # fmt: skip
     """Whether a request may be as large, has the client id of those before it, and another correlation id than the last that
     waits.
     """
-    if size > FRAME_BYTES_MAX or length != connections[slot, ID_LENGTH] or connections[slot, COUNT] >= meta[M_WAITING_MAX]:
+    if size > FRAME_BYTES_MAX or length != connections[slot, ID_LENGTH]:
+        return False
+    if connections[slot, COUNT] + connections[slot, PASSED] >= meta[M_WAITING_MAX]:
         return False
     for k in range(length):
         if ids[slot, k] != data[at + REQUEST_HEAD + k]:
             return False
     waiting = connections[slot, COUNT] - connections[slot, ONE_WAYS] - connections[slot, TAKEN]
-    return not (waiting > 0 and connections[slot, WAITING] == correlation)
+    if waiting > 0:
+        return bool(connections[slot, WAITING] != correlation)
+    return not (connections[slot, PASSED] and queues[connections[slot, PASSED_TAIL], Q_CORRELATION] == correlation)
 
 
 @compiled
@@ -270,7 +321,9 @@ def requests(
         if key < 0 or key >= KEYS or version < 0 or version >= VERSIONS or not plain[key, version]:
             return at
         body, stop = at + REQUEST_HEAD + max(length, 0), at + 4 + size
-        if body > min(stop, have) or not expected(data, at, size, length, correlation, slot, connections, ids, meta):
+        if body > min(stop, have) or not expected(
+            data, at, size, length, correlation, slot, connections, queues, ids, meta
+        ):  # fmt: skip
             return at
         seen = min(stop, have)
         cut = SNAPLEN if seen < min(stop, end) else 0
@@ -292,7 +345,10 @@ def requests(
         else:
             connections[slot, WAITING] = correlation
         connections[slot, NUMBER] += 1
+        if correlation <= connections[slot, CORRELATION]:
+            connections[slot, FALLING] = 1
         connections[slot, CORRELATION] = correlation
+        queues[entry, Q_LOSSES], queues[entry, Q_PASSED_NS] = connections[slot, LOSSES], NONE
         if program >= 0:
             kept, filled = open_large(program, size + 4, big, meta) + LARGE_BASE, 0
             queues[entry, Q_SLOT] = kept
@@ -329,8 +385,12 @@ def responses(
     """Takes bytes of the broker, of which those before `have` were captured; returns the offset at which the reference path
     takes over.
     """
-    slot = place >> 1
-    if streams[place, OPEN_START] >= 0:
+    slot, resynced = place >> 1, 0
+    if streams[place, OPEN_START] >= 0 and streams[place, OPEN_SLOT] == SEARCHING:
+        if not resumes(data, at, have, end, ref, position, place, connections, streams, queues, big, meta):
+            return at
+        resynced = RESYNCED
+    elif streams[place, OPEN_START] >= 0:
         before = at
         at = go_on(streams, place, data, at, have, end, position, arena, bodies, big)
         offset += at - before
@@ -341,12 +401,9 @@ def responses(
         flags = streams[place, OPEN_FLAGS]
         response(rows, streams[place, OPEN_SLOT], flags, order, place, connections, streams, queues, arena, bodies, fresh, meta)
     while have - at >= RESPONSE_HEAD and connections[slot, COUNT] > connections[slot, ONE_WAYS]:
-        entry = connections[slot, HEAD]
-        while queues[entry, Q_ONE_WAY]:
-            entry = queues[entry, Q_NEXT]
         size, correlation = int32(data, at), int32(data, at + 4)
-        stop = at + 4 + size
-        if size < 4 or size > RESPONSE_BYTES_MAX or not queues[entry, Q_DONE] or correlation != queues[entry, Q_CORRELATION]:
+        stop, entry = at + 4 + size, requested(correlation, slot, connections, queues)
+        if size < 4 or size > RESPONSE_BYTES_MAX or entry < 0 or not queues[entry, Q_DONE]:
             return at
         seen = min(stop, have)
         cut = SNAPLEN if seen < min(stop, end) else 0
@@ -356,7 +413,10 @@ def responses(
         if seen - at < RESPONSE_HEAD + 2 and queues[entry, Q_KEY] == API_VERSIONS:
             return at
         while connections[slot, HEAD] != entry:
-            emit_one_way(order, place, connections, queues, rows, fresh, meta)
+            if queues[connections[slot, HEAD], Q_ONE_WAY]:
+                emit_one_way(order, place, connections, queues, rows, fresh, meta)
+            else:
+                pass_over(connections, slot, queues, time_ns)
         body = at + RESPONSE_HEAD
         if program >= 0:
             kept = open_large(program, size + 4, big, meta) + LARGE_BASE
@@ -371,9 +431,14 @@ def responses(
             connections[slot, TAKEN] = 1
             return end
         whole_frame(rows, meta[M_ROWS], R_RESPONSE, offset, size + 4, time_ns, ref, position)
-        response(rows, kept, cut, order, place, connections, streams, queues, arena, bodies, fresh, meta)
-        offset += size + 4
+        flags = cut | resynced
+        response(rows, kept, flags, order, place, connections, streams, queues, arena, bodies, fresh, meta)
+        offset, resynced = offset + size + 4, 0
         at = stop
+    if at < end and have < end and lost(
+        data, at, have, end, offset, time_ns, ref, position, place, connections, streams, queues, big, meta
+    ):  # fmt: skip
+        return end
     return at
 
 
@@ -450,6 +515,8 @@ def response(
     rows[row, R_FLAGS] |= flags
     if flags & SNAPLEN:
         rows[row, R_CUT] |= CUT_RESPONSE
+    if flags & RESYNCED:
+        rows[row, R_CUT] |= RESYNCED_RESPONSE
     rows[row, R_RTT] = streams[place ^ 1, RTT_MIN]
     rows[row, R_PREVIOUS] = connections[slot, ANSWERED]
     rows[row, R_IN_FLIGHT] = 1 + without_response_yet(slot, connections, queues)
@@ -471,18 +538,23 @@ def without_response_yet(slot: int, connections: Any, queues: Any) -> Any:
 
 @compiled
 def emit_outstanding(
-    order: int, time_ns: int, slot: int, connections: Any, queues: Any, rows: Any, fresh: Any, meta: Any
+    order: int, time_ns: int, slot: int, losing: bool, connections: Any, queues: Any, rows: Any, fresh: Any, meta: Any
 ) -> None:
     """A connection ends, now or when it was closed: its outstanding requests are decided, as in `Pairing.finish`."""
     ended = connections[slot, ENDED]
     decided = connections[slot, CLOSING_NS] if ended and connections[slot, CLOSING_NS] != NONE else time_ns
+    rejoin(connections, slot, queues)
     while connections[slot, COUNT]:
-        if queues[connections[slot, HEAD], Q_ONE_WAY]:
+        entry = connections[slot, HEAD]
+        if queues[entry, Q_ONE_WAY]:
             emit_one_way(order, 2 * slot, connections, queues, rows, fresh, meta)
             continue
-        row = meta[M_ROWS]
-        without_response(UNANSWERED + ended, order, 2 * slot, connections, queues, rows, fresh, meta)
-        rows[row, R_AGE] = decided - rows[row, R_REQUEST + F_LAST_NS]
+        row, passed_ns = meta[M_ROWS], queues[entry, Q_PASSED_NS]
+        outcome = UNANSWERED + ended if passed_ns == NONE else SKIPPED_ROW
+        if connections[slot, LOSSES] > queues[entry, Q_LOSSES] or (losing and passed_ns == NONE):
+            outcome = LOST_ROW
+        without_response(outcome, order, 2 * slot, connections, queues, rows, fresh, meta)
+        rows[row, R_AGE] = (decided if passed_ns == NONE else passed_ns) - rows[row, R_REQUEST + F_LAST_NS]
 
 
 @compiled
@@ -497,8 +569,9 @@ def settled_run(
         slot = slots[at]
         if not settled(slot, connections, streams):
             return at
-        count = connections[slot, COUNT]
+        count = connections[slot, COUNT] + connections[slot, PASSED]
         if count and (behind or meta[M_ROWS] + count > rows.shape[0]):
             return at
-        emit_outstanding(order, time_ns, slot, connections, queues, rows, fresh, meta)
+        losing = given_up(2 * slot + 1 - connections[slot, CLIENT], connections, streams, meta)
+        emit_outstanding(order, time_ns, slot, losing, connections, queues, rows, fresh, meta)
     return int(slots.size)

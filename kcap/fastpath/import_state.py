@@ -4,12 +4,14 @@ In: a `Conversation` in good order. Out: its numbers in the fast path's arrays. 
 nothing.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 from kcap import limits
 from kcap.fastpath import layout as at
 from kcap.fastpath.flow_table import enter_all
-from kcap.fastpath.frame_kernels import chain
+from kcap.fastpath.frame_kernels import chain, pass_over
 from kcap.fastpath.state import FastPathState
 from kcap.kafka.bodies import UNKNOWN
 from kcap.kafka.conversation import Conversation
@@ -87,7 +89,7 @@ def framers_fit(requests: RequestFramer, responses: ResponseFramer) -> bool:
 
 def waiting_fit(conversation: Conversation, requests: RequestFramer) -> bool:
     """Whether the outstanding requests are complete and ordinary, none of their bytes seen twice."""
-    outstanding, losses = conversation.pairing.outstanding, conversation.pairing.losses
+    outstanding = conversation.pairing.outstanding
     for exchange in outstanding:
         frame = exchange.request
         if (
@@ -97,9 +99,7 @@ def waiting_fit(conversation: Conversation, requests: RequestFramer) -> bool:
             or exchange.api_key is None
             or exchange.correlation_id is None
             or exchange.response is not None
-            or exchange.skipped_ns is not None
             or exchange.one_way
-            or exchange.lost_before != losses
             or exchange.client_id != requests.client_id
         ):
             return False
@@ -134,12 +134,15 @@ def import_connection(state: FastPathState, conversation: Conversation, batch: i
     identity = conversation.identity_index if conversation.identity_batch == batch else -1
     holed, newest = any(stream.lost for stream in connection.streams), pairing.outstanding.last()
     client = 0 if connection.client is connection.streams[0] else 1
+    ids = [*(exchange.correlation_id or 0 for exchange in pairing.outstanding), (requests.last_correlation or 0) + 1]
+    falling = any(first >= second for first, second in pairwise(ids))
     answered = at.NONE if responses.last_ns is None else responses.last_ns
     state.connections[slot] = (
         connection.last_ns, 0 if connection.began == "syn" else MIDSTREAM, client, identity, number, pairing.exchanges,
         conversation.rows, requests.last_correlation, answered, -1 if raw is None else len(raw), 0, 0, 0, 0, 0,
         (newest.correlation_id or 0) if newest is not None else 0,
         requests.frames, requests.framed, responses.frames, responses.framed,
+        responses.losses, responses.skipped, responses.spent, falling, 0, 0, 0,
         0, holed, connection.number, 0, 0, 0, at.NONE, at.NONE, 0, at.NONE, 0,
         at.TALKING, at.CLEAR if conversation.tls is None else at.SEALED, 0,
     )  # fmt: skip
@@ -177,7 +180,9 @@ def _waiting(state: FastPathState, slot: int, conversation: Conversation) -> Non
         place = chain(state.connections, slot, state.queues, meta)
         state.queues[place, at.Q_NUMBER :] = (
             exchange.number, exchange.api_key, exchange.api_version, exchange.correlation_id, body, 1, 0, frame.flags,
-            *frame[:8],
+            exchange.lost_before, at.NONE, *frame[:8],
         )  # fmt: skip
+        if exchange.skipped_ns is not None:
+            pass_over(state.connections, slot, state.queues, exchange.skipped_ns)
     outstanding.clear()
     conversation.pairing.count()

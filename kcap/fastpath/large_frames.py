@@ -11,9 +11,10 @@ import numpy as np
 
 from kcap import limits
 from kcap.arrays.sparse import sparse
-from kcap.decode import slots
+from kcap.decode import opcodes, slots
 from kcap.decode.projection import Resumable, compiled_programs, program_index
 from kcap.fastpath import layout as at
+from kcap.fastpath.resync_kernels import UNASKED, WANTED
 from kcap.kafka.bodies import REQUEST, RESPONSE, BodyValues, Pieces, values_of
 from kcap.kafka.headers import PRODUCE
 from kcap.limits import FRAME_GATHERED_MAX
@@ -22,6 +23,25 @@ FETCH: Final = 1
 LARGE_APIS: Final = ((PRODUCE, REQUEST), (FETCH, RESPONSE))
 """What carries records: API key and side."""
 _TEXTS: Final = len(slots.SLOTS)
+PROOF_ROOM: Final = 256
+
+
+class Proof(NamedTuple):
+    """Where the interpreter works whose results no one needs; a body with more topics is for the reference path."""
+
+    values: Any
+    topics: Any
+    wrapped: Any
+    part: Any
+    loops: Any
+    ends: Any
+
+
+def proof() -> Proof:
+    """Room for one body."""
+    topics, wrapped = np.empty((PROOF_ROOM, 4), np.int64), np.empty((PROOF_ROOM, 3), np.int64)
+    loops = np.zeros((2, opcodes.COUNTERS), np.int64)
+    return Proof(np.zeros((slots.WIDTH, 1), np.int64), topics, wrapped, np.zeros(5, np.int64), *loops)
 
 
 class LargeArrays(NamedTuple):
@@ -43,6 +63,11 @@ class LargeArrays(NamedTuple):
     elements: Any
     free: Any
     """Rows that are free, M_LARGE_FREE of them."""
+    answers: Any
+    """Programs of responses by API key and version, as far as resyncs needed them."""
+    proof: Proof
+    odd: Any
+    """Oddities of a walk."""
 
 
 def arrays(frames: int) -> LargeArrays:
@@ -63,6 +88,9 @@ def arrays(frames: int) -> LargeArrays:
         sparse((frames, limits.FAST_PATH_EXCERPT_BYTES), np.uint8),
         np.empty((1, len(slots.ELEMENTS)), np.int64),
         np.arange(frames, dtype=np.int64),
+        np.full((at.KEYS, at.VERSIONS), UNASKED, np.int64),
+        proof(),
+        np.empty((2 * limits.FAST_PATH_PACKETS, at.ODD_WIDTH), np.int64),
     )
 
 
@@ -88,6 +116,13 @@ class LargeFrames:
         if wanted and not len(self.arrays.large):
             self.arrays = arrays(limits.FAST_PATH_LARGE_FRAMES)
             self.meta[at.M_LARGE_FREE] = limits.FAST_PATH_LARGE_FRAMES
+
+    def learn(self) -> None:
+        """Looks up the programs that resyncs need."""
+        self.meta[at.M_ANSWER] = 0
+        for key, version in np.argwhere(self.arrays.answers == WANTED).tolist():
+            self.arrays.answers[key, version] = program_index(key, version, RESPONSE)
+        self.arrays = self.arrays._replace(rows=compiled_programs())
 
     @property
     def used(self) -> int:

@@ -19,14 +19,17 @@ LARGE_BASE: Final = 1 << 41
 # A connection: one row of `connections`.
 (
     LAST, FLAGS, CLIENT, IDENTITY, NAME, NUMBER, ROWS, CORRELATION, ANSWERED, ID_LENGTH, HEAD, TAIL, COUNT, TAKEN, ONE_WAYS,
-    WAITING, REQUEST_FRAMES, REQUEST_BYTES, RESPONSE_FRAMES, RESPONSE_BYTES,
+    WAITING, REQUEST_FRAMES, REQUEST_BYTES, RESPONSE_FRAMES, RESPONSE_BYTES, LOSSES, SKIPPED, SPENT, FALLING,
+    PASSED, PASSED_HEAD, PASSED_TAIL,
     OWN, HOLED, PLACE, FIRST_NS, FIRST_REF, FIRST_POSITION, SYN_NS, RST_NS, RST_BY, CLOSING_NS, ENDED, LIVE, TLS, TOUCHED,
-) = range(34)  # fmt: skip
-CONNECTION_WIDTH: Final = 34
+) = range(41)  # fmt: skip
+CONNECTION_WIDTH: Final = 41
 """OWN: it has no objects, since it began in the fast path; HOLED: bytes of it were given up; PLACE: its number among all
 connections; RST_BY: which stream reset it; ENDED: place in `ENDS`; ONE_WAYS: outstanding requests that expect no response;
-WAITING: correlation id of the last request that does; TOUCHED: of a connection with TLS, its row of `undo` in this walk, from
-1; negative once the rest of the walk is for the reference path.
+WAITING: correlation id of the last request that does; LOSSES, SKIPPED, SPENT: as in the framer of the responses; FALLING: some
+correlation id was not above the one before; PASSED: requests that a later one's response has passed over, which have a chain of
+their own; TOUCHED: of a connection with TLS, its row of `undo` in this walk, from 1; negative once the rest of the walk is for
+the reference path.
 """
 
 FREE, TALKING, OPEN, CALLED, HALF, CLOSING = range(6)
@@ -51,7 +54,9 @@ of TLS, bytes of a record or of a frame's header whose rest is to come.
 """
 
 # A request that waits: an entry of its connection's chain, from HEAD to TAIL.
-Q_NEXT, Q_NUMBER, Q_KEY, Q_VERSION, Q_CORRELATION, Q_SLOT, Q_DONE, Q_ONE_WAY, Q_FLAGS, Q_FRAME = range(10)
+Q_NEXT, Q_NUMBER, Q_KEY, Q_VERSION, Q_CORRELATION, Q_SLOT, Q_DONE, Q_ONE_WAY, Q_FLAGS, Q_LOSSES, Q_PASSED_NS, Q_FRAME = range(
+    12
+)
 FRAME: Final = 8
 """start, size, first_ns, first_ref, last_ns, last_ref, low, high: a frame as in `kafka.frames.Frame`."""
 F_START, F_SIZE, F_FIRST_NS, F_FIRST_REF, F_LAST_NS, F_LAST_REF, F_LOW, F_HIGH = range(FRAME)
@@ -65,28 +70,38 @@ REQUEST_WIDTH: Final = Q_FRAME + FRAME
 ) = range(17)  # fmt: skip
 R_RESPONSE: Final = R_REQUEST + FRAME
 ROW_WIDTH: Final = R_RESPONSE + FRAME
-OUTCOMES: Final = ("answered", "one_way", "unanswered", "unanswered", "unanswered")
-REASONS: Final = (None, None, "capture_end", "fin", "rst")
+OUTCOMES: Final = ("answered", "one_way", "unanswered", "unanswered", "unanswered", "unanswered", "unanswered")
+REASONS: Final = (None, None, "capture_end", "fin", "rst", "lost_in_capture", "skipped")
 """Values of R_OUTCOME: outcome and reason; those of requests without a response are in the order of `ENDS`."""
-CUT_REQUEST, CUT_RESPONSE = 1, 2
-"""Bits of R_CUT: the frames of which the snapshot length cut bytes off."""
+CUT_REQUEST, CUT_RESPONSE, RESYNCED_RESPONSE = 1, 2, 4
+"""Bits of R_CUT: the frames of which the snapshot length cut bytes off, and a response that a resync found."""
 
 # Counters that kernel and engine share.
 (
     M_ROWS, M_BODIES, M_TOP, M_ORDER, M_REF, M_LEFT, M_GONE, M_FRESH, M_IDENTITIES, M_FREE, M_SPARE, M_SLOTS, M_GROWS, M_OPENS,
     M_OPENED, M_ENDED, M_BLIND, M_NAMES, M_FULL, M_LARGE_FROM, M_LARGE_FREE, M_LARGE_WANTED, M_LOGGED, M_TOUCHED,
-    M_LATE, M_TLS, M_WAITING_MAX, M_OPEN, M_OPEN_MAX,
-) = range(29)  # fmt: skip
-META_WIDTH: Final = 29
+    M_LATE, M_TLS, M_WAITING_MAX, M_OPEN, M_OPEN_MAX, M_RESYNCS, M_SEARCHED, M_ODD, M_ANSWER,
+) = range(33)  # fmt: skip
+META_WIDTH: Final = 33
 """M_FREE: the first entry that is in no chain, of M_SPARE in all; M_SLOTS: free slots, M_GROWS: more can be made; M_OPENS: new
 connections are taken; M_BLIND: a packet was left whose flow the kernel cannot read; M_FULL: why it stopped; M_LARGE_FROM:
 bytes from which on a frame is large, M_LARGE_FREE: rows of `large` that are free, M_LARGE_WANTED: frames that needed one more;
 M_LOGGED, M_TOUCHED: rows of `log` and `undo`; M_LATE: responses after the client's FIN; M_TLS: handshakes of TLS are taken;
 M_WAITING_MAX: outstanding requests that a connection may have; M_OPEN: bytes of the arena that unfinished frames have,
-M_OPEN_MAX: those that they may have, 0 where no large frame begins here.
+M_OPEN_MAX: those that they may have, 0 where no large frame begins here; M_RESYNCS: lost boundaries are searched here,
+M_SEARCHED: memory that the reference path would hold for it, M_ODD: rows of `odd`, M_ANSWER: programs of
+responses are wanted.
 """
 FULL_ROOM, FULL_SLOTS = 1, 2
 """No room for rows, bodies or bytes; no free slot."""
+
+SEARCHING: Final = -2
+"""OPEN_SLOT of a stream whose frame boundary is lost: it was in OPEN_SIZE bytes from OPEN_START on, all of one packet, which
+the snapshot length cut. OPEN_HIGH of them were captured, whose value is OPEN_AT.
+"""
+O_KIND, O_SLOT, O_VALUE, O_REF, O_POSITION = range(5)
+ODD_WIDTH: Final = 5
+"""An oddity, a row of `odd`: its place in `ODD_KINDS`, the connection, an offset or a number of bytes, and the packet."""
 
 # A large frame: a row of `large`.
 (

@@ -51,13 +51,16 @@ from kcap.fastpath.layout import (
     OPEN_FLAGS,
     OPEN_REF,
     OPEN_SIZE,
+    OPEN_SLOT,
     OPEN_START,
     PACKETS,
+    PASSED,
     Q_DONE,
     Q_FLAGS,
     Q_FRAME,
     Q_NEXT,
     REPEATS,
+    SEARCHING,
     SEGMENTS,
     TALKING,
     TIMED_END,
@@ -96,6 +99,8 @@ def again(seq: int, ack: int, length: int, time_ns: int, place: int, connections
         or connections[slot, HOLED]
         or connections[slot, LIVE] != TALKING
         or connections[slot, TLS]
+        or connections[slot, PASSED]
+        or (streams[place, OPEN_START] >= 0 and streams[place, OPEN_SLOT] == SEARCHING)
     ):
         return LEAVE
     if streams[place, REPEATS] >= REPEATS_MAX:

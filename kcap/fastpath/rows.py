@@ -29,8 +29,11 @@ SOMETIMES: Final = frozenset(
 """Parts that may be missing."""
 CODED: Final[dict[str, tuple[str | None, ...]]] = {"outcome": at.OUTCOMES, "reason": at.REASONS}
 """Parts that R_OUTCOME stands for."""
-CUT: Final = {"request_flags": at.CUT_REQUEST, "response_flags": at.CUT_RESPONSE}
-"""Flags of frames: the snapshot length is the only one that frames of the fast path have."""
+FRAME_FLAGS: Final = {
+    "request_flags": (("snaplen", at.CUT_REQUEST),),
+    "response_flags": (("snaplen", at.CUT_RESPONSE), ("resynced", at.RESYNCED_RESPONSE)),
+}
+"""Flags that frames of the fast path may have, by the bits of R_CUT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +50,9 @@ class FastPathRows:
 
     def numbers(self, name: str) -> tuple[Any, Any]:
         """A part that is a number: values, and which of them are there (None: all)."""
-        if name in CUT:
-            return np.where(self.columns[at.R_CUT] & CUT[name], FLAG["snaplen"], 0), None
+        if name in FRAME_FLAGS:
+            bits = self.columns[at.R_CUT]
+            return sum(np.where(bits & bit, FLAG[flag], 0) for flag, bit in FRAME_FLAGS[name]), None
         place = COLUMN.get(name)
         if place is None:
             return np.zeros(len(self), np.int64), np.zeros(len(self), np.bool_)
@@ -85,9 +89,11 @@ class FastPathRows:
     def among(
         self, names: tuple[str, ...], slots: dict[int, str], tuples: list[tuple[object, ...]], orders: list[int]
     ) -> list[tuple[object, ...]]:
-        """The rows whose bodies have these slots, merged with some rows of the reference path, in order."""
-        wanted = np.array(sorted(slots), np.int64)
-        where = np.isin(self.columns[at.R_REQUEST_SLOT], wanted) | np.isin(self.columns[at.R_RESPONSE_SLOT], wanted)
+        """The rows whose bodies have these slots and were not cut, merged with some rows of the reference path, in order."""
+        wanted, bits = np.array(sorted(slots), np.int64), self.columns[at.R_CUT]
+        where = np.zeros(len(self), np.bool_)
+        for place, cut in ((at.R_REQUEST_SLOT, at.CUT_REQUEST), (at.R_RESPONSE_SLOT, at.CUT_RESPONSE)):
+            where |= (bits & cut == 0) & np.isin(self.columns[place], wanted)
         some = FastPathRows(np.ascontiguousarray(self.columns[:, where]), self.names)
         both = some.tuples(names) + tuples
         return [both[place] for place in some.merged(orders).tolist()]

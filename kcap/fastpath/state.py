@@ -201,6 +201,7 @@ class FastPathState:
     def open_frames(self, least: int) -> Any:
         """The streams with an unfinished frame of more than so many bytes."""
         here = (self.streams[:, at.OPEN_START] >= 0) & (self.streams[:, at.OPEN_SIZE] > least)
+        here &= self.streams[:, at.OPEN_SLOT] >= 0
         return np.flatnonzero(here & np.repeat(self.connections[:, at.LIVE] != at.FREE, 2))
 
     def count_open(self) -> int:
@@ -225,6 +226,12 @@ class FastPathState:
             first, slots, self.uids[slots], self.keys[clients], self.keys[lower], sizes, times, isns, numbers,
             values[:, at.TLS] != at.CLEAR,
         )  # fmt: skip
+
+    def uid(self, slot: int) -> str:
+        """The uid of an own connection, which is made once."""
+        if not self.uids[slot]:
+            self.uids[slot] = self.identities(np.array([slot]), 0).named()[0]
+        return str(self.uids[slot])
 
     def named(self, blocks: Sequence[IdentityBlock]) -> None:
         """Keeps the uids of connections for later batches."""

@@ -36,8 +36,6 @@ class ResponseFramer(Framer):
         super().__init__(stream, bodies)
         self.pairing = pairing
         self.requests = requests
-        self.sought: set[int] | None = None
-        """Correlation ids that the current resync has searched for."""
         self.last_ns: int | None = None
         """When the last byte of the last response was seen."""
 
@@ -137,15 +135,18 @@ class ResponseFramer(Framer):
         """Places of outstanding ids in bytes that were sent after their requests; for an id that became outstanding only now,
         in all bytes searched before too: a tap may show packets in another order.
         """
-        if not start or self.sought is None:
-            self.sought = set()
-        places, sought = [], self.sought
-        for exchange in islice(self.pairing.outstanding, limits.IDS_SEARCHED):
+        places, begin, search = [], 0, self.search
+        sought = search.sought if search is not None else None
+        if sought is None:
+            begin, sought = start, set()
+            if search is not None:
+                search.sought = sought
+        for exchange in islice(self.pairing.outstanding.likely(), limits.IDS_SEARCHED):
             correlation = exchange.correlation_id
             if correlation is None:
                 continue
             pattern = correlation.to_bytes(4, "big", signed=True)
-            for low, high in region.captured(start if correlation in sought else 0):
+            for low, high in region.captured(start if correlation in sought else begin):
                 at = region.data.find(pattern, low + 4, high)
                 while at >= 0:
                     if self._follows(region, at - 4, exchange):

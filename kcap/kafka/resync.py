@@ -129,6 +129,8 @@ class BoundarySearch:
     def __init__(self, direction: BoundaryTest, first: bool = False, refuse: bool = False) -> None:
         self.direction = direction
         self.first = first
+        self.sought: set[int] | None = None
+        """Correlation ids that it has searched for; None before it searches."""
         self.region = Region()
         self.pieces: list[Piece] = []
         """The pieces so far, holes as pieces without data."""

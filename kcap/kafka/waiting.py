@@ -6,7 +6,7 @@ time on average, however many wait and however their ids repeat: a capture choos
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 
@@ -50,6 +50,10 @@ class WaitingQueue(Generic[Item]):
 
     def __contains__(self, item: Item) -> bool:
         return id(item) in self._order or id(item) in self._passed
+
+    def likely(self) -> Iterator[Item]:
+        """The entries in the order in which their partners are likely to come: those that were passed over are the last."""
+        return chain(self._order.values(), self._passed.values())
 
     def first(self) -> Item | None:
         """The oldest entry."""
@@ -140,7 +144,10 @@ class WaitingQueue(Generic[Item]):
         return list(self), len(self._passed)
 
     def __setstate__(self, state: tuple[list[Item], int]) -> None:
-        items, passed = state
+        self.restore(*state)
+
+    def restore(self, items: list[Item], passed: int) -> None:
+        """Holds these entries alone, the first `passed` of which were passed over."""
         self._passed, self._order = OrderedDict(), OrderedDict()  # identities are those of this process
         self._by_id, self._passed_by_id = {}, {}
         for item in items[:passed]:

@@ -36,5 +36,5 @@ def test_rows_stand_in_the_order_in_which_they_were_decided() -> None:
 
 def test_rows_with_some_bodies() -> None:
     made = rows()
-    slot = int(made.columns[at.R_RESPONSE_SLOT, 1])
-    assert made.among(ROW, {slot: "x"}, [("other",)], [4]) == [("other",), made.tuples(ROW)[1]]
+    whole, cut = made.columns[at.R_RESPONSE_SLOT, :2].tolist()
+    assert made.among(ROW, {whole: "x", cut: "x"}, [("other",)], [1]) == [("other",), made.tuples(ROW)[0]]

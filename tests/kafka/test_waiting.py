@@ -43,6 +43,7 @@ def test_a_queue_behaves_as_the_list_it_stands_for() -> None:
         assert queue.oldest(wanted) is next(iter(ordered), None)
         assert queue.several(wanted) == (len(ordered) > 1)
         assert (list(queue), len(queue)) == (plain, len(plain))
+        assert list(queue.likely()) == sorted(plain, key=passed.__contains__)
         assert queue.ahead() == len([x for x in plain if x not in passed])
         assert (queue.first(), queue.last()) == ((plain[0], plain[-1]) if plain else (None, None))
 

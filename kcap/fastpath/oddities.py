@@ -1,0 +1,40 @@
+"""Reports the oddities that kernels met.
+
+In: their notes and rows. Out: calls of `report`. Law: these are the calls of `Framer` and of `Pairing`.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from kcap.fastpath import layout as at
+from kcap.fastpath.state import FastPathState
+from kcap.weird import WeirdKind
+
+if TYPE_CHECKING:
+    from kcap.fastpath.engine import Host
+
+OF_RESYNCS = (WeirdKind.BOUNDARY_LOST, "server offset {}"), (WeirdKind.RESYNCED, "{} bytes passed over")
+"""What a walk notes, by `layout.O_KIND`."""
+
+
+def report_resyncs(state: FastPathState, host: "Host") -> None:
+    """Reports what a walk noted, before the reference path goes on with one of these connections."""
+    host.bodies.searched_bytes += int(state.meta[at.M_SEARCHED])
+    state.meta[at.M_SEARCHED] = 0
+    odd = state.large.arrays.odd[: state.meta[at.M_ODD]]
+    uids: dict[int, str] = {}
+    for slot in set(odd[:, at.O_SLOT].tolist()):
+        conversation = state.conversations[slot]
+        uids[slot] = state.uid(slot) if conversation is None else host.constants(conversation).uid
+    for kind, slot, value, ref, position in odd.tolist():
+        what, detail = OF_RESYNCS[kind]
+        host.report(what, detail.format(value), ref, position, uid=uids[slot])
+
+
+def report_rows(host: "Host", kind: WeirdKind, rows: Any, frame: int) -> None:
+    """Reports rows, at the frame whose columns begin at `frame`."""
+    columns = at.R_IDENTITY, at.R_CORRELATION, at.R_OUTCOME, frame + at.F_FIRST_REF, frame + at.F_LOW
+    uids = {identity: host.identities.uid(identity) for identity in set(rows[:, at.R_IDENTITY].tolist())}
+    for identity, correlation, outcome, ref, position in rows[:, columns].tolist():
+        why = at.REASONS[outcome]
+        detail = f"correlation id {correlation}" + ("" if why is None else f": {why}")
+        host.report(kind, detail, ref, position, uid=uids[identity])
