@@ -40,7 +40,7 @@ class Invocation(click.Context):
         """
         from kcap.cli.configuration import config_file
 
-        read = [*self._given((Reads, click.Path)), *self._secrets()]
+        read = [*self._given((Reads, click.Path)), *self._remembered()]
         tables = any(isinstance(parameter.type, Reads) and parameter.type.tables for parameter, _ in read)
         paths = [*(path for _, path in read), str(config_file())]
         with reading(paths, partial(files_read, tables=tables) if read else None):
@@ -51,9 +51,9 @@ class Invocation(click.Context):
             refuse_input(STANDARD)
             return super().invoke(callback, *args, **kwargs)
 
-    def _secrets(self) -> Iterator[tuple[click.Parameter, str]]:
-        """Key logs and private keys, which no command sees as parameters (`kcap.cli.options.secret_files`)."""
-        for parameter in self.command.params:
+    def _remembered(self) -> Iterator[tuple[click.Parameter, str]]:
+        """Captures of -r, key logs and private keys, which no command sees as parameters (`kcap.cli.options.remembered`)."""
+        for parameter in (one for one in self.command.params if isinstance(one.type, Reads | click.Path)):
             yield from ((parameter, path) for path in self.meta.get(f"kcap.{parameter.name}", ()))
 
     def _given(self, kind: Any) -> Iterator[tuple[click.Parameter, str]]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from kcap.filter.parse import FILTER_MAX
 from kcap.output.grid import duration
 from kcap.reports import text
 from kcap.reports.drill_down import about, quoted
@@ -112,6 +111,8 @@ def where(*conditions: str, **equal: object) -> str:
     """A display filter: columns that equal values, and conditions as they are; columns whose value is None are left out, and so
     is what would make the filter longer than one may be, so that it passes more.
     """
+    from kcap.filter.parse import FILTER_MAX  # reports that take no findings need no filters
+
     given = ((name, value) for name, value in equal.items() if value is not None)
     parts = [about(name, value) if isinstance(value, str) else f"{name} == {value}" for name, value in given]
     made = ""
