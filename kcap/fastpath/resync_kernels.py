@@ -45,12 +45,11 @@ from kcap.fastpath.layout import (
     SKIPPED,
     SPENT,
 )  # fmt: skip
-from kcap.kafka.conversation import IDENTIFYING_REQUESTS
-from kcap.kafka.resync import PIECE_BYTES
+from kcap.kafka.frames import PIECE_BYTES
+from kcap.kafka.headers import API_VERSIONS, SASL_HANDSHAKE
 from kcap.kernels import compiled, int32, routine
 
 PREFIX, RESPONSE_HEAD, VERSIONS_HEAD = 4, 8, 10
-API_VERSIONS, HANDSHAKE = IDENTIFYING_REQUESTS
 HELD_MAX = limits.RESYNC_BYTES_LATER
 """Bytes of a search in the fast path, so few that it may hold them whatever others hold and whatever it has spent."""
 SIZE_MAX, PROOF_COST = min(limits.RESYNC_FRAME_MAX, limits.RESPONSE_BYTES_MAX), limits.RESYNC_PROOF_COST
@@ -134,7 +133,7 @@ def requested(correlation: int, slot: int, connections: Any, queues: Any) -> Any
             if queues[entry, Q_CORRELATION] == correlation:
                 return entry if first or missed else -1
             key = queues[entry, Q_KEY]
-            if not connections[slot, LOSSES] or connections[slot, FALLING] or key in (API_VERSIONS, HANDSHAKE):
+            if not connections[slot, LOSSES] or connections[slot, FALLING] or key in (API_VERSIONS, SASL_HANDSHAKE):
                 return -1
             first, missed = False, missed or queues[entry, Q_LOSSES] < connections[slot, LOSSES]
         entry = queues[entry, Q_NEXT]

@@ -11,6 +11,7 @@ from operator import itemgetter
 from typing import NamedTuple, Protocol
 
 from kcap import limits
+from kcap.kafka.frames import PIECE_BYTES
 
 SHORTEST = 14
 """Bytes needed behind a place to tell a boundary from noise: the fixed head of a request."""
@@ -26,9 +27,6 @@ def enough(seen: int, size: int) -> bool:
 
 NO_PACKET = -1
 """The packet reference of a piece that is a hole."""
-
-PIECE_BYTES = 400
-"""Memory of a piece beside its bytes."""
 
 
 class Piece(NamedTuple):

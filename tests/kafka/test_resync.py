@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap import limits
-from kcap.kafka.resync import NO_PACKET, PIECE_BYTES, BoundarySearch, Piece, Region, enough
+from kcap.kafka.frames import PIECE_BYTES
+from kcap.kafka.resync import NO_PACKET, BoundarySearch, Piece, Region, enough
 
 
 class Marks:
