@@ -175,13 +175,19 @@ def chain(connections: Any, slot: int, queues: Any, meta: Any) -> Any:
     entry = meta[M_FREE]
     meta[M_FREE] = queues[entry, Q_NEXT]
     meta[M_SPARE] -= 1
-    if connections[slot, COUNT]:
-        queues[connections[slot, TAIL], Q_NEXT] = entry
-    else:
-        connections[slot, HEAD] = entry
-    connections[slot, TAIL] = entry
-    connections[slot, COUNT] += 1
+    linked(entry, connections, slot, queues, HEAD, TAIL, COUNT)
     return entry
+
+
+@compiled
+def linked(entry: int, connections: Any, slot: int, queues: Any, head: int, tail: int, count: int) -> None:
+    """Puts an entry at the end of the chain that these columns of a connection hold."""
+    if connections[slot, count]:
+        queues[connections[slot, tail], Q_NEXT] = entry
+    else:
+        connections[slot, head] = entry
+    connections[slot, tail] = entry
+    connections[slot, count] += 1
 
 
 @compiled
@@ -207,12 +213,7 @@ def pass_over(connections: Any, slot: int, queues: Any, time_ns: int) -> None:
     """Moves the first entry to the chain of those that a later one's response has passed over."""
     entry = taken_out(connections, slot, queues)
     queues[entry, Q_PASSED_NS] = time_ns
-    if connections[slot, PASSED]:
-        queues[connections[slot, PASSED_TAIL], Q_NEXT] = entry
-    else:
-        connections[slot, PASSED_HEAD] = entry
-    connections[slot, PASSED_TAIL] = entry
-    connections[slot, PASSED] += 1
+    linked(entry, connections, slot, queues, PASSED_HEAD, PASSED_TAIL, PASSED)
 
 
 @compiled

@@ -11,14 +11,7 @@ import kcap
 from kcap.decode import telemetry
 from kcap.decode.message import Message
 from tests.decode.trees import check, undecoded, walk
-
-
-def uvarint(value: int) -> bytes:
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*out, value])
+from tests.records.batches import uvarint
 
 
 def metrics() -> bytes:

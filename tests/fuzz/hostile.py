@@ -2869,22 +2869,13 @@ def pushed_metrics(n: int) -> bytes:
     """Metrics that clients push, compressed to a thousandth: messages in messages, and a hundred thousand empty ones."""
     deep = b""
     for _ in range(2_000):
-        deep = b"\x0a" + uvarint(len(deep)) + deep
-    packed = gzip.compress(deep + b"\x0a\0" * 100_000 + bytes([0x0A]) + uvarint(1 << 20) + bytes(1 << 20))
+        deep = b"\x0a" + unsigned(len(deep)) + deep
+    packed = gzip.compress(deep + b"\x0a\0" * 100_000 + bytes([0x0A]) + unsigned(1 << 20) + bytes(1 << 20))
     calls = Calls()
     for _ in range(n):
-        body = b"\0" + bytes(16) + struct.pack(">i", 1) + b"\0\1" + uvarint(len(packed) + 1) + packed + b"\0"
+        body = b"\0" + bytes(16) + struct.pack(">i", 1) + b"\0\1" + unsigned(len(packed) + 1) + packed + b"\0"
         calls.call(72, 0, body, b"\0" + bytes(4) + b"\0\0" + b"\0")
     return calls.talk.file()
-
-
-def uvarint(value: int) -> bytes:
-    """An unsigned varint."""
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*out, value])
 
 
 # --- the curve ---------------------------------------------------------------------------------------------------------

@@ -5,13 +5,16 @@ from struct import pack
 from kcap.wire.checksums import crc32, crc32c
 
 
-def varint(value: int) -> bytes:
-    value = value << 1 if value >= 0 else (-value << 1) - 1
+def uvarint(value: int) -> bytes:
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)
         value >>= 7
     return bytes([*out, value])
+
+
+def varint(value: int) -> bytes:
+    return uvarint(value << 1 if value >= 0 else (-value << 1) - 1)
 
 
 def sized(data: bytes | None) -> bytes:

@@ -5,18 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap.wire.varints import DamageError, read_uvarint, read_varint, read_varlong
-
-
-def uvarint(value: int) -> bytes:
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*out, value])
-
-
-def zigzag(value: int) -> bytes:
-    return uvarint((value << 1) ^ (value >> 63) if value >= 0 else (-value << 1) - 1)
+from tests.records.batches import uvarint
+from tests.records.batches import varint as zigzag
 
 
 @given(st.integers(0, 2**32 - 1), st.binary(max_size=3))

@@ -95,7 +95,7 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"refused": row["n"], "mechanism": wanted,
             "offered": offered},
         )  # fmt: skip
-    if not any(call["reason"] in ("fin", "rst") for call in seen.calls):
+    if not seen.some_cut_short:
         return
     table = seen.exchanges
     per_connection = table.group_by("connection", "client_id", "server_ip", "server_port").aggregate(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cache, partial
+from typing import Any
 
 from kcap.reports.findings.access import OPENING, served_without_login
 from kcap.reports.findings.leaders import gone
@@ -95,6 +96,15 @@ def hosts_of(row: Row) -> str:
     return str(row["client_ip"]) if row["hosts"] == 1 else f"{row['hosts']:,} hosts"
 
 
+def closed_unanswered(seen: Observed) -> Any:
+    """The connections of Kafka clients that a server closed, without a byte of it in the capture or missing there."""
+    links = seen.connections
+    return links.filter(
+        links.phase == "kafka", links.began == "syn", links.closed_by == "server", links.server_captured == 0,
+        links.server_missing == 0,
+    )  # fmt: skip
+
+
 @rule(
     "closed-at-once", "medium", 0.7,
     needs="beginnings responses",
@@ -111,14 +121,11 @@ def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
 
     They begin with ApiVersions, which brokers answer in every version (KIP-511): another first request may be what they refuse.
     """
-    if not any(call["reason"] in ("fin", "rst") for call in seen.calls):
+    if not seen.some_cut_short:
         return
-    links, table = seen.connections, seen.exchanges
+    table = seen.exchanges
     opening = table.filter((table.api == "ApiVersions") & (table.exchange == 1) & (table.outcome == "unanswered"))
-    dead = links.filter(
-        links.phase == "kafka", links.began == "syn", links.closed_by == "server", links.server_captured == 0,
-        links.server_missing == 0,
-    ).semi_join(opening, "connection")  # fmt: skip
+    dead = closed_unanswered(seen).semi_join(opening, "connection")
     ends = ("client_ip", "server_ip", "server_port")
     groups = dead.group_by(*ends).aggregate(
         n=dead.count(), first_ns=dead.first_ns.min(), last_ns=dead.last_ns.max(), clients=dead.client_id.nunique(),
@@ -203,12 +210,12 @@ def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def answers_nothing(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A server that takes connections and answers none: what other rules know of a cause has answers of some kind in it."""
-    if not any(call["reason"] in ("fin", "rst") for call in seen.calls):
+    if not seen.some_cut_short:
         return
     links, table = seen.connections, seen.exchanges
     opening = table.filter(cut_short(table) & (table.exchange == 1))
-    dead = links.filter(links.phase == "kafka", links.began == "syn", links.closed_by == "server", ~links.tls)
-    dead = dead.semi_join(opening, "connection")
+    dead = closed_unanswered(seen).semi_join(opening, "connection")
+    dead = dead.filter(~dead.tls)
     ends = ("server_ip", "server_port")
     speaks = links.filter((links.server_captured > 0) | (links.server_missing > 0))
     dead = dead.anti_join(speaks, list(ends))

@@ -165,7 +165,7 @@ def stalled_connections(seen: Observed) -> list[Row]:
     table = table.semi_join(chosen, "connection")
     waiting = table.outcome == "unanswered"
     used = table.group_by("connection").aggregate(
-        n=table.count(where=waiting), open_ns=table.request_first_ns.min(where=waiting),
+        open_ns=table.request_first_ns.min(where=waiting),
         least=table.request_bytes.min(where=waiting), done_ns=table.response_last_ns.max(),
         one_way_ns=table.request_last_ns.max(where=table.outcome == "one_way"),
         last=table.response_bytes.argmax(table.response_last_ns),
@@ -189,7 +189,9 @@ def stalled_connections(seen: Observed) -> list[Row]:
     idle_seconds=5, bytes=1000, connections=2,
 )  # fmt: skip
 def data_not_acknowledged(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """What the network or a dead host swallows; with what the connections have in common, where that hints at a cause."""
+    """Data that the path drops, or that a host which is down no longer takes; what the connections have in common may hint at
+    the cause.
+    """
     rows = seen.once(stalled_connections)
     if not rows:
         return

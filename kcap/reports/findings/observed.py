@@ -214,6 +214,11 @@ class Observed:
             between = (min(known), max(known)) if known and len(known) == len(rows) else None
             prepare([(row["connection"], row["exchange"]) for row in rows if row.get("connection") is not None], between)
 
+    @cached_property
+    def some_cut_short(self) -> bool:
+        """Whether there is a request as `cut_short` looks for."""
+        return any(call["reason"] in ("fin", "rst") for call in self.calls)
+
     @property
     def closed_by_server(self) -> Any:
         """The connections, by name, that the server closed or reset first."""
