@@ -263,6 +263,7 @@ REASONS: Final = {
     "no_exchange": "connection{s} without an exchange, after the first ones",
     "unnamed_findings": "finding{s} about names that are not told apart",
     "offsets_standing": "time{s} of a last stable offset that stood still, after the longest ones",
+    "recreated_topics": "id{s} of topics that were created again, after the first",
     "connection_groups": "group{s} of connections, after those with the most exchanges",
     "silent_members": "silence{s} of group members, after the first ones", "generations": "generation{s} of groups, likewise",
     "servers_that_refuse": "server{s} that refuse connections, after the first ones",

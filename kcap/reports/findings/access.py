@@ -17,6 +17,18 @@ TOKENS = ("SaslAuthenticate", "SaslToken")
 """What carries the tokens of a login: a Kafka request, or with SaslHandshake v0 a length and the token alone."""
 OPENING = ("ApiVersions", "SaslHandshake", *TOKENS)
 """What a listener with SASL answers before a login."""
+REFUSED = {
+    "GSSAPI": "Check that the broker's keytab holds the current key of its principal (klist -k, kvno), that the client asks "
+    "for that principal (sasl.kerberos.service.name, host name), and that the clocks agree; then the client's own principal.",
+    "OAUTHBEARER": "Check issuer, audience, expiry and signing key of the client's token against what the broker expects.",
+}
+"""SASL mechanism -> what to check where it is not a password."""
+NO_TOKEN = {
+    "GSSAPI": "The client probably had no Kerberos ticket for the broker: check its ticket or keytab (it may have expired), "
+    "sasl.kerberos.service.name, the broker's host name, and whether the KDC can be reached; its log says which.",
+    "OAUTHBEARER": "The client probably had no token: check whether its token endpoint can be reached and accepts the client's "
+    "id and secret; its log says which.",
+}
 
 
 @rule(
@@ -42,6 +54,7 @@ def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Fo
             {"client_id": row["client_id"]}, row["n"],
             where("error == SASL_AUTHENTICATION_FAILED", client_id=row["client_id"], sasl_mechanism=row["sasl_mechanism"]),
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"failures": row["n"]}, severity,
+            advice=REFUSED.get(row["sasl_mechanism"]),
         )  # fmt: skip
     if not any(call["api"] in TOKENS and call["reason"] in ("fin", "rst") for call in seen.calls):
         return
@@ -69,6 +82,44 @@ def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Fo
                   server_port=row["server_port"]),
             row["first_ns"], row["last_ns"], 0, {"closed": row["n"]},
             None if often and never else "medium" if often or never else "info", 0.75,
+        )  # fmt: skip
+
+
+@rule(
+    "login-given-up", "high", 0.8,
+    needs="requests responses",
+    looks_at="connections that a client closes behind the SaslHandshake response, without a token, though the broker takes the "
+    "mechanism",
+    advice="Look in the client's log: it could not make the first token of its login.",
+    instead="a client that was stopped each time, or a check whether a port takes SASL",
+    sources="KIP-43",
+    connections=3,
+)  # fmt: skip
+def login_given_up(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A client that cannot go on with its login, as without a Kerberos ticket: the broker never hears why."""
+    if seen.most_calls("client_id", ("SaslHandshake",)) < limit["connections"]:
+        return
+    table, links = seen.exchanges, seen.connections
+    whole = (links.closed_by == "client") & (links.client_missing + links.client_skipped == 0)
+    ends = ("client_id", "server_ip", "server_port")
+    each = table.group_by("connection", *ends).aggregate(
+        begun=table.count(where=(table.api == "SaslHandshake") & (table.error == "NONE")),
+        more=table.count(where=~table.api.isin(["ApiVersions", "SaslHandshake"])), sasl_mechanism=table.sasl_mechanism.max(),
+        first_ns=table.request_first_ns.min(), last_ns=table.request_last_ns.max(),
+    )  # fmt: skip
+    left = each.filter(each.begun > 0, each.more == 0, each.connection.isin(links.filter(whole).connection))
+    groups = left.group_by(*ends, "sasl_mechanism").aggregate(
+        n=left.count(), first_ns=left.first_ns.min(), last_ns=left.last_ns.max()
+    )
+    for row in seen.run(groups.filter(groups.n >= int(limit["connections"]))):
+        mechanism = row["sasl_mechanism"]
+        yield Finding(
+            f"{called(row['client_id'])} closed {counted(row['n'], 'connection')} to {server_of(row)} before the first token "
+            f"of its login with {mechanism}",
+            {"client_id": row["client_id"], "server": server_of(row)}, row["n"],
+            where("api == SaslHandshake", client_id=row["client_id"], sasl_mechanism=mechanism, server_ip=row["server_ip"],
+                  server_port=row["server_port"]),
+            row["first_ns"], row["last_ns"], 0, {"connections": row["n"]}, advice=NO_TOKEN.get(mechanism),
         )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Consumers: offsets, lag, sessions, unknown topics, and the metadata they ask for."""
+"""Consumers: offsets, lag, sessions and the message formats that they read."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -21,6 +21,8 @@ from kcap.reports.text import count as counted
 def offset_out_of_range(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """A consumer at an offset that the log does not have."""
     for row in seen.partition_errors(["OFFSET_OUT_OF_RANGE"], ("client_id", "topic")):
+        if row["topic"] in seen.recreated:  # the offsets are those of a log that is gone
+            continue
         fetches = sum(call["n"] for call in seen.calls_of(client_id=row["client_id"], api="Fetch"))
         probe = fetches <= 1  # a consumer resets its offset and goes on; a tool looks once
         yield Finding(
@@ -292,84 +294,6 @@ def records_read_again(seen: Observed, limit: Mapping[str, float]) -> Found:
             max(row["last_ns"] for row in rows), 0,
             {"reads": reads, "partitions": len(rows), "offset_fetches": max(row["times"] for row in rows)},
         )  # fmt: skip
-
-
-@rule(
-    "unknown-topic-loop", "medium", 0.95,
-    needs="responses bodies",
-    looks_at="UNKNOWN_TOPIC_OR_PARTITION and UNKNOWN_TOPIC_ID responses that a client gets again and again",
-    advice="Create the topic, or correct its name in the client's configuration.",
-    instead="a topic that was being created or deleted",
-    errors=5, few=3, seconds=1,
-)  # fmt: skip
-def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client that goes on asking for a topic that is not there.
-
-    It asks for the same topics again and again: one that creates a topic now and then gets an error or two of each. From `few`
-    errors on, it is a finding where no client of the capture writes or reads the topic.
-    """
-    errors = ["UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"]
-    for row in seen.prepared(seen.errors(errors, ("client_id", "topics"), least=int(limit["few"]))):
-        if row["last_ns"] - row["first_ns"] >= limit["seconds"] * 1e9:
-            names = [one.get("name") for one in seen.message(row, "response").get("topics", ()) if one.get("errorCode") == 3]
-            names = [name for name in names if name]
-            again = row["n"] >= limit["errors"]
-            if not again and (not names or not seen.once(served_topics).isdisjoint(names)):
-                continue
-            yield Finding(
-                f"{called(row['client_id'])} got {counted(row['n'], 'response')} that "
-                + (f"topic {named(names)}" if names else "a topic")
-                + " does not exist",
-                {"client_id": row["client_id"], "topic": names[0] if names else None}, row["n"],
-                where("error contains UNKNOWN_TOPIC", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
-                row["latency_ns"] or 0, {"errors": row["n"], "topics": names[:20]}, None if again else "low",
-            )  # fmt: skip
-
-
-def served_topics(seen: Observed) -> set[str]:
-    """Topics that Produce or Fetch requests name."""
-    return {flow["topic"] for flow in seen.flows if flow["topic"]}
-
-
-@rule(
-    "metadata-storm", "medium", 0.85,
-    needs="requests",
-    looks_at="Metadata requests a second of a client, on connections that carry more of them than an opening needs",
-    advice="Look at what it cannot find (unknown topics, leaders); raise retry.backoff.ms; do not make a new client "
-    "for each task.",
-    instead="an inventory tool",
-    requests=50, a_second=5, each=2,
-)  # fmt: skip
-def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client that asks for metadata all the time.
-
-    A client asks when it connects: `each` requests an opening are those of short-lived clients. How many openings a connection
-    of the capture holds its ApiVersions requests tell as well, where packets that begin and end connections are missing.
-    """
-    if seen.most_calls("client_id", ("Metadata",)) < limit["requests"]:
-        return
-    chosen = seen.exchanges.filter(seen.exchanges.api.isin(["Metadata", "ApiVersions"]))
-    metadata = chosen.api == "Metadata"
-    one = chosen.group_by("client_id", "connection").aggregate(
-        n=chosen.count(where=metadata), opened=chosen.count(where=chosen.api == "ApiVersions"),
-        lost=chosen.latency_ns.sum(where=metadata), first_ns=chosen.request_first_ns.min(where=metadata),
-        last_ns=chosen.request_last_ns.max(where=metadata),
-    )  # fmt: skip
-    often = one.filter(one.n > int(limit["each"]), one.n > int(limit["each"]) * one.opened)
-    rows = seen.run(
-        often.group_by("client_id").aggregate(
-            n=often.n.sum(), lost=often.lost.sum(), first_ns=often.first_ns.min(), last_ns=often.last_ns.max()
-        )
-    )
-    for row in rows:
-        rate = row["n"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
-        if row["n"] >= limit["requests"] and rate >= limit["a_second"]:
-            yield Finding(
-                f"{called(row['client_id'])} sent {row['n']} Metadata requests, {rate:.0f} a second",
-                {"client_id": row["client_id"]}, row["n"], where("api == Metadata", client_id=row["client_id"]),
-                row["first_ns"], row["last_ns"], row["lost"] or 0,
-                {"requests": row["n"], "requests_a_second": round(rate, 1)},
-            )  # fmt: skip
 
 
 @rule(

@@ -42,6 +42,8 @@ REQUESTS_OF_BROKERS: Final = (
     "Envelope", "ControllerRegistration", "AssignReplicasToDirs",
 )  # fmt: skip
 """APIs that only brokers and controllers call."""
+AWAY: Final = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID")
+"""Errors of requests for a topic that is not there, or not any more."""
 OF_CLUSTER: Final = "of_cluster"
 """A column of the tables of a capture: what `of_cluster` gives. Testing each row in each query takes a quarter of the time."""
 
@@ -62,6 +64,8 @@ def server_of(row: Row) -> str:
 
 
 USUAL_LEAST, USUAL = 9000, (90, 99)
+RECREATED_MOST: Final = 1000
+"""Topics with several ids that are looked at."""
 SERVERS_MOST: Final = 100
 """Servers of which a rule has a finding each."""
 
@@ -406,7 +410,40 @@ class Observed:
             bad_ns=parts.bad_ns.max(), good_ns=parts.good_ns.min(),
             ips=parts.server_ip.nunique(), ports=parts.server_port.nunique(),
         )  # fmt: skip
-        return each.filter(each.bad_ns < each.good_ns, each.ips == 1, each.ports == 1).select("topic", "partition")
+        later = each.bad_ns < each.good_ns
+        if self.recreated:  # good before as well, of a partition that is gone
+            later |= each.topic.isin(list(self.recreated))
+        return each.filter(later, each.ips == 1, each.ports == 1).select("topic", "partition")
+
+    @cached_property
+    def recreated(self) -> dict[str, tuple[int | None, int, tuple[str, ...]]]:
+        """Topic -> of one that was deleted and created again: when the last request for the old one was sent that succeeded
+        (None: before the capture), when the first for the new one, and the ids of the old ones, as requests name them since
+        Fetch 13 (KIP-516).
+
+        A server refuses an id, never takes it again, and serves the name: of one server, as those of a cluster learn it one
+        after the other, and two clusters may have topics of one name.
+        """
+        found = dict[str, tuple[int | None, int, tuple[str, ...]]]()
+        if not self.errors_of_partitions.intersection(AWAY):
+            return found
+        parts, place = self.parts, ("topic", "server_ip", "server_port")
+        parts = parts.filter(
+            parts.api.isin(["Produce", "Fetch", "ListOffsets"]) | parts.topic_id.notnull(), parts.topic.notnull()
+        )
+        named, good, bad = parts.topic_id.notnull(), parts.error == "NONE", parts.error.isin(list(AWAY))
+        lives = parts.group_by(*place, old=parts.topic_id).aggregate(
+            good_ns=parts.request_first_ns.max(where=good), bad_ns=parts.response_first_ns.min(where=bad & named)
+        )
+        gone = lives.filter(lives.bad_ns.notnull(), lives.good_ns.fill_null(0) < lives.bad_ns)
+        served = parts.filter(good).select(*place, "topic_id", "request_first_ns").inner_join(gone, place)
+        other = (served.topic_id != served.old).fill_null(False) & (served.request_first_ns > served.good_ns.fill_null(0))
+        served = served.filter(other | (served.request_first_ns > served.bad_ns))
+        new = served.group_by("topic", "old").aggregate(gone_ns=served.good_ns.max(), back_ns=served.request_first_ns.min())
+        for row in self.first(new, ("back_ns", "topic", "old"), RECREATED_MOST, "recreated_topics"):
+            olds = found.get(row["topic"], (0, 0, ()))[2]
+            found[row["topic"]] = row["gone_ns"], row["back_ns"], (*olds, row["old"])
+        return found
 
     @cached_property
     def parts(self) -> Any:

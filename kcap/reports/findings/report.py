@@ -23,6 +23,7 @@ from kcap.reports.findings import (
     refusals,
     serving,
     stalls,
+    topics,
     transactions,
 )
 from kcap.reports.findings.columns import COLUMNS
@@ -35,7 +36,7 @@ from kcap.reports.source import ReportInput
 
 MODULES: Final = (
     access, closing, consuming, encryption, groups, leaders, network, pipelines, producing, quotas, refusals, serving, stalls,
-    transactions,
+    topics, transactions,
 )  # fmt: skip
 """Modules whose functions are rules."""
 UNNAMED: Final = "unnamed_findings"

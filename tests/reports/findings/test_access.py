@@ -39,6 +39,35 @@ def test_a_login_that_the_server_ends_by_closing_is_a_failed_login() -> None:
     assert found("authentication-failed-loop", observed(newer, connections=links)) == [], "its version is the reason"
 
 
+def test_a_client_that_has_no_token_gives_its_login_up() -> None:
+    """The KDC refuses the ticket, and the broker never hears of it."""
+    begun = [exchange(f"C{at}", 1, "SaslHandshake", at, sasl_mechanism="GSSAPI") for at in range(3)]
+    links = [CONNECTION | {"connection": f"C{at}", "closed_by": "client", "client_missing": 0, "client_skipped": 0}
+             for at in range(3)]  # fmt: skip
+    (row,) = found("login-given-up", observed(begun, connections=links))
+    assert (row["count"], row["severity"], "Kerberos" in row["advice"]) == (3, "high", True)
+    assert shown(row, [*begun, exchange("C9", 1, "Metadata", 9, sasl_mechanism=None)]) == begun
+    silent = [
+        (begun[:2], links),
+        (begun, [link | {"closed_by": "server"} for link in links]),
+        (begun, [link | {"client_missing": 40} for link in links]),
+        ([row | {"error": "UNSUPPORTED_SASL_MECHANISM"} for row in begun], links),
+        (begun + [exchange(f"C{at}", 2, "SaslToken", at + 0.1, sasl_mechanism="GSSAPI") for at in range(3)], links),
+    ]
+    for rows, connections in silent:
+        assert found("login-given-up", observed(rows, connections=connections)) == []
+
+
+def test_what_to_check_depends_on_the_mechanism() -> None:
+    def advice(mechanism: str) -> str:
+        rows = many(4, 1.0, "SaslAuthenticate", error="SASL_AUTHENTICATION_FAILED", sasl_mechanism=mechanism)
+        (row,) = found("authentication-failed-loop", observed(rows))
+        return str(row["advice"])
+
+    assert "keytab" in advice("GSSAPI")
+    assert "password" in advice("PLAIN")
+
+
 def test_filters_of_many_findings_are_made_of_one_query() -> None:
     def queries(clients: int) -> int:
         step = {"reason": "fin", "age_ns": 1_000_000, "sasl_mechanism": "PLAIN"}

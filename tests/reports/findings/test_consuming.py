@@ -151,41 +151,6 @@ def test_a_group_without_commits_may_do_without_them() -> None:
     assert begun(3, None, ahead=30) == [], "it reads all of the topic whenever it starts"
 
 
-def test_a_topic_that_is_not_there_is_named() -> None:
-    rows = many(6, 1.0, "Metadata", error="UNKNOWN_TOPIC_OR_PARTITION")
-    said = {("C1", 1, "response"): {"topics": [{"name": "ordres", "errorCode": 3}, {"name": "fine", "errorCode": 0}]}}
-    (row,) = found("unknown-topic-loop", observed(rows, messages=said))
-    assert row["who"]["topic"] == "ordres"
-    assert found("unknown-topic-loop", observed(rows[:3])) == []
-    (row,) = found("unknown-topic-loop", observed(rows[:3], messages=said))
-    assert row["severity"] == "low"
-    used = {"connection": "C1", "exchange": 9, "api_key": 0, "topic": "ordres", "partition": 0, "error": "NONE"}
-    made = observed([*rows[:3], exchange("C1", 9, "Produce", 9)], [used], messages=said)
-    assert found("unknown-topic-loop", made) == [], "it was being created"
-
-
-def test_topics_that_are_created_one_by_one_are_no_loop() -> None:
-    rows = many(12, 1.0, "Metadata", error="UNKNOWN_TOPIC_OR_PARTITION")
-    each = [row | {"topics": [f"t{at // 2}"]} for at, row in enumerate(rows)]
-    assert found("unknown-topic-loop", observed(each)) == [], "two errors of each"
-    loops = [row | {"topics": [f"t{at % 2}"]} for at, row in enumerate(rows)]
-    assert len(found("unknown-topic-loop", observed(loops))) == 2
-
-
-def test_metadata_all_the_time() -> None:
-    assert len(found("metadata-storm", observed(many(100, 0.05, "Metadata")))) == 1
-    assert found("metadata-storm", observed(many(100, 10.0, "Metadata"))) == []
-
-
-def test_metadata_that_openings_need_is_no_storm() -> None:
-    short = [exchange(f"C{at // 2}", at % 2 + 1, "Metadata", at * 0.05) for at in range(100)]
-    assert found("metadata-storm", observed(short)) == [], "two for each connection"
-    joined = many(100, 0.05, "Metadata") + [exchange("C1", 200 + at, "ApiVersions", at * 0.1) for at in range(50)]
-    assert found("metadata-storm", observed(joined)) == [], "connections of one port whose ends the capture lost"
-    lone = many(100, 0.05, "Metadata") + [exchange(f"C{at + 2}", 1, "ListOffsets", at, None, reason="fin") for at in range(60)]
-    assert len(found("metadata-storm", observed(lone))) == 1, "what its other connections do is no excuse"
-
-
 def test_a_log_of_an_old_format() -> None:
     def seen(version: int, magic: int) -> list[Row]:
         rows = many(4, 1.0, "Fetch", api_version=version)

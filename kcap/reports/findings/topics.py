@@ -1,0 +1,139 @@
+"""Topics: those that are not there, those that were deleted and created again, and the metadata that clients ask for."""
+
+from collections.abc import Mapping
+
+from kcap.reports.definition import uids
+from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
+from kcap.reports.findings.observed import AWAY, Observed, Row
+from kcap.reports.text import count as counted
+
+
+@rule(
+    "topic-recreated", "medium", 0.95,
+    needs="responses bodies",
+    looks_at="a topic id that a server refuses for good, and later requests for the topic, by name or another id, that succeed",
+    advice="Stop the clients of a topic before it is deleted: its records and the offsets that groups committed are gone. To "
+    "empty a topic, delete its records (kafka-delete-records) and keep it.",
+    instead="another cluster that took over the same address",
+    sources="KIP-516",
+    errors=3, seconds=3,
+)  # fmt: skip
+def topic_recreated(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A topic of this name came back as another one; a client that keeps the id of the first is refused from then on."""
+    known = seen.recreated
+    if not known:
+        return
+    parts = seen.parts.filter(seen.parts.topic.isin(list(known)))
+    asked = parts.filter(parts.error.isin([*AWAY, "OFFSET_OUT_OF_RANGE"]))
+    rows = seen.run(
+        asked.group_by("client_id", "topic", "topic_id", "error").aggregate(
+            n=uids(asked).nunique(), first_ns=asked.request_first_ns.min(), last_ns=asked.request_first_ns.max(),
+            latency_ns=asked.latency_ns.sum(),
+        )
+    )  # fmt: skip
+    refused: dict[str, list[Row]] = {}
+    for row in rows:
+        refused.setdefault(row["topic"], []).append(row)
+    for topic, (gone_ns, back_ns, olds) in known.items():
+        mine = refused.get(topic, [])
+        if gone_ns is not None:
+            yield Finding(
+                f"topic {topic} was deleted and created again: for {seconds(back_ns - gone_ns)} no request for it succeeded",
+                {"topic": topic}, 1, where("error contains UNKNOWN_TOPIC or error == OFFSET_OUT_OF_RANGE", topic=topic),
+                gone_ns, back_ns, back_ns - gone_ns,
+                {"clients": len({row["client_id"] for row in mine}), "errors": sum(row["n"] for row in mine),
+                 "topic_id": olds[-1]},
+            )  # fmt: skip
+        for row in mine:
+            late = row["last_ns"] - max(back_ns, row["first_ns"])
+            if row["topic_id"] in olds and row["n"] >= limit["errors"] and late >= limit["seconds"] * 1e9:
+                yield Finding(
+                    f"{called(row['client_id'])} still used the id of the deleted topic {topic} {seconds(late)} after there "
+                    f"was a new one: {counted(row['n'], 'response')} with {row['error']}",
+                    {"client_id": row["client_id"], "topic": topic}, row["n"],
+                    where(f"error == {row['error']}", client_id=row["client_id"], topic=topic), row["first_ns"], row["last_ns"],
+                    row["latency_ns"] or 0, {"errors": row["n"], "topic_id": row["topic_id"]}, "high",
+                    advice="Restart the client. One that gets UNKNOWN_TOPIC_ID is to ask for metadata and to go on with the id "
+                    "that it finds: look for a release of its library that does, or a setting (ConsumeRecreatedTopics of "
+                    "franz-go).",
+                )  # fmt: skip
+
+
+@rule(
+    "unknown-topic-loop", "medium", 0.95,
+    needs="responses bodies",
+    looks_at="UNKNOWN_TOPIC_OR_PARTITION and UNKNOWN_TOPIC_ID responses that a client gets again and again",
+    advice="Create the topic, or correct its name in the client's configuration.",
+    instead="a topic that was being created or deleted, or was created again under another id",
+    errors=5, few=3, seconds=1,
+)  # fmt: skip
+def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A client that goes on asking for a topic that is not there.
+
+    It asks for the same topics again and again: one that creates a topic now and then gets an error or two of each. From `few`
+    errors on, it is a finding where no client of the capture writes or reads the topic.
+    """
+    errors = ["UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"]
+    for row in seen.prepared(seen.errors(errors, ("client_id", "topics"), least=int(limit["few"]))):
+        if row["last_ns"] - row["first_ns"] >= limit["seconds"] * 1e9:
+            names = [one.get("name") for one in seen.message(row, "response").get("topics", ()) if one.get("errorCode") == 3]
+            names = [name for name in names if name] or (row["topics"] if row["topics"] and len(row["topics"]) == 1 else [])
+            if names and seen.recreated.keys() >= set(names):
+                continue  # `topic-recreated` says it
+            again = row["n"] >= limit["errors"]
+            if not again and (not names or not seen.once(served_topics).isdisjoint(names)):
+                continue
+            yield Finding(
+                f"{called(row['client_id'])} got {counted(row['n'], 'response')} that "
+                + (f"topic {named(names)}" if names else "a topic")
+                + " does not exist",
+                {"client_id": row["client_id"], "topic": names[0] if names else None}, row["n"],
+                where("error contains UNKNOWN_TOPIC", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
+                row["latency_ns"] or 0, {"errors": row["n"], "topics": names[:20]}, None if again else "low",
+            )  # fmt: skip
+
+
+def served_topics(seen: Observed) -> set[str]:
+    """Topics that Produce or Fetch requests name."""
+    return {flow["topic"] for flow in seen.flows if flow["topic"]}
+
+
+@rule(
+    "metadata-storm", "medium", 0.85,
+    needs="requests",
+    looks_at="Metadata requests a second of a client, on connections that carry more of them than an opening needs",
+    advice="Look at what it cannot find (unknown topics, leaders); raise retry.backoff.ms; do not make a new client "
+    "for each task.",
+    instead="an inventory tool",
+    requests=50, a_second=5, each=2,
+)  # fmt: skip
+def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A client that asks for metadata all the time.
+
+    A client asks when it connects: `each` requests an opening are those of short-lived clients. How many openings a connection
+    of the capture holds its ApiVersions requests tell as well, where packets that begin and end connections are missing.
+    """
+    if seen.most_calls("client_id", ("Metadata",)) < limit["requests"]:
+        return
+    chosen = seen.exchanges.filter(seen.exchanges.api.isin(["Metadata", "ApiVersions"]))
+    metadata = chosen.api == "Metadata"
+    one = chosen.group_by("client_id", "connection").aggregate(
+        n=chosen.count(where=metadata), opened=chosen.count(where=chosen.api == "ApiVersions"),
+        lost=chosen.latency_ns.sum(where=metadata), first_ns=chosen.request_first_ns.min(where=metadata),
+        last_ns=chosen.request_last_ns.max(where=metadata),
+    )  # fmt: skip
+    often = one.filter(one.n > int(limit["each"]), one.n > int(limit["each"]) * one.opened)
+    rows = seen.run(
+        often.group_by("client_id").aggregate(
+            n=often.n.sum(), lost=often.lost.sum(), first_ns=often.first_ns.min(), last_ns=often.last_ns.max()
+        )
+    )
+    for row in rows:
+        rate = row["n"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
+        if row["n"] >= limit["requests"] and rate >= limit["a_second"]:
+            yield Finding(
+                f"{called(row['client_id'])} sent {row['n']} Metadata requests, {rate:.0f} a second",
+                {"client_id": row["client_id"]}, row["n"], where("api == Metadata", client_id=row["client_id"]),
+                row["first_ns"], row["last_ns"], row["lost"] or 0,
+                {"requests": row["n"], "requests_a_second": round(rate, 1)},
+            )  # fmt: skip
