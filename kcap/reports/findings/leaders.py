@@ -6,6 +6,7 @@ from typing import Any
 
 from kcap.reports.findings.model import Finding, Found, called, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, in_wrong_version, server_of, totals
+from kcap.reports.findings.unavailable import leaderless
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.schema.registry import api_key
@@ -131,6 +132,8 @@ def isr_shrink(seen: Observed, limit: Mapping[str, float]) -> Found:
     users = seen.clients_by_topic("Produce", "Fetch") if small else {}
     for name, found in small.items():
         in_sync, replicas = min(found.values())
+        if not in_sync and name in seen.once(leaderless):
+            continue  # `no-leader` says it
         # a topic that was just created has its leader in sync alone for a moment
         lasted = until[name] - since[name] >= limit["seconds"] * 1e9
         yield Finding(

@@ -25,6 +25,7 @@ from kcap.reports.findings import (
     stalls,
     topics,
     transactions,
+    unavailable,
 )
 from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.judged import not_judged
@@ -36,7 +37,7 @@ from kcap.reports.source import ReportInput
 
 MODULES: Final = (
     access, closing, consuming, encryption, groups, leaders, network, pipelines, producing, quotas, refusals, serving, stalls,
-    topics, transactions,
+    topics, transactions, unavailable,
 )  # fmt: skip
 """Modules whose functions are rules."""
 UNNAMED: Final = "unnamed_findings"

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from kcap.reports.definition import uids
 from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
 from kcap.reports.findings.observed import AWAY, Observed, Row
+from kcap.reports.findings.unavailable import STATES
 from kcap.reports.text import count as counted
 
 
@@ -78,8 +79,8 @@ def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
         if row["last_ns"] - row["first_ns"] >= limit["seconds"] * 1e9:
             names = [one.get("name") for one in seen.message(row, "response").get("topics", ()) if one.get("errorCode") == 3]
             names = [name for name in names if name] or (row["topics"] if row["topics"] and len(row["topics"]) == 1 else [])
-            if names and seen.recreated.keys() >= set(names):
-                continue  # `topic-recreated` says it
+            if names and (seen.recreated.keys() >= set(names) or set(names) <= STATES):
+                continue  # `topic-recreated` says it, or `no-coordinator`
             again = row["n"] >= limit["errors"]
             if not again and (not names or not seen.once(served_topics).isdisjoint(names)):
                 continue

@@ -1,0 +1,78 @@
+"""Rules on what a cluster cannot serve."""
+
+from typing import Any
+
+import pytest
+
+from tests.reports.findings.tables import Row, exchange, found, many, observed, shown
+
+
+def test_a_failed_disk_is_one_finding_of_its_broker() -> None:
+    rows = [
+        *many(4, 1.0, "Produce", error="KAFKA_STORAGE_ERROR"),
+        exchange("C2", 1, "Fetch", 9, error="KAFKA_STORAGE_ERROR", client_id="reader"),
+        exchange("C3", 1, "Produce", 9, error="KAFKA_STORAGE_ERROR", server_ip="10.0.0.2"),
+        exchange("C2", 2, "Fetch", 10),
+    ]
+    parts = [
+        {"connection": row["connection"], "exchange": row["exchange"], "api_key": 0, "topic": "t", "partition": 0,
+         "error": row["error"]} for row in rows
+    ]  # fmt: skip
+    findings = {row["who"]["server"]: row for row in found("disk-failed", observed(rows, parts))}
+    assert findings.keys() == {"10.0.0.1:9092", "10.0.0.2:9092"}
+    row = findings["10.0.0.1:9092"]
+    assert (row["severity"], row["evidence"]) == ("critical", {"errors": 5, "clients": 2, "topics": ["t"]})
+    assert shown(row, rows) == rows[:5]
+    assert found("disk-failed", observed(rows[6:], parts[6:])) == []
+
+
+def no_leader(count: int, step: float, *, first: dict[str, list[int]], last: dict[str, list[int]]) -> list[Row]:
+    def says(partitions: dict[str, list[int]]) -> dict[str, Any]:
+        every = [
+            {"name": name, "errorCode": 5 if None in bad else 0,
+             "partitions": [{"partitionIndex": at, "errorCode": 5 if at in bad else 0} for at in range(4)]}
+            for name, bad in partitions.items()
+        ]  # fmt: skip
+        return {"topics": every}
+
+    rows = many(count, step, "Metadata", error="LEADER_NOT_AVAILABLE")
+    said = {("C1", 1, "response"): says(first), ("C1", count, "response"): says(last)}
+    return found("no-leader", observed(rows, messages=said))
+
+
+def test_partitions_without_a_leader_are_those_that_stay_without() -> None:
+    (row,) = no_leader(10, 1.0, first={"t": [0, 1], "u": [2]}, last={"t": [1, 3], "u": []})
+    assert (row["who"]["topic"], row["evidence"]) == ("t", {"partitions": 1, "errors": 10, "clients": 1})
+    assert "9.0 s" in row["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("count", "step", "why"),
+    [
+        (10, 0.1, "a topic that was being created"),
+        (4, 3.0, "too few"),
+        (10, 60.0, "now and then, as topics come"),
+    ],
+)
+def test_a_leader_that_comes_soon_is_no_finding(count: int, step: float, why: str) -> None:
+    assert no_leader(count, step, first={"t": [0]}, last={"t": [0]}) == [], why
+
+
+def test_topics_that_are_created_one_by_one_have_their_leaders() -> None:
+    assert no_leader(10, 1.0, first={"t1": [0]}, last={"t9": [0]}) == []
+
+
+def test_clients_that_find_no_coordinator_are_one_finding() -> None:
+    """One broker, and `offsets.topic.replication.factor` is 3."""
+    error: dict[str, Any] = {"error": "COORDINATOR_NOT_AVAILABLE"}
+    rows = many(10, 1.0, "FindCoordinator", **error)
+    rows += [exchange("C2", at + 1, "FindCoordinator", at, client_id="other", **error) for at in range(8)]
+    (row,) = found("no-coordinator", observed(rows))
+    assert (row["who"], row["count"]) == ({"client_ids": ["app", "other"]}, 18)
+    assert "offsets.topic.replication.factor" in row["advice"]
+    assert shown(row, [*rows, exchange("C3", 1, "FindCoordinator", 2)]) == rows
+    of_transactions = {("C1", 1, "request"): {"keyType": 1}}
+    (row,) = found("no-coordinator", observed(rows[:10], messages=of_transactions))
+    assert "transaction.state.log.replication.factor" in row["advice"]
+    assert found("no-coordinator", observed(many(10, 0.1, "FindCoordinator", **error))) == [], "it was being created"
+    assert found("no-coordinator", observed(many(10, 60.0, "FindCoordinator", **error))) == [], "now and then"
