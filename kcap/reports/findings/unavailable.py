@@ -97,18 +97,17 @@ def without_leader(response: Row) -> dict[str, set[int]]:
 def no_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Partitions that nobody leads: none of their replicas may or can."""
     for topic, rows in seen.once(leaderless).items():
-        often = [row for row in rows if persistent(row, limit)]
-        if not often:
+        if not any(persistent(row, limit) for row in rows):
             continue
-        errors, first, last = totals_of(often)
-        parts = set.union(*(row["partitions"] for row in often))
+        errors, first, last = totals_of(rows)
+        parts = set.union(*(row["partitions"] for row in rows))
         what = f"topic {topic}" if WHOLE in parts else f"{counted(len(parts), 'partition')} of topic {topic}"
-        clients = sorted({row["client_id"] for row in often if row["client_id"]})
+        clients = sorted({row["client_id"] for row in rows if row["client_id"]})
         yield Finding(
             f"{what} had no leader for {seconds(last - first)}: {NO_LEADER} in {counted(errors, 'Metadata response')}",
             {"topic": topic, "client_ids": clients[:20]}, errors,
             where("api == Metadata", f"error == {NO_LEADER}", client_id=clients[0] if len(clients) == 1 else None),
-            first, last, last - first, {"partitions": len(parts), "errors": errors, "clients": len(clients)},
+            first, last, last - first, {"partitions": len(parts), "errors": errors, "clients": len(rows)},
         )  # fmt: skip
 
 
@@ -135,10 +134,11 @@ def totals_of(rows: list[Row]) -> tuple[int, int, int]:
 def no_coordinator(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Groups or transactions that cannot begin: no broker coordinates them."""
     kinds: dict[int, list[Row]] = {}
-    for row in seen.prepared(seen.errors([NO_COORDINATOR], ("client_id",), ["FindCoordinator"], int(limit["errors"]))):
-        if persistent(row, limit):
-            kinds.setdefault(seen.message(row, "request").get("keyType", 0), []).append(row)
+    for row in seen.prepared(seen.errors([NO_COORDINATOR], ("client_id",), ["FindCoordinator"])):
+        kinds.setdefault(seen.message(row, "request").get("keyType", 0), []).append(row)
     for kind, rows in kinds.items():
+        if not any(persistent(row, limit) for row in rows):
+            continue
         what, topic, setting = COORDINATED.get(kind, COORDINATED[0])
         clients = sorted({row["client_id"] for row in rows if row["client_id"]})
         errors, first, last = totals_of(rows)
