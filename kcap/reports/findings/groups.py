@@ -96,6 +96,60 @@ def most_of_groups(seen: Observed, table: Any, value: Any) -> dict[tuple[str, st
 
 
 @rule(
+    "rebalance-slow", "medium", 0.85,
+    needs="requests responses bodies",
+    looks_at="JoinGroup requests that wait while Heartbeats of another member get REBALANCE_IN_PROGRESS and it does not join",
+    advice="All members wait for the one that is late: its program works on what its last poll returned. Lower "
+    "max.poll.records, or use cooperative assignors (KIP-429) or the consumer protocol (KIP-848), in which the others go on.",
+    instead="a member that was stopped for a while, such as by garbage collection",
+    sources="KIP-62, KIP-429, KIP-848",
+    seconds=5, heartbeats=2,
+)  # fmt: skip
+def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A rebalance that waits for a member which knows of it and goes on with its work."""
+    heard = [call for call in seen.calls if call["api"] == "Heartbeat" and call["error"] == "REBALANCE_IN_PROGRESS"]
+    if not heard:
+        return
+    table = seen.exchanges.filter(
+        seen.exchanges.group_id.isin(sorted({call["group_id"] for call in heard if call["group_id"]}))
+    )
+    joins = table.filter(table.api == "JoinGroup", table.error == "NONE", table.latency_ns >= int(limit["seconds"] * 1e9))
+    waits = seen.run(
+        joins.group_by("group_id").aggregate(
+            n=joins.count(), lost=joins.latency_ns.sum(), longest=joins.latency_ns.max(),
+            first_ns=joins.request_first_ns.min(), last_ns=joins.response_first_ns.max(),
+            begin=joins.request_first_ns.argmax(joins.latency_ns), end=joins.response_first_ns.argmax(joins.latency_ns),
+        )
+    )  # fmt: skip
+    if not waits:
+        return
+    beats = table.filter(table.api == "Heartbeat", table.error == "REBALANCE_IN_PROGRESS")
+    members = seen.run(
+        beats.group_by("group_id", "client_id", "member_id", "generation").aggregate(
+            n=beats.count(), first_ns=beats.request_first_ns.min(), last_ns=beats.request_first_ns.max()
+        )
+    )
+    late: dict[str, list[Row]] = {}
+    for member in members:
+        if member["n"] >= limit["heartbeats"]:
+            late.setdefault(member["group_id"], []).append(member)
+    for row in waits:
+        group = row["group_id"]
+        during = [one for one in late.get(group, ()) if row["begin"] < one["last_ns"] and one["first_ns"] < row["end"]]
+        if during:
+            names = sorted({one["client_id"] for one in during if one["client_id"]})
+            yield Finding(
+                f"a rebalance of group {group} took {seconds(row['longest'])}: it waited for {counted(len(during), 'member')} "
+                f"({named(names)}) that knew of it and did not join",
+                {"group_id": group, "client_ids": names[:20]}, row["n"],
+                where("api == JoinGroup", f"latency >= {limit['seconds']:g}s", group_id=group), row["first_ns"], row["last_ns"],
+                row["lost"] or 0,
+                {"waiting": row["n"], "late": len(during), "heartbeats": sum(one["n"] for one in during),
+                 "longest_ns": row["longest"]},
+            )  # fmt: skip
+
+
+@rule(
     "static-member-fenced", "high", 0.95,
     needs="responses bodies",
     looks_at="FENCED_INSTANCE_ID in responses of group APIs",

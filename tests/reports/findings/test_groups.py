@@ -1,5 +1,7 @@
 """Rules on consumer groups: where they speak, and where they are silent."""
 
+from typing import Any
+
 from tests.reports.findings.tables import MS, SECOND, Row, exchange, found, many, observed
 
 
@@ -174,3 +176,17 @@ def test_a_member_of_kip_848_has_to_miss_three_heartbeats() -> None:
     assert found("member-lost", observed([*alive, *behind])) == [], "it has missed two when the others are at the next epoch"
     left = heartbeats("b", range(7, 8), -1, api="ConsumerGroupHeartbeat")
     assert found("member-lost", observed([*alive, *beats("b", range(0, 6, 5), 2), *left])) == []
+
+
+def test_a_rebalance_that_waits_for_a_member_at_work_is_slow() -> None:
+    def seen(latency: float, beats: int, group: str = "g") -> list[Row]:
+        error: dict[str, Any] = {"error": "REBALANCE_IN_PROGRESS", "member_id": "m1", "client_id": "worker", "group_id": group}
+        heard = [exchange("C1", at + 1, "Heartbeat", 1 + at * 3, **error) for at in range(beats)]
+        return found("rebalance-slow", observed([*heard, exchange("C2", 1, "JoinGroup", 0, latency, group_id="g")]))
+
+    (row,) = seen(12.0, 4)
+    assert (row["who"], row["lost_ns"]) == ({"group_id": "g", "client_ids": ["worker"]}, 12 * SECOND)
+    assert row["evidence"] == {"waiting": 1, "late": 1, "heartbeats": 4, "longest_ns": 12 * SECOND}
+    assert seen(2.0, 4) == [], "members join when they next poll"
+    assert seen(12.0, 1) == [], "it joined at once: the group was empty, and the broker waits for more members"
+    assert seen(12.0, 4, "h") == [], "another group"
