@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,20 @@ settings.load_profile(os.environ.get("KCAP_LAWS") or ("ci" if os.environ.get("CI
 def pytest_configure(config: pytest.Config) -> None:
     """Makes the machine code of kernels first, where it can be made: tests of the fast path must not run without it."""
     if not os.environ.get("PYTEST_XDIST_WORKER") and not config.option.collectonly:
+        if sys.dont_write_bytecode:
+            keep_bytecode(config)
         subprocess.run([sys.executable, "-m", "kcap.every_kernel"], check=False, stderr=subprocess.DEVNULL)
+
+
+def keep_bytecode(config: pytest.Config) -> None:
+    """Keeps bytecode of this session in a folder of its own, where the environment wants none beside the sources. Workers and
+    the hundreds of programs that tests start would each compile all modules again.
+    """
+    folder = tempfile.TemporaryDirectory(prefix="kcap-bytecode-")
+    config.add_cleanup(folder.cleanup)
+    sys.dont_write_bytecode, sys.pycache_prefix = False, folder.name
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # it may have been an option (-B)
+    os.environ["PYTHONPYCACHEPREFIX"] = folder.name
 
 
 def pytest_xdist_auto_num_workers() -> int:
@@ -83,6 +97,10 @@ def truths(pcaps: Path) -> dict[str, dict[str, Any]]:
     return captures
 
 
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Spark evaluates expressions as they stand: to compile Java for the few rows of a test takes longer than the test."""
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The only Spark session of a process: a second one would get the Java of the first, with its heap and its options."""
@@ -91,6 +109,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     folder = str(tmp_path_factory.mktemp("spark"))
     options = "-XX:TieredStopAtLevel=1"
-    made = session("tests", master="local[2]", sql_shuffle_partitions="2", driver_extraJavaOptions=options, local_dir=folder)
+    made = session(
+        "tests", master="local[2]", sql_shuffle_partitions="2", driver_extraJavaOptions=options, local_dir=folder, **INTERPRETED
+    )
     yield made
     made.stop()

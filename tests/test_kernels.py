@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +46,8 @@ KERNEL_MODULES = sorted(
 
 def origins(path: Path, name: str) -> Iterator[Path]:
     """Every kcap source that a module-level name of a file has its value from, through imports and assignments."""
-    tree = ast.parse(path.read_text())
     yield path
-    for node in tree.body:
+    for node in parsed(path).body:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("kcap"):
             for alias in node.names:
                 if (alias.asname or alias.name) != name:
@@ -63,6 +63,12 @@ def origins(path: Path, name: str) -> Iterator[Path]:
                     yield from origins(path, used)
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
 def is_package(name: str | None) -> bool:
     return path_of(str(name)).name == "__init__.py"
 

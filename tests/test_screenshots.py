@@ -1,8 +1,8 @@
 """The pictures of the terminal UI: there, small, free of addresses; the guide names every view."""
 
+import asyncio
 import importlib.util
 import re
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -10,6 +10,10 @@ from types import ModuleType
 import pytest
 
 from kcap.tui.views import VIEWS
+from tests.tui.conftest import collects_rarely, folders, kept_memory, shared_plans
+from tests.tui.driving import book_of
+
+__all__ = ["collects_rarely", "folders", "kept_memory", "shared_plans"]
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDE = (ROOT / "docs" / "tui.md").read_text(encoding="utf-8")
@@ -53,8 +57,8 @@ def test_every_picture_of_the_guide_is_there() -> None:
 
 
 @pytest.mark.slow
-def test_pictures_are_what_kcap_shows() -> None:
+def test_pictures_are_what_kcap_shows(script: ModuleType) -> None:
     """Snapshots of the real program, colors and all; docs/screenshots.py renews them."""
-    words = [sys.executable, "docs/screenshots.py", "--check"]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    for name, scene in script.SCENES.items():
+        svg = (script.PICTURES / f"{name}.svg").read_text(encoding="utf-8")
+        assert asyncio.run(script.drawn(name, book_of(scene.capture))) == svg, name

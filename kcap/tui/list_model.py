@@ -162,6 +162,8 @@ class ListModel:
     arranged: Arranged | None = None
     hidden: int | None = None
     """The row that was selected when a filter hid all rows."""
+    _under: tuple[int, dict[str, Any]] | None = None
+    """The row under the cursor as it was read last, with its number."""
 
     # -- the order ----------------------------------------------------------------------------------------------------
     @property
@@ -202,7 +204,7 @@ class ListModel:
         here = self.current if self.current is not None else self.hidden
         self.annotations.forget(made.rows.first)
         same = self.arranged is not None and self.arranged.wish[0] == made.wish[0]
-        self.arranged = made
+        self.arranged, self._under = made, None
         if self.follow:
             self.cursor = max(0, len(made) - 1)
             return
@@ -368,11 +370,13 @@ class ListModel:
         return time_of(made.rows.row(number)) if number is not None and made.rows.holds(number) else made.first_ns
 
     def filter_of(self, head: Head) -> str | None:
-        """The filter of the cell under the cursor."""
+        """The filter of the cell under the cursor. The status line asks several times a second; the row is read once."""
         number, made = self.current, self.arranged
         if number is None or made is None or head.by is None:
             return None
-        return head.by(made.rows.row(number))
+        if self._under is None or self._under[0] != number:
+            self._under = number, made.rows.row(number)
+        return head.by(self._under[1])
 
 
 def time_of(row: dict[str, Any]) -> int:

@@ -10,21 +10,21 @@ import time
 
 import pytest
 
-from tests.cli.running import PCAPS, kcap, start
+from tests.cli.running import PCAPS, here, kcap, start
 from tests.export.parts import packets
 
 JAVA = PCAPS / "java-transactions.pcap"
 
 
 def exchanges(path, *more):
-    lines = kcap("rows", path, "--format", "jsonl", "--columns", "api,correlation_id,request_bytes,topics,time", *more).stdout
+    lines = here("rows", path, "--format", "jsonl", "--columns", "api,correlation_id,request_bytes,topics,time", *more).stdout
     return [json.loads(line) for line in lines.splitlines()]
 
 
 @pytest.mark.parametrize("suffix", ["pcap", "pcapng"])
 def test_the_part_has_the_rows_that_were_selected(suffix, tmp_path):
     out = tmp_path / f"part.{suffix}"
-    done = kcap("cut", JAVA, "-Y", "api == Produce", "-o", out)
+    done = here("cut", JAVA, "-Y", "api == Produce", "-o", out)
     assert (done.returncode, done.stdout) == (0, b"")
     assert done.stderr.startswith(b"kcap: 23 exchanges of 3 connections, ")
     found, want = (sorted(exchanges(path, "-Y", "api == Produce"), key=str) for path in (out, JAVA))
@@ -34,10 +34,10 @@ def test_the_part_has_the_rows_that_were_selected(suffix, tmp_path):
 
 def test_nothing_matched_writes_nothing_unless_asked(tmp_path):
     out = tmp_path / "part.pcap"
-    done = kcap("cut", JAVA, "-Y", "api == Vote", "-o", out)
+    done = here("cut", JAVA, "-Y", "api == Vote", "-o", out)
     assert (done.returncode, done.stderr) == (0, f"kcap: no exchange matches; {out} was not written\n".encode())
     assert list(tmp_path.iterdir()) == []
-    assert kcap("cut", JAVA, "-Y", "api == Vote", "-o", out, "--allow-empty").returncode == 0
+    assert here("cut", JAVA, "-Y", "api == Vote", "-o", out, "--allow-empty").returncode == 0
     assert packets(out) == []
 
 
@@ -45,7 +45,7 @@ def test_pipes_on_both_sides(tmp_path):
     done = kcap("cut", "-", "-Y", "api == EndTxn", "-o", "-", stdin=JAVA.read_bytes())
     assert done.returncode == 0
     out = tmp_path / "part.pcap"
-    kcap("cut", JAVA, "-Y", "api == EndTxn", "-o", out)
+    here("cut", JAVA, "-Y", "api == EndTxn", "-o", out)
     assert done.stdout == out.read_bytes()
 
 
@@ -62,7 +62,7 @@ def test_pipes_on_both_sides(tmp_path):
 )
 def test_faults_are_one_line_and_a_code(arguments, code, word, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    done = kcap("cut", JAVA, *arguments)
+    done = here("cut", JAVA, *arguments)
     assert done.returncode == code
     assert word in done.stderr
     assert b"Traceback" not in done.stderr
@@ -88,7 +88,7 @@ def test_an_interrupt_leaves_nothing(tmp_path):
 
 def test_redacted_and_anonymized(tmp_path):
     out = tmp_path / "part.pcapng"
-    done = kcap("cut", JAVA, "--redact", "--anonymize", "key", "-o", out)
+    done = here("cut", JAVA, "--redact", "--anonymize", "key", "-o", out)
     assert done.returncode == 0
     assert b"compressed batches" in done.stderr
     assert b"shop-tx" not in out.read_bytes()
@@ -101,7 +101,7 @@ def test_redacted_and_anonymized(tmp_path):
 @pytest.mark.parametrize("name", ["java-transactions.pcap", "any-interface.pcap", "sasl-raw-tokens.pcap"])
 def test_tshark_reads_it_without_complaint(name, changes, tmp_path):
     out = tmp_path / "part.pcapng"
-    assert kcap("cut", PCAPS / name, "-Y", "api in {Fetch, Produce}", *changes, "-o", out).returncode == 0
+    assert here("cut", PCAPS / name, "-Y", "api in {Fetch, Produce}", *changes, "-o", out).returncode == 0
     told = subprocess.run(["capinfos", "-Tm", "-c", str(out)], capture_output=True, text=True, check=True)
     assert told.stdout.splitlines()[-1].split(",")[-1] == str(len(packets(out)))
     assert "appears" not in told.stderr
@@ -135,7 +135,7 @@ def test_no_key_material_is_in_a_part_unless_it_is_asked_for(suffix, what, tmp_p
     secrets = keys_in(TLS.read_bytes())
     assert len(secrets) > 10
     out = tmp_path / f"part.{suffix}"
-    done = kcap("cut", TLS, *what, "-o", out)
+    done = here("cut", TLS, *what, "-o", out)
     assert done.returncode == 0
     assert (b"TLS secrets of the input stay behind; --keep-secrets writes them too" in done.stderr) == (
         "--allow-empty" not in what
@@ -149,17 +149,17 @@ def test_no_key_material_is_in_a_part_unless_it_is_asked_for(suffix, what, tmp_p
 
 
 def exchanges_with_tls(path, *more):
-    lines = kcap("rows", path, "--format", "jsonl", "--columns", "tls,api,correlation_id,request_bytes", *more).stdout
+    lines = here("rows", path, "--format", "jsonl", "--columns", "tls,api,correlation_id,request_bytes", *more).stdout
     return [json.loads(line) for line in lines.splitlines()]
 
 
 def test_secrets_that_are_asked_for_decrypt_the_part(tmp_path):
     out = tmp_path / "part.pcapng"
-    done = kcap("cut", TLS, "-Y", "api == Produce", "--keep-secrets", "-o", out)
+    done = here("cut", TLS, "-Y", "api == Produce", "--keep-secrets", "-o", out)
     assert (done.returncode, b"stay behind" in done.stderr) == (0, False)
     kept, every = set(keys_in(out.read_bytes())), set(keys_in(TLS.read_bytes()))
     assert kept < every, "sessions that are not in the part keep their secrets"
-    sessions = kcap("connections", out, "--format", "json").stdout
+    sessions = here("connections", out, "--format", "json").stdout
     assert 0 < len(random_lines(out)) == sum(row["tls"] for row in json.loads(sessions))
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
     wanted = sorted(map(str, exchanges_with_tls(TLS, "-Y", "api == Produce")))
@@ -169,7 +169,7 @@ def test_secrets_that_are_asked_for_decrypt_the_part(tmp_path):
 
 @pytest.mark.parametrize("change", [["--redact"], ["--anonymize", "key"]])
 def test_secrets_do_not_go_with_what_hides(change, tmp_path):
-    done = kcap("cut", TLS, "--keep-secrets", *change, "-o", tmp_path / "part.pcapng")
+    done = here("cut", TLS, "--keep-secrets", *change, "-o", tmp_path / "part.pcapng")
     assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
     assert b"--keep-secrets" in done.stderr
 
@@ -178,7 +178,7 @@ def test_a_part_without_its_secrets_has_the_rows_for_whoever_has_the_key_log(tmp
     out, log = tmp_path / "part.pcapng", tmp_path / "keys"
     log.write_bytes(b"\n".join(line for line in TLS.read_bytes().splitlines() if keys_in(line)))
     log.chmod(0o600)
-    assert kcap("cut", TLS, "-Y", "api == Produce and tls", "-o", out).returncode == 0
+    assert here("cut", TLS, "-Y", "api == Produce and tls", "-o", out).returncode == 0
     found = exchanges_with_tls(out, "-Y", "api == Produce and tls", "--tls-keylog", log)
     assert sorted(map(str, found)) == sorted(map(str, exchanges_with_tls(TLS, "-Y", "api == Produce and tls")))
     assert found
@@ -190,7 +190,7 @@ def test_nothing_of_an_encrypted_connection_is_in_a_part_that_hides(change, tmp_
     out, log = tmp_path / "part.pcapng", tmp_path / "keys"
     log.write_bytes(b"\n".join(line for line in TLS.read_bytes().splitlines() if keys_in(line)))
     log.chmod(0o600)
-    done = kcap("cut", TLS, *change, "--tls-keylog", log, "-o", out)
+    done = here("cut", TLS, *change, "--tls-keylog", log, "-o", out)
     assert done.returncode == 0
     assert b"payload of 8 TLS connections is zeros" in done.stderr
     assert {row["tls"] for row in exchanges_with_tls(out, "--tls-keylog", log)} == {False}
@@ -203,7 +203,7 @@ def test_split_and_merge_leave_secrets_behind_unless_asked(command, tmp_path):
     for keep in (False, True):
         folder = tmp_path / str(keep)
         folder.mkdir()
-        done = kcap(*command, TLS, *(["--keep-secrets"] if keep else []), "-o", folder / "part.pcapng")
+        done = here(*command, TLS, *(["--keep-secrets"] if keep else []), "-o", folder / "part.pcapng")
         assert done.returncode == 0
         assert (b"--keep-secrets writes them too" in done.stderr) is not keep
         written = [path.read_bytes() for path in folder.iterdir()]

@@ -20,7 +20,7 @@ import zstandard
 import kcap as package
 from kcap.cli.main import main
 from kcap.columns import EXCHANGES, TABLES
-from tests.cli.running import PCAPS, kcap, start
+from tests.cli.running import PCAPS, here, kcap, start
 from tests.support.tls import without_secrets
 
 JAVA = PCAPS / "java-transactions.pcap"
@@ -32,11 +32,11 @@ def lines(data: bytes) -> list[dict[str, Any]]:
 
 
 def test_formats_say_the_same(tmp_path: Path) -> None:
-    rows = lines(kcap("rows", JAVA, "--format", "jsonl").stdout)
+    rows = lines(here("rows", JAVA, "--format", "jsonl").stdout)
     assert [list(row) for row in rows] == [NAMES] * 110
     out = {suffix: tmp_path / f"rows.{suffix}" for suffix in ("csv", "parquet", "arrow", "jsonl")}
     for path in out.values():
-        assert kcap("rows", JAVA, "-o", path).returncode == 0, "the name says the format"
+        assert here("rows", JAVA, "-o", path).returncode == 0, "the name says the format"
     assert lines(out["jsonl"].read_bytes()) == rows
     table = pq.read_table(out["parquet"])
     assert table.equals(pa.ipc.open_file(out["arrow"]).read_all())
@@ -51,7 +51,7 @@ def test_each_suffix_is_what_it_says(tmp_path: Path) -> None:
 
     def file(suffix: str) -> Path:
         path = tmp_path / f"rows{suffix}"
-        done = kcap("rows", JAVA, "-o", path)
+        done = here("rows", JAVA, "-o", path)
         assert (done.returncode, done.stderr) == (0, b"")
         return path
 
@@ -71,7 +71,7 @@ def test_each_suffix_is_what_it_says(tmp_path: Path) -> None:
     commas = list(csv.reader(io.StringIO((tmp_path / "rows.csv").read_text(), newline="")))
     assert list(csv.reader(io.StringIO((tmp_path / "rows.tsv").read_text(), newline=""), delimiter="\t")) == commas
     assert file(".html").read_text().count("<tr>") == file(".md").read_text().count("\n") - 1 == 111
-    assert file(".txt").read_bytes() == kcap("rows", JAVA).stdout
+    assert file(".txt").read_bytes() == here("rows", JAVA).stdout
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_each_suffix_is_what_it_says(tmp_path: Path) -> None:
 def test_a_name_that_lies_is_refused(words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for command in ("rows", "connections") if words[0] == "-o" else ("rows",):
-        done = kcap(command, JAVA, *words)
+        done = here(command, JAVA, *words)
         assert (done.returncode, done.stdout) == (2, b"")
         assert said in done.stderr.decode()
     assert list(tmp_path.iterdir()) == []
@@ -96,30 +96,30 @@ def test_a_name_that_lies_is_refused(words: list[str], said: str, tmp_path: Path
 
 def test_binary_formats_go_through_pipes_too() -> None:
     for form in ("parquet", "feather", "arrow"):
-        data = kcap("rows", JAVA, "--format", form, "--columns", "api").stdout
+        data = here("rows", JAVA, "--format", form, "--columns", "api").stdout
         readers = {"parquet": pq.read_table, "feather": pa.feather.read_table}
         table = readers[form](pa.BufferReader(data)) if form in readers else pa.ipc.open_stream(data).read_all()
         assert table.num_rows == 110
 
 
 def test_the_default_is_a_table() -> None:
-    head, *rest = kcap("rows", JAVA).stdout.decode().splitlines()
+    head, *rest = here("rows", JAVA).stdout.decode().splitlines()
     assert head.startswith("time 2026-11-21  client")
     assert len(rest) == 110
     assert "Produce v13" in rest[9]
 
 
 def test_columns_limit_and_ways_to_name_a_file() -> None:
-    want = lines(kcap("rows", JAVA, "--format", "jsonl", "--columns", "api, exchange").stdout)
+    want = lines(here("rows", JAVA, "--format", "jsonl", "--columns", "api, exchange").stdout)
     assert list(want[0]) == ["api", "exchange"]
     for arguments in ((JAVA,), ("-r", JAVA), ("-r", f"{PCAPS}/java-tr*.pcap")):
-        found = kcap("rows", *arguments, "--format", "jsonl", "--columns", "api,exchange", "--limit", "7")
+        found = here("rows", *arguments, "--format", "jsonl", "--columns", "api,exchange", "--limit", "7")
         assert lines(found.stdout) == want[:7]
-    assert kcap("rows", JAVA, "--limit", "0", "--format", "csv", "--columns", "api").stdout == b"api\n"
+    assert here("rows", JAVA, "--limit", "0", "--format", "csv", "--columns", "api").stdout == b"api\n"
 
 
 def test_standard_input_gives_the_same_rows() -> None:
-    want = kcap("rows", JAVA, "--format", "jsonl", "--columns", "connection,exchange,time,error").stdout
+    want = here("rows", JAVA, "--format", "jsonl", "--columns", "connection,exchange,time,error").stdout
     found = kcap("rows", "-", "--format", "jsonl", "--columns", "connection,exchange,time,error", stdin=JAVA.read_bytes())
     assert found.stdout == want
 
@@ -150,7 +150,7 @@ def test_lengths_of_packets_are_those_of_their_files() -> None:
     fields = ["capture", "request_last_capture", "response_capture", "response_last_capture", *ends, "frame.len"]
     for paths in (parts, parts[1:2]):
         words = [word for field in fields for word in ("-e", field)]
-        done = kcap("rows", *map(str, paths), "-T", "fields", *words).stdout.decode().splitlines()
+        done = here("rows", *map(str, paths), "-T", "fields", *words).stdout.decode().splitlines()
         assert done
         for line in done:
             first, request, response, last, *numbers, found = line.split("\t")
@@ -161,7 +161,7 @@ def test_lengths_of_packets_are_those_of_their_files() -> None:
 
 def test_several_files_are_one_capture(truths: dict[str, Any]) -> None:
     names = truths["rotated.pcap"]["files"]
-    rows = lines(kcap("rows", *(PCAPS / name for name in reversed(names)), "--format", "jsonl").stdout)
+    rows = lines(here("rows", *(PCAPS / name for name in reversed(names)), "--format", "jsonl").stdout)
     assert {row["capture"] for row in rows} == set(names)
     across = [row for row in rows if row["capture"] != row["response_capture"] and row["outcome"] == "answered"]
     assert across, "a request at the end of one file, its answer at the beginning of the next"
@@ -172,39 +172,39 @@ def test_several_files_are_one_capture(truths: dict[str, Any]) -> None:
 def test_every_table(table: str) -> None:
     files = [PCAPS / "raw-frames.pcap", PCAPS / "go-franz.pcap", *([PCAPS / "tls13.pcapng"] if table == "tls_turns" else [])]
     payloads = ["--payloads"] if table == "records" else []
-    found = lines(kcap("rows", *files, "--table", table, *payloads, "--format", "jsonl").stdout)
+    found = lines(here("rows", *files, "--table", table, *payloads, "--format", "jsonl").stdout)
     want = package.open(*map(str, files)).table(table).to_arrow()
     assert len(found) == want.num_rows > 0
     assert list(found[0]) == want.schema.names
 
 
 def test_the_users_word_on_ports_counts() -> None:
-    done = kcap("rows", JAVA, "--not-kafka", "9092", "--format", "jsonl")
+    done = here("rows", JAVA, "--not-kafka", "9092", "--format", "jsonl")
     assert (done.returncode, done.stdout) == (0, b"")
     assert done.stderr.startswith(b"kcap: no Kafka found in 17 connections")
-    assert len(kcap("rows", JAVA, "-d", "tcp.port==9092,kafka", "--format", "jsonl").stdout.splitlines()) == 110
+    assert len(here("rows", JAVA, "-d", "tcp.port==9092,kafka", "--format", "jsonl").stdout.splitlines()) == 110
 
 
 def test_as_tshark_users_type_it(pcaps: Path) -> None:
     """-T fields -e -E, -c, and what contradicts."""
-    done = kcap(
+    done = here(
         "rows", pcaps / "pipelined.pcap", "-T", "fields", "-e", "kafka.api_key", "-e", "api", "-E", "separator=|", "-c", "2"
     )
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 2
     assert all(line.count(b"|") == 1 for line in done.stdout.splitlines())
-    assert kcap("rows", pcaps / "pipelined.pcap", "-e", "api").returncode == 2
+    assert here("rows", pcaps / "pipelined.pcap", "-e", "api").returncode == 2
     named = ("-T", "fields", "-e", "api", "-e", "kafka.partition_id")
-    lines = kcap("rows", pcaps / "pipelined.pcap", *named).stdout.split(b"\n")
+    lines = here("rows", pcaps / "pipelined.pcap", *named).stdout.split(b"\n")
     assert [lines.count(line) for line in (b"Metadata\t0,2,1", b"Produce\t2", b"ApiVersions\t")] == [1, 412, 2]
-    assert kcap("rows", pcaps / "pipelined.pcap", "-T", "fields", "-e", "apis").returncode == 2
-    array = json.loads(kcap("rows", pcaps / "pipelined.pcap", "-T", "json", "--columns", "api", "-c", "3").stdout)
+    assert here("rows", pcaps / "pipelined.pcap", "-T", "fields", "-e", "apis").returncode == 2
+    array = json.loads(here("rows", pcaps / "pipelined.pcap", "-T", "json", "--columns", "api", "-c", "3").stdout)
     assert len(array) == 3
 
 
 def test_sorted_rows(pcaps: Path) -> None:
     """The slowest first; the column that is sorted by need not be shown."""
-    done = kcap(
+    done = here(
         "rows",
         pcaps / "java-transactions.pcap",
         "--sort=-latency_ns",
@@ -218,7 +218,7 @@ def test_sorted_rows(pcaps: Path) -> None:
     found = [int(text) for text in done.stdout.split()[1:]]
     assert found == sorted(found, reverse=True)
     assert len(found) == 9
-    assert kcap("rows", pcaps / "java-transactions.pcap", "--sort", "nothing").returncode == 2
+    assert here("rows", pcaps / "java-transactions.pcap", "--sort", "nothing").returncode == 2
 
 
 @pytest.mark.parametrize(

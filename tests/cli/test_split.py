@@ -4,14 +4,14 @@ import pytest
 
 from kcap.cli.split import duration
 from kcap.errors import UsageError
-from tests.cli.running import PCAPS, kcap
+from tests.cli.running import PCAPS, here
 from tests.export.parts import packets, rows
 
 JAVA = PCAPS / "java-transactions.pcap"
 
 
 def test_by_connection(tmp_path):
-    done = kcap("split", JAVA, "--by-connection", "5", "-o", tmp_path / "part")
+    done = here("split", JAVA, "--by-connection", "5", "-o", tmp_path / "part")
     assert done.returncode == 0
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == [f"part_{n:05}.pcap" for n in range(1, 5)]
@@ -20,7 +20,7 @@ def test_by_connection(tmp_path):
 
 
 def test_by_time(tmp_path):
-    assert kcap("split", JAVA, "--by-time", "2s", "-o", tmp_path / "t.pcapng").returncode == 0
+    assert here("split", JAVA, "--by-time", "2s", "-o", tmp_path / "t.pcapng").returncode == 0
     files = sorted(tmp_path.iterdir())
     assert [path.name[:7] for path in files] == [f"t_{n:05}" for n in range(1, len(files) + 1)]
     assert all(path.suffix == ".pcapng" for path in files)
@@ -34,9 +34,9 @@ def test_faults_leave_nothing(tmp_path):
         (["--by-connection", "0"], 2),
         (["--by-time", "soon"], 2),
     ):
-        assert kcap("split", JAVA, *arguments, "-o", tmp_path / "x").returncode == code
-    assert kcap("split", JAVA, "--by-time", "1s", "-o", tmp_path / "no" / "x").returncode == 4
-    assert kcap("split", tmp_path / "no.pcap", "--by-time", "1s", "-o", tmp_path / "x").returncode == 3
+        assert here("split", JAVA, *arguments, "-o", tmp_path / "x").returncode == code
+    assert here("split", JAVA, "--by-time", "1s", "-o", tmp_path / "no" / "x").returncode == 4
+    assert here("split", tmp_path / "no.pcap", "--by-time", "1s", "-o", tmp_path / "x").returncode == 3
     assert list(tmp_path.iterdir()) == []
 
 

@@ -19,7 +19,7 @@ def test_a_queue_behaves_as_the_list_it_stands_for() -> None:
     rng = random.Random(5)
     queue: WaitingQueue[Waiter] = WaitingQueue()
     plain: list[Waiter] = []
-    passed: list[Waiter] = []
+    passed: set[Waiter] = set()
     for place in range(3000):
         step = rng.random()
         if step < 0.5 or not plain:
@@ -32,7 +32,7 @@ def test_a_queue_behaves_as_the_list_it_stands_for() -> None:
             until = rng.choice(plain)
             expected = [x for x in plain[: plain.index(until)] if x not in passed]
             assert list(queue.pass_over(until)) == expected
-            passed += expected
+            passed.update(expected)
         else:
             item = plain.pop(rng.randrange(len(plain)))
             queue.remove(item)

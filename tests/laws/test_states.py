@@ -41,11 +41,12 @@ def watched(owner: type, method: str, event: str, states: Callable[[Any], dict[A
         finally:
             inside.discard(owner)
             after = states(self)
-            seen.update(
-                Transition(before.get(key, pairing.NEW), event, state)
-                for key, state in after.items()
-                if before.get(key, pairing.NEW) != state
-            )
+            if after != before:
+                seen.update(
+                    Transition(before.get(key, pairing.NEW), event, state)
+                    for key, state in after.items()
+                    if before.get(key, pairing.NEW) != state
+                )
 
     with patch.object(owner, method, call):
         yield

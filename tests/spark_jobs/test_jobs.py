@@ -150,8 +150,7 @@ def test_reports_are_those_of_the_command_line(spark: Any, pcaps: Path, tmp_path
     """Law: each report on Spark says what `kcap REPORT --format json` says, with a filter and a grouping too."""
     paths = [str(pcaps / "quota-3.9.pcap"), str(pcaps / "broker-paused.pcap")]
     capture = open_capture(spark, paths, 30_000, 3)
-    for name in REPORTS:
-        assert run_report(capture, name, ReportRequest()) == told([name, *paths], tmp_path), name
+    assert dict(run_reports(capture, REPORTS, ReportRequest())) == {name: told([name, *paths], tmp_path) for name in REPORTS}
     only = "api == Produce or error != NONE"
     grouped = run_report(capture, "latency", ReportRequest(("client_id", "topic")), only)
     assert grouped == told(["latency", *paths, "--by", "client_id,topic", "-Y", only], tmp_path)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kcap.reports import plans
 from kcap.tui.capture_model import CaptureModel, read_whole
 
 PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
@@ -33,7 +34,18 @@ def collects_rarely() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def shared_plans() -> Iterator[None]:
+    """Compiled reports come from the user's cache, as those of commands do: views and processes share what one of them has
+    compiled, though their other folders are their own.
+    """
+    folder = plans.plan_folder()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plans, "plan_folder", lambda: folder)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def folders(tmp_path_factory: pytest.TempPathFactory, shared_plans: None) -> Iterator[Path]:
     """A cache and settings of the tests' own."""
     base = tmp_path_factory.mktemp("xdg")
     before = {name: os.environ.get(name) for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")}

@@ -123,6 +123,21 @@ def test_a_page_is_part_of_the_whole(java: CaptureModel, first: int, count: int,
     assert [cells.rule for cells in page] == [cells.rule for cells in whole[first : first + count]]
 
 
+def test_the_row_under_the_cursor_is_read_once(book: CaptureModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: the filter of a cell is that of its row, which is read again for another row or other rows alone."""
+    view, read = made(book), []
+    row = RowIndex.row
+    monkeypatch.setattr(RowIndex, "row", lambda self, number: read.append(number) or row(self, number))
+    for move in (0, 0, 1, 0, -1):
+        view.move(move)
+        number = view.current
+        assert view.filter_of(HEADS["call"]) == HEADS["call"].by(row(view.arranged.rows, number))
+    assert read == [0, 1, 0]
+    view.install(view.arrange())
+    view.filter_of(HEADS["call"])
+    assert read == [0, 1, 0, view.current]
+
+
 def test_an_empty_list(tmp_path: Any) -> None:
     (tmp_path / "empty.pcap").write_bytes((PCAPS / "aiokafka.pcap").read_bytes()[:24])
     with read_whole(str(tmp_path / "empty.pcap")) as book:
