@@ -97,10 +97,6 @@ def truths(pcaps: Path) -> dict[str, dict[str, Any]]:
     return captures
 
 
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""Spark evaluates expressions as they stand: to compile Java for the few rows of a test takes longer than the test."""
-
-
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The only Spark session of a process: a second one would get the Java of the first, with its heap and its options."""
@@ -109,8 +105,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     folder = str(tmp_path_factory.mktemp("spark"))
     options = "-XX:TieredStopAtLevel=1"
-    made = session(
-        "tests", master="local[2]", sql_shuffle_partitions="2", driver_extraJavaOptions=options, local_dir=folder, **INTERPRETED
-    )
+    made = session("tests", master="local[2]", sql_shuffle_partitions="2", driver_extraJavaOptions=options, local_dir=folder)
     yield made
     made.stop()
