@@ -432,6 +432,7 @@ class FastPath:
         table.order = table.order_base + packet
         captured = max(one.captured[0] - taken, 0)
         ref, position = (one.file << REF_FILE_SHIFT) + packet, one.position[0]
+        stream.acknowledges(stream.peer.acked_raw, ref)
         guard.data(
             stream, stream.next - length, one.buffer, one.payload[0] + taken, captured, length, one.time_ns[0], ref, position
         )

@@ -94,6 +94,18 @@ def test_a_connection_comes_back_soon_behind_each_lost_request() -> None:
     assert 4000 - found.fast_rows < 3 * len(losses) * limits.REORDER_SEGMENTS
 
 
+def test_a_response_before_its_request_behind_a_loss_is_paired_where_the_packet_begins_in_the_fast_path() -> None:
+    """What that packet acknowledges says that the broker had the request."""
+    tap = Tap().open()
+    for at in range(1, 400):
+        tap.client(metadata(at)).server(metadata_answer(at))
+    tap.client(metadata(400)).client(metadata(401)).server(metadata_answer(400) + metadata_answer(401))
+    segments = [s for s in tap.segments if s.payload != metadata(100)]
+    request_, answers = segments[-2:]
+    segments[-2:] = replace(answers, time_ns=request_.time_ns), replace(request_, time_ns=answers.time_ns)
+    assert agree(segments, 1000, limits.FAST_PATH_PACKETS).fast_rows
+
+
 def test_a_connection_that_leaves_again_soon_stays_outside_for_longer() -> None:
     losses = range(100, 3000, limits.REORDER_SEGMENTS + 16)
     found = agree(lossy(3000, *losses), 500, limits.FAST_PATH_PACKETS)
