@@ -10,6 +10,7 @@ Shapes:
 - `partitions`: Fetch responses of 200 partitions
 - `short`: one request a connection
 - `lossy`: `small`, of which one packet in 1,000 is missing
+- `worn`: `lossy` on connections of 6,000 requests
 - `snaplen`: `medium`, of which 128 bytes of each packet were captured
 
 Prints a line each: packets and megabytes per CPU second, the ratio to tshark where it is installed, peak memory, exchanges
@@ -164,6 +165,7 @@ SHAPES: dict[str, tuple[Callable[[int], Exchanges], int, dict[str, float]]] = {
     "partitions": (lambda _: (fetched(at, 400, 200) for at in range(6)), 1400, {}),
     "short": (produces(1, 300), 1400, {}),
     "lossy": (produces(60, 300), 1400, {"loss": 0.001}),
+    "worn": (produces(6000, 300), 1400, {"loss": 0.001}),
     "snaplen": (produces(6, 16_000), 1400, {"snaplen": 128}),
 }
 

@@ -70,10 +70,11 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield settled_run, (one, 0, 0, False, connections, streams, queues, state.rows, one, meta)
     bodies, arena = state.bodies, state.arena
     yield carry_over, (connections, streams, queues, bodies, arena, bodies, arena, meta, one)
+    counters = np.zeros(1, np.int32)
     yield walk, (
         data, np.zeros((7, 1), np.int64), one, one, one, one, states, 0, 0, table, keys, connections, streams, queues,
-        state.ids, state.rows, bodies, arena, meta, pairs, one, one, *header_tables(), np.zeros(1, np.int32), 0,
-        np.zeros(1, np.int32), state.free, pairs, pairs, *names, large, state.log, state.undo,
+        state.ids, state.rows, bodies, arena, meta, pairs, one, one, *header_tables(), counters, counters,
+        counters, state.free, pairs, pairs, *names, large, state.log, state.undo,
     )  # fmt: skip
     yield pair, (one, 0, pairs, one, pairs, pairs, one, 0)
     yield gathered, (data, pairs, data)

@@ -362,10 +362,10 @@ FAST_PATH_NAMES_MAX = 1 << 18
 FAST_PATH_NAMES = 10_000
 """Client ids after which unused ones are dropped: some clients make one up for each connection."""
 
-FAST_PATH_WAIT = 256
-FAST_PATH_WAIT_MAX = 1 << 16
-"""Packets of all connections before an exported connection is imported again; doubled each time, up to the second number.
-Export and import cost as much as some 50 of its packets."""
+FAST_PATH_WAIT = 64
+FAST_PATH_EXITS_MAX = 8
+"""Packets of an exported connection before it is imported again, and how often that is doubled where it does not stay in the
+fast path for as long. Export and import cost as much as some 50 of its packets."""
 
 FAST_PATH_MOVED_BODY = 4 << 10
 FAST_PATH_MOVED_BYTES = 1 << 20

@@ -20,7 +20,7 @@ from kcap.fastpath.closed_connections import ClosedStates, OwnEnding, keep
 from kcap.fastpath.export_state import ConnectionOwner, export_connection
 from kcap.fastpath.flow_table import find, pair_number
 from kcap.fastpath.frame_kernels import LATE, UNANSWERED, settled_run
-from kcap.fastpath.import_state import fits, import_connection
+from kcap.fastpath.import_state import fits, import_connection, packets_until_fit
 from kcap.fastpath.oddities import report_resyncs, report_rows
 from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.projected import both_projected
@@ -107,6 +107,8 @@ class FastPath:
         self.imported = 0
         """Connections that were imported so far."""
         self.outside: Any = np.zeros(OUTSIDE, np.int32)
+        self.expected: Any = np.zeros(SEEN, np.int32)
+        """Packets until connections outside are expected to fit, by endpoints; 0 where nothing is known."""
         self.entered: list[int] = []
         """Orders of the packets of this window that opened connections outside."""
         self.endings: dict[int, OwnEnding] = {}
@@ -173,15 +175,13 @@ class FastPath:
             self.passed += count
             return
         table.order_base = self.passed - columns.first_packet
-        first, patience = 0, limits.FAST_PATH_PATIENCE
+        first, patience, self.expected[:] = 0, limits.FAST_PATH_PATIENCE, 0
         while first < count:
             last = min(first + self.step, count)
             imported, waiting = self.imported, self.analyzer.waiting
             stopped = self._look(columns, first, last, patience)
-            if stopped == last:
-                patience = limits.FAST_PATH_PATIENCE
-            elif imported == self.imported:  # the pass was in vain
-                patience *= 2
+            in_vain = stopped < last and imported == self.imported
+            patience = 2 * patience if in_vain else limits.FAST_PATH_PATIENCE
             more = self.analyzer.waiting - waiting
             if more > limits.ROWS_PER_BATCH:  # a packet may hold a hundred messages, and each row is an object outside of here
                 self.step = max(limits.FEED_PACKETS_MIN, (stopped - first) * limits.ROWS_PER_BATCH // more)
@@ -213,11 +213,11 @@ class FastPath:
         left, opened, ended = np.empty((3, span, 2), np.int64)
         gone = np.empty(span, np.int64)
         fresh = np.empty(state.slots, np.int64)
-        seen = np.zeros(SEEN, np.int32)
+        seen, most = np.zeros(SEEN, np.int32), np.where(self.expected, self.expected, np.int32(patience))
         place: int = walk(
             columns.data, columns.numbers, columns.time_ns, columns.position, columns.flow_at, columns.flow_size,
             columns.state, first, last, state.table, state.keys, state.connections, state.streams, state.queues, state.ids,
-            state.rows, state.bodies, state.arena, meta, left, gone, fresh, *plain_steps, seen, patience, self.outside,
+            state.rows, state.bodies, state.arena, meta, left, gone, fresh, *plain_steps, seen, most, self.outside,
             state.free, opened, ended, state.name_table, state.name_blobs, state.name_sizes, state.large.arrays, state.log,
             state.undo,
         )  # fmt: skip
@@ -314,10 +314,7 @@ class FastPath:
         if len(gone):
             slots = gone.tolist()
             for slot, conversation in zip(slots, self._back(slots)):
-                conversation.fast_path_exits += 1
-                conversation.fast_path_retry_at = self.passed + min(
-                    limits.FAST_PATH_WAIT << conversation.fast_path_exits, limits.FAST_PATH_WAIT_MAX
-                )
+                conversation.leaves_fast_path()
                 back[slot] = conversation
         if not len(left):
             table.count += len(opened)  # they are numbered, and nothing was exported
@@ -410,23 +407,20 @@ class FastPath:
             if cut < len(where):
                 self._remainder(columns, int(where[cut]), int(taken[cut]))
             before = cut + 1
-        streams, passed, number = table.streams, self.passed, self.analyzer.batch
+        streams, number = table.streams, self.analyzer.batch
         for flow in set(batch.flow):
             stream = streams.get(flow)
             if stream is None:
                 continue
             conversation = plaintext_of(stream.connection)
-            if (
-                conversation is None
-                or conversation.phase != "kafka"
-                or conversation.fast_path_slot >= 0
-                or conversation.fast_path_retry_at > passed
-            ):
+            if conversation is None or conversation.phase != "kafka" or conversation.fast_path_slot >= 0:
                 continue
-            if fits(conversation.connection, conversation, int(self.state.meta[at.M_WAITING_MAX])):
+            place, packets = self._place(conversation.tcp.flows[0]), packets_until_fit(conversation)
+            self.expected[place & (SEEN - 1)] = packets
+            if not packets and fits(conversation.connection, conversation, int(self.state.meta[at.M_WAITING_MAX])):
                 if not import_connection(self.state, conversation, number):
                     return
-                self.outside[self._place(conversation.tcp.flows[0])] -= 1
+                self.outside[place] -= 1
                 self.imported += 1
 
     def _remainder(self, columns: SegmentColumns, index: int, taken: int) -> None:
@@ -438,6 +432,7 @@ class FastPath:
         table.order = table.order_base + packet
         captured = max(one.captured[0] - taken, 0)
         ref, position = (one.file << REF_FILE_SHIFT) + packet, one.position[0]
+        stream.acknowledges(stream.peer.acked_raw, ref)
         guard.data(
             stream, stream.next - length, one.buffer, one.payload[0] + taken, captured, length, one.time_ns[0], ref, position
         )

@@ -69,6 +69,19 @@ def fits(connection: Connection, conversation: Conversation, most: int = limits.
     return framers_fit(requests, responses) and waiting_fit(conversation, requests)
 
 
+def packets_until_fit(conversation: Conversation) -> int:
+    """Packets of both sides, about, that come before the connection can fit: so many as its holes wait for, and as it stays
+    outside where it has left before; 0 where nothing tells.
+    """
+    streams = conversation.tcp.streams
+    packets, least = streams[0].packets + streams[1].packets, 0
+    for stream in streams:
+        if stream.held:
+            segments = stream.held[0].mark + limits.REORDER_SEGMENTS - stream.data_segments
+            least = max(least, 1 + segments * packets // max(stream.data_segments, 1))
+    return min(max(least, conversation.fast_path_retry_at - packets, 0), limits.FAST_PATH_PACKETS)
+
+
 def framers_fit(requests: RequestFramer, responses: ResponseFramer) -> bool:
     """Whether both framers are at a boundary and requests look like the last one, whose client id rows may have."""
     raw = requests.raw_id

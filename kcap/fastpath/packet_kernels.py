@@ -76,7 +76,7 @@ from kcap.net.tcp import ACK, MASK, PSH, RST, SYN
 
 PUSH = PSH | ACK
 IDLE = limits.CONNECTION_IDLE_NS
-FAR = limits.SEQUENCE_FAR
+FAR, WAIT = limits.SEQUENCE_FAR, limits.FAST_PATH_WAIT
 REPEATS_MAX = limits.REPEATS_KEPT // 2
 """Repeats after which the reference path takes over, which forgets the oldest of REPEATS_KEPT."""
 STOP = 1
@@ -268,12 +268,13 @@ def opens(
 def walk(
     data: Any, numbers: Any, times: Any, positions: Any, flow_at: Any, flow_size: Any, state: Any, first: int, last: int,
     table: Any, keys: Any, connections: Any, streams: Any, queues: Any, ids: Any, rows: Any, bodies: Any, arena: Any, meta: Any,
-    left: Any, gone: Any, fresh: Any, plain: Any, steps: Any, seen: Any, patience: int, outside: Any, free: Any, opened: Any,
+    left: Any, gone: Any, fresh: Any, plain: Any, steps: Any, seen: Any, patience: Any, outside: Any, free: Any, opened: Any,
     ended: Any, names: Any, blobs: Any, sizes: Any, big: Any, log: Any, undo: Any,
 ) -> int:  # fmt: skip
-    """Walks packets `first` to `last`; returns where it stopped: arrays are full, a connection outside has many packets, the
-    reference path must take packets before the flow of the next can be looked up, or a response is late, which is reported
-    behind what the packets before it gave reason to report. Payload of connections with TLS is noted in `log` alone.
+    """Walks packets `first` to `last`; returns where it stopped: arrays are full, a connection outside has as many packets as
+    `patience` has of its endpoints, the reference path must take packets before the flow of the next can be looked up, or a
+    response is late, which is reported behind what the packets before it gave reason to report. Payload of connections with
+    TLS is noted in `log` alone.
     """
     for index in range(first, last):
         if state[index] == ABSENT:
@@ -315,8 +316,10 @@ def walk(
                         continue
                     if did == STOP:
                         return index
-                if seen[place] >= patience:
+                if seen[place] >= patience[place]:
                     return index
+            else:
+                patience[place] += WAIT
             seen[place] += 1
         elif meta[M_OPENED]:
             return index

@@ -449,6 +449,7 @@ class BodyCollector:
 
     def close(self, batch: "BodyBatch | DeferredBodies | None" = None) -> Any:
         """Projects the batch, unless the fast path projected it with its own bodies, and starts the next one."""
+        compiled = batch is not None
         batch = batch or self.projected()
         if self.keep:
             batch = replace(batch, keep=True)
@@ -456,16 +457,27 @@ class BodyCollector:
         self.arena, self.starts, self.ends, self.programs, self.owners = bytearray(), [], [], [], []
         self.carried = batch.carried.copy()
         for number in settled:
-            found = self.carried.pop(number, None)
-            self.topic_bytes -= 0 if found is None else found.topics.bytes_held
+            left = self.carried.pop(number, None)
+            self.topic_bytes -= 0 if left is None else left.topics.bytes_held
         self._settled, self.large_bytes, self.fresh_topics = set(), 0, 0
+        waiting: dict[int, PendingExchange] = {}
         for slot, owner in enumerate(owners):
             if type(owner) is PendingExchange:
                 if owner.request_slot == slot:
                     owner.request_slot = NO_BODY
-                    values = batch.token(slot) if owner.token else batch.values(slot)
-                    if values is not None:
-                        owner.request_slot = self.carry(values)
+                    waiting[slot] = owner
             elif type(owner) is PendingResponse and owner.slot == slot:
                 owner.slot, owner.body = NO_BODY, bytes(batch.arena[batch.starts[slot] : batch.ends[slot]])
+        found = several(batch, list(waiting)) if compiled else map(batch.values, waiting)
+        for (slot, owner), values in zip(waiting.items(), found):
+            known = batch.token(slot) if owner.token else values
+            if known is not None:
+                owner.request_slot = self.carry(known)
         return batch
+
+
+def several(batch: "BodyBatch | DeferredBodies", wanted: list[int]) -> "Iterator[BodyValues | None]":
+    """The values of some bodies of a batch that the fast path projected."""
+    import numpy as np
+
+    return batch.several(np.array(wanted)) if wanted else iter(())

@@ -171,9 +171,9 @@ class Conversation:
         to.
         """
         self.fast_path_exits = 0
-        """How often it was exported from the fast path."""
+        """How often it was exported from the fast path, each time soon after it was imported."""
         self.fast_path_retry_at = 0
-        """Packets that the fast path must have passed before this connection may be imported again."""
+        """Packets of the connection before it may be imported again."""
         self.buffered: list[tuple[int, Data | tuple[int, int, int]]] = []
         """The buffered calls of both streams (stream index, arguments) before recognition."""
         self.held = 0
@@ -354,6 +354,14 @@ class Conversation:
                 sinks[index].data(*call)
             else:
                 sinks[index].gap(*call)
+
+    def leaves_fast_path(self) -> None:
+        """It was exported: it stays outside for longer each time, unless it was inside for as long as it had been outside."""
+        packets = sum(stream.packets for stream in self.tcp.streams)
+        if packets - self.fast_path_retry_at > limits.FAST_PATH_WAIT << self.fast_path_exits:
+            self.fast_path_exits = 0
+        self.fast_path_retry_at = packets + (limits.FAST_PATH_WAIT << self.fast_path_exits)
+        self.fast_path_exits = min(self.fast_path_exits + 1, limits.FAST_PATH_EXITS_MAX)
 
     def fail(self) -> None:
         """Code below failed on this connection's bytes: rows so far stay, further bytes are only counted."""

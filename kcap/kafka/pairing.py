@@ -50,7 +50,6 @@ TRANSITIONS: Final = (
     Transition(EARLY, "finish", "orphan"),
     Transition(PAIRED, "request_done", "answered"),
     Transition(PAIRED, "response_done", "answered"),
-    Transition(PAIRED, "complete", "answered"),
 )
 """States of an exchange, from `new` to the outcomes of the table `exchanges`. `acks0`: a Produce that expects no response.
 Events are the methods of `Pairing`; one for another exchange of the connection counts too.
@@ -130,11 +129,13 @@ class Pairing:
 
     def request(self, exchange: PendingExchange) -> None:
         """A request's header is complete. Its number is 0 until given here."""
+        self.request_losses |= exchange.behind_loss
         response = self._early_response(exchange) if self.early else None
         if response is not None:
             exchange.number = response.number
             self._leaves_early(response)
             response.exchange, exchange.response = exchange, response
+            self._drop_passed(exchange)
             return
         exchange.number = self.number()
         if self.outstanding:
@@ -197,6 +198,8 @@ class Pairing:
             self.early.append(response)
             return
         response.exchange, exchange.response = exchange, response
+        if self.early:
+            self._drop_passed(exchange)
         if exchange.one_way:
             self.one_way.remove(exchange)
             self._report(WeirdKind.ACKS0_ANSWERED, f"correlation id {response.correlation_id}", response.frame)
@@ -279,6 +282,16 @@ class Pairing:
                 if not crowded and self.early_bytes <= limits.EARLY_BYTES_MAX:
                     return
                 self.connection.report(WeirdKind.EARLY_LIMIT, f"{self.early_bytes:,} bytes of responses wait")
+            self._drop_early(first)
+
+    def _drop_passed(self, exchange: PendingExchange) -> None:
+        """Early responses that came before that of a request become orphans where their ids are lower than its own: a client's
+        ids rise and its bytes come in order, so that their requests would be here if they were in the capture.
+        """
+        correlation = exchange.correlation_id
+        while (first := self.early.first()) is not None and first.frame is not None and first.number < exchange.number:
+            if correlation is None or first.correlation_id is None or first.correlation_id >= correlation:
+                return
             self._drop_early(first)
 
     def _drop_early(self, response: PendingResponse) -> None:

@@ -42,37 +42,43 @@ class ResponseFramer(Framer):
     def data(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
     ) -> None:
-        """Takes bytes; a complete frame that responds to the oldest request goes the short way, unless a later request had its
-        response first.
+        """Takes bytes; whole frames go the short way, and of these at once the response to the oldest request, unless a later
+        request had its response first.
         """
-        pairing = self.pairing
-        if self.open is None and self.search is None and captured == length and not self.boundary_flags:
+        pairing, requests = self.pairing, self.requests
+        whole = self.open is None and self.search is None and captured == length
+        if whole and not self.boundary_flags and not requests.raw_tokens:
             end = at + length
             outstanding = pairing.outstanding
-            while end - at >= HEAD and (exchange := outstanding.first()) is not None:
-                correlation = exchange.correlation_id
-                size = int.from_bytes(buffer[at : at + 4], "big")
+            while end - at >= HEAD:
+                size, correlation = PAIR.unpack_from(buffer, at)
                 stop = at + 4 + size
-                if (
-                    stop > end
-                    or size < 4
-                    or correlation is None
-                    or exchange.request is None
-                    or exchange.skipped_ns is not None
-                    or (exchange.first_ref is not None and exchange.first_ref > ref)
-                    or buffer[at + 4 : at + 8] != correlation.to_bytes(4, "big", signed=True)
-                    or pairing.one_way
-                ):
+                if stop > end or size < 4:
                     break
-                response = PendingResponse(correlation, 0, time_ns)
+                response = PendingResponse(correlation, requests.stream.data_segments, time_ns)
+                exchange = outstanding.first()
+                if (
+                    exchange is not None
+                    and exchange.correlation_id == correlation
+                    and exchange.request is not None
+                    and exchange.skipped_ns is None
+                    and (exchange.first_ref is None or exchange.first_ref <= ref)
+                    and not pairing.one_way
+                    and not pairing.early
+                ):
+                    response.exchange = exchange
+                    outstanding.remove(exchange)
+                elif size <= limits.FRAME_GATHERED_MAX and self._plausible(correlation, 4 + size):
+                    response.first_ref, response.acked = ref, self.stream.acked_with(ref)
+                    pairing.response(response)
+                else:
+                    break
                 response.frame = Frame(offset, size + 4, time_ns, ref, time_ns, ref, position, position, 0)
                 response.slot = self.bodies.add(buffer, at + HEAD, stop, UNKNOWN, response)
                 response.previous_ns, self.last_ns = self.last_ns, time_ns
-                response.exchange = exchange
                 self.frames += 1
                 self.framed += size + 4
-                outstanding.remove(exchange)
-                pairing.complete(exchange, response)
+                pairing.response_done(response)
                 offset += size + 4
                 at = stop
             captured = length = end - at

@@ -80,6 +80,38 @@ def test_damage(messages: list[tuple[bytes, bytes]], sizes: int, depth: int, dat
     agree(times, data.draw(st.integers(1, 60)), data.draw(st.integers(1, 9)))
 
 
+def lossy(count: int, *missing: int) -> list[Segment]:
+    """A conversation of small frames, each in a packet, of which these requests are missing."""
+    pairs = [(metadata(at), metadata_answer(at)) for at in range(1, count)]
+    dropped = {pairs[at][0] for at in missing}
+    return [s for s in conversation(pairs, 1448, 1).segments if s.payload not in dropped]
+
+
+def test_a_connection_comes_back_soon_behind_each_lost_request() -> None:
+    """A hole is decided 64 segments later, and with the next response that the lost one will not be paired any more."""
+    losses = 1000, 2000, 3000
+    found = agree(lossy(4000, *losses), 500, limits.FAST_PATH_PACKETS)
+    assert 4000 - found.fast_rows < 3 * len(losses) * limits.REORDER_SEGMENTS
+
+
+def test_a_response_before_its_request_behind_a_loss_is_paired_where_the_packet_begins_in_the_fast_path() -> None:
+    """What that packet acknowledges says that the broker had the request."""
+    tap = Tap().open()
+    for at in range(1, 400):
+        tap.client(metadata(at)).server(metadata_answer(at))
+    tap.client(metadata(400)).client(metadata(401)).server(metadata_answer(400) + metadata_answer(401))
+    segments = [s for s in tap.segments if s.payload != metadata(100)]
+    request_, answers = segments[-2:]
+    segments[-2:] = replace(answers, time_ns=request_.time_ns), replace(request_, time_ns=answers.time_ns)
+    assert agree(segments, 1000, limits.FAST_PATH_PACKETS).fast_rows
+
+
+def test_a_connection_that_leaves_again_soon_stays_outside_for_longer() -> None:
+    losses = range(100, 3000, limits.REORDER_SEGMENTS + 16)
+    found = agree(lossy(3000, *losses), 500, limits.FAST_PATH_PACKETS)
+    assert found.fast_rows - losses[0] < 16 * len(losses) / 2
+
+
 def snapped(segments: list[Segment], length: int) -> list[Segment]:
     """Segments of which a snapshot length left at most so many bytes of payload."""
     return [replace(s, cut=max(len(s.payload) - length, 0)) for s in segments]

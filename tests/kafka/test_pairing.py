@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kcap import limits
 from kcap.analyzer import Analyzer
 from kcap.kafka.pairing import RESPONSE_BYTES
+from kcap.model import ROW
 from kcap.weird import WeirdKind
 from tests.fastpath.both import agree
 from tests.support.wire import (
@@ -55,6 +56,16 @@ def test_the_same_id_many_times_is_first_in_first_out() -> None:
     seen = analyze(tap.segments)
     assert seen.brief("request_bytes", "response_bytes") == [(24, 20), (25, 36), (26, 52)]
     assert seen.weirds == {"correlation_reused": 2}
+
+
+def test_a_response_whose_request_is_lost_is_an_orphan_once_a_later_request_has_its_own() -> None:
+    """Not so one that came before it out of order: its request is still to come."""
+    tap = Tap().open().client(metadata(1)).server(metadata_answer(1))
+    tap.server(metadata_answer(2) + metadata_answer(4) + metadata_answer(3)).client(metadata(3) + metadata(4))
+    analyzer = Analyzer()
+    analyzer.feed(batch(tap.segments))
+    outcomes = [dict(zip(ROW, row))["outcome"] for row in analyzer.take().rows]
+    assert outcomes == ["answered", "orphan", "answered", "answered"]
 
 
 def test_acks_0_wants_no_answer() -> None:
