@@ -31,7 +31,8 @@ def both_projected(bodies: BodyCollector, table: Any, fast_arena: Any, count: in
     carried, partitions = bodies.carried, bodies.partitions
     if bodies.deferred:
         return DeferredBodies(bodies.arena, here, starts, ends, every, carried, compiled=True, partitions=partitions)
-    arena, room = bodies.arena, None
+    arena: Any = bodies.arena
+    room = None
     if roomy:
         fast_arena[top : top + size] = np.frombuffer(arena, np.uint8)
         arena, room = memoryview(fast_arena[: top + size]), fast_arena
