@@ -62,8 +62,6 @@ def server_of(row: Row) -> str:
 
 
 USUAL_LEAST, USUAL = 9000, (90, 99)
-SERVERS_MOST: Final = 100
-"""Servers of which a rule has a finding each."""
 
 
 def at_usual_port(table: Any) -> Any:
