@@ -15,13 +15,12 @@ from kcap.capture.paths import begins_like_capture, expand
 from kcap.capture.window import Read
 from kcap.errors import CaptureError, OutputError
 from kcap.inputs import SAME_SCHEMES, refuse_input
+from kcap.limits import TASK_FILES_OPEN_MAX
 from kcap.output.formats import format_of
 from kcap.output.sink import new_file
 
 SUFFIXES: Final = {".json": "json", ".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 """Suffix of a report's file -> its format."""
-OPEN_MAX: Final = 64
-"""Open files per task."""
 DONE: Final = "_KCAP"
 """Marker file in a folder that `ingest` has finished."""
 
@@ -196,7 +195,7 @@ class Files:
     def _opened(self, file: int) -> Any:
         opened = self._open.pop(file, None)
         if opened is None:
-            if len(self._open) >= OPEN_MAX:
+            if len(self._open) >= TASK_FILES_OPEN_MAX:
                 first = next(iter(self._open))
                 close_all({first: self._open.pop(first)})
             path = self.paths[file]

@@ -19,8 +19,28 @@ OWN = {"pcaps", "docs", "tests", "kcap", "spark_jobs", "benchmarks", ".ci"}
 TEXT = {".py", ".md", ".toml", ".lock", ".json", ".jsonl", ".lark", ".tcss", ".txt", ".cfg", ".ini", ".sh", ".yml", ".yaml", ""}
 
 WITHOUT_MIRROR = {
-    "kcap/limits.py": "numbers with reasons",
+    f"kcap/limits/{name}.py": "numbers with reasons"
+    for name in ("capture", "connections", "fast_path", "messages", "programs", "results", "tls")
 }
+BOUND = re.compile(r"_?(?:[A-Z0-9_]+_)?(?:MAX|MOST|LIMIT|KEPT|COST)")
+NO_BOUNDS = {
+    "kcap/capture/pcapng_blocks.py OFFSET_SECONDS_MAX": "the format's field",
+    "kcap/capture/pcapng_blocks.py RESOLUTION_MAX": "the format's field",
+    "kcap/capture/sections.py TIME_LIMIT": "64 bits",
+    "kcap/export/packet_headers.py LINK_HEADER_MAX": "the layout of link headers",
+    "kcap/export/packet_headers.py EXTENSIONS_MAX": "the layout of IPv6",
+    "kcap/export/pseudonyms.py KEY_BYTES_MAX": "BLAKE2b's",
+    "kcap/fastpath/handshakes.py MOST": "room that grows",
+    "kcap/net/link.py LENGTH_MAX": "IEEE 802.3",
+    "kcap/net/sack_kernels.py BLOCKS_MOST": "RFC 2018",
+    "kcap/runtime.py M_ARENA_MAX": "a parameter of mallopt",
+    "kcap/schema/facts.py VERSION_MAX": "16 bits",
+    "kcap/tls/records.py LENGTH_MAX": "RFC 8446",
+    "kcap/tui/list_columns.py NEEDED_MOST": "cells of a column",
+    "kcap/tui/rates.py MOST": "cells of a sparkline",
+    "kcap/wire/cursor.py STRING_BYTES_MAX": "Kafka's own",
+}
+"""Numbers with the names of bounds that formats, or widths of a screen, decide."""
 PRINTERS = ("kcap/cli/", "spark_jobs/", "kcap/schema/importer.py")
 HEAVY = {"textual", "ibis", "duckdb", "pandas", "scapy", "pyspark", "numba", "rich.live"}
 
@@ -43,6 +63,37 @@ def test_every_module_has_its_mirror() -> None:
     missing = {module for module, mirror in mirrors.items() if not mirror.exists()}
     assert missing - WITHOUT_MIRROR.keys() == set()
     assert WITHOUT_MIRROR.keys() - missing == set(), "has its test, or is gone: take it off the list"
+
+
+def numbers_of(path: Path) -> Iterator[str]:
+    """Names of a module whose values are written there as numbers."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            names = [one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
+            parts = ast.walk(node.value)
+            if all(isinstance(one, ast.Tuple | ast.Constant | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop | ast.Load)
+                   and not isinstance(getattr(one, "value", 0), str | bytes | bool | None) for one in parts):  # fmt: skip
+                yield from names
+
+
+def test_every_bound_is_among_the_limits() -> None:
+    """What bounds work, memory or lengths is found in one place, with its reason."""
+    elsewhere = {
+        f"{relative(path)} {name}"
+        for path in SOURCES
+        if not relative(path).startswith("kcap/limits/")
+        for name in numbers_of(path)
+        if BOUND.fullmatch(name)
+    }
+    assert elsewhere - NO_BOUNDS.keys() == set()
+    assert NO_BOUNDS.keys() - elsewhere == set(), "is gone: take it off the list"
+
+
+def test_no_bound_has_two_values() -> None:
+    """A later module of the limits would hide the bound of an earlier one."""
+    every = [name for path in SOURCES if relative(path).startswith("kcap/limits/") for name in numbers_of(path)]
+    assert len(every) > 200
+    assert len(every) == len(set(every))
 
 
 def test_every_mirror_has_its_module() -> None:

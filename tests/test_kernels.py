@@ -50,6 +50,8 @@ def origins(path: Path, name: str) -> Iterator[Path]:
     for node in parsed(path).body:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("kcap"):
             for alias in node.names:
+                if alias.name == "*" and hasattr(importlib.import_module(str(node.module)), name):
+                    yield from origins(path_of(str(node.module)), name)
                 if (alias.asname or alias.name) != name:
                     continue
                 whole = importlib.util.find_spec(f"{node.module}.{alias.name}") if is_package(node.module) else None

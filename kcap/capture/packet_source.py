@@ -18,11 +18,9 @@ from kcap.capture.reader import CaptureFileReader
 from kcap.capture.sections import FileSection, FileSections
 from kcap.capture.spool import Spool
 from kcap.capture.window import FileWindow
-from kcap.limits import READ_WINDOW_BYTES
+from kcap.limits import OPEN_FILES_MAX, READ_WINDOW_BYTES
 from kcap.model import CaptureFile, PacketBatch
 
-OPEN_FILES_MAX = 16
-"""Open files: bodies of one exchange come from two at most."""
 ONE_PACKET_BYTES = 4096
 """Read for one packet: more than a packet without offload has."""
 PLAIN_BYTE_NS = 2

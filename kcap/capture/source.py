@@ -24,15 +24,13 @@ from kcap.capture.spool import Spool
 from kcap.capture.window import FileWindow, Read
 from kcap.errors import CaptureError
 from kcap.inputs import STANDARD
-from kcap.limits import JIT_AFTER_BYTES, MAPPED_FILE_BYTES, READ_WINDOW_BYTES
+from kcap.limits import COMPRESSIONS_MAX, JIT_AFTER_BYTES, MAPPED_FILE_BYTES, READ_WINDOW_BYTES
 from kcap.model import CaptureFile
 from kcap.net.packet_cursor import Report
 from kcap.weird import WeirdKind
 
 STANDARD_INPUT: Final = STANDARD
 MAGIC_BYTES = 16
-NESTED_MAX = 2
-"""A compressed file inside a compressed file does happen (a rotated .gz in a transfer that compresses); more is no accident."""
 
 
 class TooManyOpenError(CaptureError):
@@ -130,7 +128,7 @@ def unwrap(read: Read, truncated: Callable[[str, int], None]) -> tuple[bytes, Re
         head = read_head(read)
         read = again(head, read)
         name = "snoop" if is_snoop(head) else compression(head)
-        if name is None or len(wrappings) == NESTED_MAX:
+        if name is None or len(wrappings) == COMPRESSIONS_MAX:
             return head, read, wrappings
         wrappings.append(name)
         read = SnoopStream(read, truncated).read if name == "snoop" else Decompressed(read, name, truncated).read

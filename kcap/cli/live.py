@@ -16,6 +16,7 @@ from kcap.cli.options import analyzer_options, filters, keys, outputs, ports
 from kcap.cli.places import Writes
 from kcap.cli.rows import WithPayloads, order_of, shapes, written
 from kcap.errors import CaptureError, MissingExtraError, UsageError
+from kcap.limits import SAID_MAX
 from kcap.output.escaping import json_text
 from kcap.reports.definition import time_of_day
 
@@ -30,8 +31,6 @@ RING: Final = re.compile(r"(\d{1,6}):(\d{1,9})\s*([kMG]i?)?B?", re.IGNORECASE)
 UNITS: Final = {"": 10**6, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
 STARTS_SECONDS: Final = 5
 """A tool that captures writes the head of the file at once; one that fails ends."""
-SAID_MAX: Final = 2000
-"""Of what the tool said of its end."""
 
 
 class Ring(NamedTuple):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kcap.limits import BARS_MAX, LINES_MAX
 from kcap.output.escaping import html_text
 from kcap.output.grid import duration
 from kcap.reports.definition import time_of_day
@@ -17,9 +18,6 @@ WIDTH: Final = 1000
 LEFT: Final = 240
 """Of the width, for names."""
 LINE: Final = 22
-LINES_MAX: Final = 200
-BARS_MAX: Final = 2000
-"""Bars of a picture; browsers draw more of them slowly."""
 COLORS: Final = {
     "member": "#4878a8", "committed": "#3a923a", "aborted": "#d08020", "open": "#c03030", "fenced": "#8040a0",
     "timed_out": "#805030", "rebalance": "#c03030",

@@ -10,11 +10,10 @@ from typing import Final
 
 from kcap.decode.nodes import UNDECODED, Node
 from kcap.decode.secrets import Path, is_secret_node, step
+from kcap.limits import WORDS_MAX
 from kcap.output.escaping import visible
 from kcap.wire.text import MASKED
 
-WORDS_MAX: Final = 400
-"""Characters of a value that are shown; its bytes stand in the dump."""
 ELLIPSIS: Final = "…"
 ROW_BYTES: Final = 16
 PAYLOADS: Final = frozenset({"key", "value", "headerValue"})

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kcap.decode import opcodes, slots
+from kcap.limits import VERSION_PLANS_MAX
 from kcap.schema import registry
 from kcap.schema.facts import Field, MessageSpec, Variant, message, within
 from kcap.schema.quirks import ERROR_SUFFIX
@@ -324,18 +325,14 @@ def compile_plan(message: MessageSpec, version: int, *, partitions: bool = False
     )
 
 
-_PLANS_MAX: Final = 4096
-"""Cached plans: more than there are, fewer than the versions of a hostile capture."""
-
-
-@functools.lru_cache(_PLANS_MAX)
+@functools.lru_cache(VERSION_PLANS_MAX)
 def plan_for(api_key: int, version: int, side: int) -> Plan | None:
     """The plan of a request (side 0) or response (side 1) body; None for an unknown API or version."""
     found = registry.body(api_key, side)
     return compile_plan(found, version) if found else None
 
 
-@functools.lru_cache(_PLANS_MAX)
+@functools.lru_cache(VERSION_PLANS_MAX)
 def partitions_plan_for(api_key: int, version: int, side: int) -> Plan | None:
     """The plan that takes out partitions one by one; None also for an API that is not about partitions."""
     found = registry.body(api_key, side)
@@ -344,7 +341,7 @@ def partitions_plan_for(api_key: int, version: int, side: int) -> Plan | None:
     return compile_plan(found, version, partitions=True)
 
 
-@functools.lru_cache(_PLANS_MAX)
+@functools.lru_cache(VERSION_PLANS_MAX)
 def plan_of(name: str, version: int) -> Plan | None:
     """The plan of any message by its schema name; None where there is no such name or version."""
     found = message(name)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kcap.decode import opcodes, slots
 from kcap.kernels import compiled, int16, int32, routine
-from kcap.limits import PARTITIONS_OF_MESSAGE, TOPICS_OF_MESSAGE
+from kcap.limits import COPIED_MAX, PARTITIONS_OF_MESSAGE, TOPICS_OF_MESSAGE
 from kcap.model import Buffer
 from kcap.wire.cursor import STRING_BYTES_MAX
 from kcap.wire.formats import (
@@ -51,8 +51,6 @@ UNKNOWN, COMPLETE, SHORT, MALFORMED, TRAILING = range(-1, 4)
 _FULL = 4
 """A side buffer has no room for the message."""
 
-COPIED_MAX = 1 << 17
-"""Rows of a table that grows step by step: all of them are copied each time."""
 
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]

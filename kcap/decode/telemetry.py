@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from kcap.decode.nodes import Node, Tiler
 from kcap.decode.tree import Inside
+from kcap.limits import METRICS_BYTES_MAX, METRICS_DEPTH_MAX
 from kcap.wire.codecs import codec_name, inflate
 from kcap.wire.text import decode_text
 from kcap.wire.varints import DamageError
@@ -18,11 +19,6 @@ from kcap.wire.varints import DamageError
 VARINT, FIXED64, SIZED, FIXED32 = 0, 1, 2, 5
 """Wire types (protobuf encoding guide)."""
 MISSING: Final = "pip install 'kcap[telemetry]' names the fields"
-METRICS_BYTES_MAX: Final = 1 << 20
-"""Inflated bytes of one push: a client has some hundred metrics of a hundred bytes each. Any two bytes may be a field, which is
-a line of what is shown."""
-DEPTH_MAX: Final = 32
-"""Messages inside messages that are opened; OTLP needs 8."""
 _DOUBLE, _LONG, _FLOAT, _INT = Struct("<d"), Struct("<q"), Struct("<f"), Struct("<i")
 FLOATING: Final = frozenset({1, 2})
 """protobuf field types double and float (FieldDescriptor.TYPE_*)."""
@@ -103,7 +99,7 @@ def _sized(tiler: Tiler, name: str, start: int, field: Any, depth: int) -> None:
     size = cursor.read_uvarint()
     at = cursor.position
     data = cursor.read_bytes(size, name)
-    if field is not None and field.type == MESSAGE and depth < DEPTH_MAX:
+    if field is not None and field.type == MESSAGE and depth < METRICS_DEPTH_MAX:
         node = tiler.add(name, start, None, "")
         node.expand = partial(_inside, tiler, start, at, at + size, field.message_type, depth + 1)
         return

@@ -20,14 +20,12 @@ from kcap.capture.unread import unread
 from kcap.export.mark_packets import FragmentPackets
 from kcap.export.merge import Packets
 from kcap.export.session_secrets import Sessions, read_sessions
-from kcap.limits import SECOND_NS
+from kcap.limits import SECOND_NS, SPLIT_FILES_OPEN_MAX
 from kcap.model import REF_FILE_SHIFT, PacketBatch, SegmentBatch
 from kcap.net.connections import reverse_flow
 from kcap.net.segments import SegmentParser
 from kcap.session import Capture, CapturePass
 
-OPEN_MAX: Final = 64
-"""Files written at once; others wait for their next packet closed. Systems allow 256 or more."""
 REST: Final = 0
 """Number of the file for packets of no connection."""
 
@@ -60,7 +58,7 @@ class SplitFiles:
         """Entry `at` of a batch into a file."""
         stream = self._open.get(number)
         if stream is None:
-            if len(self._open) >= OPEN_MAX:
+            if len(self._open) >= SPLIT_FILES_OPEN_MAX:
                 self._open.popitem(last=False)[1].close()
             part = self.made.get(number)
             if part is None:

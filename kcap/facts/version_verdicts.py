@@ -20,6 +20,7 @@ from kcap.facts.api_versions import Offer, Software
 from kcap.facts.brokers import Server
 from kcap.facts.offer_history import OfferedBy, OfferHistory
 from kcap.kafka.frames import FLAG
+from kcap.limits import MARKED_MAX
 from kcap.schema.quirks import API_VERSIONS, BROKERS_ONLY, UNSUPPORTED_VERSION
 from kcap.schema.registry import api_keys, version_range
 from kcap.schema.releases import removed_in
@@ -36,8 +37,6 @@ VERDICTS: Final = ("ok", "not_highest", "unnegotiated", "above_broker_max", "bel
 OK, NOT_HIGHEST, UNNEGOTIATED, ABOVE, BELOW = range(5)
 NONE: Final = -1
 ABSENT: Final = -1
-MARKED_MAX: Final = 1 << 18
-"""Distinct numbers below this are found by marking them in an array, which is quicker than sorting."""
 MIDSTREAM: Final = FLAG["midstream"]
 
 

@@ -71,6 +71,7 @@ from kcap.fastpath.open_kernels import KNOWN_FLAGS, call, called_back, first_req
 from kcap.fastpath.sealed_kernels import FILE_SHIFT, logged, seals
 from kcap.fastpath.stream_kernels import acknowledged, distance, heard, reopened, repeat_of, repeated, selective, shut
 from kcap.kernels import compiled
+from kcap.limits import REPEATS_SEARCHED_MAX
 from kcap.net.segment_columns import ABSENT, CLEAN
 from kcap.net.tcp import ACK, MASK, PSH, RST, SYN
 
@@ -81,8 +82,6 @@ REPEATS_MAX = limits.REPEATS_KEPT // 2
 """Repeats after which the reference path takes over, which forgets the oldest of REPEATS_KEPT."""
 STOP = 1
 """What `opens` returns where the walk has to stop before the packet."""
-SEARCHED_MAX = 256
-"""Outstanding requests that are searched for repeated bytes."""
 
 
 @compiled
@@ -114,7 +113,7 @@ def again(seq: int, ack: int, length: int, time_ns: int, place: int, connections
                 flagged = 1
         else:
             entry = connections[slot, HEAD]
-            if connections[slot, COUNT] > SEARCHED_MAX:
+            if connections[slot, COUNT] > REPEATS_SEARCHED_MAX:
                 return LEAVE
             for _ in range(connections[slot, COUNT]):
                 low, size = queues[entry, Q_FRAME + F_START], queues[entry, Q_FRAME + F_SIZE]

@@ -17,11 +17,13 @@ from kcap.kafka.deferred_bodies import DeferredBodies
 
 def both_projected(bodies: BodyCollector, table: Any, fast_arena: Any, count: int, top: int) -> BodyBatch | DeferredBodies:
     """The reference path's bodies and the first `count` of the fast path's, which are the first `top` bytes of its arena. The
-    batch holds that arena where it can, so that the fast path goes on with another.
+    batch holds that arena where both have room in it, so that the fast path goes on with another; else its bytes go behind
+    those of the reference path, which may be many frames that ended together: no second copy of them is made.
     """
     size, here = len(bodies.arena), fast_arena[:top]
     every = np.concatenate([np.array(bodies.programs, np.int64), programs(table[2, :count])])
-    before, behind = (0, size) if bodies.deferred else (top, 0)
+    roomy = top + size <= len(fast_arena) and not bodies.deferred
+    before, behind = (top, 0) if roomy else (0, size)
     starts, ends = (
         np.concatenate([np.array(mine, np.int64) + before, theirs[:count] + behind])
         for mine, theirs in ((bodies.starts, table[0]), (bodies.ends, table[1]))
@@ -29,13 +31,13 @@ def both_projected(bodies: BodyCollector, table: Any, fast_arena: Any, count: in
     carried, partitions = bodies.carried, bodies.partitions
     if bodies.deferred:
         return DeferredBodies(bodies.arena, here, starts, ends, every, carried, compiled=True, partitions=partitions)
-    arena: Any
-    if top + size <= len(fast_arena):
-        fast_arena[top : top + size] = np.frombuffer(bodies.arena, np.uint8)
+    arena: Any = bodies.arena
+    room = None
+    if roomy:
+        fast_arena[top : top + size] = np.frombuffer(arena, np.uint8)
         arena, room = memoryview(fast_arena[: top + size]), fast_arena
     else:
-        whole: Any = np.concatenate([here, np.frombuffer(bodies.arena, np.uint8)])
-        arena, room = memoryview(whole), None
+        arena += memoryview(here)
     return projected(arena, starts, ends, every, carried, compiled=True, partitions=partitions, room=room)
 
 

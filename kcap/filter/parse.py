@@ -25,6 +25,7 @@ from kcap.filter.ast import (
 )
 from kcap.filter.fields import ADVICE, lookup, named_values, names_like
 from kcap.filter.values import value_of
+from kcap.limits import FILTER_DEPTH_MAX, FILTER_MAX
 
 if TYPE_CHECKING:
     from lark import Token, Tree
@@ -43,9 +44,6 @@ ON_TEXT: Final = frozenset({"contains", "matches"})
 ORDERING: Final = frozenset({"<", "<=", ">", ">="})
 FUNCTIONS: Final = {"len": "text", "lower": "text", "upper": "text", "count": "", "abs": "number"}
 """Function -> kind of what it takes, empty for any."""
-FILTER_MAX: Final = 10_000
-"""Characters of a filter; more is not typed by hand, and nesting is bounded with them."""
-DEPTH_MAX: Final = 100
 AROUND: Final = 200
 """Characters of a filter before and behind a fault that a message shows."""
 
@@ -143,8 +141,8 @@ class _Builder:
     # -- conditions ---------------------------------------------------------------------------------------------------
     def condition(self, tree: Any, depth: int) -> Filter:
         """A condition."""
-        if depth > DEPTH_MAX:
-            raise self.fault(tree, f"more than {DEPTH_MAX} conditions inside each other")
+        if depth > FILTER_DEPTH_MAX:
+            raise self.fault(tree, f"more than {FILTER_DEPTH_MAX} conditions inside each other")
         kind, parts = tree.data, tree.children
         joins: dict[str, Callable[[Filter, Filter], Filter]] = {"or": Or, "xor": Xor, "and": And}
         if kind in joins:
@@ -231,8 +229,8 @@ class _Builder:
     def call(self, tree: Any, depth: int = 1) -> FunctionCall:
         """A function."""
         name, inner = tree.children
-        if depth > DEPTH_MAX:
-            raise self.fault(tree, f"more than {DEPTH_MAX} functions inside each other")
+        if depth > FILTER_DEPTH_MAX:
+            raise self.fault(tree, f"more than {FILTER_DEPTH_MAX} functions inside each other")
         takes = FUNCTIONS.get(str(name))
         if takes is None:
             raise self.fault(name, f"no function is called {str(name)!r}; there are {', '.join(FUNCTIONS)}")

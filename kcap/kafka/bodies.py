@@ -116,6 +116,8 @@ class BodyBatch:
     def several(self, wanted: Any) -> "Iterator[BodyValues | None]":
         """`values` of some slots from 0 on, of a batch that was projected by the compiled engine."""
         projection: Any = self.projection
+        if not len(projection.status):  # no program read any of them
+            return iter([None] * len(wanted))
         at = self.dense[wanted]
         spans = self.starts[wanted].tolist(), self.ends[wanted].tolist()
         numbers = projection.status[at].tolist(), projection.mask[at].tolist()

@@ -16,14 +16,13 @@ from kcap.decode.projection import Resumable
 from kcap.kafka.bodies import BodyCollector, fed
 from kcap.kafka.frames import FLAG, Frame
 from kcap.kafka.resync import NO_PACKET, BoundarySearch, Piece, Region
+from kcap.limits import PIECE_COST
 from kcap.model import REF_FILE_SHIFT, Transition
 from kcap.net.tcp import Stream
 from kcap.weird import WeirdKind
 
 GAP, SNAPLEN, TRUNCATED, RESYNCED = FLAG["gap"], FLAG["snaplen"], FLAG["truncated"], FLAG["resynced"]
 
-PIECE_COST: Final = 256
-"""Memory of a piece beside its bytes."""
 
 BOUNDARY, HEADER, BODY, RESYNC = "boundary", "header", "body", "resync"
 TRANSITIONS: Final = (

@@ -15,6 +15,7 @@ from operator import itemgetter
 from typing import Final, NamedTuple, Protocol
 
 from kcap import limits
+from kcap.limits import HELD_COST
 from kcap.model import Transition
 from kcap.net import guard
 from kcap.net.segment_columns import SACKED, SPURIOUS
@@ -73,10 +74,6 @@ class WeirdReporter(Protocol):
 
     def searched(self, ref: int, connection: "Connection") -> None:
         """A heuristic (resync, recognition, comparison of copies) used the payload of a packet."""
-
-
-HELD_COST: Final = 300
-"""Memory of a segment that waits, beside its bytes."""
 
 
 class Held(NamedTuple):

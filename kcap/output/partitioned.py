@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 import pyarrow as pa
 
 from kcap.errors import OutputError, UsageError
-from kcap.limits import PARTS_OPEN, PARTS_ROWS
+from kcap.limits import FOLDER_NAME_BYTES_MAX, PARTS_OPEN, PARTS_ROWS
 from kcap.output.sink import output_errors
 from kcap.output.writers import Parquet
 
@@ -25,8 +25,6 @@ PARTS: Final = {
 }  # fmt: skip
 """What there may be parts of -> the column it comes from."""
 PATTERNS: Final = {"day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H", "minute": "%Y-%m-%dT%H%M"}
-NAME_BYTES_MAX: Final = 200
-"""Bytes of a value in a folder's name; file systems take 255 for the whole name."""
 NONE: Final = "__HIVE_DEFAULT_PARTITION__"
 """The folder of rows without a value, as Hive, Spark and Arrow name it."""
 
@@ -129,7 +127,7 @@ def escaped(value: str) -> str:
     """A value as part of a path: what Hive escapes, escaped as Hive does; what is too long for a name ends in a digest."""
     text = "".join(f"%{ord(c):02X}" if c in "\"#%'*/:=?\\{}[]^" or ord(c) < 32 or ord(c) == 127 else c for c in value)
     name = text.encode("utf-8", "replace")
-    if len(name) > NAME_BYTES_MAX:
+    if len(name) > FOLDER_NAME_BYTES_MAX:
         digest = blake2b(value.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-        text = f"{name[: NAME_BYTES_MAX - len(digest) - 1].decode('utf-8', 'ignore')}~{digest}"
+        text = f"{name[: FOLDER_NAME_BYTES_MAX - len(digest) - 1].decode('utf-8', 'ignore')}~{digest}"
     return text or NONE

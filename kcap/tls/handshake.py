@@ -15,6 +15,7 @@ from struct import Struct, unpack_from
 from typing import Final, TypeVar
 
 from kcap import limits
+from kcap.limits import CERTIFICATES_KEPT
 from kcap.wire import codecs
 
 T = TypeVar("T")
@@ -44,8 +45,6 @@ ALERTS: Final = {
 """Alert descriptions of the IANA registry."""
 WIDE: Final = 128
 """Cipher suites, or extensions, of a hello that are kept as objects; clients offer some 60 and 20."""
-SHARED_MAX: Final = 64
-"""Certificates that are held in memory for all connections; brokers send the same one in each handshake."""
 _SHARED: Final[dict[bytes, bytes]] = {}
 ENCRYPTED_ALERT: Final = "encrypted_alert"
 """An alert that is known by its length alone."""
@@ -307,10 +306,10 @@ def subject_of(certificate: bytes) -> str | None:
 
 def shared(certificate: bytes) -> bytes | str | None:
     """A certificate as connections hold it: one object for all with an equal one, whose subject is read when a table wants it;
-    behind SHARED_MAX different ones the subject.
+    behind CERTIFICATES_KEPT different ones the subject.
     """
     found = _SHARED.get(certificate)
-    if found is None and len(_SHARED) < SHARED_MAX:
+    if found is None and len(_SHARED) < CERTIFICATES_KEPT:
         found = _SHARED[certificate] = certificate
     return found or subject_of(certificate)
 

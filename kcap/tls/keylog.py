@@ -15,6 +15,7 @@ from struct import Struct
 from typing import BinaryIO, Final
 
 from kcap import limits
+from kcap.limits import KEYLOG_LINE_MAX, SECRET_MAX
 from kcap.tls.packed_secrets import PackedSecrets
 
 LABELS: Final = (
@@ -26,14 +27,10 @@ MASTERS: Final = [LABELS.index(label) for label in ("CLIENT_RANDOM", "PMS_CLIENT
 """Places of the labels of TLS before 1.3."""
 ENTRY: Final = Struct("<BH")
 """Before a stored secret: place of its label in LABELS, its size."""
-SECRET_MAX: Final = 1024
-"""Bytes of a secret: those of a Diffie-Hellman exchange with 8,192 bits, which PMS_CLIENT_RANDOM may name."""
 STORED_ONCE: Final = len(LABELS) * (ENTRY.size + 64)
 """Bytes of a session's secrets of which some are repeated, or differ from others of their label."""
 STORED_MAX: Final = 2 * limits.TLS_SECRETS_TRIED * STORED_ONCE
 """Those from which on repeated ones are dropped with each line."""
-LINE_MAX: Final = 1 << 16
-"""Bytes of a line of which more are not looked at: a file may be one line, and none that says a secret is as long."""
 PIECE: Final = 1 << 20
 """Bytes of a file that are read at once."""
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -143,7 +140,7 @@ class KeyLog:
                 self.add_lines((rest + piece[:whole]).splitlines())
                 taken, rest = read + whole, b""
             read += len(piece)
-            rest = (rest + piece[whole:])[:LINE_MAX]
+            rest = (rest + piece[whole:])[:KEYLOG_LINE_MAX]
         self.add_lines(rest.splitlines())
         return taken
 

@@ -10,9 +10,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from kcap import limits
-
-PIECE_COST: Final = 256
-"""Memory of a piece beside its bytes."""
+from kcap.limits import PIECE_COST
 
 
 class PlaintextPiece(NamedTuple):

@@ -16,6 +16,7 @@ from kcap.decode.nodes import UNDECODED, Node
 from kcap.decode.plan import json_key
 from kcap.decode.secrets import Path, is_secret_node, shown_as, step
 from kcap.filter.fields import deep_fields, snake
+from kcap.limits import WORDS_MAX
 from kcap.output.grid import call, clean, duration, endpoint, result
 from kcap.reports.definition import Row
 from kcap.reports.slow import RETRANSMITTED, why
@@ -29,8 +30,6 @@ from kcap.wire.text import MASKED
 
 WORTH_A_REASON_NS: Final = 5_000_000
 """Latency from which on the tree says where the time went."""
-WORDS_MAX: Final = 400
-"""Signs of a value that are shown; its bytes stand beside it."""
 NARROW: Final = 80
 """Cells of a tree whose pane is not known: a terminal of 80 columns."""
 SIGN, LABEL = 2, 8

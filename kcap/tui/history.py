@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from kcap.folders import state_folder, write_whole
+from kcap.limits import HISTORY_MOST
 
-MOST: Final = 100
-"""Texts of a kind."""
 LONGEST: Final = 4_000
 """Characters of a text that is kept."""
 KINDS: Final = ("filters", "commands")
@@ -34,7 +33,9 @@ class History:
         if isinstance(given, dict):
             for kind in KINDS:
                 some = given.get(kind)
-                self._texts[kind] = [text for text in some if isinstance(text, str)][-MOST:] if isinstance(some, list) else []
+                self._texts[kind] = (
+                    [text for text in some if isinstance(text, str)][-HISTORY_MOST:] if isinstance(some, list) else []
+                )
 
     def of(self, kind: str) -> list[str]:
         """Texts of a kind, the last one last."""
@@ -44,7 +45,7 @@ class History:
         """Keeps a text."""
         if not text or len(text) > LONGEST or self._texts[kind][-1:] == [text]:
             return
-        self._texts[kind] = [*(old for old in self._texts[kind] if old != text), text][-MOST:]
+        self._texts[kind] = [*(old for old in self._texts[kind] if old != text), text][-HISTORY_MOST:]
         path = history_path()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -24,7 +24,7 @@ from kcap.capture.paths import expand
 from kcap.columns import ON_REQUEST, PARTITIONS
 from kcap.errors import KcapError
 from kcap.inputs import STANDARD as STANDARD_INPUT
-from kcap.limits import INDEXED_LEAST_BYTES
+from kcap.limits import ENDED_MAX, INDEXED_LEAST_BYTES
 from kcap.runtime import start_quickly
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ NICER: Final = 4
 """Keys go before reading where both want the same processor, once there are rows."""
 WAKES_SECONDS: Final = 0.1
 """Between two signals that end a read: one that comes just before the read begins to wait is lost on it."""
-ENDED_MAX: Final = 200
 RESTS: Final = 4.0
 """Looking for problems of a capture that goes on takes at most one part in five of the time."""
 GROWING_SECONDS: Final = 3.0

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from kcap.arrays.arrow import joined
 from kcap.columns import EXCHANGES, ON_REQUEST
-from kcap.limits import HELD_ROWS, TAIL_BATCHES_MAX
+from kcap.limits import HELD_ROWS, MAPS_MAX, TAIL_BATCHES_MAX
 
 ipc: Any = pa.ipc
 COLUMNS: Final = (*EXCHANGES, *ON_REQUEST["exchanges"])
@@ -28,8 +28,6 @@ OWNERS: Final = ("client_id", "group_id", "broker_id", "server_ip", "server_port
 """Columns of exchanges that stand beside their partitions too: to join the two takes a report GB where there are millions."""
 PROFILES: Final = "profiles.pickle"
 RESOLVED: Final = "resolved"
-MAPS_MAX: Final = 128
-"""Mappings of one file before it is mapped anew, as one; Linux allows 65,530 to a process (vm.max_map_count)."""
 
 
 @dataclass(frozen=True, slots=True)

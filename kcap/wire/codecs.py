@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Final
 
+from kcap.limits import ZSTD_WINDOW_MAX
+
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 """Codec number (attributes bits 0-2 of a batch) -> Kafka's name; CompressionType.java."""
 
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = 16
-_WINDOW_MAX = 16 << 20
-"""Largest zstd window that is allocated; level 22 of the library asks for 128 MiB, Kafka's clients stay at or below 8 MiB."""
 _CHUNK = 1 << 20
 """Inflated bytes taken at a time, where a library can stop: what a bomb may cost beyond the limit."""
 _GZIP_INPUT_LEAST, _GZIP_INPUT = 1 << 8, 1 << 16
@@ -130,7 +130,7 @@ def _zstd(data: bytes, limit: int) -> bytearray:
 
     out = bytearray()
     try:
-        reader = ZstdDecompressor(max_window_size=_WINDOW_MAX).stream_reader(BytesIO(data), read_across_frames=True)
+        reader = ZstdDecompressor(max_window_size=ZSTD_WINDOW_MAX).stream_reader(BytesIO(data), read_across_frames=True)
         while piece := reader.read(_CHUNK):
             _take(out, piece, limit, "zstd")
     except ZstdError as error:

@@ -6,7 +6,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from kcap.cli.timelines import BARS_MAX, LINES_MAX, Bar, of_groups, of_transactions, picture
+from kcap.cli.timelines import Bar, of_groups, of_transactions, picture
+from kcap.limits import BARS_MAX, LINES_MAX
 from kcap.reports.groups.report import groups
 from kcap.reports.source import ReportInput
 from kcap.reports.transactions.report import transactions

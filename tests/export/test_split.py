@@ -22,7 +22,7 @@ FOREIGN = "fe" * 32
 @pytest.mark.parametrize("size", [1, 3, 100])
 @pytest.mark.parametrize("name", ["java-transactions.pcap", "tls13.pcapng", "any-interface.pcap"])
 def test_connections_stay_whole(name, size, tmp_path, monkeypatch):
-    monkeypatch.setattr(split, "OPEN_MAX", 2)
+    monkeypatch.setattr(split, "SPLIT_FILES_OPEN_MAX", 2)
     file = str(PCAPS / name)
     form = "pcapng" if name.endswith("ng") else "pcap"
     parts, failed, _ = split_by_connection(Capture([file]), form, str(tmp_path), size, secrets=True)

@@ -33,7 +33,9 @@ def test_slots_of_the_lane_follow() -> None:
     arena = np.frombuffer(b"xx" + theirs + b"yyyy", np.uint8)
     code = -2 - ((0 << 16 | 2) << 1 | RESPONSE)
     table = np.array([[0, 2, 0], [2, 2 + len(theirs), 0], [UNKNOWN, code, 7]], np.int64)
+    gathered = bodies.arena
     batch = both_projected(bodies, table, arena, 2, 2 + len(theirs))
+    assert batch.arena is gathered  # frames of the reference path that end together are as large as all that may be unfinished
     assert [batch.values(slot) is None for slot in range(3)] == [False, True, False]
     first, last = batch.values(0), batch.values(2)
     assert first is not None

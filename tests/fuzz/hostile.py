@@ -2902,7 +2902,7 @@ def curve(name: str, folder: Path, doublings: int, scale: float, seconds: float,
     peak, codes = 0.0, set()
     for step in range(doublings + 1):
         path = folder / "hostile.pcap"
-        path.write_bytes(make(int(units * scale) << step))
+        written(make, int(units * scale) << step, path)
         size = path.stat().st_size
         extra = options if words[:1] == ["rows"] else ()
         spent, memory, code = cost([sys.executable, "-m", "kcap", *words, str(path), *extra], seconds)
@@ -2995,6 +2995,13 @@ def in_fork(work: Callable[[], int], seconds: float) -> tuple[float, float, int]
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, os.waitstatus_to_exitcode(status)
 
 
+def written(make: Maker, units: int, path: Path) -> None:
+    """Makes a file in a fork: the peak of a process counts what its parent held when it was forked."""
+    code = in_fork(lambda: path.write_bytes(make(units)) * 0, 600)[2]
+    if code:
+        raise RuntimeError(f"{path} was not made: exit {code}")
+
+
 TRACEBACK = 99
 """Exit code of a fork whose command raised."""
 
@@ -3027,8 +3034,8 @@ def matrix(names: list[str], scale: float, seconds: float, commands: list[str], 
         path = Path(folder) / "hostile.pcap"
         named = any(word in EXCHANGE for command in commands for word in command.split())
 
-        def write(data: bytes) -> None:
-            path.write_bytes(data)
+        def write(make: Maker, units: int) -> None:
+            written(make, units, path)
             for word in EXCHANGE:
                 Path(folder, word).unlink(missing_ok=True)
             if named:
@@ -3038,7 +3045,7 @@ def matrix(names: list[str], scale: float, seconds: float, commands: list[str], 
             words = command_line(command, path, folder)
             return (0.0, 0.0, 0) if words is None else forked(words, seconds)
 
-        write(spoken().file())
+        write(lambda _: spoken().file(), 0)
         base = {command: min(run(command)[0] for _ in range(2)) for command in commands}
         for name in names:
             make, units, _ = CLASSES[name]
@@ -3055,7 +3062,7 @@ def matrix(names: list[str], scale: float, seconds: float, commands: list[str], 
                     step = 1 if most > 0.5 else 2 if most > 0.25 else 3
                 elif turn:
                     step += 1
-                write(make(int(units * scale) << step))
+                write(make, int(units * scale) << step)
                 for command in going:
                     runs += 1
                     spent, peak, code = run(command)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kcap.tui.history import MOST, History, history_path
+from kcap.limits import HISTORY_MOST
+from kcap.tui.history import History, history_path
 
 
 @pytest.fixture(autouse=True)
@@ -21,9 +22,9 @@ def test_texts_are_there_in_the_next_session() -> None:
     assert again.of("filters") == ["b", "a"], "once, the last one last"
     assert again.of("commands") == ["17"]
     assert history_path().stat().st_mode & 0o077 == 0
-    for number in range(2 * MOST):
+    for number in range(2 * HISTORY_MOST):
         again.add("filters", str(number))
-    assert len(History().of("filters")) == MOST
+    assert len(History().of("filters")) == HISTORY_MOST
 
 
 def test_a_damaged_history_is_forgotten() -> None:

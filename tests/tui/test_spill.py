@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.limits import TAIL_BATCHES_MAX
-from kcap.tui.spill import MAPS_MAX, Mapped, Pages, Spill, SpillStream, main_path, read_file
+from kcap.limits import MAPS_MAX, TAIL_BATCHES_MAX
+from kcap.tui.spill import Mapped, Pages, Spill, SpillStream, main_path, read_file
 
 SCHEMA = pa.schema([("n", pa.int64()), ("t", pa.string())])
 

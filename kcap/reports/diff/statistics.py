@@ -9,15 +9,15 @@ Sources: Mann and Whitney 1947 with correction for ties; Cliff 1993 (delta); Fis
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kcap.limits import EXACT_MOST
+
 Counts = NDArray[np.int64]
 """Values of a sample: a row for each slice of time, a column for each class of value in rising order."""
-EXACT_MOST: Final = 20_000
-"""Events up to which Fisher's test sums its terms; beyond, the normal approximation is as good."""
 
 
 @dataclass(frozen=True, slots=True)

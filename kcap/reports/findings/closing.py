@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from functools import cache, partial
 from typing import Any
 
+from kcap.limits import SERVERS_MOST
 from kcap.reports.findings.access import OPENING, served_without_login
 from kcap.reports.findings.leaders import gone
 from kcap.reports.findings.model import Finding, Found, called, picking, rule, where
-from kcap.reports.findings.observed import SERVERS_MOST, Observed, Row, at_usual_port, cut_short, in_wrong_version, server_of
+from kcap.reports.findings.observed import Observed, Row, at_usual_port, cut_short, in_wrong_version, server_of
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.reports.text import size

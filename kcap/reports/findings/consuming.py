@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kcap.limits import OFFSET_MOST
+from kcap.limits import OFFSET_MOST, STUCK_MOST
 from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, server_of, totals
 from kcap.reports.recorded import functions
@@ -82,8 +82,6 @@ def commit_lags(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
 
 
 PLACE: Final = ["topic", "partition"]
-STUCK_MOST = 1_000
-"""Partitions of groups that are read again: the rest is counted."""
 GROUPS_JOINED: Final = 16
 """Commits of one partition up to which each is joined with all that was reported of it, which takes half the time."""
 

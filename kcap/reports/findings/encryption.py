@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
+from kcap.limits import SERVERS_MOST
 from kcap.reports.findings.model import Finding, Found, rule, seconds
-from kcap.reports.findings.observed import SERVERS_MOST, Observed, Row, at_usual_port, server_of
+from kcap.reports.findings.observed import Observed, Row, at_usual_port, server_of
 
 CERTIFICATE_ALERTS: Final = {
     "unknown_ca": "does not trust the issuer of",

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final
 
-from kcap.limits import OFFSET_MOST
+from kcap.limits import OFFSET_MOST, SILENCES_MOST
 from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, totals
 from kcap.reports.text import count as counted
@@ -322,8 +322,6 @@ def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 LIVING: Final = ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "ConsumerGroupHeartbeat", "LeaveGroup")
 """APIs by which a member of a group shows that it lives, or that it leaves."""
-SILENCES_MOST: Final = 10_000
-"""Silences of members that are looked at."""
 
 
 @rule(

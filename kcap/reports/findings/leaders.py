@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from kcap.limits import EVENTS_MOST, GONE_MOST
 from kcap.reports.findings.model import Finding, Found, called, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, in_wrong_version, server_of, totals
 from kcap.reports.findings.unavailable import leaderless
@@ -30,10 +31,6 @@ WORK = (
 """What producers and consumers cannot do without; administration tries newer APIs and falls back to older ones."""
 METADATA_READ = 8
 """Metadata responses whose bytes are looked at: the last of as many equal spans of the capture."""
-GONE_MOST = 64
-"""Servers and versions that are looked for among requests of versions that were taken away."""
-EVENTS_MOST = 10_000
-"""Errors of leadership that are followed up."""
 
 
 @rule(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from kcap.limits import CONNECTED_MOST, FILTER_MAX, PICKED_MOST
 from kcap.output.grid import duration
 from kcap.reports import text
 from kcap.reports.drill_down import about, quoted
@@ -14,11 +15,6 @@ if TYPE_CHECKING:
 
 SEVERITIES: Final = ("critical", "high", "medium", "low", "info")
 """From worst to least: data at risk or work stopped; errors that clients see; time lost; waste; worth knowing."""
-
-PICKED_MOST: Final = 50
-"""Exchanges that a display filter names one by one."""
-CONNECTED_MOST: Final = 20
-"""Connections that it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +107,6 @@ def where(*conditions: str, **equal: object) -> str:
     """A display filter: columns that equal values, and conditions as they are; columns whose value is None are left out, and so
     is what would make the filter longer than one may be, so that it passes more.
     """
-    from kcap.filter.parse import FILTER_MAX  # reports that take no findings need no filters
-
     given = ((name, value) for name, value in equal.items() if value is not None)
     parts = [about(name, value) if isinstance(value, str) else f"{name} == {value}" for name, value in given]
     made = ""

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kcap.limits import HOSTS_MOST, STALLED_MOST
 from kcap.reports.findings.model import Finding, Found, called, connected, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.text import count as counted
@@ -11,12 +12,8 @@ from kcap.reports.text import size
 
 NO_ALPN = "00_"
 """How the first part of a JA4 fingerprint ends whose client offers no application protocol (ALPN)."""
-HOSTS_MOST = 1000
-"""Hosts with TLS connections that are looked at."""
 UNFILLED = 3
 """From one hole in so many on that nothing fills, the holes are taken for packets that the capture lost."""
-STALLED_MOST = 1000
-"""Connections with data that is never acknowledged that are looked at."""
 REPEATS = 3
 """Segments that were sent again on such a connection: one or two are sent again at any time (RFC 8985)."""
 STALL_NS = 1_000_000_000

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from kcap.limits import LINKS_KEPT
+from kcap.limits import LINKS_KEPT, RECREATED_MOST
 from kcap.reports.definition import AFTER_APPEND, uids
 from kcap.reports.findings.columns import BESIDE_COLUMNS, PARTITION_COLUMNS
 from kcap.reports.recorded import functions
@@ -64,10 +64,6 @@ def server_of(row: Row) -> str:
 
 
 USUAL_LEAST, USUAL = 9000, (90, 99)
-RECREATED_MOST: Final = 1000
-"""Topics with several ids that are looked at."""
-SERVERS_MOST: Final = 100
-"""Servers of which a rule has a finding each."""
 
 
 def at_usual_port(table: Any) -> Any:

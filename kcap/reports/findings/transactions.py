@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from kcap.limits import STRETCHES_MAX
+from kcap.limits import READ_ALL_MOST, READ_MOST, STRETCHES_MAX
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, these, where
 from kcap.reports.findings.network import REORDERED
 from kcap.reports.findings.observed import Observed, Row
@@ -10,10 +10,6 @@ from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.reports.transactions import ENDS, WORK
 
-READ_MOST = 100
-"""EndTxn requests of a transactional id whose bytes are looked at."""
-READ_ALL = 2000
-"""Of all transactional ids together, as far as that leaves enough of each to judge it."""
 GOOD = "NONE"
 """The error of a response without one; a request without a response counts alike."""
 READ_COMMITTED = 1
@@ -110,7 +106,7 @@ def aborted_transactions(seen: Observed, limit: Mapping[str, float]) -> Found:
         for name, rows in seen.once(steps).items()
     }
     most = READ_MOST
-    while most > limit["aborted"] and sum(min(len(ends), most) for ends in every.values()) > READ_ALL:
+    while most > limit["aborted"] and sum(min(len(ends), most) for ends in every.values()) > READ_ALL_MOST:
         most -= 1
     # of many, as many as are looked at, evenly over the capture
     every = {name: ends[:: -(-len(ends) // most)] for name, ends in every.items() if len(ends) >= limit["aborted"]}

@@ -19,6 +19,7 @@ from kcap.facts.message_json import behind_tags, digest, read, read_as_far
 from kcap.facts.tracker import NO_FACT, Fact, MetadataTracker
 from kcap.facts.version_verdicts import NONE, VERDICTS, final_verdict
 from kcap.kafka.frames import NO_BODY
+from kcap.limits import ASKS_KEPT, TRAITS_KEPT
 from kcap.reports.names import FirstNames
 from kcap.reports.versions.profile import (
     AUTHENTICATE,
@@ -48,11 +49,9 @@ if TYPE_CHECKING:
 
 OPENING: Final = 12
 """Requests of a connection that are kept one by one: a client shows its hand in the first few."""
-ASKS_KEPT: Final = 8
 JOIN_GROUP: Final = 11
 NUMBERED: Final = 2
 """First requests whose correlation ids are compared: a Java client may send its second before its first."""
-TRAITS_KEPT: Final = 16
 TOKEN: Final = -1
 """Stands for the key of a raw SASL token."""
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from kcap.capture.frame_bytes import SIDES, FrameBytes
+from kcap.limits import FIELDS_MAX
 from kcap.output.grid import call, clean, duration, endpoint
 from kcap.reports.definition import PARTS, Row
 from kcap.reports.text import clock, number, words
@@ -17,8 +18,6 @@ from kcap.tui.exchange_tree import TreeWalk, message
 from kcap.tui.tree_lines import Item
 from kcap.tui.views.sheet import Sheet, SheetField
 
-FIELDS_MAX: Final = 5_000
-"""Fields of one message that are compared."""
 KEYS: Final = frozenset({
     "Name", "Topic", "TopicName", "TopicId", "Partition", "PartitionIndex", "PartitionId", "Index", "NodeId", "BrokerId",
     "ApiKey", "GroupId", "MemberId", "ResourceName", "ConfigName", "ErrorCode", "Key",

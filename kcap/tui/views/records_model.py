@@ -12,6 +12,7 @@ from typing import Any, Final
 from kcap.capture.frame_bytes import FrameBytes
 from kcap.decode.json import Records
 from kcap.decode.message import decode_request, decode_response
+from kcap.limits import RECORDS_SHOWN_MOST
 from kcap.output.grid import clean
 from kcap.records.batch import Batch, Record
 from kcap.records.record_sets import decode_records
@@ -22,8 +23,6 @@ from kcap.table.records import fetched, produced
 from kcap.tui.views.sheet import Line, Sheet, counted, named
 from kcap.wire.varints import java_long
 
-MOST: Final = 20_000
-"""Records shown of one exchange."""
 PREVIEW: Final = 200
 """Characters of a value in the table."""
 SHOWN: Final = 20_000
@@ -52,7 +51,7 @@ class RecordBodies:
 
 
 def records(found: FrameBytes, names: dict[str, str] | None = None) -> Iterator[Row]:
-    """The records, as far as `MOST`. `names`: topic ids and their names."""
+    """The records, as far as `RECORDS_SHOWN_MOST`. `names`: topic ids and their names."""
     bodies = RecordBodies(found)
     parts: list[tuple[Any, int | None]] = []
     if found.row["api"] == "Produce":
@@ -68,7 +67,7 @@ def records(found: FrameBytes, names: dict[str, str] | None = None) -> Iterator[
                 place += 1
                 yield _row(name or (names or {}).get(uuid or "") or uuid, partition, number, offset, batch, record)
                 count += 1
-                if count >= MOST:
+                if count >= RECORDS_SHOWN_MOST:
                     return
 
 
@@ -180,5 +179,5 @@ def sheet(rows: list[Row], name: tuple[str, int] | None, why: str) -> Sheet:
         named("key", rank=1), named("value"), counted("value_bytes", "bytes", rank=5), named("headers", rank=6),
         named("codec", rank=8), counted("batch", rank=7),
     ]  # fmt: skip
-    foot = f"the first {MOST:,} records" if len(rows) >= MOST else ""
+    foot = f"the first {RECORDS_SHOWN_MOST:,} records" if len(rows) >= RECORDS_SHOWN_MOST else ""
     return Sheet("Records", fields, rows, lambda _: name, why, foot=foot, detail=detail)

@@ -2,9 +2,10 @@
 
 import pytest
 
-from kcap.filter.parse import FILTER_MAX, parse
+from kcap.filter.parse import parse
+from kcap.limits import FILTER_MAX, PICKED_MOST
 from kcap.reports.findings import report  # noqa: F401 - enters the rules
-from kcap.reports.findings.model import PICKED_MOST, RULES, SEVERITIES, in_versions, named, passed, rule, seconds, these, where
+from kcap.reports.findings.model import RULES, SEVERITIES, in_versions, named, passed, rule, seconds, these, where
 
 
 def test_every_rule_says_what_it_looks_at_what_to_do_and_what_else_it_could_be() -> None:
