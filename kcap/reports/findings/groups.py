@@ -107,12 +107,9 @@ def most_of_groups(seen: Observed, table: Any, value: Any) -> dict[tuple[str, st
 )  # fmt: skip
 def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A rebalance that waits for a member which knows of it and goes on with its work."""
-    heard = [call for call in seen.calls if call["api"] == "Heartbeat" and call["error"] == "REBALANCE_IN_PROGRESS"]
-    if not heard:
+    if not any(call["api"] == "Heartbeat" and call["error"] == "REBALANCE_IN_PROGRESS" for call in seen.calls):
         return
-    table = seen.exchanges.filter(
-        seen.exchanges.group_id.isin(sorted({call["group_id"] for call in heard if call["group_id"]}))
-    )
+    table = seen.exchanges.filter(seen.exchanges.group_id.notnull())
     joins = table.filter(table.api == "JoinGroup", table.error == "NONE", table.latency_ns >= int(limit["seconds"] * 1e9))
     waits = seen.run(
         joins.group_by("group_id").aggregate(
