@@ -57,6 +57,7 @@ WORDS: Final = {
     "throttled": "throttled responses",
     "throttles": "throttles that ask the client to wait",
     "timeout_ns": "transaction timeout",
+    "topic_id": "id of the deleted topic",
     "violations": "requests before a throttle was over",
     "waiting": "JoinGroup requests that waited",
     "waited_ns": "readers of committed records waited",
