@@ -76,7 +76,7 @@ SCENES = {
 
 
 @pytest.fixture(scope="module", autouse=True)
-def folders(tmp_path_factory: pytest.TempPathFactory, shared_plans: None) -> Iterator[None]:
+def folders(tmp_path_factory: pytest.TempPathFactory, users_plans: object) -> Iterator[None]:
     """A cache of the tests' own; books are shared by tests."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):

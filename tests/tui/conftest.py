@@ -33,19 +33,24 @@ def collects_rarely() -> None:
     gc.set_threshold(*RARELY)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def shared_plans() -> Iterator[None]:
+@pytest.fixture(scope="session")
+def users_plans() -> Path | None:
+    """The user's folder of compiled reports."""
+    return plans.plan_folder()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shared_plans(users_plans: Path | None) -> Iterator[None]:
     """Compiled reports come from the user's cache, as those of commands do: views and processes share what one of them has
     compiled, though their other folders are their own.
     """
-    folder = plans.plan_folder()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plans, "plan_folder", lambda: folder)
+        patch.setattr(plans, "plan_folder", lambda: users_plans)
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
-def folders(tmp_path_factory: pytest.TempPathFactory, shared_plans: None) -> Iterator[Path]:
+def folders(tmp_path_factory: pytest.TempPathFactory, users_plans: Path | None) -> Iterator[Path]:
     """A cache and settings of the tests' own."""
     base = tmp_path_factory.mktemp("xdg")
     before = {name: os.environ.get(name) for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")}
