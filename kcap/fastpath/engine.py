@@ -574,7 +574,7 @@ class FastPath:
             old[0][2, slots[slots >= first] - first] = UNKNOWN
         batch = bodies.close(both_projected(bodies, *old))
         heavy = heavy[:count]
-        carried = batch.several(state.queues[heavy, at.Q_SLOT] + shift) if count else ()
+        carried = batch.several(state.queues[heavy, at.Q_SLOT] + shift)
         state.queues[heavy, at.Q_SLOT] = [UNKNOWN if values is None else bodies.carry(values) for values in carried]
         self.spare = old[0]
         self.kept = int(meta[at.M_TOP])

@@ -71,11 +71,10 @@ def fits(connection: Connection, conversation: Conversation, most: int = limits.
 
 def packets_until_fit(conversation: Conversation) -> int:
     """Packets of both sides, about, that come before the connection can fit: so many as its holes wait for, and as it stays
-    outside where it has left before; 0 where nothing tells.
+    outside where it has left before; 0 where nothing is known.
     """
-    streams = conversation.tcp.streams
-    packets, least = streams[0].packets + streams[1].packets, 0
-    for stream in streams:
+    packets, least = conversation.packets, 0
+    for stream in conversation.tcp.streams:
         if stream.held:
             segments = stream.held[0].mark + limits.REORDER_SEGMENTS - stream.data_segments
             least = max(least, 1 + segments * packets // max(stream.data_segments, 1))

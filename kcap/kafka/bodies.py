@@ -116,7 +116,7 @@ class BodyBatch:
     def several(self, wanted: Any) -> "Iterator[BodyValues | None]":
         """`values` of some slots from 0 on, of a batch that was projected by the compiled engine."""
         projection: Any = self.projection
-        if not len(projection.status):  # no program read any of them
+        if not len(wanted) or not len(projection.status):  # no program read any of them
             return iter([None] * len(wanted))
         at = self.dense[wanted]
         spans = self.starts[wanted].tolist(), self.ends[wanted].tolist()
@@ -451,7 +451,7 @@ class BodyCollector:
 
     def close(self, batch: "BodyBatch | DeferredBodies | None" = None) -> Any:
         """Projects the batch, unless the fast path projected it with its own bodies, and starts the next one."""
-        compiled = batch is not None
+        of_fast_path = batch is not None
         batch = batch or self.projected()
         if self.keep:
             batch = replace(batch, keep=True)
@@ -470,16 +470,15 @@ class BodyCollector:
                     waiting[slot] = owner
             elif type(owner) is PendingResponse and owner.slot == slot:
                 owner.slot, owner.body = NO_BODY, bytes(batch.arena[batch.starts[slot] : batch.ends[slot]])
-        found = several(batch, list(waiting)) if compiled else map(batch.values, waiting)
+        found: Iterable[BodyValues | None]
+        if of_fast_path:
+            import numpy as np
+
+            found = batch.several(np.array([*waiting], np.int64))
+        else:
+            found = map(batch.values, waiting)
         for (slot, owner), values in zip(waiting.items(), found):
             known = batch.token(slot) if owner.token else values
             if known is not None:
                 owner.request_slot = self.carry(known)
         return batch
-
-
-def several(batch: "BodyBatch | DeferredBodies", wanted: list[int]) -> "Iterator[BodyValues | None]":
-    """The values of some bodies of a batch that the fast path projected."""
-    import numpy as np
-
-    return batch.several(np.array(wanted)) if wanted else iter(())

@@ -355,9 +355,14 @@ class Conversation:
             else:
                 sinks[index].gap(*call)
 
+    @property
+    def packets(self) -> int:
+        """Packets of both sides so far."""
+        return sum(stream.packets for stream in self.tcp.streams)
+
     def leaves_fast_path(self) -> None:
         """It was exported: it stays outside for longer each time, unless it was inside for as long as it had been outside."""
-        packets = sum(stream.packets for stream in self.tcp.streams)
+        packets = self.packets
         if packets - self.fast_path_retry_at > limits.FAST_PATH_WAIT << self.fast_path_exits:
             self.fast_path_exits = 0
         self.fast_path_retry_at = packets + (limits.FAST_PATH_WAIT << self.fast_path_exits)

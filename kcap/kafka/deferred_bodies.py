@@ -46,6 +46,8 @@ class DeferredBodies:
 
     def several(self, wanted: Any) -> Iterator[BodyValues | None]:
         """As `BodyBatch.several`."""
+        if not len(wanted):
+            return iter(())
         import numpy as np
 
         pieces = [self._bytes(slot) for slot in wanted.tolist()]

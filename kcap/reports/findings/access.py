@@ -4,7 +4,16 @@ from collections import Counter
 from collections.abc import Mapping
 
 from kcap.reports.findings.model import Finding, Found, called, named, picking, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, cut_short, in_wrong_version, of_brokers, server_of
+from kcap.reports.findings.observed import (
+    Observed,
+    Row,
+    clients_in,
+    cut_short,
+    in_wrong_version,
+    of_brokers,
+    server_of,
+    times_of,
+)
 from kcap.reports.text import count as counted
 
 TLS_ALERT_BYTES = 7
@@ -29,6 +38,7 @@ NO_TOKEN = {
     "OAUTHBEARER": "The client probably had no token: check whether its token endpoint can be reached and accepts the client's "
     "id and secret; its log says which.",
 }
+"""The same of clients that cannot make a token."""
 
 
 @rule(
@@ -255,7 +265,7 @@ def authorization_denied(seen: Observed, _limit: Mapping[str, float]) -> Found:
     for row in seen.errors(names, ("principal", "client_id", "error", "api")):
         by.setdefault((row["principal"] or "", row["error"]), []).append(row)
     for (principal, error), rows in by.items():
-        clients = sorted({row["client_id"] for row in rows if row["client_id"]})
+        clients = clients_in(rows)
         count = sum(row["n"] for row in rows)
         yield Finding(
             f"{error} for principal {principal or 'unknown'}: {count} responses to "
@@ -263,8 +273,7 @@ def authorization_denied(seen: Observed, _limit: Mapping[str, float]) -> Found:
             f"{named(clients)}",
             {"principal": principal or None, "client_ids": clients}, count,
             where(f"error == {error}", "" if principal else "!principal", principal=principal or None),
-            min(r["first_ns"] for r in rows),
-            max(r["last_ns"] for r in rows), 0, {"denied": count},
+            *times_of(rows), 0, {"denied": count},
         )  # fmt: skip
 
 

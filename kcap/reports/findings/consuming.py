@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from kcap.limits import OFFSET_MOST, STUCK_MOST
 from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, server_of, totals
+from kcap.reports.findings.observed import Observed, Row, server_of, times_of, totals
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
@@ -149,7 +149,7 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"first, {lag:,} at last",
             {"client_id": client, "topic": topic}, sum(row["n"] for row in some), where("api == Fetch", client_id=client,
                 topic=topic),
-            min(row["first_ns"] for row in some), max(row["last_ns"] for row in some), 0,
+            *times_of(some), 0,
             {"lag_first": sum(row["first"] for row in some), "lag_last": lag, "partitions": len(some)},
         )  # fmt: skip
     late: dict[tuple[str, str, str], list[Row]] = {}
@@ -169,8 +169,7 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"{topic}: lag "
             f"{begin:,} at first, {end:,} at last",
             {"client_id": client, "group_id": group, "topic": topic}, sum(row["n"] for row in some),
-            where("api == OffsetCommit", client_id=client, group_id=group), min(row["first_ns"] for row in some),
-            max(row["last_ns"] for row in some), 0,
+            where("api == OffsetCommit", client_id=client, group_id=group), *times_of(some), 0,
             {"lag_first": begin, "lag_last": end, "partitions": len(some)}, None, 0.75,
         )  # fmt: skip
     for link in seen.links:
@@ -288,8 +287,7 @@ def records_read_again(seen: Observed, limit: Mapping[str, float]) -> Found:
         yield Finding(
             f"group {group} began {counted(reads, 'time')} at offset {named(places)}, and committed nothing beyond",
             {"group_id": group, "client_id": client, "topic": topic}, reads,
-            where("api == Fetch", client_id=client, topic=topic), min(row["first_ns"] for row in rows),
-            max(row["last_ns"] for row in rows), 0,
+            where("api == Fetch", client_id=client, topic=topic), *times_of(rows), 0,
             {"reads": reads, "partitions": len(rows), "offset_fetches": max(row["times"] for row in rows)},
         )  # fmt: skip
 

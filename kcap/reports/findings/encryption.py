@@ -11,7 +11,7 @@ from typing import Final
 
 from kcap.limits import SERVERS_MOST
 from kcap.reports.findings.model import Finding, Found, rule, seconds
-from kcap.reports.findings.observed import Observed, Row, at_usual_port, server_of
+from kcap.reports.findings.observed import Observed, Row, at_usual_port, server_of, times_of
 
 CERTIFICATE_ALERTS: Final = {
     "unknown_ca": "does not trust the issuer of",
@@ -78,7 +78,7 @@ def probes(rows: Sequence[Row], limit: Mapping[str, float]) -> Iterator[Finding]
         yield Finding(
             f"{server} ended {count} TLS handshakes with {alert} whose clients did not try again, as scanners and probes do",
             {"server": server, "client_ips": sorted({row["client_ip"] for row in some})[:20]}, count, "",
-            min(row["first_ns"] for row in some), max(row["last_ns"] for row in some), 0,
+            *times_of(some), 0,
             {"connections": count, "alert": f"server: {alert}"}, "info",
         )  # fmt: skip
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kcap.limits import OFFSET_MOST, SILENCES_MOST
 from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, totals
+from kcap.reports.findings.observed import Observed, Row, clients_in, totals
 from kcap.reports.text import count as counted
 
 JOINS = ("JoinGroup", "SyncGroup")
@@ -107,7 +107,7 @@ def most_of_groups(seen: Observed, table: Any, value: Any) -> dict[tuple[str, st
 )  # fmt: skip
 def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A rebalance that waits for a member which knows of it and goes on with its work."""
-    if not any(call["api"] == "Heartbeat" and call["error"] == "REBALANCE_IN_PROGRESS" for call in seen.calls):
+    if not seen.calls_of(api="Heartbeat", error="REBALANCE_IN_PROGRESS"):
         return
     table = seen.exchanges.filter(seen.exchanges.group_id.notnull())
     joins = table.filter(table.api == "JoinGroup", table.error == "NONE", table.latency_ns >= int(limit["seconds"] * 1e9))
@@ -134,7 +134,7 @@ def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
         group = row["group_id"]
         during = [one for one in late.get(group, ()) if row["begin"] < one["last_ns"] and one["first_ns"] < row["end"]]
         if during:
-            names = sorted({one["client_id"] for one in during if one["client_id"]})
+            names = clients_in(during)
             yield Finding(
                 f"a rebalance of group {group} took {seconds(row['longest'])}: it waited for {counted(len(during), 'member')} "
                 f"({named(names)}) that knew of it and did not join",
@@ -371,7 +371,7 @@ def member_lost(seen: Observed, limit: Mapping[str, float]) -> Found:
         yield Finding(
             f"group {group} went on without {who} that sent nothing for up to {seconds(longest)} and had not left: "
             f"{named(clients)}" + (f"; {back} came back" if back else ""),
-            {"group_id": group, "client_ids": sorted({row["client_id"] for row in some if row["client_id"]})[:20]}, len(some),
+            {"group_id": group, "client_ids": clients_in(some)[:20]}, len(some),
             where(group_id=group), min(row["request_first_ns"] for row in some), max(row["without_ns"] for row in some),
             sum(row["silent_ns"] for row in some), {"members": len(some), "silent_ns": longest, "came_back": back},
         )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 from kcap.limits import EVENTS_MOST, GONE_MOST
 from kcap.reports.findings.model import Finding, Found, called, in_versions, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, cut_short, in_wrong_version, server_of, totals
+from kcap.reports.findings.observed import Observed, Row, clients_in, cut_short, in_wrong_version, server_of, times_of, totals
 from kcap.reports.findings.unavailable import leaderless
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
@@ -201,9 +201,8 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
         yield Finding(
             f"group {group} got {count} responses that its coordinator was elsewhere or not ready"
             + (f"; {places} brokers coordinated it" if places > 1 else ""),
-            {"group_id": group, "client_ids": sorted({row["client_id"] for row in rows if row["client_id"]})[:20]}, count,
-            where("error contains COORDINATOR", group_id=group), min(row["first_ns"] for row in rows),
-            max(row["last_ns"] for row in rows), sum(row["latency_ns"] or 0 for row in rows),
+            {"group_id": group, "client_ids": clients_in(rows)[:20]}, count,
+            where("error contains COORDINATOR", group_id=group), *times_of(rows), sum(row["latency_ns"] or 0 for row in rows),
             {"errors": count, "not_coordinator": moved, "coordinators": places}, None if loud else "info",
         )  # fmt: skip
 
@@ -282,7 +281,7 @@ def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"{ip}:{port} refused {counted(count, 'request')} of {called(client)}: {named(used)}",
             {"client_id": client, "server": f"{ip}:{port}"}, count,
             where(in_versions(some), REFUSED, client_id=client, server_ip=ip, server_port=port),
-            min(row["first_ns"] for row in some), max(row["last_ns"] for row in some), 0,
+            *times_of(some), 0,
             {"refused": count, "versions": used},
             None if any(row["n"] >= limit["refused"] for row in work) else "medium" if never else "info",
         )  # fmt: skip

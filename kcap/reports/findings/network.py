@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kcap.limits import HOSTS_MOST, STALLED_MOST
 from kcap.reports.findings.model import Finding, Found, called, connected, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.observed import Observed, Row, clients_in
 from kcap.reports.text import count as counted
 from kcap.reports.text import size
 
@@ -197,7 +197,7 @@ def data_not_acknowledged(seen: Observed, limit: Mapping[str, float]) -> Found:
         by.setdefault((row["client_ip"], row["server_ip"], row["server_port"], row["side"]), []).append(row)
     through = got_through(seen, rows)
     for (client_ip, ip, port, side), some in by.items():
-        clients = sorted({row["client_id"] for row in some if row["client_id"]})
+        clients = clients_in(some)
         server, count = f"{ip}:{port}", len(some)
         hint = hint_of(some, through.get((client_ip, ip, port), {}), side, limit)
         yield Finding(

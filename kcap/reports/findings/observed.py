@@ -6,7 +6,7 @@ same.
 """
 
 import operator
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -495,7 +495,7 @@ class Observed:
         """Client ids of the classes that have these values, in their order."""
         asked = tuple(equal.items())
         if asked not in self._clients_of:
-            self._clients_of[asked] = sorted({row["client_id"] for row in self.calls_of(**equal) if row["client_id"]})
+            self._clients_of[asked] = clients_in(self.calls_of(**equal))
         return self._clients_of[asked]
 
 
@@ -509,6 +509,16 @@ def totals(calls: Sequence[Row]) -> Row:
     found["last_ns"] = max((call["last_ns"] for call in calls if call["last_ns"] is not None), default=0)
     found["broker_id"] = max((call["broker_id"] for call in calls if call["broker_id"] is not None), default=None)
     return found
+
+
+def times_of(rows: Sequence[Row]) -> tuple[int, int]:
+    """The first and the last time of rows with `first_ns` and `last_ns`, ns since the epoch."""
+    return min(row["first_ns"] for row in rows), max(row["last_ns"] for row in rows)
+
+
+def clients_in(rows: Iterable[Row]) -> list[str]:
+    """The client ids of rows, sorted."""
+    return sorted({row["client_id"] for row in rows if row["client_id"]})
 
 
 def of_cluster(table: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kcap.reports.findings.model import Finding, Found, called, connected, picking, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, cut_short, totals
+from kcap.reports.findings.observed import Observed, Row, cut_short, times_of, totals
 from kcap.reports.findings.replication import waits_for_replicas
 from kcap.reports.text import count as counted
 
@@ -52,7 +52,7 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
             by.setdefault(row["topic"], []).append(row)
     for topic, some in by.items():
         count, pairs = sum(row["n"] for row in some), sum(row["partitions"] for row in some)
-        first, last = min(row["first_ns"] for row in some), max(row["last_ns"] for row in some)
+        first, last = times_of(some)
         moved = count > limit["each"] * pairs or last - first >= limit["seconds"] * 1e9
         yield Finding(
             f"requests for topic {topic} went {counted(count, 'time')} to a broker that does not lead the partition",
@@ -287,8 +287,8 @@ def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"{count} requests of {called(client)} waited {seconds(lost / count)} on average behind "
             f"{'ShareFetch' if all(row['shares'] for row in some) else 'Fetch'} on the same connection",
             {"client_id": client, "connection": some[0]["connection"]}, count,
-            where(f"queue_ns >= {int(limit['milliseconds'])}ms", client_id=client), min(row["first_ns"] for row in some),
-            max(row["last_ns"] for row in some), lost, {"requests": count, "queue_ns": lost},
+            where(f"queue_ns >= {int(limit['milliseconds'])}ms", client_id=client),
+            *times_of(some), lost, {"requests": count, "queue_ns": lost},
             None if lasted >= limit["seconds"] * 1e9 else "info",
         )  # fmt: skip
 
@@ -430,7 +430,7 @@ def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"{seconds(middle)} without a request, and opened again",
             {"client_id": client, "server": f"{ip}:{port}"}, len(alike),
             where(connected(alike), client_id=client, server_ip=ip, server_port=port),
-            min(row["first_ns"] for row in alike), max(row["last_ns"] for row in alike), 0,
+            *times_of(alike), 0,
             {"connections": len(alike), "idle_ns": round(middle)},
         )  # fmt: skip
 

@@ -25,11 +25,11 @@ def topic_recreated(seen: Observed, limit: Mapping[str, float]) -> Found:
     if not known:
         return
     parts = seen.parts.filter(seen.parts.topic.isin(list(known)))
-    asked = parts.filter(parts.error.isin([*AWAY, "OFFSET_OUT_OF_RANGE"]))
+    errors = parts.filter(parts.error.isin([*AWAY, "OFFSET_OUT_OF_RANGE"]))
     rows = seen.run(
-        asked.group_by("client_id", "topic", "topic_id", "error").aggregate(
-            n=uids(asked).nunique(), first_ns=asked.request_first_ns.min(), last_ns=asked.request_first_ns.max(),
-            latency_ns=asked.latency_ns.sum(),
+        errors.group_by("client_id", "topic", "topic_id", "error").aggregate(
+            n=uids(errors).nunique(), first_ns=errors.request_first_ns.min(), last_ns=errors.request_first_ns.max(),
+            latency_ns=errors.latency_ns.sum(),
         )
     )  # fmt: skip
     refused: dict[str, list[Row]] = {}
@@ -78,7 +78,9 @@ def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
     for row in seen.prepared(seen.errors(errors, ("client_id", "topics"), least=int(limit["few"]))):
         if row["last_ns"] - row["first_ns"] >= limit["seconds"] * 1e9:
             names = [one.get("name") for one in seen.message(row, "response").get("topics", ()) if one.get("errorCode") == 3]
-            names = [name for name in names if name] or (row["topics"] if row["topics"] and len(row["topics"]) == 1 else [])
+            names = [name for name in names if name]
+            if not names and len(row["topics"] or ()) == 1:
+                names = row["topics"]
             if names and (seen.recreated.keys() >= set(names) or set(names) <= STATES):
                 continue  # `topic-recreated` says it, or `no-coordinator`
             again = row["n"] >= limit["errors"]

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from kcap.reports.findings.model import Finding, Found, rule, seconds, where
-from kcap.reports.findings.model import named as listed
-from kcap.reports.findings.observed import Observed, Row, server_of
+from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
+from kcap.reports.findings.observed import Observed, Row, clients_in, server_of, times_of
 from kcap.reports.text import count as counted
 
 DISK, NO_LEADER, NO_COORDINATOR = "KAFKA_STORAGE_ERROR", "LEADER_NOT_AVAILABLE", "COORDINATOR_NOT_AVAILABLE"
@@ -16,7 +15,9 @@ COORDINATED = {
 """Key type of FindCoordinator (FindCoordinatorRequest.CoordinatorType) -> what is coordinated, the topic that holds its state,
 and the setting of the broker with which that topic is created."""
 WHOLE = -1
+"""Stands for all partitions of a topic."""
 STATES = frozenset(topic for _, topic, _ in COORDINATED.values())
+"""Topics that coordinators keep their state in."""
 
 
 @rule(
@@ -34,15 +35,14 @@ def disk_failed(seen: Observed, _limit: Mapping[str, float]) -> Found:
     for row in seen.partition_errors([DISK], ("server_ip", "server_port", "topic")):
         by.setdefault((row["server_ip"], row["server_port"]), []).append(row)
     for (ip, port), rows in by.items():
-        calls = seen.calls_of(server_ip=ip, server_port=port, error=DISK)
-        clients = sorted({call["client_id"] for call in calls if call["client_id"]})
+        clients = seen.clients_of(server_ip=ip, server_port=port, error=DISK)
         topics, requests = sorted({row["topic"] for row in rows if row["topic"]}), sum(row["requests"] for row in rows)
         yield Finding(
-            f"{server_of(rows[0])} cannot use the disk of {counted(len(topics), 'topic')} ({listed(topics)}): {DISK} for "
+            f"{server_of(rows[0])} cannot use the disk of {counted(len(topics), 'topic')} ({named(topics)}): {DISK} for "
             + counted(requests, "request"),
             {"server": server_of(rows[0]), "client_ids": clients[:20]}, requests,
-            where(f"error == {DISK}", server_ip=ip, server_port=port), min(row["first_ns"] for row in rows),
-            max(row["last_ns"] for row in rows), sum(row["latency_ns"] or 0 for row in rows),
+            where(f"error == {DISK}", server_ip=ip, server_port=port),
+            *times_of(rows), sum(row["latency_ns"] or 0 for row in rows),
             {"errors": requests, "clients": len(clients), "topics": topics[:20]},
         )  # fmt: skip
 
@@ -51,7 +51,7 @@ def leaderless(seen: Observed) -> dict[str, list[Row]]:
     """Topic -> clients whose first and last Metadata responses with LEADER_NOT_AVAILABLE name the same partitions of it: n,
     first_ns, last_ns, partitions as in `without_leader`.
     """
-    if not seen.has_messages or not any(call["error"] == NO_LEADER and call["api"] == "Metadata" for call in seen.calls):
+    if not seen.has_messages or not seen.calls_of(api="Metadata", error=NO_LEADER):
         return {}
     table = seen.exchanges
     table = table.filter(table.api == "Metadata", table.error == NO_LEADER)
@@ -63,9 +63,9 @@ def leaderless(seen: Observed) -> dict[str, list[Row]]:
     )  # fmt: skip
     rows = seen.run(groups.filter(groups.n > 1))
     ends = [{"connection": row[f"{end}_of"], "exchange": row[end]} for row in rows for end in ("first", "last")]
-    named = [without_leader(seen.message(end, "response")) for end in seen.prepared(ends)]
+    without = [without_leader(seen.message(end, "response")) for end in seen.prepared(ends)]
     found: dict[str, list[Row]] = {}
-    for row, before, after in zip(rows, named[::2], named[1::2], strict=True):
+    for row, before, after in zip(rows, without[::2], without[1::2], strict=True):
         for topic in before.keys() & after.keys():
             if parts := before[topic] & after[topic]:
                 found.setdefault(topic, []).append(row | {"partitions": parts})
@@ -95,14 +95,14 @@ def without_leader(response: Row) -> dict[str, set[int]]:
     errors=5, seconds=5,
 )  # fmt: skip
 def no_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Partitions that nobody leads: none of their replicas may or can."""
+    """Partitions without a leader: no replica of them is there that may lead."""
     for topic, rows in seen.once(leaderless).items():
         if not any(persistent(row, limit) for row in rows):
             continue
-        errors, first, last = totals_of(rows)
+        errors, (first, last) = sum(row["n"] for row in rows), times_of(rows)
         parts = set.union(*(row["partitions"] for row in rows))
         what = f"topic {topic}" if WHOLE in parts else f"{counted(len(parts), 'partition')} of topic {topic}"
-        clients = sorted({row["client_id"] for row in rows if row["client_id"]})
+        clients = clients_in(rows)
         yield Finding(
             f"{what} had no leader for {seconds(last - first)}: {NO_LEADER} in {counted(errors, 'Metadata response')}",
             {"topic": topic, "client_ids": clients[:20]}, errors,
@@ -115,11 +115,6 @@ def persistent(row: Row, limit: Mapping[str, float]) -> bool:
     """Whether a client got these errors (n, first_ns, last_ns) for `seconds`, and at least one in such a time."""
     lasted, enough = row["last_ns"] - row["first_ns"], limit["seconds"] * 1e9
     return bool(row["n"] >= limit["errors"] and enough <= lasted <= row["n"] * enough)
-
-
-def totals_of(rows: list[Row]) -> tuple[int, int, int]:
-    """How many errors clients got, the time of the first and that of the last."""
-    return sum(row["n"] for row in rows), min(row["first_ns"] for row in rows), max(row["last_ns"] for row in rows)
 
 
 @rule(
@@ -140,8 +135,8 @@ def no_coordinator(seen: Observed, limit: Mapping[str, float]) -> Found:
         if not any(persistent(row, limit) for row in rows):
             continue
         what, topic, setting = COORDINATED.get(kind, COORDINATED[0])
-        clients = sorted({row["client_id"] for row in rows if row["client_id"]})
-        errors, first, last = totals_of(rows)
+        clients = clients_in(rows)
+        errors, (first, last) = sum(row["n"] for row in rows), times_of(rows)
         yield Finding(
             f"{counted(len(rows), 'client')} found no {what} coordinator for {seconds(last - first)}: {NO_COORDINATOR} for "
             + counted(errors, "FindCoordinator request"),
