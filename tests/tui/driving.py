@@ -17,9 +17,16 @@ PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
 SMALL, LARGE = (80, 24), (160, 50)
 
 
-@cache
 def book_of(*names: str | Path) -> CaptureModel:
-    """A book that several tests look at."""
+    """A book that several tests look at, with all its rows: the filter that a test before left is not that of this one."""
+    book = _shared(*names)
+    book.narrow("")
+    book.ignore(())
+    return book
+
+
+@cache
+def _shared(*names: str | Path) -> CaptureModel:
     book = read_whole(*(str(PCAPS / name) for name in names))
     atexit.register(book.close)
     return book
