@@ -14,6 +14,15 @@ PROFILES_INSIDE_BYTES = 1 << 20
 INDEXED_LEAST_BYTES = 32 << 20
 """Bytes of captures from which on the terminal UI keeps what it read for the next opening; smaller ones take a second."""
 
+FILTER_THREADS_LEAST_ROWS = 1_000_000
+"""Rows from which on the terminal UI looks for those that pass a filter in several threads; fewer take 0.1 s."""
+
+FILTER_THREADS_MAX = 8
+"""Those threads: the terminal UI leaves a large machine to others."""
+
+FILTER_BATCHES_AT_ONCE = 32
+"""Batches of rows, some 280,000 rows, that they look at before the pages of the mapped file are given back."""
+
 VIEW_ROWS = 5000
 """Rows of a sheet of the terminal UI that has a row for each connection or group: those that matter most."""
 

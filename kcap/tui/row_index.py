@@ -6,6 +6,7 @@ it are dropped.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -14,6 +15,8 @@ from pyarrow._compute import CastOptions, call_function
 
 from kcap.arrays import arrow
 from kcap.arrays.arrow import TAKE
+from kcap.jobs.cores import free_cores
+from kcap.limits import FILTER_BATCHES_AT_ONCE, FILTER_THREADS_LEAST_ROWS, FILTER_THREADS_MAX
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -125,21 +128,28 @@ class RowIndex:
         found: dict[str, Any] = self.take(np.array([number], np.int64)).to_pylist()[0]
         return found
 
-    def passing(self, tree: "Filter", first: int = 0, stop: Callable[[], bool] = bool) -> "Numbers":
-        """Numbers of the rows from `first` on that pass; where `stop` says so, those of the batches so far."""
+    def passing(self, tree: "Filter", first: int = 0) -> "Numbers":
+        """Numbers of the rows from `first` on that pass."""
         from kcap.filter.ast import columns_of
         from kcap.table.arrow_filter import mask
 
         names = list(columns_of(tree)) or [self.schema.names[0]]
-        found = [np.zeros(0, np.int32)]
-        for start, batch in self.scan():
-            if start + batch.num_rows <= first:
-                continue
-            if stop():
-                break
+
+        def held(start: int, batch: pa.RecordBatch) -> "Numbers":
             skip = max(first - start, 0)
-            held = mask(tree, batch.select(names).slice(skip))
-            found.append((np.flatnonzero(held) + (start + skip)).astype(np.int32))
+            return (np.flatnonzero(mask(tree, batch.select(names).slice(skip))) + (start + skip)).astype(np.int32)
+
+        since = self._from(max(int(np.searchsorted(self.starts, first, "right")) - 1, 0))
+        if len(since) - since.first < FILTER_THREADS_LEAST_ROWS:
+            return np.concatenate([NONE.astype(np.int32), *(held(*part) for part in since.scan())])
+        found = [NONE.astype(np.int32)]
+        # Arrow and numpy work without the interpreter's lock
+        with ThreadPoolExecutor(min(free_cores(), FILTER_THREADS_MAX)) as threads:
+            for at in range(0, len(since.batches), FILTER_BATCHES_AT_ONCE):
+                some = slice(at, at + FILTER_BATCHES_AT_ONCE)
+                found += threads.map(held, since.starts[some].tolist(), since.batches[some])
+                if self._release is not None:
+                    self._release()
         return np.concatenate(found)
 
     def find(self, uid: str, exchange: int) -> int:

@@ -2,6 +2,7 @@
 
 import tracemalloc
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from kcap.filter.parse import parse
 from kcap.table.schema import arrow_schema, choose
+from kcap.tui import row_index
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.row_index import LEAST, RowIndex, in_order
 
@@ -42,12 +44,18 @@ def test_taken_rows(parts: list[list[dict[str, Any]]], data: st.DataObject) -> N
 
 @given(PARTS, st.integers(0, 12), st.sampled_from(["api == Fetch", "latency_ns > 0", "topics == a", "!tls", "latency_ns != 1"]))
 def test_passing_rows(parts: list[list[dict[str, Any]]], first: int, text: str) -> None:
-    """Law: looked at in two goes it is the same."""
+    """Law: looked at in two goes, and by several threads, it is the same."""
     rows, _ = rows_of(parts)
     tree = parse(text)
     assert tree is not None
     whole = rows.passing(tree).tolist()
     assert rows.passing(tree, first).tolist() == [n for n in whole if n >= first]
+    released: list[int] = []
+    mapped = RowIndex(rows.batches, SCHEMA, release=lambda: released.append(1))
+    with mock.patch.multiple(row_index, FILTER_THREADS_LEAST_ROWS=0, FILTER_BATCHES_AT_ONCE=2):
+        assert mapped.passing(tree).tolist() == whole
+        assert released or not whole
+        assert rows.passing(tree, first).tolist() == [n for n in whole if n >= first]
 
 
 @given(PARTS)
