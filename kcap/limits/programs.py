@@ -20,8 +20,9 @@ FILTER_THREADS_LEAST_ROWS = 1_000_000
 FILTER_THREADS_MAX = 8
 """Those threads: the terminal UI leaves a large machine to others."""
 
-FILTER_BATCHES_AT_ONCE = 32
-"""Batches of rows, some 280,000 rows, that they look at before the pages of the mapped file are given back."""
+MAPPED_BATCHES_AT_ONCE = 32
+"""Batches of rows, some 280,000 rows, that the terminal UI looks at before the pages of the mapped file are given back, which
+takes a call of the system for each part of the file, of which a large capture has `MAPS_MAX`."""
 
 VIEW_ROWS = 5000
 """Rows of a sheet of the terminal UI that has a row for each connection or group: those that matter most."""

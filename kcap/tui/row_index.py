@@ -16,7 +16,7 @@ from pyarrow._compute import CastOptions, call_function
 from kcap.arrays import arrow
 from kcap.arrays.arrow import TAKE
 from kcap.jobs.cores import free_cores
-from kcap.limits import FILTER_BATCHES_AT_ONCE, FILTER_THREADS_LEAST_ROWS, FILTER_THREADS_MAX
+from kcap.limits import FILTER_THREADS_LEAST_ROWS, FILTER_THREADS_MAX, MAPPED_BATCHES_AT_ONCE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,10 +76,10 @@ class RowIndex:
         return RowIndex(self.batches[batch:], self.schema, int(self.starts[batch]), self._release)
 
     def scan(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Each batch and the number of its first row; pages of a mapped one are given back when the next is taken."""
-        for start, batch in zip(self.starts.tolist(), self.batches):
+        """Each batch and the number of its first row; pages of mapped ones are given back when some more have been taken."""
+        for at, (start, batch) in enumerate(zip(self.starts.tolist(), self.batches), 1):
             yield start, batch
-            if self._release is not None:
+            if self._release is not None and (at % MAPPED_BATCHES_AT_ONCE == 0 or at == len(self.batches)):
                 self._release()
 
     def _places(self, numbers: "Numbers") -> "Numbers":
@@ -145,8 +145,8 @@ class RowIndex:
         found = [NONE.astype(np.int32)]
         # Arrow and numpy work without the interpreter's lock
         with ThreadPoolExecutor(min(free_cores(), FILTER_THREADS_MAX)) as threads:
-            for at in range(0, len(since.batches), FILTER_BATCHES_AT_ONCE):
-                some = slice(at, at + FILTER_BATCHES_AT_ONCE)
+            for at in range(0, len(since.batches), MAPPED_BATCHES_AT_ONCE):
+                some = slice(at, at + MAPPED_BATCHES_AT_ONCE)
                 found += threads.map(held, since.starts[some].tolist(), since.batches[some])
                 if self._release is not None:
                     self._release()

@@ -24,7 +24,7 @@ from kcap.tui.row_index import numeric
 from kcap.tui.timeline import Timeline, timeline
 
 LOOK_SECONDS = 0.5
-PATIENCE = 6
+PATIENCE = 20
 """Making the picture takes at most one part in so many of the time."""
 LABEL = 9
 """Signs before the line."""
