@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kcap.filter.parse import parse
-from kcap.filter.row_test import condition
+from kcap.filter.row_predicate import condition
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "filters.md").read_text(encoding="utf-8")
 SHOWN = [

@@ -46,9 +46,10 @@ def run(
     FILEs are captures, or a folder of saved tables (exchanges, partitions, connections,
         brokers). Nothing is said of healthy traffic.
     """
+    from kcap.cli.configuration import rule_thresholds
     from kcap.cli.output import place, reported
+    from kcap.cli.progress import watcher
     from kcap.cli.report_output import captures_of
-    from kcap.cli.reports import watcher
     from kcap.output.formats import format_of
     from kcap.runtime import for_tables
 
@@ -57,7 +58,7 @@ def run(
     from kcap.reports.findings.source import observed
     from kcap.reports.source import ReportInput
 
-    limits = limits_of()
+    limits = rule_thresholds()
     if explain is not None or listed:
         click.echo(explained(explain, limits) if explain is not None else rules_listed())
         return 0
@@ -75,15 +76,6 @@ def run(
     code = reported(given.reading, found=bool(result["rows"]))
     worst = [row for row in result["rows"] if fail_on and SEVERITIES.index(row["severity"]) <= SEVERITIES.index(fail_on)]
     return code or (1 if worst else 0)
-
-
-def limits_of() -> dict[str, dict[str, float]]:
-    """Thresholds that the configuration sets, by rule. Raises UsageError for what is no rule, threshold or number."""
-    from kcap.cli.configuration import config_file, settings
-    from kcap.reports.findings.report import rules
-    from kcap.reports.findings.thresholds import thresholds_of
-
-    return thresholds_of(settings().get("check", {}), rules(), f"{config_file()}: [check]")
 
 
 def known(words: str) -> list[str]:
@@ -147,8 +139,7 @@ def formatted(result: Row, form: str, output: str | None, files: Sequence[str] =
 def document(result: Row, *, unicode: bool = True) -> "Document":
     """The findings for people: the worst first, a paragraph each; `unicode`: bars are block characters."""
     from kcap.cli.report_formats import Document, Section, Sentences
-    from kcap.reports.definition import time_of_day
-    from kcap.reports.text import TextColumn, figures, left_out, number
+    from kcap.reports.text import TextColumn, figures, left_out, number, time_of_day
 
     rows = result["rows"]
     blocks: list[Any] = [Sentences([headline(rows, result)], tone="bold")]

@@ -55,6 +55,14 @@ def settings() -> dict[str, Any]:
         raise UsageError(f"{path}: {error}") from None
 
 
+def rule_thresholds() -> dict[str, dict[str, float]]:
+    """Thresholds that the configuration sets, by rule. Raises UsageError for what is no rule, threshold or number."""
+    from kcap.reports.findings.report import rules
+    from kcap.reports.findings.thresholds import thresholds_of
+
+    return thresholds_of(settings().get("check", {}), rules(), f"{config_file()}: [check]")
+
+
 def defaults(command: click.Command, name: str, file: Mapping[str, Any], commands: Mapping[str, object]) -> dict[str, Any]:
     """Defaults of one command, by the names of its parameters.
 

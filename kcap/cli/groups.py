@@ -14,9 +14,8 @@ from kcap.cli.report_views import foot
 from kcap.cli.timelines import of_groups
 from kcap.output.grid import duration
 from kcap.reports import drill_down
-from kcap.reports.definition import time_of_day
 from kcap.reports.groups.events import HEARTBEATS
-from kcap.reports.text import TextColumn, count, number, words
+from kcap.reports.text import TextColumn, count, number, time_of_day, words
 
 Row = dict[str, Any]
 SHOWN: Final = 40

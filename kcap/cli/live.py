@@ -18,7 +18,7 @@ from kcap.cli.rows import WithPayloads, order_of, shapes, written
 from kcap.errors import CaptureError, MissingExtraError, UsageError
 from kcap.limits import SAID_MAX
 from kcap.output.escaping import json_text
-from kcap.reports.definition import time_of_day
+from kcap.reports.text import time_of_day
 
 if TYPE_CHECKING:
     from kcap.analyzer import Options

@@ -2,10 +2,15 @@
 
 import sys
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from types import TracebackType
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kcap.runtime import PageRelease
+
+if TYPE_CHECKING:
+    from kcap.session import CapturePass
 
 AFTER_SECONDS: Final = 0.7
 EVERY_SECONDS: Final = 0.2
@@ -67,3 +72,12 @@ def describe(reading: Watched, seconds: float) -> str:
     if total and rate > 0:
         parts.append(f"{max(total - done, 0) / rate:,.0f} s left")
     return "  ".join(parts)
+
+
+def watcher(stack: ExitStack) -> "Callable[[CapturePass], Callable[[], None]]":
+    """Makes a progress display for each pass."""
+
+    def watch(reading: "CapturePass") -> Callable[[], None]:
+        return stack.enter_context(Progress(reading, shown=True)).step
+
+    return watch

@@ -13,8 +13,7 @@ from typing import Any, Final
 from kcap.errors import MissingExtraError, UsageError
 from kcap.output.escaping import html_text
 from kcap.output.grid import duration
-from kcap.reports.definition import time_of_day
-from kcap.reports.text import duration_short
+from kcap.reports.text import duration_short, time_of_day
 
 Row = dict[str, Any]
 WIDTH, HEIGHT, LEFT, TOP, FOOT = 860, 230, 70, 34, 34

@@ -62,7 +62,7 @@ def carried_out(
     Raises UsageError for a format that `output` contradicts, before anything is read.
     """
     from kcap.cli.output import place, reported
-    from kcap.cli.reports import watcher
+    from kcap.cli.progress import watcher
     from kcap.output.formats import format_of
 
     target = None if output == "-" else output

@@ -103,6 +103,7 @@ def report_of(name: str) -> "Report":
 def execute(name: str, options: dict[str, Any]) -> int:
     """Runs a report. Returns the exit code."""
     from kcap.cli.output import place, reported
+    from kcap.cli.progress import watcher
     from kcap.output.formats import format_of
     from kcap.runtime import for_tables
 
@@ -130,10 +131,10 @@ def execute(name: str, options: dict[str, Any]) -> int:
         given.watch = watcher(stack)
         health = witness(given) if report.begins else None
         if report.begins and given.only is None and saved_files(paths) is None:
-            from kcap.cli.check import limits_of
+            from kcap.cli.configuration import rule_thresholds
             from kcap.reports.findings.report import with_findings
 
-            result = with_findings(report, given, request, limits_of())
+            result = with_findings(report, given, request, rule_thresholds())
         else:
             result = run(report, given, request)
     if health is not None and given.reading is not None:
@@ -146,17 +147,6 @@ def execute(name: str, options: dict[str, Any]) -> int:
 
         draw(plot, result, formatted(result, "html", None, keys, shown, options["only"]))
     return reported(given.reading)
-
-
-def watcher(stack: ExitStack) -> "Callable[[CapturePass], Callable[[], None]]":
-    """Makes a progress display for each pass."""
-
-    def watch(reading: "CapturePass") -> Callable[[], None]:
-        from kcap.cli.progress import Progress
-
-        return stack.enter_context(Progress(reading, shown=True)).step
-
-    return watch
 
 
 def witness(given: "ReportInput") -> "Callable[[CapturePass], tuple[str, str, list[Any]]]":

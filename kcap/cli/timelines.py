@@ -11,7 +11,7 @@ from typing import Any, Final
 from kcap.limits import BARS_MAX, LINES_MAX
 from kcap.output.escaping import html_text
 from kcap.output.grid import duration
-from kcap.reports.definition import time_of_day
+from kcap.reports.text import time_of_day
 
 Row = dict[str, Any]
 WIDTH: Final = 1000

@@ -13,8 +13,7 @@ from kcap.cli.timelines import of_transactions
 from kcap.errors import UsageError
 from kcap.output.grid import counts, duration
 from kcap.reports import drill_down
-from kcap.reports.definition import time_of_day
-from kcap.reports.text import TextColumn, number, size, words
+from kcap.reports.text import TextColumn, number, size, time_of_day, words
 
 Row = dict[str, Any]
 OUTCOMES: Final = ("committed", "aborted", "fenced", "timed_out", "open")

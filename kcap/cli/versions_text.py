@@ -7,8 +7,7 @@ from collections import Counter
 from typing import Any, Final
 
 from kcap.output.grid import clean, duration
-from kcap.reports.definition import instant
-from kcap.reports.text import Style, TextColumn, lines, number, words, wrapped
+from kcap.reports.text import Style, TextColumn, instant, lines, number, words, wrapped
 from kcap.reports.versions import digest
 from kcap.reports.versions.pages import WHAT, brokers_of, features, releases, software, span
 

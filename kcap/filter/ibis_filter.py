@@ -1,7 +1,7 @@
 """A filter as an Ibis condition over the table `exchanges`: DuckDB runs it here, PySpark at scale.
 
-In: a checked tree and an Ibis table. Out: a boolean column that is never null. Law: the same rows as `kcap.filter.row_test`. A
-filter that looks into decoded bodies has no such condition, since tables have none.
+In: a checked tree and an Ibis table. Out: a boolean column that is never null. Law: the same rows as
+`kcap.filter.row_predicate`. A filter that looks into decoded bodies has no such condition, since tables have none.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from kcap.filter.ast import (
     is_deep,
     packets_of,
 )  # fmt: skip
-from kcap.filter.row_test import EPOCH, MICROSECOND, OPERATORS
+from kcap.filter.row_predicate import EPOCH, MICROSECOND, OPERATORS
 
 IP4_PARTS: Final = 4
 ANY_GROUP: Final = 0xFFFF

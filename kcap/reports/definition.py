@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kcap.columns import EXCHANGES
 from kcap.errors import UsageError, did_you_mean
-from kcap.reports.text import words
+from kcap.reports.text import instant, words
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -292,21 +292,6 @@ def named(row: Row, keys: Sequence[Key]) -> Row:
 def plain(value: Any) -> Any:
     """A value as JSON knows it."""
     return value.isoformat().replace("+00:00", "Z") if hasattr(value, "isoformat") else value
-
-
-def instant(time_ns: int, step_ns: int = 1) -> str:
-    """A time as RFC 3339 in UTC, with as many digits as its step needs."""
-    from datetime import UTC, datetime
-
-    seconds, rest = divmod(int(time_ns), 1_000_000_000)
-    text = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
-    digits = 0 if step_ns % 1_000_000_000 == 0 else 3 if step_ns % 1_000_000 == 0 else 6 if step_ns % 1000 == 0 else 9
-    return text + (f".{rest:09d}"[: digits + 1] if digits else "") + "Z"
-
-
-def time_of_day(time_ns: int | None) -> str:
-    """A time of day to the millisecond, UTC."""
-    return "" if time_ns is None else instant(time_ns, 1_000_000)[11:]
 
 
 def sort_value(value: Any) -> tuple[bool, Any]:

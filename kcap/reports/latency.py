@@ -32,10 +32,10 @@ from kcap.reports.definition import (
     nearest_ns,
     sort_value,
     time_of,
-    time_of_day,
     total,
     without_zeros,
 )
+from kcap.reports.text import time_of_day
 
 PERCENTILES: Final = {"p50_ns": 0.5, "p90_ns": 0.9, "p95_ns": 0.95, "p99_ns": 0.99, "p999_ns": 0.999}
 BESIDE: Final = {"p50_ns": 0.5, "p99_ns": 0.99}

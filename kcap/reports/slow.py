@@ -20,12 +20,12 @@ from kcap.reports.definition import (
     Row,
     Tables,
     cut,
-    instant,
     total,
     uid,
     without_zeros,
 )
 from kcap.reports.latency import with_times
+from kcap.reports.text import instant
 
 DEFAULT: Final = 20
 """Rows without --top: one screen."""

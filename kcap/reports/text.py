@@ -328,10 +328,23 @@ def duration_short(edge: int) -> str:
     return f"{edge // scale}{unit}"
 
 
+def instant(time_ns: int, step_ns: int = 1) -> str:
+    """A time as RFC 3339 in UTC, with as many digits as its step needs."""
+    from datetime import UTC, datetime
+
+    seconds, rest = divmod(int(time_ns), 1_000_000_000)
+    text = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
+    digits = 0 if step_ns % 1_000_000_000 == 0 else 3 if step_ns % 1_000_000 == 0 else 6 if step_ns % 1000 == 0 else 9
+    return text + (f".{rest:09d}"[: digits + 1] if digits else "") + "Z"
+
+
+def time_of_day(time_ns: int | None) -> str:
+    """A time of day to the millisecond, UTC."""
+    return "" if time_ns is None else instant(time_ns, 1_000_000)[11:]
+
+
 def clock(time_ns: int | None) -> str:
     """Time of day."""
-    from kcap.reports.definition import time_of_day
-
     return time_of_day(time_ns)[:-1]
 
 

@@ -7,20 +7,8 @@ muted.
 
 from typing import Final
 
-from kcap.reports.definition import (
-    KEY,
-    TIMES,
-    Expressions,
-    Report,
-    ReportRequest,
-    Results,
-    Row,
-    Tables,
-    cut,
-    instant,
-    time_of,
-    uid,
-)
+from kcap.reports.definition import KEY, TIMES, Expressions, Report, ReportRequest, Results, Row, Tables, cut, time_of, uid
+from kcap.reports.text import instant
 from kcap.reports.throttle import with_compliance
 from kcap.reports.throttle_compliance import COLUMNS as COMPLIANCE
 from kcap.reports.throttle_compliance import MS, is_muting

@@ -1,7 +1,8 @@
 """Which rows of a record batch pass a filter, a column at a time.
 
 In: a checked filter, a batch of `exchanges` with the columns that it looks at. Out: a boolean for each row. Law: the rows that
-`kcap.filter.row_test` passes, which decides whatever has no quicker way here. Texts are looked at once each, not once a row.
+`kcap.filter.row_predicate` passes, which decides whatever has no quicker way here. Texts are looked at once each, not once
+a row.
 """
 
 import math
@@ -28,7 +29,7 @@ from kcap.filter.ast import (
     Xor,
     columns_of,
 )
-from kcap.filter.row_test import FUNCTIONS, OPERATORS, RowSelector, test_of
+from kcap.filter.row_predicate import FUNCTIONS, OPERATORS, RowSelector, test_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

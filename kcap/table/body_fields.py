@@ -16,7 +16,7 @@ from kcap.errors import UsageError, did_you_mean
 from kcap.facts.tracker import Reread
 from kcap.filter.ast import Deep
 from kcap.filter.fields import deep_fields, fractions, lookup
-from kcap.filter.row_test import values_at
+from kcap.filter.row_predicate import values_at
 from kcap.schema.registry import REQUEST, RESPONSE
 from kcap.table.records import Exchanged
 

@@ -1,7 +1,7 @@
 """The exchanges that pass a filter.
 
 In: a checked filter, batches of exchanges or record batches of their rows. Out: the rows that pass, in their order. Law: those
-that `kcap.filter.row_test` passes; bodies are decoded only where every cheaper condition holds.
+that `kcap.filter.row_predicate` passes; bodies are decoded only where every cheaper condition holds.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from kcap.batch.columns import BatchColumns
 from kcap.columns import Column
 from kcap.filter.ast import Filter, Membership, is_deep, packets_of
 from kcap.filter.ast import columns_of as named_by
-from kcap.filter.row_test import RowSelector
+from kcap.filter.row_predicate import RowSelector
 from kcap.identities import endpoints
 from kcap.model import CaptureFile
 from kcap.net.packet_index import PacketIndex

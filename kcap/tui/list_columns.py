@@ -12,7 +12,7 @@ from typing import Any, Final
 from rich.cells import cell_len, set_cell_size
 
 from kcap.columns import EXCHANGES, ON_REQUEST
-from kcap.filter.row_test import EPOCH, MICROSECOND
+from kcap.filter.row_predicate import EPOCH, MICROSECOND
 from kcap.output.grid import ELLIPSIS, call, clean, duration, endpoint, result, topics
 from kcap.reports import drill_down
 from kcap.reports.slow import RETRANSMITTED, largest, reason

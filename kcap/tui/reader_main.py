@@ -7,7 +7,6 @@ it ends when the other end of the socket does, and after an order to stop all th
 
 import json
 import os
-import pickle
 import select
 import signal
 import sys
@@ -400,9 +399,3 @@ def serve(order: ReadRequest, line: Connection) -> None:
         Child(order, line).run()
     except (BrokenPipeError, ConnectionResetError):
         return
-
-
-def pickled(path: str, value: object) -> None:
-    """Writes a value for the other process."""
-    with open(path, "wb") as file:
-        pickle.dump(value, file, pickle.HIGHEST_PROTOCOL)

@@ -13,7 +13,7 @@ from kcap.runtime import trim_heap
 from kcap.table.backfill import Backfill, Backfiller
 from kcap.table.builder import TableSet
 from kcap.table.table_builders import TableRequest
-from kcap.tui.spill import COLUMNS, OTHERS, PROFILES, RESOLVED, Mapped, Mark, Spill, SpillStream, main_path
+from kcap.tui.spill import COLUMNS, OTHERS, PROFILES, RESOLVED, Mapped, Mark, Spill, SpillStream, main_path, pickled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -75,8 +75,6 @@ class ReaderTables:
 
     def finish(self) -> Mark:
         """The capture is over: writes the rest."""
-        from kcap.tui.reader_main import pickled
-
         self._write(self._tables.rest())
         for stream in self._streams.values():
             stream.close()

@@ -8,6 +8,7 @@ the small ones are many, a new tail begins with their rows as one batch.
 
 import mmap
 import os
+import pickle
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -227,6 +228,12 @@ class Pages:
     def tail(self) -> Sequence[pa.RecordBatch]:
         """The last rows."""
         return self._tail.batches if self._tail is not None else ()
+
+
+def pickled(path: str, value: object) -> None:
+    """Writes a value for the other process."""
+    with open(path, "wb") as file:
+        pickle.dump(value, file, pickle.HIGHEST_PROTOCOL)
 
 
 def read_file(path: str) -> pa.Table:

@@ -12,7 +12,7 @@ from kcap.errors import UsageError
 from kcap.filter.ast import columns_of
 from kcap.filter.ibis_filter import predicate
 from kcap.filter.parse import parse
-from kcap.filter.row_test import RowSelector, condition
+from kcap.filter.row_predicate import RowSelector, condition
 from kcap.table.schema import TYPES
 from kcap.table.schema import columns_of as declared
 from tests.filter.samples import SOME, TERMS, Row, filters, rows

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kcap.filter.ast import And, Compare, Deep, FieldRef, FunctionCall, Membership, Network, Not, Or, Present, Xor
 from kcap.filter.fields import ADVICE
 from kcap.filter.parse import FilterError, parse, unquoted
-from kcap.filter.row_test import condition
+from kcap.filter.row_predicate import condition
 from kcap.limits import FILTER_MAX
 from tests.filter.samples import TERMS, filters
 

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from kcap import limits
 from kcap.filter.parse import parse
-from kcap.filter.row_test import condition
+from kcap.filter.row_predicate import condition
 from kcap.reports import drill_down
-from kcap.reports.definition import instant, key_of
+from kcap.reports.definition import key_of
 from kcap.reports.names import shortened
+from kcap.reports.text import instant
 
 NAMES = st.text(max_size=12)
 TIMES = st.integers(10**18, 2 * 10**18)

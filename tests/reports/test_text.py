@@ -19,6 +19,7 @@ from kcap.reports.text import (
     fitted,
     folded,
     in_columns,
+    instant,
     left_out,
     lines,
     milliseconds,
@@ -29,9 +30,11 @@ from kcap.reports.text import (
     words,
     wrapped,
 )  # fmt: skip
+from tests.reports.made import BASE_NS
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAIN = Style(80, color=False, unicode=True)
+
 ASCII = Style(80, color=False, unicode=False)
 LOST: Row = {
     "at_ns": 1_795_240_800_000_000_000, "client_id": "app", "api": "Produce", "topic": "t", "partition": 0,
@@ -168,3 +171,9 @@ def test_a_narrow_column_has_the_room_that_a_wide_one_left() -> None:
     texts = [["a", "w" * 30, "7"]]
     assert fitted(columns, texts, 20)[1:] == [0, 1]
     assert fitted(columns, texts, 60)[1:] == [30, 1]
+
+
+def test_times_have_the_digits_they_need() -> None:
+    assert instant(BASE_NS, 10**9) == "2026-11-21T06:00:00Z"
+    assert instant(BASE_NS + 1_500_000, 10**6) == "2026-11-21T06:00:00.001Z"
+    assert instant(BASE_NS + 7) == "2026-11-21T06:00:00.000000007Z"

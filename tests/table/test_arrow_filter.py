@@ -10,7 +10,7 @@ import kcap
 from kcap.arrays.arrow import values
 from kcap.filter.ast import columns_of
 from kcap.filter.parse import parse
-from kcap.filter.row_test import RowSelector
+from kcap.filter.row_predicate import RowSelector
 from kcap.table.arrow_filter import mask
 from kcap.table.schema import TYPES
 from kcap.table.schema import columns_of as declared

@@ -12,7 +12,7 @@ from kcap.capture.frame_reader import packet_of
 from kcap.columns import EXCHANGES
 from kcap.errors import UsageError
 from kcap.filter.parse import parse
-from kcap.filter.row_test import condition
+from kcap.filter.row_predicate import condition
 from kcap.session import Capture
 from kcap.table.builder import Table
 from tests.cli.running import kcap as run

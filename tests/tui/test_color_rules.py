@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from kcap.filter.parse import parse
-from kcap.filter.row_test import condition
+from kcap.filter.row_predicate import condition
 from kcap.table.arrow_filter import mask
 from kcap.tui.capture_model import CaptureModel, read_whole
 from kcap.tui.color_rules import DEFAULTS, ERROR, FAILING, TREES, UNANSWERED, apply, columns, rules_of

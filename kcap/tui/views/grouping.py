@@ -8,7 +8,8 @@ from importlib import import_module
 from typing import Any, Final
 
 from kcap.reports import drill_down
-from kcap.reports.definition import Key, Report, Row, instant
+from kcap.reports.definition import Key, Report, Row
+from kcap.reports.text import instant
 from kcap.tui.list_columns import NEEDED_MOST
 from kcap.tui.views.sheet import Bars, Sheet, SheetField, named
 

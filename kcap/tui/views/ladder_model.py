@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from kcap.output.grid import ELLIPSIS, call, clean, duration, endpoint, result
 from kcap.output.grid import topics as topic_names
 from kcap.reports import drill_down
-from kcap.reports.definition import Row, instant
-from kcap.reports.text import count, number, size, words, wrapped
+from kcap.reports.definition import Row
+from kcap.reports.text import count, instant, number, size, words, wrapped
 from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField
 from kcap.tui.views.statistics_model import spent
 

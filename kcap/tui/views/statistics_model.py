@@ -10,8 +10,8 @@ from typing import Final
 from kcap.columns import WITHOUT_POLLS
 from kcap.output.grid import counts, duration
 from kcap.reports import drill_down
-from kcap.reports.definition import EDGES_NS, WAITS, Key, Row, group_name, instant
-from kcap.reports.text import BARS, count, duration_short, left_out, number, words
+from kcap.reports.definition import EDGES_NS, WAITS, Key, Row, group_name
+from kcap.reports.text import BARS, count, duration_short, instant, left_out, number, words
 from kcap.tui.views.grouping import keyed
 from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasting, named, sized
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from kcap.filter.parse import parse
-from kcap.filter.row_test import condition
+from kcap.filter.row_predicate import condition
 from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.model import RULES
 from kcap.reports.findings.observed import Observed

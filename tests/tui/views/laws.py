@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from kcap.filter.parse import parse
-from kcap.filter.row_test import RowSelector, micros
+from kcap.filter.row_predicate import RowSelector, micros
 from kcap.reports.definition import Row
 from kcap.tui.views.sheet import TONES, Bars, Line, Sheet, down_of
 from tests.tui.views.stub import whole

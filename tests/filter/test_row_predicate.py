@@ -8,7 +8,7 @@ import pytest
 
 from kcap.filter.ast import Network
 from kcap.filter.parse import parse
-from kcap.filter.row_test import RowSelector, condition, micros, within
+from kcap.filter.row_predicate import RowSelector, condition, micros, within
 
 ROW: dict[str, Any] = {
     "api": "Fetch",
