@@ -41,6 +41,11 @@ NO_TOKEN = {
 """The same of clients that cannot make a token."""
 
 
+def with_mechanism(row: Row) -> str:
+    """How a client logs in, where the capture says it."""
+    return f" with {row['sasl_mechanism']}" if row["sasl_mechanism"] else ""
+
+
 @rule(
     "authentication-failed-loop", "high", 0.95,
     needs="responses",
@@ -59,7 +64,7 @@ def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Fo
         text = seen.message(row, "response").get("errorMessage")
         severity = None if row["n"] >= limit["failures"] else "info" if row["client_id"] in let_in else "medium"
         yield Finding(
-            f"the login of {called(row['client_id'])} with {row['sasl_mechanism']} failed {counted(row['n'], 'time')}"
+            f"the login of {called(row['client_id'])}{with_mechanism(row)} failed {counted(row['n'], 'time')}"
             + (f": {text}" if text else ""),
             {"client_id": row["client_id"]}, row["n"],
             where("error == SASL_AUTHENTICATION_FAILED", client_id=row["client_id"], sasl_mechanism=row["sasl_mechanism"]),
@@ -85,7 +90,7 @@ def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Fo
         server = server_of(row)
         yield Finding(
             f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} during its login"
-            + (f" with {row['sasl_mechanism']}" if row["sasl_mechanism"] else "") + ", without a response to the SASL token",
+            f"{with_mechanism(row)}, without a response to the SASL token",
             {"client_id": row["client_id"], "server": server}, row["n"],
             where(f"api in {{{', '.join(TOKENS)}}}", "reason in {fin, rst}", picked(row),
                   client_id=None if row["raw"] else row["client_id"], server_ip=row["server_ip"],
@@ -125,7 +130,7 @@ def login_given_up(seen: Observed, limit: Mapping[str, float]) -> Found:
         mechanism = row["sasl_mechanism"]
         yield Finding(
             f"{called(row['client_id'])} closed {counted(row['n'], 'connection')} to {server_of(row)} before the first token "
-            f"of its login with {mechanism}",
+            f"of its login{with_mechanism(row)}",
             {"client_id": row["client_id"], "server": server_of(row)}, row["n"],
             where("api == SaslHandshake", client_id=row["client_id"], sasl_mechanism=mechanism, server_ip=row["server_ip"],
                   server_port=row["server_port"]),
@@ -342,6 +347,8 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
     for link in seen.links:
         if link["client_id"]:
             named_at.setdefault(link["client_ip"], set()).add(link["client_id"])
+    # who sends requests was accepted, also where the capture has no packet of the server
+    accepting = {(link["server_ip"], link["server_port"]) for link in seen.links if link["phase"] != "empty"}
     dead: dict[tuple[str, int], Row] = {}
     for link in seen.links:
         place = link["server_ip"], link["server_port"]
@@ -351,7 +358,7 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
             and link["began"] == "syn"
             and (refused or not link["server_packets"])
             and place in advertised
-            and place not in alive
+            and place not in accepting
         ):
             known = dead.setdefault(place, {**link, "n": 0})
             known["n"] += link["n"]

@@ -180,7 +180,8 @@ def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
         last_ns=calls.last_ns.max(),
     )  # fmt: skip
     groups = groups.filter(groups.n >= int(limit["connections"]))
-    accepted = links.filter(links.server_packets > 1)
+    # who sends requests was accepted, also where the capture has no packet of the server
+    accepted = links.filter((links.server_packets > 1) | (links.phase != "empty"))
     groups = groups.anti_join(accepted, list(ends))
     groups = groups.anti_join(seen.brokers, [groups.server_ip == seen.brokers.host, groups.server_port == seen.brokers.port])
     servers = groups.group_by(*ends[1:]).aggregate(

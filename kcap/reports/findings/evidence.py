@@ -58,6 +58,7 @@ WORDS: Final = {
     "throttles": "throttles that ask the client to wait",
     "timeout_ns": "transaction timeout",
     "topic_id": "id of the deleted topic",
+    "unanswered": "without a response in the capture",
     "violations": "requests before a throttle was over",
     "waiting": "JoinGroup requests that waited",
     "waited_ns": "readers of committed records waited",

@@ -130,8 +130,8 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
         )
         lost = max(again - spurious, 0)
         reported = sacked >= limit["holes"] and lost >= limit["segments"] and lost >= limit["share"] * packets
-        some = again + holes >= limit["segments"] and again + holes >= limit["share"] * packets and holes >= limit["holes"]
-        if reported or some:
+        some = again + filled >= limit["segments"] and again + filled >= limit["share"] * packets
+        if reported or (some and filled >= limit["holes"]):
             clients = sorted(
                 {link["client_id"] for link in links if link["client_id"] and link["retransmitted"] + link["out_of_order"]}
             )

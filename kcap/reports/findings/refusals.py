@@ -108,32 +108,36 @@ def requests_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
 
     One error is enough of the APIs that producers and consumers cannot do without.
     """
-    served = Counter[tuple[str | None, str]]()
+    served, unseen = Counter[tuple[str | None, str]](), Counter[tuple[str | None, str]]()
     by: dict[tuple[str | None, str, str], list[Row]] = {}
     for call in seen.calls:
         error = call["error"]
-        if error is None or call["api"] is None:
+        if call["api"] is None:
             continue
-        if error == "NONE":
+        if error is None:
+            unseen[call["client_id"], call["api"]] += call["n"]
+        elif error == "NONE":
             served[call["client_id"], call["api"]] += call["n"]
         elif error not in JUDGED and error not in USUAL and "AUTHORIZATION" not in error:
             by.setdefault((call["client_id"], call["api"], error), []).append(call)
     for (client, api, error), some in by.items():
-        whole, good = totals(some), served[client, api]
+        whole, good, others = totals(some), served[client, api], unseen[client, api]
         never = not good
-        if good and error in AGAIN:
+        if error in AGAIN and (good or others):  # one of the others may be the request that went through
             continue
         often = whole["n"] >= max(limit["often"], limit["share"] * (whole["n"] + good))
         meaning, advice = MEANINGS.get(error, ("", None))
         loop = whole["n"] >= limit["errors"]
         if api in WORK:
-            severity = (None if loop else "medium") if never else "medium" if often else "info"
+            severity = (None if loop else "info" if others else "medium") if never else "medium" if often else "info"
         else:  # an administrator's request is one of a kind
             severity = "medium" if never and loop else "info"
+        rest = f", while {good:,} went through" if good else " and got none through"
+        rest = f" ({others:,} more without a response in the capture)" if never and others else rest
         yield Finding(
-            f"{called(client)} got {error} for {counted(whole['n'], f'{api} request')}"
-            + (" and got none through" if never else f", while {good:,} went through") + (f": {meaning}" if meaning else ""),
+            f"{called(client)} got {error} for {counted(whole['n'], f'{api} request')}{rest}"
+            + (f": {meaning}" if meaning else ""),
             {"client_id": client}, whole["n"], where(f"api == {api}", f"error == {error}", client_id=client),
-            whole["first_ns"], whole["last_ns"], whole["latency_ns"] or 0, {"errors": whole["n"], "served": good}, severity,
-            None, advice,
+            whole["first_ns"], whole["last_ns"], whole["latency_ns"] or 0,
+            {"errors": whole["n"], "served": good, "unanswered": others}, severity, None, advice,
         )  # fmt: skip

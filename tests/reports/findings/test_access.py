@@ -7,6 +7,9 @@ def test_a_login_that_fails_again_and_again_is_a_loop_and_one_failure_is_worth_k
     rows = many(4, 1.0, "SaslAuthenticate", error="SASL_AUTHENTICATION_FAILED", sasl_mechanism="PLAIN")
     (row,) = found("authentication-failed-loop", observed(rows))
     assert row["who"] == {"client_id": "app"}
+    assert row["sentence"] == "the login of client app with PLAIN failed 4 times"
+    (row,) = found("authentication-failed-loop", observed([row | {"sasl_mechanism": None} for row in rows]))
+    assert row["sentence"] == "the login of client app failed 4 times", "its SaslHandshake is not in the capture"
     inside = [rows[0], exchange("C1", 9, "Metadata", 5)]
     assert found("authentication-failed-loop", observed(inside)) == []
     assert len(found("authentication-failed-loop", observed(inside), loud=False)) == 1
@@ -177,6 +180,9 @@ def test_an_address_that_refuses_is_wrong_only_where_brokers_advertise_it() -> N
     assert found("wrong-advertised-listener", observed(rows, connections=[*dead, bootstrap])) == []
     alive = [*dead, bootstrap, CONNECTION | {"connection": "D", "server_ip": "10.0.0.7"}]
     assert found("wrong-advertised-listener", observed(rows, connections=alive, brokers=advertised)) == []
+    one_way = [*dead, CONNECTION | {"connection": "D", "server_ip": "10.0.0.7", "server_captured": 0, "server_packets": 0}]
+    seen = observed(rows, connections=one_way, brokers=advertised)
+    assert found("wrong-advertised-listener", seen, loud=False) == [], "it took requests; its packets are not in the capture"
     both = [*advertised, {"host": "10.0.0.1", "port": 9092, "broker_id": 1}]
     (quiet,) = found("wrong-advertised-listener", observed(rows, connections=[*dead, bootstrap], brokers=both), loud=False)
     assert quiet["severity"] == "info", "the broker may be down: all that respond are advertised"

@@ -111,6 +111,8 @@ def test_a_host_that_cannot_connect_to_a_port_of_kafka() -> None:
     assert found("connect-failed", observed([], connections=other)) == [], "no port of Kafka"
     accepted = CONNECTION | {"connection": "C1", "server_packets": 9}
     assert found("connect-failed", observed([], connections=[*tried, accepted])) == [], "a broker that was restarted"
+    one_way = [*silent, accepted | {"server_packets": 0}]
+    assert found("connect-failed", observed([], connections=one_way)) == [], "the capture has no packet of the server"
     advertised = [{"host": "10.0.0.1", "port": 9092, "broker_id": 1}]
     assert found("connect-failed", observed([], connections=tried, brokers=advertised)) == [], "another rule says that"
 

@@ -28,6 +28,9 @@ def test_loss_is_told_by_holes_and_not_by_probes() -> None:
     assert found("retransmission-bound", observed(gaps, connections=[lossy])) == [], "the capture lost packets itself"
     unfilled = lossy | {"client_missing": 300}
     assert found("retransmission-bound", observed([], connections=[unfilled])) == [], "holes that nothing filled prove nothing"
+    gappy = unfilled | {"retransmitted": 0, "out_of_order": 40}
+    silent = found("retransmission-bound", observed([], connections=[gappy]), loud=False)
+    assert silent == [], "segments behind packets that the capture lost are not out of order"
     reordered = lossy | {"retransmitted": 1, "out_of_order": 150}
     assert found("retransmission-bound", observed([], connections=[reordered])) == [], "nothing was sent again"
 

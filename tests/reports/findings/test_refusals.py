@@ -41,6 +41,17 @@ def test_transactions_that_wait_for_the_last_one_s_end_are_usual_as_long_as_some
     assert found(RULE, observed([*rows, exchange("C1", 99, "AddPartitionsToTxn", 9)]), loud=False) == []
 
 
+def test_what_the_capture_does_not_show_may_have_gone_through() -> None:
+    rows = many(3, 1.0, "InitProducerId", error="INVALID_TRANSACTION_TIMEOUT")
+    lost = exchange("C1", 99, "InitProducerId", 9, latency=None)
+    (row,) = found(RULE, observed([*rows, lost]))
+    assert "3 InitProducerId requests (1 more without a response in the capture): the transaction timeout" in row["sentence"]
+    assert row["evidence"]["unanswered"] == 1
+    assert found(RULE, observed([rows[0], lost])) == [], "the next one has no response in the capture"
+    waits = many(18, 0.1, "AddPartitionsToTxn", error="CONCURRENT_TRANSACTIONS")
+    assert found(RULE, observed([*waits, exchange("C1", 99, "AddPartitionsToTxn", 9, latency=None)]), loud=False) == []
+
+
 def test_errors_by_which_the_protocol_works_and_those_of_other_rules_are_left_alone() -> None:
     quiet = sorted(refusals.USUAL | refusals.JUDGED | {"NONE", "TOPIC_AUTHORIZATION_FAILED"})
     rows = [row for error in quiet for row in many(20, 1.0, "Produce", error=error, client_id=error, connection=error)]
