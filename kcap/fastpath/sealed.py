@@ -16,7 +16,7 @@ from kcap.fastpath import layout as at
 from kcap.fastpath.handshakes import shake
 from kcap.fastpath.sealed_kernels import delivered, framed, gathered
 from kcap.fastpath.state import FastPathState, header_tables
-from kcap.kafka.decrypted import PlaintextProgress
+from kcap.kafka.decrypted import PIECE, PlaintextProgress
 from kcap.net.segment_columns import SegmentColumns
 from kcap.tls.records import HEADER, RecordPiece
 from kcap.tls.secrets import Secrets
@@ -223,6 +223,7 @@ class SealedWindow:
         lows, ends = (spans[:, 0].searchsorted(streams, side=side) for side in ("left", "right"))
         stops = lows + np.bincount(spans[:, 0], spans[:, 2] <= nexts[spans[:, 0]], len(streams)).astype(np.int64)
         lows = np.maximum(lows, ends - limits.REPEATS_KEPT)
+        packed = spans[:, 1:].tobytes()
         columns = wholes, self.starts, afters, self.ends, self.bases + self.done, nexts, cut, lows, stops
         each = zip(self.sources, self.offsets, *(column.tolist() for column in columns))
         for source, offset, whole, start, after, end, skip, at_next, is_cut, low, stop in each:
@@ -232,7 +233,7 @@ class SealedWindow:
                 stream.next = at_next
             stream.skip = skip
             if low < stop:
-                stream.passed(spans[low:stop, 1:])
+                stream.passed(packed[low * PIECE.size : stop * PIECE.size])
             self._restart(source, data, start, after, end, offset, is_cut=is_cut)
 
     def _leave_open_ones(self, afters: Any) -> None:
@@ -256,7 +257,7 @@ class SealedWindow:
             end = min(end, start + len(source.held))
             source.stream.taken = max(at_offset, offset)
         if after >= end:
-            reader.restart(at_offset, b"", [])
+            reader.restart(at_offset, b"", ())
             return
         ends = self.pieces[:, at.P_END]
         some = self.pieces[ends.searchsorted(after, side="right") : ends.searchsorted(end) + 1]

@@ -28,8 +28,13 @@ class SealedConnection:
     )
     read: list[int] = field(default_factory=lambda: [0, 0])
     """Stream bytes of client and server before these offsets are records of the handshake that were read."""
-    packets: "list[tuple[int, bytes, RecordPiece]]" = field(default_factory=list, repr=False)
+    packets: "list[tuple[int, bytes, RecordPiece]] | tuple[()]" = field(default=(), repr=False)
     """Packets of a handshake that goes on behind the walk: stream, payload and place. There are none once it was read."""
+
+    def hold(self, packet: "tuple[int, bytes, RecordPiece]") -> None:
+        """Keeps a packet of a handshake that goes on behind the walk."""
+        self.packets = self.packets or []
+        self.packets.append(packet)
 
     @property
     def held_bytes(self) -> int:
@@ -49,12 +54,12 @@ class SealedConnection:
         """The handshake was read: the record readers go on behind it; how many bytes those of the two streams hold."""
         sizes = [0, 0]
         for side, at in enumerate(self.read):
-            data, pieces = self.rest(side)
+            data, pieces = self.rest(side) if self.packets else (b"", ())
             index = side ^ self.client
             self.session.shaken(side, at, data, pieces)
             self.streams[index].taken = at
             sizes[index] = len(data)
-        self.packets = []
+        self.packets = ()
         return sizes[0], sizes[1]
 
     def enter(self, conversation: Conversation, *, begun: bool) -> Conversation:
@@ -74,7 +79,7 @@ class SealedConnection:
 
     def replay(self, conversation: Conversation) -> None:
         """Gives the packets of a handshake that goes on to the objects of its connection, in their order."""
-        packets, self.packets = self.packets, []
+        packets, self.packets = self.packets, ()
         for index, data, piece in packets:
             stream, size = conversation.tcp.streams[index], len(data)
             guard.data(stream, piece.start, data, 0, size, size, piece.time_ns, piece.ref, piece.position)

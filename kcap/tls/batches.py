@@ -12,8 +12,7 @@ from typing import Final
 from kcap import limits
 from kcap.tls.direction import TLS13, Direction, Epoch, Event, epochs13
 from kcap.tls.early_data import EarlyData
-from kcap.tls.handshake import EARLY_DATA
-from kcap.tls.key_search import KeySearch
+from kcap.tls.key_search import NO_SECRETS, KeySearch
 from kcap.tls.record_ciphers import Whole
 from kcap.tls.records import HEADER, RecordPiece
 from kcap.tls.turns import Hidden, Seen, Turns
@@ -83,7 +82,7 @@ class InBatches(KeySearch):
         for side, direction in enumerate(self.sides):
             direction.rest(partial(self._again, side))
         if self.client is not None:
-            self.traffic = {}
+            self.traffic = NO_SECRETS
 
     def _again(self, side: int) -> list[Epoch]:
         """The epochs that would be made for the next record, had a direction none."""
@@ -126,7 +125,7 @@ class InBatches(KeySearch):
             return False
         return self.handshaken or not ahead
 
-    def shaken(self, side: int, offset: int, data: bytes, pieces: list[RecordPiece]) -> None:
+    def shaken(self, side: int, offset: int, data: bytes, pieces: list[RecordPiece] | tuple[()]) -> None:
         """The handshake was read, and ends at this offset of a direction; `data` stands behind it, from these packets."""
         direction = self.sides[side]
         direction.ready = True
@@ -140,7 +139,7 @@ class InBatches(KeySearch):
         client, first = self.client, direction.finished_ns is None
         if not first or client is None or self.server is None or self.facts.hello_ns is None:
             return
-        if direction.lost_bytes or (self.version == TLS13 and EARLY_DATA in client.extensions):
+        if direction.lost_bytes or (self.version == TLS13 and self.early.offered):
             return
         if kind != (APPLICATION if self.version == TLS13 else HANDSHAKE):
             return
