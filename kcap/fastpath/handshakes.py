@@ -20,6 +20,7 @@ from kcap.net.segment_columns import SegmentColumns
 from kcap.tls.records import RecordPiece
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
+from kcap.tls.simple_handshake import simple_handshake
 
 RANDOM: Final = slice(11, 43)
 """Place of the random in a record that begins with a ClientHello."""
@@ -85,9 +86,11 @@ def _read(state: FastPathState, columns: SegmentColumns, log: Any, mine: Any, sl
     whole, held = [], []
     each = zip(slots.tolist(), clients.tolist(), cuts, cuts[1:], lasts.tolist())
     for place, (slot, client, first, last, end) in enumerate(each):
-        sealed = state.sealed[slot] or SealedConnection(TlsSession(secrets, whole=True), client)
-        good = _shaken(sealed, data, records[first:last])
-        if good and sealed.session.handshaken:
+        sealed = state.sealed[slot] or _simple(secrets, client, data, records[first : min(first + MOST, last)])
+        if sealed is None:
+            sealed = SealedConnection(TlsSession(secrets, whole=True), client)
+        good = sealed.handshaken or _shaken(sealed, data, records[first:last])
+        if good and sealed.handshaken:
             state.handshake_bytes -= sealed.held_bytes if sealed.packets else 0
             ends[place] = sealed.read[client], sealed.read[1 - client]
             whole.append(slot)
@@ -119,6 +122,15 @@ def _held(state: FastPathState, columns: SegmentColumns, log: Any, sealed: Seale
         piece = RecordPiece(offset, offset + length, time_ns, first + index, position)
         sealed.hold((place & 1, bytes(columns.buffer[start : start + length]), piece))
     return True
+
+
+def _simple(secrets: Secrets, client: int, data: bytes, records: Any) -> SealedConnection | None:
+    """A connection whose handshake is these records, with more behind them; None where it is not a simple one."""
+    try:
+        found = simple_handshake(secrets, data, records.tolist())
+    except Exception:  # noqa: BLE001 - a session reads the same bytes
+        return None
+    return None if found is None else SealedConnection(found, client, read=found.read)
 
 
 def _shaken(sealed: SealedConnection, data: bytes, records: Any) -> bool:

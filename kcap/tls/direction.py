@@ -232,6 +232,12 @@ class Direction:
         self.number += content is not None
         return content
 
+    def shaken(self, offset: int, data: bytes, pieces: list[RecordPiece] | tuple[()]) -> None:
+        """The handshake was read, and ends at this offset; `data` stands behind it, from these packets."""
+        self.ready = True
+        self.budget += limits.TLS_TRIAL_FACTOR * (offset + len(data))
+        self.reader.restart(offset, data, pieces)
+
     def passed(self, records: int, size: int) -> None:
         """The next records, of `size` bytes, were opened."""
         self.number += records

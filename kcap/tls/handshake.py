@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 CLIENT_HELLO, SERVER_HELLO, NEW_SESSION_TICKET, CERTIFICATE, CLIENT_KEY_EXCHANGE, FINISHED, KEY_UPDATE = 1, 2, 4, 11, 16, 20, 24
 END_OF_EARLY_DATA: Final = 5
+CERTIFICATE_REQUEST: Final = 13
+CERTIFICATE_VERIFY: Final = 15
 COMPRESSED_CERTIFICATE: Final = 25
 CERTIFICATES: Final = (CERTIFICATE, COMPRESSED_CERTIFICATE)
 HELLOS: Final = (CLIENT_HELLO, SERVER_HELLO)
@@ -324,6 +326,12 @@ def shared(certificate: bytes) -> bytes | str | None:
     if found is None and len(_SHARED) < CERTIFICATES_KEPT:
         found = _SHARED[certificate] = certificate
     return found or subject_of(certificate)
+
+
+@repeated
+def same(message: bytes) -> bytes:
+    """An equal message that came before, where there was one."""
+    return message
 
 
 @repeated
