@@ -12,7 +12,7 @@ from kcap.tls.session import TlsSession
 from kcap.tls.simple_handshake import flight_messages, simple_handshake
 from tests.support.tls import CLIENT, SERVER, Conversation, converse
 from tests.tls.test_batches import flights
-from tests.tls.test_session import TALK, secrets_of, talk
+from tests.tls.test_session import TALK, secrets_of, talk, vector
 
 
 def resumed() -> Conversation:
@@ -107,3 +107,21 @@ def test_a_connection_that_closed_goes_to_another_process_without_its_keys() -> 
     for secret in secrets_of(made).traffic(found.session().facts.randoms[0]).values():
         assert secret not in sent
     assert pickle.loads(sent).facts == closed.facts == found.session().facts
+
+
+def test_a_delegated_credential_beside_a_certificate_changes_nothing() -> None:
+    """RFC 9345 section 4: an extension of the certificate's entry, whose key signs the handshake in place of that one's."""
+    made = talk("TLSv1_3", None)
+    found = simple_handshake(secrets_of(made), *flights(made.wire))
+    assert found is not None
+    at, (side, chain, size, time_ns) = next(each for each in enumerate(found.contents) if each[1][1][:1] == b"\x0b")
+    end = 11 + int.from_bytes(chain[8:11], "big")
+    entry = chain[8:end] + vector(
+        2, b"\0\x22" + vector(2, bytes(4) + b"\x04\x03" + vector(3, b"key") + vector(2, b"signature"))
+    )
+    changed = b"\x0b" + vector(3, b"\0" + vector(3, entry))
+    assert changed != chain
+    contents = [*found.contents[:at], (side, changed, size, time_ns), *found.contents[at + 1 :]]
+    assert flight_messages(changed) == [changed]
+    assert found._replace(contents=contents).session().facts == found.session().facts
+    assert found.session().facts.subject(SERVER) == "CN=broker.test"
