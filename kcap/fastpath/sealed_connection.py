@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from kcap.kafka.conversation import Conversation
 from kcap.kafka.decrypted import PlaintextProgress
 from kcap.net import guard
+from kcap.tls.secrets import Secrets
 
 if TYPE_CHECKING:
     from kcap.tls.direction import Direction
     from kcap.tls.facts import TlsFacts
     from kcap.tls.records import RecordPiece
     from kcap.tls.session import TlsSession
-    from kcap.tls.simple_handshake import SimpleHandshake
+    from kcap.tls.simple_handshake import Content, SimpleHandshake
 
 
 @dataclass(slots=True)
@@ -122,22 +123,26 @@ class SealedConnection:
 
 
 class ClosedTls:
-    """What is known of TLS of a closed connection: made when a row needs it, or another process gets it, which has no keys."""
+    """What is known of TLS of a closed connection, without its keys; made when a row needs it."""
 
     __slots__ = ("_known",)
 
     def __init__(self, sealed: SealedConnection) -> None:
-        self._known: SealedConnection | TlsFacts = sealed
+        begun = sealed.begun
+        self._known: TlsFacts | tuple[list[Content], int]
+        self._known = (begun.contents, begun.decrypted) if isinstance(begun, tuple) else begun.facts
 
     @property
     def facts(self) -> "TlsFacts":
         """What its columns are made of."""
-        if isinstance(self._known, SealedConnection):
-            self._known = self._known.session.facts
+        if isinstance(self._known, tuple):
+            from kcap.tls.simple_handshake import replayed
+
+            self._known = replayed(*self._known, Secrets()).facts
         return self._known
 
-    def __getstate__(self) -> "TlsFacts":
-        return self.facts
+    def __getstate__(self) -> "TlsFacts | tuple[list[Content], int]":
+        return self._known
 
-    def __setstate__(self, facts: "TlsFacts") -> None:
-        self._known = facts
+    def __setstate__(self, known: "TlsFacts | tuple[list[Content], int]") -> None:
+        self._known = known

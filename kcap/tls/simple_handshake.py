@@ -48,14 +48,25 @@ class SimpleHandshake(NamedTuple):
     """Encrypted records among these."""
     contents: list[Content]
 
+    @property
+    def decrypted(self) -> int:
+        """Records that were opened by now."""
+        return self.opened + self.sides[0].number + self.sides[1].number
+
     def session(self) -> TlsSession:
         """The session, with these directions as they are by now."""
-        session = TlsSession(self.secrets, whole=True)
-        for side, content, size, time_ns in self.contents:
-            session.replay(side, APPLICATION, content, size, time_ns)
+        session = replayed(self.contents, self.decrypted, self.secrets)
         session.sides = self.sides
-        session.facts.decrypted = self.opened + sum(side.number for side in self.sides)
         return session
+
+
+def replayed(contents: list[Content], decrypted: int, secrets: Secrets) -> TlsSession:
+    """A session that took these messages; without secrets it knows the same of the connection."""
+    session = TlsSession(secrets, whole=True)
+    for side, message, size, time_ns in contents:
+        session.replay(side, APPLICATION, message, size, time_ns)
+    session.facts.decrypted = decrypted
+    return session
 
 
 def simple_handshake(secrets: Secrets, data: bytes, records: Sequence[Flight]) -> SimpleHandshake | None:

@@ -106,7 +106,8 @@ def test_a_connection_that_closed_goes_to_another_process_without_its_keys() -> 
     sent = pickle.dumps(closed)
     for secret in secrets_of(made).traffic(found.session().facts.randoms[0]).values():
         assert secret not in sent
-    assert pickle.loads(sent).facts == closed.facts == found.session().facts
+    assert pickle.loads(pickle.dumps(pickle.loads(sent))).facts == closed.facts == found.session().facts
+    assert pickle.loads(pickle.dumps(closed)).facts == closed.facts, "also once they were made"
 
 
 def test_a_delegated_credential_beside_a_certificate_changes_nothing() -> None:
