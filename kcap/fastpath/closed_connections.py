@@ -15,11 +15,11 @@ import numpy as np
 from kcap.fastpath import layout as at
 from kcap.fastpath.closed_rows import ClosedRow, ClosedRows
 from kcap.fastpath.export_state import ConnectionOwner, filled, made
+from kcap.fastpath.sealed_connection import ClosedTls
 from kcap.fastpath.state import FastPathState
 from kcap.kafka.conversation import Conversation
 from kcap.net.connections import Ended
 from kcap.net.tcp import Connection
-from kcap.tls.facts import TlsFacts
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
@@ -109,7 +109,7 @@ class ClosedStates:
     keys: Any
     names: list[str | None]
     keeper: ConnectionOwner
-    tls: list[TlsFacts | None]
+    tls: list[ClosedTls | None]
 
     def __len__(self) -> int:
         return len(self.connections)
@@ -138,5 +138,5 @@ def keep(state: FastPathState, slots: list[int], keeper: ConnectionOwner) -> Clo
     places = np.array(slots)
     both = 2 * places[:, None] + (0, 1)
     sealed = (state.sealed[slot] for slot in slots)
-    tls = [None if one is None else one.session.facts for one in sealed]
+    tls = [None if one is None else ClosedTls(one) for one in sealed]
     return ClosedStates(state.connections[places], state.streams[both], state.keys[both], state.all_names(), keeper, tls)

@@ -13,8 +13,9 @@ import numpy as np
 
 from kcap import limits
 from kcap.fastpath import layout as at
+from kcap.fastpath.sealed_connection import ClosedTls
 from kcap.identities import endpoints, flows_of, uid_of
-from kcap.tls.facts import TlsFacts, tls_values
+from kcap.tls.facts import tls_values
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
@@ -45,13 +46,13 @@ class Sides:
     ends: list[tuple[str, int, str, int]]
     """Address and port of client and server."""
     client_ids: list[str | None]
-    tls: list[TlsFacts | None]
+    tls: list[ClosedTls | None]
     """Of those whose exchanges were inside of TLS."""
 
     @property
     def sealed(self) -> list[bool]:
         """Whether they were."""
-        return [facts is not None for facts in self.tls]
+        return [one is not None for one in self.tls]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -63,7 +64,7 @@ class ClosedRows:
     """The two of each connection."""
     keys: Any
     client_ids: list[str | None]
-    tls: list[TlsFacts | None]
+    tls: list[ClosedTls | None]
     _made: list[Row] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -136,9 +137,9 @@ def gathered(closed: Sequence[ClosedRow]) -> ClosedRows:
     )
 
 
-def tls_row(facts: TlsFacts | None) -> Row:
+def tls_row(sealed: ClosedTls | None) -> Row:
     """What a row says of TLS beside the columns here."""
-    return {} if facts is None else tls_values(facts)
+    return {} if sealed is None else tls_values(sealed.facts)
 
 
 def plain(values: Values) -> Iterable[object]:

@@ -305,7 +305,7 @@ class FastPath:
             for slot in slots:
                 sealed = state.sealed[slot]
                 if sealed is not None:
-                    sealed.session.rest()
+                    sealed.end()
             endings = [OwnEnding(*four, self) for four in zip(places, times, orders, slots)]
             self.endings.update(zip(slots, endings))
             table.closing.extend(endings)

@@ -17,10 +17,10 @@ from kcap.fastpath.sealed_kernels import flights
 from kcap.fastpath.state import FastPathState
 from kcap.model import REF_FILE_SHIFT
 from kcap.net.segment_columns import SegmentColumns
-from kcap.tls.handshake import EARLY_DATA
 from kcap.tls.records import RecordPiece
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
+from kcap.tls.simple_handshake import simple_handshake
 
 RANDOM: Final = slice(11, 43)
 """Place of the random in a record that begins with a ClientHello."""
@@ -82,24 +82,30 @@ def _read(state: FastPathState, columns: SegmentColumns, log: Any, mine: Any, sl
     found[:, at.H_SIDE] ^= clients[found[:, at.H_CONNECTION]]
     cuts = found[:, at.H_CONNECTION].searchsorted(np.arange(len(slots) + 1)).tolist()
     data, records = cipher.tobytes(), found[:, RECORD]
-    ends, simple, before = np.zeros((len(slots), 2), np.int64), [], 0
+    ends, simple, before = [(0, 0)] * len(slots), [], 0
+    whole, held = [], []
     each = zip(slots.tolist(), clients.tolist(), cuts, cuts[1:], lasts.tolist())
     for place, (slot, client, first, last, end) in enumerate(each):
-        sealed = state.sealed[slot] or SealedConnection(TlsSession(secrets, whole=True), client)
-        good = _shaken(sealed, data, records[first:last])
-        if good and sealed.session.handshaken:
-            state.handshake_bytes -= sealed.held_bytes
+        sealed = state.sealed[slot] or _simple(secrets, client, data, records[first : min(first + MOST, last)])
+        if sealed is None:
+            sealed = SealedConnection(TlsSession(secrets, whole=True), client)
+        good = sealed.handshaken or _shaken(sealed, data, records[first:last])
+        if good and sealed.handshaken:
+            state.handshake_bytes -= sealed.held_bytes if sealed.packets else 0
             ends[place] = sealed.read[client], sealed.read[1 - client]
-            state.streams[2 * slot : 2 * slot + 2, at.HELD] = sealed.settle()
+            whole.append(slot)
+            held.append(sealed.settle())
         elif good:
             good = last - first < at.FLIGHT_RECORDS and state.connections[slot, at.LIVE] == at.TALKING
             good = good and _held(state, columns, log[mine[before:end]], sealed)
-            ends[place] = EVERYTHING
+            ends[place] = EVERYTHING, EVERYTHING
         if good:
             state.sealed[slot] = sealed
         simple.append(good)
         before = end
-    taken = ends[slots.searchsorted(rows), log[mine, at.G_PLACE] & 1]
+    for index, sizes_held in enumerate(zip(*held)):
+        state.streams[2 * np.array(whole) + index, at.HELD] = sizes_held
+    taken = np.array(ends)[slots.searchsorted(rows), log[mine, at.G_PLACE] & 1]
     log[mine, at.G_TAKEN] = np.clip(taken - log[mine, at.G_OFFSET], 0, lengths)
     return simple
 
@@ -114,8 +120,17 @@ def _held(state: FastPathState, columns: SegmentColumns, log: Any, sealed: Seale
     for index, place, start, length, offset in log[:, PACKET].tolist():
         time_ns, position = int(columns.time_ns[index]), int(columns.position[index])
         piece = RecordPiece(offset, offset + length, time_ns, first + index, position)
-        sealed.packets.append((place & 1, bytes(columns.buffer[start : start + length]), piece))
+        sealed.hold((place & 1, bytes(columns.buffer[start : start + length]), piece))
     return True
+
+
+def _simple(secrets: Secrets, client: int, data: bytes, records: Any) -> SealedConnection | None:
+    """A connection whose handshake is these records, with more behind them; None where it is not a simple one."""
+    try:
+        found = simple_handshake(secrets, data, records.tolist())
+    except Exception:  # noqa: BLE001 - a session reads the same bytes
+        return None
+    return None if found is None else SealedConnection(found, client, read=found.read)
 
 
 def _shaken(sealed: SealedConnection, data: bytes, records: Any) -> bool:
@@ -126,8 +141,7 @@ def _shaken(sealed: SealedConnection, data: bytes, records: Any) -> bool:
             return False
     except Exception:  # noqa: BLE001 - the reference path reads the same bytes and reports what fails
         return False
-    client = session.client
-    return client is not None and EARLY_DATA not in client.extensions
+    return session.client is not None and not session.early.offered
 
 
 def _some_at_a_time(records: Any) -> Iterator[list[int]]:

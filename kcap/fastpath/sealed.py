@@ -14,10 +14,12 @@ import numpy as np
 from kcap import limits
 from kcap.fastpath import layout as at
 from kcap.fastpath.handshakes import shake
+from kcap.fastpath.sealed_connection import SealedConnection
 from kcap.fastpath.sealed_kernels import delivered, framed, gathered
 from kcap.fastpath.state import FastPathState, header_tables
-from kcap.kafka.decrypted import PlaintextProgress
+from kcap.kafka.decrypted import PIECE, PlaintextProgress
 from kcap.net.segment_columns import SegmentColumns
+from kcap.tls.direction import Direction
 from kcap.tls.records import HEADER, RecordPiece
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
@@ -33,8 +35,9 @@ LOGGED: Final = (at.G_PLACE, at.G_RTT, at.G_OFFSET)
 class SealedSource:
     """One direction of a connection in a window."""
 
-    session: TlsSession
+    connection: SealedConnection | TlsSession
     side: int
+    direction: Direction
     stream: PlaintextProgress
     offset: int
     """Stream offset of the first byte of the gathered ciphertext."""
@@ -48,15 +51,17 @@ def source_of(state: FastPathState, place: int) -> SealedSource:
     """The direction of a connection whose stream this is."""
     slot, index = place >> 1, place & 1
     sealed, conversation = state.sealed[slot], state.conversations[slot]
+    connection: SealedConnection | TlsSession
     if sealed is not None:
-        session, side, stream = sealed.session, index ^ sealed.client, sealed.streams[index]
+        connection, side, stream = sealed, index ^ sealed.client, sealed.streams[index]
     else:
         assert conversation is not None
         assert conversation.tls is not None
         assert conversation.tls.plain is not None
-        session, side = conversation.tls.session, index ^ conversation.tls.swapped
+        connection, side = conversation.tls.session, index ^ conversation.tls.swapped
         stream = conversation.tls.plain.streams[index]
-    return SealedSource(session, side, stream, *session.sides[side].reader.held())
+    direction = connection.sides[side]
+    return SealedSource(connection, side, direction, stream, *direction.reader.held())
 
 
 def read_sealed(state: FastPathState, columns: SegmentColumns, fresh: Any, secrets: Secrets) -> Any:
@@ -144,7 +149,7 @@ class SealedWindow:
         opened: list[bytes] = []
         counts, bad, skips = [], [], []
         for source, first, last in zip(sources, cuts, cuts[1:]):
-            direction, before = source.session.sides[source.side], len(opened)
+            direction, before = source.direction, len(opened)
             opener = direction.opener
             stop = last - 1 if last > first and ends[last - 1] < 0 else last
             opened += opener.open_many(direction.number, data, zip(starts[first:stop], ends[first:stop]))
@@ -223,16 +228,17 @@ class SealedWindow:
         lows, ends = (spans[:, 0].searchsorted(streams, side=side) for side in ("left", "right"))
         stops = lows + np.bincount(spans[:, 0], spans[:, 2] <= nexts[spans[:, 0]], len(streams)).astype(np.int64)
         lows = np.maximum(lows, ends - limits.REPEATS_KEPT)
+        packed = spans[:, 1:].tobytes()
         columns = wholes, self.starts, afters, self.ends, self.bases + self.done, nexts, cut, lows, stops
         each = zip(self.sources, self.offsets, *(column.tolist() for column in columns))
         for source, offset, whole, start, after, end, skip, at_next, is_cut, low, stop in each:
-            source.session.passed(source.side, whole, after - start)
+            source.connection.passed(source.side, whole, after - start)
             stream = source.stream
             if whole:
                 stream.next = at_next
             stream.skip = skip
             if low < stop:
-                stream.passed(spans[low:stop, 1:])
+                stream.passed(packed[low * PIECE.size : stop * PIECE.size])
             self._restart(source, data, start, after, end, offset, is_cut=is_cut)
 
     def _leave_open_ones(self, afters: Any) -> None:
@@ -251,12 +257,12 @@ class SealedWindow:
         self, source: SealedSource, data: bytes, start: int, after: int, end: int, offset: int, *, is_cut: bool
     ) -> None:
         """What the record reader of a stream holds: the bytes from `after` on, or those of earlier windows alone."""
-        reader, at_offset = source.session.sides[source.side].reader, source.offset + after - start
+        reader, at_offset = source.direction.reader, source.offset + after - start
         if is_cut:
             end = min(end, start + len(source.held))
             source.stream.taken = max(at_offset, offset)
         if after >= end:
-            reader.restart(at_offset, b"", [])
+            reader.restart(at_offset, b"", ())
             return
         ends = self.pieces[:, at.P_END]
         some = self.pieces[ends.searchsorted(after, side="right") : ends.searchsorted(end) + 1]

@@ -10,17 +10,22 @@ from typing import TYPE_CHECKING
 from kcap.kafka.conversation import Conversation
 from kcap.kafka.decrypted import PlaintextProgress
 from kcap.net import guard
+from kcap.tls.secrets import Secrets
 
 if TYPE_CHECKING:
+    from kcap.tls.direction import Direction
+    from kcap.tls.facts import TlsFacts
     from kcap.tls.records import RecordPiece
     from kcap.tls.session import TlsSession
+    from kcap.tls.simple_handshake import Content, SimpleHandshake
 
 
 @dataclass(slots=True)
 class SealedConnection:
     """What is known of the connection beside numbers."""
 
-    session: "TlsSession"
+    begun: "TlsSession | SimpleHandshake"
+    """Its session, or what one is made of."""
     client: int
     """The stream that sent the ClientHello."""
     streams: tuple[PlaintextProgress, PlaintextProgress] = field(
@@ -28,8 +33,45 @@ class SealedConnection:
     )
     read: list[int] = field(default_factory=lambda: [0, 0])
     """Stream bytes of client and server before these offsets are records of the handshake that were read."""
-    packets: "list[tuple[int, bytes, RecordPiece]]" = field(default_factory=list, repr=False)
+    packets: "list[tuple[int, bytes, RecordPiece]] | tuple[()]" = field(default=(), repr=False)
     """Packets of a handshake that goes on behind the walk: stream, payload and place. There are none once it was read."""
+
+    @property
+    def sides(self) -> "tuple[Direction, Direction]":
+        """The directions of client and server."""
+        return self.begun.sides
+
+    @property
+    def session(self) -> "TlsSession":
+        """The session, which is made where there is none yet."""
+        if isinstance(self.begun, tuple):
+            self.begun = self.begun.session()
+        return self.begun
+
+    @property
+    def handshaken(self) -> bool:
+        """Whether the Finished of both directions were read, so that application data follows."""
+        return self.sides[0].over and self.sides[1].over
+
+    def passed(self, side: int, records: int, size: int) -> None:
+        """The next records of a direction, of `size` bytes, were opened."""
+        if isinstance(self.begun, tuple):  # which counts records when it becomes a session
+            self.begun.sides[side].passed(records, size)
+        else:
+            self.begun.passed(side, records, size)
+
+    def end(self) -> None:
+        """No more bytes are expected."""
+        if isinstance(self.begun, tuple):
+            for side in self.begun.sides:
+                side.rest(list)
+        else:
+            self.begun.rest()
+
+    def hold(self, packet: "tuple[int, bytes, RecordPiece]") -> None:
+        """Keeps a packet of a handshake that goes on behind the walk."""
+        self.packets = self.packets or []
+        self.packets.append(packet)
 
     @property
     def held_bytes(self) -> int:
@@ -49,12 +91,12 @@ class SealedConnection:
         """The handshake was read: the record readers go on behind it; how many bytes those of the two streams hold."""
         sizes = [0, 0]
         for side, at in enumerate(self.read):
-            data, pieces = self.rest(side)
+            data, pieces = self.rest(side) if self.packets else (b"", ())
             index = side ^ self.client
-            self.session.shaken(side, at, data, pieces)
+            self.sides[side].shaken(at, data, pieces)
             self.streams[index].taken = at
             sizes[index] = len(data)
-        self.packets = []
+        self.packets = ()
         return sizes[0], sizes[1]
 
     def enter(self, conversation: Conversation, *, begun: bool) -> Conversation:
@@ -74,7 +116,33 @@ class SealedConnection:
 
     def replay(self, conversation: Conversation) -> None:
         """Gives the packets of a handshake that goes on to the objects of its connection, in their order."""
-        packets, self.packets = self.packets, []
+        packets, self.packets = self.packets, ()
         for index, data, piece in packets:
             stream, size = conversation.tcp.streams[index], len(data)
             guard.data(stream, piece.start, data, 0, size, size, piece.time_ns, piece.ref, piece.position)
+
+
+class ClosedTls:
+    """What is known of TLS of a closed connection, without its keys; made when a row needs it."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self, sealed: SealedConnection) -> None:
+        begun = sealed.begun
+        self._known: TlsFacts | tuple[list[Content], int]
+        self._known = (begun.contents, begun.decrypted) if isinstance(begun, tuple) else begun.facts
+
+    @property
+    def facts(self) -> "TlsFacts":
+        """What its columns are made of."""
+        if isinstance(self._known, tuple):
+            from kcap.tls.simple_handshake import replayed
+
+            self._known = replayed(*self._known, Secrets()).facts
+        return self._known
+
+    def __getstate__(self) -> "TlsFacts | tuple[list[Content], int]":
+        return self._known
+
+    def __setstate__(self, known: "TlsFacts | tuple[list[Content], int]") -> None:
+        self._known = known

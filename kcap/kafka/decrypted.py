@@ -8,6 +8,7 @@ decrypted is a gap.
 from collections import deque
 from collections.abc import Iterable
 from functools import cache
+from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from kcap import limits
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 UNSURE_GAP: Final = limits.FRAME_GATHERED_MAX
 """Length of a gap of unknown length: longer than the rest of any frame, so that resync starts."""
 
+PIECE: Final = Struct("=4q")
+"""Plaintext start and end, stream start and end of a piece."""
+KEPT_BYTES: Final = limits.REPEATS_KEPT * PIECE.size
+
 
 def position_of(span: "RecordSpan") -> int:
     """Place of a span's packet in its file."""
@@ -47,8 +52,8 @@ class PlaintextProgress:
     taken = 0
     """Stream bytes before this offset were taken by the fast path."""
     _records: deque[tuple[int, int, int, int]] | None = None
-    _later: Any = None
-    """Pieces behind those of `_records`, an array of their rows: few connections ever need them as tuples."""
+    _later = b""
+    """Pieces behind those of `_records`, as `PIECE` packs them: few connections ever need them as tuples."""
 
     @property
     def records(self) -> deque[tuple[int, int, int, int]]:
@@ -59,16 +64,16 @@ class PlaintextProgress:
         """Makes tuples of the pieces that the fast path delivered last."""
         if self._records is None:
             self._records = deque(maxlen=limits.REPEATS_KEPT)
-        if self._later is not None:
-            self._records.extend(map(tuple, self._later.tolist()))
-            self._later = None
+        if self._later:
+            self._records.extend(PIECE.iter_unpack(self._later))
+            self._later = b""
         return self._records
 
-    def passed(self, pieces: Any) -> None:
-        """The fast path delivered these pieces, rows of an array as `records` has them."""
-        if self._later is not None and len(pieces) < limits.REPEATS_KEPT:
+    def passed(self, pieces: bytes) -> None:
+        """The fast path delivered these pieces, packed as `PIECE`."""
+        if self._later and len(pieces) < KEPT_BYTES:
             self._settle()  # what waits may stay among the newest
-        self._later = pieces[-limits.REPEATS_KEPT :].copy()
+        self._later = pieces[-KEPT_BYTES:]
 
 
 class DecryptedStream(PlaintextProgress):

@@ -9,13 +9,11 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from kcap import limits
 from kcap.tls.direction import TLS13, Direction, Epoch, Event, epochs13
 from kcap.tls.early_data import EarlyData
-from kcap.tls.handshake import EARLY_DATA
-from kcap.tls.key_search import KeySearch
+from kcap.tls.key_search import NO_SECRETS, KeySearch
 from kcap.tls.record_ciphers import Whole
-from kcap.tls.records import HEADER, RecordPiece
+from kcap.tls.records import HEADER
 from kcap.tls.turns import Hidden, Seen, Turns
 
 CHANGE_CIPHER_SPEC, HANDSHAKE, APPLICATION = 20, 22, 23
@@ -83,7 +81,7 @@ class InBatches(KeySearch):
         for side, direction in enumerate(self.sides):
             direction.rest(partial(self._again, side))
         if self.client is not None:
-            self.traffic = {}
+            self.traffic = NO_SECRETS
 
     def _again(self, side: int) -> list[Epoch]:
         """The epochs that would be made for the next record, had a direction none."""
@@ -108,13 +106,10 @@ class InBatches(KeySearch):
                 ahead = ahead or side == CLIENT  # a request may stand here
                 continue
             if direction.sealed and (kind != CHANGE_CIPHER_SPEC or self.version != TLS13):
-                if direction.finished_ns is None:
-                    self._time_handshake(direction, kind, end - at - HEADER, time_ns)
                 content = direction.handshake_record(data[at:end]) if direction.epochs else None
                 if content is None:
                     return False
-                self.facts.decrypted += 1
-                self._handshake(side, content, time_ns)
+                self.replay(side, kind, content, end - at - HEADER, time_ns)
             elif kind == HANDSHAKE:
                 self._handshake(side, data[at + HEADER : end], time_ns)
             elif kind != CHANGE_CIPHER_SPEC or not self.version:
@@ -126,12 +121,16 @@ class InBatches(KeySearch):
             return False
         return self.handshaken or not ahead
 
-    def shaken(self, side: int, offset: int, data: bytes, pieces: list[RecordPiece]) -> None:
-        """The handshake was read, and ends at this offset of a direction; `data` stands behind it, from these packets."""
+    def replay(self, side: int, kind: int, content: bytes, size: int, time_ns: int) -> None:
+        """Takes the handshake messages of a record of this outer content type and size, which was opened where the side
+        encrypts.
+        """
         direction = self.sides[side]
-        direction.ready = True
-        direction.budget += limits.TLS_TRIAL_FACTOR * (offset + len(data))
-        direction.reader.restart(offset, data, pieces)
+        if direction.sealed:
+            if direction.finished_ns is None:
+                self._time_handshake(direction, kind, size, time_ns)
+            self.facts.decrypted += 1
+        self._handshake(side, content, time_ns)
 
     def _time_handshake(self, direction: Direction, kind: int, size: int, time_ns: int, *, whole: bool = True) -> None:
         """Notes when a direction's handshake ended, by the first encrypted record: its outer content type and length, and when
@@ -140,7 +139,7 @@ class InBatches(KeySearch):
         client, first = self.client, direction.finished_ns is None
         if not first or client is None or self.server is None or self.facts.hello_ns is None:
             return
-        if direction.lost_bytes or (self.version == TLS13 and EARLY_DATA in client.extensions):
+        if direction.lost_bytes or (self.version == TLS13 and self.early.offered):
             return
         if kind != (APPLICATION if self.version == TLS13 else HANDSHAKE):
             return

@@ -25,6 +25,7 @@ LABELS: Final = (
 )
 """Secrets of client and server in the order of their use."""
 EARLY: Final = LABELS[0][0]
+LAST: Final = frozenset(labels[-1] for labels in LABELS)
 SMALLEST_RECORD: Final = HEADER + 17
 EPOCHS_AHEAD: Final = 2
 
@@ -112,8 +113,10 @@ class Direction:
     """Those of the lost bytes that are of no record."""
     lost: bool = False
     """The number of the next record is not known."""
-    waiting: list[TlsRecord] = field(default_factory=list)
-    """Encrypted records that came before the keys could be known."""
+    waiting: list[TlsRecord] | tuple[()] = ()
+    """Encrypted records that came before the keys could be known. No list while there are none: connections come by the ten
+    thousand.
+    """
     over: bool = False
     """Its Finished was read, and application data follows."""
     ready: bool = False
@@ -152,8 +155,13 @@ class Direction:
     def unseal(self) -> None:
         """The next records are in the open, and nothing of those before counts: the server refused the early data."""
         self.sealed, self.epochs, self.at, self.number = False, [], 0, 0
-        self.waiting.clear()
+        self.waiting = ()
         self.settle()
+
+    def wait(self, record: TlsRecord) -> None:
+        """Keeps a record whose keys may still come."""
+        self.waiting = self.waiting or []
+        self.waiting.append(record)
 
     def candidates(self, *, begun: bool) -> Iterator[tuple[int, Iterable[int]]]:
         """Epochs and numbers that the next record may have beside those that are due. `begun`: what was sent from the hello on
@@ -224,6 +232,12 @@ class Direction:
         self.number += content is not None
         return content
 
+    def shaken(self, offset: int, data: bytes, pieces: list[RecordPiece] | tuple[()]) -> None:
+        """The handshake was read, and ends at this offset; `data` stands behind it, from these packets."""
+        self.ready = True
+        self.budget += limits.TLS_TRIAL_FACTOR * (offset + len(data))
+        self.reader.restart(offset, data, pieces)
+
     def passed(self, records: int, size: int) -> None:
         """The next records, of `size` bytes, were opened."""
         self.number += records
@@ -263,7 +277,7 @@ Event = Plaintext | LostPlaintext
 
 def is_last(epoch: Epoch) -> bool:
     """Whether an epoch is that of application data, from which those behind KeyUpdates follow."""
-    return epoch.label.endswith("TRAFFIC_SECRET_0")
+    return epoch.label in LAST
 
 
 def epoch13(label: str, secret: bytes, suite: Suite) -> Epoch | None:

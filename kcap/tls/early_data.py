@@ -15,15 +15,18 @@ from kcap.tls.direction import Event
 class EarlyData:
     """The early data of one connection."""
 
+    offered: bool = False
+    """Whether the newest ClientHello offers it."""
     taken: bool | None = None
     """Whether the server takes it; None where that is not known yet."""
-    held: list[Event] = field(default_factory=list, repr=False)
+    held: list[Event] | tuple[()] = field(default=(), repr=False)
 
     def data(self, event: Event, *, early: bool) -> Iterator[Event]:
         """Application data in order; `early`: under the key of early data. At most limits.TLS_WAITING_RECORDS of these wait."""
         if not early or self.taken:
             yield event
         elif self.taken is None:
+            self.held = self.held or []
             self.held.append(event)
             if len(self.held) >= limits.TLS_WAITING_RECORDS:
                 yield from self.decided(True)
@@ -33,5 +36,5 @@ class EarlyData:
         if self.taken is not None:
             return ()
         self.taken = taken
-        held, self.held = self.held, []
+        held, self.held = self.held, ()
         return held if taken else ()

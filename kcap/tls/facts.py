@@ -31,9 +31,9 @@ class TlsFacts:
     resumed: bool | None = None
     resumes: bytes | None = None
     """Random of the ClientHello of the connection that its master secret comes from, where no key log has it (TLS 1.2)."""
-    certificates: list[bytes | str | None] = field(default_factory=lambda: [None, None])
+    certificates: tuple[bytes | str | None, bytes | str | None] = (None, None)
     """Of client and server: the certificate (DER), or its subject."""
-    alerts: list[str] = field(default_factory=list)
+    alerts: tuple[str, ...] = ()
     """`client: unknown_ca` and so on, in order."""
     hello_bytes: int = 0
     """Bytes of the client's hellos, with a record header each."""
@@ -59,6 +59,11 @@ class TlsFacts:
         """A key log has secrets of this connection under this client random."""
         if random not in self.randoms and len(self.randoms) < limits.TLS_RANDOMS_KEPT:
             self.randoms = (*self.randoms, random)
+
+    def certifies(self, side: int, certificate: bytes | str | None) -> None:
+        """Takes the certificate of a side: 0 client, 1 server."""
+        of_client, of_server = self.certificates
+        self.certificates = (of_client, certificate) if side else (certificate, of_server)
 
     def subject(self, side: int) -> str | None:
         """The subject of a side's certificate: 0 client, 1 server."""

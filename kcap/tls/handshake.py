@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 CLIENT_HELLO, SERVER_HELLO, NEW_SESSION_TICKET, CERTIFICATE, CLIENT_KEY_EXCHANGE, FINISHED, KEY_UPDATE = 1, 2, 4, 11, 16, 20, 24
 END_OF_EARLY_DATA: Final = 5
+CERTIFICATE_REQUEST: Final = 13
+CERTIFICATE_VERIFY: Final = 15
 COMPRESSED_CERTIFICATE: Final = 25
 CERTIFICATES: Final = (CERTIFICATE, COMPRESSED_CERTIFICATE)
 HELLOS: Final = (CLIENT_HELLO, SERVER_HELLO)
@@ -44,7 +46,7 @@ ALERTS: Final = {
 }  # fmt: skip
 """Alert descriptions of the IANA registry."""
 WIDE: Final = 128
-"""Cipher suites, or extensions, of a hello that are kept as objects; clients offer some 60 and 20."""
+"""Cipher suites of a hello, or extensions of a server's, that are kept as objects; clients offer some 60."""
 _SHARED: Final[dict[bytes, bytes]] = {}
 ENCRYPTED_ALERT: Final = "encrypted_alert"
 """An alert that is known by its length alone."""
@@ -134,8 +136,8 @@ def numbers(data: bytes) -> Sequence[int]:
 
 
 class PackedExtensions(Mapping[int, bytes]):
-    """Extensions of a hello with so many of them that they are read again at each look-up: as objects they take ten times
-    their bytes.
+    """Extensions that are read again at each look-up: as objects they take ten times their bytes, and of a ClientHello little
+    but that some are not there is of interest for its keys.
     """
 
     __slots__ = ("_data",)
@@ -147,6 +149,18 @@ class PackedExtensions(Mapping[int, bytes]):
     def read(self) -> dict[int, bytes]:
         """The extensions as objects."""
         return extensions_in(self._data)
+
+    def __contains__(self, number: object) -> bool:
+        """Without the objects of `read`, and mostly without a step from one extension to the next."""
+        data, at = self._data, 0
+        if not isinstance(number, int) or not 0 <= number <= 0xFFFF or number.to_bytes(2, "big") not in data:
+            return False
+        while at + 4 <= len(data):
+            found, size = EXTENSION(data, at)
+            at += 4 + size
+            if found == number:
+                return bool(at <= len(data))
+        return False
 
     def __getitem__(self, number: int) -> bytes:
         return self.read()[number]
@@ -220,11 +234,9 @@ def extensions_in(data: bytes) -> dict[int, bytes]:
     return out
 
 
-def _extensions(data: bytes, at: int = 0) -> Mapping[int, bytes]:
+def _extensions(data: bytes, at: int = 0) -> bytes:
     """The extensions whose length stands at `at`, as far as they are whole."""
-    inner = data[at + 2 : at + 2 + int.from_bytes(data[at : at + 2], "big")]
-    found = extensions_in(inner)
-    return found if len(found) <= WIDE else PackedExtensions(inner)
+    return data[at + 2 : at + 2 + int.from_bytes(data[at : at + 2], "big")]
 
 
 def _behind_session(body: bytes) -> int:
@@ -242,7 +254,7 @@ def read_client_hello(body: bytes) -> Hello | None:
     if end + 1 > size or end + 1 + body[end] > size:
         return None
     suites = numbers(body[at + 2 : end])
-    return Hello(768 | body[1], body[2:34], session, suites, _extensions(body, end + 1 + body[end]))
+    return Hello(768 | body[1], body[2:34], session, suites, PackedExtensions(_extensions(body, end + 1 + body[end])))
 
 
 def read_cut_client_hello(message: bytes) -> Hello | None:
@@ -263,10 +275,12 @@ def read_server_hello(body: bytes) -> Hello | None:
     at = _behind_session(body)
     if at + 3 > len(body):
         return None
-    extensions = _extensions(body, at + 3)
-    chosen = extensions.get(SUPPORTED_VERSIONS, b"")
+    inner = _extensions(body, at + 3)
+    found = extensions_in(inner)
+    extensions = found if len(found) <= WIDE else PackedExtensions(inner)
+    chosen = found.get(SUPPORTED_VERSIONS, b"")
     version = int.from_bytes(chosen, "big") if len(chosen) == 2 else 768 | body[1]
-    return Hello(version, body[2:34], body[35:at], (body[at] << 8 | body[at + 1],), extensions)
+    return Hello(version, body[2:34], body[35:at], numbers(body[at : at + 2]), extensions)
 
 
 @repeated
@@ -274,7 +288,7 @@ def read_encrypted_extensions(body: bytes) -> tuple[str | None, bool]:
     """What EncryptedExtensions of TLS 1.3 choose of ALPN, and whether they take the client's early data (RFC 8446 section
     4.2.10).
     """
-    found = Hello(0, b"", b"", (), _extensions(body))
+    found = Hello(0, b"", b"", (), extensions_in(_extensions(body)))
     return next(iter(found.protocols), None), EARLY_DATA in found.extensions
 
 
@@ -312,6 +326,12 @@ def shared(certificate: bytes) -> bytes | str | None:
     if found is None and len(_SHARED) < CERTIFICATES_KEPT:
         found = _SHARED[certificate] = certificate
     return found or subject_of(certificate)
+
+
+@repeated
+def same(message: bytes) -> bytes:
+    """An equal message that came before, where there was one."""
+    return message
 
 
 @repeated

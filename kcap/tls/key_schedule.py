@@ -105,20 +105,23 @@ def traffic_keys(secret: bytes, suite: Suite) -> WriteKeys:
     Both share what HMAC makes of the secret: brief connections make four sets of keys each.
     """
     assert suite.cipher is not None
-    size, (make, algorithm) = suite.cipher.key_bytes, _hmac_of(suite.hash)
+    size = suite.cipher.key_bytes
+    make, algorithm, key_info, iv_info = _hmac_of(suite.hash, size)
     of_key = make(secret, algorithm)
     of_iv = of_key.copy()
-    of_key.update(info_of(b"key", size))
-    of_iv.update(info_of(b"iv", 12))
+    of_key.update(key_info)
+    of_iv.update(iv_info)
     return WriteKeys(of_key.finalize()[:size], of_iv.finalize()[:12])
 
 
 @cache
-def _hmac_of(name: str) -> tuple[Callable[[bytes, Any], Any], Any]:
-    """HMAC of the library, which copies one at less cost than Python does, and the hash of this name for it."""
+def _hmac_of(name: str, size: int) -> tuple[Callable[[bytes, Any], Any], Any, bytes, bytes]:
+    """HMAC of the library, which copies one at less cost than Python does, and the hash of this name for it; what it is given
+    for a key of this size and for an IV.
+    """
     from cryptography.hazmat.primitives import hashes, hmac
 
-    return hmac.HMAC, getattr(hashes, name.upper())()
+    return hmac.HMAC, getattr(hashes, name.upper())(), info_of(b"key", size), info_of(b"iv", 12)
 
 
 def next_secret(secret: bytes, suite: Suite) -> bytes:

@@ -20,6 +20,8 @@ from kcap.tls.secrets import Secrets
 from kcap.tls.suites import Suite, suite_of, version_name
 
 SUITES13: Final = (0x1301, 0x1302, 0x1303, 0x1304, 0x1305)
+NO_SECRETS: Final[dict[str, bytes]] = {}
+"""One for all sessions that hold none."""
 
 
 class KeySearch:

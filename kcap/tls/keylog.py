@@ -45,6 +45,8 @@ ENTRIES: Final = {
     for digits in WHOLE.get(label, TRAFFIC_DIGITS)
 }
 """What stands before a stored secret, by its label and its digits; a line that was cut, or is being written, has none."""
+ENTRIES.update({(b"EXPORTER_SECRET", digits): b"" for digits in TRAFFIC_DIGITS})
+"""Every session of TLS 1.3 has one, which is not stored."""
 RANDOM_DIGITS: Final = 64
 SESSION: Final = re.compile(rb"RSA\s+Session-ID:([0-9a-fA-F]{0,64})\s+Master-Key:([0-9a-fA-F]{96})\s*")
 PREMASTER: Final = re.compile(rb"RSA\s+([0-9a-fA-F]{16})\s+([0-9a-fA-F]{96})\s*")
@@ -171,6 +173,8 @@ class KeyLog:
             both = unhexlify(words[1] + words[2])
         except ValueError:
             return False
+        if not entry:
+            return True
         random = both[: RANDOM_DIGITS // 2]
         known = fresh.get(random, b"") + entry + both[RANDOM_DIGITS // 2 :]
         fresh[random] = known if len(known) <= STORED_MAX else settled(known)
@@ -214,7 +218,13 @@ def entries(stored: bytes) -> Iterator[tuple[int, bytes]]:
 
 def unpacked(stored: bytes) -> dict[str, bytes]:
     """The stored secrets of a session by label; of equal labels the last one."""
-    return {LABELS[place]: secret for place, secret in entries(stored)}
+    found, at, size = {}, 0, len(stored)
+    while at < size:
+        place, length = ENTRY.unpack_from(stored, at)
+        low = at + ENTRY.size
+        at = low + length
+        found[LABELS[place]] = stored[low:at]
+    return found
 
 
 def by_label(stored: bytes) -> dict[int, list[bytes]]:

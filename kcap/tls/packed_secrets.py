@@ -64,6 +64,10 @@ class PackedSecrets(Mapping[bytes, bytes]):
         start = self._starts[place - 1]
         return bytes(self._data[start : start + self._sizes[place - 1]])
 
+    def get(self, random: bytes, default: Any = None) -> Any:
+        """As of any mapping, without an exception for what is not there."""
+        return self[random] if self._place(random) else default
+
     def __setitem__(self, random: bytes, secrets: bytes) -> None:
         """`secrets`: less than 64 KiB."""
         if self._shared:

@@ -65,7 +65,7 @@ class RecordReader:
         """Of the next record, or where the search for one goes on."""
         self._looked = 0
         """How many bytes behind `_at` no record begins at."""
-        self._pieces: list[RecordPiece] = []
+        self._pieces: list[RecordPiece] | tuple[()] = ()
         self._holes: list[tuple[int, int]] | tuple[()] = ()
         """Start and end; `_data` holds zeros there. Lists, as an empty deque takes 600 bytes, and few wait here."""
 
@@ -99,6 +99,7 @@ class RecordReader:
         if self._at >= self._base + len(self._data) or self._at - self._base > COMPACT_BYTES:
             self._room(offset)
         self._data += data
+        self._pieces = self._pieces or []
         self._pieces.append(RecordPiece(offset if first is None else first, offset + length, time_ns, ref, position))
         if len(data) < length:
             self._hole(offset + len(data), offset + length)
@@ -114,11 +115,11 @@ class RecordReader:
             return self._at, b"", []
         return self._at, bytes(self._data[self._at - self._base :]), list(self._pieces)
 
-    def restart(self, offset: int, data: bytes, pieces: list[RecordPiece]) -> None:
-        """The next record is at this offset; `data` are its bytes so far, and `pieces` their packets."""
+    def restart(self, offset: int, data: bytes, pieces: list[RecordPiece] | tuple[()]) -> None:
+        """The next record is at this offset; `data` are its bytes so far, and `pieces` their packets, in a list of its own."""
         self._data[:] = data
         self._base = self._at = offset
-        self._pieces = list(pieces)
+        self._pieces = pieces
         self.wanted = 0
 
     def gap(self, offset: int, length: int) -> None:
@@ -143,7 +144,7 @@ class RecordReader:
     def _hole(self, start: int, end: int) -> None:
         if end - start > 2 * LENGTH_MAX:  # no record can span it
             self.skipped += end - self._at
-            self._pieces.clear()
+            self._pieces = ()
             self._holes = ()
             self._data.clear()
             self._base = self._at = end
@@ -209,7 +210,7 @@ class RecordReader:
             if piece.end > self._at:
                 break
             passed += 1
-        if passed:
+        if pieces and passed:
             del pieces[:passed]
         if self._at >= self.end:
             self._forget()

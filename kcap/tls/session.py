@@ -9,6 +9,7 @@ application data and its updates; before TLS 1.3 one after each ChangeCipherSpec
 epoch and number is tried under the next epochs from 0, and behind a loss under the numbers that the lost bytes allow.
 """
 
+from collections.abc import Sequence
 from operator import itemgetter
 
 from kcap import limits
@@ -19,6 +20,7 @@ from kcap.tls.early_data import EarlyData
 from kcap.tls.facts import TlsFacts, lacks_cipher, why_unopened
 from kcap.tls.handshake import Hello
 from kcap.tls.key_schedule import master_secret
+from kcap.tls.key_search import NO_SECRETS
 from kcap.tls.record_ciphers import CLOSE_NOTIFY, USER_CANCELED, OpenedRecord
 from kcap.tls.records import HEADER, TlsRecord
 from kcap.tls.secrets import Secrets
@@ -45,7 +47,7 @@ class TlsSession(InBatches):
         self.server: Hello | None = None
         self.suite: Suite | None = None
         self.version = 0
-        self.traffic: dict[str, bytes] = {}
+        self.traffic = NO_SECRETS
         """Secrets of TLS 1.3 by label."""
         self.master: bytes | None = None
         self.patient = True
@@ -249,7 +251,7 @@ class TlsSession(InBatches):
         if direction.waiting and (self._late_keys(side) or not self._lacks_keys(direction)) and not self._waits_for_other(side):
             self._release()
         if other_waits and self._waits_for_other(side):
-            direction.waiting.append(record)
+            direction.wait(record)
             return
         had_keys = bool(direction.epochs)
         opened = self._opened(side, record)
@@ -259,7 +261,7 @@ class TlsSession(InBatches):
             self._content(side, record, opened)
             return
         if self._lacks_keys(direction) and len(direction.waiting) < limits.TLS_WAITING_RECORDS:
-            direction.waiting.append(record)
+            direction.wait(record)
             return
         self._unopened(side, record)
 
@@ -275,9 +277,9 @@ class TlsSession(InBatches):
         if opener is not None:
             opener.passed(record.body)
 
-    def _released(self, side: int) -> list[TlsRecord]:
+    def _released(self, side: int) -> Sequence[TlsRecord]:
         direction = self.sides[side]
-        waiting, direction.waiting = direction.waiting, []
+        waiting, direction.waiting = direction.waiting, ()
         return waiting
 
     def _release(self) -> None:
@@ -375,7 +377,10 @@ class TlsSession(InBatches):
         """Takes the content of a handshake record: messages, or parts of them."""
         begun = self.sides[side].handshake
         if data and not begun and len(data) == messages.message_size(data):
-            self._message(side, data[0], data[4:], data, time_ns)
+            if self.version == TLS13 and data[0] not in messages.HELLOS:
+                self._message13(side, data[0], data[4:], time_ns)
+            else:
+                self._message(side, data[0], data[4:], data, time_ns)
             return
         begun += data
         if len(begun) > limits.TLS_HANDSHAKE_BYTES:
@@ -391,7 +396,7 @@ class TlsSession(InBatches):
 
     def _note_alert(self, side: int, name: str) -> None:
         if len(self.facts.alerts) < limits.TLS_ALERTS_KEPT:
-            self.facts.alerts.append(f"{('client', 'server')[side]}: {name}")
+            self.facts.alerts += (f"{('client', 'server')[side]}: {name}",)
 
     def _message(self, side: int, number: int, body: bytes, whole: bytes, time_ns: int) -> None:
         """Takes one handshake message."""
@@ -413,7 +418,7 @@ class TlsSession(InBatches):
             elif hello is not None:
                 self._server_hello(hello)
         elif number in messages.CERTIFICATES:
-            self.facts.certificates[side] = messages.sender_of(number, body, tls13=False)
+            self.facts.certifies(side, messages.sender_of(number, body, tls13=False))
         elif number == messages.FINISHED:
             self._finished(side, time_ns)
         elif number == messages.CLIENT_KEY_EXCHANGE and side == CLIENT:
@@ -426,7 +431,7 @@ class TlsSession(InBatches):
     def _message13(self, side: int, number: int, body: bytes, time_ns: int) -> None:
         """Takes one handshake message of TLS 1.3 that is no hello."""
         if number in messages.CERTIFICATES:
-            self.facts.certificates[side] = messages.sender_of(number, body, tls13=True)
+            self.facts.certifies(side, messages.sender_of(number, body, tls13=True))
         elif number == messages.FINISHED:
             self.facts.ready_ns = time_ns
             self._next_epoch(side, "TRAFFIC_SECRET_0")
@@ -465,6 +470,7 @@ class TlsSession(InBatches):
             self.facts.begin(hello, time_ns, first=not again and not self.sides[CLIENT].lost)
         self.facts.names(hello.random)
         self.client, self.master = hello, None
+        self.early.offered = messages.EARLY_DATA in hello.extensions
         self.transcript.clear()
 
     def _server_hello(self, hello: Hello) -> None:
@@ -485,7 +491,7 @@ class TlsSession(InBatches):
                 self.traffic = self.secrets.traffic(self.client.random)
             self.sides[CLIENT].sealed = True
             if self.traffic and not self.sides[CLIENT].epochs:
-                if any(direction.waiting for direction in self.sides):
+                if self.sides[CLIENT].waiting or self.sides[SERVER].waiting:
                     self._release()
                 elif self.client is not None:
                     for side, direction in enumerate(self.sides):

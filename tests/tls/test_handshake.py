@@ -18,6 +18,7 @@ from kcap.tls.handshake import (
     CLIENT_HELLO,
     ENCRYPTED_ALERT,
     Hello,
+    PackedExtensions,
     alert_text,
     decompressed,
     ja3,
@@ -194,6 +195,18 @@ def test_a_hello_of_many_suites_and_extensions_stays_as_small_as_its_bytes() -> 
     assert type(found.unpacked().extensions) is dict
     for each in (found, found.unpacked()):
         assert (ja3(each), ja4(each)) == (ja3(plain), ja4(plain))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([0, 13, 42, 43, 44]), st.sampled_from([b"", b"\0", b"\0\x2a\0\x2c", b"\0\x2a" * 3]))),
+    st.integers(0, 5),
+)
+def test_an_extension_is_there_or_not_as_the_objects_say(fields: list[tuple[int, bytes]], lost: int) -> None:
+    """Law: what looks like the number of an extension within another one, or is cut off, is none."""
+    whole = b"".join(number.to_bytes(2, "big") + len(body).to_bytes(2, "big") + body for number, body in fields)
+    packed = PackedExtensions(whole[: len(whole) - lost])
+    for number in (0, 13, 42, 43, 44, 45, 70_000, -1, "42"):
+        assert (number in packed) == (number in packed.read())
 
 
 @pytest.mark.parametrize(

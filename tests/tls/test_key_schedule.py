@@ -1,5 +1,7 @@
 """Keys from secrets, held against published vectors."""
 
+import pytest
+
 from kcap.tls.key_schedule import expand_label, key_block, master_secret, next_secret, prf, traffic_keys
 from kcap.tls.suites import suite_of
 
@@ -52,3 +54,13 @@ def test_an_update_gives_another_secret_of_the_same_length() -> None:
     assert len(next_secret(bytes(48), suite)) == 48
     assert next_secret(bytes(48), suite) == expand_label(bytes(48), b"traffic upd", 48, "sha384")
     assert "00" * 8 not in repr(traffic_keys(bytes(48), suite)), "keys are in no repr"
+
+
+@pytest.mark.parametrize("number", [0x1301, 0x1302, 0x1303, 0x1304])
+def test_keys_are_what_the_label_of_each_gives(number: int) -> None:
+    suite = suite_of(number)
+    assert suite.cipher is not None
+    secret = bytes(range(48 if suite.hash == "sha384" else 32))
+    made = traffic_keys(secret, suite)
+    assert made.key == expand_label(secret, b"key", suite.cipher.key_bytes, suite.hash)
+    assert made.iv == expand_label(secret, b"iv", 12, suite.hash)

@@ -141,3 +141,13 @@ def test_a_growing_file_gives_each_whole_line_once(tmp_path: Path) -> None:
     assert growing.new_lines() == []
     path.write_bytes(b"anew\nfour")
     assert growing.new_lines() == [b"anew"]
+
+
+@pytest.mark.parametrize("secret", [b"zz" * 32, b"0" * 63, b""])
+def test_an_exporter_secret_is_no_session_and_a_damaged_one_is_not_read(secret: bytes) -> None:
+    """Law: what decrypts nothing takes no room, and is held to the form of a line all the same."""
+    found = KeyLog()
+    found.add(b"EXPORTER_SECRET %b %b\n" % (b"ab" * 32, b"cd" * 48))
+    assert (len(found), found.unread) == (0, 0)
+    found.add(b"EXPORTER_SECRET %b %b\n" % (b"ab" * 32, secret))
+    assert (len(found), found.unread) == (0, int(secret != b"0" * 63))

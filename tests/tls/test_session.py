@@ -130,12 +130,12 @@ def test_a_cancelled_handshake_is_an_alert_and_a_close_behind_it_is_none() -> No
     cancelled = b"\x15\3\3\0\2\1\x5a"
     made = talk("TLSv1_3", None)
     session, _ = read(Conversation(wire=[made.wire[0], (CLIENT, cancelled)]), secrets_of(made))
-    assert session.facts.alerts == ["client: user_canceled"]
+    assert session.facts.alerts == ("client: user_canceled",)
     sealer = Sealer("TLSv1_3")
     closes = b"".join(sealer.record(CLIENT, b"\1" + bytes([which]), 21, padding=16) for which in (90, 0))
     session, _ = read(Conversation(wire=[*sealer.handshake, (CLIENT, closes)]), secrets_of(Conversation(keylog=sealer.keylog)))
     assert session.facts.decrypted
-    assert session.facts.alerts == []
+    assert session.facts.alerts == ()
 
 
 def altered(keylog: bytes, last: bytes) -> bytes:
@@ -511,13 +511,13 @@ def refused(record: bytes, secrets: Secrets | None = None) -> TlsSession:
 
 def test_an_alert_in_the_open_within_a_handshake_of_tls_1_3_is_read() -> None:
     """OpenSSL refuses a certificate before it has keys to write with."""
-    assert refused(one_record(21, 2)).facts.alerts == ["client: unknown_ca"]
+    assert refused(one_record(21, 2)).facts.alerts == ("client: unknown_ca",)
 
 
 @pytest.mark.parametrize(("length", "alerts"), [(19, ["client: encrypted_alert"]), (35, ["client: encrypted_alert"]), (69, [])])
 def test_an_encrypted_alert_in_place_of_a_finished_is_known_by_its_length(length: int, alerts: list[str]) -> None:
     session = refused(one_record(23, length))
-    assert session.facts.alerts == alerts
+    assert list(session.facts.alerts) == alerts
     assert (session.facts.handshake_ns is None) == bool(alerts)
 
 
