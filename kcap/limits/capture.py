@@ -65,6 +65,15 @@ costs more."""
 CHUNK_GAP_BYTES = 16 << 10
 """Bytes of a file between two packets that are read rather than stepped over: a read costs as much as copying them."""
 
+FRAME_SPAN_FACTOR = 2
+"""Bytes of files that are read for those of frames that are read again one by one: an index of packets costs more than that."""
+
+SEGMENT_BYTES_MAX = 1 << 20
+"""Payload of a packet that gives a frame its first bytes: captures with offload have 512 KiB."""
+
+INDEX_RUN_PACKETS, INDEX_READ_PACKETS = 1 << 18, 1 << 14
+"""Packets with data, 40 bytes each, that wait in memory to be sorted; those of a direction that are looked up at once."""
+
 FIRST_WINDOW_BYTES = 64 << 10
 """Bytes read first, doubled up to READ_WINDOW_BYTES: the first read of each file of a set should be cheap."""
 

@@ -5,7 +5,7 @@ from kcap.limits.messages import API_UNKNOWN_MAX
 ROWS_PER_BATCH = 16384
 """Rows built at once."""
 
-LARGE_BODIES_ROOM, REREAD_BYTES_MAX, READ_AHEAD_BYTES = 64 << 20, (100 << 20) + 4, 16 << 20
+LARGE_BODIES_ROOM, REREAD_BYTES_MAX, REREAD_AT_ONCE_BYTES = 64 << 20, (100 << 20) + 4, 16 << 20
 """Bytes of large bodies that are read again and in memory at once: a batch whose records are needed ends there. The largest one
 for tables, twice in memory: brokers take 100 MiB (socket.request.max.bytes). Bytes of those that are read together."""
 
