@@ -18,11 +18,9 @@ from kcap.capture.reader import CaptureFileReader
 from kcap.capture.sections import FileSection, FileSections
 from kcap.capture.spool import Spool
 from kcap.capture.window import FileWindow
-from kcap.limits import OPEN_FILES_MAX, READ_WINDOW_BYTES
+from kcap.limits import ONE_PACKET_BYTES, OPEN_FILES_MAX, READ_WINDOW_BYTES
 from kcap.model import CaptureFile, PacketBatch
 
-ONE_PACKET_BYTES = 4096
-"""Read for one packet: more than a packet without offload has."""
 PLAIN_BYTE_NS = 2
 """Processor time of a byte that is read and parsed without kernels, in packets of Ethernet's size."""
 READERS: dict[str, type[PcapReader | PcapngReader]] = {"pcap": PcapReader, "pcapng": PcapngReader}
