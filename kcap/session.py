@@ -22,10 +22,9 @@ from kcap.analyzer import Analyzer, ClosedConnection, Options, RowBatch
 from kcap.batch.pieces import in_pieces
 from kcap.capture.fileset import FileSet
 from kcap.capture.frame_lengths import FrameLengths
-from kcap.capture.frame_reader import PART, FrameLocation, FrameReader
+from kcap.capture.frame_reader import PART, FrameLocation, FrameReader, location
 from kcap.capture.packet_source import Packet, PacketSource
 from kcap.capture.paths import expand
-from kcap.capture.read_ahead import ReadAhead, location
 from kcap.capture.source import STANDARD_INPUT
 from kcap.capture.unread import unread
 from kcap.errors import CaptureError, UsageError
@@ -112,10 +111,6 @@ class CapturePass:
         """Frames of the files that this pass reads."""
         return FrameReader(source_of(self), self.plaintext)
 
-    @cached_property
-    def _read_ahead(self) -> ReadAhead:
-        return ReadAhead(self.frames)
-
     def plaintext(self) -> PlaintextStore | None:
         """The plaintext of all TLS connections, by another pass over the files; None where they can be read once only."""
         again = self.another()
@@ -136,7 +131,6 @@ class CapturePass:
         """The request or the response of a decided exchange, read again; None where it was not kept."""
         size, found = batch.rows[at][PART[f"{side}_bytes"]] or 0, None
         if size <= REREAD_BYTES_MAX:
-            self._read_ahead.before(batch, at, side)
             exchange = Exchange(ExchangeRows(batch, self.capture_files), at, self.frames)
             found = exchange.request if side == "request" else exchange.response
         if LARGE_BODIES_ROOM < size <= REREAD_BYTES_MAX:  # the packets that carried it take as much room

@@ -44,7 +44,7 @@ from kcap.distributed.stitching import (
 )
 from kcap.errors import CaptureError
 from kcap.facts.merge import Facts, merged
-from kcap.limits import JIT_SOON_BYTES, LARGE_BYTES
+from kcap.limits import JIT_SOON_BYTES, LARGE_BYTES, SHARD_BYTES, SPLIT_BYTES, TASK_BATCH_BYTES, TASK_BYTES
 from kcap.model import CaptureFile
 from kcap.tls.secrets import Secrets
 from spark_jobs.files import Files, found, is_remote
@@ -57,15 +57,8 @@ from spark_jobs.tasks import CHUNK, PARTITIONED, SUMMARY, PartitionRanges, Reduc
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SPLIT_BYTES: Final = 128 << 20
-"""Default size of a range."""
-PER_TASK_BYTES: Final = 32 << 20
-"""One task reads several ranges up to this many bytes: starting a task costs some 10 ms."""
-SHARD_BYTES: Final = 8 << 30
-"""Default size of a shard where there are fewer cores than shards of this size."""
 BYTES_AT_ONCE: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 """Spark's default bound of a batch for a Python worker is a number of rows; a row that holds a chunk has megabytes."""
-BATCH_BYTES: Final = 16 << 20
 NO_BOUND: Final = (1 << 31) - 1
 NUMBERS: Final = count()
 CHUNKS: Final = "packets"
@@ -198,7 +191,7 @@ def scan(
     Raises CaptureError where nothing can be read, or with `strict` where something cannot.
     """
     if int(spark.conf.get(BYTES_AT_ONCE, None) or NO_BOUND) >= NO_BOUND:
-        spark.conf.set(BYTES_AT_ONCE, BATCH_BYTES)
+        spark.conf.set(BYTES_AT_ONCE, TASK_BATCH_BYTES)
     files, failed = files_of(paths), list[tuple[str, CaptureError]]()
     source, numbers = Files([file.path for file in files]), RangeNumbers()
     plans: list[PlannedFile] = []
@@ -452,7 +445,7 @@ def tasks_of(spark: "SparkSession", parts: Sequence[ByteRange], files: Sequence[
     """A data frame of the indexes of ranges, with several ranges in a partition."""
     total = sum((part.stop or files[part.file].size or 0) - part.start for part in parts)
     parallel = max(1, spark.sparkContext.defaultParallelism)
-    return spark.range(0, len(parts), 1, max(1, min(len(parts), max(parallel, -(-total // PER_TASK_BYTES)))))
+    return spark.range(0, len(parts), 1, max(1, min(len(parts), max(parallel, -(-total // TASK_BYTES)))))
 
 
 def in_arrow(frame: "DataFrame", work: Callable[[Any], Iterator[pa.RecordBatch]], schema: pa.Schema) -> "DataFrame":

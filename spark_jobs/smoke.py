@@ -29,7 +29,8 @@ INPUTS: Final = [
     [PCAPS / "node-platformatic.pcap"],
 ]
 """A rotated set, whose connections span files, and a single file."""
-SPLIT_BYTES: Final = 16 << 10
+SPLIT: Final = 16 << 10
+"""Bytes of a range: small captures have several."""
 SHARDS: Final = 3
 
 
@@ -69,7 +70,7 @@ def main(arguments: list[str]) -> int:
         return 1
     try:
         for paths in [arguments] if arguments else [list(map(str, paths)) for paths in INPUTS]:
-            capture = open_capture(spark, paths[::-1], SPLIT_BYTES, SHARDS)
+            capture = open_capture(spark, paths[::-1], SPLIT, SHARDS)
             good &= same_rows(capture, paths, "exchanges")
             good &= same_rows(capture, paths, "connections")
             good &= same_report(capture, paths, "latency")

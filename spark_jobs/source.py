@@ -9,7 +9,7 @@ what is large, and SQL at any scale goes over what `ingest` wrote. Law: rows equ
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -21,6 +21,7 @@ from kcap.distributed.partitioner import PartitionTask
 from kcap.distributed.ranges import ByteRange
 from kcap.distributed.stitching import recognise
 from kcap.errors import UsageError
+from kcap.limits import SPLIT_BYTES
 from kcap.model import CaptureFile
 from kcap.session import open_capture
 from kcap.table.schema import arrow_schema, choose
@@ -29,8 +30,6 @@ from spark_jobs.segments import SEGMENTS, VerifiedRange, opened, segments_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-SPLIT_BYTES: Final = 128 << 20
 
 
 class FileSetPartition(InputPartition):

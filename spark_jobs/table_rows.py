@@ -17,6 +17,7 @@ from kcap.facts.merge import FactsRecorder
 from kcap.facts.negotiations import Negotiation
 from kcap.facts.tracker import EVERY_FACT, NO_FACT, MetadataTracker
 from kcap.filter.ast import Filter, is_deep
+from kcap.limits import NEGOTIATIONS_AT_ONCE
 from kcap.reports.versions.merge import detached
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.table.builder import TableSet
@@ -33,8 +34,6 @@ from kcap.table.table_builders import (
     TableRequest,
 )
 
-AT_ONCE: Final = 1024
-"""Negotiations in a row."""
 TURN: Final = ("turn", "rank", "packet")
 """Columns beside `connections`: the order of first packets, which gives connections their numbers."""
 NUMBER: Final = "number"
@@ -106,8 +105,8 @@ class ShardNegotiations(NegotiationsBuilder):
 
     def rest(self) -> Batches:
         entries = self.entries()
-        for at in range(0, len(entries), AT_ONCE):
-            packed = pickle.dumps(entries[at : at + AT_ONCE])
+        for at in range(0, len(entries), NEGOTIATIONS_AT_ONCE):
+            packed = pickle.dumps(entries[at : at + NEGOTIATIONS_AT_ONCE])
             yield pa.RecordBatch.from_arrays([pa.array([packed], pa.binary())], names=["entries"])
 
     def finisher(self, tracker: MetadataTracker, *, better: bool = True) -> Callable[[pa.RecordBatch], pa.RecordBatch]:

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-PACKED_ROWS: Final = 8192
-"""Rows that are stored together, some 1.5 MB."""
+from kcap.limits import PACKED_ROWS
+
 STORED: Final[dict[str, pa.DataType]] = {
     "stored": pa.binary(), "file": pa.string(), "start": pa.int64(), "size": pa.int64(),
 }  # fmt: skip

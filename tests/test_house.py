@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,9 @@ WITHOUT_MIRROR = {
     f"kcap/limits/{name}.py": "numbers with reasons"
     for name in ("capture", "connections", "fast_path", "messages", "programs", "results", "tls")
 }
-BOUND = re.compile(r"_?(?:[A-Z0-9_]+_)?(?:MAX|MOST|LIMIT|KEPT|COST)")
+BOUND = re.compile(r"_?(?:[A-Z0-9_]+_)?(?:MAX|MOST|LIMIT|KEPT|COST|ONCE)")
+AMOUNT, AMOUNT_LEAST = re.compile(r"_?(?:[A-Z0-9_]+_)?(?:BYTES|ROWS|PACKETS)"), 128
+"""Numbers of bytes are bounds from here on: fields of formats have fewer."""
 NO_BOUNDS = {
     "kcap/capture/pcapng_blocks.py OFFSET_SECONDS_MAX": "the format's field",
     "kcap/capture/pcapng_blocks.py RESOLUTION_MAX": "the format's field",
@@ -31,6 +34,8 @@ NO_BOUNDS = {
     "kcap/export/packet_headers.py EXTENSIONS_MAX": "the layout of IPv6",
     "kcap/export/pseudonyms.py KEY_BYTES_MAX": "BLAKE2b's",
     "kcap/fastpath/handshakes.py MOST": "room that grows",
+    "kcap/fastpath/large_kernels.py COUNTED_MAX": "a limit and a length prefix",
+    "kcap/kafka/headers.py HEADER_BYTES_MAX": "16 bits",
     "kcap/net/link.py LENGTH_MAX": "IEEE 802.3",
     "kcap/net/sack_kernels.py BLOCKS_MOST": "RFC 2018",
     "kcap/runtime.py M_ARENA_MAX": "a parameter of mallopt",
@@ -65,15 +70,38 @@ def test_every_module_has_its_mirror() -> None:
     assert WITHOUT_MIRROR.keys() - missing == set(), "has its test, or is gone: take it off the list"
 
 
-def numbers_of(path: Path) -> Iterator[str]:
-    """Names of a module whose values are written there as numbers."""
+ARITHMETIC = ast.Tuple | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop | ast.Name | ast.Attribute | ast.expr_context
+
+
+def numbers_of(path: Path) -> Iterator[tuple[str, float | None]]:
+    """Names of a module whose values are written there as numbers, or calculated from others; the largest that is written."""
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             names = [one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
-            parts = ast.walk(node.value)
-            if all(isinstance(one, ast.Tuple | ast.Constant | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop | ast.Load)
-                   and not isinstance(getattr(one, "value", 0), str | bytes | bool | None) for one in parts):  # fmt: skip
-                yield from names
+            parts = list(ast.walk(node.value))
+            written = [one.value for one in parts if isinstance(one, ast.Constant)]
+            if written and all(isinstance(one, ARITHMETIC | ast.Constant) for one in parts) and all(map(is_number, written)):
+                calculated = any(isinstance(one, ast.Name) for one in parts)
+                largest = None if calculated else max(numbers_in(eval(ast.unparse(node.value))))
+                yield from ((name, largest) for name in names)
+
+
+def numbers_in(value: Any) -> Iterator[float]:
+    """The numbers of a number, or of tuples of them."""
+    if isinstance(value, tuple):
+        for one in value:
+            yield from numbers_in(one)
+    else:
+        yield value
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_bound(name: str, value: float | None) -> bool:
+    """Whether a number's name says that it bounds something."""
+    return bool(BOUND.fullmatch(name) or (AMOUNT.fullmatch(name) and value is not None and value >= AMOUNT_LEAST))
 
 
 def test_every_bound_is_among_the_limits() -> None:
@@ -82,8 +110,8 @@ def test_every_bound_is_among_the_limits() -> None:
         f"{relative(path)} {name}"
         for path in SOURCES
         if not relative(path).startswith("kcap/limits/")
-        for name in numbers_of(path)
-        if BOUND.fullmatch(name)
+        for name, value in numbers_of(path)
+        if is_bound(name, value)
     }
     assert elsewhere - NO_BOUNDS.keys() == set()
     assert NO_BOUNDS.keys() - elsewhere == set(), "is gone: take it off the list"
@@ -91,7 +119,7 @@ def test_every_bound_is_among_the_limits() -> None:
 
 def test_no_bound_has_two_values() -> None:
     """A later module of the limits would hide the bound of an earlier one."""
-    every = [name for path in SOURCES if relative(path).startswith("kcap/limits/") for name in numbers_of(path)]
+    every = [name for path in SOURCES if relative(path).startswith("kcap/limits/") for name, _ in numbers_of(path)]
     assert len(every) > 200
     assert len(every) == len(set(every))
 

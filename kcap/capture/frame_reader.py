@@ -6,24 +6,28 @@ nothing where the file cannot be read twice or the frame goes over from one file
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from kcap.capture.fileset import ignore
+from kcap.capture.frame_layout import FrameLayout
 from kcap.capture.packet_source import Packet, PacketSource
-from kcap.limits import CHUNK_GAP_BYTES
+from kcap.limits import CHUNK_GAP_BYTES, FRAME_SPAN_FACTOR, READ_WINDOW_BYTES
 from kcap.model import REF_FILE_SHIFT, ROW, PacketBatch, SegmentBatch
+from kcap.net.connections import flow_of, reverse_flow
 from kcap.net.fragments import FragmentPlace, FragmentTable
 from kcap.net.packet_cursor import Report
 from kcap.net.segments import SegmentParser
 from kcap.tls.plaintext import PlaintextStore
 from kcap.weird import WeirdKind
 
+if TYPE_CHECKING:
+    from kcap.analyzer import RowBatch
+    from kcap.capture.frame_index import FrameIndex
+
 PART = {name: at for at, name in enumerate(ROW)}
 Piece = tuple[int, bytes, Packet]
 """Place in the stream, counted from the first piece, payload, and the packet that carries it."""
-Span = tuple[int, int, int]
-"""First byte and end of a piece, and the time of its packet."""
 
 
 class FrameReader:
@@ -36,10 +40,11 @@ class FrameReader:
         self._store: PlaintextStore | None = None
         self._fragmented: dict[int, FragmentIndex] = {}
         """Of files where datagrams came in fragments."""
-        self._ahead: dict[tuple[Any, ...], bytes] = {}
-        """Frames that were read before they are requested."""
-        self._of_side: dict[str, list[tuple[Any, ...]]] = {"request": [], "response": []}
-        """Their keys, apart for both sides: who takes these in turn loses none."""
+        self._index: FrameIndex | None = None
+        self._no_room = False
+        """The index could not be written."""
+        self._spanned = self._given = 0
+        """Bytes of files that were read for a single frame each, and bytes of frames."""
 
     def packets(self, place: "FrameLocation") -> tuple[list[Packet], bytes]:
         """The packets that gave a frame its bytes, and the bytes as far as they were captured without a break.
@@ -51,44 +56,58 @@ class FrameReader:
     def frame(self, place: "FrameLocation", behind: int = 0) -> bytes:
         """The bytes of a frame alone, from `behind` on, which costs less than with its packets.
 
-        Law: two copies of a large frame are in memory, not one for each step.
+        Law: frames cost readings in proportion to their bytes, or one reading of the file, even if each lies across all others.
         """
-        known = self._ahead.pop(place.key, None)
-        if known is not None:
-            return known[behind:]
-        return self._joined(self.pieces(place, whole=False), place, behind)
+        if place.file is None:
+            return b""
+        found = None
+        if not place.tls:
+            found = self._by_itself(place, behind) if self._is_near(place) else self._by_index(place, place.file, behind)
+        if found is None:
+            found = self._of_pieces(place, behind)
+        self._given += len(found)
+        return found
 
-    def has(self, place: "FrameLocation") -> bool:
-        """Whether a frame was read ahead."""
-        return place.key in self._ahead
+    def _is_near(self, place: "FrameLocation") -> bool:
+        """Whether a frame is read with what lies between its packets: such readings are in proportion to what they give."""
+        span = place.high - place.low
+        most = READ_WINDOW_BYTES + FRAME_SPAN_FACTOR * (self._given + min(span, place.size))
+        return self._no_room or bool(self._spanned + span <= most)
 
-    def ahead(self, side: str, places: Sequence["FrameLocation"], most: int) -> int:
-        """Reads frames of one side and file together, which are not of TLS, as many of the first ones as have `most` bytes; how
-        many these are. Those of this side that were read ahead before are forgotten.
-        """
-        for key in self._of_side[side]:
-            self._ahead.pop(key, None)
-        self._of_side[side] = []
-        if not places or places[0].file is None:
-            return 0
-        parser = SegmentParser(ignore)
-        found = self._pieces(places, places[0].file, min(place.low for place in places), parser, whole=False, most=most)
-        if parser.fragments.datagrams:
-            return 0
-        for place, pieces in zip(places, found):
-            self._ahead[place.key] = self._joined(pieces, place, 0)
-            self._of_side[side].append(place.key)
-        return len(found)
+    def _by_itself(self, place: "FrameLocation", behind: int) -> bytes | None:
+        """A frame, by what lies from its first to its last packet; None where datagrams began before that."""
+        self._spanned += place.high - place.low
+        layout, parser = FrameLayout(place, place.high - place.low), SegmentParser(ignore)
+        for offset, data, batch, at in self._pieces(place, parser):
+            layout.add(offset, data, int(batch.time_ns[at]))
+        return None if parser.fragments.datagrams else layout.found(behind)[1]
 
-    @staticmethod
-    def _joined(pieces: list["Piece"], place: "FrameLocation", behind: int) -> bytes:
-        """The bytes of a frame from `behind` on, of pieces that are let go."""
-        spans = spans_of(pieces)
-        low, stream = spread(pieces)
-        pieces.clear()
-        start, size = found_in(spans, low, stream, place)
-        with memoryview(stream) as view:
-            return bytes(view[start - low + behind : start - low + size])
+    def _by_index(self, place: "FrameLocation", file: int, behind: int) -> bytes | None:
+        """A frame, by its own packets; None where these cannot be looked up."""
+        layout, base = FrameLayout(place, place.high - place.low), None
+        try:
+            if self._index is None:
+                from kcap.capture.frame_index import FrameIndex
+
+                self._index = FrameIndex(self._source)
+            if not self._index.covers(file, place.low, place.high):
+                return None
+            for seq, data, time_ns in self._index.pieces(file, place.flow, place.low, place.high):
+                base = seq if base is None else base
+                layout.add(signed(seq - base), data, time_ns)
+        except OSError:  # a full disk costs time: frames are read without the index
+            self._index, self._no_room = None, True
+            return None
+        return layout.found(behind)[1]
+
+    def _of_pieces(self, place: "FrameLocation", behind: int) -> bytes:
+        """A frame, by all that is known of its packets; each piece is let go as it is laid out."""
+        pieces = self.pieces(place, whole=False)[::-1]
+        layout = FrameLayout(place, sum(len(data) for _, data, _ in pieces))
+        while pieces:
+            offset, data, packet = pieces.pop()
+            layout.add(offset, data, packet.time_ns)
+        return layout.found(behind)[1]
 
     def pieces(self, place: "FrameLocation", *, whole: bool = True) -> list["Piece"]:
         """What the packets of a frame's direction carry, in the order of the file; `whole`: with the bytes of these packets."""
@@ -97,7 +116,7 @@ class FrameReader:
         if place.tls:
             return self._decrypted(place, place.file)
         parser = SegmentParser(ignore)
-        (pieces,) = self._pieces([place], place.file, place.low, parser, whole=whole)
+        pieces = self._with_packets(place, parser, whole=whole)
         if not parser.fragments.datagrams:
             return pieces
         if place.file not in self._fragmented:
@@ -109,46 +128,29 @@ class FrameReader:
         for first, last in runs:
             for batch in self._source.batches(place.file, first, last):
                 parser.columns(batch)
-        return self._pieces([place], place.file, place.low, parser, whole=whole)[0]
+        return self._with_packets(place, parser, whole=whole)
+
+    def _with_packets(self, place: "FrameLocation", parser: SegmentParser, *, whole: bool) -> list["Piece"]:
+        return [
+            (offset, bytes(data), packet_of(batch, at, whole=whole)) for offset, data, batch, at in self._pieces(place, parser)
+        ]
 
     def _pieces(
-        self, places: Sequence["FrameLocation"], file: int, start: int, parser: SegmentParser, *, whole: bool, most: int = 0
-    ) -> list[list["Piece"]]:
-        """Those of each frame, reading from `start` on with what the parser has of datagrams that began before. The last
-        frames are left out where all have more than `most` bytes: how many they have is known then, what they announce need
-        not come.
-        """
-        held, kept = 0, len(places)
-        pieces: list[list[Piece]] = [[] for _ in places]
-        bases: list[int | None] = [None] * len(places)
-        of_flow: dict[bytes, list[int]] = {}
-        for number, place in enumerate(places):
-            of_flow.setdefault(place.flow, []).append(number)
-        for batch in self._source.batches(file, start, max(place.high for place in places)):
+        self, place: "FrameLocation", parser: SegmentParser
+    ) -> Iterator[tuple[int, bytes | memoryview, PacketBatch, int]]:
+        """Those of a frame, each with its packet's batch and place in it; the parser has what it read of earlier datagrams."""
+        base: int | None = None
+        for batch in () if place.file is None else self._source.batches(place.file, place.low, place.high):
             found = parser.columns(batch)
-            segments = found if isinstance(found, SegmentBatch) else found.lists(found.of_flows(list(of_flow)))
+            segments = found if isinstance(found, SegmentBatch) else found.lists(found.of_flows([place.flow]))
             for entry, flow in enumerate(segments.flow):
-                if flow not in of_flow or not segments.length[entry]:
-                    continue
-                position = segments.position[entry]
-                some = [at for at in of_flow[flow] if at < kept and places[at].low <= position <= places[at].high]
-                if not some:
+                if flow != place.flow or not segments.length[entry]:
                     continue
                 seq, first = int(segments.seq[entry]), int(segments.payload[entry])
+                base = seq if base is None else base
                 buffer = segments.buffers.get(entry, segments.buffer)
-                data = bytes(buffer[first : first + int(segments.captured[entry])])
-                packet = packet_of(batch, int(segments.packet[entry]) - batch.first_packet, whole=whole)
-                for number in some:
-                    base = bases[number]
-                    if base is None:
-                        base = bases[number] = seq
-                    pieces[number].append(((seq - base + (1 << 31) & 0xFFFFFFFF) - (1 << 31), data, packet))
-                    held += len(data)
-                while kept > 1 and held > most:
-                    kept -= 1
-                    held -= sum(len(data) for _, data, _ in pieces[kept])
-                    pieces[kept].clear()
-        return pieces[:kept]
+                data = memoryview(buffer)[first : first + int(segments.captured[entry])]
+                yield signed(seq - base), data, batch, int(segments.packet[entry]) - batch.first_packet
 
     def _decrypted(self, place: "FrameLocation", file: int) -> list["Piece"]:
         """As `pieces`, of a connection that was decrypted: what the packets carry is plaintext."""
@@ -239,11 +241,6 @@ class FrameLocation:
             if correlation is not None:
                 self.head += correlation.to_bytes(4, "big", signed=True)
 
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """Its identity among all frames."""
-        return self.file, self.flow, self.low, self.high, self.size, self.first_ns, self.head
-
 
 def packet_of(batch: PacketBatch, at: int, *, whole: bool = True) -> Packet:
     """Entry `at` of a batch, without its bytes where they are not asked for as a `whole`."""
@@ -251,6 +248,11 @@ def packet_of(batch: PacketBatch, at: int, *, whole: bool = True) -> Packet:
     link = batch.link if isinstance(batch.link, int) else batch.link[at]
     data = bytes(batch.buffer[start : start + batch.captured[at]]) if whole else b""
     return Packet(int(batch.time_ns[at]), data, int(batch.wire[at]), int(link))
+
+
+def signed(distance: int) -> int:
+    """A difference of sequence numbers (RFC 9293 section 3.4)."""
+    return (distance + (1 << 31) & 0xFFFFFFFF) - (1 << 31)
 
 
 def cut_out(pieces: Sequence[Piece], place: FrameLocation) -> tuple[list[Packet], bytes]:
@@ -265,48 +267,15 @@ def laid(pieces: Sequence[Piece], place: FrameLocation) -> tuple[int, bytes]:
 
     Where it begins, and its bytes; none where it is not there.
     """
-    low, stream = spread(pieces)
-    start, size = found_in(spans_of(pieces), low, stream, place)
-    with memoryview(stream) as view:
-        return start, bytes(view[start - low : start - low + size])
+    layout = FrameLayout(place, sum(len(data) for _, data, _ in pieces))
+    for offset, data, packet in pieces:
+        layout.add(offset, data, packet.time_ns)
+    return layout.found()
 
 
-def spans_of(pieces: Sequence[Piece]) -> list[Span]:
-    """The pieces without their bytes."""
-    return [(offset, offset + len(data), packet.time_ns) for offset, data, packet in pieces]
-
-
-def found_in(spans: Sequence[Span], low: int, stream: bytes | bytearray, place: FrameLocation) -> tuple[int, int]:
-    """Where the frame begins in a stream from `low` on, and how many of its bytes are there; no bytes where it is not there."""
-    start = stream.find(place.head) if stream else -1
-    while start >= 0:
-        if next((time for first, end, time in spans if first - low <= start < end - low), None) == place.first_ns:
-            break
-        start = stream.find(place.head, start + 1)
-    if start < 0:
-        return 0, 0
-    stop = start + low
-    for first, end, _ in sorted(spans):
-        if first > stop:
-            break
-        stop = max(stop, end)
-    return start + low, max(0, min(place.size, stop - low - start))
-
-
-def spread(pieces: Sequence[Piece]) -> tuple[int, bytes | bytearray]:
-    """Pieces of a stream by their offsets, first copies first: the lowest offset and the bytes from there on."""
-    if not pieces:
-        return 0, b""
-    low, end = pieces[0][0], pieces[0][0]
-    for offset, data, _ in pieces:
-        if offset != end:
-            break
-        end += len(data)
-    else:
-        return low, b"".join([data for _, data, _ in pieces])
-    low = min(offset for offset, _, _ in pieces)
-    stream = bytearray(max(offset + len(data) for offset, data, _ in pieces) - low)
-    for offset, data, _ in reversed(pieces):
-        at = offset - low
-        stream[at : at + len(data)] = data
-    return low, stream
+def location(batch: "RowBatch", at: int, side: str) -> FrameLocation:
+    """Where the request or the response of a decided exchange is."""
+    row = batch.rows[at]
+    identity = batch.identities[int(str(row[0]))]
+    flow = flow_of(identity.client_ip, identity.client_port, identity.server_ip, identity.server_port)
+    return FrameLocation(row, side, flow if side == "request" else reverse_flow(flow), tls=identity.tls)

@@ -18,11 +18,9 @@ from kcap.capture.reader import CaptureFileReader
 from kcap.capture.sections import FileSection, FileSections
 from kcap.capture.spool import Spool
 from kcap.capture.window import FileWindow
-from kcap.limits import OPEN_FILES_MAX, READ_WINDOW_BYTES
+from kcap.limits import ONE_PACKET_BYTES, OPEN_FILES_MAX, READ_WINDOW_BYTES
 from kcap.model import CaptureFile, PacketBatch
 
-ONE_PACKET_BYTES = 4096
-"""Read for one packet: more than a packet without offload has."""
 PLAIN_BYTE_NS = 2
 """Processor time of a byte that is read and parsed without kernels, in packets of Ethernet's size."""
 READERS: dict[str, type[PcapReader | PcapngReader]] = {"pcap": PcapReader, "pcapng": PcapngReader}
@@ -69,13 +67,19 @@ class PacketSource:
 
     def batches(self, file: int, first: int, last: int) -> Iterator[PacketBatch]:
         """The packets from position `first` to position `last`, both included; they are numbered from 1."""
+        return (batch for _, batch in self.placed(file, first, last))
+
+    def placed(self, file: int, first: int, last: int) -> Iterator[tuple[int, PacketBatch]]:
+        """The same, each batch with the place in the file of its buffer's first byte."""
         compiled = is_long(last - first)
         reader = self._reader(file, first, ONE_PACKET_BYTES if first == last else READ_WINDOW_BYTES, compiled=compiled)
-        for batch in reader.batches() if reader is not None else ():
+        if reader is None:
+            return
+        for batch in reader.batches():
             if batch.position[-1] >= last:
-                yield cut(batch, 0, bisect_right(batch.position, last))
+                yield reader.base, cut(batch, 0, bisect_right(batch.position, last))
                 return
-            yield batch
+            yield reader.base, batch
 
     def whole(self, file: int) -> Iterator[PacketBatch]:
         """All packets of a file, numbered from 1."""
@@ -111,15 +115,20 @@ class PacketSource:
             sections = self._layouts[file] = reader.sections
         return sections.of(position)
 
+    def read_bytes(self, file: int, size: int, at: int) -> bytes:
+        """Up to `size` bytes of a file from a place on."""
+        spool = self._spools.get(file)
+        try:
+            return os.pread(self._number(file), size, at) if spool is None else spool.read(size, at)
+        except OSError:
+            return b""
+
     def _window(self, file: int, position: int, window_bytes: int) -> FileWindow:
-        at, spool = position, self._spools.get(file)
+        at = position
 
         def read(size: int) -> bytes:
             nonlocal at
-            try:
-                data = os.pread(self._number(file), size, at) if spool is None else spool.read(size, at)
-            except OSError:
-                return b""
+            data = self.read_bytes(file, size, at)
             at += len(data)
             return data
 

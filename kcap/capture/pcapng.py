@@ -12,7 +12,7 @@ from kcap.capture.reader import CaptureFileReader
 from kcap.capture.sections import FileSection, Interface
 from kcap.capture.window import FileWindow
 from kcap.errors import CaptureError
-from kcap.limits import BATCH_PACKETS_MAX, HOST_NAMES_KEPT, JIT_AFTER_BYTES, PACKET_BYTES_MAX
+from kcap.limits import BATCH_PACKETS_MAX, BLOCK_BYTES_MAX, HOST_NAMES_KEPT, JIT_AFTER_BYTES
 from kcap.model import CaptureFile, PacketBatch
 from kcap.net.packet_cursor import Report
 from kcap.weird import WeirdKind
@@ -22,7 +22,6 @@ ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
 BLOCK_LEAST = 12
 PACKET_HEADER = 28
 PACKET_LEAST = PACKET_HEADER + 4
-BLOCK_MAX = PACKET_BYTES_MAX + 65536
 INTERFACES_COMPILED = 256
 """Interfaces of a section up to which the compiled loop reads it."""
 KERNEL_RUN_LEAST = 256
@@ -174,8 +173,8 @@ class PcapngReader(CaptureFileReader):
                 return at, 0
             order = new
         kind, total = unpack_from(order + "II", buffer, at)
-        if total < BLOCK_LEAST or total > BLOCK_MAX:
-            if kind == pcapng_blocks.SECRETS and total > BLOCK_MAX:
+        if total < BLOCK_LEAST or total > BLOCK_BYTES_MAX:
+            if kind == pcapng_blocks.SECRETS and total > BLOCK_BYTES_MAX:
                 self._skipped = total
                 return at, BLOCK_LEAST
             self._damage(WeirdKind.BLOCK_MALFORMED, f"a block claims {total} bytes", at)
@@ -209,7 +208,7 @@ class PcapngReader(CaptureFileReader):
             self._damage(WeirdKind.BLOCK_MALFORMED, f"a block claims {total} bytes", start - window.base)
             return window.at
         self.file.skipped_secrets += total
-        self._report(WeirdKind.SECRETS_LIMIT, f"{total} bytes, {BLOCK_MAX} at most", self.index, 0, start)
+        self._report(WeirdKind.SECRETS_LIMIT, f"{total} bytes, {BLOCK_BYTES_MAX} at most", self.index, 0, start)
         return window.at + 4
 
     def _odd_packet(self, kind: int, at: int, total: int, columns: PacketColumns) -> None:

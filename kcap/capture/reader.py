@@ -43,6 +43,11 @@ class CaptureFileReader(ABC):
         if self.file.kernel_drops:
             self._report(WeirdKind.KERNEL_DROPS, f"{self.file.kernel_drops} packets", self.index, 0, 0)
 
+    @property
+    def base(self) -> int:
+        """Place in the file of the first byte of the last batch's buffer."""
+        return self._window.base
+
     @abstractmethod
     def _read(self) -> Iterator[PacketBatch]: ...
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from kcap.cli.report_formats import Block, Document, Section, Sentences
 from kcap.cli.versions_text import clock
+from kcap.limits import PAGE_ROWS
 from kcap.output.grid import clean, endpoint
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
@@ -17,8 +18,6 @@ from kcap.reports.text import Target, TextColumn, number, words
 from kcap.reports.versions import digest, leads
 from kcap.reports.versions.pages import VERDICT_WORDS, WHAT, apis, brokers_of, features, matrix, releases, software
 
-PAGE_ROWS: Final = 500
-"""Rows of a page's table; JSON has all."""
 MATRIX_BROKERS: Final = 20
 """Brokers whose ranges stand side by side."""
 

@@ -16,6 +16,7 @@ from kcap.decode.interpreter import COMPLETE, MALFORMED, SHORT, TRAILING, UNKNOW
 from kcap.decode.plan import Row, plan_for
 from kcap.decode.programs import ROWS, place_of, program_index, with_partitions
 from kcap.faults import Fault, fault_of
+from kcap.limits import COMPILED_FROM_BYTES, PROJECTED_MESSAGE_BYTES
 from kcap.model import Buffer
 from kcap.schema import registry
 
@@ -47,14 +48,10 @@ Engine = Literal["auto", "plain", "jit"]
 JIT_AFTER = 2_000
 """Messages of one process after which the compiled interpreter is loaded: that takes what they take in plain Python."""
 
-MESSAGE_BYTES: Final = 1_024
-"""Bytes that count as one more message: a wide one is as much work as many."""
 
 COMPILE_AFTER: Final = 60_000
 """Messages of one process after which it is worth to be compiled, where it is not yet."""
 
-COMPILED_FROM_BYTES: Final = 16_384
-"""A span from which on a call of the compiled interpreter is quicker than the plain one."""
 
 PRODUCE: Final = 0
 """API key of the only request that may expect no response."""
@@ -127,7 +124,7 @@ class _Engines:
 
     def jit(self, count: int, engine: Engine, size: int = 0) -> bool:
         """Whether a batch of `count` messages goes to the compiled interpreter; `size`: bytes of their buffer."""
-        self.messages += count + size // MESSAGE_BYTES
+        self.messages += count + size // PROJECTED_MESSAGE_BYTES
         if engine == "plain" or (engine == "auto" and self.messages < JIT_AFTER):
             return False
         from kcap import kernels

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 from kcap.capture import pcapng_blocks
 from kcap.capture.fileset import cut
 from kcap.capture.pcap import PcapReader
-from kcap.capture.pcapng import BLOCK_LEAST, BLOCK_MAX, MAGIC, ORDERS, PcapngReader
+from kcap.capture.pcapng import BLOCK_LEAST, MAGIC, ORDERS, PcapngReader
 from kcap.capture.reader import CaptureFileReader, in_order
 from kcap.capture.sections import FileSection, Interface
 from kcap.capture.window import FileWindow, Read
-from kcap.limits import GUESS_BYTES, GUESS_RECORDS, GUESS_SECONDS, READ_WINDOW_BYTES
+from kcap.limits import BLOCK_BYTES_MAX, GUESS_BYTES, GUESS_RECORDS, GUESS_SECONDS, READ_WINDOW_BYTES
 from kcap.model import CaptureFile, PacketBatch
 from kcap.weird import WeirdKind
 
@@ -306,7 +306,7 @@ def looks_like_blocks(buffer: bytes, at: int, order: str, *, ended: bool) -> boo
         if buffer[at : at + 4] == MAGIC:
             order = ORDERS.get(buffer[at + 8 : at + 12], order)
         kind, total = unpack_from(order + "II", buffer, at)
-        if kind not in KINDS or total < BLOCK_LEAST or total > BLOCK_MAX or total & 3:
+        if kind not in KINDS or total < BLOCK_LEAST or total > BLOCK_BYTES_MAX or total & 3:
             return False
         end = at + total
         if end > len(buffer):

@@ -21,9 +21,7 @@ from kcap.batch.pieces import in_pieces
 from kcap.capture.fileset import as_lists
 from kcap.capture.frame_reader import FrameReader
 from kcap.capture.packet_source import PacketSource
-from kcap.capture.read_ahead import ReadAhead
 from kcap.capture.sections import FileSections
-from kcap.capture.window import FileWindow
 from kcap.distributed.chunks import AT, ReadAt, ShardPackets, merged, ranks_of, with_bytes
 from kcap.distributed.flow_shards import SelectedParser, keys_of_lists, spread
 from kcap.distributed.stitching import RangePosition
@@ -131,16 +129,10 @@ class RangedPacketSource(PacketSource):
         super().__init__(files, layouts)
         self._read_at = read_at
 
-    def _window(self, file: int, position: int, window_bytes: int) -> FileWindow:
-        at, end = position, self._files[file].size or 0
-
-        def read(size: int) -> bytes:
-            nonlocal at
-            data = self._read_at(file, at, min(size, end - at)) if at < end else b""
-            at += len(data)
-            return data
-
-        return FileWindow(read, window_bytes, position, min(window_bytes, 1 << 16))
+    def read_bytes(self, file: int, size: int, at: int) -> bytes:
+        """As of any source."""
+        end = self._files[file].size or 0
+        return self._read_at(file, at, min(size, end - at)) if at < end else b""
 
 
 class ShardReader:
@@ -197,13 +189,8 @@ class ShardReader:
 
     def message(self, batch: RowBatch, at: int, side: str) -> "Message | None":
         """The request or the response of a decided exchange, re-read from the files."""
-        self._read_ahead.before(batch, at, side)
         exchange = Exchange(ExchangeRows(batch, self.capture_files), at, self._frames)
         return exchange.request if side == "request" else exchange.response
-
-    @cached_property
-    def _read_ahead(self) -> ReadAhead:
-        return ReadAhead(self._frames)
 
     @cached_property
     def _frames(self) -> FrameReader:

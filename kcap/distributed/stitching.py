@@ -8,7 +8,6 @@ file; so the stitched ranges are what one pass over the whole file gives.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from kcap.capture.pcap import byte_order
 from kcap.capture.pcapng import MAGIC
@@ -16,12 +15,9 @@ from kcap.capture.source import no_capture, unwrap
 from kcap.capture.window import Read
 from kcap.distributed.ranges import ByteRange, CountedWeird, RangeContext, RangeScan, RangeSummary
 from kcap.errors import CaptureError
-from kcap.limits import GUESSES_WRONG
+from kcap.limits import GUESSES_WRONG, RANGE_BYTES_LEAST
 from kcap.model import CaptureFile
 from kcap.weird import WeirdKind
-
-LEAST_BYTES: Final = 1024
-"""Least size of a range: it should hold a record or two."""
 
 
 @dataclass(slots=True)
@@ -101,7 +97,7 @@ def recognise(file: CaptureFile, read: Read) -> RangeContext | None:
 
 def plan(file: CaptureFile, index: int, context: RangeContext | None, split_bytes: int, numbers: RangeNumbers) -> PlannedFile:
     """Cuts a file into ranges of about `split_bytes`."""
-    size, step = file.size, max(split_bytes, LEAST_BYTES)
+    size, step = file.size, max(split_bytes, RANGE_BYTES_LEAST)
     count = 1 if context is None or size is None else max(1, -(-size // step))
     ranges = []
     for at in range(count):

@@ -16,7 +16,14 @@ import numpy as np
 
 from kcap.distributed.chunks import AT, CAPTURED, FLAGS, PAYLOAD, SEQ, ShardPackets, StrippedSegments, distances, in_directions
 from kcap.facts.topic_names import LOG_MARKS
-from kcap.limits import STRIPPED_BYTES, STRIPPED_CHUNK_BYTES, STRIPPED_GAP_BYTES, STRIPPED_MIDSTREAM_BYTES, STRIPPED_PACKETS
+from kcap.limits import (
+    STRIPPED_BYTES,
+    STRIPPED_CHUNK_BYTES,
+    STRIPPED_FIRST_BYTES,
+    STRIPPED_GAP_BYTES,
+    STRIPPED_MIDSTREAM_BYTES,
+    STRIPPED_PACKETS,
+)
 from kcap.net.segment_columns import SegmentColumns, columns_of
 from kcap.net.tcp import SYN
 from kcap.records.verified import can_verify, find_verified
@@ -69,8 +76,6 @@ def directions_of(columns: "SegmentColumns", where: "Int64s", keys: "Int64s") ->
     return list(places), np.array(heads, np.int64), np.array(inverse, np.int64)
 
 
-FIRST_BYTES: Final = 1 << 20
-"""Bytes of the payload buffer at first."""
 BLANK: Final = 0xFF
 """Value of blanked bytes: read as a length prefix it is negative, so no frame boundary is found among them."""
 
@@ -97,7 +102,7 @@ class StripWindow:
         self.shards: list[Int64s] = []
         self.flows: list[Int64s] = []
         self.packets = self.top = 0
-        self._data = np.empty(FIRST_BYTES, np.uint8)
+        self._data = np.empty(STRIPPED_FIRST_BYTES, np.uint8)
 
     @property
     def full(self) -> bool:

@@ -71,15 +71,13 @@ from kcap.fastpath.open_kernels import KNOWN_FLAGS, call, called_back, first_req
 from kcap.fastpath.sealed_kernels import FILE_SHIFT, logged, seals
 from kcap.fastpath.stream_kernels import acknowledged, distance, heard, reopened, repeat_of, repeated, selective, shut
 from kcap.kernels import compiled
-from kcap.limits import REPEATS_SEARCHED_MAX
+from kcap.limits import FAST_PATH_REPEATS_MAX, REPEATS_SEARCHED_MAX
 from kcap.net.segment_columns import ABSENT, CLEAN
 from kcap.net.tcp import ACK, MASK, PSH, RST, SYN
 
 PUSH = PSH | ACK
 IDLE = limits.CONNECTION_IDLE_NS
 FAR, WAIT = limits.SEQUENCE_FAR, limits.FAST_PATH_WAIT
-REPEATS_MAX = limits.REPEATS_KEPT // 2
-"""Repeats after which the reference path takes over, which forgets the oldest of REPEATS_KEPT."""
 STOP = 1
 """What `opens` returns where the walk has to stop before the packet."""
 
@@ -102,7 +100,7 @@ def again(seq: int, ack: int, length: int, time_ns: int, place: int, connections
         or (streams[place, OPEN_START] >= 0 and streams[place, OPEN_SLOT] == SEARCHING)
     ):
         return LEAVE
-    if streams[place, REPEATS] >= REPEATS_MAX:
+    if streams[place, REPEATS] >= FAST_PATH_REPEATS_MAX:
         return LEAVE
     flag = repeat_of(streams, place, start, end, time_ns)
     if flag:

@@ -45,9 +45,9 @@ from kcap.fastpath.layout import (
     SKIPPED,
     SPENT,
 )  # fmt: skip
-from kcap.kafka.frames import PIECE_BYTES
 from kcap.kafka.headers import API_VERSIONS, SASL_HANDSHAKE
 from kcap.kernels import compiled, int32, routine
+from kcap.limits import RESYNC_PIECE_BYTES
 
 PREFIX, RESPONSE_HEAD, VERSIONS_HEAD = 4, 8, 10
 HELD_MAX = limits.RESYNC_BYTES_LATER
@@ -99,7 +99,7 @@ def lost(
             big.answers[queues[entry, Q_KEY], queues[entry, Q_VERSION]] = WANTED
             meta[M_ANSWER] = 1
         entry = queues[entry, Q_NEXT]
-    meta[M_SEARCHED] += size + PIECE_BYTES * pieces_of(size)
+    meta[M_SEARCHED] += size + RESYNC_PIECE_BYTES * pieces_of(size)
     odd(LOST_KIND, slot, offset, ref, position, big, meta)
     return True
 
@@ -118,7 +118,7 @@ def found(place: int, connections: Any, streams: Any, meta: Any) -> None:
     """What a search held is skipped."""
     held = streams[place, OPEN_SIZE]
     connections[place >> 1, SKIPPED] += held
-    meta[M_SEARCHED] -= held + PIECE_BYTES * pieces_of(held)
+    meta[M_SEARCHED] -= held + RESYNC_PIECE_BYTES * pieces_of(held)
     streams[place, OPEN_START] = -1
 
 

@@ -20,7 +20,7 @@ from weakref import finalize
 
 import numpy as np
 
-from kcap.limits import JOBS_SLOTS_HELD
+from kcap.limits import INLINE_BYTES, JOBS_SLOTS_HELD
 
 HEAD: Final = Struct("<QQqQ")
 """Bytes of the pickle, number of buffers, slot (NO_SLOT: the buffers follow), size of a slot that is new (0: it is not)."""
@@ -32,8 +32,6 @@ TAKEN: Final = -1
 """A message with a slot was received, and the next one is wanted."""
 AHEAD: Final = 2
 """Messages with a slot that were sent and not taken."""
-INLINE_BYTES: Final = 1 << 16
-"""Buffers up to this size follow the message over the socket."""
 ALIGNMENT: Final = 64
 SLOT_STEP: Final = 1 << 22
 

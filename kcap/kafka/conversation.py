@@ -16,6 +16,7 @@ from kcap.kafka.pairing import Pairing
 from kcap.kafka.recognition import NO_REQUEST, Recognition, from_content, from_first_request, from_pieces, why_not
 from kcap.kafka.requests import RequestFramer
 from kcap.kafka.responses import ResponseFramer
+from kcap.limits import CALL_BYTES
 from kcap.net.connections import ConnectionTable
 from kcap.net.tcp import Connection
 from kcap.schema.registry import api_key
@@ -30,8 +31,6 @@ MIDSTREAM, RETRANSMITTED, DUPLICATED, ONE_SIDED, UNDECODED = (
     FLAG[n] for n in ("midstream", "retransmitted", "duplicated", "one_sided", "undecoded")
 )
 NEVER: Final = 1 << 62
-CALL_BYTES: Final = 200
-"""Memory of a buffered call beside its bytes."""
 
 
 IDENTIFYING_REQUESTS: Final = (api_key("ApiVersions"), api_key("SaslHandshake"))

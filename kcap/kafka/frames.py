@@ -11,8 +11,6 @@ FLAG = {name: 1 << i for i, name in enumerate(FLAGS)}
 """Bit of each member of `exchanges.flags`."""
 
 NO_BODY = -1
-PIECE_BYTES = 400
-"""Memory of a piece of a search for a frame's beginning, beside its bytes."""
 
 
 class Frame(NamedTuple):

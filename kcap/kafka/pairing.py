@@ -16,14 +16,13 @@ from kcap import limits
 from kcap.kafka.bodies import BodyCollector
 from kcap.kafka.frames import FLAG, Frame, PendingExchange, PendingResponse
 from kcap.kafka.waiting import WaitingQueue
+from kcap.limits import EARLY_RESPONSE_BYTES
 from kcap.model import Transition
 from kcap.net.tcp import Connection
 from kcap.weird import WeirdKind
 
 OUT_OF_ORDER, LATE = FLAG["out_of_order"], FLAG["late"]
 
-RESPONSE_BYTES: Final = 800
-"""Memory of a response that waits, beside its body."""
 
 RESERVED_IDS: Final = (1 << 31) - 8
 """Java clients count their requests below this and authenticate again with ids from here on (SaslClientAuthenticator)."""
@@ -177,7 +176,7 @@ class Pairing:
         """A response no longer waits for its request."""
         self.early.remove(response)
         if response.frame is not None:
-            self._early_holds(-RESPONSE_BYTES - (response.frame.size or 0))
+            self._early_holds(-EARLY_RESPONSE_BYTES - (response.frame.size or 0))
 
     def _early_holds(self, change: int) -> None:
         """Early responses hold so many bytes more, or less."""
@@ -253,7 +252,7 @@ class Pairing:
         """The response's last byte has passed and `response.frame` is set."""
         exchange = response.exchange
         if exchange is None and response in self.early and response.frame is not None:
-            self._early_holds(RESPONSE_BYTES + (response.frame.size or 0))
+            self._early_holds(EARLY_RESPONSE_BYTES + (response.frame.size or 0))
         if exchange is not None and exchange.request is not None:
             self.complete(exchange, response)
 

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import NamedTuple, Protocol
 
 from kcap import limits
-from kcap.kafka.frames import PIECE_BYTES
+from kcap.limits import RESYNC_PIECE_BYTES
 
 SHORTEST = 14
 """Bytes needed behind a place to tell a boundary from noise: the fixed head of a request."""
@@ -147,7 +147,7 @@ class BoundarySearch:
     @property
     def size(self) -> int:
         """Memory of the bytes and of their pieces."""
-        return len(self.region) + PIECE_BYTES * len(self.pieces)
+        return len(self.region) + RESYNC_PIECE_BYTES * len(self.pieces)
 
     @property
     def held(self) -> int:
@@ -159,9 +159,9 @@ class BoundarySearch:
         self.pieces.append(piece)
         self.region.add(piece)
         self.direction.resynced_over(piece.length)
-        self.direction.resync_holds(piece.length + PIECE_BYTES)
+        self.direction.resync_holds(piece.length + RESYNC_PIECE_BYTES)
         found = self._look(final=False)
-        if found is None and max(len(self.region), PIECE_BYTES * len(self.pieces)) > self.direction.resync_room:
+        if found is None and max(len(self.region), RESYNC_PIECE_BYTES * len(self.pieces)) > self.direction.resync_room:
             self.limited = True
             if self.waiting:
                 return self._take(min(self.waiting))
@@ -177,7 +177,7 @@ class BoundarySearch:
             return [*found, Piece(offset, b"", length, 0, NO_PACKET, 0)]
         self.pieces.append(Piece(offset, b"", length, 0, NO_PACKET, 0))
         self.region.hole(length)
-        self.direction.resync_holds(length + PIECE_BYTES)
+        self.direction.resync_holds(length + RESYNC_PIECE_BYTES)
         return self._look(final=False)
 
     def finish(self) -> list[Piece] | None:
@@ -264,7 +264,7 @@ class BoundarySearch:
             dropped += 1
         del self.pieces[:dropped]
         self.region.drop(done)
-        self.direction.resync_holds(-done - PIECE_BYTES * dropped)
+        self.direction.resync_holds(-done - RESYNC_PIECE_BYTES * dropped)
         self.scanned = max(0, self.scanned - done)
         self.waiting = {at - done for at in self.waiting if at >= done}
         self._wake = [(max(needed - done, 0), at - done) for needed, at in self._wake if at >= done]

@@ -65,6 +65,15 @@ costs more."""
 CHUNK_GAP_BYTES = 16 << 10
 """Bytes of a file between two packets that are read rather than stepped over: a read costs as much as copying them."""
 
+FRAME_SPAN_FACTOR = 2
+"""Bytes of files that are read for those of frames that are read again one by one: an index of packets costs more than that."""
+
+SEGMENT_BYTES_MAX = 1 << 20
+"""Payload of a packet that gives a frame its first bytes: captures with offload have 512 KiB."""
+
+INDEX_RUN_PACKETS, INDEX_READ_PACKETS = 1 << 18, 1 << 14
+"""Packets with data, 40 bytes each, that wait in memory to be sorted; those of a direction that are looked up at once."""
+
 FIRST_WINDOW_BYTES = 64 << 10
 """Bytes read first, doubled up to READ_WINDOW_BYTES: the first read of each file of a set should be cheap."""
 
@@ -102,3 +111,30 @@ COMPRESSIONS_MAX = 2
 
 SPLIT_FILES_OPEN_MAX = 64
 """Files written at once; others wait for their next packet closed. Systems allow 256 or more."""
+
+COMPRESSED_READ_BYTES = 64 << 10
+"""Bytes of a compressed file that are read at once."""
+
+ONE_PACKET_BYTES = 4096
+"""Read for one packet: more than a packet without offload has."""
+
+RANGE_BYTES_LEAST = 1024
+"""Least size of a range: it should hold a record or two."""
+
+STRIPPED_FIRST_BYTES = 1 << 20
+"""Room for the payload of stripped segments at first."""
+
+SPLIT_BYTES = 128 << 20
+"""Default size of a range."""
+
+TASK_BYTES = 32 << 20
+"""One task reads several ranges up to this many bytes: starting a task costs some 10 ms."""
+
+SHARD_BYTES = 8 << 30
+"""Default size of a shard where there are fewer cores than shards of this size."""
+
+TASK_BATCH_BYTES = 16 << 20
+"""Bytes of chunks that Spark hands to a Python worker at once."""
+
+BLOCK_BYTES_MAX = PACKET_BYTES_MAX + (64 << 10)
+"""A block that claims more is damage: one of a packet has options beside it."""

@@ -1,5 +1,6 @@
 """Bounds of the fast path, and from when on it pays."""
 
+from kcap.limits.connections import REPEATS_KEPT
 from kcap.limits.messages import FRAME_GATHERED_MAX
 
 FAST_PATH_AFTER_PACKETS = 1_000
@@ -76,3 +77,6 @@ values do."""
 
 REPEATS_SEARCHED_MAX = 256
 """Outstanding requests that are searched for repeated bytes."""
+
+FAST_PATH_REPEATS_MAX = REPEATS_KEPT // 2
+"""Repeats after which the reference path takes over, which forgets the oldest of REPEATS_KEPT."""

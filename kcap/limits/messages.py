@@ -115,3 +115,12 @@ COPIED_MAX = 1 << 17
 
 ZSTD_WINDOW_MAX = 16 << 20
 """Largest zstd window that is allocated; level 22 of the library asks for 128 MiB, Kafka's clients stay at or below 8 MiB."""
+
+CALL_BYTES = 200
+"""Memory of a call that waits until its connection is recognised, beside its bytes."""
+
+RESYNC_PIECE_BYTES = 400
+"""Memory of a piece of a search for a frame's beginning, beside its bytes."""
+
+EARLY_RESPONSE_BYTES = 800
+"""Memory of a response that waits for its request, beside its body."""

@@ -77,3 +77,9 @@ MAPS_MAX = 128
 
 TASK_FILES_OPEN_MAX = 64
 """Open files of a task of Spark."""
+
+PROJECTED_MESSAGE_BYTES = 1_024
+"""Bytes that count as one more message: a wide one is as much work as many."""
+
+COMPILED_FROM_BYTES = 16_384
+"""A span from which on a call of the compiled interpreter is quicker than the plain one."""

@@ -5,7 +5,7 @@ from kcap.limits.messages import API_UNKNOWN_MAX
 ROWS_PER_BATCH = 16384
 """Rows built at once."""
 
-LARGE_BODIES_ROOM, REREAD_BYTES_MAX, READ_AHEAD_BYTES = 64 << 20, (100 << 20) + 4, 16 << 20
+LARGE_BODIES_ROOM, REREAD_BYTES_MAX, REREAD_AT_ONCE_BYTES = 64 << 20, (100 << 20) + 4, 16 << 20
 """Bytes of large bodies that are read again and in memory at once: a batch whose records are needed ends there. The largest one
 for tables, twice in memory: brokers take 100 MiB (socket.request.max.bytes). Bytes of those that are read together."""
 
@@ -220,3 +220,57 @@ TRAITS_KEPT = 16
 
 ASKS_KEPT = 8
 """ApiVersions requests of a connection that its profile names one by one, and lists of APIs of one server."""
+
+NEGOTIATIONS_AT_ONCE = 1024
+"""Negotiations of versions that a task packs into a row."""
+
+PACKED_ROWS = 8192
+"""Rows that a task stores together, some 1.5 MB."""
+
+ROW_GROUP_BYTES = 64 << 20
+"""Bytes of the rows of a row group: one may have a list of thousands of topics."""
+
+SLOW_MESSAGE_BYTES = 1 << 20
+"""A message of this size takes long to make and to send: one MiB is Kafka's default limit of a batch."""
+
+PROFILE_BLOCK_BYTES = 1 << 16
+"""Bytes of figures of profiles that are deflated together."""
+
+COPIED_AT_ONCE = 1 << 20
+"""Bytes of a file that are copied at once."""
+
+CONNECTIONS_AT_ONCE = 1024
+"""Connections that wait for their rows."""
+
+ROWS_AT_ONCE = 8192
+"""Rows that are built as objects before they become a record batch."""
+
+RECORD_BYTES_AT_ONCE = 16 << 20
+"""Bytes of keys and values that are held before a record batch leaves."""
+
+TURNS_AT_ONCE = 1 << 16
+"""Turns of connections that become rows at once."""
+
+MESSAGES_AT_ONCE = 2048
+"""Messages that are looked up together; fewer than stay decoded (REPORT_MESSAGES_KEPT)."""
+
+PAGE_ROWS = 500
+"""Rows of a table of a page of `versions`; JSON has all."""
+
+INLINE_BYTES = 1 << 16
+"""Buffers up to this size follow a step's message over the socket."""
+
+SORTED_FIRST_ROWS = 10_000
+"""Rows that the terminal UI puts in order at once where none are shown: beside the keys it takes another paint."""
+
+FILE_END_BYTES = 64 << 10
+"""Bytes of each end of a file by which its notes recognize it."""
+
+PLACES_AT_ONCE = 1 << 16
+"""Places of rows that are looked at together, so that what numpy makes of them beside takes little memory."""
+
+EXCHANGES_AT_ONCE = 1 << 17
+"""Exchanges of the terminal UI that are aggregated at a time."""
+
+LEDGERS_AT_ONCE = 4096
+"""Connections of the terminal UI whose ledgers are looked at together."""

@@ -54,3 +54,9 @@ KEYLOG_LINE_MAX = 1 << 16
 
 CERTIFICATES_KEPT = 64
 """Certificates that are held in memory for all connections; brokers send the same one in each handshake."""
+
+TLS_READ_BYTES = 1 << 16
+"""Bytes of a direction that were read and are forgotten in one go."""
+
+TLS_SECRETS_STORED = 2 * TLS_SECRETS_TRIED
+"""Secrets of one label and session from which on repeated ones are dropped with each line of a key log."""

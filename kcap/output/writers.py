@@ -12,12 +12,11 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 
 from kcap.arrays.arrow import Array
+from kcap.limits import ROW_GROUP_BYTES
 from kcap.output.sink import Counted, OutputSink
 
 ROW_GROUP: Final = 1 << 15
 """Rows gathered for a row group: some 500 bytes a row wait in memory."""
-GROUP_BYTES: Final = 64 << 20
-"""Of these rows: one may have a list of thousands of topics."""
 BATCH: Final = 1 << 13
 """Values that a column's encoder takes at once: with eight times Parquet's own default it takes 5 % less time."""
 FILTERED: Final = frozenset((
@@ -202,7 +201,7 @@ class Parquet:
             self._waiting.append(batch)
             self._rows += batch.num_rows
             self._bytes += batch.nbytes
-        if self._rows >= self._group or self._bytes >= GROUP_BYTES:
+        if self._rows >= self._group or self._bytes >= ROW_GROUP_BYTES:
             self.flush()
 
     def flush(self) -> None:

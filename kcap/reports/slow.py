@@ -8,6 +8,7 @@ each 0 or more, together the latency.
 from collections import Counter
 from typing import Final
 
+from kcap.limits import SLOW_MESSAGE_BYTES
 from kcap.reports.definition import (
     AFTER_APPEND,
     KEY,
@@ -29,8 +30,6 @@ from kcap.reports.text import instant
 
 DEFAULT: Final = 20
 """Rows without --top: one screen."""
-LARGE_BYTES: Final = 1 << 20
-"""A message of this size takes long to make and to send: one MiB is Kafka's default limit of a batch."""
 BLOCKER: Final = ("connection", "exchange", "api", "service_ns", "request_last_ns", "response_last_ns", "throttle_time_ms")
 SOURCE: Final = ("api", "client_id", "client_ip", "server_ip", "server_port")
 SHOWN: Final = (
@@ -194,7 +193,7 @@ def reason(row: Row) -> str:
     in-sync replicas, of which a cluster of one broker has no others; what it refuses, as for MEMBER_ID_REQUIRED, does not wait.
     """
     size = max(row["request_bytes"] or 0, row["response_bytes"] or 0)
-    if size >= LARGE_BYTES:
+    if size >= SLOW_MESSAGE_BYTES:
         return f": a large message, {size / (1 << 20):.1f} MiB"
     if row["error"] not in (None, "NONE", *AFTER_APPEND):
         return ""

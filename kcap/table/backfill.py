@@ -37,13 +37,12 @@ from kcap.facts.brokers import Server
 from kcap.facts.offer_history import OfferedBy
 from kcap.facts.tracker import MetadataTracker
 from kcap.facts.version_verdicts import NONE, VERDICTS, final_verdict
-from kcap.limits import HELD_ROW_BYTES, HELD_ROWS
+from kcap.limits import COPIED_AT_ONCE, HELD_ROW_BYTES, HELD_ROWS
 from kcap.table.schema import columns_of
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
 
-COPIED_AT_ONCE: Final = 1 << 20
 SERVER: Final = ("server_ip", "server_port")
 COMPANIONS: Final[dict[str, tuple[str, ...]]] = {
     "broker_id": SERVER,

@@ -6,7 +6,7 @@ rows that it has in a reading of its own; memory does not grow with the number o
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ from kcap.analyzer import ClosedConnection, RowBatch
 from kcap.batch.columns import BatchColumns
 from kcap.batch.rows import STRUCT_FROM
 from kcap.facts.tracker import NO_FACT, Fact, MetadataTracker
+from kcap.limits import CONNECTIONS_AT_ONCE
 from kcap.table.backfill import Backfill, Labelled, leading, waited
 from kcap.table.exchanges import Exchanges, NameColumn
 from kcap.table.schema import choose
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from kcap.filter.ast import Filter
-
-CONNECTIONS_AT_ONCE: Final = 1024
 
 
 class Observer(Protocol):

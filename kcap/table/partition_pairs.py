@@ -27,7 +27,7 @@ from kcap.limits import (
     LARGE_BODIES_ROOM,
     PARTITIONS_AT_ONCE,
     PARTITIONS_OF_MESSAGE,
-    READ_AHEAD_BYTES,
+    REREAD_AT_ONCE_BYTES,
     SPARSE_BODIES_ROOM,
 )
 from kcap.schema import registry
@@ -241,7 +241,7 @@ def stretches(rows: "Exchanges", *, records: bool = False) -> list[tuple[int, in
     for side in SIDES:
         size, slot = rows.number(f"{side}_bytes").filled(0), rows.number(f"{side}_slot").filled(NO_BODY)
         again += np.where((size > FRAME_GATHERED_MAX) | (slot < NO_BODY), size, 0)
-    steps = np.diff(np.cumsum(each) // PARTITIONS_AT_ONCE) + np.diff(np.cumsum(again) // READ_AHEAD_BYTES)
+    steps = np.diff(np.cumsum(each) // PARTITIONS_AT_ONCE) + np.diff(np.cumsum(again) // REREAD_AT_ONCE_BYTES)
     cuts = np.flatnonzero(steps) + 1
     return list(zip([0, *cuts.tolist()], [*cuts.tolist(), len(each)]))
 

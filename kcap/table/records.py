@@ -24,7 +24,7 @@ from kcap.facts.topic_names import NO_ID
 from kcap.facts.tracker import MetadataTracker, Reread
 from kcap.faults import Fault, fault_of
 from kcap.kafka.frames import NO_BODY
-from kcap.limits import FRAME_GATHERED_MAX
+from kcap.limits import FRAME_GATHERED_MAX, RECORD_BYTES_AT_ONCE, ROWS_AT_ONCE
 from kcap.records.batch import Batch, Contents, Record
 from kcap.records.record_sets import RecordSet, each_batch
 from kcap.schema.registry import REQUEST, RESPONSE, api_key, api_name, request_header_version
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 PRODUCE, FETCH, SHARE_FETCH = (api_key(name) for name in ("Produce", "Fetch", "ShareFetch"))
 CARRIERS: Final = [key for key in (PRODUCE, FETCH, SHARE_FETCH) if key is not None]
-ROWS_AT_ONCE: Final = 8192
-BYTES_AT_ONCE: Final = 16 << 20
-"""Bytes of keys and values that are held before a record batch leaves."""
 
 
 class Exchanged:
@@ -266,7 +263,7 @@ class RecordRows:
     @property
     def full(self) -> bool:
         """There are enough rows for a batch."""
-        return len(self._rows) >= ROWS_AT_ONCE or self._bytes >= BYTES_AT_ONCE
+        return len(self._rows) >= ROWS_AT_ONCE or self._bytes >= RECORD_BYTES_AT_ONCE
 
     def add(self, row: Row) -> None:
         """Takes a row."""

@@ -20,6 +20,7 @@ from kcap.facts.tracker import ConnectionFacts, MetadataTracker
 from kcap.fastpath.closed_rows import ALIKE, ClosedRow, gathered, tls_row
 from kcap.fastpath.closed_rows import COLUMNS as CONNECTION_COLUMNS
 from kcap.fastpath.layout import NONE
+from kcap.limits import TURNS_AT_ONCE
 from kcap.model import REF_FILE_SHIFT, CaptureFile
 from kcap.schema.errors import ERRORS
 from kcap.schema.registry import api_name
@@ -131,9 +132,6 @@ def _joined_batch(
             value = ALIKE.get(name, default_of(column))
             arrays.append(pa.array([row.get(name, value) for row in tls] or [value] * len(closed), kind))
     return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema("connections", columns))
-
-
-TURNS_AT_ONCE: Final = 1 << 16
 
 
 def turn_batches(closed: Iterable[ClosedConnection], columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:

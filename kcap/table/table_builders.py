@@ -19,6 +19,7 @@ from kcap.errors import UsageError
 from kcap.facts.brokers import Server
 from kcap.facts.fetch_positions import Positions
 from kcap.facts.tracker import NO_FACT, Fact, MetadataTracker
+from kcap.limits import ROWS_AT_ONCE
 from kcap.model import CaptureFile
 from kcap.net.packet_index import PacketIndex
 from kcap.table.backfill import BACKFILLED, Backfill, Backfiller, companions, needs_backfill
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from kcap.table.row_filter import Read, RowFilter
 
 Batches = Iterator[pa.RecordBatch]
-ROWS_AT_ONCE: Final = 8192
 
 
 class Reading(Protocol):

@@ -29,7 +29,7 @@ ENTRY: Final = Struct("<BH")
 """Before a stored secret: place of its label in LABELS, its size."""
 STORED_ONCE: Final = len(LABELS) * (ENTRY.size + 64)
 """Bytes of a session's secrets of which some are repeated, or differ from others of their label."""
-STORED_MAX: Final = 2 * limits.TLS_SECRETS_TRIED * STORED_ONCE
+STORED_AT_MOST: Final = limits.TLS_SECRETS_STORED * STORED_ONCE
 """Those from which on repeated ones are dropped with each line."""
 PIECE: Final = 1 << 20
 """Bytes of a file that are read at once."""
@@ -177,7 +177,7 @@ class KeyLog:
             return True
         random = both[: RANDOM_DIGITS // 2]
         known = fresh.get(random, b"") + entry + both[RANDOM_DIGITS // 2 :]
-        fresh[random] = known if len(known) <= STORED_MAX else settled(known)
+        fresh[random] = known if len(known) <= STORED_AT_MOST else settled(known)
         return True
 
     def _store(self, fresh: dict[bytes, bytes]) -> None:

@@ -8,12 +8,12 @@ the caller accepts it (because the record authenticates) or refuses it. Source: 
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from kcap.limits import TLS_READ_BYTES
+
 HEADER: Final = 5
 TYPES: Final = frozenset({20, 21, 22, 23, 24})
 LENGTH_MAX: Final = (1 << 14) + 2048
 """Longest fragment of a protected record (RFC 5246 section 6.2.3)."""
-COMPACT_BYTES: Final = 1 << 16
-"""Bytes that were read and are forgotten in one go."""
 
 
 class RecordPiece(NamedTuple):
@@ -96,7 +96,7 @@ class RecordReader:
 
         `first` is the offset of the packet's first byte, where others of its bytes were taken elsewhere.
         """
-        if self._at >= self._base + len(self._data) or self._at - self._base > COMPACT_BYTES:
+        if self._at >= self._base + len(self._data) or self._at - self._base > TLS_READ_BYTES:
             self._room(offset)
         self._data += data
         self._pieces = self._pieces or []
@@ -132,7 +132,7 @@ class RecordReader:
         if self._at >= self.end:
             self._at = max(offset, self._at)
             self._forget()
-        elif self._at - self._base > COMPACT_BYTES:
+        elif self._at - self._base > TLS_READ_BYTES:
             del self._data[: self._at - self._base]
             self._base = self._at
 

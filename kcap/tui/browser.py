@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.worker import Worker, WorkerState
 
+from kcap.limits import SORTED_FIRST_ROWS
 from kcap.output.grid import clean
 from kcap.tui.actions import ExchangeActions
 from kcap.tui.completion import joined
@@ -43,8 +44,6 @@ SETTLE_SECONDS: Final = 0.04
 """An exchange opens after the cursor has rested this long, in seconds."""
 PATIENCE: Final = 6
 """Sorting takes at most 1/PATIENCE of the time while reading continues."""
-FIRST_ROWS: Final = 10_000
-"""So many are put in order at once where none are shown: beside the keys it takes another paint."""
 
 
 class Browser(ExplainsKeys):
@@ -186,7 +185,7 @@ class Browser(ExplainsKeys):
                 self.reopen()
         if self.view.due and not self._arranging:
             settled = self.view.arranged is None or self.view.arranged.wish != self.view.wish
-            if not len(self.view) and 0 < book.rows <= FIRST_ROWS:
+            if not len(self.view) and 0 < book.rows <= SORTED_FIRST_ROWS:
                 self._install(self.view.arrange())
             elif settled or time.monotonic() - self._began >= self._cost * PATIENCE:
                 self._arranging = True

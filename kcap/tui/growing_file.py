@@ -9,9 +9,9 @@ import time
 from typing import Final
 
 from kcap.capture.compressed import compression
+from kcap.limits import COPIED_AT_ONCE
 
 LOOK_SECONDS: Final = 0.1
-COPIED_AT_ONCE: Final = 1 << 20
 HEAD_BYTES: Final = 16
 
 

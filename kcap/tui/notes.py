@@ -17,9 +17,8 @@ from kcap.capture.paths import expand
 from kcap.errors import UsageError
 from kcap.folders import config_folder, write_whole
 from kcap.inputs import STANDARD as STANDARD_INPUT
+from kcap.limits import FILE_END_BYTES
 
-END_BYTES: Final = 64 << 10
-"""Bytes of each end of a file by which it is recognized."""
 VERSION: Final = 1
 LONGEST: Final = 10_000
 """Characters of a comment or a filter that are kept."""
@@ -59,9 +58,9 @@ def identity(paths: Sequence[str]) -> str | None:
             with open(path, "rb") as file:
                 size = os.fstat(file.fileno()).st_size
                 found.update(size.to_bytes(8))
-                found.update(file.read(END_BYTES))
-                file.seek(max(0, size - END_BYTES))
-                found.update(file.read(END_BYTES))
+                found.update(file.read(FILE_END_BYTES))
+                file.seek(max(0, size - FILE_END_BYTES))
+                found.update(file.read(FILE_END_BYTES))
     except OSError:
         return None
     return found.hexdigest()

@@ -16,7 +16,7 @@ from pyarrow._compute import CastOptions, call_function
 from kcap.arrays import arrow
 from kcap.arrays.arrow import TAKE
 from kcap.jobs.cores import free_cores
-from kcap.limits import FILTER_THREADS_LEAST_ROWS, FILTER_THREADS_MAX, MAPPED_BATCHES_AT_ONCE
+from kcap.limits import FILTER_THREADS_LEAST_ROWS, FILTER_THREADS_MAX, MAPPED_BATCHES_AT_ONCE, PLACES_AT_ONCE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,8 +32,6 @@ NONE: Final = np.zeros(0, np.int64)
 """No rows."""
 LEAST: Final = int(np.iinfo(np.int64).min)
 """The key of null."""
-PLACES_AT_ONCE: Final = 1 << 16
-"""Places that are looked at together, so that what numpy makes of them beside takes little memory where they are millions."""
 WIDE: Final[Any] = CastOptions.safe(pa.int64())
 BYTE: Final[Any] = CastOptions.safe(pa.uint8())
 SAME_WIDTH: Final = pa.int64(), pa.timestamp("us", "UTC")

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kcap.filter.ast import Filter, columns_of
+from kcap.limits import PLACES_AT_ONCE
 from kcap.output.grid import duration
 from kcap.reports import drill_down
 from kcap.reports.text import count
 from kcap.table.arrow_filter import mask
 from kcap.tui.color_rules import FAILING
 from kcap.tui.list_columns import moment
-from kcap.tui.row_index import PLACES_AT_ONCE, numeric
+from kcap.tui.row_index import numeric
 from kcap.tui.views.bars import EIGHTHS, shares
 from kcap.tui.views.sheet import Line
 

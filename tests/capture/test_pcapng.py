@@ -217,7 +217,7 @@ def test_packets_behind_secrets_above_the_bound_are_read(tmp_path, order, size, 
     secrets = block(10, pack(order + "II", 0x544C534B, size) + b"k" * size, order)
     parts = [section(order), interface(order=order), enhanced(US, b"a", order=order), secrets]
     parts += [enhanced(US + n, b"z", order=order) for n in range(700)]
-    with patch.object(pcapng, "BLOCK_MAX", 2000):
+    with patch.object(pcapng, "BLOCK_BYTES_MAX", 2000):
         got, found, weirds = read(tmp_path, *parts, jit_after=jit_after)
         stream, file = BytesIO(b"".join(parts)), CaptureFile("-", "-")
         reader = pcapng.PcapngReader(FileWindow(lambda size: stream.read(min(size, 5000))), file, 0, weirds, jit_after)
@@ -234,7 +234,7 @@ def test_packets_behind_secrets_above_the_bound_are_read(tmp_path, order, size, 
 @pytest.mark.parametrize(("behind", "kind"), [(bytes(40), "file_truncated"), (bytes(4000), "block_malformed")])
 def test_secrets_above_the_bound_whose_length_is_wrong_end_the_file(tmp_path, behind, kind):
     secrets = pack("<III", 10, 3000, 0x544C534B) + behind
-    with patch.object(pcapng, "BLOCK_MAX", 2000):
+    with patch.object(pcapng, "BLOCK_BYTES_MAX", 2000):
         got, found, weirds = read(tmp_path, section(), interface(), enhanced(US, b"a"), secrets)
     assert len(got) == 1
     assert weirds.kinds == [kind]

@@ -35,7 +35,7 @@ def ranged(form: str, data: bytes, step: int):
         found[part.unit] = [row for batch, _ in scan.batches() for row in rows(batch)]
         summaries[part.unit] = scan.summary
 
-    with patch.object(stitching, "LEAST_BYTES", 1):
+    with patch.object(stitching, "RANGE_BYTES_LEAST", 1):
         planned = plan(file, 0, recognise(file, reader(0)), step, numbers)
     for part in planned.ranges:
         deal(part)

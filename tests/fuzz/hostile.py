@@ -2688,6 +2688,21 @@ def interleaved_messages(n: int) -> bytes:
     return in_turn(n, (struct.pack(">qiI", 0, 4 + len(wrapper), zlib.crc32(wrapper)) + wrapper) * (900_000 // len(wrapper)))
 
 
+@hostile(200_000, "--table", "records")
+def message_of_bytes(n: int) -> bytes:
+    """One Produce request of batches of a record each, in segments of 24 bytes."""
+    record = b"\0\0\0\1" + varint(5_000) + bytes(5_000) + b"\0"
+    one = packed_batch(varint(len(record)) + record, 0)
+    records = one * max(1, 24 * n // len(one))
+    head = struct.pack(">hhi", -1, 1, 1000) + array([string(b"t") + struct.pack(">iii", 1, 0, len(records)) + records])
+    talk, whole = Talk(10_000, 10**12).open(), request(2, 0, 3, head)
+    talk.send(0, request(1))
+    talk.send(1, response(1))
+    for at in range(0, len(whole), 24):
+        talk.add(0, ACK, whole[at : at + 24])
+    return pcap(iter(talk.packets))
+
+
 @hostile(5_000)
 def hosts_refused(n: int) -> bytes:
     """Hosts that try to connect three times each and are refused."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kcap import limits
 from kcap.analyzer import Analyzer
-from kcap.kafka.pairing import RESPONSE_BYTES
+from kcap.limits import EARLY_RESPONSE_BYTES
 from kcap.model import ROW
 from kcap.weird import WeirdKind
 from tests.fastpath.both import agree
@@ -177,8 +177,8 @@ def test_a_request_that_was_passed_over_leaves_the_responses_of_its_id_to_others
 
 def test_responses_that_wait_are_bounded_over_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """Law: beyond the bound a connection lets go of its oldest ones, and says so; few may wait on each."""
-    least = 4 * RESPONSE_BYTES
-    monkeypatch.setattr(limits, "EARLY_BYTES_OF_ALL", 100 * RESPONSE_BYTES)
+    least = 4 * EARLY_RESPONSE_BYTES
+    monkeypatch.setattr(limits, "EARLY_BYTES_OF_ALL", 100 * EARLY_RESPONSE_BYTES)
     monkeypatch.setattr(limits, "EARLY_BYTES_LEAST", least)
     taps = [Tap(port=40_000 + number, time_ns=MS * (number + 1)).open() for number in range(20)]
     for number, tap in enumerate(taps):
@@ -190,7 +190,7 @@ def test_responses_that_wait_are_bounded_over_all_connections(monkeypatch: pytes
     for number, segment in enumerate(segments, 1):
         analyzer.feed(batch([segment], number))
         held = max(held, analyzer.bodies.early_bytes)
-    assert 90 * RESPONSE_BYTES < held < 101 * RESPONSE_BYTES + 20 * (least + 100)
+    assert 90 * EARLY_RESPONSE_BYTES < held < 101 * EARLY_RESPONSE_BYTES + 20 * (least + 100)
     analyzer.finish()
     assert not analyzer.bodies.early_bytes
     assert sum(count for weird, count in analyzer.sightings() if weird.kind is WeirdKind.EARLY_LIMIT) > 400
@@ -253,7 +253,7 @@ def test_what_waits_on_many_connections_is_the_same_on_both_paths(seed: int, of_
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "OUTSTANDING_OF_ALL", of_all)
         patch.setattr(limits, "OUTSTANDING_LEAST", least)
-        patch.setattr(limits, "EARLY_BYTES_OF_ALL", of_all * RESPONSE_BYTES)
-        patch.setattr(limits, "EARLY_BYTES_LEAST", least * RESPONSE_BYTES)
+        patch.setattr(limits, "EARLY_BYTES_OF_ALL", of_all * EARLY_RESPONSE_BYTES)
+        patch.setattr(limits, "EARLY_BYTES_LEAST", least * EARLY_RESPONSE_BYTES)
         patch.setattr(limits, "FAST_PATH_WAIT", 4)
         agree(segments, size, 3)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap import limits
-from kcap.kafka.frames import PIECE_BYTES
 from kcap.kafka.resync import NO_PACKET, BoundarySearch, Piece, Region, enough
+from kcap.limits import RESYNC_PIECE_BYTES
 
 
 class Marks:
@@ -137,7 +137,7 @@ def test_packets_of_a_byte_cost_what_they_hold() -> None:
     """Law: what a resync holds is bounded in memory, not in bytes of the stream alone."""
     direction = Marks()
     search = BoundarySearch(direction)
-    most = direction.resync_room // PIECE_BYTES
+    most = direction.resync_room // RESYNC_PIECE_BYTES
     for offset in range(3 * most):
         assert search.data(piece(offset, b"x")) is None
         assert len(search.pieces) <= most

@@ -108,7 +108,7 @@ def test_parquet_gathers_row_groups(batches: list[pa.RecordBatch], monkeypatch: 
 
 def test_wide_rows_do_not_wait_for_a_row_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """What waits in memory is bounded in bytes too: a row may have thousands of topics."""
-    monkeypatch.setattr(writers, "GROUP_BYTES", 10_000)
+    monkeypatch.setattr(writers, "ROW_GROUP_BYTES", 10_000)
     sink, batch = io.BytesIO(), pa.RecordBatch.from_pydict({"topics": [["t" * 20] * 400]})
     writer = writers.Parquet(sink, batch.schema)
     for _ in range(6):

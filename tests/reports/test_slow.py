@@ -8,9 +8,10 @@ from pyarrow import parquet
 
 import kcap
 from kcap.filter.parse import parse
+from kcap.limits import SLOW_MESSAGE_BYTES
 from kcap.reports.definition import ReportRequest, Row
 from kcap.reports.run import run
-from kcap.reports.slow import LARGE_BYTES, REPORT, SOURCE, verdict, why
+from kcap.reports.slow import REPORT, SOURCE, verdict, why
 from kcap.reports.source import ReportInput
 from tests.reports.made import MS, exchange, report
 
@@ -64,7 +65,7 @@ def test_the_largest_part_is_the_cause(cause: str) -> None:
 
 def test_large_messages_and_waits_are_said() -> None:
     service = PARTS | {"service_ns": 9 * MS}
-    assert "large message, 1.0 MiB" in why(exchange(response_bytes=LARGE_BYTES, **service), None, None)[1]
+    assert "large message, 1.0 MiB" in why(exchange(response_bytes=SLOW_MESSAGE_BYTES, **service), None, None)[1]
     assert "replicas" in why(exchange(api="Produce", acks=-1, **service), None, None)[1]
     assert "replicas" not in why(exchange(api="Produce", acks=1, **service), None, None)[1]
     assert "members" in why(exchange(api="JoinGroup", **service), None, None)[1]

@@ -101,7 +101,7 @@ def test_bodies_that_the_arena_lacks_are_in_memory_again_so_many_bytes_at_a_time
     monkeypatch.setattr(limits, "GATHERED_OF_ALL", 200_000)
     monkeypatch.setattr(limits, "BODIES_BYTES", 20_000)
     monkeypatch.setattr(limits, "FEED_PACKETS", 10)
-    monkeypatch.setattr(partition_pairs, "READ_AHEAD_BYTES", 50_000)
+    monkeypatch.setattr(partition_pairs, "REREAD_AT_ONCE_BYTES", 50_000)
     init, added = partition_pairs.PartitionBodies.__init__, list[int]()
 
     def measured(self: partition_pairs.PartitionBodies, columns: Any, *args: Any, **named: Any) -> None:

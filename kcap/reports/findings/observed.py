@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from kcap.limits import LINKS_KEPT, RECREATED_MOST
+from kcap.limits import LINKS_KEPT, MESSAGES_AT_ONCE, RECREATED_MOST
 from kcap.reports.definition import AFTER_APPEND, uids
 from kcap.reports.findings.columns import BESIDE_COLUMNS, PARTITION_COLUMNS
 from kcap.reports.recorded import functions
@@ -24,8 +24,6 @@ CLASS = (
 """What exchanges of one class have in common."""
 RESPONSES_READ: Final = 8
 """Responses of a server that are read, where the first ones cannot be decoded."""
-MESSAGES_AT_ONCE: Final = 2048
-"""Messages that are looked up together; fewer than stay decoded (`source.MESSAGES_KEPT`)."""
 OWN_CLIENTS: Final = ("ReplicaFetcherThread-", "raft-client-", "AddPartitionsManager-client-", "Persister-client-")
 """How client ids of brokers and controllers begin: those that copy logs from their leaders (ReplicaFetcherBlockingSend,
 KafkaRaftManager), ask whether a transaction is open (AddPartitionsToTxnManager, KIP-890), keep the state of share groups

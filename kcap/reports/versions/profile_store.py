@@ -17,6 +17,7 @@ from zlib import compress, decompress
 
 from kcap import limits
 from kcap.facts.api_versions import Offer, Software
+from kcap.limits import PROFILE_BLOCK_BYTES
 from kcap.reports.versions.profile import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 
 NEVER: Final = -(1 << 63)
 """Stands for a time or an exchange that there is none of."""
-BLOCK_BYTES: Final = 1 << 16
-"""Figures of so many bytes are deflated together."""
 BLOCKS_INFLATED: Final = 8
 """Blocks that stay inflated: connections end in about the order in which they began."""
 SEARCHED: Final = 1024
@@ -371,7 +370,7 @@ class ProfileColumns:
 
     def _put(self, figures: bytes) -> tuple[int, int, int]:
         """Stores figures: number of their block, place and bytes there."""
-        if len(self._open) >= BLOCK_BYTES:
+        if len(self._open) >= PROFILE_BLOCK_BYTES:
             self._blocks.append(compress(self._open, 1))
             self._open = bytearray()
         start = len(self._open)

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from kcap import limits
 from kcap.arrays.arrow import Array
+from kcap.limits import EXCHANGES_AT_ONCE
 from kcap.output.grid import duration, endpoint
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
@@ -39,8 +40,6 @@ REASON_LEAST: Final = 28
 """Cells of a protocol and of the alert that ended it, which are cut after other names."""
 FLAG: Final = pa.uint8()
 """Narrow, since there is one for each exchange."""
-AT_ONCE: Final = 1 << 17
-"""Exchanges that are aggregated at a time."""
 SUMMED: Final = (
     "count", "errors", "unanswered", "throttled", "timed", "request_bytes", "response_bytes", "latency_ns", "max_ns",
     "first_ns", "last_ns",
@@ -101,15 +100,15 @@ def totals(tables: Iterable[pa.Table], keys: Sequence[str], names: Sequence[str]
     parts: list[pa.Table] = []
     for table in tables:
         parts.append(fold(table, keys, names))
-        if sum(part.num_rows for part in parts[1:]) > AT_ONCE:
+        if sum(part.num_rows for part in parts[1:]) > EXCHANGES_AT_ONCE:
             parts = [fold(pa.concat_tables(parts), keys, names)]
     return fold(pa.concat_tables(parts), keys, names)
 
 
 def pieces(table: pa.Table) -> Iterator[pa.Table]:
-    """Rows in pieces of AT_ONCE; one piece where there is no row."""
-    for start in range(0, max(table.num_rows, 1), AT_ONCE):
-        yield table.slice(start, AT_ONCE)
+    """Rows in pieces of EXCHANGES_AT_ONCE; one piece where there is no row."""
+    for start in range(0, max(table.num_rows, 1), EXCHANGES_AT_ONCE):
+        yield table.slice(start, EXCHANGES_AT_ONCE)
 
 
 def ones(rows: int) -> Array:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kcap import limits
+from kcap.limits import LEDGERS_AT_ONCE
 from kcap.model import CaptureFile
 from kcap.output.grid import duration, endpoint
 from kcap.reports import drill_down
@@ -25,8 +26,6 @@ from kcap.tui.views.sheet import Line, Sheet, SheetField, clocked, counted, name
 MARKS: Final = {"good": "✓ ok", "care": "! care", "bad": "✗ BAD"}
 COLUMNS: Final = ("outcome", "reason")
 """Columns of `exchanges` that are read."""
-AT_ONCE: Final = 4096
-"""Connections that are looked at together."""
 calc: Any = pc
 LEDGER: Final = ("captured", "framed", "skipped", "opaque", "pending", "missing")
 
@@ -54,7 +53,7 @@ def tally(table: pa.Table, name: str) -> Counter[str]:
 def evidence_of(captures: pa.Table, connections: pa.Table, weirds: pa.Table, exchanges: pa.Table) -> CaptureQuality:
     """The evidence as the tables have it."""
     found = CaptureQuality([file_of(row) for row in captures.to_pylist()], [])
-    for batch in connections.to_batches(max_chunksize=AT_ONCE):
+    for batch in connections.to_batches(max_chunksize=LEDGERS_AT_ONCE):
         for row in batch.to_pylist():
             found.count(row)
     found.phases, found.details = tally(connections, "phase"), tally(connections, "detail")

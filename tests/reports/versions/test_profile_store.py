@@ -240,7 +240,7 @@ def test_a_connection_that_goes_on_is_opened_again_in_its_place() -> None:
 
 def test_profiles_that_are_opened_again_and_again_take_their_room_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "PROFILES_OPEN", 2)
-    monkeypatch.setattr(profile_store, "BLOCK_BYTES", 1)  # figures of all but the last one are deflated
+    monkeypatch.setattr(profile_store, "PROFILE_BLOCK_BYTES", 1)  # figures of all but the last one are deflated
     shelf = ProfileStore()
     for uid in ("C1", "C2", "C3", "C4"):
         shelf[uid] = profile([(3, 1)], uid=uid)
@@ -294,7 +294,7 @@ def test_a_name_whose_proof_was_refused_is_no_principal() -> None:
 
 def test_ends_come_in_any_order_and_take_no_second_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures of a connection and of its end are in blocks of their own, of which few stay inflated."""
-    monkeypatch.setattr(profile_store, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(profile_store, "PROFILE_BLOCK_BYTES", 1)
     shelf, uids = ProfileStore(), [f"C{number}" for number in range(40)]
     for uid in uids:
         shelf[uid] = profile([(3, 1)], uid=uid)

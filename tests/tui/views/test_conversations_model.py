@@ -76,7 +76,7 @@ def test_pieces_make_no_difference(by: tuple[str, ...], monkeypatch: pytest.Monk
     whole = model.groups_of(table, by)
     apis = model.apis_of(table, by, whole[0])
     for pieces in (1, 7, 50):
-        monkeypatch.setattr(model, "AT_ONCE", pieces)
+        monkeypatch.setattr(model, "EXCHANGES_AT_ONCE", pieces)
         assert model.groups_of(table, by) == whole
         assert model.apis_of(table, by, whole[0]) == apis
 
@@ -85,7 +85,7 @@ def test_counts_of_apis_do_not_grow_with_exchanges(monkeypatch: pytest.MonkeyPat
     """Ten times the exchanges of the same groups take the same Python objects."""
     table = StubBook("java-transactions.pcap").exchanges(model.COLUMNS)
     rows, _ = model.groups_of(table, ("connection",))
-    monkeypatch.setattr(model, "AT_ONCE", table.num_rows)
+    monkeypatch.setattr(model, "EXCHANGES_AT_ONCE", table.num_rows)
     peaks = []
     for times in (1, 2, 20):
         many = pa.concat_tables([table] * times).combine_chunks()

@@ -1,0 +1,221 @@
+"""Which packets of a file carry the bytes of a direction: frames whose packets lie among those of others are read by place.
+
+In: stretches of files. Out: the bytes of a direction from one place of a file to another. Law: no part of a file is read twice
+to learn this, and memory does not grow with the file: what is known of each packet with data is in an unnamed file, sorted by
+direction.
+"""
+
+import os
+import tempfile
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator
+from functools import partial
+from operator import attrgetter
+from random import SystemRandom
+from struct import Struct
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import finalize
+
+import numpy as np
+
+from kcap.capture.fileset import ignore
+from kcap.capture.packet_source import PacketSource
+from kcap.limits import CHUNK_GAP_BYTES, FIRST_WINDOW_BYTES, INDEX_READ_PACKETS, INDEX_RUN_PACKETS
+from kcap.model import PacketBatch, SegmentBatch
+from kcap.net.segment_columns import CLEAN, NAMES, SegmentColumns, columns_of
+from kcap.net.segments import SegmentParser
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Entries = NDArray[np.void]
+
+ENTRY = np.dtype(
+    [("flow", "<u8"), ("position", "<i8"), ("time_ns", "<i8"), ("payload", "<i8"), ("seq", "<u4"), ("captured", "<u4")]
+)
+"""A packet with data; its payload is at a place of the file, or of a datagram that came in fragments at the inverse of a place
+of the index's own file."""
+KEY = Struct("<QQ")
+"""How entries begin: what they are sorted by."""
+FACTOR = SystemRandom().getrandbits(64) | 1
+"""Made anew by each process: nobody can choose addresses that have equal sums."""
+SEQ, CAPTURED, LENGTH, PAYLOAD = (NAMES.index(name) for name in ("seq", "captured", "length", "payload"))
+
+
+class IndexRun(NamedTuple):
+    """Entries of all packets with data from one place of a file to another."""
+
+    first: int
+    last: int
+    """Positions of packets; nothing is unknown in front of a run that begins behind the last one."""
+    at: int
+    """Place in the index's own file."""
+    packets: int
+
+
+class IndexedPiece(NamedTuple):
+    """Payload of a packet."""
+
+    seq: int
+    data: bytes
+    time_ns: int
+
+
+class FrameIndex:
+    """The packets with data of those parts of a capture's files that were asked for."""
+
+    def __init__(self, source: PacketSource) -> None:
+        self._source = source
+        self._runs: dict[int, list[IndexRun]] = {}
+        """Of each file, in order; they do not overlap."""
+        self._scratch = tempfile.TemporaryFile(prefix="kcap-", buffering=0)  # noqa: SIM115 - it lives as long as the index
+        finalize(self, self._scratch.close)
+        self._end = 0
+        self._fragmented: set[int] = set()
+
+    def covers(self, file: int, low: int, high: int) -> bool:
+        """Reads what is not known yet between two packets; whether all of it is: not where datagrams came in fragments that lie
+        on both sides of an end.
+        """
+        if file in self._fragmented:
+            return False
+        begin, at = low, low
+        for run in self._among(file, low, high):
+            if run.first > at:
+                self._read(file, begin, run.first, known=at - 1, end=run.first - 1)
+            begin, at = run.last, run.last + 1
+        if at <= high:
+            self._read(file, begin, high, known=at - 1, end=high)
+        return file not in self._fragmented
+
+    def pieces(self, file: int, flow: bytes, low: int, high: int) -> Iterator[IndexedPiece]:
+        """What packets of a direction carry, in the order of the file."""
+        have, data = 0, b""
+        for some in self._entries(file, flow, low, high):
+            places = some["payload"].tolist()
+            columns = zip(places, [*places[1:], -1], some["seq"].tolist(), some["captured"].tolist(), some["time_ns"].tolist())
+            for place, following, seq, size, time in columns:
+                if place < 0:
+                    yield IndexedPiece(seq, self._stored(~place, size), time)
+                    continue
+                if not have <= place <= place + size <= have + len(data):
+                    near = 0 <= following - place - size <= CHUNK_GAP_BYTES
+                    have, data = place, self._source.read_bytes(file, max(size, FIRST_WINDOW_BYTES) if near else size, place)
+                yield IndexedPiece(seq, data[place - have : place - have + size], time)
+
+    def _among(self, file: int, low: int, high: int) -> list[IndexRun]:
+        runs = self._runs.setdefault(file, [])
+        begin = bisect_left(runs, low, key=attrgetter("last"))
+        return runs[begin : bisect_right(runs, high, key=attrgetter("first"))]
+
+    def _entries(self, file: int, flow: bytes, low: int, high: int) -> Iterator["Entries"]:
+        """Those of a direction between two places, some at a time."""
+        wanted = sum_of(flow)
+        for run in self._among(file, low, high):
+            key = partial(self._key, run)
+            at = bisect_left(range(run.packets), (wanted, low), key=key)
+            end = bisect_right(range(run.packets), (wanted, high), lo=at, key=key)
+            for first in range(at, end, INDEX_READ_PACKETS):
+                yield self._of_run(run, first, min(end, first + INDEX_READ_PACKETS))
+
+    def _key(self, run: IndexRun, number: int) -> tuple[int, int]:
+        flow, position = KEY.unpack(self._stored(run.at + number * ENTRY.itemsize, KEY.size))
+        return flow, position
+
+    def _of_run(self, run: IndexRun, first: int, end: int) -> "Entries":
+        return np.frombuffer(self._stored(run.at + first * ENTRY.itemsize, (end - first) * ENTRY.itemsize), ENTRY)
+
+    def _stored(self, at: int, size: int) -> bytes:
+        return os.pread(self._scratch.fileno(), size, at)
+
+    def _store(self, data: Any) -> int:
+        """Appends to the index's file; where."""
+        at = self._end
+        with memoryview(data).cast("B") as view:
+            while self._end < at + len(view):
+                self._end += os.pwrite(self._scratch.fileno(), view[self._end - at :], self._end)
+        return at
+
+    def _read(self, file: int, begin: int, high: int, *, known: int, end: int) -> None:
+        """Reads packets from one at `begin` to one at `high`, and takes those behind `known`, up to `end`."""
+        parser = SegmentParser(ignore)
+        waiting: list[Entries] = []
+        first, reached = known + 1, known
+        for base, batch in self._source.placed(file, begin, high):
+            some = self._entries_of(base, batch, parser)
+            waiting.append(some[(some["position"] > known) & (some["position"] <= end)])
+            reached = int(batch.position[-1])
+            if first <= reached < high and sum(map(len, waiting)) >= INDEX_RUN_PACKETS:
+                self._add(file, first, reached, waiting)
+                waiting, first = [], reached + 1
+        last = end if reached >= high else reached
+        if first <= last:
+            self._add(file, first, last, waiting)
+        if parser.fragments.datagrams:
+            self._fragmented.add(file)
+
+    def _add(self, file: int, first: int, last: int, waiting: list["Entries"]) -> None:
+        """One more run; neighbours of its size are joined with it, so that there are not many."""
+        runs, run = self._runs[file], self._written(first, last, waiting)
+        at = bisect_left(runs, first, key=attrgetter("first"))
+        while at and self._joins(runs[at - 1], run, smaller=runs[at - 1]):
+            at -= 1
+            run = self._joined(runs.pop(at), run)
+        while at < len(runs) and self._joins(run, runs[at], smaller=runs[at]):
+            run = self._joined(run, runs.pop(at))
+        insort(runs, run, key=attrgetter("first"))
+
+    @staticmethod
+    def _joins(one: IndexRun, other: IndexRun, *, smaller: IndexRun) -> bool:
+        both = one.packets + other.packets
+        return one.last + 1 == other.first and 2 * smaller.packets <= both <= INDEX_RUN_PACKETS
+
+    def _joined(self, one: IndexRun, other: IndexRun) -> IndexRun:
+        return self._written(one.first, other.last, [self._of_run(run, 0, run.packets) for run in (one, other)])
+
+    def _written(self, first: int, last: int, parts: list["Entries"]) -> IndexRun:
+        """A run of entries that are in the order of the file."""
+        entries = np.concatenate(parts) if parts else np.empty(0, ENTRY)
+        order = np.argsort(entries["flow"], kind="stable")
+        return IndexRun(first, last, self._store(entries[order].tobytes()), len(entries))
+
+    def _entries_of(self, base: int, batch: PacketBatch, parser: SegmentParser) -> "Entries":
+        """Those of a batch whose buffer begins at `base` of the file."""
+        found = parser.columns(batch)
+        if isinstance(found, SegmentBatch):
+            base += min((place for at, place in enumerate(found.payload) if at not in found.buffers), default=0)
+            found = columns_of(found)
+        where = (found.numbers[LENGTH] > 0).nonzero()[0]
+        where = where[found.state[where] != 0]
+        entries = np.zeros(len(where), ENTRY)
+        entries["flow"] = sums_of(found, where)
+        entries["position"], entries["time_ns"] = found.position[where], found.time_ns[where]
+        entries["seq"], entries["captured"] = found.numbers[SEQ, where], found.numbers[CAPTURED, where]
+        entries["payload"] = found.numbers[PAYLOAD, where] + base
+        for at, other in found.others.items():
+            begin, size = int(found.numbers[PAYLOAD, at]), int(found.numbers[CAPTURED, at])
+            entries["payload"][where == at] = ~self._store(other[begin : begin + size])
+        return entries
+
+
+def sum_of(flow: bytes) -> int:
+    """What stands for a direction in the index: another one has the same by chance alone."""
+    total = len(flow)
+    for byte in flow:
+        total = (total * FACTOR + byte) & (1 << 64) - 1
+    return total
+
+
+def sums_of(segments: SegmentColumns, where: "NDArray[np.int64]") -> "NDArray[np.uint64]":
+    """`sum_of` the directions of segments."""
+    sums = np.zeros(len(where), np.uint64)
+    clean, sizes = segments.state[where] == CLEAN, segments.flow_size[where]
+    for size in np.unique(sizes[clean]).tolist():
+        some = clean & (sizes == size)
+        starts, total = segments.flow_at[where[some]], np.full(int(some.sum()), size, np.uint64)
+        for at in range(size):
+            total = total * np.uint64(FACTOR) + segments.data[starts + at]
+        sums[some] = total
+    for at, flow in segments.flows.items():
+        sums[where == at] = sum_of(flow)
+    return sums
