@@ -95,7 +95,7 @@ class Coded:
         return made
 
 
-FEW: Final = 1024
+FEW: Final = 16
 """Texts that may stand in a dictionary without being looked at whether they occur."""
 CODED: Final = pa.dictionary(pa.int32(), pa.string())
 """The type of `Coded.dictionary`."""
