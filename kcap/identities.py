@@ -66,6 +66,10 @@ class IdentityBlock:
         """The flow key of a client."""
         return bytes(self.clients[at, : self.sizes[at]])
 
+    def uid(self, at: int) -> str:
+        """One of the uids; to look through all of them for each would take the square of their number."""
+        return str(self.uids[at] or self.named()[at])
+
     def named(self) -> Any:
         """The uids, each made when one of them is first needed."""
         new = (self.uids == 0).nonzero()[0]
@@ -104,7 +108,7 @@ class Identities(Sequence[Identity]):
             block = self._block(index)
             at = index - block.first
             number, tls = int(block.numbers[at]), bool(block.tls[at])
-            found = self._objects[index] = Identity(block.named()[at], *endpoints(block.client(at)), number, tls)
+            found = self._objects[index] = Identity(block.uid(at), *endpoints(block.client(at)), number, tls)
         return found
 
     def __iter__(self) -> Iterator[Identity]:
@@ -119,7 +123,7 @@ class Identities(Sequence[Identity]):
         if found is not None:
             return found.uid
         block = self._block(index)
-        return str(block.named()[index - block.first])
+        return block.uid(index - block.first)
 
     def blocks(self) -> Sequence[IdentityBlock]:
         """Those of the fast path."""

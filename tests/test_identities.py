@@ -84,3 +84,18 @@ def test_endpoints_of_a_flow() -> None:
     assert endpoints(bytes([10, 0, 0, 1, 10, 0, 0, 2, 0x9C, 0x40, 0x23, 0x84])) == ("10.0.0.1", 40_000, "10.0.0.2", 9092)
     six = bytes(15) + b"\1" + bytes(15) + b"\2" + b"\0\1\0\2"
     assert endpoints(six) == ("::1", 1, "::2", 2)
+
+
+def test_a_uid_that_is_there_costs_no_look_at_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the uids of all connections of a block would take the square of their number."""
+    made, expected = listed([(bytes([at]) * 12, False) for at in range(3)])
+    looks: list[IdentityBlock] = []
+    named = IdentityBlock.named
+
+    def counted(block: IdentityBlock) -> object:
+        looks.append(block)
+        return named(block)
+
+    monkeypatch.setattr(IdentityBlock, "named", counted)
+    assert [made.uid(at) for at in range(3)] == [made[at].uid for at in range(3)] == [one.uid for one in expected[:3]]
+    assert len(looks) == 1

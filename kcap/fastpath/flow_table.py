@@ -9,16 +9,32 @@ from typing import Any
 import numpy as np
 
 from kcap.fastpath.layout import FLOW_SIZE
-from kcap.kernels import compiled
+from kcap.kernels import compiled, uint32
 
 
 @compiled
 def key_hash(data: Any, at: int, size: int) -> Any:
-    """A number for a flow key."""
-    value = np.uint64(0xCBF29CE484222325)
-    for place in range(at, at + size):
+    """A number for a flow key, or for other bytes."""
+    value, words = np.uint64(0xCBF29CE484222325), at + (size & ~3)
+    for place in range(at, words, 4):
+        value = (value ^ np.uint64(uint32(data, place))) * np.uint64(0x9E3779B97F4A7C15)
+        value ^= value >> np.uint64(32)
+    for place in range(words, at + size):
         value = (value ^ np.uint64(data[place])) * np.uint64(0x100000001B3)
     return np.int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
+
+
+@compiled
+def same_key(key: Any, data: Any, at: int, size: int) -> bool:
+    """Whether a flow key, which has room for the size of every other, is that of a packet."""
+    words = size & ~3
+    for k in range(0, words, 4):
+        if uint32(key, k) != uint32(data, at + k):
+            return False
+    for k in range(words, size):  # noqa: SIM110 - kernels have no generators
+        if key[k] != data[at + k]:
+            return False
+    return True
 
 
 @compiled
@@ -57,14 +73,8 @@ def find(data: Any, at: int, size: int, table: Any, keys: Any, streams: Any) -> 
     place = key_hash(data, at, size) & room
     while table[place] != 0:
         found = table[place] - 1
-        if found >= 0 and streams[found, FLOW_SIZE] == size:
-            same = True
-            for k in range(size):
-                if keys[found, k] != data[at + k]:
-                    same = False
-                    break
-            if same:
-                return int(found)
+        if found >= 0 and streams[found, FLOW_SIZE] == size and same_key(keys[found], data, at, size):
+            return int(found)
         place = (place + 1) & room
     return -1
 

@@ -5,6 +5,8 @@ In: their notes and rows. Out: calls of `report`. Law: these are the calls of `F
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from kcap.fastpath import layout as at
 from kcap.fastpath.state import FastPathState
 from kcap.weird import WeirdKind
@@ -22,9 +24,14 @@ def report_resyncs(state: FastPathState, host: "Host") -> None:
     state.meta[at.M_SEARCHED] = 0
     odd = state.large.arrays.odd[: state.meta[at.M_ODD]]
     uids: dict[int, str] = {}
+    own: list[int] = []
     for slot in set(odd[:, at.O_SLOT].tolist()):
         conversation = state.conversations[slot]
-        uids[slot] = state.uid(slot) if conversation is None else host.constants(conversation).uid
+        if conversation is None:
+            own.append(slot)
+        else:
+            uids[slot] = host.constants(conversation).uid
+    uids |= zip(own, state.named_slots(np.array(own, np.int64)))
     for kind, slot, value, ref, position in odd.tolist():
         what, detail = OF_RESYNCS[kind]
         host.report(what, detail.format(value), ref, position, uid=uids[slot])

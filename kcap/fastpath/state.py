@@ -227,11 +227,13 @@ class FastPathState:
             values[:, at.TLS] != at.CLEAR,
         )  # fmt: skip
 
-    def uid(self, slot: int) -> str:
-        """The uid of an own connection, which is made once."""
-        if not self.uids[slot]:
-            self.uids[slot] = self.identities(np.array([slot]), 0).named()[0]
-        return str(self.uids[slot])
+    def named_slots(self, slots: Any) -> list[str]:
+        """The uids of own connections, which are made once."""
+        new = slots[self.uids[slots] == 0]
+        if len(new):
+            self.uids[new] = self.identities(new, 0).named()
+        found: list[str] = self.uids[slots].tolist()
+        return found
 
     def named(self, blocks: Sequence[IdentityBlock]) -> None:
         """Keeps the uids of connections for later batches."""

@@ -170,7 +170,8 @@ def _spans(columns: Any, at: Any) -> Iterator[Spans]:
     """What a table of entries, ordered by message, has of each of these messages."""
     messages, *parts = columns
     first, counts = (found.tolist() for found in entries_of(messages, at))
-    return ([part[low : low + count].tolist() for part in parts] for low, count in zip(first, counts))
+    none = [()] * len(parts)
+    return ([part[low : low + count].tolist() for part in parts] if count else none for low, count in zip(first, counts))
 
 
 def entries_of(owners: Any, messages: Any) -> tuple[Any, Any]:

@@ -1,8 +1,10 @@
 """The fast path's arrays grow, shrink and are used again."""
 
 import pickle
+from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +14,7 @@ from kcap.fastpath.export_state import export_connection
 from kcap.fastpath.import_state import import_connection
 from kcap.fastpath.layout import (
     CONNECTION_WIDTH,
+    FIRST_NS,
     FULL_ROOM,
     ID_LENGTH,
     IDENTITY,
@@ -26,6 +29,7 @@ from kcap.fastpath.layout import (
     TALKING,
 )
 from kcap.fastpath.state import FastPathState, header_tables
+from kcap.identities import IdentityBlock, uid_of
 from kcap.kafka.conversation import Conversation
 from kcap.net.tcp import Stream
 from tests.fastpath.test_engine import steady
@@ -133,3 +137,19 @@ def test_uids_are_kept_for_later_batches_while_their_connection_is_there() -> No
     state.named([block])
     assert state.uids[slots].tolist() == [block.uids[0], 0]
     assert state.identities(slots, 0).uids[0] == block.uids[0]
+
+
+def test_uids_of_own_connections_are_made_together_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    state, identities = FastPathState(), FastPathState.identities
+    asked: list[list[int]] = []
+
+    def counted(state: FastPathState, slots: Any, first: int) -> IdentityBlock:
+        asked.append(slots.tolist())
+        return identities(state, slots, first)
+
+    monkeypatch.setattr(FastPathState, "identities", counted)
+    state.connections[:3, FIRST_NS] = 10, 20, 30
+    first = state.named_slots(np.array([2, 0]))
+    assert first == [uid_of(b"", ns, 0) for ns in (30, 10)]
+    assert state.named_slots(np.array([0, 1, 2])) == [first[1], uid_of(b"", 20, 0), first[0]]
+    assert asked == [[2, 0], [1]]
