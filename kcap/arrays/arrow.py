@@ -84,7 +84,7 @@ class Coded:
         if few.null_count:
             there = ~absent(few)
             valid = there[codes]
-        if len(few) > min(FEW, len(codes) // FEW_ROWS):
+        if len(few) > FEW:
             occurs = np.zeros(len(few), np.bool_)
             occurs[codes] = True
             there = occurs if there is None else there & occurs
@@ -95,9 +95,8 @@ class Coded:
         return made
 
 
-FEW, FEW_ROWS = 1024, 16
-"""Texts that may stand in a dictionary without being looked at whether they occur, and rows that there are for each then: the
-names of all APIs and errors would be a tenth of a small file."""
+FEW: Final = 1024
+"""Texts that may stand in a dictionary without being looked at whether they occur."""
 CODED: Final = pa.dictionary(pa.int32(), pa.string())
 """The type of `Coded.dictionary`."""
 

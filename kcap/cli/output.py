@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from kcap.table.builder import Table
 
 BINARY: Final = frozenset({"parquet", "arrow", "feather"})
-CODED: Final = frozenset({"exchanges", "partitions"})
-"""Tables whose texts may be dictionary-encoded on their way to Parquet (`TableRequest.coded`)."""
 SHOWN: Final = frozenset({"table", "tabs", "markdown", "html"})
 """For people: without --columns they have the columns of the screen."""
 UNREADABLE: Final = 3
@@ -147,7 +145,6 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
         only=capture.only,
         children=order.children,
         body_fields=inside,
-        coded=direct and form == "parquet" and table in CODED,
     )
     reading = capture.read()
     reading.patient = in_file
@@ -261,14 +258,12 @@ def rewritable(table: str, columns: Sequence[str] | None) -> bool:
 
 def write_again(form: str, sink: "OutputSink", table: "Table") -> None:
     """Writes rows once more, with all facts of the capture; a device or a pipe keeps the rows that it has."""
-    from kcap.arrays.arrow import with_texts
     from kcap.table.backfill import Backfiller, read_again, taken_back
 
     with taken_back(sink) as written:
         if written is None or table.tracker is None:
             return
-        schema = with_texts(table.schema, coded=False)  # as they are read
-        writer, fill = make_writer(form, sink, schema, None, composed=False), Backfiller(table.tracker)
+        writer, fill = make_writer(form, sink, table.schema, None, composed=False), Backfiller(table.tracker)
         for batch in read_again(form, written):
             writer.write(fill(batch))
         writer.close()

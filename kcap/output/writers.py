@@ -5,14 +5,13 @@ format has taken is out when `write` returns, Parquet gathers row groups.
 """
 
 import json
-from base64 import b64encode
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
-from kcap.arrays.arrow import Array, with_texts
+from kcap.arrays.arrow import Array
 from kcap.limits import ROW_GROUP_BYTES
 from kcap.output.sink import Counted, OutputSink
 
@@ -173,7 +172,7 @@ class Parquet:
 
     def __init__(self, sink: OutputSink, schema: pa.Schema, compression: str = "lz4", group: int | None = None) -> None:
         """`compression`: `none` for files that are read soon and removed. `group`: rows of a row group, `ROW_GROUP` by default.
-        Texts that are dictionary-encoded are texts for those who read the file, by the Arrow schema that stands in it too."""
+        Texts that are dictionary-encoded are texts for those who read the file."""
         # `pyarrow.parquet`, which wraps it, loads file systems, with TLS for them: 2 % of a small report.
         from pyarrow._parquet import ParquetWriter
 
@@ -193,9 +192,6 @@ class Parquet:
             store_schema=not self._coded,
             writer_engine_version="V2",
         )
-        if self._coded:
-            plain = with_texts(schema, coded=False)
-            self._file.add_key_value_metadata({b"ARROW:schema": b64encode(plain.serialize()), **(plain.metadata or {})})
         self._waiting: list[pa.RecordBatch] = []
         self._rows, self._bytes, self._group = 0, 0, group or ROW_GROUP
 

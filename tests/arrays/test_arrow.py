@@ -160,11 +160,3 @@ def test_a_batch_has_its_texts_as_a_schema_says() -> None:
     assert short.field("a").metadata == {b"doc": b"x"}
     assert as_schema(encoded, with_texts(short, coded=False)).equals(batch, check_metadata=True)
     assert as_schema(batch, plain) is batch
-
-
-def test_a_dictionary_has_no_list_of_names_that_do_not_occur() -> None:
-    """Law: a row group of a file does not hold the names of all APIs and errors for the few that its rows have."""
-    names = pa.array([*map(str, range(100)), None])
-    made = Coded(names, np.array([7, 100, 9, 7])).dictionary()
-    assert made.to_pylist() == ["7", None, "9", "7"]
-    assert made.dictionary.to_pylist() == ["7", "9"]
