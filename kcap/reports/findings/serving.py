@@ -338,7 +338,9 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     late = table.filter(given_up)
     every = table.mutate(waits=closed & ~given_up & table.api.isin(WAITING)).semi_join(late, "connection")
     polled_ns = every.max_wait_ms.fill_null(0).cast("int64") * 1_000_000
-    in_time = ~every.flags.contains("late") | (every.latency_ns - polled_ns < least)
+    # a capture of the beginnings of packets alone does not say how long a Fetch may wait
+    unknown = every.api.isin(WAITING) & every.max_wait_ms.isnull()
+    in_time = ~every.flags.contains("late") | (every.latency_ns - polled_ns < least) | unknown
     others = every.group_by("connection").aggregate(
         done_ns=every.response_last_ns.max(where=in_time), poll=every.exchange.min(where=every.waits)
     )

@@ -88,8 +88,13 @@ def test_requests_that_were_given_up_on() -> None:
     poll = late[0] | {"api": "Fetch", "exchange": 1, "max_wait_ms": 5000}
     behind = [row | {"exchange": row["exchange"] + 1} for row in late]
     assert found("request-timeout", observed([well, poll, *behind])) == [], "the broker answers a connection in order"
-    answered = exchange("C1", 1, "Fetch", 0, 0.9)
+    answered = exchange("C1", 1, "Fetch", 0, 0.9, response_bytes=CONNECTION["server_captured"])
     assert found("request-timeout", observed([well | {"connection": "C2"}, answered, behind[0], behind[0]])) == [], "its turn"
+    polled = answered | {"flags": ["late"], "max_wait_ms": 900}
+    seen = observed([well | {"connection": "C2"}, polled, behind[0], behind[0]])
+    assert found("request-timeout", seen) == [], "a long poll before it waited on purpose"
+    seen = observed([well | {"connection": "C2"}, polled | {"max_wait_ms": None}, behind[0], behind[0]])
+    assert found("request-timeout", seen) == [], "the capture does not say how long the poll may wait"
     over = poll | {"max_wait_ms": 100}
     assert len(found("request-timeout", observed([well, over, *behind]))) == 1
     unread = [CONNECTION | {"connection": "C1", "server_captured": 1100}]
