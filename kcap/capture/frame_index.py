@@ -38,7 +38,7 @@ of the index's own file."""
 KEY = Struct("<QQ")
 """How entries begin: what they are sorted by."""
 FACTOR = SystemRandom().getrandbits(64) | 1
-"""Made anew by each process: nobody can choose addresses that have equal sums."""
+"""Made anew by each process, so that addresses with equal sums cannot be chosen."""
 SEQ, CAPTURED, LENGTH, PAYLOAD = (NAMES.index(name) for name in ("seq", "captured", "length", "payload"))
 
 
@@ -62,7 +62,7 @@ class IndexedPiece(NamedTuple):
 
 
 class FrameIndex:
-    """The packets with data of those parts of a capture's files that were asked for."""
+    """The packets with data of those parts of a capture's files that were requested."""
 
     def __init__(self, source: PacketSource) -> None:
         self._source = source

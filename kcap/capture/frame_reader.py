@@ -18,6 +18,7 @@ from kcap.net.connections import flow_of, reverse_flow
 from kcap.net.fragments import FragmentPlace, FragmentTable
 from kcap.net.packet_cursor import Report
 from kcap.net.segments import SegmentParser
+from kcap.net.tcp import signed32
 from kcap.tls.plaintext import PlaintextStore
 from kcap.weird import WeirdKind
 
@@ -94,7 +95,7 @@ class FrameReader:
                 return None
             for seq, data, time_ns in self._index.pieces(file, place.flow, place.low, place.high):
                 base = seq if base is None else base
-                layout.add(signed(seq - base), data, time_ns)
+                layout.add(signed32(seq - base), data, time_ns)
         except OSError:  # a full disk costs time: frames are read without the index
             self._index, self._no_room = None, True
             return None
@@ -150,7 +151,7 @@ class FrameReader:
                 base = seq if base is None else base
                 buffer = segments.buffers.get(entry, segments.buffer)
                 data = memoryview(buffer)[first : first + int(segments.captured[entry])]
-                yield signed(seq - base), data, batch, int(segments.packet[entry]) - batch.first_packet
+                yield signed32(seq - base), data, batch, int(segments.packet[entry]) - batch.first_packet
 
     def _decrypted(self, place: "FrameLocation", file: int) -> list["Piece"]:
         """As `pieces`, of a connection that was decrypted: what the packets carry is plaintext."""
@@ -248,11 +249,6 @@ def packet_of(batch: PacketBatch, at: int, *, whole: bool = True) -> Packet:
     link = batch.link if isinstance(batch.link, int) else batch.link[at]
     data = bytes(batch.buffer[start : start + batch.captured[at]]) if whole else b""
     return Packet(int(batch.time_ns[at]), data, int(batch.wire[at]), int(link))
-
-
-def signed(distance: int) -> int:
-    """A difference of sequence numbers (RFC 9293 section 3.4)."""
-    return (distance + (1 << 31) & 0xFFFFFFFF) - (1 << 31)
 
 
 def cut_out(pieces: Sequence[Piece], place: FrameLocation) -> tuple[list[Packet], bytes]:

@@ -124,17 +124,5 @@ RANGE_BYTES_LEAST = 1024
 STRIPPED_FIRST_BYTES = 1 << 20
 """Room for the payload of stripped segments at first."""
 
-SPLIT_BYTES = 128 << 20
-"""Default size of a range."""
-
-TASK_BYTES = 32 << 20
-"""One task reads several ranges up to this many bytes: starting a task costs some 10 ms."""
-
-SHARD_BYTES = 8 << 30
-"""Default size of a shard where there are fewer cores than shards of this size."""
-
-TASK_BATCH_BYTES = 16 << 20
-"""Bytes of chunks that Spark hands to a Python worker at once."""
-
 BLOCK_BYTES_MAX = PACKET_BYTES_MAX + (64 << 10)
 """A block that claims more is damage: one of a packet has options beside it."""

@@ -80,3 +80,9 @@ REPEATS_SEARCHED_MAX = 256
 
 FAST_PATH_REPEATS_MAX = REPEATS_KEPT // 2
 """Repeats after which the reference path takes over, which forgets the oldest of REPEATS_KEPT."""
+
+PROJECTED_MESSAGE_BYTES = 1_024
+"""Bytes that count as one more message: a wide one is as much work as many."""
+
+COMPILED_FROM_BYTES = 16_384
+"""A span from which on a call of the compiled interpreter is quicker than the plain one."""

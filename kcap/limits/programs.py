@@ -78,8 +78,38 @@ MAPS_MAX = 128
 TASK_FILES_OPEN_MAX = 64
 """Open files of a task of Spark."""
 
-PROJECTED_MESSAGE_BYTES = 1_024
-"""Bytes that count as one more message: a wide one is as much work as many."""
+SORTED_FIRST_ROWS = 10_000
+"""Rows that the terminal UI puts in order at once where none are shown: beside the keys it takes another paint."""
 
-COMPILED_FROM_BYTES = 16_384
-"""A span from which on a call of the compiled interpreter is quicker than the plain one."""
+FILE_END_BYTES = 64 << 10
+"""Bytes of each end of a file by which its notes recognize it."""
+
+PLACES_AT_ONCE = 1 << 16
+"""Places of rows that are looked at together, so that what numpy makes of them beside takes little memory."""
+
+EXCHANGES_AT_ONCE = 1 << 17
+"""Exchanges of the terminal UI that are aggregated at a time."""
+
+LEDGERS_AT_ONCE = 4096
+"""Connections of the terminal UI whose ledgers are looked at together."""
+
+INLINE_BYTES = 1 << 16
+"""Buffers up to this size follow a step's message over the socket."""
+
+PACKED_ROWS = 8192
+"""Rows that a task stores together, some 1.5 MB."""
+
+NEGOTIATIONS_AT_ONCE = 1024
+"""Negotiations of versions that a task packs into a row."""
+
+SPLIT_BYTES = 128 << 20
+"""Default size of a range."""
+
+TASK_BYTES = 32 << 20
+"""One task reads several ranges up to this many bytes: starting a task costs some 10 ms."""
+
+SHARD_BYTES = 8 << 30
+"""Default size of a shard where there are fewer cores than shards of this size."""
+
+TASK_BATCH_BYTES = 16 << 20
+"""Bytes of chunks that Spark hands to a Python worker at once."""

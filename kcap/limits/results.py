@@ -221,12 +221,6 @@ TRAITS_KEPT = 16
 ASKS_KEPT = 8
 """ApiVersions requests of a connection that its profile names one by one, and lists of APIs of one server."""
 
-NEGOTIATIONS_AT_ONCE = 1024
-"""Negotiations of versions that a task packs into a row."""
-
-PACKED_ROWS = 8192
-"""Rows that a task stores together, some 1.5 MB."""
-
 ROW_GROUP_BYTES = 64 << 20
 """Bytes of the rows of a row group: one may have a list of thousands of topics."""
 
@@ -256,21 +250,3 @@ MESSAGES_AT_ONCE = 2048
 
 PAGE_ROWS = 500
 """Rows of a table of a page of `versions`; JSON has all."""
-
-INLINE_BYTES = 1 << 16
-"""Buffers up to this size follow a step's message over the socket."""
-
-SORTED_FIRST_ROWS = 10_000
-"""Rows that the terminal UI puts in order at once where none are shown: beside the keys it takes another paint."""
-
-FILE_END_BYTES = 64 << 10
-"""Bytes of each end of a file by which its notes recognize it."""
-
-PLACES_AT_ONCE = 1 << 16
-"""Places of rows that are looked at together, so that what numpy makes of them beside takes little memory."""
-
-EXCHANGES_AT_ONCE = 1 << 17
-"""Exchanges of the terminal UI that are aggregated at a time."""
-
-LEDGERS_AT_ONCE = 4096
-"""Connections of the terminal UI whose ledgers are looked at together."""

@@ -310,5 +310,5 @@ def epochs13(side: int, suite: Suite, traffic: dict[str, bytes]) -> list[Epoch]:
     """The epochs of a side (0 client, 1 server) of TLS 1.3 whose secrets are known; none where a cipher is missing."""
     if not opens13(suite):
         return []
-    size = 48 if suite.hash == "sha384" else 32
-    return [Epoch(label, None, traffic[label], suite) for label in LABELS[side] if len(traffic.get(label, b"")) == size]
+    known = (label for label in LABELS[side] if len(traffic.get(label, b"")) == suite.hash_bytes)
+    return [Epoch(label, None, traffic[label], suite) for label in known]

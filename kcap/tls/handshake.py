@@ -46,7 +46,7 @@ ALERTS: Final = {
 }  # fmt: skip
 """Alert descriptions of the IANA registry."""
 WIDE: Final = 128
-"""Cipher suites of a hello, or extensions of a server's, that are kept as objects; clients offer some 60."""
+"""Cipher suites of a hello, or extensions of a server's, that are held as objects; clients offer some 60."""
 _SHARED: Final[dict[bytes, bytes]] = {}
 ENCRYPTED_ALERT: Final = "encrypted_alert"
 """An alert that is known by its length alone."""

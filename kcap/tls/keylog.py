@@ -218,13 +218,7 @@ def entries(stored: bytes) -> Iterator[tuple[int, bytes]]:
 
 def unpacked(stored: bytes) -> dict[str, bytes]:
     """The stored secrets of a session by label; of equal labels the last one."""
-    found, at, size = {}, 0, len(stored)
-    while at < size:
-        place, length = ENTRY.unpack_from(stored, at)
-        low = at + ENTRY.size
-        at = low + length
-        found[LABELS[place]] = stored[low:at]
-    return found
+    return {LABELS[place]: secret for place, secret in entries(stored)}
 
 
 def by_label(stored: bytes) -> dict[int, list[bytes]]:

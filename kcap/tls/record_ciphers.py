@@ -96,14 +96,7 @@ class RecordOpener:
     def handshake(self, number: int, record: bytes) -> bytes | None:
         """The handshake messages of a record, header included; None where it does not open, or holds anything else."""
         if self.version == TLS13:
-            try:
-                content: bytes = (self._made or self._aead).decrypt(
-                    (self._iv ^ number).to_bytes(12, "big"), record[5:], record[:5]
-                )
-            except (self._refused, ValueError):
-                return None
-            if not content or content[-1] != HANDSHAKE:
-                content = unpadded(content)
+            content = self._content13(number, record[:5], record[5:])
             return content[:-1] if content and content[-1] == HANDSHAKE else None
         opened = self.open(number, record[0], record[1] << 8 | record[2], record[5:])
         return opened.plaintext if opened is not None and opened.content_type == HANDSHAKE else None
@@ -167,8 +160,7 @@ class RecordOpener:
         try:
             for number, (low, high) in enumerate(bounds, number):  # noqa: B020 - the records' numbers
                 content = decrypt((iv ^ number).to_bytes(12, "big"), data[low + 5 : high], data[low : low + 5])
-                if not content or content[-1] != last:
-                    content = unpadded(content)
+                content = unpadded(content)
                 if content and content[-1] == last:
                     out.append(content[:-1])
                 elif says_nothing(content):

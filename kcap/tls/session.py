@@ -377,10 +377,7 @@ class TlsSession(InBatches):
         """Takes the content of a handshake record: messages, or parts of them."""
         begun = self.sides[side].handshake
         if data and not begun and len(data) == messages.message_size(data):
-            if self.version == TLS13 and data[0] not in messages.HELLOS:
-                self._message13(side, data[0], data[4:], time_ns)
-            else:
-                self._message(side, data[0], data[4:], data, time_ns)
+            self._message(side, data[0], data[4:], data, time_ns)
             return
         begun += data
         if len(begun) > limits.TLS_HANDSHAKE_BYTES:

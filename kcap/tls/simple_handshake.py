@@ -29,8 +29,6 @@ IN_FLIGHTS: Final = frozenset(
 FINISHED: Final = bytes([messages.FINISHED])
 SECRETS: Final = [(labels[-2], labels[-1]) for labels in LABELS]
 """Of each side: the labels of its secrets for the handshake and for data."""
-LEAST: Final = 4
-"""Records of a handshake: two hellos, and one of each side up to its Finished."""
 
 
 Content = tuple[int, bytes, int, int]
@@ -133,9 +131,8 @@ def secrets_of(secrets: Secrets, hellos: list[Content]) -> tuple[Suite | None, d
     if messages.EARLY_DATA in client.extensions or messages.COOKIE in client.extensions:
         return None, {}
     suite, traffic = suite_of(server.suites[0]), secrets.traffic(client.random)
-    size = 48 if suite.hash == "sha384" else 32
     for begin, data in SECRETS:
-        if len(traffic.get(begin, b"")) != size or len(traffic.get(data, b"")) != size:
+        if len(traffic.get(begin, b"")) != suite.hash_bytes or len(traffic.get(data, b"")) != suite.hash_bytes:
             return None, {}
     return (suite if EARLY not in traffic and opens13(suite) else None), traffic
 

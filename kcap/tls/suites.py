@@ -35,6 +35,11 @@ class Suite:
     """Of the PRF or HKDF."""
     cipher: RecordCipher | None
 
+    @property
+    def hash_bytes(self) -> int:
+        """Bytes of that hash."""
+        return 48 if self.hash == "sha384" else 32
+
 
 CIPHERS: Final[dict[str, RecordCipher]] = {
     **{f"AES_{bits}_GCM": RecordCipher("gcm", "AES", bits // 8) for bits in (128, 256)},

@@ -198,18 +198,18 @@ class Hidden(NamedTuple):
     @classmethod
     def of(cls, suite: "Suite") -> "Hidden":
         """Of a cipher suite."""
-        return cls._of("" if suite.cipher is None else suite.cipher.kind, suite.hash)
+        return cls._of("" if suite.cipher is None else suite.cipher.kind, suite.hash_bytes)
 
     @classmethod
     def unknown(cls) -> "Hidden":
         """Of a connection whose ServerHello was not seen."""
-        return cls._of("", "sha256")
+        return cls._of("", 32)
 
     @classmethod
     @cache
-    def _of(cls, kind: str, hash_name: str) -> "Hidden":
+    def _of(cls, kind: str, hash_bytes: int) -> "Hidden":
         added = 1 + (8 if kind == "ccm8" else 16)
-        message = 4 + (48 if hash_name == "sha384" else 32)
+        message = 4 + hash_bytes
         return cls(
             frozenset({message + added, message + added + JAVA_PADDING}),
             frozenset({2 + added, 5 + added}),

@@ -7,6 +7,7 @@ it are dropped.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice, starmap
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -138,16 +139,13 @@ class RowIndex:
             return (np.flatnonzero(mask(tree, batch.select(names).slice(skip))) + (start + skip)).astype(np.int32)
 
         since = self._from(max(int(np.searchsorted(self.starts, first, "right")) - 1, 0))
+        parts, found = since.scan(), [NONE.astype(np.int32)]
         if len(since) - since.first < FILTER_THREADS_LEAST_ROWS:
-            return np.concatenate([NONE.astype(np.int32), *(held(*part) for part in since.scan())])
-        found = [NONE.astype(np.int32)]
+            return np.concatenate([*found, *starmap(held, parts)])
         # Arrow and numpy work without the interpreter's lock
         with ThreadPoolExecutor(min(free_cores(), FILTER_THREADS_MAX)) as threads:
-            for at in range(0, len(since.batches), MAPPED_BATCHES_AT_ONCE):
-                some = slice(at, at + MAPPED_BATCHES_AT_ONCE)
-                found += threads.map(held, since.starts[some].tolist(), since.batches[some])
-                if self._release is not None:
-                    self._release()
+            while some := list(islice(parts, MAPPED_BATCHES_AT_ONCE)):
+                found += threads.map(held, *zip(*some))
         return np.concatenate(found)
 
     def find(self, uid: str, exchange: int) -> int:

@@ -5,7 +5,6 @@ KCAP_LAWS=deep tries every healthy capture with several seeds; else it is a few 
 
 import os
 import random
-import struct
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -14,6 +13,7 @@ import dpkt
 import pytest
 
 import kcap
+from tests.capture.handmade import pcap
 from tests.laws.test_findings import HEALTHY, PCAPS, findings
 
 Packets = list[tuple[int, bytes]]
@@ -80,11 +80,8 @@ def test_what_the_capture_lacks_is_no_finding(name: str, how: str | int, tmp_pat
     packets = packets_of(path)
     for seed in SEEDS:
         kept = packets if isinstance(how, int) else DISTURBANCES[how](path, packets, random.Random(f"{seed} {name}"))
-        with made.open("wb") as file:
-            file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 1 << 16, dpkt.pcap.DLT_EN10MB))
-            for time_ns, data in kept:
-                cut = data[:how] if isinstance(how, int) else data
-                file.write(struct.pack("<4I", *divmod(time_ns, 10**9), len(cut), len(data)) + cut)
+        cut = how if isinstance(how, int) else None
+        made.write_bytes(pcap(((time_ns, data[:cut], len(data)) for time_ns, data in kept), ns=True))
         found = findings(made)
         assert [row["sentence"] for row in found if row["severity"] != "info"] == [], f"seed {seed}"
         assert not any("None" in row["sentence"] for row in found)

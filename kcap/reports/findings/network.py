@@ -130,13 +130,12 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
         )
         lost = max(again - spurious, 0)
         reported = sacked >= limit["holes"] and lost >= limit["segments"] and lost >= limit["share"] * packets
-        some = again + filled >= limit["segments"] and again + filled >= limit["share"] * packets
-        if reported or (some and filled >= limit["holes"]):
+        some = filled >= limit["holes"] and again + filled >= max(limit["segments"], limit["share"] * packets)
+        if reported or some:
             clients = sorted(
                 {link["client_id"] for link in links if link["client_id"] and link["retransmitted"] + link["out_of_order"]}
             )
-            proven = UNFILLED * missing < holes and filled >= limit["holes"] and again + filled >= limit["segments"]
-            proven = reported or (proven and filled < REORDERED * again)
+            proven = reported or (UNFILLED * missing < holes and filled < REORDERED * again)
             ends = f"{host} ({named(clients)}) and its brokers" if readable else f"{host} and its servers (TLS without keys)"
             seen_at = f"{counted(holes, 'segment')} came out of order" if holes else f"receivers reported {sacked} holes"
             yield Finding(

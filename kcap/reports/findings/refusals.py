@@ -132,8 +132,10 @@ def requests_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
             severity = (None if loop else "info" if others else "medium") if never else "medium" if often else "info"
         else:  # an administrator's request is one of a kind
             severity = "medium" if never and loop else "info"
-        rest = f", while {good:,} went through" if good else " and got none through"
-        rest = f" ({others:,} more without a response in the capture)" if never and others else rest
+        if good:
+            rest = f", while {good:,} went through"
+        else:
+            rest = f" ({others:,} more without a response in the capture)" if others else " and got none through"
         yield Finding(
             f"{called(client)} got {error} for {counted(whole['n'], f'{api} request')}{rest}"
             + (f": {meaning}" if meaning else ""),
