@@ -82,6 +82,7 @@ def commit_lags(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
 
 
 PLACE: Final = ["topic", "partition"]
+OFFSETS: Final = ["OffsetFetch", "OffsetCommit", "TxnOffsetCommit"]
 GROUPS_JOINED: Final = 16
 """Commits of one partition up to which each is joined with all that was reported of it, which takes half the time."""
 
@@ -237,24 +238,26 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "records-read-again", "medium", 0.8,
     needs="requests responses bodies",
-    looks_at="OffsetFetch responses that give a group the same offset again and again, Fetch responses with the records there, "
-    "and no commit beyond it",
+    looks_at="Fetch responses with the records at one offset, again and again on one connection, or behind OffsetFetch "
+    "responses that give the group this offset each time; and no commit beyond it",
     advice="Read the consumer's log for what it does with the record at that offset: a codec or a format that it cannot read, "
     "an exception in its code, or more work than max.poll.interval.ms allows. Skip it, or put it into a dead letter queue.",
-    instead="a consumer that is stopped and started before it first commits, or that keeps its offsets elsewhere",
-    times=3,
+    instead="a consumer that is stopped and started before it first commits, that keeps its offsets elsewhere, or that drops "
+    "what it fetched whenever it pauses",
+    times=3, in_place=6, seconds=5,
 )  # fmt: skip
 def records_read_again(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Groups that begin at the same record again and again.
+    """Groups that read from the same record again and again.
 
     A client may fetch ahead of what it could not process, so that commits tell how far it came. A group that has never
-    committed may do without commits: of those only what is never fetched beyond counts.
+    committed may do without commits: of those only what is never fetched beyond counts. Frameworks that seek back to the record
+    that failed (DefaultErrorHandler of Spring for Apache Kafka: ten times at once) and then leave it out are through with it.
     """
     times = int(limit["times"])
-    if sum(call["n"] for call in seen.calls if call["api"] == "OffsetFetch") < times:
+    if not any(call["api"] in OFFSETS for call in seen.calls):
         return
     parts = seen.parts.filter(seen.parts.error == "NONE", seen.parts.topic.notnull())
-    offsets = parts.filter(parts.api.isin(["OffsetFetch", "OffsetCommit"]), parts.group_id.notnull(), parts.client_id.notnull())
+    offsets = parts.filter(parts.api.isin(OFFSETS), parts.group_id.notnull(), parts.client_id.notnull())
     offsets = offsets.mutate(committed=offsets.committed_offset.fill_null(-1))
     far = offsets.group_by("group_id", *PLACE).aggregate(most=offsets.committed.max())
     again = offsets.filter(offsets.api == "OffsetFetch").inner_join(far, ["group_id", *PLACE])
@@ -265,30 +268,40 @@ def records_read_again(seen: Observed, limit: Mapping[str, float]) -> Found:
     stuck = stuck.filter(stuck.times >= times)
     fetched = parts.filter(parts.api == "Fetch", parts.fetch_offset.notnull())
     full = fetched.bytes > 0
+    ends = fetched.group_by("client_id", *PLACE).aggregate(
+        least=fetched.fetch_offset.min(where=full), furthest=fetched.fetch_offset.max()
+    )
     reads = fetched.group_by("client_id", *PLACE, "fetch_offset").aggregate(
         reads=fetched.connection.nunique(where=full), last_ns=fetched.request_first_ns.max(where=full)
     )
     reads = reads.filter(reads.reads >= times)
-    ends = fetched.group_by("client_id", *PLACE).aggregate(
-        least=fetched.fetch_offset.min(where=full), furthest=fetched.fetch_offset.max()
-    )
-    ends = ends.filter(ends.least == ends.furthest)
-    alone = reads.semi_join(ends, ["client_id", *PLACE])
+    alone = reads.semi_join(ends.filter(ends.least == ends.furthest), ["client_id", *PLACE])
     known = stuck.filter(stuck.most >= 0).inner_join(reads, ["client_id", *PLACE, ("most", "fetch_offset")])
     unknown = stuck.filter(stuck.most < 0).inner_join(alone, ["client_id", *PLACE])
-    columns = "client_id", "group_id", *PLACE, "times", "first_ns", "reads", "last_ns"
-    found = known.select(*columns, least="most").union(unknown.select(*columns, least="fetch_offset"))
+    columns = "client_id", "group_id", *PLACE, "first_ns", "reads", "last_ns"
+    begun = known.select(*columns, least="most").union(unknown.select(*columns, least="fetch_offset"))
+    held = fetched.group_by("client_id", "connection", *PLACE, "fetch_offset").aggregate(
+        reads=fetched.count(where=full), first_ns=fetched.request_first_ns.min(where=full),
+        last_ns=fetched.request_first_ns.max(where=full),
+    )  # fmt: skip
+    held = held.filter(held.reads >= int(limit["in_place"]), held.last_ns - held.first_ns >= int(limit["seconds"] * 1e9))
+    members = offsets.group_by("client_id").aggregate(groups=offsets.group_id.nunique(), group_id=offsets.group_id.max())
+    held = held.inner_join(members.filter(members.groups == 1), ["client_id"]).inner_join(ends, ["client_id", *PLACE])
+    held = held.left_join(far, ["group_id", *PLACE])
+    most = held.most.fill_null(-1)
+    held = held.filter((most <= held.fetch_offset) & ((most >= 0) | (held.furthest == held.fetch_offset)))
+    found = begun.union(held.select(*columns, least="fetch_offset"))
     by: dict[tuple[str, str, str], list[Row]] = {}
     for row in seen.first(found, ("first_ns", "group_id", *PLACE), STUCK_MOST, "partitions_read_again"):
         by.setdefault((row["group_id"], row["client_id"], row["topic"]), []).append(row)
     for (group, client, topic), rows in by.items():
-        reads = max(row["reads"] for row in rows)
-        places = [f"{row['least']} of {topic}-{row['partition']}" for row in rows]
+        count = max(row["reads"] for row in rows)
+        places = sorted({f"{row['least']} of {topic}-{row['partition']}" for row in rows})
         yield Finding(
-            f"group {group} began {counted(reads, 'time')} at offset {named(places)}, and committed nothing beyond",
-            {"group_id": group, "client_id": client, "topic": topic}, reads,
+            f"group {group} read {counted(count, 'time')} from offset {named(places)}, and committed nothing beyond",
+            {"group_id": group, "client_id": client, "topic": topic}, count,
             where("api == Fetch", client_id=client, topic=topic), *times_of(rows), 0,
-            {"reads": reads, "partitions": len(rows), "offset_fetches": max(row["times"] for row in rows)},
+            {"reads": count, "partitions": len(places)},
         )  # fmt: skip
 
 

@@ -173,23 +173,26 @@ def static_member_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
     "commit-storm", "medium", 0.9,
     needs="requests",
     looks_at="OffsetCommit requests a second of each member of a group, against the records that the client fetched, or the "
-    "offsets that its commits moved over",
+    "offsets that its commits moved over, and against its Fetch requests",
     advice="Commit once a poll or by time (enable.auto.commit, auto.commit.interval.ms), not after every record.",
     instead="a short burst of work that really needs a commit after each record; kafka-go, which commits so unless "
     "CommitInterval is set",
     sources="auto.commit.interval.ms of Kafka's consumer configurations (5 s)",
-    commits=50, a_second=20, a_record=0.5, interval_s=5, many=250,
+    commits=50, a_second=20, a_record=0.5, a_fetch=1.5, interval_s=5, many=250,
 )  # fmt: skip
 def commit_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that commits after every record.
 
     Automatic commits come every 5 s (`interval_s`). A storm that outlasts such an interval commits a hundred times where
     one would do. A shorter burst of fewer commits than `many`, which automatic commits make in 20 minutes, is worth knowing and
-    no more. Clients that fetch ahead have many more records than they are through with: the committed offsets show how far.
+    no more; so is a commit for each Fetch, where records come one at a time: AckMode.BATCH of Spring for Apache Kafka, its
+    default, commits once a poll. Clients that fetch ahead have many more records than they are through with: the committed
+    offsets show how far.
     """
     fetched = seen.calls_by("client_id", ("Fetch",))
     for (client, group), calls in seen.calls_by(("client_id", "group_id"), ("OffsetCommit",)).items():
-        row, records = totals(calls), totals(fetched.get(client, ()))["records"]
+        row, fetches = totals(calls), totals(fetched.get(client, ()))
+        records = fetches["records"]
         rate = row["n"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
         if row["n"] < limit["commits"] or rate < limit["a_second"]:
             continue
@@ -200,12 +203,14 @@ def commit_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
         if rate < limit["a_second"] * members:
             continue
         who = {"client_id": client, "group_id": group}
+        lasting = row["n"] >= limit["many"] or row["last_ns"] - row["first_ns"] >= limit["interval_s"] * 1e9
+        often = row["n"] > limit["a_fetch"] * fetches["n"]
         yield Finding(
             f"{called(client)} of group {group} committed offsets {row['n']} times, {rate:.0f} a second",
             who, row["n"], where("api == OffsetCommit", **who), row["first_ns"], row["last_ns"], row["latency_ns"],
             {"commits": row["n"], "commits_a_second": round(rate, 1), "records": records or None, "offsets": moved or None,
                 "members": members},
-            None if row["n"] >= limit["many"] or row["last_ns"] - row["first_ns"] >= limit["interval_s"] * 1e9 else "info",
+            None if lasting and often else "info",
         )  # fmt: skip
 
 

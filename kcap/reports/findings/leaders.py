@@ -181,7 +181,7 @@ def hot_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
     advice="See why the leader of the group's partition of __consumer_offsets moves: broker restarts, elections, offline "
     "partitions.",
     instead="a broker that had just started: its clients find it again by themselves",
-    errors=3, coordinators=2,
+    errors=3, coordinators=2, seconds=5,
 )  # fmt: skip
 def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Groups whose coordinator moves or is not there."""
@@ -197,12 +197,14 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
     for group, rows in by.items():
         moved = sum(row["n"] for row in rows if row["error"] == "NOT_COORDINATOR")
         count, places = sum(row["n"] for row in rows), len(homes.get(group, ()))
-        loud = moved >= limit["errors"] and places >= limit["coordinators"]
+        first, last = times_of(rows)
+        refused = not places and last - first >= limit["seconds"] * 1e9
+        loud = moved >= limit["errors"] and (places >= limit["coordinators"] or refused)
         yield Finding(
             f"group {group} got {count} responses that its coordinator was elsewhere or not ready"
-            + (f"; {places} brokers coordinated it" if places > 1 else ""),
+            + (f"; {places} brokers coordinated it" if places > 1 else f", and no other for {seconds(last - first)}" * refused),
             {"group_id": group, "client_ids": clients_in(rows)[:20]}, count,
-            where("error contains COORDINATOR", group_id=group), *times_of(rows), sum(row["latency_ns"] or 0 for row in rows),
+            where("error contains COORDINATOR", group_id=group), first, last, sum(row["latency_ns"] or 0 for row in rows),
             {"errors": count, "not_coordinator": moved, "coordinators": places}, None if loud else "info",
         )  # fmt: skip
 

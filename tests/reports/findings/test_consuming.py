@@ -151,6 +151,34 @@ def test_a_group_without_commits_may_do_without_them() -> None:
     assert begun(3, None, ahead=30) == [], "it reads all of the topic whenever it starts"
 
 
+def held(reads: int, apart: float, committed: int | None, *, next_offset: int = 50, groups: int = 1) -> list[Row]:
+    """What is said of a client that fetches offset 50 so often on one connection, then the next, where its group commits so."""
+    rows = [exchange("D", at + 1, "Fetch", at * apart) for at in range(reads + 1)]
+    rows += [exchange("E", at + 1, "OffsetCommit", 1, group_id=f"g{at}") for at in range(groups)]
+    place = {"topic": "t", "partition": 0, "error": "NONE"}
+    parts = [place | {"connection": "D", "exchange": at + 1, "api_key": 1, "fetch_offset": 50, "bytes": 900}
+             for at in range(reads)]  # fmt: skip
+    parts.append(place | {"connection": "D", "exchange": reads + 1, "api_key": 1, "fetch_offset": next_offset, "bytes": 0})
+    parts += [place | {"partition": 0 if committed is not None else 1, "connection": "E", "exchange": at + 1, "api_key": 8,
+                       "group_id": f"g{at}", "committed_offset": committed} for at in range(groups)]  # fmt: skip
+    return found("records-read-again", observed(rows, parts))
+
+
+def test_a_client_that_seeks_back_to_the_record_it_could_not_process_is_stuck_there() -> None:
+    """DefaultErrorHandler of Spring for Apache Kafka, with a back-off that never ends."""
+    (row,) = held(8, 1.0, 50, next_offset=70)
+    assert row["sentence"] == "group g0 read 8 times from offset 50 of t-0, and committed nothing beyond"
+    assert held(8, 1.0, 51) == [], "it was left out, or processed at last"
+    assert held(8, 0.1, 50) == [], "ten attempts at once, of which the capture shows the first"
+    assert held(4, 3.0, 50) == []
+    assert held(8, 1.0, 50, groups=2) == [], "whose commits those are is not known"
+
+
+def test_a_client_that_never_commits_a_partition_is_stuck_where_it_reads_nothing_beyond() -> None:
+    assert len(held(8, 1.0, None)) == 1
+    assert held(8, 1.0, None, next_offset=51) == []
+
+
 def test_a_log_of_an_old_format() -> None:
     def seen(version: int, magic: int) -> list[Row]:
         rows = many(4, 1.0, "Fetch", api_version=version)

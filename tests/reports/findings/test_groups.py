@@ -121,8 +121,18 @@ def test_commits_of_batches_are_no_storm_however_quick_the_batches_come() -> Non
     commits = many(300, 0.02, "OffsetCommit", group_id="g")
     batches = many(300, 0.02, "Fetch", connection="C2", record_count=3)
     assert found("commit-storm", observed(commits + batches)) == []
-    (row,) = found("commit-storm", observed(commits + many(300, 0.02, "Fetch", connection="C2", record_count=1)))
+    (row,) = found("commit-storm", observed(commits + many(100, 0.02, "Fetch", connection="C2", record_count=3)))
     assert row["evidence"]["records"] == 300
+
+
+def test_a_commit_for_each_poll_of_one_record_is_worth_knowing_and_no_more() -> None:
+    """Spring for Apache Kafka commits once a poll by default, and records that come singly make a poll each."""
+    commits = many(300, 0.02, "OffsetCommit", group_id="g")
+    singly = many(300, 0.02, "Fetch", connection="C2", record_count=1)
+    (row,) = found("commit-storm", observed(commits + singly), loud=False)
+    assert (row["severity"], row["evidence"]["records"]) == ("info", 300)
+    (row,) = found("commit-storm", observed(commits + singly[:150]))
+    assert row["severity"] == "medium", "two commits for each Fetch"
 
 
 def test_members_that_start_one_after_the_other_are_no_loop() -> None:

@@ -85,6 +85,14 @@ def test_a_coordinator_that_moves() -> None:
     assert found("coordinator-moves", observed(bad + homes[:1])) == [], "a broker that has just started"
 
 
+def test_a_coordinator_that_a_group_never_finds() -> None:
+    """A broker that FindCoordinator names, and that never takes the group."""
+    (row,) = found("coordinator-moves", observed(many(9, 1.0, "JoinGroup", group_id="g", error="NOT_COORDINATOR")))
+    assert row["sentence"] == "group g got 9 responses that its coordinator was elsewhere or not ready, and no other for 8.0 s"
+    brief = observed(many(9, 0.1, "JoinGroup", group_id="g", error="NOT_COORDINATOR"))
+    assert found("coordinator-moves", brief) == [], "a broker that has just started"
+
+
 def test_records_at_risk_without_replicas() -> None:
     def seen(acks: int) -> list[Row]:
         rows = many(6, 1.0, acks=acks)
