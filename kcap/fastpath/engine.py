@@ -181,7 +181,7 @@ class FastPath:
             imported, waiting = self.imported, self.analyzer.waiting
             stopped = self._look(columns, first, last, patience)
             in_vain = stopped < last and imported == self.imported
-            patience = 2 * patience if in_vain else limits.FAST_PATH_PATIENCE
+            patience = min(2 * patience, STEP) if in_vain else limits.FAST_PATH_PATIENCE
             more = self.analyzer.waiting - waiting
             if more > limits.ROWS_PER_BATCH:  # a packet may hold a hundred messages, and each row is an object outside of here
                 self.step = max(limits.FEED_PACKETS_MIN, (stopped - first) * limits.ROWS_PER_BATCH // more)

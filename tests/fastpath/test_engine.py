@@ -1,5 +1,6 @@
 """The law of the fast path: rows, connections and weirds are those of the reference path alone, for any input."""
 
+import random
 import struct
 from dataclasses import replace
 from pathlib import Path
@@ -228,6 +229,21 @@ def test_several_connections_side_by_side() -> None:
             segments.append(replace(s, flow=s.flow[:8] + (ports if side else ports[2:] + ports[:2])))
     segments.sort(key=lambda s: s.time_ns)
     assert agree(segments, 40, 6).fast_rows > 30
+
+
+def test_connections_that_keep_losing_packets_side_by_side() -> None:
+    """Each stops the walk where its next hole should be decided, and has another hole by then: all in vain, in one batch."""
+    pairs = [(metadata(at), metadata_answer(at)) for at in range(1, 300)]
+    segments = []
+    for number in range(10):
+        lose = random.Random(number)
+        ends = struct.pack(">H", 50_000 + number)
+        for at, s in enumerate(conversation(pairs, 1448, 1).segments):
+            if at < 9 or lose.random() > 0.08:
+                flow = s.flow[:8] + s.flow[8:].replace(struct.pack(">H", 40_000), ends)
+                segments.append(replace(s, flow=flow, time_ns=at * MS + number))
+    segments.sort(key=lambda s: s.time_ns)
+    agree(segments, len(segments), limits.FAST_PATH_PACKETS)
 
 
 def test_client_ids_are_forgotten() -> None:
