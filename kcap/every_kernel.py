@@ -16,7 +16,7 @@ from kcap import kernels
 from kcap.capture.record_kernels import copy_pieces, pcap_records, pcapng_packets
 from kcap.decode.opcodes import COUNTERS
 from kcap.decode.projection import compiled_programs
-from kcap.decode.projection_kernels import batch
+from kcap.decode.projection_kernels import batch, message
 from kcap.fastpath.body_kernels import carry_over
 from kcap.fastpath.client_ids import name_number
 from kcap.fastpath.close_kernels import all_settled, release_all, settled
@@ -59,6 +59,7 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
         batch,
         (data, programs, one, one, one, 0, values, values, pairs.astype(np.int32), 0, pairs, 0, pairs, one, loops, loops),
     )
+    yield message, (data, 0, 0, programs, 0, 0, 0, 0, values, pairs.astype(np.int32), 0, pairs, 0, pairs, one, loops, loops)
     yield find, (data, 0, 0, table, keys, streams)
     yield enter_all, (one, table, keys, streams)
     yield name_number, (data, 0, 0, *names, meta)

@@ -16,9 +16,10 @@ from kcap.decode.interpreter import COMPLETE, MALFORMED, SHORT, TRAILING, UNKNOW
 from kcap.decode.plan import Row, plan_for
 from kcap.decode.programs import ROWS, place_of, program_index, with_partitions
 from kcap.faults import Fault, fault_of
-from kcap.limits import COMPILED_FROM_BYTES, PROJECTED_MESSAGE_BYTES
+from kcap.limits import COMPILED_FROM_BYTES, FED_COMPILED_BYTES, FED_GATHERED_BYTES, FED_PROBED_BYTES, PROJECTED_MESSAGE_BYTES
 from kcap.model import Buffer
 from kcap.schema import registry
+from kcap.wire.formats import MESSAGE0_MIN
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,13 +57,17 @@ COMPILE_AFTER: Final = 60_000
 PRODUCE: Final = 0
 """API key of the only request that may expect no response."""
 
+COUNTERS: Final = opcodes.COUNTERS
 _TEXTS: Final = len(slots.SLOTS)
 _TOPIC: Final = 4
+_UUID: Final = 16
 _WRAPPED: Final = 3
 INTEGER_BYTES: Final = 40
 """Memory of a number in a list."""
 _ELEMENTS_ROOM: Final = 64
 """Room in the side buffer of partitions to begin with, beside one for each message: what is not written costs nothing."""
+_BYTE_NS: Final = 100
+"""Processor time that Python takes for a byte of small fields: 20 to 500 ns."""
 _NO_TOPIC: Final = (-1, -1, -1)
 
 
@@ -259,13 +264,16 @@ def project_some(
 
 
 class Resumable:
-    """Projects one body that arrives in pieces, holding on to no more than an unfinished field.
+    """Projects one body that arrives in pieces, by a program without partitions. It holds on to no more than an unfinished
+    field, or a few pieces of small ones.
 
     A picklable value. `result()` may be asked at any time; its texts and topics are spans into `kept`, and the spans of
     `wrapped` count from the start of the body.
     """
 
-    __slots__ = ("_base", "_last", "_tail", "_texts", "_topics", "counted", "fault", "kept", "shift", "state", "whole")
+    __slots__ = (
+        "_base", "_dense", "_last", "_tail", "_texts", "_topics", "counted", "fault", "kept", "shift", "state", "whole",
+    )  # fmt: skip
 
     def __init__(self, program: int) -> None:
         self.state = State()
@@ -281,6 +289,8 @@ class Resumable:
         """Number of the state's topics whose bytes are copied."""
         self._texts = 0
         """Presence bits of the texts whose bytes are copied."""
+        self._dense = False
+        """Whether the fields at hand are small."""
         self.whole: bytearray | None = None
         """The bytes from `shift` on, where spans of `wrapped` can be read."""
         self.shift = 0
@@ -294,12 +304,12 @@ class Resumable:
         # Rows are numbered by the order of first use, which another process need not share.
         return (
             place_of(self.state.pc), self.state, self.kept, self._tail, self._base, self._last, self._topics, self._texts,
-            self.whole, self.shift, self.counted, self.fault,
+            self.whole, self.shift, self.counted, self.fault, self._dense,
         )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         (place, offset), self.state, self.kept, self._tail, self._base, self._last, self._topics, self._texts = state[:8]
-        self.whole, self.shift, self.counted, self.fault = state[8:]
+        self.whole, self.shift, self.counted, self.fault, self._dense = state[8:]
         self.state.pc = program_index(*place) + offset
 
     def restore(self, stored: bytes, read: int, passed: int, *, whole: bool) -> None:
@@ -334,13 +344,65 @@ class Resumable:
         if state.position > size and not self._tail:
             self._forget(size)
             return
-        buffer = self._tail + bytes(chunk)
-        wraps = len(state.wrapped)
-        run(state, ROWS, buffer, size)
+        self._tail += chunk
+        if not self._dense or size >= FED_GATHERED_BYTES:
+            self._read_tail()
+
+    def _read_tail(self) -> None:
+        """Reads what it holds on to, up to a field that is not there as a whole."""
+        state, buffer = self.state, self._tail
+        size, wraps = len(buffer), len(state.wrapped)
+        self._advance(buffer, size)
         self._keep(buffer, wraps)
         done = min(state.position, size)
         self._tail = buffer[done:]
         self._forget(done)
+
+    def _advance(self, buffer: bytes, size: int) -> None:
+        """Runs over `buffer[:size]`: in Python where a few steps lead far, and in compiled code where fields are small."""
+        state, stop = self.state, 0
+        while state.status == SHORT and stop < size:
+            left = size - state.position
+            if left < FED_COMPILED_BYTES:
+                run(state, ROWS, buffer, size)
+                return
+            if self._dense:
+                from kcap import kernels
+
+                self._compiled(buffer, size) if kernels.worthwhile(left * _BYTE_NS) else run(state, ROWS, buffer, size)
+                self._dense = state.position < size + FED_PROBED_BYTES
+                return
+            stop = state.position + FED_PROBED_BYTES
+            run(state, ROWS, buffer, stop)
+            self._dense = state.position < stop + FED_PROBED_BYTES
+        if state.status == COMPLETE and stop < size:
+            state.status = TRAILING
+
+    def _compiled(self, buffer: bytes, size: int) -> None:
+        """`run` over `buffer[:size]` in compiled code: the state goes there as arrays, of the topics the last one alone."""
+        import numpy as np
+
+        from kcap.decode.projection_kernels import message
+
+        state, left = self.state, size - self.state.position
+        last = state.topics[-_TOPIC:]
+        have = len(last) // _TOPIC
+        topics = np.empty((have + left + 1, _TOPIC), np.int32)  # room for one a byte: what is not written takes no memory
+        topics[:have] = np.array(last, np.int32).reshape(-1, _TOPIC)
+        wrapped = np.empty((left // MESSAGE0_MIN + 2, _WRAPPED), np.int64)
+        room = have + (state.topic_room - len(state.topics)) // _TOPIC
+        numbers = np.array([*state.values, *state.counters, *state.ends, 1, *state.group, 0, room], np.int64)
+        values, rest = numbers[: slots.WIDTH], numbers[slots.WIDTH :]
+        counters, ends, part = rest[:COUNTERS], rest[COUNTERS : 2 * COUNTERS], rest[2 * COUNTERS :]
+        state.status, state.position, state.pc, state.mask, state.records_end, t, w = message(
+            np.frombuffer(buffer, np.uint8), state.position, size, _engines.table(), state.pc, state.mask, state.records_end, 0,
+            values.reshape(-1, 1), topics, have, wrapped, 0, np.empty((1, len(slots.ELEMENTS)), np.int64), part, counters, ends,
+        )  # fmt: skip
+        state.values, state.counters, state.ends = values.tolist(), counters.tolist(), ends.tolist()
+        state.group = int(part[1]), int(part[2])
+        del state.topics[len(state.topics) - len(last) :]
+        state.topics.frombytes(topics[:t].tobytes())
+        state.wrapped += wrapped[:w].ravel().tolist()
 
     @property
     def read(self) -> int:
@@ -380,7 +442,8 @@ class Resumable:
                 at = _TEXTS + 2 * text
                 state.values[at], state.values[at + 1] = self._copy(buffer, state.values[at], state.values[at + 1])
         topics, wrapped = state.topics, state.wrapped
-        for at in range(max(0, self._topics - _TOPIC), len(topics), _TOPIC):
+        many = len(topics) - self._topics > _TOPIC * FED_PROBED_BYTES
+        for at in range(max(0, self._topics - _TOPIC), self._topics if many else len(topics), _TOPIC):
             _, start, end, uuid = topics[at : at + _TOPIC]
             old = self._last if at < self._topics else _NO_TOPIC
             if start != old[0]:
@@ -389,14 +452,34 @@ class Resumable:
                 uuid, _ = self._copy(buffer, uuid, uuid + 16)
             self._last = start, end, uuid
             topics[at + 1 : at + _TOPIC] = array("i", self._last)
+        if many:
+            self._keep_topics(buffer)
         self._topics = len(topics)
         for at in range(wraps, len(wrapped), _WRAPPED):
             wrapped[at + 1] += self._base
             wrapped[at + 2] += self._base
 
+    def _keep_topics(self, buffer: bytes) -> None:
+        """Copies the names and ids of many new topics at once."""
+        import numpy as np
+
+        topics, data = self.state.topics, np.frombuffer(buffer, np.uint8)
+        rows = np.array(topics[self._topics :], np.int32).reshape(-1, _TOPIC)
+        sizes = rows[:, 2] - rows[:, 1]
+        for column, wide in (1, sizes), (3, np.where(rows[:, 3] < 0, 0, _UUID)):
+            old, ends = rows[:, column], wide.cumsum()
+            new = np.where(old < 0, -1, len(self.kept) + ends - wide)
+            self.kept += data[np.repeat(old + wide - ends, wide) + np.arange(ends[-1])].tobytes()
+            rows[:, column] = new
+        rows[:, 2] = rows[:, 1] + sizes
+        topics[self._topics :] = array("i", rows.tobytes())
+        self._last = int(rows[-1, 1]), int(rows[-1, 2]), int(rows[-1, 3])
+
     def result(self) -> Projection:
         """The body so far, as a batch of one."""
         state = self.state
+        if state.status == SHORT and self._tail:
+            self._read_tail()
         return Projection(
             [state.status],
             [state.mask],

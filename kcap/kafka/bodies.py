@@ -250,9 +250,9 @@ def values_of(reader: Resumable) -> BodyValues:
     """The values of a body that was read as it passed. Where compressed messages of magic 0 and 1 were not stored, their
     records cannot be counted, so the number of its records is then null.
     """
+    found, kept = reader.result(), reader.kept
     if reader.whole is not None:
         _count_passed(reader, reader.whole)
-    found, kept = reader.result(), reader.kept
     row = [int(column[0]) for column in found.values]
     status, mask = int(found.status[0]), int(found.mask[0])
     if reader.whole is None and len(found.wrapped[0]):

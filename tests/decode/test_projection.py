@@ -11,12 +11,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kcap.decode import projection, slots
 from kcap.decode.projection import COMPLETE, MALFORMED, SHORT, TRAILING, UNKNOWN, Projection, Resumable, project
-from kcap.limits import PARTITIONS_OF_MESSAGE, TOPICS_OF_MESSAGE
+from kcap.limits import FED_PROBED_BYTES, PARTITIONS_OF_MESSAGE, TOPICS_OF_MESSAGE
 from tests.decode.oracle import columns
 from tests.decode.samples import body_of, decode, program, sample, vectors
 
@@ -191,13 +189,17 @@ def test_topics_of_a_message_are_bounded(engine: projection.Engine) -> None:
     assert message == [0] * (TOPICS_OF_MESSAGE + 1) + [1]
     assert [(body + small)[low:high] for low, high in list(zip(start, end))[-3:]] == [b"t", b"u", b"v"]
     assert list(found.elements[slots.TOPIC]) == [TOPICS_OF_MESSAGE, TOPICS_OF_MESSAGE + 1]
-    if engine == "plain":
-        resumed = Resumable(index)
-        for at in range(0, len(body), 300_000):
-            resumed.feed(body[at : at + 300_000])
-        topics = resumed.result().topics
-        assert len(topics[0]) == TOPICS_OF_MESSAGE + 1
-        assert resumed.kept[topics[1][-1] : topics[2][-1]] == b"u"
+
+
+def test_topics_of_a_message_in_pieces_are_bounded(pieces: str) -> None:
+    """Law: such a message has the same places however it comes."""
+    number, body = listing([b"t"] * (TOPICS_OF_MESSAGE + 2) + [b"u"])
+    resumed = Resumable(number)
+    for at in range(0, len(body), 300_000):
+        resumed.feed(body[at : at + 300_000])
+    topics = resumed.result().topics
+    assert len(topics[0]) == TOPICS_OF_MESSAGE + 1
+    assert resumed.kept[topics[1][-1] : topics[2][-1]] == b"u"
 
 
 @pytest.mark.parametrize("engine", ["plain", "jit"])
@@ -244,7 +246,21 @@ def same_message(resumed: Resumable, body: bytes, number: int) -> None:
     assert one.wrapped == whole.wrapped
 
 
-def test_a_body_in_pieces_equals_the_whole() -> None:
+@pytest.fixture(params=["plain", "compiled"])
+def pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How a Resumable reads its pieces: in Python, or in compiled code from the second byte on."""
+    way: str = request.param
+    if way == "compiled":
+        pytest.importorskip("numba")
+        projection.load_compiled()
+        monkeypatch.setattr(projection, "FED_PROBED_BYTES", 1)
+        monkeypatch.setattr(projection, "FED_COMPILED_BYTES", 1)
+    else:
+        monkeypatch.setattr(projection, "FED_COMPILED_BYTES", 1 << 62)
+    return way
+
+
+def test_a_body_in_pieces_equals_the_whole(pieces: str) -> None:
     """Law: a Resumable fed in any pieces, pickled anywhere, equals one call."""
     chance = random.Random(2)
     for vector in vectors("messages"):
@@ -259,19 +275,56 @@ def test_a_body_in_pieces_equals_the_whole() -> None:
         same_message(resumed, body, number)
 
 
-@given(data=st.data())
-def test_damaged_bodies_in_pieces(data: st.DataObject) -> None:
+@pytest.mark.parametrize("seed", range(20))
+def test_damaged_bodies_in_pieces(pieces: str, seed: int) -> None:
     """The same for bodies with a byte changed, some bytes more or some less."""
-    vector = data.draw(st.sampled_from(sample("messages")))
-    body = bytearray(body_of(vector))
-    if body:
-        body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
-    body += data.draw(st.binary(max_size=4))
-    body = body[: data.draw(st.integers(0, len(body)))]
-    resumed = Resumable(program(vector))
-    for at in range(0, len(body), step := data.draw(st.integers(1, 50))):
-        resumed.feed(body[at : at + step])
-    same_message(resumed, bytes(body), program(vector))
+    chance = random.Random(seed)
+    for vector in chance.sample(sample("messages"), 40):
+        body = bytearray(body_of(vector))
+        if body:
+            body[chance.randrange(len(body))] = chance.randrange(256)
+        body += chance.randbytes(chance.randrange(5))
+        body = body[: chance.randint(0, len(body))]
+        resumed, step = Resumable(program(vector)), chance.randint(1, 50)
+        for at in range(0, len(body), step):
+            resumed.feed(body[at : at + step])
+        same_message(resumed, bytes(body), program(vector))
+
+
+def listing(names: list[bytes]) -> tuple[int, bytes]:
+    """A Metadata request of version 1 for these topics: its program, and its body."""
+    entries = b"".join(struct.pack(">h", len(name)) + name for name in names)
+    return projection.program_index(3, 1, 0), struct.pack(">i", len(names)) + entries
+
+
+@pytest.mark.parametrize("size", [700, 30_000, 1 << 20])
+def test_small_fields_in_pieces_are_read_in_compiled_code(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: of names, ids and small messages Python reads the first bytes of a piece alone, and what is found is the same."""
+    pytest.importorskip("numba")
+    projection.load_compiled()
+    read_plainly, plain = [0], projection.run
+
+    def counted(state: Any, rows: Any, buffer: bytes, end: int) -> None:
+        before = state.position
+        plain(state, rows, buffer, end)
+        read_plainly[0] += min(state.position, end) - before
+
+    number, names = listing([b""] * 40_000 + [b"t%d" % at for at in range(9_000)] + [b"", b"x"] * 2_000)
+    id_number, ids = projection.program_index(3, 12, 0), b"\0\xa9\x46" + b"".join(
+        (at % 7).to_bytes(16, "big") + bytes([at % 5]) + b"abcd"[: max(0, at % 5 - 1)] + b"\0" for at in range(9_000)
+    ) + b"\0\0\0"  # fmt: skip
+    small = struct.pack(">qiIbbii", 0, 14, 0, 0, 0, -1, -1)
+    head = b"\xff\xff" + struct.pack(">hiih", -1, 1000, 1, 1) + b"t" + struct.pack(">ii", 1, 0)
+    produce, records = projection.program_index(0, 3, 0), head + struct.pack(">i", len(small) * 9_000) + small * 9_000
+    for program_, body in ((number, names), (id_number, ids), (produce, records)):
+        read_plainly[0], resumed = 0, Resumable(program_)
+        with monkeypatch.context() as patch:
+            patch.setattr(projection, "run", counted)
+            for at in range(0, len(body), size):
+                resumed.feed(body[at : at + size])
+        same_message(resumed, body, program_)
+        assert list(resumed.result().status) == [COMPLETE]
+        assert read_plainly[0] <= (len(body) // size + 1) * 4 * FED_PROBED_BYTES
 
 
 def test_a_large_frame_is_stepped_over() -> None:
