@@ -38,7 +38,7 @@ def open_records(data: bytes, bounds: Any, openers: list[RecordOpener], numbers:
     of_salts = np.frombuffer(b"".join(salts), np.uint8).reshape(-1, NONCE)
     nonces(wire, bounds, np.array(numbers), of_salts, np.array(carried), of_tags, nonce, header, starts)
     firsts, lasts = (bounds[:, 0].searchsorted(every, side=side) for side in ("left", "right"))
-    bodies = [data[start:end] for start, end in zip(starts.tolist(), bounds[:, 2].tolist())]  # nothing of what is no record
+    lows, ends = starts.tolist(), bounds[:, 2].tolist()
     each_nonce = rows_of(nonce)
     short, long = rows_of(np.ascontiguousarray(header[:, :HEADER])), rows_of(header)
     out: list[bytes] = []
@@ -47,7 +47,8 @@ def open_records(data: bytes, bounds: Any, openers: list[RecordOpener], numbers:
         before = len(out)
         headers = short if tag < 0 else long
         try:
-            out.extend(map(opener.aead.decrypt, each_nonce[first:last], bodies[first:last], headers[first:last]))
+            bodies = map(data.__getitem__, map(slice, lows[first:last], ends[first:last]))  # nothing of what is no record
+            out.extend(map(opener.aead.decrypt, each_nonce[first:last], bodies, headers[first:last]))
         except (opener.refused, ValueError):  # the records before it are there
             pass
         counts.append(len(out) - before)
