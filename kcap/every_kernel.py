@@ -22,6 +22,7 @@ from kcap.fastpath.client_ids import name_number
 from kcap.fastpath.close_kernels import all_settled, release_all, settled
 from kcap.fastpath.flow_table import enter_all, find
 from kcap.fastpath.frame_kernels import chain, pass_over, rejoin, settled_run, unchain
+from kcap.fastpath.layout import FLIGHT_WIDTH, H_SIDE
 from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.sealed_kernels import delivered, flights, framed, gathered
 from kcap.fastpath.state import FastPathState, header_tables
@@ -30,6 +31,8 @@ from kcap.records.header_kernels import read_headers
 from kcap.records.verified_kernels import TABLES, search, sums
 from kcap.records.wrapped_kernels import wrapped_messages
 from kcap.table.pair_kernels import pair
+from kcap.tls.hello_kernels import hellos
+from kcap.tls.record_kernels import contents, nonces
 
 MAKING: Final = "making"
 """A file that is there while a process makes an edition's machine code."""
@@ -82,6 +85,9 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield pair, (one, 0, pairs, one, pairs, pairs, one, 0)
     yield gathered, (data, pairs, data)
     yield framed, (data, one, pairs)
+    yield nonces, (data, pairs, one, states[None], one, one, states[None], states[None], one)
+    yield contents, (data, pairs, one, one, one, data, one)
+    yield hellos, (data, np.zeros((2, FLIGHT_WIDTH), np.int64)[:, H_SIDE:], one, one)
     yield flights, (data, pairs, one[:0], one, one, data, pairs, data, pairs)
     yield delivered, (
         data, pairs, 0, pairs, one, one, one, pairs, one, connections, streams, queues, state.ids, *header_tables(), state.rows,

@@ -17,6 +17,7 @@ from kcap.fastpath.sealed_kernels import flights
 from kcap.fastpath.state import FastPathState
 from kcap.model import REF_FILE_SHIFT
 from kcap.net.segment_columns import SegmentColumns
+from kcap.tls.hello_kernels import hellos
 from kcap.tls.records import RecordPiece
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
@@ -80,13 +81,16 @@ def _read(state: FastPathState, columns: SegmentColumns, log: Any, mine: Any, sl
     found = found[: flights(columns.data, log, mine, lasts, columns.time_ns, rest, sizes, cipher, found)]
     clients = state.connections[slots, at.CLIENT]
     found[:, at.H_SIDE] ^= clients[found[:, at.H_CONNECTION]]
-    cuts = found[:, at.H_CONNECTION].searchsorted(np.arange(len(slots) + 1)).tolist()
-    data, records = cipher.tobytes(), found[:, RECORD]
+    cuts = found[:, at.H_CONNECTION].searchsorted(np.arange(len(slots) + 1))
+    data, records, suites = cipher.tobytes(), found[:, RECORD], np.empty(len(slots), np.int64)
+    hellos(cipher, records, cuts, suites)
     ends, simple, before = [(0, 0)] * len(slots), [], 0
     whole, held = [], []
-    each = zip(slots.tolist(), clients.tolist(), cuts, cuts[1:], lasts.tolist())
-    for place, (slot, client, first, last, end) in enumerate(each):
-        sealed = state.sealed[slot] or _simple(secrets, client, data, records[first : min(first + MOST, last)])
+    columns_of = slots, clients, suites, cuts[:-1], cuts[1:], lasts
+    for place, (slot, client, suite, first, last, end) in enumerate(zip(*(column.tolist() for column in columns_of))):
+        sealed = state.sealed[slot]
+        if sealed is None and suite >= 0:
+            sealed = _simple(secrets, client, suite, data, records[first : min(first + MOST, last)])
         if sealed is None:
             sealed = SealedConnection(TlsSession(secrets, whole=True), client)
         good = sealed.handshaken or _shaken(sealed, data, records[first:last])
@@ -124,10 +128,10 @@ def _held(state: FastPathState, columns: SegmentColumns, log: Any, sealed: Seale
     return True
 
 
-def _simple(secrets: Secrets, client: int, data: bytes, records: Any) -> SealedConnection | None:
+def _simple(secrets: Secrets, client: int, suite: int, data: bytes, records: Any) -> SealedConnection | None:
     """A connection whose handshake is these records, with more behind them; None where it is not a simple one."""
     try:
-        found = simple_handshake(secrets, data, records.tolist())
+        found = simple_handshake(secrets, suite, data, records.tolist())
     except Exception:  # noqa: BLE001 - a session reads the same bytes
         return None
     return None if found is None else SealedConnection(found, client, read=found.read)

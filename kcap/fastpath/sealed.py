@@ -6,7 +6,6 @@ before the walk, but for what was taken in full; its packets are for the referen
 """
 
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +19,7 @@ from kcap.fastpath.state import FastPathState, header_tables
 from kcap.kafka.decrypted import PIECE, PlaintextProgress
 from kcap.net.segment_columns import SegmentColumns
 from kcap.tls.direction import Direction
+from kcap.tls.many_records import OpenedRecords, open_records
 from kcap.tls.records import HEADER, RecordPiece
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
@@ -144,56 +144,45 @@ class SealedWindow:
     def read(self, fresh: Any) -> None:
         """Opens the records and takes their plaintext."""
         bounds, sources, data = self.bounds, self.sources, self.cipher.tobytes()
-        cuts = bounds[:, 0].searchsorted(np.arange(len(sources) + 1)).tolist()
-        starts, ends = bounds[:, 1].tolist(), bounds[:, 2].tolist()
-        opened: list[bytes] = []
-        counts, bad, skips = [], [], []
-        for source, first, last in zip(sources, cuts, cuts[1:]):
-            direction, before = source.direction, len(opened)
-            opener = direction.opener
-            stop = last - 1 if last > first and ends[last - 1] < 0 else last
-            opened += opener.open_many(direction.number, data, zip(starts[first:stop], ends[first:stop]))
-            counts.append(len(opened) - before)
-            skips.append(opener.nonce_bytes)
-            if counts[-1] < last - first:
-                bad.append(first + counts[-1])
-        sizes = np.fromiter(map(len, opened), np.int64, len(opened))
-        highs = sizes.cumsum()
-        passed = np.array([0, *accumulate(counts)])
-        opened_at = np.arange(len(opened)) + np.repeat(np.array(cuts[:-1]) - passed[:-1], counts)
+        directions = [source.direction for source in sources]
+        numbers = [direction.number for direction in directions]
+        opened = open_records(data, bounds, [direction.opener for direction in directions], numbers)
+        counts, highs = opened.counts, opened.sizes.cumsum()
+        firsts, lasts = (bounds[:, 0].searchsorted(np.arange(len(sources)), side=side) for side in ("left", "right"))
+        bad = (firsts + counts)[firsts + counts < lasts]
+        passed = np.concatenate([[0], counts.cumsum()])
+        opened_at = np.arange(len(highs)) + np.repeat(firsts - passed[:-1], counts)
         """Of the bounds, those that were opened."""
-        records = self._records(opened_at, sizes, highs, bad, np.array(skips))
-        self._deliver(np.frombuffer(b"".join(opened) or b"\0", np.uint8), records, counts, highs, fresh)
+        records = self._records(opened_at, opened, highs, bad)
+        self._deliver(opened.plain, records, passed, highs, fresh)
         self._settle(data, opened_at, passed, highs)
 
-    def _records(self, opened_at: Any, sizes: Any, highs: Any, bad: list[int], skips: Any) -> Any:
+    def _records(self, opened_at: Any, opened: OpenedRecords, highs: Any, bad: Any) -> Any:
         """The records in the order in which they were complete."""
         bounds, ends = self.bounds, self.pieces[:, at.P_END]
         records = np.empty((len(opened_at) + len(bad), at.RECORD_WIDTH), np.int64)
         good, rest = records[: len(opened_at)], records[len(opened_at) :]
         good[:, at.D_STREAM] = bounds[opened_at, 0]
-        if bad:
-            rest[:, at.D_STREAM] = bounds[bad, 0]
+        rest[:, at.D_STREAM] = bounds[bad, 0]
         records[:, at.D_PLACE] = self.places[records[:, at.D_STREAM]]
-        good[:, at.D_LOW], good[:, at.D_HIGH] = highs - sizes, highs
-        good[:, at.D_CIPHER] = bounds[opened_at, 1] + HEADER + skips[good[:, at.D_STREAM]]
+        good[:, at.D_LOW], good[:, at.D_HIGH] = highs - opened.sizes, highs
+        good[:, at.D_CIPHER] = opened.starts[opened_at]
         good[:, at.D_FIRST] = ends.searchsorted(good[:, at.D_CIPHER], side="right")
         good[:, at.D_LAST] = ends.searchsorted(bounds[opened_at, 2])
-        if bad:
-            rest[:, at.D_LOW : at.D_LAST] = -1
-            rest[:, at.D_LAST] = ends.searchsorted(bounds[bad, 1] + HEADER)
+        rest[:, at.D_LOW : at.D_LAST] = -1
+        rest[:, at.D_LAST] = ends.searchsorted(bounds[bad, 1] + HEADER)
         return records[self.pieces[records[:, at.D_LAST], at.P_ORDER].argsort(kind="stable")]
 
-    def _deliver(self, plain: Any, records: Any, counts: list[int], highs: Any, fresh: Any) -> None:
+    def _deliver(self, plain: Any, records: Any, passed: Any, highs: Any, fresh: Any) -> None:
         """Takes the plaintext of all records."""
         state, meta = self.state, self.state.meta
-        passed, nexts, ahead = [0, *accumulate(counts)], [], []
+        nexts, ahead = [], []
         for source in self.sources:
             nexts.append(source.stream.next)
             ahead.append(max(source.stream.skip - source.stream.next, 0))
         lows = np.concatenate([[0], highs])[passed[:-1]]
         """Where each stream begins in the plaintext."""
-        self.done, held = lows + ahead, np.zeros(len(counts), np.int64)
+        self.done, held = lows + ahead, np.zeros(len(lows), np.int64)
         self.bases = nexts - lows
         self.spans, self.count = np.empty((len(records) + len(self.pieces), 5), np.int64), np.zeros(1, np.int64)
         first = 0

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kcap.tls.facts import TlsFacts
     from kcap.tls.records import RecordPiece
     from kcap.tls.session import TlsSession
-    from kcap.tls.simple_handshake import Content, SimpleHandshake
+    from kcap.tls.simple_handshake import Contents, SimpleHandshake
 
 
 @dataclass(slots=True)
@@ -129,7 +129,7 @@ class ClosedTls:
 
     def __init__(self, sealed: SealedConnection) -> None:
         begun = sealed.begun
-        self._known: TlsFacts | tuple[list[Content], int]
+        self._known: TlsFacts | tuple[Contents, int]
         self._known = (begun.contents, begun.decrypted) if isinstance(begun, tuple) else begun.facts
 
     @property
@@ -141,8 +141,8 @@ class ClosedTls:
             self._known = replayed(*self._known, Secrets()).facts
         return self._known
 
-    def __getstate__(self) -> "TlsFacts | tuple[list[Content], int]":
+    def __getstate__(self) -> "TlsFacts | tuple[Contents, int]":
         return self._known
 
-    def __setstate__(self, known: "TlsFacts | tuple[list[Content], int]") -> None:
+    def __setstate__(self, known: "TlsFacts | tuple[Contents, int]") -> None:
         self._known = known

@@ -58,15 +58,18 @@ class PackedSecrets(Mapping[bytes, bytes]):
         return self._place(random) > 0
 
     def __getitem__(self, random: bytes) -> bytes:
-        place = self._place(random)
-        if not place:
+        found: bytes | None = self.get(random)
+        if found is None:
             raise KeyError("no secrets of this session")
-        start = self._starts[place - 1]
-        return bytes(self._data[start : start + self._sizes[place - 1]])
+        return found
 
     def get(self, random: bytes, default: Any = None) -> Any:
         """As of any mapping, without an exception for what is not there."""
-        return self[random] if self._place(random) else default
+        place = self._place(random)
+        if not place:
+            return default
+        start = self._starts[place - 1]
+        return bytes(self._data[start : start + self._sizes[place - 1]])
 
     def __setitem__(self, random: bytes, secrets: bytes) -> None:
         """`secrets`: less than 64 KiB."""

@@ -6,20 +6,17 @@ section 5.2.
 """
 
 import hmac
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache, partial
 from hashlib import new as new_hash
 from typing import Any, NamedTuple
 
 from kcap.tls.key_schedule import WriteKeys
+from kcap.tls.record_kernels import NONCE
 from kcap.tls.suites import RecordCipher
 
 TLS13 = 0x0304
-ALERT, HANDSHAKE, APPLICATION = 21, 22, 23
-NEW_SESSION_TICKET = 4
-"""A handshake message."""
-CLOSE_NOTIFY, USER_CANCELED = 0, 90
-"""Alerts with which clients say that they close: Java's sends both."""
+HANDSHAKE, APPLICATION = 22, 23
 NO_AEAD = frozenset({"cbc", "null"})
 """Kinds of ciphers that authenticate by a MAC beside the encryption."""
 
@@ -43,7 +40,7 @@ class Whole(NamedTuple):
 class RecordOpener:
     """Opens the records that one side protected with one set of keys."""
 
-    __slots__ = ("_block", "_chained", "_iv", "_made", "_refused", "cipher", "etm", "keys", "mac_bytes", "version")
+    __slots__ = ("_block", "_chained", "_iv", "_made", "cipher", "etm", "keys", "mac_bytes", "refused", "version")
 
     def __init__(self, version: int, cipher: RecordCipher, keys: WriteKeys, *, etm: bool = False) -> None:
         """`version`: 0x0301 to 0x0304; `etm`: encrypt-then-MAC. Raises UnsupportedAlgorithm where the library lacks the
@@ -54,11 +51,11 @@ class RecordOpener:
         self._made: Any = None
         """The AEAD, while it is there."""
         self._iv = int.from_bytes(keys.iv, "big")
-        self._refused: Any = ()
+        self.refused: Any = ()
         """What the AEAD raises for a record that does not authenticate."""
         self._block: Any = None
         if cipher.kind not in NO_AEAD:
-            make, self._refused = _aead_of(cipher.kind, cipher.algorithm)
+            make, self.refused = _aead_of(cipher.kind, cipher.algorithm)
             self._made = make(keys.key)
         else:
             self.mac_bytes = new_hash(cipher.mac, usedforsecurity=False).digest_size if cipher.mac else 0
@@ -68,7 +65,7 @@ class RecordOpener:
         """The IV of the next record of TLS 1.0: the last block of the one before."""
 
     @property
-    def _aead(self) -> Any:
+    def aead(self) -> Any:
         """The AEAD, None for suites without one."""
         if self._made is None and self.opens_many:
             self._made = aead_of(self.cipher)(self.keys.key)
@@ -107,7 +104,7 @@ class RecordOpener:
         For suites with an AEAD alone; the plaintext is not copied again to take the content type of TLS 1.3 off.
         """
         kind = self.cipher.kind
-        aead = self._aead
+        aead = self.aead
         if aead is None or record[0] != APPLICATION:
             return None
         try:
@@ -126,55 +123,23 @@ class RecordOpener:
             else:
                 inner = aead.decrypt(self.keys.iv + record[5:13], record[13:], header)
             return Whole(inner, size)
-        except (self._refused, ValueError):
+        except (self.refused, ValueError):
             return None
 
     @property
     def opens_many(self) -> bool:
-        """Whether `open_many` can open records of this suite."""
+        """Whether records of this suite can be opened many at a time."""
         return self.cipher.kind not in NO_AEAD
 
     @property
-    def nonce_bytes(self) -> int:
-        """Bytes of a record's body before its ciphertext."""
-        return 8 if self.version != TLS13 and self.cipher.kind != "chacha" else 0
-
-    def open_many(self, number: int, data: bytes, bounds: Iterable[tuple[int, int]]) -> list[bytes]:
-        """The application data of the records that stand in `data` from start to end each, the first of which has this number,
-        and nothing of those that say nothing (close_notify, and session tickets of TLS 1.3); up to the first one that is
-        anything else. For suites with an AEAD alone.
+    def form(self) -> tuple[bytes, int, int]:
+        """What `record_kernels` goes by: the IV, as long as a nonce; bytes of a nonce that a record carries; those of its tag,
+        -1 in TLS 1.3.
         """
-        out: list[bytes] = []
-        if self.version != TLS13:
-            for low, high in bounds:
-                whole = self.open_whole(number, data[low:high])
-                if whole is not None:
-                    out.append(whole.buffer if len(whole.buffer) == whole.size else whole.buffer[: whole.size])
-                elif self._closes(number, data[low:high]):
-                    out.append(b"")
-                else:
-                    break
-                number += 1
-            return out
-        decrypt, iv, last = self._aead.decrypt, self._iv, APPLICATION
-        try:
-            for number, (low, high) in enumerate(bounds, number):  # noqa: B020 - the records' numbers
-                content = decrypt((iv ^ number).to_bytes(12, "big"), data[low + 5 : high], data[low : low + 5])
-                content = unpadded(content)
-                if content and content[-1] == last:
-                    out.append(content[:-1])
-                elif says_nothing(content):
-                    out.append(b"")
-                else:
-                    break
-        except (self._refused, ValueError):
-            pass
-        return out
-
-    def _closes(self, number: int, record: bytes) -> bool:
-        """Whether a record before TLS 1.3 is a close_notify."""
-        opened = self.open(number, record[0], record[1] << 8 | record[2], record[5:])
-        return opened is not None and opened.content_type == ALERT and opened.plaintext[1:] == bytes([CLOSE_NOTIFY])
+        if self.version == TLS13:
+            return self.keys.iv, 0, -1
+        kind = self.cipher.kind
+        return self.keys.iv.ljust(NONCE, b"\0"), 0 if kind == "chacha" else 8, 8 if kind == "ccm8" else 16
 
     def passed(self, body: bytes) -> None:
         """A record of this key was not opened: TLS 1.0 chains its last block to the next one."""
@@ -194,8 +159,8 @@ class RecordOpener:
         where it does not authenticate.
         """
         try:
-            content: bytes = self._aead.decrypt((self._iv ^ number).to_bytes(12, "big"), body, header)
-        except (self._refused, ValueError):
+            content: bytes = self.aead.decrypt((self._iv ^ number).to_bytes(12, "big"), body, header)
+        except (self.refused, ValueError):
             return None
         return unpadded(content)
 
@@ -210,8 +175,8 @@ class RecordOpener:
             return None
         header = number.to_bytes(8, "big") + bytes([content_type]) + version.to_bytes(2, "big") + size.to_bytes(2, "big")
         try:
-            return OpenedRecord(content_type, self._aead.decrypt(nonce, body[start:], header), start)
-        except self._refused:
+            return OpenedRecord(content_type, self.aead.decrypt(nonce, body[start:], header), start)
+        except self.refused:
             return None
 
     def _open_mac(self, number: int, content_type: int, version: int, body: bytes) -> OpenedRecord | None:
@@ -258,22 +223,6 @@ class RecordOpener:
 def unpadded(content: bytes) -> bytes:
     """The content of a record of TLS 1.3 with its type behind it, without the zeros that follow: Java pads each record."""
     return content if content and content[-1] else content.rstrip(b"\0")
-
-
-def says_nothing(content: bytes) -> bool:
-    """Whether the content of a record of TLS 1.3, with its type behind it, is an alert that closes, behind which a FIN follows,
-    or session tickets, which say how a later connection may begin (RFC 8446 sections 6.1, 4.6.1).
-    """
-    size, at = len(content) - 1, 0
-    if size < 2:
-        return False
-    if content[-1] == ALERT:
-        return size == 2 and content[1] in (CLOSE_NOTIFY, USER_CANCELED)
-    if content[-1] != HANDSHAKE:
-        return False
-    while at + 4 <= size and content[at] == NEW_SESSION_TICKET:
-        at += 4 + int.from_bytes(content[at + 1 : at + 4], "big")
-    return at == size
 
 
 @cache

@@ -21,7 +21,8 @@ from kcap.tls.facts import TlsFacts, lacks_cipher, why_unopened
 from kcap.tls.handshake import Hello
 from kcap.tls.key_schedule import master_secret
 from kcap.tls.key_search import NO_SECRETS
-from kcap.tls.record_ciphers import CLOSE_NOTIFY, USER_CANCELED, OpenedRecord
+from kcap.tls.record_ciphers import OpenedRecord
+from kcap.tls.record_kernels import CLOSE_NOTIFY, USER_CANCELED
 from kcap.tls.records import HEADER, TlsRecord
 from kcap.tls.secrets import Secrets
 from kcap.tls.suites import Suite, suite_of, version_name

@@ -5,7 +5,8 @@ made when something needs one. Law: that session is as if it had read the record
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from functools import cache
+from typing import Any, Final, NamedTuple
 
 from kcap import limits
 from kcap.tls import handshake as messages
@@ -16,7 +17,7 @@ from kcap.tls.record_ciphers import RecordOpener
 from kcap.tls.records import HEADER
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
-from kcap.tls.suites import Suite, suite_of
+from kcap.tls.suites import RecordCipher, Suite, suite_of
 from kcap.tls.turns import Hidden
 
 IN_FLIGHTS: Final = frozenset(
@@ -29,10 +30,17 @@ IN_FLIGHTS: Final = frozenset(
 FINISHED: Final = bytes([messages.FINISHED])
 SECRETS: Final = [(labels[-2], labels[-1]) for labels in LABELS]
 """Of each side: the labels of its secrets for the handshake and for data."""
+RANDOM: Final = slice(HEADER + 6, HEADER + 38)
+"""Place of the random in the record of a hello."""
 
 
-Content = tuple[int, bytes, int, int]
-"""A message of a handshake: its side, its bytes, those of its record without the header, and the time of this."""
+Contents = list[Any]
+"""The messages of a handshake, four values each: its side, its bytes, those of its record without the header, and the time of
+this. One list, since connections come by the ten thousand, and the collector goes through every object in lists of tuples.
+"""
+
+OF_HELLOS: Final = 4 * len(messages.HELLOS)
+"""Values of the first two messages."""
 
 
 class SimpleHandshake(NamedTuple):
@@ -44,7 +52,7 @@ class SimpleHandshake(NamedTuple):
     """Stream offsets of client and server behind its records."""
     opened: int
     """Encrypted records among these."""
-    contents: list[Content]
+    contents: Contents
 
     @property
     def decrypted(self) -> int:
@@ -58,83 +66,77 @@ class SimpleHandshake(NamedTuple):
         return session
 
 
-def replayed(contents: list[Content], decrypted: int, secrets: Secrets) -> TlsSession:
+def replayed(contents: Contents, decrypted: int, secrets: Secrets) -> TlsSession:
     """A session that took these messages; without secrets it knows the same of the connection."""
     session = TlsSession(secrets, whole=True)
-    for side, message, size, time_ns in contents:
+    values = iter(contents)
+    for side, message, size, time_ns in zip(values, values, values, values):
         session.replay(side, APPLICATION, message, size, time_ns)
     session.facts.decrypted = decrypted
     return session
 
 
-def simple_handshake(secrets: Secrets, data: bytes, records: Sequence[Flight]) -> SimpleHandshake | None:
-    """Reads the handshake that the first of these records are, up to the Finished of both sides; None where it is not simple:
-    it goes on behind them, is of another version, holds a message of several records, or data before its end.
+def simple_handshake(secrets: Secrets, number: int, data: bytes, records: Sequence[Flight]) -> SimpleHandshake | None:
+    """Reads the handshake that the first of these records are, from hellos that agreed on the suite of this number (as
+    `hello_kernels` has it) up to the Finished of both sides; None where it is not simple: its secrets are not known, it goes on
+    behind the records, holds a message of several, or data before its end.
     """
-    contents = hellos_in(data, records)
-    suite, traffic = secrets_of(secrets, contents) if contents else (None, {})
-    if suite is None or suite.cipher is None:
+    agreed = _agreed(number)
+    if agreed is None:
         return None
-    openers = [RecordOpener(TLS13, suite.cipher, traffic_keys(traffic[begin], suite)) for begin, _ in SECRETS]
-    refused = Hidden.of(suite).handshake_alert
-    sides = Direction(sealed=True), Direction(sealed=True)
-    opened, read = 0, [offset + end - at for _, _, at, end, offset, _ in records[:2]]
-    for side, kind, at, end, offset, time_ns in records[2:]:
-        direction, size = sides[side], end - at - HEADER
-        if direction.over:
+    suite, cipher, refused = agreed
+    hello = records[CLIENT][2]
+    traffic = secrets.traffic(data[hello + RANDOM.start : hello + RANDOM.stop])
+    if EARLY in traffic or any(len(traffic.get(label, b"")) != suite.hash_bytes for labels in SECRETS for label in labels):
+        return None
+    openers = [RecordOpener(TLS13, cipher, traffic_keys(traffic[begin], suite)) for begin, _ in SECRETS]
+    contents: Contents = []
+    read, numbers, budgets = [0, 0], [0, 0], [limits.TLS_TRIAL_BYTES] * 2
+    finished: list[int | None] = [None, None]
+    over = [False, False]
+    for side, kind, at, end, offset, time_ns in records:
+        size = end - at - HEADER
+        if over[side]:
             if side == CLIENT:
                 return None  # a request may stand here
             continue
         if kind == APPLICATION:
-            if direction.finished_ns is None:
-                direction.finished_ns = time_ns
+            if finished[side] is None:
+                finished[side] = time_ns
                 if side == CLIENT and size in refused:
                     return None
-            content = openers[side].handshake(direction.number, data[at:end])
+            content = openers[side].handshake(numbers[side], data[at:end])
             found = flight_messages(content) if content else ()
             if not found:
                 return None
-            opened += 1
-            direction.number += 1
-            direction.budget -= size + limits.TLS_TRIAL_COST
-            contents += [(side, message, size, time_ns) for message in found]
-            if found[-1][:1] == FINISHED:
-                label = SECRETS[side][1]
-                direction.epochs, direction.number, direction.over = [Epoch(label, None, traffic[label], suite)], 0, True
+            numbers[side] += 1
+            budgets[side] -= size + limits.TLS_TRIAL_COST
+            for message in found:
+                contents += (side, message, size, time_ns)
+            over[side] = found[-1][:1] == FINISHED
+        elif kind == HANDSHAKE and len(contents) < OF_HELLOS:
+            contents += (side, data[at + HEADER : end], size, time_ns)
         elif kind != CHANGE_CIPHER_SPEC:
             return None
         read[side] = offset + end - at
-        if direction.over and sides[1 - side].over:
-            return SimpleHandshake(secrets, sides, read, opened, contents)
+        if over[0] and over[1]:
+            one, other = (
+                Direction(
+                    sealed=True, epochs=[Epoch(label, None, traffic[label], suite)], over=True, finished_ns=first, budget=budget
+                )
+                for (_, label), first, budget in zip(SECRETS, finished, budgets)
+            )
+            return SimpleHandshake(secrets, (one, other), read, sum(numbers), contents)
     return None
 
 
-def hellos_in(data: bytes, records: Sequence[Flight]) -> list[Content]:
-    """The hellos of client and server, which the first records are; none where these are anything else."""
-    found = []
-    for expected, (side, kind, at, end, _, time_ns) in enumerate(records[:2]):
-        whole = data[at + HEADER : end]
-        if side != expected or kind != HANDSHAKE or not len(whole) == messages.message_size(whole) > 0:
-            return []
-        if whole[0] != messages.HELLOS[side]:
-            return []
-        found.append((side, whole, len(whole), time_ns))
-    return found if len(found) == len(messages.HELLOS) else []
-
-
-def secrets_of(secrets: Secrets, hellos: list[Content]) -> tuple[Suite | None, dict[str, bytes]]:
-    """The suite that was agreed on in hellos without early data, and the secrets by label; no suite where one is not known."""
-    client = messages.read_client_hello(hellos[CLIENT][1][4:])
-    server = messages.read_server_hello(hellos[1][1][4:])
-    if client is None or server is None or server.version != TLS13 or server.is_retry:
-        return None, {}
-    if messages.EARLY_DATA in client.extensions or messages.COOKIE in client.extensions:
-        return None, {}
-    suite, traffic = suite_of(server.suites[0]), secrets.traffic(client.random)
-    for begin, data in SECRETS:
-        if len(traffic.get(begin, b"")) != suite.hash_bytes or len(traffic.get(data, b"")) != suite.hash_bytes:
-            return None, {}
-    return (suite if EARLY not in traffic and opens13(suite) else None), traffic
+@cache
+def _agreed(number: int) -> tuple[Suite, RecordCipher, frozenset[int]] | None:
+    """A suite, its cipher, and the lengths of alerts in place of the client's Finished; None where it cannot be opened."""
+    suite = suite_of(number)
+    if suite.cipher is None or not opens13(suite):
+        return None
+    return suite, suite.cipher, Hidden.of(suite).handshake_alert
 
 
 def flight_messages(content: bytes) -> list[bytes]:

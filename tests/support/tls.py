@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
+from kcap.tls.record_ciphers import RecordOpener
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
 
@@ -156,6 +157,25 @@ def without_secrets(capture: bytes, first: int = 0) -> bytes:
     return bytes(out)
 
 
+def sealed_record(opener: RecordOpener, number: int, data: bytes, kind: int = 23, padding: int = 0) -> bytes:
+    """The record of this number that opens under the keys of `opener`, of a suite with an AEAD; of TLS 1.3 with this much
+    padding.
+    """
+    if opener.version == 0x0304:
+        inner = data + bytes([kind]) + bytes(padding)
+        header = b"\x17\x03\x03" + (len(inner) + (8 if opener.cipher.kind == "ccm8" else 16)).to_bytes(2, "big")
+        nonce = (int.from_bytes(opener.keys.iv, "big") ^ number).to_bytes(12, "big")
+        return header + opener.aead.encrypt(nonce, inner, header)
+    head = number.to_bytes(8, "big") + bytes([kind]) + b"\x03\x03" + len(data).to_bytes(2, "big")
+    if opener.cipher.kind == "chacha":
+        nonce, explicit = (int.from_bytes(opener.keys.iv, "big") ^ number).to_bytes(12, "big"), b""
+    else:
+        explicit = number.to_bytes(8, "big")
+        nonce = opener.keys.iv + explicit
+    body = explicit + opener.aead.encrypt(nonce, data, head)
+    return bytes([kind]) + b"\x03\x03" + len(body).to_bytes(2, "big") + body
+
+
 class Sealer:
     """Both ends of a connection whose handshake OpenSSL made; its records are made here, so that they can have any form."""
 
@@ -184,16 +204,4 @@ class Sealer:
         """One record; of TLS 1.3 with this much padding."""
         opener, number = self.openers[side], self.numbers[side]
         self.numbers[side] += 1
-        if opener.version == 0x0304:
-            inner = data + bytes([kind]) + bytes(padding)
-            header = b"\x17\x03\x03" + (len(inner) + 16).to_bytes(2, "big")
-            nonce = (int.from_bytes(opener.keys.iv, "big") ^ number).to_bytes(12, "big")
-            return header + opener._aead.encrypt(nonce, inner, header)
-        head = number.to_bytes(8, "big") + bytes([kind]) + b"\x03\x03" + len(data).to_bytes(2, "big")
-        if opener.cipher.kind == "chacha":
-            nonce, explicit = (int.from_bytes(opener.keys.iv, "big") ^ number).to_bytes(12, "big"), b""
-        else:
-            explicit = number.to_bytes(8, "big")
-            nonce = opener.keys.iv + explicit
-        body = explicit + opener._aead.encrypt(nonce, data, head)
-        return bytes([kind]) + b"\x03\x03" + len(body).to_bytes(2, "big") + body
+        return sealed_record(opener, number, data, kind, padding)

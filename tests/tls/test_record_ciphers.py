@@ -73,36 +73,3 @@ def test_what_was_released_is_made_again() -> None:
     made.release()
     assert made.opens_many
     assert made.open(3, 23, 0x0303, sealed(3, b"x")) is not None
-    made.release()
-    record = b"\x17\x03\x03" + (len(body := sealed(4, b"y"))).to_bytes(2, "big") + body
-    assert made.open_many(4, record, [(0, len(record))]) == [b"y"]
-
-
-TICKET = b"\x04\0\0\x05lives"
-
-
-@pytest.mark.parametrize(
-    ("content_type", "data", "silent"),
-    [
-        (b"\x16", TICKET, True),
-        (b"\x16", TICKET + TICKET, True),
-        (b"\x16", TICKET[:-1], False),
-        (b"\x16", TICKET + b"\x18\0\0\x01\0", False),
-        (b"\x16", b"\x18\0\0\x01\0", False),
-        (b"\x16", b"", False),
-        (b"\x15", b"\x01\0", True),
-        (b"\x15", b"\x02\x28", False),
-        (b"\x15", b"", False),
-        (b"", b"", False),
-    ],
-)
-@pytest.mark.parametrize("padding", [0, 16])
-def test_tickets_and_close_notify_are_passed_among_data(content_type: bytes, data: bytes, silent: bool, padding: int) -> None:
-    """KeyUpdates, other alerts and parts of messages are not: the session has to read them."""
-    bodies = sealed(7, b"before"), sealed(8, data, padding, content_type), sealed(9, b"behind")
-    wire, bounds = b"", []
-    for body in bodies:
-        start = len(wire)
-        wire += b"\x17\x03\x03" + len(body).to_bytes(2, "big") + body
-        bounds.append((start, len(wire)))
-    assert opener().open_many(7, wire, bounds) == [b"before", *([b"", b"behind"] if silent else [])]

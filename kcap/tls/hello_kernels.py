@@ -1,0 +1,74 @@
+"""Hellos of TLS 1.3 as nearly all connections have them, compiled.
+
+In: the first records of connections. Out: the cipher suite that client and server agreed on. Law: what is not as it should be
+is left to a session; what is read here, `kcap.tls.handshake` reads the same. Source: RFC 8446 section 4.1.
+"""
+
+from typing import Any, Final
+
+from kcap.kernels import compiled, routine, uint16, uint32
+
+R_SIDE, R_KIND, R_AT, R_END = range(4)
+"""Columns of a record: its side, content type, start and end."""
+HEADER, MESSAGE_HEADER, BEFORE_SESSION = 5, 4, 34
+"""Bytes of the headers of a record and of a message, and those of a hello before its session id."""
+HANDSHAKE, CLIENT_HELLO, SERVER_HELLO, OTHER = 22, 1, 2, 1
+EARLY_DATA, SUPPORTED_VERSIONS, COOKIE, TLS13 = 42, 43, 44, 0x0304
+RETRY: Final = (0xCF21AD74, 0xE59A6111)
+"""The random of a HelloRetryRequest begins with these."""
+
+
+@routine
+def hellos(wire: Any, records: Any, cuts: Any, suites: Any) -> None:
+    """Reads the hellos of connections, whose records stand between `cuts`. `suites` gets the suite that the server chose; -1
+    where the first two records are anything else than hellos of TLS 1.3, a retry, or have early data or a cookie.
+    """
+    for connection in range(suites.size):
+        first = cuts[connection]
+        suites[connection] = -1
+        if cuts[connection + 1] - first < 2:
+            continue
+        at = behind_session(wire, records[first], 0, CLIENT_HELLO)
+        end = records[first, R_END]
+        if at < 0 or end - at < 2 or end - at < 3 + uint16(wire, at):
+            continue
+        at += 2 + uint16(wire, at)
+        if extensions(wire, at + 1 + int(wire[at]), end) < 0:
+            continue
+        at = behind_session(wire, records[first + 1], 1, SERVER_HELLO)
+        if at >= 0 and extensions(wire, at + 3, records[first + 1, R_END]) == TLS13:
+            suites[connection] = uint16(wire, at)
+
+
+@compiled
+def behind_session(wire: Any, record: Any, side: int, kind: int) -> int:
+    """Where the session id ends of the hello of this kind that a record is; -1 where it is none."""
+    at, end = record[R_AT] + HEADER, record[R_END]
+    if record[R_SIDE] != side or record[R_KIND] != HANDSHAKE or end - at <= MESSAGE_HEADER + BEFORE_SESSION:
+        return -1
+    size = int(wire[at + 1]) << 16 | uint16(wire, at + 2)
+    body = at + MESSAGE_HEADER
+    if wire[at] != kind or size != end - body or wire[body] != 3:
+        return -1
+    if uint32(wire, body + 2) == RETRY[0] and uint32(wire, body + 6) == RETRY[1]:
+        return -1
+    return int(body + BEFORE_SESSION + 1 + int(wire[body + BEFORE_SESSION]))
+
+
+@compiled
+def extensions(wire: Any, at: int, end: int) -> int:
+    """Reads the extensions that are the rest of a hello: the version that is named, 0 where there is none and OTHER for a list;
+    -1 where there is early data, a cookie or another such extension, or they are not whole.
+    """
+    version = 0
+    if end - at < 2 or uint16(wire, at) != end - at - 2:
+        return -1
+    at += 2
+    while end - at >= 4:
+        number, size = uint16(wire, at), uint16(wire, at + 2)
+        if number == SUPPORTED_VERSIONS and version == 0:
+            version = uint16(wire, at + 4) if size == 2 and end - at >= 6 else OTHER
+        elif number in (EARLY_DATA, COOKIE, SUPPORTED_VERSIONS):
+            return -1
+        at += 4 + size
+    return version if at == end else -1
