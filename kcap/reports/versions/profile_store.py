@@ -555,9 +555,10 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
         self.close()
         if len(self._columns) != len(self._kept):
             self._pack()
-        return list(self._kept), array("I", self._kept.values()), self._columns  # all are stored
+        # all are stored; pickle remembers each string, and none of those within one
+        return " ".join(self._kept), array("I", self._kept.values()), self._columns
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         uids, places, self._columns = state
-        self._kept = dict(zip(uids, places))
+        self._kept = dict(zip(uids.split(), places))
         self._folder, self._growing, self._stored = ProfileDeduplicator(), {}, None

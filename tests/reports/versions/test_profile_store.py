@@ -1,6 +1,7 @@
 """Laws of folding: what is opened is what was folded, and rules cannot tell apart what shares a tale."""
 
 import pickle
+import pickletools
 from collections import Counter
 from collections.abc import Callable
 from copy import deepcopy
@@ -220,6 +221,19 @@ def test_a_shelf_travels_whole(name: str) -> None:
         )
         assert (made.offer and made.offer.ranges) == (before.offer and before.offer.ranges)
     assert len({one.template for one in again.stored()}) == len({one.template for one in shelf.stored()})
+
+
+def test_a_store_is_hardly_more_values_for_pickle_with_more_connections() -> None:
+    """Pickle remembers each value up to its end, which would take more than the profiles."""
+
+    def values(count: int) -> int:
+        shelf = ProfileStore()
+        for number in range(count):
+            shelf[f"C{number}"] = profile([(3, 1)], uid=f"C{number}")
+        return len(list(pickletools.genops(pickle.dumps(shelf))))
+
+    assert values(40) - values(2) < 40  # blocks of figures
+    assert list(pickle.loads(pickle.dumps(ProfileStore()))) == []
 
 
 def test_a_connection_that_goes_on_is_opened_again_in_its_place() -> None:
