@@ -90,7 +90,7 @@ def run(
     connections failed. With --connection, the negotiation of one connection step by step. A FILE may also be the folder that
     the job ingest wrote.
     """
-    from kcap.runtime import for_tables
+    from kcap.runtime import for_tables, release_reading
 
     for_tables()
     from kcap.cli.output import place, report_failed, reported
@@ -127,6 +127,7 @@ def run(
         with Progress(reading, shown=True) as progress:
             reading.watch = progress.step
             profiles = gather(reading, capture.only)
+        release_reading()
         names = [file.name for file in reading.capture_files]
     if explained is not None:
         code = explain(explained, targets, profiles, form, output)

@@ -96,11 +96,14 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         "percentiles": value.quantile(list(PERCENTILES.values())),
         "max_ns": value.max(),
         "sum_ns": added(value),
-        "with_polls_p99_ns": rows.answered_ns.quantile([PERCENTILES["p99_ns"]]),
         "with_polls_max_ns": rows.answered_ns.max(),
         **{f"{part}_sum": added(rows[part]) for part in PARTS},
         "unanswered_age_ns_max": rows.age_ns.max(where=waiting),
         "long_polls": total(is_poll(rows)),
+    }
+    # an engine holds the values of a quantile, and those of several in one statement at once
+    beside_figures = {
+        "with_polls": rows.answered_ns.quantile([PERCENTILES["p99_ns"]]),
         "with_unanswered": rows.at_least_ns.quantile(list(BESIDE.values())),
     }
     counted = timed.timed_ns.notnull()
@@ -116,6 +119,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
     }
     return {
         "rows": rows.group_by(by).aggregate(**figures),
+        **{name: rows.group_by(by).aggregate(percentiles=figure) for name, figure in beside_figures.items()},
         "histograms": histogram(rows, by, "timed_ns"),
         "left_out": timed.aggregate(**beside),
         "over_time": over_time(tables.selected, request),
@@ -204,15 +208,20 @@ def finish(results: Results, request: ReportRequest) -> Row:
     keys = keys_of(REPORT, request)
     by = names_by(keys)
     shapes = classes(results["histograms"], by)
+    quantiles = [
+        {tuple(row[name] for name in by): row["percentiles"] for row in results[name]}
+        for name in ("with_polls", "with_unanswered")
+    ]
     out = []
     for row in results["rows"]:
-        shape = shapes.get(tuple(row[name] for name in by), empty())
-        row = named(dict(row), keys)
-        row["with_polls_p99_ns"] = nearest_ns((row["with_polls_p99_ns"] or [None])[0])
-        row = with_quantiles(row, PERCENTILES)
-        row["with_unanswered"] = figures(BESIDE, row.pop("with_unanswered"))
-        row["histogram"] = shape
-        out.append(row)
+        group = tuple(row[name] for name in by)
+        with_polls, with_unanswered = (found.get(group) for found in quantiles)
+        made = with_quantiles(named(dict(row), keys), PERCENTILES)
+        at, items = list(made).index("with_polls_max_ns"), list(made.items())
+        made = dict(items[:at]) | {"with_polls_p99_ns": nearest_ns((with_polls or [None])[0])} | dict(items[at:])
+        made["with_unanswered"] = figures(BESIDE, with_unanswered)
+        made["histogram"] = shapes.get(group, empty())
+        out.append(made)
     out = in_order(out, [key.name for key in keys], "time" if any(key.step_ns for key in keys) else None)
     left = dict(results["left_out"][0])
     flagged = {name.removeprefix("flag_"): left.pop(name) for name in list(left) if name.startswith("flag_")}

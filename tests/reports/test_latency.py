@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ibis.expr.operations import MultiQuantile
 
 from kcap.reports.definition import EDGES_NS, ReportRequest, Row
 from kcap.reports.latency import PERCENTILES, REPORT, STEPS, half_of, percent
-from tests.reports.made import MS, exchange, exchanges, report
+from tests.reports.made import MS, exchange, exchanges, report, tables
 
 
 def plain(rows: list[Row], polls: bool) -> dict[object, list[int]]:
@@ -71,6 +72,14 @@ def test_large_percentiles_are_exact() -> None:
     (row,) = report(REPORT, rows)["rows"]
     for name, quantile in PERCENTILES.items():
         assert row[name] == floor(np.percentile(values, quantile * 100) + 0.5)
+
+
+def test_no_statement_holds_the_values_of_two_quantiles() -> None:
+    """An engine cannot write them elsewhere: five million exchanges take 40 MB and more for each."""
+    made = REPORT.build(tables([exchange()]), ReportRequest())
+    counts = [len(expression.op().find(MultiQuantile)) for expression in made.values()]
+    assert max(counts) == 1
+    assert sum(counts) == 4
 
 
 def test_unanswered_requests_make_tails_honest() -> None:

@@ -75,7 +75,7 @@ def advertised(case: DiagnosisContext) -> None:
             for loopback, reason in [(is_loopback(host), why_unroutable(host))]
             if loopback or reason is not None
         )
-        remote = [one for one in some if one[0].identity.client_ip != server[0] and not is_loopback(one[0].identity.client_ip)]
+        remote = [one for one in some if one[0].address != server[0] and not is_loopback(one[0].address)]
         for host, port, loopback, reason in islice(wrong, ADVERTISED_JUDGED):
             what = "the client's own machine" if loopback else reason
             for stored, client in remote:
@@ -85,7 +85,7 @@ def advertised(case: DiagnosisContext) -> None:
                     "Set advertised.listeners of that listener to a name or address that clients reach; the "
                     "bootstrap connection "
                     "works, every later one fails.",
-                    {"client_ip": stored.identity.client_ip, "client_id": client, "server": place(server)},
+                    {"client_ip": stored.address, "client_id": client, "server": place(server)},
                 ))  # fmt: skip
 
 
@@ -96,9 +96,9 @@ def unused(case: DiagnosisContext) -> None:
     """Address of a client -> port -> servers there that it tried."""
     working: set[str] = set()
     for stored in case.every:
-        tried.setdefault(stored.identity.client_ip, {}).setdefault(stored.server[1], set()).add(stored.server)
+        tried.setdefault(stored.address, {}).setdefault(stored.server[1], set()).add(stored.server)
         if any(use.served and use.key not in BEGINNING for use in stored.template.uses):
-            working.add(stored.identity.client_ip)
+            working.add(stored.address)
     for line in case.whole.others:
         server = server_of(line)
         tried.setdefault(str(line["client_ip"]), {}).setdefault(server[1], set()).add(server)
@@ -109,9 +109,9 @@ def unused(case: DiagnosisContext) -> None:
         if not listed or any(host in called and port == server[1] for _, host, port in listed):
             continue
         names = ", ".join(f"{host}:{port}" for _, host, port in sorted(listed)[:3])
-        reaching = {ip for ip in {one.identity.client_ip for one, _ in some} if reaches(tried.get(ip, {}), server, ports)}
+        reaching = {ip for ip in {one.address for one, _ in some} if reaches(tried.get(ip, {}), server, ports)}
         for stored, client in some:
-            ip = stored.identity.client_ip
+            ip = stored.address
             if ip in working or ip in reaching:
                 continue
             profile = stored.open()

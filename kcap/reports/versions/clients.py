@@ -121,9 +121,9 @@ class ClientUsage:
                     continue
                 found = sums.get((use.key, use.version))
                 if found is None:
-                    found = sums[use.key, use.version] = Sum(use.offered, (stored.identity.uid, numbers[at + 3]), low, high)
+                    found = sums[use.key, use.version] = Sum(use.offered, (stored.uid, numbers[at + 3]), low, high)
                 elif low < found.first_ns:
-                    found.example, found.first_ns = (stored.identity.uid, numbers[at + 3]), low
+                    found.example, found.first_ns = (stored.uid, numbers[at + 3]), low
                 found.last_ns = max(found.last_ns, high)
                 found.count += count
                 found.served += served
@@ -141,7 +141,7 @@ class ClientUsage:
                     if name is not None:
                         found.verdicts[name] = found.verdicts.get(name, 0) + numbers[place]
         servers = tuple(dict.fromkeys(stored.server for stored in some))
-        addresses = tuple(sorted({stored.identity.client_ip for stored in some}))
+        addresses = tuple(sorted({stored.address for stored in some}))
         login = any(stored.template.mechanism is not None for stored in some)
         return Usage(probes, dict(sorted(sums.items())), latest, offers, first, last, total, servers, addresses, login)
 

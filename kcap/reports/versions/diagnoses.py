@@ -310,7 +310,7 @@ def facts(case: DiagnosisContext) -> None:
             first = min((step[0] for step in stored.template.opening), default=1)
             case.add((), stored.uid, uid(stored.uid, first), Diagnosis(
                 kind, NOTE, text, "A fact of the library; the column of the target says whether it matters.",
-                {"client_ip": stored.identity.client_ip, "client_id": client_id, "server": place(stored.server)},
+                {"client_ip": stored.address, "client_id": client_id, "server": place(stored.server)},
             ))  # fmt: skip
     clusters: dict[str, list[Row]] = {}
     for row in case.brokers:

@@ -164,7 +164,7 @@ def identify(whole: ConnectionProfiles, *, by_address: bool = False) -> Clients:
     spots: dict[Spot, list[tuple[StoredProfile, int]]] = {}
     for stored in whole.profiles.stored():
         for client, client_id in enumerate(stored.clients):
-            spots.setdefault((stored.identity.client_ip, client_id), []).append((stored, client))
+            spots.setdefault((stored.address, client_id), []).append((stored, client))
     groups: dict[tuple[Spot, Spoke], list[StoredProfile]] = {}
     for spot, spoke, stored, _ in joined(spots):
         groups.setdefault((spot, spoke), []).append(stored)
@@ -173,9 +173,9 @@ def identify(whole: ConnectionProfiles, *, by_address: bool = False) -> Clients:
 
     def count(some: list[StoredProfile], client_id: str | None, spoke: Spoke, library: str | None = None) -> None:
         for stored in some:
-            key = ClientKey(client_id, spoke[1], spoke[0], library, stored.identity.client_ip if by_address else None)
+            key = ClientKey(client_id, spoke[1], spoke[0], library, stored.address if by_address else None)
             out.connections.setdefault(key, []).append(stored)
-            out.keys[stored.identity.uid, client_id] = key
+            out.keys[stored.uid, client_id] = key
 
     nameless: dict[tuple[str | None, Spoke], dict[str, list[list[StoredProfile]]]] = {}
     """Client id and principal -> library, nothing where it is not sure -> connections of programs."""
@@ -197,7 +197,7 @@ def identify(whole: ConnectionProfiles, *, by_address: bool = False) -> Clients:
             count(some, client_id, spoke, name if len(found) > 1 else None)
     out.connections = dict(sorted(out.connections.items(), key=lambda item: item[0].order))
     for key, some in out.connections.items():
-        some.sort(key=lambda one: one.identity.uid)
+        some.sort(key=lambda one: one.uid)
         out.software[key] = guess.of(some, key.client_id)
     return out
 

@@ -21,23 +21,6 @@ HANDSHAKE, AUTHENTICATE = 17, 36
 LOGIN_APIS: Final = frozenset({API_VERSIONS, HANDSHAKE, AUTHENTICATE})
 
 
-class ConnectionRecord:
-    """The identity of one connection."""
-
-    __slots__ = ()
-    identity: "Identity"
-
-    @property
-    def uid(self) -> str:
-        """The connection."""
-        return self.identity.uid
-
-    @property
-    def server(self) -> Server:
-        """The broker's address."""
-        return self.identity.server_ip, self.identity.server_port
-
-
 @dataclass(frozen=True, slots=True)
 class ProfiledCall:
     """One of a connection's first requests."""
@@ -101,7 +84,7 @@ Trait = tuple[str, str]
 
 
 @dataclass(slots=True)
-class ConnectionProfile(ConnectionRecord):
+class ConnectionProfile:
     """One connection that spoke Kafka."""
 
     identity: "Identity"
@@ -128,6 +111,16 @@ class ConnectionProfile(ConnectionRecord):
     """What its first requests have of a library's defaults."""
     line: dict[str, Any] = field(default_factory=dict)
     """Its row of `connections`, as far as `LINE` names it."""
+
+    @property
+    def uid(self) -> str:
+        """The connection."""
+        return self.identity.uid
+
+    @property
+    def server(self) -> Server:
+        """The broker's address."""
+        return self.identity.server_ip, self.identity.server_port
 
     def open(self) -> "ConnectionProfile":
         """Itself."""

@@ -13,16 +13,15 @@ from enum import Enum
 from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from zlib import compress, decompress
 
 from kcap import limits
 from kcap.facts.api_versions import Offer, Software
-from kcap.limits import PROFILE_BLOCK_BYTES
+from kcap.facts.brokers import Server
+from kcap.reports.versions.deflated_pieces import DeflatedPieces, ValueNumbers
 from kcap.reports.versions.profile import (
     ApiVersionsRequest,
     ApiVersionsResponse,
     ConnectionProfile,
-    ConnectionRecord,
     ProfiledCall,
     Trait,
     Use,
@@ -34,10 +33,10 @@ if TYPE_CHECKING:
 
 NEVER: Final = -(1 << 63)
 """Stands for a time or an exchange that there is none of."""
-BLOCKS_INFLATED: Final = 8
-"""Blocks that stay inflated: connections end in about the order in which they began."""
 SEARCHED: Final = 1024
-"""Up to so many client ids of a connection one is found by a search; else by a dictionary, which is made for few at once."""
+"""Up to so many client ids of a connection one is found by a search; else by a dictionary."""
+DICTIONARIES: Final = 64
+"""Dictionaries of client ids that stay."""
 ALERT_BYTES: Final = 7
 """A TLS alert record: 5 bytes of header, 2 of alert."""
 
@@ -155,16 +154,43 @@ def uses_of(template: ProfileTemplate, client: int) -> Uses:
     return [(starts[place], template.uses[place]) for place in order[clients[client] : clients[client + 1]]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredProfile(ConnectionRecord):
-    """One connection: its template, and its own figures."""
+class StoredProfile:
+    """One connection: its template, and its own figures. They stay in their columns, and are looked up each time."""
 
-    identity: "Identity"
-    template: ProfileTemplate
-    clients: tuple[str | None, ...]
-    """Client ids, as its uses number them."""
-    figures: bytes
-    """Numbers of 8 bytes: questions, times of the steps, uses, errors, the line."""
+    __slots__ = ("_columns", "place", "uid")
+
+    def __init__(self, uid: str, columns: "ProfileColumns", place: int) -> None:
+        self.uid, self._columns, self.place = uid, columns, place
+
+    @property
+    def identity(self) -> "Identity":
+        """Whose it is."""
+        return self._columns.identity(self.uid, self.place)
+
+    @property
+    def address(self) -> str:
+        """The client's address."""
+        return self._columns.address(self.place)
+
+    @property
+    def server(self) -> Server:
+        """The broker's address."""
+        return self._columns.server(self.place)
+
+    @property
+    def template(self) -> ProfileTemplate:
+        """What it has in common with others."""
+        return self._columns.template(self.place)
+
+    @property
+    def clients(self) -> tuple[str | None, ...]:
+        """Client ids, as its uses number them."""
+        return self._columns.clients(self.place)
+
+    @property
+    def figures(self) -> bytes:
+        """Numbers of 8 bytes: questions, times of the steps, uses, errors, the line."""
+        return self._columns.figures(self.place)
 
     def numbers(self) -> "memoryview[int]":
         """The figures."""
@@ -185,13 +211,13 @@ class StoredProfile(ConnectionRecord):
 
     def number_of(self, client_id: str | None) -> int:
         """By which number its uses name a client id. Raises LookupError where it has no such."""
-        return self.clients.index(client_id) if len(self.clients) <= SEARCHED else _numbers_of(self)[client_id]
+        return self._columns.number_of(self.place, client_id)
 
     def _opened(self, uses: Iterable[tuple[int, TemplateUse]]) -> ConnectionProfile:
-        template, figures = self.template, self.numbers()
+        template, figures, identity, clients = self.template, self.numbers(), self.identity, self.clients
         numbers = iter(figures[: template.first_use])
         made = ConnectionProfile(
-            self.identity, template.software, template.principal, template.offer, template.midstream, asked=next(numbers)
+            identity, template.software, template.principal, template.offer, template.midstream, asked=next(numbers)
         )  # fmt: skip
         made.opening = [_step(first, numbers) for first in template.opening]
         made.probes = [
@@ -200,7 +226,7 @@ class StoredProfile(ConnectionRecord):
         ]
         for at, described in uses:
             count, first, last, example, refused, served, died, lost, *kinds = figures[at : at + described.width]
-            made.uses[self.clients[described.client], described.key, described.version] = Use(
+            made.uses[clients[described.client], described.key, described.version] = Use(
                 count, first, last, example, refused, served, died, None if lost == NEVER else lost, described.codecs,
                 Counter(dict(zip(described.kinds, kinds))),
             )  # fmt: skip
@@ -213,14 +239,9 @@ class StoredProfile(ConnectionRecord):
             if value is Placeholder.NUMBER:
                 value = next(numbers)
             elif value is Placeholder.OWN:
-                value = getattr(self.identity, OF_IDENTITY[name])
+                value = getattr(identity, OF_IDENTITY[name])
             made.line[name] = value
         return made
-
-
-@lru_cache(maxsize=64)
-def _numbers_of(stored: StoredProfile) -> dict[str | None, int]:
-    return {client_id: number for number, client_id in enumerate(stored.clients)}
 
 
 def _step(first: First, numbers: Iterator[int]) -> ProfiledCall:
@@ -250,10 +271,9 @@ class ProfileDeduplicator:
         """What the keys of templates that differ in their line alone have in common."""
         self._ended: dict[tuple[ProfileTemplate, str | None, bool, Line, Signs], ProfileTemplate] = {}
         """Template, and what `ended` gives it -> the template with that."""
-        self._clients: dict[tuple[str | None, ...], tuple[str | None, ...]] = {}
 
-    def store(self, profile: ConnectionProfile) -> StoredProfile:
-        """One of them; steps and questions come into the order of their exchanges."""
+    def store(self, profile: ConnectionProfile, into: "ProfileColumns") -> StoredProfile:
+        """Adds one to columns. Steps and questions come into the order of their exchanges."""
         opening = sorted(profile.opening, key=lambda step: step.exchange)
         figures, places = [profile.asked], {id(step): at for at, step in enumerate(opening)}
         for step in opening:
@@ -291,8 +311,8 @@ class ProfileDeduplicator:
                 tuple(profile.errors), profile.mechanism, profile.mechanisms, profile.ids_from, traits, line, signs,
             )  # fmt: skip
             self._common[template] = common
-        ids = tuple(clients)
-        return StoredProfile(profile.identity, template, self._clients.setdefault(ids, ids), array("q", figures).tobytes())
+        place = into.append(profile.identity, template, tuple(clients), array("q", figures).tobytes())
+        return StoredProfile(profile.uid, into, place)
 
     def __contains__(self, template: ProfileTemplate) -> bool:
         return template in self._common
@@ -341,109 +361,80 @@ class ProfileColumns:
     """
 
     def __init__(self) -> None:
-        self._addresses, self._servers, self._templates, self._clients = (_Numbered() for _ in range(4))
-        self._columns = {name: array("q") for name in ("address", "port", "server", "number", "template", "clients")}
-        self._figures, self._added = _Pieces(), _Pieces()
+        self._addresses, self._servers, self._templates, self._clients = (ValueNumbers() for _ in range(4))
+        self._columns = {name: array("I") for name in ("address", "port", "server", "number", "template", "clients")}
+        self._figures, self._added = DeflatedPieces(), DeflatedPieces()
         """Figures of each, and those that its end added."""
-        self._blocks: list[bytes] = []
-        """Figures of several each, deflated."""
-        self._open = bytearray()
-        """Figures of the last ones."""
-        self._inflated: dict[int, bytes] = {}
-        """Blocks that were read last."""
+        self._numbers: dict[int, dict[str | None, int]] = {}
+        """Client ids of connections that have many -> their numbers."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_numbers": {}}
 
     def __len__(self) -> int:
-        return len(self._figures.block)
+        return len(self._figures)
 
-    def append(self, one: StoredProfile) -> int:
+    def append(
+        self, identity: "Identity", template: ProfileTemplate, clients: tuple[str | None, ...], figures: bytes
+    ) -> int:  # fmt: skip
         """Adds one; its place."""
-        identity = one.identity
+        server = identity.server_ip, identity.server_port
         row = (
-            self._addresses[identity.client_ip], identity.client_port, self._servers[one.server], identity.number,
-            self._templates[one.template], self._clients[one.clients],
+            self._addresses[identity.client_ip], identity.client_port, self._servers[server], identity.number,
+            self._templates[template], self._clients[clients],
         )  # fmt: skip
         for column, value in zip(self._columns.values(), row):
             column.append(value)
-        self._figures.append(*self._put(one.figures))
-        self._added.append(0, 0, 0)
+        self._figures.append(figures)
+        self._added.append(b"")
         return len(self) - 1
-
-    def _put(self, figures: bytes) -> tuple[int, int, int]:
-        """Stores figures: number of their block, place and bytes there."""
-        if len(self._open) >= PROFILE_BLOCK_BYTES:
-            self._blocks.append(compress(self._open, 1))
-            self._open = bytearray()
-        start = len(self._open)
-        self._open += figures
-        return len(self._blocks), start, len(figures)
 
     def end(self, place: int, template: ProfileTemplate, figures: bytes) -> None:
         """Gives one another template, of which these are the last figures."""
         self._columns["template"][place] = self._templates[template]
-        self._added.set(place, *self._put(figures))
+        self._added.set(place, figures)
 
     def identity(self, uid: str, place: int) -> "Identity":
         """Whose one of them is; `uid`: its connection."""
         from kcap.identities import Identity
 
-        address, port, server, number = (self._columns[name][place] for name in ("address", "port", "server", "number"))
-        host, door = self._servers.known[server]
-        return Identity(uid, self._addresses.known[address], port, host, door, number)
+        port, number = self._columns["port"][place], self._columns["number"][place]
+        return Identity(uid, self.address(place), port, *self.server(place), number)
+
+    def address(self, place: int) -> str:
+        """The client's address of one of them."""
+        found: str = self._addresses.known[self._columns["address"][place]]
+        return found
+
+    def server(self, place: int) -> Server:
+        """The broker's address of one of them."""
+        found: Server = self._servers.known[self._columns["server"][place]]
+        return found
 
     def template(self, place: int) -> ProfileTemplate:
         """The template of one of them."""
         found: ProfileTemplate = self._templates.known[self._columns["template"][place]]
         return found
 
-    def get(self, uid: str, place: int) -> StoredProfile:
-        """One of them; `uid`: its connection."""
-        clients = self._clients.known[self._columns["clients"][place]]
-        figures = b"".join(self._piece(*pieces.get(place)) for pieces in (self._figures, self._added))
-        return StoredProfile(self.identity(uid, place), self.template(place), clients, figures)
+    def clients(self, place: int) -> tuple[str | None, ...]:
+        """The client ids of one of them."""
+        found: tuple[str | None, ...] = self._clients.known[self._columns["clients"][place]]
+        return found
 
-    def _piece(self, block: int, start: int, size: int) -> bytes | bytearray:
-        if not size:
-            return b""
-        if block == len(self._blocks):
-            return self._open[start : start + size]
-        data = self._inflated.get(block)
-        if data is None:
-            if len(self._inflated) >= BLOCKS_INFLATED:
-                del self._inflated[next(iter(self._inflated))]
-            data = self._inflated[block] = decompress(self._blocks[block])
-        return data[start : start + size]
+    def number_of(self, place: int, client_id: str | None) -> int:
+        """The number of a client id among those of one of them."""
+        clients, number = self.clients(place), self._columns["clients"][place]
+        if len(clients) <= SEARCHED:
+            return clients.index(client_id)
+        if number not in self._numbers:
+            if len(self._numbers) >= DICTIONARIES:
+                self._numbers.clear()
+            self._numbers[number] = {name: nth for nth, name in enumerate(clients)}
+        return self._numbers[number][client_id]
 
-
-class _Pieces:
-    """Where figures are: number of a block, place and bytes there."""
-
-    def __init__(self) -> None:
-        self.block, self.start, self.size = array("l"), array("l"), array("l")
-
-    def append(self, block: int, start: int, size: int) -> None:
-        self.block.append(block)
-        self.start.append(start)
-        self.size.append(size)
-
-    def set(self, place: int, block: int, start: int, size: int) -> None:
-        self.block[place], self.start[place], self.size[place] = block, start, size
-
-    def get(self, place: int) -> tuple[int, int, int]:
-        return self.block[place], self.start[place], self.size[place]
-
-
-class _Numbered(dict[Any, int]):
-    """Values -> their numbers, in the order in which they come."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.known: list[Any] = []
-        """The values by their numbers."""
-
-    def __missing__(self, value: Any) -> int:
-        self.known.append(value)
-        self[value] = len(self.known) - 1
-        return len(self.known) - 1
+    def figures(self, place: int) -> bytes:
+        """The figures of one of them."""
+        return self._figures.get(place) + self._added.get(place)
 
 
 class ProfileStore(MutableMapping[str, ConnectionProfile]):
@@ -461,7 +452,7 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
 
     def __getitem__(self, uid: str) -> ConnectionProfile:
         found = self._kept[uid]
-        return self._columns.get(uid, found).open() if isinstance(found, int) else found
+        return StoredProfile(uid, self._columns, found).open() if isinstance(found, int) else found
 
     def __setitem__(self, uid: str, profile: ConnectionProfile) -> None:
         self._kept[uid], self._stored = profile, None
@@ -503,7 +494,7 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
         found = self._kept[uid]
         self._growing.pop(uid, None)
         if isinstance(found, ConnectionProfile):
-            self._kept[uid] = self._columns.append(self._folder.store(found))
+            self._kept[uid] = self._folder.store(found, self._columns).place
             self._stored = None
 
     def end(self, uid: str, line: dict[str, Any], *, midstream: bool) -> bool:
@@ -539,33 +530,35 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
         return self._stored
 
     def _each(self) -> Iterator[StoredProfile]:
-        return (self._columns.get(uid, place) for uid, place in self._kept.items() if isinstance(place, int))
+        return (StoredProfile(uid, self._columns, place) for uid, place in self._kept.items() if isinstance(place, int))
 
     def _pack(self) -> None:
         """Leaves out what was stored of profiles that were stored again."""
-        columns = ProfileColumns()
-        places = {one.identity.uid: columns.append(one) for one in self._each()}
-        self._kept |= places
-        self._columns = columns
+        every, self._columns = list(self._each()), ProfileColumns()
+        self._kept |= {one.uid: self._append(one) for one in every}
 
     def keep(self, some: Iterable[StoredProfile]) -> None:
         """Adds stored profiles of another store."""
-        self._kept.update((one.identity.uid, self._columns.append(one)) for one in some)
+        self._kept.update((one.uid, self._append(one)) for one in some)
         self._stored = None
+
+    def _append(self, one: StoredProfile) -> int:
+        return self._columns.append(one.identity, one.template, one.clients, one.figures)
 
     def only(self, uids: Container[str | None]) -> "ProfileStore":
         """Those of these connections."""
         made = ProfileStore()
-        made.keep(one for one in self.stored() if one.identity.uid in uids)
+        made.keep(one for one in self.stored() if one.uid in uids)
         return made
 
     def __getstate__(self) -> tuple[Any, ...]:
         self.close()
         if len(self._columns) != len(self._kept):
             self._pack()
-        return list(self._kept), array("l", self._kept.values()), self._columns  # all are stored
+        # all are stored; pickle remembers each string, and none of those within one
+        return " ".join(self._kept), array("I", self._kept.values()), self._columns
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         uids, places, self._columns = state
-        self._kept = dict(zip(uids, places))
+        self._kept = dict(zip(uids.split(), places))
         self._folder, self._growing, self._stored = ProfileDeduplicator(), {}, None

@@ -1,6 +1,7 @@
 """Laws of folding: what is opened is what was folded, and rules cannot tell apart what shares a tale."""
 
 import pickle
+import pickletools
 from collections import Counter
 from collections.abc import Callable
 from copy import deepcopy
@@ -26,7 +27,7 @@ from kcap.reports.versions.profile import (
     Use,
     is_proven,
 )
-from kcap.reports.versions.profile_store import CHECKED, ProfileDeduplicator, ProfileStore, sign
+from kcap.reports.versions.profile_store import CHECKED, ProfileColumns, ProfileDeduplicator, ProfileStore, sign
 from tests.reports.talking import SERVER, of, profile
 
 OFFERS = [Offer({3: (0, 12)}), Offer({1: (4, 17), 3: (0, 13)}), None]
@@ -91,7 +92,7 @@ def in_order(made: ConnectionProfile) -> ConnectionProfile:
 @given(profiles())
 def test_what_is_opened_is_what_was_folded(made: ConnectionProfile) -> None:
     before = in_order(deepcopy(made))
-    opened = ProfileDeduplicator().store(made).open()
+    opened = ProfileDeduplicator().store(made, ProfileColumns()).open()
     before.offer, before.probes = (
         opened.offer,
         [ApiVersionsRequest(probe.step, answer.answer) for probe, answer in zip(before.probes, opened.probes)],
@@ -105,7 +106,7 @@ def test_what_is_opened_is_what_was_folded(made: ConnectionProfile) -> None:
 @given(profiles())
 def test_a_connection_of_several_clients_opens_for_one_of_them(made: ConnectionProfile) -> None:
     """All but the uses is the same; the uses are those of the client."""
-    stored = ProfileDeduplicator().store(made)
+    stored = ProfileDeduplicator().store(made, ProfileColumns())
     whole = stored.open()
     for number, client in enumerate(stored.clients):
         assert stored.number_of(client) == number
@@ -120,7 +121,7 @@ def test_each_client_of_a_connection_is_looked_at_alone(monkeypatch: pytest.Monk
     made, read = profile([]), []
     for number in range(50):
         made.uses[f"client-{number}", 3, 1] = Use(1, 1, 1, number, 0, 1, 0, None, 0, Counter({0: 1}))
-    stored = ProfileDeduplicator().store(made)
+    stored = ProfileDeduplicator().store(made, ProfileColumns())
     monkeypatch.setattr(profile_store, "Use", lambda *figures: read.append(figures) or Use(*figures))
     for number in range(50):
         assert len(stored.open_for(f"client-{number}").uses) == 1
@@ -138,7 +139,8 @@ def test_rules_cannot_tell_apart_what_shares_a_tale(pair: list[ConnectionProfile
     }
     made.offer, made.probes = one.offer, one.probes
     folder = ProfileDeduplicator()
-    first, second = folder.store(one), folder.store(made)
+    columns = ProfileColumns()
+    first, second = folder.store(one, columns), folder.store(made, columns)
     if first.template is second.template:
         assert (whole_line(one), answered(one)) == (whole_line(made), answered(made))
         for name in ("server_captured", "server_framed", "client_captured"):
@@ -154,20 +156,21 @@ def test_connections_that_said_the_same_share_a_tale() -> None:
         one.probes = [ApiVersionsRequest(one.opening[0], ANSWERS[0])]
         one.line |= {"packets": number, "first_ns": 7 * number}
         one.uses[f"app-{number}", 1, 4].first_ns = number
-    alike = [folder.store(one) for one in made]
+    alike = [folder.store(one, ProfileColumns()) for one in made]
     assert len({one.template for one in alike}) == 1
     assert [one.open().uses.keys() for one in alike[:2]] == [
         {(f"app-{number}", 18, 3), (f"app-{number}", 3, 1), (f"app-{number}", 1, 4)} for number in range(2)
     ]
-    assert folder.store(profile([(3, 1), (1, 5)], probe=3)).template is not alike[0].template
-    assert folder.store(profile([(3, 1), (1, 4)], probe=3, died=True)).template is not alike[0].template
+    assert folder.store(profile([(3, 1), (1, 5)], probe=3), ProfileColumns()).template is not alike[0].template
+    assert folder.store(profile([(3, 1), (1, 4)], probe=3, died=True), ProfileColumns()).template is not alike[0].template
 
 
 def alike(change: Callable[[ConnectionProfile], None]) -> bool:
     """Whether a connection shares its tale with one that differs in this."""
     one, other, folder = profile([(3, 1), (1, 4)], died=True), profile([(3, 1), (1, 4)], died=True), ProfileDeduplicator()
     change(other)
-    return folder.store(one).template is folder.store(other).template
+    columns = ProfileColumns()
+    return folder.store(one, columns).template is folder.store(other, columns).template
 
 
 @pytest.mark.parametrize("name", sorted(CHECKED))
@@ -198,7 +201,7 @@ def test_whether_any_was_served_makes_another_tale() -> None:
 
 
 def test_figures_take_no_more_room_than_their_numbers() -> None:
-    stored = ProfileDeduplicator().store(profile([(3, 1), (1, 4)], probe=3))
+    stored = ProfileDeduplicator().store(profile([(3, 1), (1, 4)], probe=3), ProfileColumns())
     assert len(stored.figures) == 8 * len(stored.numbers()) < 600
     assert stored.template.first_use == 1 + 2 * 3
 
@@ -218,6 +221,19 @@ def test_a_shelf_travels_whole(name: str) -> None:
         )
         assert (made.offer and made.offer.ranges) == (before.offer and before.offer.ranges)
     assert len({one.template for one in again.stored()}) == len({one.template for one in shelf.stored()})
+
+
+def test_a_store_is_hardly_more_values_for_pickle_with_more_connections() -> None:
+    """Pickle remembers each value up to its end, which would take more than the profiles."""
+
+    def values(count: int) -> int:
+        shelf = ProfileStore()
+        for number in range(count):
+            shelf[f"C{number}"] = profile([(3, 1)], uid=f"C{number}")
+        return len(list(pickletools.genops(pickle.dumps(shelf))))
+
+    assert values(40) - values(2) < 40  # blocks of figures
+    assert list(pickle.loads(pickle.dumps(ProfileStore()))) == []
 
 
 def test_a_connection_that_goes_on_is_opened_again_in_its_place() -> None:
@@ -240,7 +256,7 @@ def test_a_connection_that_goes_on_is_opened_again_in_its_place() -> None:
 
 def test_profiles_that_are_opened_again_and_again_take_their_room_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "PROFILES_OPEN", 2)
-    monkeypatch.setattr(profile_store, "PROFILE_BLOCK_BYTES", 1)  # figures of all but the last one are deflated
+    monkeypatch.setattr(limits, "PROFILE_BLOCK_BYTES", 1)  # figures of all but the last one are deflated
     shelf = ProfileStore()
     for uid in ("C1", "C2", "C3", "C4"):
         shelf[uid] = profile([(3, 1)], uid=uid)
@@ -294,7 +310,7 @@ def test_a_name_whose_proof_was_refused_is_no_principal() -> None:
 
 def test_ends_come_in_any_order_and_take_no_second_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures of a connection and of its end are in blocks of their own, of which few stay inflated."""
-    monkeypatch.setattr(profile_store, "PROFILE_BLOCK_BYTES", 1)
+    monkeypatch.setattr(limits, "PROFILE_BLOCK_BYTES", 1)
     shelf, uids = ProfileStore(), [f"C{number}" for number in range(40)]
     for uid in uids:
         shelf[uid] = profile([(3, 1)], uid=uid)

@@ -1,0 +1,67 @@
+"""Pieces of bytes by place, deflated by the block, and numbers for values.
+
+In: pieces. Out: each of them again, in any order. Law: what comes out is what went in; memory is that of deflated blocks.
+"""
+
+from array import array
+from typing import Any
+from zlib import compress, decompress
+
+from kcap import limits
+
+
+class DeflatedPieces:
+    """Bytes by place, those of several deflated together."""
+
+    def __init__(self) -> None:
+        self._block, self._start, self._size = array("I"), array("I"), array("I")
+        """Number of its block, place and bytes there."""
+        self._blocks: list[bytes] = []
+        self._open = bytearray()
+        """Those of the last places."""
+        self._inflated: tuple[int, bytes] = -1, b""
+        """The block that was read last, with its number."""
+
+    def __len__(self) -> int:
+        return len(self._block)
+
+    def append(self, piece: bytes) -> None:
+        """Adds the piece of the next place."""
+        for column in (self._block, self._start, self._size):
+            column.append(0)
+        self.set(len(self) - 1, piece)
+
+    def set(self, place: int, piece: bytes) -> None:
+        """Gives a place another piece; the old one stays in its block."""
+        if len(self._open) >= limits.PROFILE_BLOCK_BYTES:
+            self._blocks.append(compress(self._open, 1))
+            self._open = bytearray()
+        self._block[place], self._start[place], self._size[place] = len(self._blocks), len(self._open), len(piece)
+        self._open += piece
+
+    def get(self, place: int) -> bytes:
+        """The piece of a place."""
+        block, start, size = self._block[place], self._start[place], self._size[place]
+        if not size:
+            return b""
+        if block == len(self._blocks):
+            return bytes(self._open[start : start + size])
+        number, data = self._inflated
+        if number != block:
+            data = decompress(self._blocks[block])
+            self._inflated = block, data
+        return data[start : start + size]
+
+
+class ValueNumbers(dict[Any, int]):
+    """Values -> their numbers, in the order in which they come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: list[Any] = []
+        """The values by their numbers."""
+
+    def __missing__(self, value: Any) -> int:
+        self.known.append(value)
+        self[value] = len(self.known) - 1
+        return len(self.known) - 1
