@@ -41,6 +41,7 @@ What is where:
 Names that are neither listed here nor in the API reference (docs/api.md) may change in any release.
 """
 
+from time import time_ns
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -84,6 +85,9 @@ _WHERE = {
 """Public name -> module and name there. A module is imported when a name of it is first used, to keep `import kcap` cheap."""
 
 __version__ = "0.1.0"
+
+LOADED_NS = time_ns()
+"""When this process began to load kcap: a source file that was written later is not what it runs."""
 
 __all__ = [
     "Capture",

@@ -2,8 +2,8 @@
 
 In: what decides the SQL of a report (its name, parameters, filter, the columns of its tables) and the expressions themselves.
 Out: name -> SQL. Law: kept SQL is what the expressions compile to now; a change of any source file of kcap, of Ibis or of
-DuckDB makes all that was kept worthless. Only files that this user alone can write are believed; where none can be written,
-expressions are compiled each time.
+DuckDB makes all that was kept worthless. Only files that this user alone can write are believed; where none can be written, or
+kcap was upgraded while this process ran, expressions are compiled each time.
 """
 
 import json
@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+import kcap
 from kcap import limits
 from kcap.folders import private_folder, write_whole
 
@@ -62,22 +63,26 @@ class CompiledPlan:
 
 def plan_folder() -> Path | None:
     """The folder of kept SQL; None where there is none to trust, or no source files decide whether what is kept is current."""
-    return private_folder(FOLDER) if PACKAGE.is_dir() else None
+    return private_folder(FOLDER) if PACKAGE.is_dir() and _sources() is not None else None
 
 
 def _digest(parts: Iterable[object]) -> str:
     """What stands for the parts, the sources of kcap, and the versions of the packages."""
-    digest = _sources().copy()
+    digest = (_sources() or blake2b(digest_size=20)).copy()
     for part in parts:
         digest.update(f"{part!r}\n".encode(errors="surrogatepass"))
     return digest.hexdigest()
 
 
 @cache
-def _sources() -> "blake2b":
-    """The digest of sources and versions, which are looked at once in a process."""
-    digest = blake2b(digest_size=20)
-    for part in (*_versions(), *sorted(_files(str(PACKAGE)))):
+def _sources() -> "blake2b | None":
+    """The digest of sources and versions, which are looked at once in a process; None where a source was written since this
+    process began: what it compiles is not what the sources say, and would be kept as if it were.
+    """
+    digest, files = blake2b(digest_size=20), sorted(_files(str(PACKAGE)))
+    if any(written_ns >= kcap.LOADED_NS for *_, written_ns in files):
+        return None
+    for part in (*_versions(), *files):
         digest.update(f"{part!r}\n".encode(errors="surrogatepass"))
     return digest
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import kcap
 from kcap import limits
 from kcap.filter.parse import parse
 from kcap.reports import latency, plans
@@ -19,6 +20,7 @@ from kcap.reports.source import ReportInput
 @pytest.fixture(autouse=True)
 def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    plans._sources.cache_clear()
     return tmp_path / "cache" / "kcap" / "plans"
 
 
@@ -42,6 +44,7 @@ def test_a_changed_source_or_another_version_of_ibis_makes_it_worthless(
     source.parent.mkdir(parents=True)
     source.write_text("a = 1")
     monkeypatch.setattr(plans, "PACKAGE", tmp_path / "package")
+    monkeypatch.setattr(kcap, "LOADED_NS", 1 << 62)
     plans._sources.cache_clear()
     seen = [planned(("a",), lambda: {"n": "1"})]
     at, written_at = source.stat().st_mtime_ns, source.stat().st_ctime_ns
@@ -61,6 +64,21 @@ def test_a_changed_source_or_another_version_of_ibis_makes_it_worthless(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+def test_a_process_that_outlives_an_upgrade_keeps_and_believes_nothing(
+    monkeypatch: pytest.MonkeyPatch, own_cache: Path
+) -> None:
+    """Its SQL would be kept as that of the new sources, whose reports read other columns."""
+    assert planned(("a",), lambda: {"n": "1"}) == {"n": "1"}
+    newest = max(written for *_, written in plans._files(str(plans.PACKAGE)))
+    plans._sources.cache_clear()
+    with monkeypatch.context() as upgraded:
+        upgraded.setattr(kcap, "LOADED_NS", newest)
+        assert plan_folder() is None
+        assert planned(("a",), lambda: {"n": "old"}) == {"n": "old"}
+        plans._sources.cache_clear()
+    assert planned(("a",), never) == {"n": "1"}
+
+
 def test_a_folder_that_others_can_write_is_not_believed(own_cache: Path) -> None:
     planned(("a",), lambda: {"n": "1"})
     own_cache.chmod(0o777)
