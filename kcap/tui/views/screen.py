@@ -294,6 +294,8 @@ class View(Toned, ExplainsKeys):
             log = write_fault(error, VIEWS[self.NAME][1]) if error is not None else ""
             self.failure = f"this view cannot be computed: {error}" + (f"; traceback in {log}" if log else "")
             self._tell_where()
+            if not self.shown.sheets:
+                self.table.say(clean(self.failure))
         if event.state != WorkerState.CANCELLED:
             self.look()  # a change of settings meanwhile is due at once
 

@@ -196,6 +196,7 @@ def test_sorting_and_grouping() -> None:
 def test_a_fault_of_a_page_is_said_and_nothing_else() -> None:
     seen = drive(StubBook(NAME), made(3, fault=True), "down", "enter", "e", "escape", "B")
     assert "this view cannot be computed: no luck" in seen.text
+    assert "computing" not in seen.text, "nothing is"
     assert seen.name == "errors"
 
 
