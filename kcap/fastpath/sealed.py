@@ -147,11 +147,10 @@ class SealedWindow:
         directions = [source.direction for source in sources]
         numbers = [direction.number for direction in directions]
         opened = open_records(data, bounds, [direction.opener for direction in directions], numbers)
-        counts, highs = opened.counts, opened.sizes.cumsum()
-        firsts, lasts = (bounds[:, 0].searchsorted(np.arange(len(sources)), side=side) for side in ("left", "right"))
-        bad = (firsts + counts)[firsts + counts < lasts]
-        passed = np.concatenate([[0], counts.cumsum()])
-        opened_at = np.arange(len(highs)) + np.repeat(firsts - passed[:-1], counts)
+        stops, highs = opened.firsts + opened.counts, opened.sizes.cumsum()
+        bad = stops[stops < opened.lasts]
+        passed = np.concatenate([[0], opened.counts.cumsum()])
+        opened_at = np.arange(len(highs)) + np.repeat(opened.firsts - passed[:-1], opened.counts)
         """Of the bounds, those that were opened."""
         records = self._records(opened_at, opened, highs, bad)
         self._deliver(opened.plain, records, passed, highs, fresh)

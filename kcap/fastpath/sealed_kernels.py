@@ -82,15 +82,16 @@ from kcap.fastpath.layout import (
 )  # fmt: skip
 from kcap.fastpath.open_kernels import first_request
 from kcap.kernels import compiled, int32, routine, uint16
+from kcap.tls.handshake import CLIENT_HELLO
+from kcap.tls.records import ALERT, APPLICATION, HANDSHAKE, HEADER
 
-HEADER = 5
 SHORTEST, LONGEST = 16, (1 << 14) + 2048
 """Bytes behind the header of a record that is read here."""
 FIRST_TYPE, LAST_TYPE = 20, 24
 """Content types of records."""
-ALERT, HANDSHAKE, APPLICATION, VERSION = 21, 22, 23, 0x0303
-CLIENT_HELLO, HELLO_HEAD = 1, 43
-"""A handshake message, and the bytes from the header of its record to the end of its random."""
+VERSION = 0x0303
+HELLO_HEAD = 43
+"""Bytes from the header of the record of a ClientHello to the end of its random."""
 FILE_SHIFT = 40
 
 

@@ -9,14 +9,13 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from kcap.tls.direction import TLS13, Direction, Epoch, Event, epochs13
+from kcap.tls.direction import Direction, Epoch, Event, epochs13
 from kcap.tls.early_data import EarlyData
 from kcap.tls.key_search import NO_SECRETS, KeySearch
 from kcap.tls.record_ciphers import Whole
-from kcap.tls.records import HEADER
+from kcap.tls.records import APPLICATION, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER, TLS13
 from kcap.tls.turns import Hidden, Seen, Turns
 
-CHANGE_CIPHER_SPEC, HANDSHAKE, APPLICATION = 20, 22, 23
 CLIENT: Final = 0
 Flight = list[int]
 """A record of a handshake: its side, content type, start and end in the bytes that were gathered, its stream offset, and the

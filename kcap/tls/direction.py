@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kcap import limits
 from kcap.tls.key_schedule import WriteKeys, traffic_keys
 from kcap.tls.record_ciphers import OpenedRecord, RecordOpener, Whole, opener_of
-from kcap.tls.records import HEADER, RecordPiece, RecordReader, TlsRecord
+from kcap.tls.records import HEADER, TLS13, RecordPiece, RecordReader, TlsRecord
 from kcap.tls.suites import RecordCipher, Suite
 
 if TYPE_CHECKING:
     from kcap.tls.handshake import Hello
 
-TLS13: Final = 0x0304
 LABELS: Final = (
     ("CLIENT_EARLY_TRAFFIC_SECRET", "CLIENT_HANDSHAKE_TRAFFIC_SECRET", "CLIENT_TRAFFIC_SECRET_0"),
     ("SERVER_HANDSHAKE_TRAFFIC_SECRET", "SERVER_TRAFFIC_SECRET_0"),

@@ -45,6 +45,8 @@ ALERTS: Final = {
     115: "unknown_psk_identity", 116: "certificate_required", 120: "no_application_protocol", 121: "ech_required",
 }  # fmt: skip
 """Alert descriptions of the IANA registry."""
+CLOSE_NOTIFY, USER_CANCELED = 0, 90
+"""Alerts with which clients say that they close: Java's sends both."""
 WIDE: Final = 128
 """Cipher suites of a hello, or extensions of a server's, that are held as objects; clients offer some 60."""
 _SHARED: Final[dict[bytes, bytes]] = {}

@@ -4,17 +4,20 @@ In: the first records of connections. Out: the cipher suite that client and serv
 is left to a session; what is read here, `kcap.tls.handshake` reads the same. Source: RFC 8446 section 4.1.
 """
 
+from struct import unpack_from
 from typing import Any, Final
 
 from kcap.kernels import compiled, routine, uint16, uint32
+from kcap.tls.handshake import CLIENT_HELLO, COOKIE, EARLY_DATA, RETRY_RANDOM, SERVER_HELLO, SUPPORTED_VERSIONS
+from kcap.tls.records import HANDSHAKE, HEADER, TLS13
 
 R_SIDE, R_KIND, R_AT, R_END = range(4)
 """Columns of a record: its side, content type, start and end."""
-HEADER, MESSAGE_HEADER, BEFORE_SESSION = 5, 4, 34
-"""Bytes of the headers of a record and of a message, and those of a hello before its session id."""
-HANDSHAKE, CLIENT_HELLO, SERVER_HELLO, OTHER = 22, 1, 2, 1
-EARLY_DATA, SUPPORTED_VERSIONS, COOKIE, TLS13 = 42, 43, 44, 0x0304
-RETRY: Final = (0xCF21AD74, 0xE59A6111)
+MESSAGE_HEADER, BEFORE_SESSION = 4, 34
+"""Bytes of the header of a message, and those of a hello before its session id."""
+OTHER: Final = 1
+"""Stands for versions of a list."""
+RETRY: Final = unpack_from(">2I", RETRY_RANDOM)
 """The random of a HelloRetryRequest begins with these."""
 
 

@@ -10,12 +10,12 @@ from typing import Final
 
 from kcap import limits
 from kcap.tls import handshake as messages
-from kcap.tls.direction import TLS13, Direction, Epoch, epoch13, epochs13, is_last
+from kcap.tls.direction import Direction, Epoch, epoch13, epochs13, is_last
 from kcap.tls.facts import TlsFacts
 from kcap.tls.handshake import Hello
 from kcap.tls.key_schedule import key_block, next_secret
 from kcap.tls.record_ciphers import OpenedRecord, opener_of
-from kcap.tls.records import TlsRecord
+from kcap.tls.records import TLS13, TlsRecord
 from kcap.tls.secrets import Secrets
 from kcap.tls.suites import Suite, suite_of, version_name
 

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kcap.tls.record_ciphers import RecordOpener
-from kcap.tls.record_kernels import COUNTED, HEADER, NONCE, contents, nonces
+from kcap.tls.record_kernels import COUNTED, contents, nonces
+from kcap.tls.records import HEADER, NONCE
 
 
 class OpenedRecords(NamedTuple):
@@ -21,7 +22,11 @@ class OpenedRecords(NamedTuple):
     sizes: Any
     """Of each record."""
     counts: Any
-    """Records of each direction."""
+    """Records of each direction that were opened."""
+    firsts: Any
+    """The first of the given records of each direction."""
+    lasts: Any
+    """Where those of the next one begin."""
     starts: Any
     """Where the ciphertext of each of the records starts that were given."""
 
@@ -55,7 +60,7 @@ def open_records(data: bytes, bounds: Any, openers: list[RecordOpener], numbers:
     sizes, of_counts = np.fromiter(map(len, out), np.int64, len(out)), np.array(counts)
     plain = np.frombuffer(bytearray().join(out) or bytearray(1), np.uint8)
     contents(wire, bounds, firsts, of_counts, of_tags, plain, sizes)
-    return OpenedRecords(plain, sizes[: of_counts.sum()], of_counts, starts)
+    return OpenedRecords(plain, sizes[: of_counts.sum()], of_counts, firsts, lasts, starts)
 
 
 def rows_of(table: Any) -> list[bytes]:

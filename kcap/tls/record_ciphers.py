@@ -12,11 +12,9 @@ from hashlib import new as new_hash
 from typing import Any, NamedTuple
 
 from kcap.tls.key_schedule import WriteKeys
-from kcap.tls.record_kernels import NONCE
+from kcap.tls.records import APPLICATION, HANDSHAKE, NONCE, TLS13
 from kcap.tls.suites import RecordCipher
 
-TLS13 = 0x0304
-HANDSHAKE, APPLICATION = 22, 23
 NO_AEAD = frozenset({"cbc", "null"})
 """Kinds of ciphers that authenticate by a MAC beside the encryption."""
 

@@ -8,12 +8,11 @@ then application data. Law: as `RecordOpener` does it for one record. Source: RF
 from typing import Any
 
 from kcap.kernels import compiled, routine
+from kcap.tls.handshake import CLOSE_NOTIFY, NEW_SESSION_TICKET, USER_CANCELED
+from kcap.tls.records import ALERT, APPLICATION, HANDSHAKE, HEADER, NONCE
 
-HEADER, NONCE, COUNTED = 5, 12, 13
-"""Bytes of a record's header, of a nonce, and of the additional data before TLS 1.3, which begins with the record's number."""
-ALERT, HANDSHAKE, APPLICATION, NEW_SESSION_TICKET = 21, 22, 23, 4
-CLOSE_NOTIFY, USER_CANCELED = 0, 90
-"""Alerts with which clients say that they close: Java's sends both."""
+COUNTED = 13
+"""Bytes of the additional data before TLS 1.3, which begins with the record's number."""
 
 
 @routine

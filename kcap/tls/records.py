@@ -10,7 +10,11 @@ from typing import Final, NamedTuple
 
 from kcap.limits import TLS_READ_BYTES
 
-HEADER: Final = 5
+HEADER, NONCE = 5, 12
+"""Bytes of the header of a record, and of a nonce of an AEAD."""
+TLS13: Final = 0x0304
+CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, APPLICATION = 20, 21, 22, 23
+"""Content types."""
 TYPES: Final = frozenset({20, 21, 22, 23, 24})
 LENGTH_MAX: Final = (1 << 14) + 2048
 """Longest fragment of a protected record (RFC 5246 section 6.2.3)."""

@@ -15,20 +15,18 @@ from operator import itemgetter
 from kcap import limits
 from kcap.tls import handshake as messages
 from kcap.tls.batches import InBatches
-from kcap.tls.direction import TLS13, Direction, Event, Plaintext, epochs13, is_last, opens13, spans
+from kcap.tls.direction import Direction, Event, Plaintext, epochs13, is_last, opens13, spans
 from kcap.tls.early_data import EarlyData
 from kcap.tls.facts import TlsFacts, lacks_cipher, why_unopened
 from kcap.tls.handshake import Hello
 from kcap.tls.key_schedule import master_secret
 from kcap.tls.key_search import NO_SECRETS
 from kcap.tls.record_ciphers import OpenedRecord
-from kcap.tls.record_kernels import CLOSE_NOTIFY, USER_CANCELED
-from kcap.tls.records import HEADER, TlsRecord
+from kcap.tls.records import ALERT, APPLICATION, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER, TLS13, TlsRecord
 from kcap.tls.secrets import Secrets
 from kcap.tls.suites import Suite, suite_of, version_name
 from kcap.tls.turns import Seen, Turns
 
-CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, APPLICATION = 20, 21, 22, 23
 CLIENT, SERVER = 0, 1
 
 
@@ -388,7 +386,7 @@ class TlsSession(InBatches):
 
     def _alert(self, side: int, data: bytes) -> None:
         direction = self.sides[side]
-        closes = data[1] == CLOSE_NOTIFY or (data[1] == USER_CANCELED and (direction.over or direction.ready))
+        closes = data[1] == messages.CLOSE_NOTIFY or (data[1] == messages.USER_CANCELED and (direction.over or direction.ready))
         if not closes:
             self._note_alert(side, messages.ALERTS.get(data[1], f"alert {data[1]}"))
 

@@ -10,11 +10,11 @@ from typing import Any, Final, NamedTuple
 
 from kcap import limits
 from kcap.tls import handshake as messages
-from kcap.tls.batches import APPLICATION, CHANGE_CIPHER_SPEC, CLIENT, HANDSHAKE, Flight
-from kcap.tls.direction import EARLY, LABELS, TLS13, Direction, Epoch, opens13
+from kcap.tls.batches import CLIENT, Flight
+from kcap.tls.direction import EARLY, LABELS, Direction, Epoch, opens13
 from kcap.tls.key_schedule import traffic_keys
 from kcap.tls.record_ciphers import RecordOpener
-from kcap.tls.records import HEADER
+from kcap.tls.records import APPLICATION, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER, TLS13
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
 from kcap.tls.suites import RecordCipher, Suite, suite_of
