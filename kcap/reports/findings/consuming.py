@@ -271,20 +271,18 @@ def records_read_again(seen: Observed, limit: Mapping[str, float]) -> Found:
     ends = fetched.group_by("client_id", *PLACE).aggregate(
         least=fetched.fetch_offset.min(where=full), furthest=fetched.fetch_offset.max()
     )
-    reads = fetched.group_by("client_id", *PLACE, "fetch_offset").aggregate(
-        reads=fetched.connection.nunique(where=full), last_ns=fetched.request_first_ns.max(where=full)
+    each = fetched.filter(full)
+    each = each.group_by("client_id", "connection", *PLACE, "fetch_offset").aggregate(
+        reads=each.count(), first_ns=each.request_first_ns.min(), last_ns=each.request_first_ns.max()
     )
+    reads = each.group_by("client_id", *PLACE, "fetch_offset").aggregate(reads=each.count(), last_ns=each.last_ns.max())
     reads = reads.filter(reads.reads >= times)
     alone = reads.semi_join(ends.filter(ends.least == ends.furthest), ["client_id", *PLACE])
     known = stuck.filter(stuck.most >= 0).inner_join(reads, ["client_id", *PLACE, ("most", "fetch_offset")])
     unknown = stuck.filter(stuck.most < 0).inner_join(alone, ["client_id", *PLACE])
     columns = "client_id", "group_id", *PLACE, "first_ns", "reads", "last_ns"
     begun = known.select(*columns, least="most").union(unknown.select(*columns, least="fetch_offset"))
-    held = fetched.group_by("client_id", "connection", *PLACE, "fetch_offset").aggregate(
-        reads=fetched.count(where=full), first_ns=fetched.request_first_ns.min(where=full),
-        last_ns=fetched.request_first_ns.max(where=full),
-    )  # fmt: skip
-    held = held.filter(held.reads >= int(limit["in_place"]), held.last_ns - held.first_ns >= int(limit["seconds"] * 1e9))
+    held = each.filter(each.reads >= int(limit["in_place"]), each.last_ns - each.first_ns >= int(limit["seconds"] * 1e9))
     members = offsets.group_by("client_id").aggregate(groups=offsets.group_id.nunique(), group_id=offsets.group_id.max())
     held = held.inner_join(members.filter(members.groups == 1), ["client_id"]).inner_join(ends, ["client_id", *PLACE])
     held = held.left_join(far, ["group_id", *PLACE])
