@@ -29,12 +29,12 @@ PACKAGES: Final = ("kcap-", "ibis_framework-", "sqlglot-", "duckdb-")
 
 def planned(parts: Iterable[object], make: Callable[[], Statements]) -> Statements:
     """The kept SQL for what `parts` say, or what `make` gives, which is kept then. Raises what `make` raises."""
-    folder, name = plan_folder(), f"{_digest(parts)}.json"
-    found = None if folder is None else _read(folder / name)
+    file = _file(parts)
+    found = None if file is None else _read(file)
     if found is None:
         found = make()
-        if folder is not None:
-            _keep(folder, name, found)
+        if file is not None:
+            _keep(file, found)
     return found
 
 
@@ -42,8 +42,8 @@ class CompiledPlan:
     """Kept SQL to which statements are added as they are needed: a file for what `parts` say."""
 
     def __init__(self, parts: Iterable[object]) -> None:
-        self._folder, self._name = plan_folder(), f"{_digest(parts)}.json"
-        found = None if self._folder is None else _read(self._folder / self._name)
+        self._file = _file(parts)
+        found = None if self._file is None else _read(self._file)
         self._statements = found if found is not None and len(found) <= limits.PLAN_STATEMENTS_MAX else {}
         self._changed = False
 
@@ -57,8 +57,8 @@ class CompiledPlan:
 
     def keep(self) -> None:
         """Keeps what was added."""
-        if self._changed and self._folder is not None:
-            _keep(self._folder, self._name, self._statements)
+        if self._changed and self._file is not None:
+            _keep(self._file, self._statements)
 
 
 def plan_folder() -> Path | None:
@@ -66,12 +66,15 @@ def plan_folder() -> Path | None:
     return private_folder(FOLDER) if PACKAGE.is_dir() and _sources() is not None else None
 
 
-def _digest(parts: Iterable[object]) -> str:
-    """What stands for the parts, the sources of kcap, and the versions of the packages."""
-    digest = (_sources() or blake2b(digest_size=20)).copy()
+def _file(parts: Iterable[object]) -> Path | None:
+    """The file for the parts, the sources of kcap, and the versions of the packages; None where there is none to trust."""
+    folder, sources = plan_folder(), _sources()
+    if folder is None or sources is None:
+        return None
+    digest = sources.copy()
     for part in parts:
         digest.update(f"{part!r}\n".encode(errors="surrogatepass"))
-    return digest.hexdigest()
+    return folder / f"{digest.hexdigest()}.json"
 
 
 @cache
@@ -122,10 +125,10 @@ def _read(path: Path) -> Statements | None:
     return found if whole else None
 
 
-def _keep(folder: Path, name: str, statements: Statements) -> None:
+def _keep(file: Path, statements: Statements) -> None:
     """Writes a file that appears when it is whole, and removes the oldest of too many. A full disk is no fault of a report."""
     with suppress(OSError):
-        write_whole(folder / name, json.dumps(statements).encode())
-        files = sorted(folder.iterdir(), key=lambda file: file.stat().st_mtime_ns, reverse=True)
+        write_whole(file, json.dumps(statements).encode())
+        files = sorted(file.parent.iterdir(), key=lambda one: one.stat().st_mtime_ns, reverse=True)
         for old in files[limits.PLANS_KEPT :]:
             old.unlink()
