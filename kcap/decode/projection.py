@@ -57,7 +57,6 @@ COMPILE_AFTER: Final = 60_000
 PRODUCE: Final = 0
 """API key of the only request that may expect no response."""
 
-COUNTERS: Final = opcodes.COUNTERS
 _TEXTS: Final = len(slots.SLOTS)
 _TOPIC: Final = 4
 _UUID: Final = 16
@@ -393,7 +392,8 @@ class Resumable:
         room = have + (state.topic_room - len(state.topics)) // _TOPIC
         numbers = np.array([*state.values, *state.counters, *state.ends, 1, *state.group, 0, room], np.int64)
         values, rest = numbers[: slots.WIDTH], numbers[slots.WIDTH :]
-        counters, ends, part = rest[:COUNTERS], rest[COUNTERS : 2 * COUNTERS], rest[2 * COUNTERS :]
+        many = opcodes.COUNTERS
+        counters, ends, part = rest[:many], rest[many : 2 * many], rest[2 * many :]
         state.status, state.position, state.pc, state.mask, state.records_end, t, w = message(
             np.frombuffer(buffer, np.uint8), state.position, size, _engines.table(), state.pc, state.mask, state.records_end, 0,
             values.reshape(-1, 1), topics, have, wrapped, 0, np.empty((1, len(slots.ELEMENTS)), np.int64), part, counters, ends,
@@ -449,7 +449,7 @@ class Resumable:
             if start != old[0]:
                 start, end = self._copy(buffer, start, end)
             if uuid != old[2]:
-                uuid, _ = self._copy(buffer, uuid, uuid + 16)
+                uuid, _ = self._copy(buffer, uuid, uuid + _UUID)
             self._last = start, end, uuid
             topics[at + 1 : at + _TOPIC] = array("i", self._last)
         if many:

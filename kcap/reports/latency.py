@@ -216,9 +216,11 @@ def finish(results: Results, request: ReportRequest) -> Row:
     for row in results["rows"]:
         group = tuple(row[name] for name in by)
         with_polls, with_unanswered = (found.get(group) for found in quantiles)
-        made = with_quantiles(named(dict(row), keys), PERCENTILES)
-        at, items = list(made).index("with_polls_max_ns"), list(made.items())
-        made = dict(items[:at]) | {"with_polls_p99_ns": nearest_ns((with_polls or [None])[0])} | dict(items[at:])
+        made: Row = {}
+        for name, value in with_quantiles(named(dict(row), keys), PERCENTILES).items():
+            if name == "with_polls_max_ns":
+                made["with_polls_p99_ns"] = nearest_ns((with_polls or [None])[0])
+            made[name] = value
         made["with_unanswered"] = figures(BESIDE, with_unanswered)
         made["histogram"] = shapes.get(group, empty())
         out.append(made)
