@@ -130,7 +130,7 @@ UNREAD = -100
 LATE, SNAPLEN, RESYNCED = FLAG["late"], FLAG["snaplen"], FLAG["resynced"]
 ANSWERED_ROW, ONE_WAY, UNANSWERED = map(OUTCOMES.index, ("answered", "one_way", "unanswered"))
 LOST_ROW, SKIPPED_ROW = map(REASONS.index, ("lost_in_capture", "skipped"))
-ONE_WAY_MAX = limits.ONE_WAY_KEPT
+ONE_WAY_MAX, IN_FLIGHT_DATED = limits.ONE_WAY_KEPT, limits.IN_FLIGHT_DATED
 """Rows that a response may decide beside its own."""
 
 
@@ -520,21 +520,29 @@ def response(
         rows[row, R_CUT] |= RESYNCED_RESPONSE
     rows[row, R_RTT] = streams[place ^ 1, RTT_MIN]
     rows[row, R_PREVIOUS] = connections[slot, ANSWERED]
-    rows[row, R_IN_FLIGHT] = 1 + without_response_yet(slot, connections, queues)
+    rows[row, R_IN_FLIGHT] = 1 + without_response_yet(slot, rows[row, R_RESPONSE + F_LAST_NS], connections, queues)
     connections[slot, ANSWERED] = rows[row, R_RESPONSE + F_LAST_NS]
     connections[slot, RESPONSE_FRAMES] += 1
     connections[slot, RESPONSE_BYTES] += rows[row, R_RESPONSE + F_SIZE]
 
 
 @compiled
-def without_response_yet(slot: int, connections: Any, queues: Any) -> Any:
+def without_response_yet(slot: int, until_ns: int, connections: Any, queues: Any) -> Any:
     """Whole requests that wait for a response: as `Pairing.waiting`."""
-    count = connections[slot, COUNT]
-    if count == 0:
+    if connections[slot, COUNT] == 0:
         return 0
-    last = connections[slot, TAIL]
+    entry, last, came = connections[slot, HEAD], connections[slot, TAIL], 0
+    end = queues[entry, Q_NUMBER] + IN_FLIGHT_DATED if until_ns != NONE else NONE
+    while queues[entry, Q_NUMBER] < end:
+        if not queues[entry, Q_ONE_WAY]:
+            if not queues[entry, Q_DONE] or queues[entry, Q_FRAME + F_LAST_NS] > until_ns:
+                return came
+            came += 1
+        if entry == last:
+            return came
+        entry = queues[entry, Q_NEXT]
     begun = not queues[last, Q_DONE] and not queues[last, Q_ONE_WAY]
-    return count - connections[slot, ONE_WAYS] - begun
+    return connections[slot, COUNT] - connections[slot, ONE_WAYS] - begun
 
 
 @compiled

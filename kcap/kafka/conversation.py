@@ -478,7 +478,7 @@ class Conversation:
         age_ns = None
         if decided_ns is not None and request.last_ns is not None:
             age_ns = decided_ns - request.last_ns
-        in_flight = 1 + self.pairing.waiting() if outcome == "answered" else None
+        in_flight = 1 + self.pairing.waiting(response_frame.last_ns) if outcome == "answered" else None
         facts = (
             place, exchange.number, exchange.api_key, exchange.api_version, exchange.correlation_id,
             client_text(exchange.client_id), outcome, reason, age_ns, rtt_ns, previous_ns, in_flight, flags, request_slot,

@@ -71,6 +71,10 @@ class WaitingQueue(Generic[Item]):
         """Entries that were not passed over."""
         return len(self._order)
 
+    def in_turn(self) -> Iterator[Item]:
+        """The entries that were not passed over, oldest first."""
+        return iter(self._order.values())
+
     def pass_over(self, until: Item) -> Iterator[Item]:
         """The entries before `until`, oldest first, but for those that an earlier call returned."""
         order, passed = self._order, self._passed

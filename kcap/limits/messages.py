@@ -84,6 +84,10 @@ OUTSTANDING_MAX, OUTSTANDING_OF_ALL, OUTSTANDING_LEAST = 1 << 15, 1 << 16, 64
 brokers, who read one request after the other, see some thousands at most. Those of all connections that have as many as the
 third; above the second each of these lets go of its oldest one with each new one."""
 
+IN_FLIGHT_DATED = 64
+"""Requests of one connection whose times are looked at for how many were in flight when a response was whole. Of more, those
+count too that came later, where missing bytes delayed the response."""
+
 ONE_WAY_KEPT = 1000
 """Produce requests with acks=0 of one connection that are held in case a broker responds to them (some mock brokers do)."""
 

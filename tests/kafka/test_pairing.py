@@ -47,6 +47,21 @@ def test_a_request_that_was_passed_over_is_not_in_flight() -> None:
     assert sorted(seen) == [(1, None), (2, 2), (3, 1)]
 
 
+@pytest.mark.parametrize("deep", [1, 5, 40])
+def test_a_gap_that_delays_responses_adds_no_request_in_flight(deep: int) -> None:
+    tap = Tap().open()
+    for number in range(1, deep):
+        tap.client(metadata(number))
+    for number in range(deep, 300):
+        tap.client(metadata(number)).server(metadata_answer(number - deep + 1))
+    lossy = [segment for segment in tap.segments if segment.payload != metadata_answer(100)]
+    assert len(lossy) == len(tap.segments) - 1
+    agree(lossy)
+    whole, seen = (dict(analyze(segments).brief("correlation_id", "in_flight")) for segments in (tap.segments, lossy))
+    assert seen == {**whole, 100: None}
+    assert whole[150] == deep
+
+
 def test_the_same_id_many_times_is_first_in_first_out() -> None:
     tap = Tap().open()
     for size in (0, 1, 2):

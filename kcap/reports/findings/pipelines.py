@@ -26,8 +26,6 @@ def in_flight_saturated(seen: Observed, limit: Mapping[str, float]) -> Found:
         return
     table = seen.exchanges
     chosen = table.filter(table.api == "Produce", table.outcome == "answered")
-    # a response behind missing bytes is whole for the reader once it knows that they are lost, many requests later
-    chosen = chosen.anti_join(seen.connections.filter(seen.connections.server_missing > 0), "connection")
     rows = seen.run(
         chosen.group_by("client_id", "server_ip", "server_port").aggregate(
             n=chosen.count(), full=chosen.count(where=chosen.in_flight >= int(limit["in_flight"])),

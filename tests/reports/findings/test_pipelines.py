@@ -1,6 +1,6 @@
 """Rules on requests in flight, large messages and polls."""
 
-from tests.reports.findings.tables import CONNECTION, MS, SECOND, Row, exchange, found, many, observed
+from tests.reports.findings.tables import MS, SECOND, Row, exchange, found, many, observed
 
 
 def test_pipelines_that_are_full() -> None:
@@ -9,8 +9,6 @@ def test_pipelines_that_are_full() -> None:
     assert row["severity"] == "info"
     assert row["evidence"]["full"] == 120
     assert found("in-flight-saturated", observed(many(120, 0.01, latency=0.2, in_flight=4)), loud=False) == []
-    gaps = [CONNECTION | {"connection": "C1", "server_missing": 1448}]
-    assert found("in-flight-saturated", observed(full, connections=gaps), loud=False) == [], "the capture lacks responses"
 
 
 def test_large_messages_that_take_long() -> None:
