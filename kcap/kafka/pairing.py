@@ -104,20 +104,18 @@ class Pairing:
             self.connection.report(kind, detail, frame.first_ref or 0, frame.low or 0)
 
     def waiting(self, until_ns: int | None) -> int:
-        """Whole requests that came until then (ns) and wait for a response, but for those that a later one's response has passed
-        over. A response behind missing bytes is delivered once these are known to be lost, many requests later: it is their times
-        that tell, of up to IN_FLIGHT_DATED.
+        """Whole requests that came until then (ns) and wait for a response, but for those that a later one's response has
+        passed over. A response behind missing bytes is delivered once these are known to be lost, many requests later: the
+        times tell which these are, of up to IN_FLIGHT_DATED.
         """
-        outstanding, came, end = self.outstanding, 0, None
-        for exchange in outstanding.in_turn() if until_ns is not None else ():
+        last, end = self.outstanding.last(), None
+        for came, exchange in enumerate(self.outstanding.in_turn() if until_ns is not None else ()):
             end = exchange.number + limits.IN_FLIGHT_DATED if end is None else end
             if exchange.number >= end:
                 break
-            if exchange.request is None or (exchange.request.last_ns or 0) > until_ns:
+            if exchange.request is None or (until_ns is not None and (exchange.request.last_ns or 0) > until_ns):
                 return came
-            came += 1
-        last = outstanding.last()
-        count = outstanding.ahead()
+        count = self.outstanding.ahead()
         return count - 1 if count and last is not None and last.request is None else count
 
     def count(self) -> None:
