@@ -31,17 +31,31 @@ class OpenedRecords(NamedTuple):
     """Where the ciphertext of each of the records starts that were given."""
 
 
-def open_records(data: bytes, bounds: Any, openers: list[RecordOpener], numbers: list[int]) -> OpenedRecords:
-    """Opens records of `data`, of suites with an AEAD: rows of direction, start and end in `bounds`, one direction behind the
-    other, where the end is -1 for what is no such record. Each has its opener, and the number of its next record.
+class DecryptedRecords(NamedTuple):
+    """What the library gave of records."""
+
+    contents: list[bytes]
+    """Of those that opened."""
+    counts: Any
+    """How many these are of each direction."""
+    firsts: Any
+    lasts: Any
+    starts: Any
+    """As in `OpenedRecords`."""
+
+
+def decrypted(data: bytes, bounds: Any, openers: list[RecordOpener], numbers: list[int]) -> DecryptedRecords:
+    """Decrypts records of `data`, of suites with an AEAD: rows of direction, start and end in `bounds`, one direction behind
+    the other, where the end is -1 for what is no such record; of each direction those up to the first that does not
+    authenticate. Each direction has its opener, and the number of its next record.
     """
     wire = np.frombuffer(data, np.uint8)
     salts, carried, tags = zip(*(opener.form for opener in openers))
-    of_tags, every = np.array(tags), np.arange(len(openers))
+    every = np.arange(len(openers))
     nonce, header = (np.empty((len(bounds), size), np.uint8) for size in (NONCE, COUNTED))
     starts = np.empty(len(bounds), np.int64)
     of_salts = np.frombuffer(b"".join(salts), np.uint8).reshape(-1, NONCE)
-    nonces(wire, bounds, np.array(numbers), of_salts, np.array(carried), of_tags, nonce, header, starts)
+    nonces(wire, bounds, np.array(numbers), of_salts, np.array(carried), np.array(tags), nonce, header, starts)
     firsts, lasts = (bounds[:, 0].searchsorted(every, side=side) for side in ("left", "right"))
     lows, ends = starts.tolist(), bounds[:, 2].tolist()
     each_nonce = rows_of(nonce)
@@ -57,10 +71,21 @@ def open_records(data: bytes, bounds: Any, openers: list[RecordOpener], numbers:
         except (opener.refused, ValueError):  # the records before it are there
             pass
         counts.append(len(out) - before)
-    sizes, of_counts = np.fromiter(map(len, out), np.int64, len(out)), np.array(counts)
-    plain = np.frombuffer(bytearray().join(out) or bytearray(1), np.uint8)
-    contents(wire, bounds, firsts, of_counts, of_tags, plain, sizes)
-    return OpenedRecords(plain, sizes[: of_counts.sum()], of_counts, firsts, lasts, starts)
+    return DecryptedRecords(out, np.array(counts), firsts, lasts, starts)
+
+
+def open_records(data: bytes, bounds: Any, openers: list[RecordOpener], numbers: list[int]) -> OpenedRecords:
+    """Opens records of application data, as `decrypted` does."""
+    out, counts, firsts, lasts, starts = decrypted(data, bounds, openers, numbers)
+    sizes, plain = np.fromiter(map(len, out), np.int64, len(out)), joined(out)
+    tags = np.array([opener.form[2] for opener in openers])
+    contents(np.frombuffer(data, np.uint8), bounds, firsts, counts, tags, plain, sizes)
+    return OpenedRecords(plain, sizes[: counts.sum()], counts, firsts, lasts, starts)
+
+
+def joined(parts: list[bytes]) -> Any:
+    """Byte strings one behind the other, in an array that has a byte at least."""
+    return np.frombuffer(bytearray().join(parts) or bytearray(1), np.uint8)
 
 
 def rows_of(table: Any) -> list[bytes]:
