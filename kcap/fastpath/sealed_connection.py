@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kcap.tls.facts import TlsFacts
     from kcap.tls.records import RecordPiece
     from kcap.tls.session import TlsSession
-    from kcap.tls.simple_handshake import Contents, SimpleHandshake, SimpleSide
+    from kcap.tls.simple_handshake import FlightContents, SimpleHandshake, SimpleSide
 
 
 @dataclass(slots=True)
@@ -130,7 +130,7 @@ class ClosedTls:
 
     def __init__(self, sealed: SealedConnection) -> None:
         begun = sealed.begun
-        self._known: TlsFacts | tuple[Contents, int]
+        self._known: TlsFacts | tuple[FlightContents, int]
         self._known = (begun.contents, begun.decrypted) if isinstance(begun, tuple) else begun.facts
 
     @property
@@ -142,8 +142,8 @@ class ClosedTls:
             self._known = replayed(*self._known, Secrets()).facts
         return self._known
 
-    def __getstate__(self) -> "TlsFacts | tuple[Contents, int]":
+    def __getstate__(self) -> "TlsFacts | tuple[FlightContents, int]":
         return self._known
 
-    def __setstate__(self, known: "TlsFacts | tuple[Contents, int]") -> None:
+    def __setstate__(self, known: "TlsFacts | tuple[FlightContents, int]") -> None:
         self._known = known

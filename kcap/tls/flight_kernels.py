@@ -24,8 +24,8 @@ R_OFFSET, R_NS = R_END + 1, R_END + 2
 CLIENT, SERVER = 0, 1
 HELLOS: Final = 2
 """Records in the open before the flights."""
-F_READ, F_NUMBER, F_SPENT, F_NS, F_KEPT, F_ROW, F_CHAIN = 0, 2, 4, 6, 8, 9, 10
-"""Columns of a handshake that was read, those before F_KEPT one for each side: stream offset behind its records, how many of
+F_READ, F_NUMBER, F_SPENT, F_NS, F_TOP, F_ROW, F_CHAIN = 0, 2, 4, 6, 8, 9, 10
+"""Columns of a handshake that was read, those before F_TOP one for each side: stream offset behind its records, how many of
 these are encrypted and their bytes, time of the first of them; where its messages end among all that are kept, their rows and
 the chains of certificates. F_READ is -1 where it is not simple.
 """
@@ -84,7 +84,7 @@ def read_flights(
     for place in range(chosen.size):
         out, first, last = found[place], cuts[chosen[place]], cuts[chosen[place] + 1]
         for k in range(READ_WIDTH):
-            out[k] = found[place - 1, k] if place and k >= F_KEPT else 0
+            out[k] = found[place - 1, k] if place and k >= F_TOP else 0
         over0, over1, simple, at = False, False, True, first
         while at < last and simple and not (over0 and over1):
             record = records[at]
@@ -111,7 +111,7 @@ def read_flights(
                 out[F_READ + side] = record[R_OFFSET] + end - start + HEADER
             at += 1
         if not (simple and over0 and over1):
-            for k in range(F_KEPT, READ_WIDTH):
+            for k in range(F_TOP, READ_WIDTH):
                 out[k] = found[place - 1, k] if place else 0
             out[F_READ] = -1
 
@@ -150,8 +150,8 @@ def keep(data: Any, start: int, size: int, record: Any, out: Any, kept: Any, row
     row[M_SIDE], row[M_SIZE], row[M_NS] = record[R_SIDE], size, record[R_NS]
     row[M_RECORD] = record[R_END] - record[R_AT] - HEADER
     for k in range(size):
-        kept[out[F_KEPT] + k] = data[start + k]
-    out[F_KEPT] += max(size, 0)
+        kept[out[F_TOP] + k] = data[start + k]
+    out[F_TOP] += max(size, 0)
 
 
 @compiled

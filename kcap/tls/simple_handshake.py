@@ -32,7 +32,7 @@ MESSAGE: Final = Struct(f"={at.MESSAGE_WIDTH}q")
 """A message as `flight_kernels` describes it."""
 
 
-class Contents(NamedTuple):
+class FlightContents(NamedTuple):
     """The messages of a handshake. Connections come by the ten thousand, and the collector goes through every list."""
 
     kept: bytes
@@ -100,7 +100,7 @@ class SimpleHandshake(NamedTuple):
     """Stream offsets of client and server behind its records."""
     opened: int
     """Encrypted records among these."""
-    contents: Contents
+    contents: FlightContents
 
     @property
     def decrypted(self) -> int:
@@ -114,7 +114,7 @@ class SimpleHandshake(NamedTuple):
         return session
 
 
-def replayed(contents: Contents, decrypted: int, secrets: Secrets) -> TlsSession:
+def replayed(contents: FlightContents, decrypted: int, secrets: Secrets) -> TlsSession:
     """A session that took these messages; without secrets it knows the same of the connection."""
     session, top, chains = TlsSession(secrets, whole=True), 0, iter(contents.chains)
     for side, kept, size, time_ns in MESSAGE.iter_unpack(contents.rows):
@@ -163,7 +163,7 @@ def simple_handshakes(secrets: Secrets, suites: Any, data: bytes, records: Any, 
     for place, (suite, then), (*both, high, next_row, next_chain) in zip(chosen, later, found.tolist()):
         if both[at.F_READ] >= 0:
             of_chains = tuple(messages.same(plain[start:end].tobytes()) for start, end in chains[chain:next_chain].tolist())
-            contents = Contents(kept[low:high].tobytes(), rows[row:next_row].tobytes(), of_chains)
+            contents = FlightContents(kept[low:high].tobytes(), rows[row:next_row].tobytes(), of_chains)
             simple[place] = _simple(secrets, suite, then, both, contents)
         low, row, chain = high, next_row, next_chain
     return simple
@@ -175,7 +175,7 @@ def _room(handshakes: int, wire: int, plain: int) -> tuple[Any, Any, Any]:
     return np.empty(wire + plain, np.uint8), np.empty((most, at.MESSAGE_WIDTH), np.int64), np.empty((most, 2), np.int64)
 
 
-def _simple(secrets: Secrets, suite: Suite, then: list[bytes], found: list[int], contents: Contents) -> SimpleHandshake:
+def _simple(secrets: Secrets, suite: Suite, then: list[bytes], found: list[int], contents: FlightContents) -> SimpleHandshake:
     """A handshake that `read_flights` found; `then`: the secrets of client and server for data."""
     sides = []
     for side, label in enumerate(SECRETS[1]):
