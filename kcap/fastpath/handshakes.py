@@ -139,7 +139,8 @@ def _shaken(sealed: SealedConnection, data: bytes, records: Any) -> bool:
             return False
     except Exception:  # noqa: BLE001 - the reference path reads the same bytes and reports what fails
         return False
-    return session.client is not None and not session.early.offered
+    opens = not session.handshaken or all(side.opener.opens_many for side in session.sides)
+    return opens and session.client is not None and not session.early.offered
 
 
 def _some_at_a_time(records: Any) -> Iterator[list[int]]:
