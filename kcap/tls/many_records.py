@@ -42,6 +42,8 @@ class DecryptedRecords(NamedTuple):
     lasts: Any
     starts: Any
     """As in `OpenedRecords`."""
+    tags: Any
+    """As in `RecordOpener.form`, of each direction."""
 
 
 def decrypted(data: bytes, bounds: Any, openers: list[RecordOpener], numbers: list[int]) -> DecryptedRecords:
@@ -51,15 +53,15 @@ def decrypted(data: bytes, bounds: Any, openers: list[RecordOpener], numbers: li
     """
     wire = np.frombuffer(data, np.uint8)
     salts, carried, tags = zip(*(opener.form for opener in openers))
-    every = np.arange(len(openers))
+    of_tags, every = np.array(tags), np.arange(len(openers))
     nonce, header = (np.empty((len(bounds), size), np.uint8) for size in (NONCE, COUNTED))
     starts = np.empty(len(bounds), np.int64)
     of_salts = np.frombuffer(b"".join(salts), np.uint8).reshape(-1, NONCE)
-    nonces(wire, bounds, np.array(numbers), of_salts, np.array(carried), np.array(tags), nonce, header, starts)
+    nonces(wire, bounds, np.array(numbers), of_salts, np.array(carried), of_tags, nonce, header, starts)
     firsts, lasts = (bounds[:, 0].searchsorted(every, side=side) for side in ("left", "right"))
     lows, ends = starts.tolist(), bounds[:, 2].tolist()
     each_nonce = rows_of(nonce)
-    short, long = rows_of(np.ascontiguousarray(header[:, :HEADER])), rows_of(header)
+    short, long = rows_of(np.ascontiguousarray(header[:, :HEADER])), rows_of(header) if max(tags) >= 0 else []
     out: list[bytes] = []
     counts = []
     for opener, tag, first, last in zip(openers, tags, firsts.tolist(), lasts.tolist()):
@@ -71,14 +73,13 @@ def decrypted(data: bytes, bounds: Any, openers: list[RecordOpener], numbers: li
         except (opener.refused, ValueError):  # the records before it are there
             pass
         counts.append(len(out) - before)
-    return DecryptedRecords(out, np.array(counts), firsts, lasts, starts)
+    return DecryptedRecords(out, np.array(counts), firsts, lasts, starts, of_tags)
 
 
 def open_records(data: bytes, bounds: Any, openers: list[RecordOpener], numbers: list[int]) -> OpenedRecords:
     """Opens records of application data, as `decrypted` does."""
-    out, counts, firsts, lasts, starts = decrypted(data, bounds, openers, numbers)
+    out, counts, firsts, lasts, starts, tags = decrypted(data, bounds, openers, numbers)
     sizes, plain = np.fromiter(map(len, out), np.int64, len(out)), joined(out)
-    tags = np.array([opener.form[2] for opener in openers])
     contents(np.frombuffer(data, np.uint8), bounds, firsts, counts, tags, plain, sizes)
     return OpenedRecords(plain, sizes[: counts.sum()], counts, firsts, lasts, starts)
 
