@@ -4,7 +4,7 @@ usage: python benchmarks/tls.py [NAME...] [--size 200M] [--rounds 3] [--suite AE
                                [--kcap .venv/bin/kcap]
 
 Shapes are those of workloads.py, with one request in flight, and three like `small`, which has 60 requests a connection:
-`brief` with 10, `long` with 300, `steady` with 2,000, so that handshakes weigh less, which kcap reads in Python. OpenSSL of
+`brief` with 10, `long` with 300, `steady` with 2,000, so that handshakes weigh more or less. OpenSSL of
 this Python encrypts (TLS 1.3 by default); the certificate is made for the run. Connections close as those of Java and
 librdkafka do: close_notify and FIN of the client, close_notify of the server behind it, RST (`--close fin`: FIN alone).
 Prints a line a shape: megabytes of messages per CPU second of both, of the least time that each took in turn; their ratio; and

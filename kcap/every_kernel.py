@@ -31,6 +31,7 @@ from kcap.records.header_kernels import read_headers
 from kcap.records.verified_kernels import TABLES, search, sums
 from kcap.records.wrapped_kernels import wrapped_messages
 from kcap.table.pair_kernels import pair
+from kcap.tls.flight_kernels import attempts, read_flights
 from kcap.tls.hello_kernels import hellos
 from kcap.tls.record_kernels import contents, nonces
 
@@ -87,7 +88,10 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield framed, (data, one, pairs)
     yield nonces, (data, pairs, one, states[None], one, one, states[None], states[None], one)
     yield contents, (data, pairs, one, one, one, data, one)
-    yield hellos, (data, np.zeros((2, FLIGHT_WIDTH), np.int64)[:, H_SIDE:], one, one)
+    records = np.zeros((2, FLIGHT_WIDTH), np.int64)[:, H_SIDE:]
+    yield hellos, (data, records, one, one)
+    yield attempts, (records, pairs[0], one[:0], pairs, pairs)
+    yield read_flights, (data, records, pairs[0], one[:0], data, one, one, pairs, data, pairs, pairs)
     yield flights, (data, pairs, one[:0], one, one, data, pairs, data, pairs)
     yield delivered, (
         data, pairs, 0, pairs, one, one, one, pairs, one, connections, streams, queues, state.ids, *header_tables(), state.rows,

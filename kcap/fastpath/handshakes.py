@@ -21,7 +21,7 @@ from kcap.tls.hello_kernels import hellos
 from kcap.tls.records import RecordPiece
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
-from kcap.tls.simple_handshake import simple_handshake
+from kcap.tls.simple_handshake import simple_handshakes
 
 RANDOM: Final = slice(11, 43)
 """Place of the random in a record that begins with a ClientHello."""
@@ -84,16 +84,19 @@ def _read(state: FastPathState, columns: SegmentColumns, log: Any, mine: Any, sl
     cuts = found[:, at.H_CONNECTION].searchsorted(np.arange(len(slots) + 1))
     data, records, suites = cipher.tobytes(), found[:, RECORD], np.empty(len(slots), np.int64)
     hellos(cipher, records, cuts, suites)
+    suites[[state.sealed[slot] is not None for slot in slots.tolist()]] = -1  # their beginning is not among these records
     ends, simple, before = [(0, 0)] * len(slots), [], 0
     whole, held = [], []
-    columns_of = slots, clients, suites, cuts[:-1], cuts[1:], lasts
-    for place, (slot, client, suite, first, last, end) in enumerate(zip(*(column.tolist() for column in columns_of))):
-        sealed = state.sealed[slot]
-        if sealed is None and suite >= 0:
-            sealed = _simple(secrets, client, suite, data, records[first : min(first + MOST, last)])
-        if sealed is None:
-            sealed = SealedConnection(TlsSession(secrets, whole=True), client)
-        good = sealed.handshaken or _shaken(sealed, data, records[first:last])
+    simple_ones = simple_handshakes(secrets, suites, data, records, cuts)
+    columns_of = slots, clients, cuts[:-1], cuts[1:], lasts
+    each = zip(simple_ones, *(column.tolist() for column in columns_of))
+    for place, (found_one, slot, client, first, last, end) in enumerate(each):
+        if found_one is not None:
+            sealed = SealedConnection(found_one, client, read=found_one.read)
+            good = True
+        else:
+            sealed = state.sealed[slot] or SealedConnection(TlsSession(secrets, whole=True), client)
+            good = sealed.handshaken or _shaken(sealed, data, records[first:last])
         if good and sealed.handshaken:
             state.handshake_bytes -= sealed.held_bytes if sealed.packets else 0
             ends[place] = sealed.read[client], sealed.read[1 - client]
@@ -128,15 +131,6 @@ def _held(state: FastPathState, columns: SegmentColumns, log: Any, sealed: Seale
     return True
 
 
-def _simple(secrets: Secrets, client: int, suite: int, data: bytes, records: Any) -> SealedConnection | None:
-    """A connection whose handshake is these records, with more behind them; None where it is not a simple one."""
-    try:
-        found = simple_handshake(secrets, suite, data, records.tolist())
-    except Exception:  # noqa: BLE001 - a session reads the same bytes
-        return None
-    return None if found is None else SealedConnection(found, client, read=found.read)
-
-
 def _shaken(sealed: SealedConnection, data: bytes, records: Any) -> bool:
     """Reads more records of one handshake; False where it is for the reference path."""
     session = sealed.session
@@ -145,7 +139,8 @@ def _shaken(sealed: SealedConnection, data: bytes, records: Any) -> bool:
             return False
     except Exception:  # noqa: BLE001 - the reference path reads the same bytes and reports what fails
         return False
-    return session.client is not None and not session.early.offered
+    opens = not session.handshaken or all(side.opener.opens_many for side in session.sides)
+    return opens and session.client is not None and not session.early.offered
 
 
 def _some_at_a_time(records: Any) -> Iterator[list[int]]:

@@ -5,6 +5,7 @@ reference path would have them behind these packets. Law: a connection of which 
 before the walk, but for what was taken in full; its packets are for the reference path then, which steps over that.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from kcap.tls.many_records import OpenedRecords, open_records
 from kcap.tls.records import HEADER, RecordPiece
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
+from kcap.tls.simple_handshake import SimpleSide
 
 BOUNDS_ROOM: Final = 1 << 10
 """Records beyond two a piece that there is room for at first."""
@@ -37,13 +39,13 @@ class SealedSource:
 
     connection: SealedConnection | TlsSession
     side: int
-    direction: Direction
+    direction: Direction | SimpleSide
     stream: PlaintextProgress
     offset: int
     """Stream offset of the first byte of the gathered ciphertext."""
     held: bytes
     """Bytes of a record that earlier windows brought."""
-    pieces: list[RecordPiece]
+    pieces: Sequence[RecordPiece]
     """Their packets."""
 
 
@@ -61,7 +63,7 @@ def source_of(state: FastPathState, place: int) -> SealedSource:
         connection, side = conversation.tls.session, index ^ conversation.tls.swapped
         stream = conversation.tls.plain.streams[index]
     direction = connection.sides[side]
-    return SealedSource(connection, side, direction, stream, *direction.reader.held())
+    return SealedSource(connection, side, direction, stream, *direction.held)
 
 
 def read_sealed(state: FastPathState, columns: SegmentColumns, fresh: Any, secrets: Secrets) -> Any:
@@ -245,14 +247,14 @@ class SealedWindow:
         self, source: SealedSource, data: bytes, start: int, after: int, end: int, offset: int, *, is_cut: bool
     ) -> None:
         """What the record reader of a stream holds: the bytes from `after` on, or those of earlier windows alone."""
-        reader, at_offset = source.direction.reader, source.offset + after - start
+        direction, at_offset = source.direction, source.offset + after - start
         if is_cut:
             end = min(end, start + len(source.held))
             source.stream.taken = max(at_offset, offset)
         if after >= end:
-            reader.restart(at_offset, b"", ())
+            direction.restart(at_offset, b"", ())
             return
         ends = self.pieces[:, at.P_END]
         some = self.pieces[ends.searchsorted(after, side="right") : ends.searchsorted(end) + 1]
         columns = some[:, (at.P_LOW, at.P_HIGH, at.P_NS, at.P_REF, at.P_POSITION)].tolist()
-        reader.restart(at_offset, data[after:end], [RecordPiece(*piece) for piece in columns])
+        direction.restart(at_offset, data[after:end], [RecordPiece(*piece) for piece in columns])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kcap.tls.facts import TlsFacts
     from kcap.tls.records import RecordPiece
     from kcap.tls.session import TlsSession
-    from kcap.tls.simple_handshake import Contents, SimpleHandshake
+    from kcap.tls.simple_handshake import FlightContents, SimpleHandshake, SimpleSide
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class SealedConnection:
     """Packets of a handshake that goes on behind the walk: stream, payload and place. There are none once it was read."""
 
     @property
-    def sides(self) -> "tuple[Direction, Direction]":
+    def sides(self) -> "tuple[Direction, Direction] | tuple[SimpleSide, SimpleSide]":
         """The directions of client and server."""
         return self.begun.sides
 
@@ -64,7 +64,7 @@ class SealedConnection:
         """No more bytes are expected."""
         if isinstance(self.begun, tuple):
             for side in self.begun.sides:
-                side.rest(list)
+                side.rest()
         else:
             self.begun.rest()
 
@@ -89,13 +89,14 @@ class SealedConnection:
 
     def settle(self) -> tuple[int, int]:
         """The handshake was read: the record readers go on behind it; how many bytes those of the two streams hold."""
-        sizes = [0, 0]
+        sizes, begun = [0, 0], self.begun
         for side, at in enumerate(self.read):
-            data, pieces = self.rest(side) if self.packets else (b"", ())
             index = side ^ self.client
-            self.sides[side].shaken(at, data, pieces)
             self.streams[index].taken = at
-            sizes[index] = len(data)
+            if not isinstance(begun, tuple):  # whose sides begin there
+                data, pieces = self.rest(side) if self.packets else (b"", ())
+                begun.sides[side].shaken(at, data, pieces)
+                sizes[index] = len(data)
         self.packets = ()
         return sizes[0], sizes[1]
 
@@ -129,7 +130,7 @@ class ClosedTls:
 
     def __init__(self, sealed: SealedConnection) -> None:
         begun = sealed.begun
-        self._known: TlsFacts | tuple[Contents, int]
+        self._known: TlsFacts | tuple[FlightContents, int]
         self._known = (begun.contents, begun.decrypted) if isinstance(begun, tuple) else begun.facts
 
     @property
@@ -141,8 +142,8 @@ class ClosedTls:
             self._known = replayed(*self._known, Secrets()).facts
         return self._known
 
-    def __getstate__(self) -> "TlsFacts | tuple[Contents, int]":
+    def __getstate__(self) -> "TlsFacts | tuple[FlightContents, int]":
         return self._known
 
-    def __setstate__(self, known: "TlsFacts | tuple[Contents, int]") -> None:
+    def __setstate__(self, known: "TlsFacts | tuple[FlightContents, int]") -> None:
         self._known = known

@@ -4,7 +4,7 @@ In: values that `kcap.tls.session` sets. Out: the keys of a direction as epochs,
 session. Law: values alone, which can be pickled; no secret is in a `repr`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -235,6 +235,15 @@ class Direction:
         """The handshake was read, and ends at this offset; `data` stands behind it, from these packets."""
         self.ready = True
         self.budget += limits.TLS_TRIAL_FACTOR * (offset + len(data))
+        self.reader.restart(offset, data, pieces)
+
+    @property
+    def held(self) -> tuple[int, bytes, Sequence[RecordPiece]]:
+        """As `RecordReader.held`."""
+        return self.reader.held()
+
+    def restart(self, offset: int, data: bytes, pieces: list[RecordPiece] | tuple[()]) -> None:
+        """As `RecordReader.restart`."""
         self.reader.restart(offset, data, pieces)
 
     def passed(self, records: int, size: int) -> None:

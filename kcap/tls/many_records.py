@@ -31,9 +31,25 @@ class OpenedRecords(NamedTuple):
     """Where the ciphertext of each of the records starts that were given."""
 
 
-def open_records(data: bytes, bounds: Any, openers: list[RecordOpener], numbers: list[int]) -> OpenedRecords:
-    """Opens records of `data`, of suites with an AEAD: rows of direction, start and end in `bounds`, one direction behind the
-    other, where the end is -1 for what is no such record. Each has its opener, and the number of its next record.
+class DecryptedRecords(NamedTuple):
+    """What the library gave of records."""
+
+    contents: list[bytes]
+    """Of those that opened."""
+    counts: Any
+    """How many these are of each direction."""
+    firsts: Any
+    lasts: Any
+    starts: Any
+    """As in `OpenedRecords`."""
+    tags: Any
+    """As in `RecordOpener.form`, of each direction."""
+
+
+def decrypted(data: bytes, bounds: Any, openers: list[RecordOpener], numbers: list[int]) -> DecryptedRecords:
+    """Decrypts records of `data`, of suites with an AEAD: rows of direction, start and end in `bounds`, one direction behind
+    the other, where the end is -1 for what is no such record; of each direction those up to the first that does not
+    authenticate. Each direction has its opener, and the number of its next record.
     """
     wire = np.frombuffer(data, np.uint8)
     salts, carried, tags = zip(*(opener.form for opener in openers))
@@ -45,7 +61,7 @@ def open_records(data: bytes, bounds: Any, openers: list[RecordOpener], numbers:
     firsts, lasts = (bounds[:, 0].searchsorted(every, side=side) for side in ("left", "right"))
     lows, ends = starts.tolist(), bounds[:, 2].tolist()
     each_nonce = rows_of(nonce)
-    short, long = rows_of(np.ascontiguousarray(header[:, :HEADER])), rows_of(header)
+    short, long = rows_of(np.ascontiguousarray(header[:, :HEADER])), rows_of(header) if max(tags) >= 0 else []
     out: list[bytes] = []
     counts = []
     for opener, tag, first, last in zip(openers, tags, firsts.tolist(), lasts.tolist()):
@@ -57,10 +73,20 @@ def open_records(data: bytes, bounds: Any, openers: list[RecordOpener], numbers:
         except (opener.refused, ValueError):  # the records before it are there
             pass
         counts.append(len(out) - before)
-    sizes, of_counts = np.fromiter(map(len, out), np.int64, len(out)), np.array(counts)
-    plain = np.frombuffer(bytearray().join(out) or bytearray(1), np.uint8)
-    contents(wire, bounds, firsts, of_counts, of_tags, plain, sizes)
-    return OpenedRecords(plain, sizes[: of_counts.sum()], of_counts, firsts, lasts, starts)
+    return DecryptedRecords(out, np.array(counts), firsts, lasts, starts, of_tags)
+
+
+def open_records(data: bytes, bounds: Any, openers: list[RecordOpener], numbers: list[int]) -> OpenedRecords:
+    """Opens records of application data, as `decrypted` does."""
+    out, counts, firsts, lasts, starts, tags = decrypted(data, bounds, openers, numbers)
+    sizes, plain = np.fromiter(map(len, out), np.int64, len(out)), joined(out)
+    contents(np.frombuffer(data, np.uint8), bounds, firsts, counts, tags, plain, sizes)
+    return OpenedRecords(plain, sizes[: counts.sum()], counts, firsts, lasts, starts)
+
+
+def joined(parts: list[bytes]) -> Any:
+    """Byte strings one behind the other, in an array that has a byte at least."""
+    return np.frombuffer(bytearray().join(parts) or bytearray(1), np.uint8)
 
 
 def rows_of(table: Any) -> list[bytes]:

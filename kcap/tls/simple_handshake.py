@@ -1,58 +1,106 @@
 """Handshakes of TLS 1.3 as nearly all connections have them, read without the objects of a session, which takes twice the time.
 
-In: the records of a whole handshake in good order. Out: both directions behind it, and what was read, of which a session is
-made when something needs one. Law: that session is as if it had read the records itself; what is not simple is left to one.
+In: the records of many handshakes in good order. Out: both sides behind each, and what was read, of which a session is made
+when something needs one. Law: that session is as if it had read the records itself; what is not simple is left to one.
 """
 
-from collections.abc import Sequence
 from functools import cache
+from struct import Struct
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from kcap import limits
+from kcap.tls import flight_kernels as at
 from kcap.tls import handshake as messages
-from kcap.tls.batches import CLIENT, Flight
 from kcap.tls.direction import EARLY, LABELS, Direction, Epoch, opens13
+from kcap.tls.hello_kernels import MESSAGE_HEADER, R_AT
 from kcap.tls.key_schedule import traffic_keys
+from kcap.tls.many_records import decrypted, joined
 from kcap.tls.record_ciphers import RecordOpener
-from kcap.tls.records import APPLICATION, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER, TLS13
+from kcap.tls.records import APPLICATION, HEADER, TLS13, RecordPiece
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
 from kcap.tls.suites import RecordCipher, Suite, suite_of
 from kcap.tls.turns import Hidden
 
-IN_FLIGHTS: Final = frozenset(
-    {
-        messages.ENCRYPTED_EXTENSIONS, messages.CERTIFICATE, messages.CERTIFICATE_REQUEST, messages.CERTIFICATE_VERIFY,
-        messages.COMPRESSED_CERTIFICATE, messages.FINISHED,
-    }
-)  # fmt: skip
-"""Messages behind the hellos (RFC 8446 section 4)."""
-FINISHED: Final = bytes([messages.FINISHED])
-SECRETS: Final = [(labels[-2], labels[-1]) for labels in LABELS]
-"""Of each side: the labels of its secrets for the handshake and for data."""
+SECRETS: Final = tuple(zip(*(labels[-2:] for labels in LABELS)))
+"""The labels of the secrets of client and server for the handshake, and for data."""
 RANDOM: Final = slice(HEADER + 6, HEADER + 38)
 """Place of the random in the record of a hello."""
+MESSAGE: Final = Struct(f"={at.MESSAGE_WIDTH}q")
+"""A message as `flight_kernels` describes it."""
 
 
-Contents = list[Any]
-"""The messages of a handshake, four values each: its side, its bytes, those of its record without the header, and the time of
-this. One list, since connections come by the ten thousand, and the collector goes through every object in lists of tuples.
-"""
+class FlightContents(NamedTuple):
+    """The messages of a handshake. Connections come by the ten thousand, and the collector goes through every list."""
 
-OF_HELLOS: Final = 4 * len(messages.HELLOS)
-"""Values of the first two messages."""
+    kept: bytes
+    """Those that a session has a use for, one behind the other."""
+    rows: bytes
+    """What is known of each, packed as `MESSAGE`."""
+    chains: tuple[bytes, ...]
+    """Those with certificates."""
+
+
+class SimpleSide:
+    """One side behind a handshake, as long as its records come in good order: what its `Direction` is made of."""
+
+    __slots__ = ("_finished_ns", "_label", "_made", "_secret", "_suite", "budget", "held", "number")
+
+    over = True
+
+    def __init__(self, label: str, secret: bytes, suite: Suite, finished_ns: int, offset: int, budget: int) -> None:
+        """`offset`: where its handshake ends; `budget`: as `Direction` has it there."""
+        self._label, self._secret, self._suite, self._finished_ns = label, secret, suite, finished_ns
+        self._made: RecordOpener | None = None
+        self.held: tuple[int, bytes, list[RecordPiece] | tuple[()]] = (offset, b"", ())
+        """As `RecordReader.held`."""
+        self.number = 0
+        """Of the next record."""
+        self.budget = budget
+
+    @property
+    def opener(self) -> RecordOpener:
+        """What opens its records."""
+        if self._made is None:
+            assert self._suite.cipher is not None
+            self._made = RecordOpener(TLS13, self._suite.cipher, traffic_keys(self._secret, self._suite))
+        return self._made
+
+    def passed(self, records: int, size: int) -> None:
+        """As `Direction.passed`."""
+        self.number += records
+        self.budget += (limits.TLS_TRIAL_FACTOR - 1) * size - limits.TLS_TRIAL_COST * records
+
+    def restart(self, offset: int, data: bytes, pieces: list[RecordPiece] | tuple[()]) -> None:
+        """As `RecordReader.restart`."""
+        self.held = offset, data, pieces
+
+    def rest(self) -> None:
+        """No more records are expected: drops what is quickly made again."""
+        self._made = None
+
+    def direction(self) -> Direction:
+        """The same for a session."""
+        found = Direction(
+            epochs=[Epoch(self._label, self._made, self._secret, self._suite)], number=self.number, sealed=True, over=True,
+            ready=True, finished_ns=self._finished_ns, budget=self.budget,
+        )  # fmt: skip
+        found.reader.restart(*self.held)
+        return found
 
 
 class SimpleHandshake(NamedTuple):
     """A handshake that was read."""
 
     secrets: Secrets
-    sides: tuple[Direction, Direction]
+    sides: tuple[SimpleSide, SimpleSide]
     read: list[int]
     """Stream offsets of client and server behind its records."""
     opened: int
     """Encrypted records among these."""
-    contents: Contents
+    contents: FlightContents
 
     @property
     def decrypted(self) -> int:
@@ -60,100 +108,89 @@ class SimpleHandshake(NamedTuple):
         return self.opened + self.sides[0].number + self.sides[1].number
 
     def session(self) -> TlsSession:
-        """The session, with these directions as they are by now."""
+        """The session, as it is by now."""
         session = replayed(self.contents, self.decrypted, self.secrets)
-        session.sides = self.sides
+        session.sides = self.sides[0].direction(), self.sides[1].direction()
         return session
 
 
-def replayed(contents: Contents, decrypted: int, secrets: Secrets) -> TlsSession:
+def replayed(contents: FlightContents, decrypted: int, secrets: Secrets) -> TlsSession:
     """A session that took these messages; without secrets it knows the same of the connection."""
-    session = TlsSession(secrets, whole=True)
-    values = iter(contents)
-    for side, message, size, time_ns in zip(values, values, values, values):
+    session, top, chains = TlsSession(secrets, whole=True), 0, iter(contents.chains)
+    for side, kept, size, time_ns in MESSAGE.iter_unpack(contents.rows):
+        message = next(chains) if kept < 0 else contents.kept[top : top + kept]
+        top += max(kept, 0)
         session.replay(side, APPLICATION, message, size, time_ns)
     session.facts.decrypted = decrypted
     return session
 
 
-def simple_handshake(secrets: Secrets, number: int, data: bytes, records: Sequence[Flight]) -> SimpleHandshake | None:
-    """Reads the handshake that the first of these records are, from hellos that agreed on the suite of this number (as
-    `hello_kernels` has it) up to the Finished of both sides; None where it is not simple: its secrets are not known, it goes on
-    behind the records, holds a message of several, or data before its end.
+def simple_handshakes(secrets: Secrets, suites: Any, data: bytes, records: Any, cuts: Any) -> list[SimpleHandshake | None]:
+    """Reads the handshakes that the first records of connections are, which stand between `cuts`, from hellos that agreed on
+    the suite of this number (as `hello_kernels` has it) up to the Finished of both sides. None for one that is not simple: its
+    secrets are not known, it goes on behind the records, holds a part of a message, or data before its end.
     """
-    agreed = _agreed(number)
-    if agreed is None:
-        return None
-    suite, cipher, refused = agreed
-    hello = records[CLIENT][2]
-    traffic = secrets.traffic(data[hello + RANDOM.start : hello + RANDOM.stop])
-    if EARLY in traffic or any(len(traffic.get(label, b"")) != suite.hash_bytes for labels in SECRETS for label in labels):
-        return None
-    openers = [RecordOpener(TLS13, cipher, traffic_keys(traffic[begin], suite)) for begin, _ in SECRETS]
-    contents: Contents = []
-    read, numbers, budgets = [0, 0], [0, 0], [limits.TLS_TRIAL_BYTES] * 2
-    finished: list[int | None] = [None, None]
-    over = [False, False]
-    for side, kind, at, end, offset, time_ns in records:
-        size = end - at - HEADER
-        if over[side]:
-            if side == CLIENT:
-                return None  # a request may stand here
+    simple: list[SimpleHandshake | None] = [None] * len(suites)
+    chosen, lengths = [], []
+    openers: list[RecordOpener] = []
+    later: list[tuple[Suite, list[bytes]]] = []
+    for place in (suites >= 0).nonzero()[0].tolist():
+        agreed = _agreed(int(suites[place]))
+        if agreed is None:
             continue
-        if kind == APPLICATION:
-            if finished[side] is None:
-                finished[side] = time_ns
-                if side == CLIENT and size in refused:
-                    return None
-            content = openers[side].handshake(numbers[side], data[at:end])
-            found = flight_messages(content) if content else ()
-            if not found:
-                return None
-            numbers[side] += 1
-            budgets[side] -= size + limits.TLS_TRIAL_COST
-            for message in found:
-                contents += (side, message, size, time_ns)
-            over[side] = found[-1][:1] == FINISHED
-        elif kind == HANDSHAKE and len(contents) < OF_HELLOS:
-            contents += (side, data[at + HEADER : end], size, time_ns)
-        elif kind != CHANGE_CIPHER_SPEC:
-            return None
-        read[side] = offset + end - at
-        if over[0] and over[1]:
-            one, other = (
-                Direction(
-                    sealed=True, epochs=[Epoch(label, None, traffic[label], suite)], over=True, finished_ns=first, budget=budget
-                )
-                for (_, label), first, budget in zip(SECRETS, finished, budgets)
-            )
-            return SimpleHandshake(secrets, (one, other), read, sum(numbers), contents)
-    return None
+        suite, cipher, sizes = agreed
+        hello = int(records[cuts[place], R_AT])
+        traffic = secrets.traffic(data[hello + RANDOM.start : hello + RANDOM.stop])
+        begin, then = ([traffic.get(label, b"") for label in labels] for labels in SECRETS)
+        if EARLY in traffic or {suite.hash_bytes} != set(map(len, begin + then)):
+            continue
+        chosen.append(place)
+        lengths.append(sizes)
+        openers += [RecordOpener(TLS13, cipher, traffic_keys(secret, suite)) for secret in begin]
+        later.append((suite, then))
+    if not chosen:
+        return simple
+    places, wire = np.array(chosen), np.frombuffer(data, np.uint8)
+    bounds = np.empty((len(records), 3), np.int64)
+    bounds = bounds[: at.attempts(records, cuts, places, np.array(lengths), bounds)]
+    out, counts, *_ = decrypted(data, bounds, openers, [0] * len(openers))
+    plain, highs = joined(out), np.fromiter(map(len, out), np.int64, len(out)).cumsum()
+    found = np.empty((len(chosen), at.READ_WIDTH), np.int64)
+    kept, rows, chains = _room(len(chosen), len(wire), len(plain))
+    firsts = np.concatenate([[0], counts.cumsum()])
+    at.read_flights(wire, records, cuts, places, plain, firsts, highs, found, kept, rows, chains)
+    low, row, chain = 0, 0, 0
+    for place, (suite, then), (*both, high, next_row, next_chain) in zip(chosen, later, found.tolist()):
+        if both[at.F_READ] >= 0:
+            of_chains = tuple(messages.same(plain[start:end].tobytes()) for start, end in chains[chain:next_chain].tolist())
+            contents = FlightContents(kept[low:high].tobytes(), rows[row:next_row].tobytes(), of_chains)
+            simple[place] = _simple(secrets, suite, then, both, contents)
+        low, row, chain = high, next_row, next_chain
+    return simple
+
+
+def _room(handshakes: int, wire: int, plain: int) -> tuple[Any, Any, Any]:
+    """Arrays for what `read_flights` keeps of so many handshakes and bytes."""
+    most = at.HELLOS * handshakes + plain // MESSAGE_HEADER
+    return np.empty(wire + plain, np.uint8), np.empty((most, at.MESSAGE_WIDTH), np.int64), np.empty((most, 2), np.int64)
+
+
+def _simple(secrets: Secrets, suite: Suite, then: list[bytes], found: list[int], contents: FlightContents) -> SimpleHandshake:
+    """A handshake that `read_flights` found; `then`: the secrets of client and server for data."""
+    sides = []
+    for side, label in enumerate(SECRETS[1]):
+        offset, records, spent, finished_ns = found[side::2]
+        budget = limits.TLS_TRIAL_BYTES - spent - records * limits.TLS_TRIAL_COST + limits.TLS_TRIAL_FACTOR * offset
+        sides.append(SimpleSide(label, then[side], suite, finished_ns, offset, budget))
+    opened = found[at.F_NUMBER] + found[at.F_NUMBER + 1]
+    return SimpleHandshake(secrets, (sides[0], sides[1]), found[at.F_READ : at.F_READ + 2], opened, contents)
 
 
 @cache
-def _agreed(number: int) -> tuple[Suite, RecordCipher, frozenset[int]] | None:
-    """A suite, its cipher, and the lengths of alerts in place of the client's Finished; None where it cannot be opened."""
+def _agreed(number: int) -> tuple[Suite, RecordCipher, list[int]] | None:
+    """A suite, its cipher, and the lengths of records with a Finished and with an alert; None where it cannot be opened."""
     suite = suite_of(number)
     if suite.cipher is None or not opens13(suite):
         return None
-    return suite, suite.cipher, Hidden.of(suite).handshake_alert
-
-
-def flight_messages(content: bytes) -> list[bytes]:
-    """The messages of a record as far as a session has use for them; none where one is not whole, or not of a flight."""
-    if content and len(content) == messages.message_size(content):
-        return [useful(content)] if content[0] in IN_FLIGHTS else []
-    rest = bytearray(content)
-    found = [whole for _, _, whole in messages.messages(rest)]
-    numbers = [message[0] for message in found]
-    if rest or not IN_FLIGHTS.issuperset(numbers) or messages.FINISHED in numbers[:-1]:
-        return []
-    return [useful(message) for message in found]
-
-
-def useful(message: bytes) -> bytes:
-    """What a session reads of a message; chains of certificates are kilobytes, and those of a server the same each time."""
-    number = message[0]
-    if number == messages.CERTIFICATE_VERIFY:
-        return b""
-    return messages.same(message) if number in messages.CERTIFICATES else message
+    hidden = Hidden.of(suite)
+    return suite, suite.cipher, [*sorted(hidden.finished), *sorted(hidden.handshake_alert)]

@@ -87,9 +87,11 @@ def test_an_encrypted_connection_is_in_the_fast_path(kind: int) -> None:
     assert agree(tap.close().segments, options=options).fast_rows > 25
 
 
-@pytest.mark.parametrize(("version", "ciphers", "key"), [one for one in local_suites() if has_aead(one[1])])
+@pytest.mark.parametrize(("version", "ciphers", "key"), local_suites())
 def test_every_suite_with_an_aead_is_in_the_fast_path(version: str, ciphers: str | None, key: str) -> None:
-    """CCM with both lengths of its tag, ARIA and ChaCha20-Poly1305 among them, with every key exchange."""
+    """CCM with both lengths of its tag, ARIA and ChaCha20-Poly1305 among them, with every key exchange. Connections of others
+    are left to the reference path behind their handshake, whose rows are the same.
+    """
     count = 12
     pairs = [((CLIENT, metadata(number)), (SERVER, metadata_answer(number, 3))) for number in range(count)]
     try:
@@ -101,7 +103,8 @@ def test_every_suite_with_an_aead_is_in_the_fast_path(version: str, ciphers: str
     for side, data in made.wire:
         tap.send(side, data)
     found = agree(tap.close().segments, 1 << 12, 1 << 12, options=Options(secrets=secrets))
-    assert found.fast_rows == len(found.rows) == count
+    assert len(found.rows) == count
+    assert found.fast_rows == (count if has_aead(ciphers) else 0)
 
 
 SEEDS = st.integers(0, 1 << 20)

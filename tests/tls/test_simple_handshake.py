@@ -1,28 +1,35 @@
 """Handshakes of TLS 1.3 that are read without a session: the one that is made of them is as if it had read the records."""
 
 import pickle
-import struct
+from itertools import accumulate
 
 import numpy as np
 import pytest
 
-from kcap.tls import handshake as messages
 from kcap.tls.direction import Direction
 from kcap.tls.hello_kernels import hellos
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
-from kcap.tls.simple_handshake import SimpleHandshake, flight_messages, simple_handshake
+from kcap.tls.simple_handshake import SimpleHandshake, simple_handshakes
 from tests.support.tls import CLIENT, SERVER, Conversation, converse
 from tests.tls.test_batches import flights
 from tests.tls.test_session import TALK, secrets_of, talk, vector
 
+Records = list[list[int]]
 
-def simple(secrets: Secrets, data: bytes, records: list[list[int]]) -> SimpleHandshake | None:
+
+def simple(secrets: Secrets, data: bytes, records: Records) -> SimpleHandshake | None:
     """As the fast path reads it: none where its hellos are not simple."""
-    suites, table = np.empty(1, np.int64), np.zeros((len(records), 7), np.int64)
-    table[:, 1:] = np.array(records, np.int64).reshape(-1, 6)
-    hellos(np.frombuffer(data, np.uint8), table[:, 1:], np.array([0, len(records)]), suites)
-    return simple_handshake(secrets, int(suites[0]), data, records) if suites[0] >= 0 else None
+    return together(secrets, data, [records])[0]
+
+
+def together(secrets: Secrets, data: bytes, handshakes: list[Records]) -> list[SimpleHandshake | None]:
+    """The handshakes of several connections, whose records stand in `data`."""
+    cuts = np.array([0, *accumulate(map(len, handshakes))])
+    suites, table = np.empty(len(handshakes), np.int64), np.zeros((cuts[-1], 7), np.int64)
+    table[:, 1:] = np.array([record for records in handshakes for record in records], np.int64).reshape(-1, 6)
+    hellos(np.frombuffer(data, np.uint8), table[:, 1:], cuts, suites)
+    return simple_handshakes(secrets, suites, data, table[:, 1:], cuts)
 
 
 def resumed() -> Conversation:
@@ -41,7 +48,7 @@ def state(session: TlsSession) -> dict[str, object]:
 
 def values_of(side: Direction) -> dict[str, object]:
     values = {name: getattr(side, name) for name in Direction.__slots__ if name not in ("reader", "epochs")}
-    return values | {"epochs": [(epoch.label, epoch.secret, epoch.suite) for epoch in side.epochs]}
+    return values | {"epochs": [(epoch.label, epoch.secret, epoch.suite) for epoch in side.epochs], "held": side.held}
 
 
 @pytest.mark.parametrize("kind", ["rsa", "ec", "resumed"])
@@ -51,6 +58,8 @@ def test_the_session_of_a_handshake_is_as_if_it_had_read_the_records(kind: str) 
     wanted, ends = TlsSession(secrets_of(made), whole=True), [0, 0]
     assert wanted.handshake(data, records, ends)
     assert wanted.handshaken
+    for side, end in zip(wanted.sides, ends):
+        side.shaken(end, b"", [])
     found = simple(secrets_of(made), data, records)
     assert found is not None
     assert found.read == ends
@@ -90,20 +99,34 @@ def test_what_is_not_a_simple_handshake_is_left_to_a_session() -> None:
     assert simple(secrets, data, [*records[: behind - 1], request]) is None, "its last record is another one"
 
 
-def test_messages_of_a_record_are_whole_and_of_a_flight() -> None:
-    """Law: of the messages that a session reads nothing is left out; a Finished ends its flight."""
+def test_handshakes_read_together_are_those_that_are_read_alone() -> None:
+    """Also beside those that are not simple, and of other suites."""
+    made = [talk("TLSv1_3", None), talk("TLSv1_3", None, "ec"), resumed(), talk("TLSv1_3", None)]
+    secrets, data, handshakes = Secrets(), b"", []
+    for one in made:
+        secrets.keylog.add(one.keylog)
+        wire, records = flights(one.wire)
+        handshakes.append([[side, kind, at + len(data), end + len(data), *rest] for side, kind, at, end, *rest in records])
+        data += wire
+    last = handshakes[2][-1][2] + 5  # a record of the last but one, and one in the midst of the flight of another
+    handshakes[1][4][1] = 21
+    data = data[:last] + bytes([data[last] ^ 1]) + data[last + 1 :]
+    found = together(secrets, data, [*handshakes, []])
+    assert [one is not None for one in found] == [True, False, True, True, False]
+    for beside, records in zip(found, handshakes):
+        alone = simple(secrets, data, records)
+        assert (beside is None) == (alone is None)
+        if beside is not None and alone is not None:
+            assert state(beside.session()) == state(alone.session())
+            assert (beside.read, beside.decrypted) == (alone.read, alone.decrypted)
 
-    def message(number: int, body: bytes = b"x") -> bytes:
-        return struct.pack(">I", number << 24 | len(body)) + body
 
-    extensions, chain, proof = message(messages.ENCRYPTED_EXTENSIONS), message(messages.CERTIFICATE), message(15, b"signature")
-    finished = message(messages.FINISHED)
-    assert flight_messages(extensions + chain + proof + finished) == [extensions, chain, b"", finished]
-    assert [flight_messages(one) for one in (chain, proof, finished)] == [[chain], [b""], [finished]]
-    for other in (finished + chain, chain[:-1], chain + b"\0", message(messages.KEY_UPDATE), chain + message(4), b"", b"\0\0"):
-        assert flight_messages(other) == []
-    again = [flight_messages(bytes(bytearray(chain)))[0] for _ in range(2)]
-    assert again[0] is again[1], "equal ones are held once"
+def test_chains_of_certificates_are_held_once() -> None:
+    made = talk("TLSv1_3", None)
+    found = [simple(secrets_of(made), *flights(made.wire)) for _ in range(2)]
+    chains = [one.contents.chains[0] for one in found if one is not None]
+    assert chains[0] is chains[1]
+    assert chains[0][:1] == b"\x0b"
 
 
 def test_a_connection_that_closed_goes_to_another_process_without_its_keys() -> None:
@@ -125,14 +148,13 @@ def test_a_delegated_credential_beside_a_certificate_changes_nothing() -> None:
     made = talk("TLSv1_3", None)
     found = simple(secrets_of(made), *flights(made.wire))
     assert found is not None
-    at, chain = next(each for each in enumerate(found.contents) if isinstance(each[1], bytes) and each[1][:1] == b"\x0b")
+    (chain,) = found.contents.chains
     end = 11 + int.from_bytes(chain[8:11], "big")
     entry = chain[8:end] + vector(
         2, b"\0\x22" + vector(2, bytes(4) + b"\x04\x03" + vector(3, b"key") + vector(2, b"signature"))
     )
     changed = b"\x0b" + vector(3, b"\0" + vector(3, entry))
     assert changed != chain
-    contents = [*found.contents[:at], changed, *found.contents[at + 1 :]]
-    assert flight_messages(changed) == [changed]
+    contents = found.contents._replace(chains=(changed,))
     assert found._replace(contents=contents).session().facts == found.session().facts
     assert found.session().facts.subject(SERVER) == "CN=broker.test"

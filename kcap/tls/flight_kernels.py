@@ -1,0 +1,181 @@
+"""The encrypted flights of handshakes of TLS 1.3 as nearly all connections have them, compiled.
+
+In: the first records of connections whose hellos agree, later what those hold that opened with the keys of the handshake. Out:
+the records that are tried with these keys; the messages up to the Finished of both sides. Law: what is not simple is left to a
+session: a record that does not open or holds a part of a message, data before the end. Source: RFC 8446 sections 4 and 5.
+"""
+
+from typing import Any, Final
+
+from kcap.kernels import compiled, routine
+from kcap.tls.handshake import (
+    CERTIFICATE,
+    CERTIFICATE_REQUEST,
+    CERTIFICATE_VERIFY,
+    COMPRESSED_CERTIFICATE,
+    ENCRYPTED_EXTENSIONS,
+    FINISHED,
+)
+from kcap.tls.hello_kernels import MESSAGE_HEADER, R_AT, R_END, R_KIND, R_SIDE
+from kcap.tls.records import APPLICATION, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER
+
+R_OFFSET, R_NS = R_END + 1, R_END + 2
+"""Columns of a record: its stream offset, and the time of the packet that completed it."""
+CLIENT, SERVER = 0, 1
+HELLOS: Final = 2
+"""Records in the open before the flights."""
+F_READ, F_NUMBER, F_SPENT, F_NS, F_TOP, F_ROW, F_CHAIN = 0, 2, 4, 6, 8, 9, 10
+"""Columns of a handshake that was read, those before F_TOP one for each side: stream offset behind its records, how many of
+these are encrypted and their bytes, time of the first of them; where its messages end among all that are kept, their rows and
+the chains of certificates. F_READ is -1 where it is not simple.
+"""
+READ_WIDTH: Final = 11
+M_SIDE, M_SIZE, M_RECORD, M_NS = range(4)
+"""Columns of a message: its side, its bytes that are kept (-1 of a chain of certificates, which stands elsewhere), those of its
+record without the header, and the time of this.
+"""
+MESSAGE_WIDTH: Final = 4
+
+
+@routine
+def attempts(records: Any, cuts: Any, chosen: Any, lengths: Any, bounds: Any) -> int:
+    """Finds the records that may be of the flights of the connections `chosen`, whose records stand between `cuts`: the
+    client's up to one as long as a Finished, and the server's before these; how many there are. `lengths`: two of a record with
+    a Finished, and two of one with an alert, which stands in place of it where there was no handshake.
+
+    `bounds` gets rows of direction, start and end, twice the place among the chosen being the direction of the client.
+    """
+    count = 0
+    for place in range(chosen.size):
+        first, last = cuts[chosen[place]], cuts[chosen[place] + 1]
+        begun, size = first, lengths[place, 2]
+        while begun < last and not (records[begun, R_SIDE] == CLIENT and records[begun, R_KIND] == APPLICATION):
+            begun += 1
+        if begun < last:
+            size = records[begun, R_END] - records[begun, R_AT] - HEADER
+        if size in (lengths[place, 2], lengths[place, 3]):
+            continue
+        at, more = begun, True
+        while at < last and more:
+            if records[at, R_SIDE] == CLIENT and records[at, R_KIND] == APPLICATION:
+                bounds[count, 0], bounds[count, 1], bounds[count, 2] = 2 * place, records[at, R_AT], records[at, R_END]
+                count += 1
+                size = records[at, R_END] - records[at, R_AT] - HEADER
+                more = size not in (lengths[place, 0], lengths[place, 1])
+            at += 1
+        for at in range(first, begun):
+            if records[at, R_SIDE] == SERVER and records[at, R_KIND] == APPLICATION:
+                bounds[count, 0], bounds[count, 1], bounds[count, 2] = 2 * place + 1, records[at, R_AT], records[at, R_END]
+                count += 1
+    return count
+
+
+@routine
+def read_flights(
+    wire: Any, records: Any, cuts: Any, chosen: Any, plain: Any, firsts: Any, highs: Any, found: Any, kept: Any, rows: Any,
+    chains: Any,
+) -> None:  # fmt: skip
+    """Reads the handshakes of the connections `chosen` as `attempts` does: `found` gets a row each.
+
+    Of each direction the records that opened are those from `firsts` on, up to the next direction's; what each holds ends at
+    its entry of `highs` in `plain`. `kept` gets the messages that a session has a use for, `rows` what is known of each, and
+    `chains` where those of certificates stand in `plain`.
+    """
+    for place in range(chosen.size):
+        out, first, last = found[place], cuts[chosen[place]], cuts[chosen[place] + 1]
+        for k in range(READ_WIDTH):
+            out[k] = found[place - 1, k] if place and k >= F_TOP else 0
+        over0, over1, simple, at = False, False, True, first
+        while at < last and simple and not (over0 and over1):
+            record = records[at]
+            side, kind, start, end = record[R_SIDE], record[R_KIND], record[R_AT] + HEADER, record[R_END]
+            if over1 if side else over0:
+                simple = side == SERVER  # a request may stand here
+            elif kind == APPLICATION:
+                opened = firsts[2 * place + side] + out[F_NUMBER + side]
+                number = -1
+                if opened < firsts[2 * place + side + 1]:
+                    number = flight_record(
+                        plain, highs[opened - 1] if opened else 0, highs[opened], record, out, kept, rows, chains
+                    )
+                simple = number >= 0
+                if side:
+                    over1 = number == FINISHED
+                else:
+                    over0 = number == FINISHED
+                out[F_READ + side] = record[R_OFFSET] + end - start + HEADER
+            else:
+                simple = kind == CHANGE_CIPHER_SPEC or (kind == HANDSHAKE and at - first < HELLOS)
+                if simple and kind == HANDSHAKE:
+                    keep(wire, start, end - start, record, out, kept, rows)
+                out[F_READ + side] = record[R_OFFSET] + end - start + HEADER
+            at += 1
+        if not (simple and over0 and over1):
+            for k in range(F_TOP, READ_WIDTH):
+                out[k] = found[place - 1, k] if place else 0
+            out[F_READ] = -1
+
+
+@compiled
+def flight_record(plain: Any, low: int, high: int, record: Any, out: Any, kept: Any, rows: Any, chains: Any) -> int:
+    """Reads the content of a record, with its type and padding; the number of its last message, -1 where it holds anything else
+    than whole messages of a flight, or one behind a Finished.
+    """
+    side = record[R_SIDE]
+    if not out[F_NUMBER + side]:
+        out[F_NS + side] = record[R_NS]
+    out[F_NUMBER + side] += 1
+    out[F_SPENT + side] += record[R_END] - record[R_AT] - HEADER
+    end, number = low + content_size(plain, low, high), -1
+    while low < end:
+        size = message_size(plain, low, end)
+        if size == 0 or number == FINISHED or not in_flight(int(plain[low])):
+            return -1
+        number = int(plain[low])
+        if number in (CERTIFICATE, COMPRESSED_CERTIFICATE):
+            chains[out[F_CHAIN], 0], chains[out[F_CHAIN], 1] = low, low + size
+            out[F_CHAIN] += 1
+            keep(plain, low, -1, record, out, kept, rows)
+        else:
+            keep(plain, low, 0 if number == CERTIFICATE_VERIFY else size, record, out, kept, rows)
+        low += size
+    return number
+
+
+@compiled
+def keep(data: Any, start: int, size: int, record: Any, out: Any, kept: Any, rows: Any) -> None:
+    """Keeps a message of a record, of this size as M_SIZE has it."""
+    row = rows[out[F_ROW]]
+    out[F_ROW] += 1
+    row[M_SIDE], row[M_SIZE], row[M_NS] = record[R_SIDE], size, record[R_NS]
+    row[M_RECORD] = record[R_END] - record[R_AT] - HEADER
+    for k in range(size):
+        kept[out[F_TOP] + k] = data[start + k]
+    out[F_TOP] += max(size, 0)
+
+
+@compiled
+def content_size(plain: Any, low: int, high: int) -> int:
+    """Bytes of the handshake messages in the content of a record without its type and the zeros behind that; 0 where it holds
+    anything else.
+    """
+    while high > low and plain[high - 1] == 0:
+        high -= 1
+    return high - 1 - low if high > low and plain[high - 1] == HANDSHAKE else 0
+
+
+@compiled
+def message_size(plain: Any, at: int, end: int) -> int:
+    """Bytes of the message that begins here, header included; 0 where it is not whole."""
+    if end - at < MESSAGE_HEADER:
+        return 0
+    size = MESSAGE_HEADER + (int(plain[at + 1]) << 16 | int(plain[at + 2]) << 8 | int(plain[at + 3]))
+    return size if size <= end - at else 0
+
+
+@compiled
+def in_flight(number: int) -> bool:
+    """Whether a message stands behind the hellos (RFC 8446 section 4)."""
+    return number in (
+        ENCRYPTED_EXTENSIONS, CERTIFICATE, CERTIFICATE_REQUEST, CERTIFICATE_VERIFY, COMPRESSED_CERTIFICATE, FINISHED,
+    )  # fmt: skip
