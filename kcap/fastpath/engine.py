@@ -197,6 +197,8 @@ class FastPath:
 
     def _look(self, columns: SegmentColumns, first: int, last: int, patience: int) -> int:
         state, plain_steps = self.state, header_tables()
+        if state.meta[at.M_TOP] == self.kept:
+            state.last_arena()
         if columns.flows:
             self._slow_flows(columns, first, last)
         self._bound_waiting()
