@@ -62,8 +62,8 @@ SILENT_MAX = 1 << 17
 Floods and scans make them; a scan of all ports of a host makes half as many."""
 
 WEIRDS_MAX = 1 << 16
-"""Kinds of oddities and connections that have a row of `weirds` each, some 600 bytes; of further connections all oddities of a
-kind are counted in one row without a connection."""
+"""Kinds of oddities and connections that have a row of `weirds` each, some 60 bytes beside its detail; of further connections
+all oddities of a kind are counted in one row without a connection."""
 
 REUSED_PORTS_MAX = 32
 """Connections of the same two endpoints that linger at once: a segment is compared with each of them."""
