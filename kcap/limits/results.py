@@ -172,6 +172,9 @@ SPOOL_BYTES_MAX = 1 << 30
 FILTER_MAX = 10_000
 """Characters of a filter; more is not typed by hand, and nesting is bounded with them."""
 
+FILTERS_TESTED, TEXTS_TESTED = 16, 1 << 12
+"""Conditions on texts, and texts of each, that are remembered with whether they pass; none longer than REPORT_NAME_BYTES."""
+
 FILTER_DEPTH_MAX = 100
 """Conditions inside each other in a filter."""
 
