@@ -20,6 +20,7 @@ from kcap.net.connections import ConnectionTable, reverse_flow
 from kcap.net.segment_columns import SegmentColumns, columns_of
 from kcap.net.silent import pack, ref_of, speechless, unpack
 from kcap.net.tcp import Connection
+from kcap.sightings import Sightings
 from kcap.tls.facts import tls_values
 from kcap.tls.secrets import Secrets
 from kcap.weird import Weird, WeirdKind
@@ -207,7 +208,7 @@ class Analyzer:
         self._closed: list[ClosedTogether] = []
         self.closed_connections = 0
         """Connections that wait in it to be taken."""
-        self._weirds: dict[tuple[WeirdKind, str | None], tuple[Weird, int]] = {}
+        self._sightings = Sightings()
         self.kafka_connections = 0
         self.watch: Callable[[int, Connection], None] | None = None
         """Callback(packet reference, connection) for each packet whose payload a heuristic used
@@ -453,30 +454,22 @@ class Analyzer:
         return bool(self.secrets.keylog.stored) and self.plaintext is None and not self.infer_turns and self.watch is None
 
     def _count(self, kind: WeirdKind, detail: str, ref: int, position: int, uid: str | None, count: int = 1) -> None:
-        if len(self._weirds) >= limits.WEIRDS_MAX and (kind, uid) not in self._weirds:
-            uid = None
-        seen = self._weirds.get((kind, uid))
-        if seen is None:
-            number = ref & ((1 << REF_FILE_SHIFT) - 1)
-            self._weirds[kind, uid] = Weird(kind, detail, ref >> REF_FILE_SHIFT, number, position, uid), count
-        else:
-            self._weirds[kind, uid] = seen[0], seen[1] + count
+        self._sightings.count(kind, detail, ref, position, uid, count, limits.WEIRDS_MAX)
 
     @property
     def sighted(self) -> int:
         """How many `sightings` there are."""
-        return len(self._weirds)
+        return len(self._sightings)
 
     def sightings(self) -> list[tuple[Weird, int]]:
         """Every oddity so far in the order of packets: the first sighting of its kind on its connection, and how many there
         were.
         """
-        return sorted(self._weirds.values(), key=lambda one: (one[0].file, one[0].packet, one[0].connection or ""))
+        return list(self._sightings)
 
     def take_sightings(self) -> list[tuple[Weird, int]]:
         """The oddities since the last call."""
-        found = self.sightings()
-        self._weirds.clear()
+        found, self._sightings = self.sightings(), Sightings()
         return found
 
     def add_sightings(self, found: list[tuple[Weird, int]]) -> None:

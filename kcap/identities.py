@@ -230,3 +230,13 @@ def uid_of(flow: bytes, first_ns: int, isn: int | None) -> str:
     """
     seed = b"%b|%d|%d" % (flow, first_ns, -1 if isn is None else isn)
     return "C" + blake2b(seed, digest_size=8).hexdigest()
+
+
+def number_of(uid: str) -> int:
+    """The 64 bits of a uid, which are spread evenly."""
+    return int(uid[1:], 16)
+
+
+def uid_of_number(number: int) -> str:
+    """The uid of these bits."""
+    return f"C{number:016x}"

@@ -22,14 +22,13 @@ if TYPE_CHECKING:
 def in_pieces(batch: RowBatch) -> Iterator[RowBatch]:
     """The batch itself unless its messages have too many topics: each takes some hundred bytes while rows are made of it."""
     projection = getattr(batch.bodies, "projection", None)
-    if projection is None or len(batch) < 2:
-        yield batch
-        return
     carried = sum(len(values.topics) for values in batch.bodies.carried.values())
-    if len(projection.topics[0]) + carried <= TOPICS_AT_ONCE:
-        yield batch
-        return
-    yield from _pieces(batch)
+    if projection is None or len(batch) < 2 or len(projection.topics[0]) + carried <= TOPICS_AT_ONCE:
+        some = [batch]
+        del batch, projection  # they would stay while the rows are written
+        yield some.pop()
+    else:
+        yield from _pieces(batch)
 
 
 def _pieces(batch: RowBatch) -> Iterator[RowBatch]:

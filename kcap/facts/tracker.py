@@ -19,8 +19,9 @@ import pyarrow as pa
 from kcap import limits
 from kcap.arrays.arrow import Array, Coded, nulls, take
 from kcap.batch.failures import WAITED, Report, of_row, of_waiting, report_cut
-from kcap.facts.api_versions import Offer, Software, offer_of, software_of
+from kcap.facts.api_versions import Offer, offer_of, software_of
 from kcap.facts.brokers import Brokers, Server
+from kcap.facts.connection_facts import NO_FACTS, ConnectionFacts, FactsOfConnections
 from kcap.facts.message_json import behind_tags, digest, read, read_as_far
 from kcap.facts.mutes import QuotaMutes
 from kcap.facts.offer_history import OfferHistory
@@ -78,21 +79,6 @@ NO_FACT: Final = Fact(0)
 EVERY_FACT: Final = ~NO_FACT
 FROM_MESSAGES: Final = Fact.CONNECTIONS | Fact.BROKERS | Fact.VERDICTS
 """Facts for which the messages of TRACKED_APIS are read."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionFacts:
-    """What a connection reported about itself."""
-
-    software: Software | None = None
-    mechanism: str | None = None
-    principal: str | None = None
-    offer: Offer | None = None
-    negotiated: bool = False
-    """It sent an ApiVersions request, and no response shows that the broker refused it."""
-
-
-NO_FACTS: Final = ConnectionFacts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +156,7 @@ class MetadataTracker:
         """`report` takes oddities; `reread` reads messages that are too large for a batch. `partial`: it observes some of the
         capture's connections, so that offers on others count only in the backfill.
         """
-        self.connections: dict[str, ConnectionFacts] = {}
-        self._older: dict[str, ConnectionFacts] = {}
-        """Connections without a row since `connections` was begun."""
-        self._begun_ns = 0
+        self.connections = FactsOfConnections()
         self.mutes = QuotaMutes()
         self.offers = OfferHistory()
         self.fresh_offers: list[tuple[Server, int, Offer]] = []
@@ -227,11 +210,7 @@ class MetadataTracker:
         """Reads the tracked messages of a batch; the state of each row's connection by then, and its server."""
         identity, uids = columns.number("identity").values, columns.identities.column("uid")
         states = DistinctFacts()
-        young, older = self.connections, self._older
-        if older:
-            facts = [young.get(uid) or self.known(uid) for uid in uids]
-        else:
-            facts = [young.get(uid, NO_FACTS) for uid in uids]
+        facts = self.connections.of(uids)
         old = np.append(states.numbers(facts), 0)
         servers: dict[Server, int] = {}
         of_server = [servers.setdefault(server, len(servers)) for server in columns.identities.servers()]
@@ -250,20 +229,13 @@ class MetadataTracker:
 
     def known(self, uid: str) -> ConnectionFacts:
         """The facts of a connection so far."""
-        found = self.connections.get(uid)
-        if found is None:
-            found = self._older.pop(uid, NO_FACTS)
-            if found is not NO_FACTS:
-                self.connections[uid] = found
-        return found
+        return self.connections[uid]
 
     def _forget_idle(self, time_ns: int) -> None:
-        """Forgets connections without a row for CONNECTION_IDLE_NS; Kafka closes idle connections after a sixth of that."""
-        if time_ns - self._begun_ns < limits.CONNECTION_IDLE_NS:
-            return
-        self._older, self.connections = self.connections, {}
-        self.mutes.forget(self._begun_ns)
-        self._begun_ns = time_ns
+        """Forgets connections without a row for long, and mutes that ended before these had their last one."""
+        begun_ns = self.connections.begun_ns
+        if self.connections.forget_idle(time_ns):
+            self.mutes.forget(begun_ns)
 
     def _read_tracked(self, columns: "BatchColumns", of_server: "Int64s", unknown: Sequence[bool]) -> "Changes":
         """Reads the messages of TRACKED_APIS; from which row on connections have which new facts.
@@ -389,7 +361,7 @@ class MetadataTracker:
     def _change(self, uid: str, new: ConnectionFacts, steps: list[tuple[int, ConnectionFacts]], at: int) -> None:
         """Gives a connection new facts from row `at` on."""
         if new is not self.known(uid):
-            self.connections[uid] = new
+            self.connections.update([(uid, new)])
             steps.append((at, new))
 
     def _limit(self, what: str) -> None:
@@ -525,7 +497,7 @@ class MetadataTracker:
 
     def restart(self) -> None:
         """Forgets connections, before a second reading; facts of servers, topics and versions stay."""
-        self.connections, self._older, self._begun_ns, self.mutes = {}, {}, 0, QuotaMutes()
+        self.connections, self.mutes = FactsOfConnections(), QuotaMutes()
 
     def _read_log(self, columns: "BatchColumns", mentioned: "Bools") -> None:
         """Takes the names in fetched parts of KRaft's log, which some rows mention."""

@@ -197,6 +197,8 @@ class FastPath:
 
     def _look(self, columns: SegmentColumns, first: int, last: int, patience: int) -> int:
         state, plain_steps = self.state, header_tables()
+        if state.meta[at.M_TOP] == self.kept:
+            state.last_arena()
         if columns.flows:
             self._slow_flows(columns, first, last)
         self._bound_waiting()
@@ -461,7 +463,7 @@ class FastPath:
         slots = np.flatnonzero(idle & own)
         numbers = connections[slots, at.PLACE].copy()
         every = np.sort([*numbers.tolist(), *(number for number, _ in table.idle(time_ns))])
-        chosen = numbers <= (every[: limits.CLOSED_TOGETHER][-1] if len(every) else -1)
+        chosen = numbers <= (every[: limits.SWEPT_TOGETHER][-1] if len(every) else -1)
         self._back(slots[chosen].tolist())
         return not chosen.all()
 

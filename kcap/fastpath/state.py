@@ -6,6 +6,7 @@ In: how much is needed. Out: that much room, with the previous contents. Law: gr
 
 from collections.abc import Sequence
 from functools import cache
+from mmap import mmap
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any, Final
 
@@ -66,6 +67,15 @@ ALONE: Final = _references([object()])
 """References to what nothing but such a list has."""
 
 
+def _zeros(size: int, kind: Any) -> Any:
+    """An array of zeros, of which no page takes memory before it is written to: for numpy's, freed room may be cleared.
+    Raises MemoryError."""
+    try:
+        return np.frombuffer(mmap(-1, max(size * np.dtype(kind).itemsize, 1)), kind, size)
+    except OSError as error:  # what numpy says of it, and others expect
+        raise MemoryError(error.strerror) from None
+
+
 class FastPathState:
     """The arrays."""
 
@@ -81,12 +91,10 @@ class FastPathState:
         """Free slots, M_SLOTS of them."""
         self.names: list[str | None] = []
         """Client ids, by the number rows give."""
-        self.name_table: Any = np.zeros(NAMES_TABLE, np.int64)
-        self.name_blobs: Any = np.zeros((NAMES_ROOM, at.ID_BYTES), np.uint8)
-        self.name_sizes: Any = np.zeros(NAMES_ROOM, np.int64)
+        self._room_for_names()
         self.rows: Any = np.empty((ROWS_ROOM, at.ROW_WIDTH), np.int64)
         self.bodies: Any = np.empty((3, BODIES_ROOM), np.int64)
-        self.arena: Any = np.empty(ARENA_ROOM, np.uint8)
+        self.arena: Any = _zeros(ARENA_ROOM, np.uint8)
         self.spare: list[Any] = []
         """The arena that the batch before took."""
         self.meta: Any = np.zeros(at.META_WIDTH, np.int64)
@@ -126,8 +134,8 @@ class FastPathState:
         self.log = np.empty((limits.FAST_PATH_PACKETS, at.LOG_WIDTH), np.int64)
         self.undo = np.empty((limits.FAST_PATH_PACKETS, at.UNDO_WIDTH), np.int64)
         known, blobs, sizes = state["name_table"], state["name_blobs"], state["name_sizes"]
-        self.name_table = np.zeros(NAMES_TABLE, np.int64)
-        self.name_blobs, self.name_sizes = np.zeros((NAMES_ROOM, at.ID_BYTES), np.uint8), np.zeros(NAMES_ROOM, np.int64)
+        self._room_for_names()
+        self.name_table: Any = _zeros(NAMES_TABLE, np.int64)
         self.meta[at.M_NAMES] = NO_NAME + 1
         self.name_sizes[NO_NAME] = -1
         for number in range(NO_NAME + 1, known):
@@ -273,12 +281,23 @@ class FastPathState:
             self.rows = np.concatenate([self.rows, np.empty((max(len(self.rows), ROWS_ROOM) + count, at.ROW_WIDTH), np.int64)])
 
     def next_arena(self) -> None:
-        """Goes on with another arena, since a batch takes this one: that of the batch before, once no one has it any more. The
-        system would clear the pages of a new one.
+        """Goes on with another arena, since a batch takes this one."""
+        old = self.arena
+        self.arena, self.spare = self.spare[0] if self._spared else _zeros(old.size, np.uint8), [old]
+
+    def last_arena(self) -> None:
+        """Goes on with the arena that the batch before took, once no one has it any more, before bytes come to this one: two
+        that are filled in turn are twice the memory, and the system would clear the pages of a new one.
         """
-        old, spare = self.arena, self.spare
-        free = spare and spare[0].shape == old.shape and _references(spare) == ALONE
-        self.arena, self.spare = spare[0] if free else np.empty_like(old), [old]
+        if self._spared:
+            top = self.meta[at.M_TOP]
+            self.spare[0][:top] = self.arena[:top]
+            self.arena, self.spare = self.spare[0], []
+
+    @property
+    def _spared(self) -> bool:
+        """Whether the arena of the batch before can be used again."""
+        return bool(self.spare) and self.spare[0].shape == self.arena.shape and _references(self.spare) == ALONE
 
     # -- client ids ---------------------------------------------------------------------------------------------------
     def name(self, raw: bytes | None) -> int:
@@ -295,9 +314,13 @@ class FastPathState:
             names.append(self.name_blobs[number, : self.name_sizes[number]].tobytes().decode())
         return names
 
+    def _room_for_names(self) -> None:
+        self.name_blobs: Any = _zeros(NAMES_ROOM * at.ID_BYTES, np.uint8).reshape(NAMES_ROOM, at.ID_BYTES)
+        self.name_sizes: Any = _zeros(NAMES_ROOM, np.int64)
+
     def _no_names(self) -> None:
         self.names = [None]
-        self.name_table[:] = 0
+        self.name_table = _zeros(NAMES_TABLE, np.int64)  # to clear the old one would take all its pages into memory
         self.name_sizes[NO_NAME] = -1
         self.meta[at.M_NAMES] = NO_NAME + 1
 

@@ -49,6 +49,9 @@ LINGERING_MAX = 1 << 14
 """Connections that ended and are held, some 1 KiB each: with more than 500 a second, those that ended first are let go early.
 Room for all of 30 seconds costs a storm of connections five times the processor time, since it leaves the fast path."""
 
+SWEPT_TOGETHER = 1 << 9
+"""Idle connections that are closed at once, each some 10 KiB of objects; the others follow with the next packets."""
+
 CONNECTIONS_MAX = 5 << 12
 """Open connections on the reference path that carried bytes, some 4 to 8 KiB each, beside those on the fast path. The quietest
 are closed first. A broker has some ten thousand connections."""
@@ -62,8 +65,8 @@ SILENT_MAX = 1 << 17
 Floods and scans make them; a scan of all ports of a host makes half as many."""
 
 WEIRDS_MAX = 1 << 16
-"""Kinds of oddities and connections that have a row of `weirds` each, some 600 bytes; of further connections all oddities of a
-kind are counted in one row without a connection."""
+"""Kinds of oddities and connections that have a row of `weirds` each, some 60 bytes beside its detail; of further connections
+all oddities of a kind are counted in one row without a connection."""
 
 REUSED_PORTS_MAX = 32
 """Connections of the same two endpoints that linger at once: a segment is compared with each of them."""

@@ -46,6 +46,9 @@ BROKERS_KEPT = 100_000
 PROFILES_OPEN = 4096
 """Connections of `versions` whose profile can be added to at once; those of others are stored, and opened again."""
 
+FACTS_RECENT = 1 << 12
+"""Connections whose facts stay as objects, some 200 bytes each, before they are packed together."""
+
 ANSWERS_KEPT = 4096
 """Distinct bodies that are remembered so that equal ones are decoded once; dropped together."""
 
@@ -168,6 +171,9 @@ SPOOL_BYTES_MAX = 1 << 30
 
 FILTER_MAX = 10_000
 """Characters of a filter; more is not typed by hand, and nesting is bounded with them."""
+
+FILTERS_TESTED, TEXTS_TESTED = 16, 1 << 12
+"""Conditions on texts, and texts of each, that are remembered with whether they pass; none longer than REPORT_NAME_BYTES."""
 
 FILTER_DEPTH_MAX = 100
 """Conditions inside each other in a filter."""

@@ -13,6 +13,7 @@ from kcap.reports import listing
 from kcap.reports.definition import Expressions, Report, ReportRequest, Row, Rows, Tables, keys_of
 from kcap.reports.plans import planned
 from kcap.reports.source import Engine, ReportInput, engine_over, tables_of
+from kcap.runtime import give_back
 
 if TYPE_CHECKING:
     from kcap.filter.ast import Filter
@@ -80,7 +81,9 @@ def by_views(
     """
 
     def compiled() -> dict[str, str]:
-        return {name: engine.sql(expression) for name, expression in expressions_of(tables(), report, request).items()}
+        made = {name: engine.sql(expression) for name, expression in expressions_of(tables(), report, request).items()}
+        give_back()  # what Ibis is made of, 50 MB, while the engine needs memory
+        return made
 
     parts = (report.name, request, *only, [(name, engine.columns(name)) for name in names])
     results: dict[str, Rows] = {name: engine.rows(sql) for name, sql in planned(parts, compiled).items()}

@@ -8,6 +8,7 @@ a row.
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -30,6 +31,7 @@ from kcap.filter.ast import (
     columns_of,
 )
 from kcap.filter.row_predicate import FUNCTIONS, OPERATORS, RowSelector, test_of
+from kcap.limits import FILTERS_TESTED, REPORT_NAME_BYTES, TEXTS_TESTED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,10 +83,11 @@ class _Mask:
 
     def of(self, tree: Filter) -> "Bools":
         """The rows that a condition lets pass."""
-        if isinstance(tree, And):
-            return self.of(tree.left) & self.of(tree.right)
-        if isinstance(tree, Or):
-            return self.of(tree.left) | self.of(tree.right)
+        if isinstance(tree, And | Or):
+            found = self.of(tree.left)
+            if isinstance(tree, And):
+                return found & self.of(tree.right) if found.any() else found
+            return found if found.all() else found | self.of(tree.right)
         if isinstance(tree, Xor):
             return self.of(tree.left) ^ self.of(tree.right)
         if isinstance(tree, Not):
@@ -206,11 +209,32 @@ def _called(function: str, part: Entries) -> Entries:
     return Entries(part.parents, part.valid, part.numbers, made)
 
 
+class PassingTexts(dict[Any, bool]):
+    """Which texts pass a test; each is tested once, though every batch may have it."""
+
+    def __init__(self, tree: Compare | Membership) -> None:
+        super().__init__()
+        self._test = test_of(tree)
+
+    def __missing__(self, text: Any) -> bool:
+        found = bool(self._test(text))
+        if isinstance(text, str) and len(text) > REPORT_NAME_BYTES:
+            return found
+        if len(self) >= TEXTS_TESTED:
+            self.clear()
+        self[text] = found
+        return found
+
+
+passing_texts: Final = lru_cache(maxsize=FILTERS_TESTED)(PassingTexts)
+"""Those of a test, of the last ones."""
+
+
 def _passes(tree: Compare | Membership, part: Entries) -> "Bools":
     """Which entries pass a test."""
     if part.words is not None:
-        test = test_of(tree)
-        found: Bools = np.fromiter(map(test, part.words), np.bool_, len(part.words))[part.numbers]
+        tested = passing_texts(tree)
+        found: Bools = np.fromiter(map(tested.__getitem__, part.words), np.bool_, len(part.words))[part.numbers]
     elif isinstance(tree, Membership):
         found = np.zeros(len(part.numbers), np.bool_)
         for value in tree.values:

@@ -16,7 +16,8 @@ from kcap.arrays.arrow import joined, take
 from kcap.capture.paths import readable
 from kcap.columns import Column
 from kcap.facts.brokers import Server
-from kcap.facts.tracker import ConnectionFacts, MetadataTracker
+from kcap.facts.connection_facts import ConnectionFacts
+from kcap.facts.tracker import MetadataTracker
 from kcap.fastpath.closed_rows import ALIKE, ClosedRow, gathered, tls_row
 from kcap.fastpath.closed_rows import COLUMNS as CONNECTION_COLUMNS
 from kcap.fastpath.layout import NONE
@@ -190,10 +191,10 @@ def capture_rows(files: Iterable[CaptureFile]) -> list[dict[str, object]]:
     ]
 
 
-def weird_rows(sightings: Iterable[tuple[Weird, int]], files: Sequence[CaptureFile]) -> list[dict[str, object]]:
+def weird_rows(sightings: Iterable[tuple[Weird, int]], files: Sequence[CaptureFile]) -> Iterator[dict[str, object]]:
     """Rows of `weirds`; those of a connection have a position where one is known."""
-    return [
-        {
+    for weird, count in sightings:
+        yield {
             "kind": str(weird.kind),
             "connection": weird.connection,
             "capture": files[weird.file].name if weird.packet or weird.connection is None else None,
@@ -202,8 +203,6 @@ def weird_rows(sightings: Iterable[tuple[Weird, int]], files: Sequence[CaptureFi
             "detail": weird.detail,
             "count": count,
         }
-        for weird, count in sightings
-    ]
 
 
 def topic_rows(tracker: MetadataTracker) -> Iterator[dict[str, object]]:

@@ -499,7 +499,7 @@ class WeirdsBuilder(TableBuilder):
     """`weirds`."""
 
     def rest(self) -> Batches:
-        yield batch_of("weirds", self.request.columns, weird_rows(self.reading.weirds, self.reading.capture_files))
+        yield from self.in_batches(weird_rows(self.reading.weirds, self.reading.capture_files))
 
 
 BUILDERS: Final[dict[str, Callable[[TableRequest], TableBuilder]]] = {

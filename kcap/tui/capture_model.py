@@ -359,14 +359,25 @@ class CaptureModel:
     def _made_conclusions(self) -> bool:
         return self._beside_done(CONCLUSIONS, replace(self.order, conclusions=True))
 
+    def compared(self, other: str) -> bool:
+        """Whether `differences` from another capture are made, or cannot be; begins to make them."""
+        return STANDARD_INPUT in self.paths or self._beside_done(
+            self._comparison(other), replace(self.order, against=os.path.abspath(other))
+        )
+
+    def _comparison(self, other: str) -> str:
+        """The name of the pass that compares this capture with another."""
+        return f"differences-{self._others.setdefault(os.path.abspath(other), len(self._others))}"
+
     def differences(self, other: str) -> dict[str, Any] | str | None:
-        """Result of the report `diff` from another capture to this one, or why there is none; None until it is made."""
+        """Result of the report `diff` from another capture to this one, or why there is none; None until it is made. It is read
+        from its file each time, which takes long where there are many classes.
+        """
         if STANDARD_INPUT in self.paths:
             return "a pipe is read once; save it and open the file"
-        number = self._others.setdefault(os.path.abspath(other), len(self._others))
-        name = f"differences-{number}"
-        if not self._beside_done(name, replace(self.order, against=os.path.abspath(other))):
+        if not self.compared(other):
             return None
+        name = self._comparison(other)
         error = self._beside[name].heard.error if name in self._beside else "this capture is closed"
         if error is not None:
             return error

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import pytest
 
@@ -63,3 +64,10 @@ def test_topics_of_messages_that_waited_count(tmp_path: Path, monkeypatch: pytes
     reading = CapturePass([str(path)])
     reading.patient = True  # whether the end of the capture is a batch of its own would depend on how much time has passed
     assert [len(batch) for batch in reading.batches()] == [2, 1, 1]
+
+
+def test_a_batch_that_is_whole_goes_with_who_gets_it(pcaps: Path) -> None:
+    """Its bodies need not stay in memory until the next one is wanted."""
+    batches = CapturePass([str(pcaps / "go-franz.pcap")]).batches()
+    reference = ref(next(batches))
+    assert reference() is None

@@ -12,7 +12,7 @@ from kcap import limits
 from kcap.analyzer import Analyzer
 from kcap.facts import brokers
 from kcap.facts.api_versions import Offer
-from kcap.facts.tracker import NO_FACTS, ConnectionFacts, MetadataTracker
+from kcap.facts.tracker import MetadataTracker
 from kcap.model import CaptureFile, SegmentBatch
 from kcap.table.schema import choose
 from kcap.weird import WeirdKind
@@ -166,19 +166,6 @@ def test_requests_whose_answers_were_lost_tell_from_when_later_ones_were_answere
     assert len(rows) == 199
 
 
-def test_quiet_connections_are_forgotten() -> None:
-    tracker = MetadataTracker()
-    told = ConnectionFacts(software=("lib", "1"))
-    tracker.connections["C1"] = told
-    tracker._forget_idle(limits.CONNECTION_IDLE_NS)
-    assert tracker.known("C1") is told, "it had a row since"
-    tracker._forget_idle(2 * limits.CONNECTION_IDLE_NS)
-    assert tracker.known("C1") is told
-    tracker._forget_idle(3 * limits.CONNECTION_IDLE_NS)
-    tracker._forget_idle(4 * limits.CONNECTION_IDLE_NS)
-    assert tracker.known("C1") is NO_FACTS
-
-
 def test_equal_answers_are_one_offer(tmp_path: Path) -> None:
     """So that what a batch has to look at stays small."""
     stories = [
@@ -187,11 +174,14 @@ def test_equal_answers_are_one_offer(tmp_path: Path) -> None:
     ]
     reading = kcap.open(m.saved(tmp_path / "a.pcap", *stories)).read()
     table = ExchangeTable(choose("exchanges", ["version_verdict"]), reading.capture_files)
+    uids: list[str] = []
     for batch in reading.batches():
         table.turn(batch)
-    assert len(table.tracker.connections) == 20
-    assert len({id(known) for known in table.tracker.connections.values()}) == 1
-    assert all(isinstance(known.offer, Offer) for known in table.tracker.connections.values())
+        uids += batch.identities.column("uid")
+    known = table.tracker.connections.of(uids)
+    assert len(known) == 20
+    assert len({id(facts) for facts in known}) == 1
+    assert isinstance(known[0].offer, Offer)
 
 
 def test_answers_that_all_differ_take_less_memory_than_their_bytes() -> None:

@@ -1,6 +1,8 @@
 """The fast path's arrays grow, shrink and are used again."""
 
 import pickle
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -125,6 +127,39 @@ def test_an_arena_is_used_again_once_its_batch_is_gone() -> None:
     state.next_arena()
     assert state.arena.size == 100
     assert pickle.loads(pickle.dumps(state)).spare == []
+
+
+def test_the_arena_that_was_filled_is_used_again_before_bytes_come_to_the_next() -> None:
+    """With what was moved to the next one; not while a batch has it."""
+    state = FastPathState()
+    first = state.arena
+    first[:3] = 1, 2, 3
+    state.next_arena()
+    state.arena[:2], state.meta[M_TOP] = (8, 9), 2
+    state.last_arena()
+    assert state.arena is not first, "it is held here"
+    place = id(first)
+    del first
+    state.last_arena()
+    assert (id(state.arena), state.arena[:3].tolist()) == (place, [8, 9, 3])
+    assert not state.spare
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what is in memory stands in /proc")
+def test_room_that_is_not_used_takes_no_memory() -> None:
+    """Of 60 MB of room, that for a few client ids, connections and bytes is in memory."""
+    before = anonymous()
+    state = FastPathState()
+    state.name(b"one")
+    state.forget_names()
+    state.next_arena()
+    assert anonymous() - before < 4 << 20
+
+
+def anonymous() -> int:
+    """Bytes of this process's memory that no file stands behind."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon"))
 
 
 def test_uids_are_kept_for_later_batches_while_their_connection_is_there() -> None:

@@ -1,6 +1,8 @@
 """From an input to a report."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,7 +10,7 @@ from kcap.errors import UsageError
 from kcap.reports import latency, slow
 from kcap.reports.definition import ReportRequest
 from kcap.reports.run import columns_of, run
-from kcap.reports.source import ReportInput
+from kcap.reports.source import Engine, ReportInput
 
 
 def test_the_head_of_every_report(pcaps: Path) -> None:
@@ -25,3 +27,22 @@ def test_only_columns_that_are_looked_at_are_read() -> None:
 def test_a_grouping_where_there_are_no_groups() -> None:
     with pytest.raises(UsageError, match="no groups"):
         run(slow.REPORT, ReportInput(["nothing"]), ReportRequest(by=("api",)))
+
+
+def test_what_compiles_a_report_gives_its_pages_back_before_the_engine_needs_memory(
+    pcaps: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the SQL is not known yet, between compiling all of it and running it."""
+    steps: list[str] = []
+    compiles, runs = Engine.sql, Engine.rows
+
+    def noted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *given: (steps.append(name), call(*given))[1]
+
+    monkeypatch.setattr(Engine, "sql", noted("compile", compiles))
+    monkeypatch.setattr(Engine, "rows", noted("run", runs))
+    monkeypatch.setattr("kcap.reports.run.give_back", lambda: steps.append("give back"))
+    monkeypatch.setattr("kcap.reports.run.planned", lambda _parts, make: make())
+    run(latency.REPORT, ReportInput([str(pcaps / "aiokafka.pcap")]), ReportRequest())
+    assert list(dict.fromkeys(steps)) == ["compile", "give back", "run"]
+    assert steps.count("give back") == 1

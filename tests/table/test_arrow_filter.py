@@ -1,5 +1,6 @@
 """Filters over record batches: a column at a time passes what a row at a time does."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -8,9 +9,11 @@ from hypothesis import given, settings
 
 import kcap
 from kcap.arrays.arrow import values
-from kcap.filter.ast import columns_of
+from kcap.filter.ast import Compare, columns_of
 from kcap.filter.parse import parse
 from kcap.filter.row_predicate import RowSelector
+from kcap.filter.row_predicate import test_of as tested_by
+from kcap.table import arrow_filter
 from kcap.table.arrow_filter import mask
 from kcap.table.schema import TYPES
 from kcap.table.schema import columns_of as declared
@@ -62,3 +65,37 @@ def test_real_rows(text: str) -> None:
     table = kcap.open(str(ROOT / "pcaps" / "java-transactions.pcap")).exchanges().to_arrow()
     for batch in table.to_batches():
         assert mask(parse(text), batch).nonzero()[0].tolist() == by_closure(text, batch)
+
+
+def test_a_text_is_tested_once_however_many_batches_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many texts as are remembered; long ones are not."""
+    tested: list[str] = []
+
+    def noted(tree: Any) -> Callable[[Any], bool]:
+        test = tested_by(tree)
+        return lambda text: (tested.append(text), test(text))[1]
+
+    monkeypatch.setattr(arrow_filter, "test_of", noted)
+    monkeypatch.setattr(arrow_filter, "TEXTS_TESTED", 2)
+    arrow_filter.passing_texts.cache_clear()
+    tree, long = parse('client_id contains "p"'), "p" * 300
+    assert isinstance(tree, Compare)
+    for texts, found in ((["app", "b"], [1, 0]), (["b", "app", "app"], [0, 1, 1]), ([long, long], [1, 1]), (["c"], [0])):
+        batch = pa.RecordBatch.from_arrays([pa.array(texts)], ["client_id"])
+        assert mask(tree, batch).tolist() == [bool(one) for one in found]
+    assert tested == ["app", "b", long, "c"]
+    assert len(arrow_filter.passing_texts(tree)) == 1
+    arrow_filter.passing_texts.cache_clear()
+
+
+def test_a_condition_is_not_looked_at_where_the_one_before_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = pa.RecordBatch.from_arrays([pa.array([1, 2]), pa.array(["a", "b"])], ["request_bytes", "client_id"])
+    looked: list[str] = []
+    entries = arrow_filter._entries
+    monkeypatch.setattr(arrow_filter, "_entries", lambda column: (looked.append(str(column.type)), entries(column))[1])
+    assert mask(parse('request_bytes > 5 && client_id == "a"'), batch).tolist() == [False, False]
+    assert mask(parse('request_bytes > 0 || client_id == "a"'), batch).tolist() == [True, True]
+    assert looked == ["int64", "int64"]
+    assert mask(parse('request_bytes > 1 || client_id == "a"'), batch).tolist() == [True, True]
+    assert mask(parse('request_bytes > 1 && client_id == "a"'), batch).tolist() == [False, False]
+    assert looked[2:] == ["int64", "string", "int64", "string"]

@@ -46,7 +46,7 @@ def test_weirds_have_a_place_where_one_was_told(pcaps: Path) -> None:
 def test_a_weird_of_a_file_has_the_file_alone() -> None:
     files = [CaptureFile("x/a.pcap", "a.pcap")]
     sightings = [(Weird(WeirdKind.FILE_EMPTY, "no packet", 0, 0, 0), 1), (Weird(WeirdKind.GAP, "9 bytes", 0, 0, 0, "C1"), 3)]
-    made = batch_of("weirds", choose("weirds", None), weird_rows(sightings, files)).to_pylist()
+    made = batch_of("weirds", choose("weirds", None), list(weird_rows(sightings, files))).to_pylist()
     assert made[0] == {
         "kind": "file_empty", "connection": None, "capture": "a.pcap", "packet": None, "position": None, "detail": "no packet",
         "count": 1,

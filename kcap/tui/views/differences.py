@@ -52,7 +52,7 @@ class Differences(View):
     def settled(self) -> Any:
         """Adds the other capture, and whether there is a result."""
         book = self.home.book
-        return super().settled(), self.other, bool(self.other) and book.differences(self.other) is not None
+        return super().settled(), self.other, bool(self.other) and book.compared(self.other)
 
     def page(self, book: "CaptureModel") -> Page:
         """The differences."""

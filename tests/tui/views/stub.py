@@ -129,6 +129,9 @@ class StubBook:
         pairs = list(zip(table["connection"].to_pylist(), table["exchange"].to_pylist()))
         return pairs.index((uid, number)) if (uid, number) in pairs else -1
 
+    def compared(self, other: str) -> bool:
+        return bool(other)
+
     def differences(self, other: str) -> Any:
         return differences_of(other, self.name)
 
@@ -153,6 +156,9 @@ class EmptyBook(StubBook):
 
     def conclusions(self) -> dict[str, Any] | None:
         return None
+
+    def compared(self, other: str) -> bool:
+        return bool(other)
 
     def differences(self, other: str) -> Any:
         return None

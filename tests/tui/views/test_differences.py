@@ -2,9 +2,11 @@
 
 import asyncio
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
+from kcap.tui.capture_model import CaptureModel
 from tests.tui.driving import PCAPS, opened, press, screen, settle
 
 pytestmark = pytest.mark.usefixtures("fresh_settings")
@@ -28,6 +30,11 @@ def test_the_key_prompts_for_the_other_capture_and_the_command_names_it() -> Non
             await press(pilot, *str(PCAPS / "quota-0.10.pcap"), "enter")
             await shown(pilot, "is new")
             assert "quota-0.10.pcap before, quota-3.9.pcap after" in screen(app)
+            await settle(pilot)
+            with patch.object(CaptureModel, "differences", side_effect=AssertionError("it is read for each look")):
+                for _ in range(3):
+                    app.screen.look()
+                    await pilot.pause(0.05)
             await press(pilot, "2")
             assert "count before" in screen(app)
             await press(pilot, "escape", "colon", *"diff /nothing.pcap", "enter")

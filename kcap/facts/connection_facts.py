@@ -1,0 +1,130 @@
+"""What connections reported about themselves, by uid: some 40 bytes a connection, since many have the same facts.
+
+In: facts of a connection, as they change. Out: its facts so far. Law: those that it was given last, unless it had no row for
+CONNECTION_IDLE_NS. A picklable value.
+"""
+
+import os
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kcap import limits
+from kcap.facts.api_versions import Offer, Software
+from kcap.identities import number_of
+
+FIRST: Final = 1 << 8
+"""Places of a new table."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionFacts:
+    """What a connection reported about itself."""
+
+    software: Software | None = None
+    mechanism: str | None = None
+    principal: str | None = None
+    offer: Offer | None = None
+    negotiated: bool = False
+    """It sent an ApiVersions request, and no response shows that the broker refused it."""
+
+
+NO_FACTS: Final = ConnectionFacts()
+
+
+class PackedFacts:
+    """The facts of many connections: 64 bits of each uid, and which of the different facts it has."""
+
+    def __init__(self) -> None:
+        self._uids = array("Q", bytes(8 * FIRST))
+        self._facts = array("I", bytes(4 * FIRST))
+        """Open addressing: number of the facts of the uid in the same place, from 1; 0 for none."""
+        self._different: list[ConnectionFacts] = []
+        self._numbers: dict[ConnectionFacts, int] = {}
+        self._spread = int.from_bytes(os.urandom(8), "big") | 1
+        """Who writes a capture may choose uids that lie near each other, but not with what they are multiplied."""
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def _place(self, number: int) -> int:
+        """Where a uid is, or would be."""
+        uids, facts, last = self._uids, self._facts, len(self._uids) - 1
+        place = (number * self._spread >> 32) & last
+        while facts[place] and uids[place] != number:
+            place = (place + 1) & last
+        return place
+
+    def get(self, uid: str) -> ConnectionFacts:
+        """The facts of a connection, `NO_FACTS` where there are none."""
+        found = self._facts[self._place(number_of(uid))] if self._size else 0
+        return self._different[found - 1] if found else NO_FACTS
+
+    def update(self, known: Iterable[tuple[str, ConnectionFacts]]) -> None:
+        """Takes the facts of connections."""
+        for uid, facts in known:
+            found = self._numbers.get(facts)
+            if found is None:
+                self._different.append(facts)
+                found = self._numbers[facts] = len(self._different)
+            self._put(number_of(uid), found)
+            if 2 * self._size > len(self._uids):
+                self._grow()
+
+    def _put(self, number: int, facts: int) -> None:
+        place = self._place(number)
+        self._size += not self._facts[place]
+        self._uids[place], self._facts[place] = number, facts
+
+    def _grow(self) -> None:
+        before = zip(self._uids, self._facts)
+        self._size, self._uids = 0, array("Q", bytes(16 * len(self._uids)))
+        self._facts = array("I", bytes(4 * len(self._uids)))
+        for number, facts in before:
+            if facts:
+                self._put(number, facts)
+
+
+class FactsOfConnections:
+    """The facts of the connections of a capture."""
+
+    def __init__(self) -> None:
+        self._recent: dict[str, ConnectionFacts] = {}
+        self._packed = PackedFacts()
+        self._older = PackedFacts()
+        """Connections without a row since `_packed` was begun."""
+        self.begun_ns = 0
+
+    def __getitem__(self, uid: str) -> ConnectionFacts:
+        """The facts of a connection so far."""
+        found = self._recent.get(uid)
+        if found is None:
+            found = self._packed.get(uid)
+            if found is NO_FACTS:
+                found = self._older.get(uid)
+            if found is not NO_FACTS:
+                self._recent[uid] = found
+        return found
+
+    def of(self, uids: Sequence[str]) -> list[ConnectionFacts]:
+        """The facts of some connections so far."""
+        if len(self._recent) > limits.FACTS_RECENT:
+            self._packed.update(self._recent.items())
+            self._recent = {}
+        recent = self._recent
+        return [recent.get(uid) or self[uid] for uid in uids]
+
+    def update(self, known: Iterable[tuple[str, ConnectionFacts]]) -> None:
+        """Takes new facts of connections."""
+        self._recent.update(known)
+
+    def forget_idle(self, time_ns: int) -> bool:
+        """Forgets connections without a row for CONNECTION_IDLE_NS; Kafka closes idle connections after a sixth of that.
+        Whether it was time to."""
+        if time_ns - self.begun_ns < limits.CONNECTION_IDLE_NS:
+            return False
+        self._packed.update(self._recent.items())
+        self._recent, self._older, self._packed, self.begun_ns = {}, self._packed, PackedFacts(), time_ns
+        return True

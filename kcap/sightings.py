@@ -1,0 +1,100 @@
+"""Oddities by kind and connection: the first sighting of each, and how many there were, in some 60 bytes each.
+
+In: oddities as they are seen. Out: `Weird` objects with their counts, in the order of packets. Law: what comes out is what went
+in; a value that can be pickled.
+"""
+
+import os
+from array import array
+from collections.abc import Iterator
+from typing import Final
+
+from kcap.identities import number_of, uid_of_number
+from kcap.model import REF_FILE_SHIFT
+from kcap.weird import Weird, WeirdKind
+
+KINDS: Final = tuple(WeirdKind)
+PLACES: Final = {kind: 2 * place for place, kind in enumerate(KINDS)}
+FIRST: Final = 1 << 8
+"""Places of a new table."""
+DETAILS_KNOWN: Final = 1 << 8
+"""Details that are stored once: most oddities have one of a few, and those with numbers in them hardly come twice."""
+
+
+class Sightings:
+    """The oddities of a capture."""
+
+    def __init__(self) -> None:
+        self._table = array("i", bytes(4 * FIRST))
+        """Open addressing: number of an entry, from 1; 0 for none."""
+        self._spread = int.from_bytes(os.urandom(8), "big") | 1
+        """Who writes a capture may choose uids that lie near each other, but not with what they are multiplied."""
+        self._kinds = bytearray()
+        """Twice the place of the kind, plus 1 where it is of a connection."""
+        self._uids = array("Q")
+        self._refs = array("q")
+        self._positions = array("q")
+        self._counts = array("q")
+        self._details = array("I")
+        self._texts = bytearray()
+        """Details, one behind the other."""
+        self._ends = array("Q", [0])
+        """Where each detail ends in these, from the second on."""
+        self._known: dict[str, int] = {}
+        """Details -> their numbers, of some that came lately."""
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    def _find(self, kind: int, number: int) -> int:
+        """The place of an entry in the table, or that for it."""
+        table, kinds, uids = self._table, self._kinds, self._uids
+        last = len(table) - 1
+        place = ((number ^ kind) * self._spread >> 32) & last
+        while (entry := table[place]) and (uids[entry - 1] != number or kinds[entry - 1] != kind):
+            place = (place + 1) & last
+        return place
+
+    def count(self, kind: WeirdKind, detail: str, ref: int, position: int, uid: str | None, count: int, most: int) -> None:
+        """Counts an oddity of a connection; where there are `most` entries and none for it, of no connection."""
+        number, of = (0, PLACES[kind]) if uid is None else (number_of(uid), PLACES[kind] + 1)
+        place = self._find(of, number)
+        if not self._table[place] and uid is not None and len(self) >= most:
+            number, of = 0, PLACES[kind]
+            place = self._find(of, number)
+        entry = self._table[place]
+        if entry:
+            self._counts[entry - 1] += count
+            return
+        self._kinds.append(of)
+        self._uids.append(number)
+        self._refs.append(ref)
+        self._positions.append(position)
+        self._counts.append(count)
+        self._details.append(self._detail(detail))
+        self._table[place] = len(self)
+        if 2 * len(self) > len(self._table):
+            self._table = array("i", bytes(8 * len(self._table)))
+            for at, (of, number) in enumerate(zip(self._kinds, self._uids), 1):
+                self._table[self._find(of, number)] = at
+
+    def _detail(self, text: str) -> int:
+        """The number of a detail."""
+        found = self._known.get(text)
+        if found is None:
+            if len(self._known) >= DETAILS_KNOWN:
+                self._known.clear()
+            found = self._known[text] = len(self._ends) - 1
+            self._texts += text.encode("utf-8", "surrogatepass")
+            self._ends.append(len(self._texts))
+        return found
+
+    def __iter__(self) -> Iterator[tuple[Weird, int]]:
+        """Each with its count, in the order of packets; of one packet those of no connection come first, others by uid."""
+        kinds, uids, refs = self._kinds, self._uids, self._refs
+        for at in sorted(range(len(self)), key=lambda at: (refs[at], kinds[at] & 1, uids[at])):
+            detail = self._details[at]
+            text = self._texts[self._ends[detail] : self._ends[detail + 1]].decode("utf-8", "surrogatepass")
+            file, packet = refs[at] >> REF_FILE_SHIFT, refs[at] & ((1 << REF_FILE_SHIFT) - 1)
+            uid = uid_of_number(uids[at]) if kinds[at] & 1 else None
+            yield Weird(KINDS[kinds[at] >> 1], text, file, packet, self._positions[at], uid), self._counts[at]
