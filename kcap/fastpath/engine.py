@@ -463,7 +463,7 @@ class FastPath:
         slots = np.flatnonzero(idle & own)
         numbers = connections[slots, at.PLACE].copy()
         every = np.sort([*numbers.tolist(), *(number for number, _ in table.idle(time_ns))])
-        chosen = numbers <= (every[: limits.SWEPT_TOGETHER][-1] if len(every) else -1)
+        chosen = numbers <= (every[: limits.CLOSED_TOGETHER][-1] if len(every) else -1)
         self._back(slots[chosen].tolist())
         return not chosen.all()
 

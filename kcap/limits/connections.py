@@ -49,9 +49,6 @@ LINGERING_MAX = 1 << 14
 """Connections that ended and are held, some 1 KiB each: with more than 500 a second, those that ended first are let go early.
 Room for all of 30 seconds costs a storm of connections five times the processor time, since it leaves the fast path."""
 
-SWEPT_TOGETHER = 1 << 9
-"""Idle connections that are closed at once, each some 10 KiB of objects; the others follow with the next packets."""
-
 CONNECTIONS_MAX = 5 << 12
 """Open connections on the reference path that carried bytes, some 4 to 8 KiB each, beside those on the fast path. The quietest
 are closed first. A broker has some ten thousand connections."""

@@ -484,9 +484,9 @@ class ConnectionTable:
     def _sweep(self, time_ns: int) -> None:
         """Closes idle connections, so many that what is left of them until it is taken is little; the others come next time."""
         found = self.idle(time_ns)
-        for _, connection in found[: limits.SWEPT_TOGETHER]:
+        for _, connection in found[: limits.CLOSED_TOGETHER]:
             self._over(connection if isinstance(connection, Connection) else self.thaw(connection), time_ns)
-        self.unswept = len(found) > limits.SWEPT_TOGETHER
+        self.unswept = len(found) > limits.CLOSED_TOGETHER
 
     def _bound(self, time_ns: int) -> None:
         """Closes the quietest eighth of the connections that are allowed, so that few of many new ones lead to a search."""

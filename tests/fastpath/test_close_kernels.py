@@ -127,7 +127,7 @@ def test_idle_connections_are_closed_a_few_at_a_time(size: int) -> None:
         late.client(metadata(100 + number)).server(metadata_answer(100 + number))
     segments = sorted((one for tap in (*taps, late) for one in tap.segments), key=attrgetter("time_ns"))
     at_once = agree(segments, size)
-    with patch.object(limits, "SWEPT_TOGETHER", 3):
+    with patch.object(limits, "CLOSED_TOGETHER", 3):
         few = agree(segments, size)
     assert sum(values["ended"] == "idle" for values in few.connections) >= 20
     for one, other in ((few.rows, at_once.rows), (few.connections, at_once.connections)):
