@@ -132,11 +132,12 @@ def complied(row: Row) -> str:
 
 def compliance_text(row: Row) -> str:
     """Whether a group complied, as a sentence."""
-    delayed = f"the broker delayed {row['delayed']:,} responses itself, as brokers did before KIP-219"
-    from kcap.reports.text import milliseconds
+    from kcap.reports.text import count, milliseconds
+
+    delayed = f"the broker delayed {count(row['delayed'], 'response')} itself, as brokers did before KIP-219"
 
     if not row["muting"]:
-        return f"{delayed}." if row["delayed"] else "no throttle muted a connection."
+        return f"{delayed}." if row["delayed"] else "its versions do not ask a client to wait (KIP-219): the broker does."
     text = f"complied with {complied(row)} throttles"
     if row["violations"]:
         sent = "request was" if row["violations"] == 1 else "requests were"

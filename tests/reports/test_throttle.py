@@ -40,6 +40,9 @@ def test_whether_a_group_complied_is_a_sentence() -> None:
         "1 request was sent on other connections meanwhile, which KIP-219 allows."
     )
     assert "delayed 2 responses" in compliance_text(row | {"muting": 0, "delayed": 2})
+    assert "delayed 1 response itself" in compliance_text(row | {"muting": 0, "delayed": 1})
+    old = compliance_text(row | {"muting": 0})
+    assert old == "its versions do not ask a client to wait (KIP-219): the broker does.", "brokers mute these connections too"
 
 
 def test_software_that_is_known_not_to_wait() -> None:

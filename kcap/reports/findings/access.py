@@ -273,7 +273,7 @@ def authorization_denied(seen: Observed, _limit: Mapping[str, float]) -> Found:
         clients = clients_in(rows)
         count = sum(row["n"] for row in rows)
         yield Finding(
-            f"{error} for principal {principal or 'unknown'}: {count} responses to "
+            f"{error} for principal {principal or 'unknown'}: {counted(count, 'response')} to "
             f"{named(sorted({row['api'] for row in rows}))} of "
             f"{named(clients)}",
             {"principal": principal or None, "client_ids": clients}, count,

@@ -144,6 +144,8 @@ def test_a_right_that_is_missing_names_the_principal() -> None:
     rows = many(2, 1.0, "Produce", error="TOPIC_AUTHORIZATION_FAILED", principal="alice")
     (row,) = found("authorization-denied", observed(rows))
     assert row["who"]["principal"] == "alice"
+    (row,) = found("authorization-denied", observed(rows[:1]))
+    assert row["sentence"] == "TOPIC_AUTHORIZATION_FAILED for principal alice: 1 response to Produce of app"
 
 
 def test_plaintext_at_a_tls_port_and_tls_at_a_plaintext_port() -> None:
