@@ -188,6 +188,11 @@ def test_an_address_that_refuses_is_wrong_only_where_brokers_advertise_it() -> N
     both = [*advertised, {"host": "10.0.0.1", "port": 9092, "broker_id": 1}]
     (quiet,) = found("wrong-advertised-listener", observed(rows, connections=[*dead, bootstrap], brokers=both), loud=False)
     assert quiet["severity"] == "info", "the broker may be down: all that respond are advertised"
+    works = [CONNECTION | {"connection": "W", "server_ip": "10.0.0.2"}, *dead, bootstrap]
+    some = [*advertised, {"host": "10.0.0.2", "port": 9092, "broker_id": 2}]
+    (unsure,) = found("wrong-advertised-listener", observed(rows, connections=works, brokers=some))
+    assert (unsure["severity"], unsure["confidence"]) == ("medium", 0.5), "a load balancer, and a broker that is down"
+    assert unsure["sentence"].endswith("which none advertises; it may be down")
 
 
 def test_a_controller_is_known_by_what_it_does_not_offer() -> None:
