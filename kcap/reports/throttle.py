@@ -145,6 +145,8 @@ def compliance_text(row: Row) -> str:
     if row["elsewhere"]:
         sent = "request was" if row["elsewhere"] == 1 else "requests were"
         text += f"; {row['elsewhere']:,} {sent} sent on other connections meanwhile, which KIP-219 allows"
+        if row["elsewhere"] > row["muting"]:
+            text += " unless the client closes throttled ones for that (kcap check)"
     return text + (f"; {delayed}." if row["delayed"] else ".")
 
 

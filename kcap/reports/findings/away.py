@@ -93,14 +93,18 @@ def broker_away(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 def unwritten(seen: Observed, row: Row) -> list[Row]:
     """Partitions that clients wrote to all the time through a broker up to the time that it went, with `gap_ns`, the time
-    from the last write that it took to the next that any broker took.
+    from the last write that it took to the next that any broker took. A client that closed its connection was done by itself.
     """
     parts = seen.parts
     good = parts.filter(parts.api == "Produce", parts.error == "NONE", parts.topic.notnull(), parts.response_first_ns.notnull())
     mine = (good.server_ip == row["server_ip"]) & (good.server_port == row["server_port"])
     before: Any = (good.response_first_ns <= row["first_ns"]) & (good.response_first_ns > row["seen_ns"] - BEFORE_NS)
     last = good.filter(mine & before)
-    last = last.group_by(*PLACE).aggregate(n=last.count(), ok_ns=last.response_first_ns.max())
+    last = last.group_by(*PLACE).aggregate(
+        n=last.count(), ok_ns=last.response_first_ns.max(), connection=last.connection.argmax(last.response_first_ns)
+    )
+    links = seen.connections
+    last = last.anti_join(links.filter(links.closed_by == "client"), "connection")
     both = last.filter(last.n >= STEADY).inner_join(good.select(*PLACE, "response_first_ns"), list(PLACE))
     both = both.filter(both.response_first_ns > both.ok_ns)
     gaps = both.group_by(*PLACE, "ok_ns").aggregate(next_ns=both.response_first_ns.min())

@@ -9,13 +9,16 @@ def refused(at: float, **more: object) -> Row:
     return CONNECTION | {"connection": f"R{at}", "first_ns": begin, "last_ns": begin} | ends | more
 
 
-def seen_by(link: Row, until: float, since: float, step: float = 0.2, **more: object) -> list[Row]:
+def seen_by(link: Row, until: float, since: float, step: float = 0.2, closed_by: str = "server") -> list[Row]:
     """What the rule says where a partition is written to up to `until` at the broker that goes, from `since` on at another."""
     old = [exchange("C1", at + 1, "Produce", at * step, broker_id=1) for at in range(int(until / step))]
     new = [exchange("C2", at + 1, "Produce", since + at * step, server_ip="10.0.0.2") for at in range(9)]
     parts = [{"connection": row["connection"], "exchange": row["exchange"], "topic": "t", "partition": 0, "error": "NONE"}
              for row in old + new]  # fmt: skip
-    links = [CONNECTION | {"connection": "C1", "server_packets": 9}, *(refused(until + at) | link for at in range(5))]
+    links = [
+        CONNECTION | {"connection": "C1", "server_packets": 9, "closed_by": closed_by},
+        *(refused(until + at) | link for at in range(5)),
+    ]
     links = [*links, CONNECTION | {"connection": "C2", "server_ip": "10.0.0.2", "server_packets": 9}]
     return found("broker-away", observed(old + new, parts, links), loud=False)
 
@@ -36,6 +39,8 @@ def test_a_restart_that_hands_partitions_over_is_worth_knowing_and_no_more() -> 
     assert row["evidence"]["partitions"] == 0
     (row,) = seen_by({}, 5.0, 14.0, step=2.0)
     assert row["severity"] == "info", "a partition that is written to now and then"
+    (row,) = seen_by({}, 5.0, 14.0, closed_by="client")
+    assert row["severity"] == "info", "a job that had ended, and another that began later"
 
 
 def test_what_is_no_broker_that_goes() -> None:
