@@ -82,7 +82,7 @@ def sentence(row: Row) -> str:
     why = f" ({', '.join(f'{times} {cause}' for cause, times in causes.items())})" if causes else ""
     lost = f", {duration(row['lost_ns'])} of members' time lost" if row["lost_ns"] else ""
     failed = f", {row['commit_errors']:,} failed" if row["commit_errors"] else ""
-    behind = f", {count(row['lag_last'], 'record')} behind" if row["lag_last"] is not None else ""
+    behind = f", {count(row['lag_last'], 'record')} behind when last fetched" if row["lag_last"] is not None else ""
     kind = f"{row['protocol']} protocol, " if row["protocol"] else ""
     return (
         f"{kind}coordinator {row['coordinator']}, {count(len(row['members']), 'member')}, "
@@ -137,7 +137,7 @@ GROUPS: Final = (
     TextColumn("lost", lambda row: duration(row["lost_ns"]) if row["lost_ns"] else "", rank=1),
     TextColumn("commits", lambda row: number(row["commits"]), down=commits),
     TextColumn("failed", lambda row: number(row["commit_errors"] or None), down=lambda row: commits(row, drill_down.FAILED)),
-    TextColumn("behind", lambda row: number(row["lag_last"]), rank=4),
+    TextColumn("fetch lag", lambda row: number(row["lag_last"]), rank=4),
 )
 REBALANCES: Final = (
     TextColumn("time", lambda row: time_of_day(row["first_ns"]), right=False, whole=True),

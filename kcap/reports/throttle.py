@@ -132,11 +132,12 @@ def complied(row: Row) -> str:
 
 def compliance_text(row: Row) -> str:
     """Whether a group complied, as a sentence."""
-    delayed = f"the broker delayed {row['delayed']:,} responses itself, as brokers did before KIP-219"
-    from kcap.reports.text import milliseconds
+    from kcap.reports.text import count, milliseconds
+
+    delayed = f"the broker delayed {count(row['delayed'], 'response')} itself, as brokers did before KIP-219"
 
     if not row["muting"]:
-        return f"{delayed}." if row["delayed"] else "no throttle muted a connection."
+        return f"{delayed}." if row["delayed"] else "its versions do not ask a client to wait (KIP-219): the broker does."
     text = f"complied with {complied(row)} throttles"
     if row["violations"]:
         sent = "request was" if row["violations"] == 1 else "requests were"
@@ -144,6 +145,8 @@ def compliance_text(row: Row) -> str:
     if row["elsewhere"]:
         sent = "request was" if row["elsewhere"] == 1 else "requests were"
         text += f"; {row['elsewhere']:,} {sent} sent on other connections meanwhile, which KIP-219 allows"
+        if row["elsewhere"] > row["muting"]:
+            text += " unless the client closes throttled ones for that (kcap check)"
     return text + (f"; {delayed}." if row["delayed"] else ".")
 
 

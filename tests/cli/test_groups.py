@@ -23,7 +23,7 @@ def test_json_is_the_report() -> None:
 @pytest.mark.parametrize("form", ["text", "markdown", "html"])
 def test_each_form_shows_rebalances_fences_and_members(form: str) -> None:
     out = " ".join(formatted(groups(ReportInput([str(FENCED)])), form, None, document).split())
-    for word in ("1 rebalance (1 join)", "fenced static members", "ledger-west", "308ms"):
+    for word in ("1 rebalance (1 join)", "fenced static members", "ledger-west", "308ms", "0 records behind when last fetched"):
         assert word in out
 
 

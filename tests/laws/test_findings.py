@@ -62,6 +62,11 @@ def test_what_was_planted_is_found_and_healthy_traffic_is_silent(folder: Path, e
         assert any(name in text for name in names for text in said), [(row["id"], row["who"]) for row in rows]
 
 
+def test_a_broker_that_waits_for_the_replicas_of_a_stopped_one_is_not_accused() -> None:
+    rows = [row for row in findings(FOLDERS[0] / "broker-stall-replicas.pcap") if row["severity"] != "info"]
+    assert [(row["id"], row["who"]["server"]) for row in rows] == [("broker-stall", "127.4.0.2:9092")]
+
+
 EXACT = frozenset({
     "aborted-transactions", "authentication-failed-loop", "authorization-denied", "broker-stall", "client-clock-skew",
     "closed-at-once", "closed-at-request", "head-of-line", "offset-out-of-range", "not-enough-replicas", "request-timeout",

@@ -39,7 +39,14 @@ def test_whether_a_group_complied_is_a_sentence() -> None:
         "complied with 15 of 18 throttles; 4 requests were sent on a muted connection, up to 3.50ms too early; "
         "1 request was sent on other connections meanwhile, which KIP-219 allows."
     )
+    assert compliance_text(row | {"elsewhere": 19}).endswith(
+        "19 requests were sent on other connections meanwhile, which KIP-219 allows unless the client closes throttled ones "
+        "for that (kcap check)."
+    )
     assert "delayed 2 responses" in compliance_text(row | {"muting": 0, "delayed": 2})
+    assert "delayed 1 response itself" in compliance_text(row | {"muting": 0, "delayed": 1})
+    old = compliance_text(row | {"muting": 0})
+    assert old == "its versions do not ask a client to wait (KIP-219): the broker does.", "brokers mute these connections too"
 
 
 def test_software_that_is_known_not_to_wait() -> None:

@@ -273,7 +273,7 @@ def authorization_denied(seen: Observed, _limit: Mapping[str, float]) -> Found:
         clients = clients_in(rows)
         count = sum(row["n"] for row in rows)
         yield Finding(
-            f"{error} for principal {principal or 'unknown'}: {count} responses to "
+            f"{error} for principal {principal or 'unknown'}: {counted(count, 'response')} to "
             f"{named(sorted({row['api'] for row in rows}))} of "
             f"{named(clients)}",
             {"principal": principal or None, "client_ids": clients}, count,
@@ -337,12 +337,13 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
     """Brokers send clients to an address that accepts no connection.
 
     A broker that is down looks alike: its address refuses as well. What tells them apart is a broker that responds at an
-    address that no broker advertises, while the advertised one is dead.
+    address that no broker advertises, while the advertised ones are dead. Where some of these work, that may be a load balancer
+    that clients begin at, and the dead one a broker that is down.
     """
     advertised = {(row["host"], row["port"]): row for row in seen.run(seen.brokers)}
     alive = {(link["server_ip"], link["server_port"]) for link in seen.links if link["response_bytes"]}
     bootstrap = {(call["server_ip"], call["server_port"]) for call in seen.calls if call["api"] == "Metadata"}
-    elsewhere = (alive & bootstrap) - advertised.keys()
+    elsewhere, working = (alive & bootstrap) - advertised.keys(), alive & advertised.keys()
     named_at: dict[str, set[str]] = {}
     for link in seen.links:
         if link["client_id"]:
@@ -364,17 +365,18 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
             known["n"] += link["n"]
             known["last_ns"] = max(known["last_ns"], link["last_ns"])
     beside = f"; brokers respond at {named(sorted(f'{ip}:{port}' for ip, port in elsewhere))}, which none advertises"
+    severity, confidence = ("info", 0.4) if not elsewhere else ("medium", 0.5) if working else (None, None)
     clients_at = {ip: sorted(clients)[:20] for ip, clients in named_at.items()}
     for place, row in dead.items():
         if row["n"] >= limit["refused"]:
             server = f"{place[0]}:{place[1]}"
             yield Finding(
                 f"brokers advertise {server}, which accepted none of {counted(row['n'], 'connection')}"
-                + (beside if elsewhere else "; it may be down"),
+                + (beside if elsewhere else "") + ("; it may be down" if working or not elsewhere else ""),
                 {"server": server, "broker_id": advertised[place].get("broker_id"), "client_ips": [row["client_ip"]],
                  "client_ids": clients_at.get(row["client_ip"], [])},
                 row["n"], "", row["first_ns"], row["last_ns"], 0, {"refused": row["n"]},
-                None if elsewhere else "info", None if elsewhere else 0.4,
+                severity, confidence,
             )  # fmt: skip
 
 

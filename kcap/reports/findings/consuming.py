@@ -6,6 +6,7 @@ from typing import Any, Final
 from kcap.limits import OFFSET_MOST, STUCK_MOST
 from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, server_of, times_of, totals
+from kcap.reports.findings.quotas import throttled
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
@@ -142,8 +143,11 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
         grew = row["last"] >= limit["lag"] and (doubled or (steadily and grown >= limit["lag"]))
         if grew and row["n"] >= limit["fetches"] and row["last_ns"] - row["first_ns"] >= limit["seconds"] * 1e9:
             behind.setdefault((row["client_id"], row["topic"]), []).append(row)
+    waited = {row["client_id"]: row for row in seen.once(throttled)} if behind else {}
     for (client, topic), some in behind.items():
         lag = sum(row["last"] for row in some)
+        quota = waited.get(client)
+        muted = quota is not None and 2e6 * quota["throttle_ms"] >= quota["last_ns"] - quota["first_ns"] > 0
         yield Finding(
             f"{called(client)} falls behind on {counted(len(some), 'partition')} of topic {topic}: lag "
             f"{sum(row['first'] for row in some):,} at "
@@ -151,7 +155,8 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
             {"client_id": client, "topic": topic}, sum(row["n"] for row in some), where("api == Fetch", client_id=client,
                 topic=topic),
             *times_of(some), 0,
-            {"lag_first": sum(row["first"] for row in some), "lag_last": lag, "partitions": len(some)},
+            {"lag_first": sum(row["first"] for row in some), "lag_last": lag, "partitions": len(some)}, None, None,
+            "It is throttled most of the time: raise its consumer_byte_rate, or have it read less." if muted else None,
         )  # fmt: skip
     late: dict[tuple[str, str, str], list[Row]] = {}
     groups = map(totals, seen.calls_by(("client_id", "group_id"), ("OffsetCommit", "TxnOffsetCommit")).values())

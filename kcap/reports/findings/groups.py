@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kcap.limits import OFFSET_MOST, SILENCES_MOST
 from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, clients_in, totals
+from kcap.reports.findings.observed import Observed, Row, clients_in, times_of, totals
 from kcap.reports.text import count as counted
 
 JOINS = ("JoinGroup", "SyncGroup")
@@ -98,10 +98,11 @@ def most_of_groups(seen: Observed, table: Any, value: Any) -> dict[tuple[str, st
 @rule(
     "rebalance-slow", "medium", 0.85,
     needs="requests responses bodies",
-    looks_at="JoinGroup requests that wait while Heartbeats of another member get REBALANCE_IN_PROGRESS and it does not join",
+    looks_at="Heartbeats of a member that get REBALANCE_IN_PROGRESS again and again while it does not join, and JoinGroup "
+    "requests of others that wait meanwhile",
     advice="All members wait for the one that is late: its program works on what its last poll returned. Lower "
     "max.poll.records, or use cooperative assignors (KIP-429) or the consumer protocol (KIP-848), in which the others go on.",
-    instead="a member that was stopped for a while, such as by garbage collection",
+    instead="a member that was stopped for a while, such as by garbage collection; a client library that does not join again",
     sources="KIP-62, KIP-429, KIP-848",
     seconds=5, heartbeats=2,
 )  # fmt: skip
@@ -118,8 +119,6 @@ def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
             begin=joins.request_first_ns.argmax(joins.latency_ns), end=joins.response_first_ns.argmax(joins.latency_ns),
         )
     )  # fmt: skip
-    if not waits:
-        return
     beats = table.filter(table.api == "Heartbeat", table.error == "REBALANCE_IN_PROGRESS")
     members = seen.run(
         beats.group_by("group_id", "client_id", "member_id", "generation").aggregate(
@@ -130,6 +129,17 @@ def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
     for member in members:
         if member["n"] >= limit["heartbeats"]:
             late.setdefault(member["group_id"], []).append(member)
+    for group in late.keys() - {row["group_id"] for row in waits}:  # of a member that was lost nobody waits in JoinGroup
+        longer = [one for one in late[group] if one["last_ns"] - one["first_ns"] >= limit["seconds"] * 1e9]
+        if longer:
+            (first, last), names, number = times_of(longer), clients_in(longer), sum(one["n"] for one in longer)
+            yield Finding(
+                f"a rebalance of group {group} was not done {seconds(last - first)} after it had begun: "
+                f"{counted(len(longer), 'member')} ({named(names)}) knew of it and did not join",
+                {"group_id": group, "client_ids": names[:20]}, number,
+                where("api == Heartbeat", "error == REBALANCE_IN_PROGRESS", group_id=group), first, last, last - first,
+                {"waiting": 0, "late": len(longer), "heartbeats": number, "longest_ns": last - first},
+            )  # fmt: skip
     for row in waits:
         group = row["group_id"]
         during = [one for one in late.get(group, ()) if row["begin"] < one["last_ns"] and one["first_ns"] < row["end"]]
@@ -149,22 +159,28 @@ def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "static-member-fenced", "high", 0.95,
     needs="responses bodies",
-    looks_at="FENCED_INSTANCE_ID in responses of group APIs",
+    looks_at="FENCED_INSTANCE_ID in responses of group APIs; UNRELEASED_INSTANCE_ID, with which a group of the consumer "
+    "protocol refuses a second member",
     advice="Two processes share one group.instance.id. Give each its own, or stop the old process before the new one starts.",
-    instead="a restart so quick that the old process still sent a heartbeat",
-    sources="KIP-345",
+    instead="a restart so quick that the old process still sent a heartbeat; with the consumer protocol, one behind a crash, "
+    "up to the end of the session timeout",
+    sources="KIP-345, KIP-848",
 )  # fmt: skip
 def static_member_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """Two members with one group.instance.id."""
-    for row in seen.prepared(seen.errors(["FENCED_INSTANCE_ID"], ("group_id",))):
-        instance = seen.message(row, "request").get("groupInstanceId")
-        clients = seen.clients_of(group_id=row["group_id"], error="FENCED_INSTANCE_ID")
+    for row in seen.prepared(seen.errors(["FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID"], ("group_id", "error"))):
+        request = seen.message(row, "request")
+        instance = request.get("groupInstanceId") or request.get("instanceId")
+        clients = seen.clients_of(group_id=row["group_id"], error=row["error"])
         of = f"instance {instance} of " if instance else ""
+        times = counted(row["n"], "time")
         yield Finding(
-            f"{of}group {row['group_id']} was fenced {counted(row['n'], 'time')}: members {named(clients)} claim one "
-            "group.instance.id",
+            f"{of}group {row['group_id']} was "
+            + (f"fenced {times}: another member took that group.instance.id from {named(clients)}"
+               if row["error"] == "FENCED_INSTANCE_ID"
+               else f"refused {times} to {named(clients)}: another member has that group.instance.id"),
             {"group_id": row["group_id"], "instance_id": instance, "client_ids": clients},
-            row["n"], where("error == FENCED_INSTANCE_ID", group_id=row["group_id"]), row["first_ns"], row["last_ns"], 0,
+            row["n"], where(f"error == {row['error']}", group_id=row["group_id"]), row["first_ns"], row["last_ns"], 0,
             {"fenced": row["n"], "clients": len(clients)},
         )  # fmt: skip
 

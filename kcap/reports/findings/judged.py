@@ -46,6 +46,8 @@ def _beginnings(seen: Observed) -> str | None:
 
 def _peers(seen: Observed) -> str | None:
     servers = {(call["server_ip"], call["server_port"]) for call in seen.calls if call["api"] in ("Produce", "Fetch")}
+    if not servers:
+        return "no client writes or reads in the capture"
     return (
         None if len(servers) > 1 else "one broker serves all Produce and Fetch in the capture: there is none to compare it with"
     )

@@ -92,7 +92,9 @@ def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
     seconds=3,
 )  # fmt: skip
 def isr_shrink(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Partitions whose replicas are not all in sync."""
+    """Partitions whose replicas are not all in sync. A broker that answered before and after, and not meanwhile, was restarted:
+    that is worth knowing and no more.
+    """
     if not seen.has_messages or "Metadata" not in seen.apis:
         return
     table = seen.exchanges
@@ -108,39 +110,52 @@ def isr_shrink(seen: Observed, limit: Mapping[str, float]) -> Found:
         )
     )  # fmt: skip
     small: dict[str, dict[int, tuple[int, int]]] = {}
-    since: dict[str, int] = {}
+    since: dict[str, dict[int, int]] = {}
     until: dict[str, int] = {}
     latest = sorted(rows, key=lambda one: -one["at_ns"])[:METADATA_READ][::-1]
     seen.prepare(latest)
     for row in latest:
         for topic in seen.message(row, "response").get("topics") or ():
             name = topic.get("name")
-            partitions = {
-                part["partitionIndex"]: (len(part["isrNodes"]), len(part["replicaNodes"]))
-                for part in topic.get("partitions") or ()
+            parts = [
+                part for part in topic.get("partitions") or ()
                 if len(part.get("isrNodes") or ()) < len(part.get("replicaNodes") or ())
-            }  # fmt: skip
+            ]  # fmt: skip
+            absent = {node for part in parts for node in set(part["replicaNodes"]) - set(part["isrNodes"])}
             small.pop(name, None)
-            if partitions:
-                small[name], until[name] = partitions, row["at_ns"]
-                since.setdefault(name, row["at_ns"])
-            else:
-                since.pop(name, None)
+            before = since.get(name, {})
+            since[name] = {node: before[node] if node in before else row["at_ns"] for node in absent}
+            if parts:
+                small[name] = {part["partitionIndex"]: (len(part["isrNodes"]), len(part["replicaNodes"])) for part in parts}
+                until[name] = row["at_ns"]
     users = seen.clients_by_topic("Produce", "Fetch") if small else {}
     for name, found in small.items():
         in_sync, replicas = min(found.values())
         if not in_sync and name in seen.once(leaderless):
             continue  # `no-leader` says it
         # a topic that was just created has its leader in sync alone for a moment
-        lasted = until[name] - since[name] >= limit["seconds"] * 1e9
+        least = int(limit["seconds"] * 1e9)
+        nodes = {node: at for node, at in since[name].items() if until[name] - at >= least}
+        lasted = any(not came_back(seen, node, at, until[name]) for node, at in nodes.items())
         yield Finding(
             f"{counted(len(found), 'partition')} of topic {name} {'has' if len(found) == 1 else 'have'} {in_sync} of "
             f"{replicas} replicas in sync",
             {"topic": name, "client_ids": users.get(name, [])[:5]}, len(found),
-            where("api == Metadata", topic=name), since[name], until[name], 0,
+            where("api == Metadata", topic=name), min(since[name].values(), default=until[name]), until[name], 0,
             {"partitions": len(found), "in_sync": in_sync, "replicas": replicas},
             None if lasted else "info",
         )  # fmt: skip
+
+
+def came_back(seen: Observed, node: int, since_ns: int, until_ns: int) -> bool:
+    """Whether a broker answered before and after this time and not in it, as one does that is restarted."""
+    table = seen.every
+    table = table.filter(table.broker_id == node, table.response_first_ns.notnull())
+    at = table.response_first_ns
+    (row,) = seen.run(
+        table.aggregate(before=at.min(), inside=table.count(where=at.between(since_ns, until_ns)), behind=at.max())
+    )
+    return bool(row["before"] is not None and row["before"] < since_ns and not row["inside"] and row["behind"] > until_ns)
 
 
 @rule(
@@ -201,7 +216,7 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
         refused = not places and last - first >= limit["seconds"] * 1e9
         loud = moved >= limit["errors"] and (places >= limit["coordinators"] or refused)
         yield Finding(
-            f"group {group} got {count} responses that its coordinator was elsewhere or not ready"
+            f"group {group} got {counted(count, 'response')} that its coordinator was elsewhere or not ready"
             + (f"; {places} brokers coordinated it" if places > 1 else f", and no other for {seconds(last - first)}" * refused),
             {"group_id": group, "client_ids": clients_in(rows)[:20]}, count,
             where("error contains COORDINATOR", group_id=group), first, last, sum(row["latency_ns"] or 0 for row in rows),

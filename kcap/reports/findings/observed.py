@@ -137,6 +137,7 @@ class Observed:
         """The same without what brokers and controllers send each other: their errors and polls are the cluster's own."""
         table, links = self.exchanges, self.connections
         rows, clients, parts = table, links, self._parts
+        nameless = False
         own = operator.itemgetter(OF_CLUSTER) if self._marked else of_cluster
         calls = [call for call in self.calls if not (call["api"] in REQUESTS_OF_BROKERS or is_broker(call["client_id"]))]
         if len(calls) < len(self.calls):
@@ -144,8 +145,15 @@ class Observed:
             parts = None if parts is None else parts.filter(~own(parts))
         if self._run(links.filter(of_brokers(links)).select("connection").limit(1)):
             clients = links.filter(~of_brokers(links))
+            nameless = any(call["outcome"] == "orphan" and call["client_id"] is None for call in calls)
+        if nameless:  # responses without a request say nothing of who asked: their connections do
+            theirs = links.filter(of_brokers(links)).select("connection")
+            rows = rows.anti_join(theirs, "connection")
+            parts = None if parts is None else parts.anti_join(theirs, "connection")
         mine = Observed(self._run, rows, self.partitions, clients, self.brokers, self._message, parts)
-        mine.every, mine.every_link, mine.calls, mine.crowded = table, links, calls, self.crowded
+        mine.every, mine.every_link, mine.crowded = table, links, self.crowded
+        if not nameless:
+            mine.calls = calls
         return mine
 
     def first(self, expression: Any, order: Sequence[Any], most: int, what: str, whole: Any = None) -> list[Row]:

@@ -15,12 +15,12 @@ from kcap.reports.text import count as counted
 
 JUDGED: Final = frozenset(
     """
-    COORDINATOR_NOT_AVAILABLE CORRUPT_MESSAGE DUPLICATE_SEQUENCE_NUMBER FENCED_INSTANCE_ID FENCED_LEADER_EPOCH
+    COORDINATOR_NOT_AVAILABLE DUPLICATE_SEQUENCE_NUMBER FENCED_INSTANCE_ID FENCED_LEADER_EPOCH
     INVALID_PRODUCER_EPOCH INVALID_TIMESTAMP KAFKA_STORAGE_ERROR LEADER_NOT_AVAILABLE MESSAGE_TOO_LARGE NOT_COORDINATOR
     NOT_ENOUGH_REPLICAS NOT_ENOUGH_REPLICAS_AFTER_APPEND NOT_LEADER_OR_FOLLOWER OFFSET_METADATA_TOO_LARGE
     OFFSET_OUT_OF_RANGE OUT_OF_ORDER_SEQUENCE_NUMBER PRODUCER_FENCED RECORD_LIST_TOO_LARGE REQUEST_TIMED_OUT
     SASL_AUTHENTICATION_FAILED UNKNOWN_LEADER_EPOCH UNKNOWN_PRODUCER_ID UNKNOWN_TOPIC_ID UNKNOWN_TOPIC_OR_PARTITION
-    UNSUPPORTED_SASL_MECHANISM UNSUPPORTED_VERSION
+    UNRELEASED_INSTANCE_ID UNSUPPORTED_SASL_MECHANISM UNSUPPORTED_VERSION
     """.split()
 )
 """Errors of which another rule speaks; those with AUTHORIZATION in their names as well."""
@@ -41,6 +41,10 @@ MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     "CONCURRENT_TRANSACTIONS": (
         "the last transaction of that id is still being ended",
         "Wait and try again; where it lasts, see the transaction coordinator's log.",
+    ),
+    "CORRUPT_MESSAGE": (
+        "the checksum of the records does not fit them",
+        "Look for what changes bytes on the way (a proxy, memory, a network card), or a library that computes it wrongly.",
     ),
     "GROUP_MAX_SIZE_REACHED": (
         "the group has as many members as it may", "Run fewer members, or raise group.max.size of the broker."
@@ -80,9 +84,6 @@ MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     "POLICY_VIOLATION": ("a policy of the broker forbids it", "Read the error's text in the response (kcap show)."),
     "THROTTLING_QUOTA_EXCEEDED": (
         "a quota on changes of topics and partitions is used up", "Send fewer, or raise controller_mutation_rate (KIP-599)."
-    ),
-    "UNRELEASED_INSTANCE_ID": (
-        "another member has that group.instance.id", "Give each member its own, or stop the old one before the new one starts."
     ),
     "UNSUPPORTED_ASSIGNOR": (
         "the broker has no such assignor", "Set group.remote.assignor to one of group.consumer.assignors of the broker."

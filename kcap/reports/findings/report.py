@@ -11,6 +11,7 @@ from kcap import limits
 from kcap.reports.definition import Report, ReportRequest
 from kcap.reports.findings import (
     access,
+    away,
     closing,
     consuming,
     encryption,
@@ -36,8 +37,8 @@ from kcap.reports.run import columns_of, computed
 from kcap.reports.source import ReportInput
 
 MODULES: Final = (
-    access, closing, consuming, encryption, groups, leaders, network, pipelines, producing, quotas, refusals, serving, stalls,
-    topics, transactions, unavailable,
+    access, away, closing, consuming, encryption, groups, leaders, network, pipelines, producing, quotas, refusals, serving,
+    stalls, topics, transactions, unavailable,
 )  # fmt: skip
 """Modules whose functions are rules."""
 UNNAMED: Final = "unnamed_findings"

@@ -32,12 +32,13 @@ WORK = ("Produce", "Fetch", "ShareFetch", "JoinGroup", "ConsumerGroupHeartbeat",
     advice="See why leaders move: broker restarts, reassignments, preferred leader elections, full garbage "
     "collections, unstable networks.",
     instead="a planned reassignment or rolling restart; clients follow it by themselves; a topic that was just created",
-    errors=3, each=2, seconds=1,
+    errors=3, each=2, seconds=1, moves=4,
 )  # fmt: skip
 def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Leaders that move under their clients.
 
-    Each client learns of a move by an error or two of each partition, which is how it is meant to be.
+    Each client learns of a move by an error or two of each partition, which is how it is meant to be: errors of a client and
+    partition that are less than `seconds` apart are one move. A rolling restart moves a leader away and back.
     """
     names = [
         "NOT_LEADER_OR_FOLLOWER",
@@ -50,10 +51,15 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
     for row in seen.partition_errors(names, led=True):
         if row["topic"] is not None and not row["topic"].startswith("__"):
             by.setdefault(row["topic"], []).append(row)
+    learnt = (
+        moves(seen, names, limit["seconds"])
+        if any(sum(row["n"] for row in some) >= limit["errors"] for some in by.values())
+        else {}
+    )
     for topic, some in by.items():
-        count, pairs = sum(row["n"] for row in some), sum(row["partitions"] for row in some)
+        count, (times, most) = sum(row["n"] for row in some), learnt.get(topic, (0, 0))
         first, last = times_of(some)
-        moved = count > limit["each"] * pairs or last - first >= limit["seconds"] * 1e9
+        moved = count > limit["each"] * times or most >= limit["moves"]
         yield Finding(
             f"requests for topic {topic} went {counted(count, 'time')} to a broker that does not lead the partition",
             {"topic": topic}, count, where("error != NONE", topic=topic), first, last,
@@ -61,6 +67,19 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
             {"errors": count, "partitions": max(row["partitions"] for row in some), "clients": len(some)},
             None if count >= limit["errors"] and moved else "info",
         )  # fmt: skip
+
+
+def moves(seen: Observed, errors: Sequence[str], seconds_: float) -> dict[str, tuple[int, int]]:
+    """Topic -> how many moves all clients learnt of, each partition by itself, and the most that one client did of one."""
+    parts = seen.parts
+    bad = parts.filter(parts.error.isin(list(errors))).anti_join(seen.not_yet_led(errors), ["topic", "partition"])
+    one = ["client_id", "topic", "partition"]
+    order = {"group_by": one, "order_by": ["request_first_ns", "connection", "exchange"]}
+    bad = bad.mutate(before_ns=bad.request_first_ns.lag().over(**order))
+    begins = (bad.request_first_ns - bad.before_ns > int(seconds_ * 1e9)).fill_null(True)
+    each = bad.group_by(*one).aggregate(times=bad.count(where=begins))
+    rows = seen.run(each.group_by("topic").aggregate(times=each.times.sum(), most=each.times.max()))
+    return {row["topic"]: (row["times"], row["most"]) for row in rows}
 
 
 @rule(
@@ -323,8 +342,8 @@ def unread(seen: Observed, given_up: Any) -> Any:
 def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Requests that did not get their response in time.
 
-    A broker answers the requests of a connection one after the other: one is late from the response before it on, and not
-    while a long poll before it may still wait.
+    A broker answers the requests of a connection one after the other: one is late from the response before it on, or from the
+    end of the throttle that it asks for, and not while a long poll before it may still wait.
     """
     if all(call["error"] != "REQUEST_TIMED_OUT" and call["reason"] not in ("fin", "rst") for call in seen.calls):
         return
@@ -341,8 +360,10 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     # a capture of the beginnings of packets alone does not say how long a Fetch may wait
     unknown = every.api.isin(WAITING) & every.max_wait_ms.isnull()
     in_time = ~every.flags.contains("late") | (every.latency_ns - polled_ns < least) | unknown
+    # a broker that throttles reads nothing from the connection until the time is over (KIP-219)
+    muted_ns = every.throttle_time_ms.fill_null(0).clip(lower=0).cast("int64") * 1_000_000
     others = every.group_by("connection").aggregate(
-        done_ns=every.response_last_ns.max(where=in_time), poll=every.exchange.min(where=every.waits)
+        done_ns=(every.response_last_ns + muted_ns).max(where=in_time), poll=every.exchange.min(where=every.waits)
     )
     chosen = table.filter(timed_out | given_up).anti_join(unread(seen, late), "connection").left_join(others, "connection")
     before_ns = (chosen.done_ns - chosen.request_last_ns).fill_null(0).clip(lower=0)

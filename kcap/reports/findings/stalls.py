@@ -6,8 +6,10 @@ In: exchanges. Out: findings. Law: requests that a broker answers at once were w
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kcap.limits import EVENTS_MOST
 from kcap.reports.findings.model import Finding, Found, picking, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.replication import ALL
 from kcap.reports.findings.serving import SERVED, WAITING, served
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
@@ -23,7 +25,7 @@ STEP_NS: Final = 125_000_000
     looks_at="times in which a broker sends no response to anyone while requests wait that it otherwise answers at once",
     advice="Look at that broker at that time: garbage collection and safepoints (its GC log), a paused virtual machine, "
     "stolen CPU, a disk that hangs (iostat).",
-    instead="where the capture shows one client, its host or the path may have held packets back; where Produce alone waited, "
+    instead="where the capture shows one client, its host or the path may have held packets back; where writes alone waited, "
     "replicas that acknowledge slowly (acks=all)",
     seconds=1, requests=3, spread=0.1, times=10, often=20, alone=0.6, several=0.85,
 )  # fmt: skip
@@ -31,7 +33,9 @@ def broker_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Brokers that are silent for `seconds` and more while `requests` wait, which are sent over `spread` seconds at least: a
     capture whose clock is set forward shows none that were sent in between. The broker's median is `times` shorter, over
     `often` requests. Requests that TCP sent again waited for the network and are left out, and connections whose requests wait
-    behind a long poll, a rebalance or a throttle.
+    behind a long poll, a rebalance or a throttle. In a cluster a broker that is stopped makes others wait for its replicas:
+    where the first request that waits on each connection is a write to all replicas, and no long poll is overdue, nothing
+    tells which.
     """
     least = int(limit["seconds"] * 1e9)
     if all(call["api"] not in PROMPT or (call["latency_ns"] or 0) < least for call in seen.calls):
@@ -58,25 +62,49 @@ def broker_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
         if place in brokers and row["n"] >= limit["requests"] and sent_over >= limit["spread"] * 1e9:
             by.setdefault(place, []).append(row)
     picked = picking(seen, waited, *BROKER, "since")
+    late_polls = overdue(seen, least) if by and len({row["broker_id"] for row in seen.run(seen.brokers)}) > 1 else None
     for (ip, port), some in by.items():
         longest = max(some, key=lambda row: row["until"] - row["since"])
         lasted, hosts = longest["until"] - longest["since"], max(row["hosts"] for row in some)
         times = f" in the longest of {len(some)} times" if len(some) > 1 else ""
         alone = limit["alone"] if all(row["links"] == 1 for row in some) else None
         count = sum(row["n"] for row in some)
+        followers = late_polls is not None and not any(
+            row["to_all"] < row["links"]
+            or any(row["until"] <= at <= row["until"] + least for at in late_polls.get((ip, port), ()))
+            for row in some
+        )
         yield Finding(
             f"broker {ip}:{port} sent no response to anyone for {seconds(lasted)}{times}, while "
             f"{counted(longest['n'], 'request')} from {counted(longest['hosts'], 'host')} waited; its median is "
-            f"{seconds(brokers[ip, port]['own'])}",
+            f"{seconds(brokers[ip, port]['own'])}"
+            + ("; each connection waited for a write to all replicas, which other brokers may hold up" if followers else ""),
             {"server": f"{ip}:{port}", "broker_id": brokers[ip, port]["broker_id"]}, count,
             where(f"latency_ns >= {int(limit['seconds'] * 1e3)}ms", picked(*some), server_ip=ip, server_port=port),
             min(row["since"] for row in some), max(row["until"] for row in some), sum(row["waited_ns"] for row in some),
             {"silences": len(some), "longest_ns": lasted, "requests": count, "connections": max(row["links"] for row in some),
              "hosts": hosts, "median_ns": round(brokers[ip, port]["own"])},
-            None, limit["several"] if hosts > 1 else alone,
+            "info" if followers else None, UNSURE if followers else limit["several"] if hosts > 1 else alone,
         )  # fmt: skip
 
 
+def overdue(seen: Observed, least: int) -> dict[tuple[str, int], list[int]]:
+    """Broker -> when Fetch responses came, to clients or to other brokers, `least` ns and more behind the time that they may
+    wait: no replica holds them up."""
+    table = seen.every
+    wait_ns = table.max_wait_ms.cast("int64") * 1_000_000
+    late = table.filter(table.api == "Fetch", table.latency_ns - wait_ns >= least)
+    found: dict[tuple[str, int], list[int]] = {}
+    order = ("response_first_ns", "connection", "exchange")
+    for row in seen.first(late.select(*BROKER, *order), order, EVENTS_MOST, "late_polls"):
+        found.setdefault((row["server_ip"], row["server_port"]), []).append(row["response_first_ns"])
+    return found
+
+
+REPLICATED: Final = ("OffsetCommit", "TxnOffsetCommit", "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn")
+"""APIs that end when all replicas have what they wrote to the topic of a coordinator's state, as Produce with acks=all does."""
+UNSURE: Final = 0.4
+"""How often a broker of a cluster is the cause where only such requests wait."""
 PROMPT: Final = set(SERVED) - set(WAITING)
 """APIs whose requests a broker answers as soon as it can."""
 
@@ -89,7 +117,7 @@ def silences(seen: Observed, waiting: Any, least: int) -> tuple[Any, Any]:
     of both.
     """
     ibis = functions(waiting)
-    table = seen.exchanges
+    table = seen.every
     table = table.filter(table.response_first_ns.notnull()).semi_join(waiting, BROKER)
     steps = table.group_by(*BROKER, step=table.response_first_ns // STEP_NS).aggregate(
         first=table.response_first_ns.min(), last=table.response_first_ns.max()
@@ -100,18 +128,23 @@ def silences(seen: Observed, waiting: Any, least: int) -> tuple[Any, Any]:
     ends = steps.select(
         *BROKER, at="first", since="since", until="first", waits=ibis.literal(0, "int64"), sent=ibis.null("int64"),
         connection=ibis.null("string"), host=ibis.null("string"), exchange=ibis.null("int64"), packet=ibis.null("int64"),
+        to_all=ibis.literal(0, "int64"),
     )  # fmt: skip
     requests = waiting.select(
         *BROKER, at="response_first_ns", since=ibis.null("int64"), until=ibis.null("int64"),
         waits=ibis.literal(1, "int64"), sent="request_last_ns", connection="connection", host="client_ip",
         exchange=waiting.exchange.cast("int64"), packet=waiting.request_first_packet.cast("int64"),
+        to_all=(waiting.api.isin(list(REPLICATED)) | ((waiting.api == "Produce") & (waiting.acks == ALL))).cast("int64"),
     )  # fmt: skip
     both = ibis.union(ends, requests)
     upto = ibis.window(group_by=BROKER, order_by=["at", "waits"], rows=(None, 0))
     both = both.mutate(since=both.since.max().over(upto), until=both.until.max().over(upto))
     both = both.filter(both.waits == 1, both.until - both.sent >= least)
     both = both.rename(request_first_packet="packet")
+    first = ibis.window(group_by=[*BROKER, "since", "connection"], order_by="exchange")
+    both = both.mutate(place=ibis.row_number().over(first))
     return both, both.group_by(*BROKER, "since", "until").aggregate(
-        n=both.count(), links=both.connection.nunique(), hosts=both.host.nunique(), first_sent_ns=both.sent.min(),
-        last_sent_ns=both.sent.max(), waited_ns=(both["at"] - both.sent).sum(),
+        n=both.count(), to_all=both.to_all.sum(where=both.place == 0), links=both.connection.nunique(),
+        hosts=both.host.nunique(), first_sent_ns=both.sent.min(), last_sent_ns=both.sent.max(),
+        waited_ns=(both["at"] - both.sent).sum(),
     )  # fmt: skip

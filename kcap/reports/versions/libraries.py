@@ -98,7 +98,11 @@ PROFILES: Final = (
         "Heartbeat 1, LeaveGroup 1, SyncGroup 1, CreateTopics 2 3, DeleteTopics 1 3, DescribeGroups 1 3, ListGroups 1 2, "
         "DescribeConfigs 1 2, CreatePartitions 0 1, DescribeAcls 1, CreateAcls 1, DeleteAcls 1, AlterConfigs 1, SaslHandshake 1"
     ), ("ApiVersions0", "Metadata0")),
-    Profile("aiokafka", "0.6-0.8", 0, keyed(
+    Profile("kafka-python", "2.2", None, keyed(  # it says its name on its first connection alone
+        "Produce 7, Fetch 10, ListOffsets 4, Metadata 7, OffsetCommit 6, OffsetFetch 5, FindCoordinator 2, JoinGroup 4, "
+        "Heartbeat 2, LeaveGroup 2, SyncGroup 2"
+    )),
+    Profile("aiokafka", "0.6-0.9", 0, keyed(
         "Produce 7, Fetch 4, ListOffsets 1, Metadata 0 1 5, OffsetCommit 2 3, OffsetFetch 1 3, FindCoordinator 1, JoinGroup 2, "
         "Heartbeat 1, LeaveGroup 1, SyncGroup 1, InitProducerId 0, AddPartitionsToTxn 0, AddOffsetsToTxn 0, EndTxn 0, "
         "TxnOffsetCommit 0, SaslHandshake 1, CreateTopics 1 3, DeleteTopics 1 3, SaslAuthenticate 0"

@@ -144,6 +144,8 @@ def test_a_right_that_is_missing_names_the_principal() -> None:
     rows = many(2, 1.0, "Produce", error="TOPIC_AUTHORIZATION_FAILED", principal="alice")
     (row,) = found("authorization-denied", observed(rows))
     assert row["who"]["principal"] == "alice"
+    (row,) = found("authorization-denied", observed(rows[:1]))
+    assert row["sentence"] == "TOPIC_AUTHORIZATION_FAILED for principal alice: 1 response to Produce of app"
 
 
 def test_plaintext_at_a_tls_port_and_tls_at_a_plaintext_port() -> None:
@@ -186,6 +188,11 @@ def test_an_address_that_refuses_is_wrong_only_where_brokers_advertise_it() -> N
     both = [*advertised, {"host": "10.0.0.1", "port": 9092, "broker_id": 1}]
     (quiet,) = found("wrong-advertised-listener", observed(rows, connections=[*dead, bootstrap], brokers=both), loud=False)
     assert quiet["severity"] == "info", "the broker may be down: all that respond are advertised"
+    works = [CONNECTION | {"connection": "W", "server_ip": "10.0.0.2"}, *dead, bootstrap]
+    some = [*advertised, {"host": "10.0.0.2", "port": 9092, "broker_id": 2}]
+    (unsure,) = found("wrong-advertised-listener", observed(rows, connections=works, brokers=some))
+    assert (unsure["severity"], unsure["confidence"]) == ("medium", 0.5), "a load balancer, and a broker that is down"
+    assert unsure["sentence"].endswith("which none advertises; it may be down")
 
 
 def test_a_controller_is_known_by_what_it_does_not_offer() -> None:

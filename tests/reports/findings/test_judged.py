@@ -26,6 +26,8 @@ def test_what_is_missing_is_named_with_its_reason() -> None:
     alone = check(observed(many(10, 1.0)))["not_judged"]
     assert alone == {name: why for name, why in alone.items() if "one broker" in why}
     assert {"slow-broker", "hot-broker"} <= alone.keys()
+    tool = check(observed(many(10, 1.0, "Metadata")))["not_judged"]
+    assert tool["slow-broker"] == "no client writes or reads in the capture"
     late = check(observed(many(10, 1.0), connections=[CONNECTION | {"connection": "C1", "began": "midstream"}]))["not_judged"]
     assert "began after" in late["connection-churn"]
 

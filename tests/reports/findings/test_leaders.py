@@ -63,6 +63,12 @@ def test_replicas_that_stay_out_of_sync() -> None:
     named = observed([*rows, *used], parts_of(used, topic=["t", "u"]), messages=metadata(1, [1]) | metadata(2, [1, 2]))
     (row,) = found("isr-shrink", named)
     assert row["who"] == {"topic": "t", "client_ids": ["writer"]}, "those who use the topic"
+    gone, back = ([exchange("C9", n, "Produce", n, broker_id=3) for n in times] for times in ((-1, 20), (-1, 5, 20)))
+    said = metadata(1, [1, 2]) | metadata(2, [1, 2])
+    assert found("isr-shrink", observed([*rows, *gone], messages=said)) == [], "a broker that was restarted"
+    assert len(found("isr-shrink", observed([*rows, *back], messages=said))) == 1, "it answers meanwhile: a replica that lags"
+    turns = metadata(1, [1, 2]) | metadata(2, [1, 3])
+    assert found("isr-shrink", observed(rows, messages=turns)) == [], "another one each time: a rolling restart"
     new = observed(rows, messages=metadata(1, [1, 2, 3]) | metadata(2, [1]))
     assert found("isr-shrink", new) == [], "seen once: a topic that was just created looks so"
 
@@ -83,6 +89,8 @@ def test_a_coordinator_that_moves() -> None:
     homes = [exchange(f"C{n}", 1, "JoinGroup", n, group_id="g", server_ip=f"10.0.0.{n}") for n in (2, 3)]
     assert [row["who"]["group_id"] for row in found("coordinator-moves", observed(bad + homes))] == ["g"]
     assert found("coordinator-moves", observed(bad + homes[:1])) == [], "a broker that has just started"
+    (row,) = found("coordinator-moves", observed(bad[:1]), loud=False)
+    assert "got 1 response that" in row["sentence"]
 
 
 def test_a_coordinator_that_a_group_never_finds() -> None:

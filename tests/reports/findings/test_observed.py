@@ -48,6 +48,21 @@ def test_connections_of_brokers_are_no_clients_but_count_for_the_span() -> None:
     assert [name for name in names if not is_broker(name)] == ["app", None, "broker-of-mine"]
 
 
+def test_responses_whose_request_was_before_the_capture_are_the_brokers_where_their_connection_is() -> None:
+    fetch = exchange("C1", 2, "Fetch", 1, client_id="broker-2-fetcher-0")
+    orphan = exchange("C1", 1, "Fetch", 0, client_id=None, outcome="orphan")
+    mine = exchange("C2", 1, "Fetch", 2)
+    lost = exchange("C2", 2, "Fetch", 3, client_id=None, outcome="orphan")
+    links = [CONNECTION | {"connection": "C1", "client_id": "broker-2-fetcher-0"}, CONNECTION | {"connection": "C2"}]
+    parts = [
+        {"connection": row["connection"], "exchange": row["exchange"], "topic": "t"} for row in (fetch, orphan, mine, lost)
+    ]
+    seen = observed([fetch, orphan, mine, lost], parts, links).of_clients()
+    assert seen.quality["n"] == 2
+    assert seen.quality["orphans"] == 1
+    assert [row["exchange"] for row in seen.run(seen.parts.select("connection", "exchange").order_by("exchange"))] == [1, 2]
+
+
 def test_requests_that_never_ended_have_times_all_the_same() -> None:
     """Law: no rule fails for an exchange without a time."""
     cut = exchange("C1", 1, "Produce", 3.0, None) | {"request_last_ns": None}

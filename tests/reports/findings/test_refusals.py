@@ -29,6 +29,11 @@ def test_a_client_that_gets_none_of_an_api_through_is_found_with_what_the_error_
     assert (row["severity"], row["evidence"]["served"]) == ("medium", 1)
 
 
+def test_records_whose_checksum_does_not_fit_are_said() -> None:
+    (row,) = found(RULE, observed(many(3, 1.0, error="CORRUPT_MESSAGE")))
+    assert "the checksum of the records does not fit them" in row["sentence"]
+
+
 def test_an_administrator_s_request_that_is_refused_once_is_worth_knowing_and_three_are_a_problem() -> None:
     rows = many(3, 1.0, "CreateDelegationToken", error="DELEGATION_TOKEN_REQUEST_NOT_ALLOWED")
     assert found(RULE, observed(rows[:1])) == []

@@ -95,6 +95,11 @@ def test_requests_that_were_given_up_on() -> None:
     assert found("request-timeout", seen) == [], "a long poll before it waited on purpose"
     seen = observed([well | {"connection": "C2"}, polled | {"max_wait_ms": None}, behind[0], behind[0]])
     assert found("request-timeout", seen) == [], "the capture does not say how long the poll may wait"
+    muted = [row | {"age_ns": 3 * SECOND} for row in late]
+    throttled = exchange("C1", 1, "Produce", 0, throttle_time_ms=9000, response_bytes=CONNECTION["server_captured"])
+    seen = observed([throttled, *muted])
+    assert found("request-timeout", seen) == [], "the broker reads nothing while it throttles the connection"
+    assert len(found("request-timeout", observed([throttled | {"throttle_time_ms": 100}, *muted]))) == 1
     over = poll | {"max_wait_ms": 100}
     assert len(found("request-timeout", observed([well, over, *behind]))) == 1
     unread = [CONNECTION | {"connection": "C1", "server_captured": 1100}]
@@ -157,6 +162,9 @@ def test_leaders_that_move() -> None:
     both = observed(moved + others, parts + [part | {"connection": "C2"} for part in parts])
     assert found("not-leader", both) == [], "each of two clients"
     assert found("not-leader", observed(*rows(9, "__cluster_metadata"))) == []
+    restarts = [row | {"request_first_ns": START + 20 * at * SECOND} for at, row in enumerate(rows(4, "t")[0])]
+    assert found("not-leader", observed(restarts[:3], rows(3, "t")[1])) == [], "a rolling restart moves a leader away and back"
+    assert len(found("not-leader", observed(restarts, rows(4, "t")[1]))) == 1, "it moves again and again"
 
 
 @pytest.mark.parametrize("side", ["client", None])

@@ -56,6 +56,33 @@ def test_what_else_looks_like_it_is_left_alone() -> None:
     assert stalls(slow) == [], "it is never quicker"
 
 
+def test_a_broker_that_waits_for_the_replicas_of_a_stopped_one_is_not_accused() -> None:
+    """One of three brokers was stopped for 4 s: another said nothing either, as all that waited at it were writes to all
+    replicas, a consumer's commit and the Heartbeat behind it among them."""
+    listed = [{"host": f"10.0.0.{node}", "port": 9092, "broker_id": node} for node in (1, 2)]
+
+    def said(*more: Row, brokers: list[Row] = listed, acks: int = -1) -> list[Row]:
+        seen = observed([*paused(HOSTS, acks=acks), *more], brokers=brokers)
+        return found("broker-stall", seen, loud=False)
+
+    commit = exchange("C7", 1, "OffsetCommit", 1.1, 1.9)
+    (row,) = said(commit, exchange("C7", 2, "Heartbeat", 1.2, 1.8))
+    assert (row["severity"], row["confidence"]) == ("info", 0.4)
+    assert "other brokers may hold up" in row["sentence"]
+    assert said(commit, brokers=listed[:1])[0]["severity"] == "medium", "there is no other broker to wait for"
+    assert said(commit, acks=1)[0]["severity"] == "medium", "the leader writes these alone"
+    assert said(exchange("C7", 1, "Metadata", 1.1, 1.9))[0]["severity"] == "medium", "this waits for no replica"
+    poll = exchange("C8", 1, "Fetch", 1.0, 2.001, max_wait_ms=500, client_id="broker-2-fetcher-0")
+    (row,) = said(poll)
+    assert row["severity"] == "medium", "a long poll is overdue"
+    assert said(poll | {"max_wait_ms": 5000})[0]["severity"] == "info", "that poll may wait"
+
+
+def test_responses_to_other_brokers_are_no_silence() -> None:
+    replica = [exchange("C9", at, "Fetch", at / 5, client_id="broker-2-fetcher-0") for at in range(1, 25)]
+    assert stalls(paused() + replica) == []
+
+
 def statements(rows: list[Row]) -> int:
     """How many the rule runs over these rows."""
     seen = observed(rows)

@@ -99,6 +99,11 @@ def test_small_captures() -> None:
         assert found <= {family, BROKER, None, "apache-kafka-java"}, name
 
 
+def test_a_library_that_says_its_name_on_its_first_connection_alone_is_known_by_what_it_sends_on_others() -> None:
+    known = identify(of("problems/rebalance-unfinished.pcap")).software.values()
+    assert {(one.family, one.version, one.guessed) for one in known} == {("kafka-python", "2.2", True)}
+
+
 FAMILY_OF = {
     "kafka-clients": "apache-kafka-java", "java": "apache-kafka-java", "kafka": "apache-kafka-java",
     "confluent-kafka": "librdkafka",

@@ -1,0 +1,111 @@
+"""Brokers that are away for a while: they answered, then connections to them are refused, and perhaps they come back.
+
+In: connections and exchanges. Out: findings, and which brokers came back when. Law: no pairs of connections, one order of time.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kcap.limits import SERVERS_MOST
+from kcap.reports.findings.model import Finding, Found, rule, seconds, where
+from kcap.reports.findings.observed import Observed, Row, server_of
+from kcap.reports.recorded import functions
+from kcap.reports.text import count as counted
+
+SERVER: Final = ("server_ip", "server_port")
+PLACE: Final = ("topic", "partition")
+BEFORE_NS: Final = 5_000_000_000
+"""How long before a broker was away the writes count that show how often a partition is written to."""
+STEADY: Final = 5
+"""Writes in that time from which on the next one is due within a second."""
+
+
+def refused_runs(seen: Observed) -> list[Row]:
+    """Servers that answered, with the longest time from one refused connection to the last before it accepts again: n,
+    refused (others were not answered), hosts, client_ip, first_ns, last_ns, seen_ns and back_ns (its last response before
+    and the first behind, None without one).
+    """
+    links = seen.every_link
+    links = links.filter(links.began == "syn")
+    accepted = (links.server_packets > 1) | (links.phase != "empty") | (links.ended == "fin")
+    order = {"group_by": list(SERVER), "order_by": ["first_ns", "connection"], "rows": (None, 0)}
+    ibis = functions(links)
+    links = links.mutate(ok=accepted, turn=accepted.cast("int64").sum().over(ibis.window(**order)))
+    failed = links.filter(~links.ok)
+    runs = failed.group_by(*SERVER, "turn").aggregate(
+        n=failed.count(), refused=failed.count(where=failed.server_packets == 1), hosts=failed.client_ip.nunique(),
+        client_ip=failed.client_ip.min(), first_ns=failed.first_ns.min(), last_ns=failed.first_ns.max(),
+    )  # fmt: skip
+    longest = ibis.window(group_by=list(SERVER), order_by=[(runs.last_ns - runs.first_ns).desc(), runs.turn])
+    runs = runs.mutate(place=ibis.row_number().over(longest))
+    runs = runs.filter(runs.place == 0)
+    table = seen.every
+    at = table.filter(table.outcome == "answered").select(*SERVER, "response_last_ns", "broker_id")
+    both = runs.inner_join(at, list(SERVER))
+    known = both.group_by(*SERVER, "n", "refused", "hosts", "client_ip", "first_ns", "last_ns").aggregate(
+        seen_ns=both.response_last_ns.max(where=both.response_last_ns <= both.first_ns),
+        back_ns=both.response_last_ns.min(where=both.response_last_ns > both.last_ns), broker_id=both.broker_id.max(),
+    )  # fmt: skip
+    known = known.filter(known.seen_ns.notnull())
+    return seen.first(known, ("first_ns", *SERVER), SERVERS_MOST, "brokers_away")
+
+
+@rule(
+    "broker-away", "medium", 0.85,
+    needs="beginnings responses",
+    looks_at="brokers that answer, and then refuse all connections for a while; partitions that were written to all the time, "
+    "until no broker took them",
+    advice="See why it went: its log, the kernel's (out of memory), and the times of deployments. A broker that stops by "
+    "itself hands its partitions over first (controlled.shutdown.enable); those of one that was killed have no leader until "
+    "its session is over (broker.session.timeout.ms).",
+    instead="a planned restart; a listener or a firewall that was changed",
+    refused=3, seconds=1, unwritten=3,
+)  # fmt: skip
+def broker_away(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A broker that goes while the capture runs.
+
+    A rolling restart looks alike, and clients go on at the brokers that lead by then: that is worth knowing and no more. It is
+    a finding where partitions that were written to several times a second, until the broker went, could not be written to for
+    `unwritten` seconds.
+    """
+    if ("empty", "syn") not in seen.begun:
+        return
+    for row in seen.once(refused_runs):
+        lasted = row["last_ns"] - row["first_ns"]
+        if row["n"] < limit["refused"] or lasted < limit["seconds"] * 1e9:
+            continue
+        server = server_of(row)
+        how = "refused" if row["refused"] == row["n"] else "not answered" if not row["refused"] else "refused or not answered"
+        hosts = row["client_ip"] if row["hosts"] == 1 else f"{row['hosts']:,} hosts"
+        waits = [one for one in unwritten(seen, row) if one["gap_ns"] >= limit["unwritten"] * 1e9]
+        longest = max((one["gap_ns"] for one in waits), default=0)
+        yield Finding(
+            f"broker {server} was away for {'at least ' if row['back_ns'] is None else ''}{seconds(lasted)}: "
+            f"{counted(row['n'], 'connection')} of {hosts} {'was' if row['n'] == 1 else 'were'} {how}"
+            + (f"; {counted(len(waits), 'partition')} could not be written to for up to {seconds(longest)}" if waits else ""),
+            {"server": server, "broker_id": row["broker_id"], "client_ips": [row["client_ip"]]}, row["n"],
+            where(server_ip=row["server_ip"], server_port=row["server_port"]), row["first_ns"], row["last_ns"], longest,
+            {"connections": row["n"], "refused": row["refused"], "away_ns": lasted, "partitions": len(waits),
+             "unwritten_ns": longest},
+            None if waits else "info",
+        )  # fmt: skip
+
+
+def unwritten(seen: Observed, row: Row) -> list[Row]:
+    """Partitions that clients wrote to all the time through a broker up to the time that it went, with `gap_ns`, the time
+    from the last write that it took to the next that any broker took. A client that closed its connection was done by itself.
+    """
+    parts = seen.parts
+    good = parts.filter(parts.api == "Produce", parts.error == "NONE", parts.topic.notnull(), parts.response_first_ns.notnull())
+    mine = (good.server_ip == row["server_ip"]) & (good.server_port == row["server_port"])
+    before: Any = (good.response_first_ns <= row["first_ns"]) & (good.response_first_ns > row["seen_ns"] - BEFORE_NS)
+    last = good.filter(mine & before)
+    last = last.group_by(*PLACE).aggregate(
+        n=last.count(), ok_ns=last.response_first_ns.max(), connection=last.connection.argmax(last.response_first_ns)
+    )
+    links = seen.connections
+    last = last.anti_join(links.filter(links.closed_by == "client"), "connection")
+    both = last.filter(last.n >= STEADY).inner_join(good.select(*PLACE, "response_first_ns"), list(PLACE))
+    both = both.filter(both.response_first_ns > both.ok_ns)
+    gaps = both.group_by(*PLACE, "ok_ns").aggregate(next_ns=both.response_first_ns.min())
+    return seen.run(gaps.select(*PLACE, gap_ns=gaps.next_ns - gaps.ok_ns))

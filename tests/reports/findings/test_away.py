@@ -1,0 +1,49 @@
+"""Brokers that go while the capture runs."""
+
+from tests.reports.findings.tables import CONNECTION, SECOND, START, Row, exchange, found, observed
+
+
+def refused(at: float, **more: object) -> Row:
+    begin = START + int(at * SECOND)
+    ends = {"phase": "empty", "ended": "rst", "server_packets": 1, "exchanges": 0, "client_id": None}
+    return CONNECTION | {"connection": f"R{at}", "first_ns": begin, "last_ns": begin} | ends | more
+
+
+def seen_by(link: Row, until: float, since: float, step: float = 0.2, closed_by: str = "server") -> list[Row]:
+    """What the rule says where a partition is written to up to `until` at the broker that goes, from `since` on at another."""
+    old = [exchange("C1", at + 1, "Produce", at * step, broker_id=1) for at in range(int(until / step))]
+    new = [exchange("C2", at + 1, "Produce", since + at * step, server_ip="10.0.0.2") for at in range(9)]
+    parts = [{"connection": row["connection"], "exchange": row["exchange"], "topic": "t", "partition": 0, "error": "NONE"}
+             for row in old + new]  # fmt: skip
+    links = [
+        CONNECTION | {"connection": "C1", "server_packets": 9, "closed_by": closed_by},
+        *(refused(until + at) | link for at in range(5)),
+    ]
+    links = [*links, CONNECTION | {"connection": "C2", "server_ip": "10.0.0.2", "server_packets": 9}]
+    return found("broker-away", observed(old + new, parts, links), loud=False)
+
+
+def test_a_broker_that_is_killed_and_whose_partitions_no_other_leads_for_a_while() -> None:
+    (row,) = seen_by({}, 5.0, 14.0)
+    assert row["who"]["server"] == "10.0.0.1:9092"
+    assert row["severity"] == "medium"
+    assert row["sentence"] == (
+        "broker 10.0.0.1:9092 was away for at least 4.0 s: 5 connections of 10.0.0.9 were refused; 1 partition could not be "
+        "written to for up to 9.2 s"
+    )
+
+
+def test_a_restart_that_hands_partitions_over_is_worth_knowing_and_no_more() -> None:
+    (row,) = seen_by({}, 5.0, 5.5)
+    assert row["severity"] == "info"
+    assert row["evidence"]["partitions"] == 0
+    (row,) = seen_by({}, 5.0, 14.0, step=2.0)
+    assert row["severity"] == "info", "a partition that is written to now and then"
+    (row,) = seen_by({}, 5.0, 14.0, closed_by="client")
+    assert row["severity"] == "info", "a job that had ended, and another that began later"
+
+
+def test_what_is_no_broker_that_goes() -> None:
+    assert seen_by({"server_ip": "10.0.0.7"}, 5.0, 14.0) == [], "it never answered"
+    assert seen_by({"phase": "kafka", "server_packets": 5}, 5.0, 14.0) == [], "it accepts"
+    assert seen_by({"began": "midstream"}, 5.0, 14.0) == []
