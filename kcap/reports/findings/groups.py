@@ -165,23 +165,26 @@ def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
     instead="a restart so quick that the old process still sent a heartbeat; with the consumer protocol, one behind a crash, "
     "up to the end of the session timeout",
     sources="KIP-345, KIP-848",
+    session=45,
 )  # fmt: skip
-def static_member_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
+def static_member_fenced(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Two members with one group.instance.id."""
     for row in seen.prepared(seen.errors(["FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID"], ("group_id", "error"))):
         request = seen.message(row, "request")
         instance = request.get("groupInstanceId") or request.get("instanceId")
         clients = seen.clients_of(group_id=row["group_id"], error=row["error"])
-        of = f"instance {instance} of " if instance else ""
-        times = counted(row["n"], "time")
+        group, times, fenced = row["group_id"], counted(row["n"], "time"), row["error"] == "FENCED_INSTANCE_ID"
+        # the broker keeps the instance of a member that crashed until its session ends: 45 s by default
+        crashed = not fenced and row["last_ns"] - row["first_ns"] < limit["session"] * 1e9
         yield Finding(
-            f"{of}group {row['group_id']} was "
-            + (f"fenced {times}: another member took that group.instance.id from {named(clients)}"
-               if row["error"] == "FENCED_INSTANCE_ID"
-               else f"refused {times} to {named(clients)}: another member has that group.instance.id"),
+            f"{f'instance {instance} of ' if instance else ''}group {group} was fenced {times}: another member took that "
+            f"group.instance.id from {named(clients)}"
+            if fenced
+            else f"group {group} refused {named(clients)} {times}: another member has "
+            f"{f'group.instance.id {instance}' if instance else 'that group.instance.id'}",
             {"group_id": row["group_id"], "instance_id": instance, "client_ids": clients},
             row["n"], where(f"error == {row['error']}", group_id=row["group_id"]), row["first_ns"], row["last_ns"], 0,
-            {"fenced": row["n"], "clients": len(clients)},
+            {"fenced": row["n"], "clients": len(clients)}, "medium" if crashed else None, 0.6 if crashed else None,
         )  # fmt: skip
 
 

@@ -11,7 +11,6 @@ from kcap import limits
 from kcap.reports.definition import Report, ReportRequest
 from kcap.reports.findings import (
     access,
-    away,
     closing,
     consuming,
     encryption,
@@ -22,6 +21,7 @@ from kcap.reports.findings import (
     producing,
     quotas,
     refusals,
+    refusing,
     serving,
     stalls,
     topics,
@@ -37,7 +37,7 @@ from kcap.reports.run import columns_of, computed
 from kcap.reports.source import ReportInput
 
 MODULES: Final = (
-    access, away, closing, consuming, encryption, groups, leaders, network, pipelines, producing, quotas, refusals, serving,
+    access, closing, consuming, encryption, groups, leaders, network, pipelines, producing, quotas, refusals, refusing, serving,
     stalls, topics, transactions, unavailable,
 )  # fmt: skip
 """Modules whose functions are rules."""

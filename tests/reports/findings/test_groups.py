@@ -58,7 +58,11 @@ def test_a_fenced_instance_is_named() -> None:
     second = observed([rows[0] | {"api": "ConsumerGroupHeartbeat", "error": "UNRELEASED_INSTANCE_ID"}],
                       messages={("C1", 1, "request"): {"instanceId": "slot-1"}})  # fmt: skip
     (row,) = found("static-member-fenced", second)
-    assert row["sentence"] == "instance slot-1 of group g was refused 1 time to app: another member has that group.instance.id"
+    assert row["sentence"] == "group g refused app 1 time: another member has group.instance.id slot-1"
+    assert (row["severity"], row["confidence"]) == ("medium", 0.6), "its predecessor may have crashed"
+    often = many(3, 30.0, "ConsumerGroupHeartbeat", group_id="g", error="UNRELEASED_INSTANCE_ID")
+    (row,) = found("static-member-fenced", observed(often))
+    assert row["severity"] == "high", "no session lasts that long"
     assert found("static-member-fenced", observed(many(3, 1.0, "Heartbeat", group_id="g"))) == []
 
 

@@ -1,6 +1,6 @@
-"""Brokers that are away for a while: they answered, then connections to them are refused, and perhaps they come back.
+"""Brokers that responded, then accept no connection for a while, and perhaps do again.
 
-In: connections and exchanges. Out: findings, and which brokers came back when. Law: no pairs of connections, one order of time.
+In: connections and exchanges. Out: findings. Law: no pairs of connections, one order of time.
 """
 
 from collections.abc import Mapping
@@ -15,15 +15,15 @@ from kcap.reports.text import count as counted
 SERVER: Final = ("server_ip", "server_port")
 PLACE: Final = ("topic", "partition")
 BEFORE_NS: Final = 5_000_000_000
-"""How long before a broker was away the writes count that show how often a partition is written to."""
+"""How long before the broker's last response the writes count that show how often a partition is written to."""
 STEADY: Final = 5
 """Writes in that time from which on the next one is due within a second."""
 
 
 def refused_runs(seen: Observed) -> list[Row]:
-    """Servers that answered, with the longest time from one refused connection to the last before it accepts again: n,
-    refused (others were not answered), hosts, client_ip, first_ns, last_ns, seen_ns and back_ns (its last response before
-    and the first behind, None without one).
+    """Servers that responded, with the longest time from one refused connection to the last before it accepts again: n,
+    refused (others were not answered), hosts, client_ip, first_ns, last_ns and seen_ns, its last response before. One that
+    responds meanwhile on connections that it has is none of them.
     """
     links = seen.every_link
     links = links.filter(links.began == "syn")
@@ -44,29 +44,30 @@ def refused_runs(seen: Observed) -> list[Row]:
     both = runs.inner_join(at, list(SERVER))
     known = both.group_by(*SERVER, "n", "refused", "hosts", "client_ip", "first_ns", "last_ns").aggregate(
         seen_ns=both.response_last_ns.max(where=both.response_last_ns <= both.first_ns),
-        back_ns=both.response_last_ns.min(where=both.response_last_ns > both.last_ns), broker_id=both.broker_id.max(),
+        meanwhile=both.count(where=(both.response_last_ns > both.first_ns) & (both.response_last_ns < both.last_ns)),
+        broker_id=both.broker_id.max(),
     )  # fmt: skip
-    known = known.filter(known.seen_ns.notnull())
-    return seen.first(known, ("first_ns", *SERVER), SERVERS_MOST, "brokers_away")
+    known = known.filter(known.seen_ns.notnull(), known.meanwhile == 0)
+    return seen.first(known, ("first_ns", *SERVER), SERVERS_MOST, "unavailable_brokers")
 
 
 @rule(
-    "broker-away", "medium", 0.85,
+    "broker-unavailable", "medium", 0.85,
     needs="beginnings responses",
-    looks_at="brokers that answer, and then refuse all connections for a while; partitions that were written to all the time, "
-    "until no broker took them",
-    advice="See why it went: its log, the kernel's (out of memory), and the times of deployments. A broker that stops by "
+    looks_at="brokers that responded, and then accept no connection for a while; partitions that were written to all the time, "
+    "until no write to them succeeded at any broker",
+    advice="See why it stopped: its log, the kernel's (out of memory), and the times of deployments. A broker that stops by "
     "itself hands its partitions over first (controlled.shutdown.enable); those of one that was killed have no leader until "
     "its session is over (broker.session.timeout.ms).",
     instead="a planned restart; a listener or a firewall that was changed",
     refused=3, seconds=1, unwritten=3,
 )  # fmt: skip
-def broker_away(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A broker that goes while the capture runs.
+def broker_unavailable(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A broker that becomes unavailable while the capture runs.
 
     A rolling restart looks alike, and clients go on at the brokers that lead by then: that is worth knowing and no more. It is
-    a finding where partitions that were written to several times a second, until the broker went, could not be written to for
-    `unwritten` seconds.
+    a problem where no write succeeded for `unwritten` seconds to partitions that were written to several times a second until
+    then.
     """
     if ("empty", "syn") not in seen.begun:
         return
@@ -80,20 +81,20 @@ def broker_away(seen: Observed, limit: Mapping[str, float]) -> Found:
         waits = [one for one in unwritten(seen, row) if one["gap_ns"] >= limit["unwritten"] * 1e9]
         longest = max((one["gap_ns"] for one in waits), default=0)
         yield Finding(
-            f"broker {server} was away for {'at least ' if row['back_ns'] is None else ''}{seconds(lasted)}: "
-            f"{counted(row['n'], 'connection')} of {hosts} {'was' if row['n'] == 1 else 'were'} {how}"
-            + (f"; {counted(len(waits), 'partition')} could not be written to for up to {seconds(longest)}" if waits else ""),
+            f"broker {server} accepted no connection for at least {seconds(lasted)}: {counted(row['n'], 'connection')} of "
+            f"{hosts} were {how}"
+            + (f"; no write to {counted(len(waits), 'partition')} succeeded for up to {seconds(longest)}" if waits else ""),
             {"server": server, "broker_id": row["broker_id"], "client_ips": [row["client_ip"]]}, row["n"],
             where(server_ip=row["server_ip"], server_port=row["server_port"]), row["first_ns"], row["last_ns"], longest,
-            {"connections": row["n"], "refused": row["refused"], "away_ns": lasted, "partitions": len(waits),
+            {"connections": row["n"], "refused": row["refused"], "refusing_ns": lasted, "partitions": len(waits),
              "unwritten_ns": longest},
             None if waits else "info",
         )  # fmt: skip
 
 
 def unwritten(seen: Observed, row: Row) -> list[Row]:
-    """Partitions that clients wrote to all the time through a broker up to the time that it went, with `gap_ns`, the time
-    from the last write that it took to the next that any broker took. A client that closed its connection was done by itself.
+    """Partitions that clients wrote to all the time through a broker up to its first refused connection, with `gap_ns`, from
+    the last write that it took to the next that any broker took. A client that closed its connection was done by itself.
     """
     parts = seen.parts
     good = parts.filter(parts.api == "Produce", parts.error == "NONE", parts.topic.notnull(), parts.response_first_ns.notnull())

@@ -1,4 +1,4 @@
-"""Brokers that go while the capture runs."""
+"""Brokers that become unavailable while the capture runs."""
 
 from tests.reports.findings.tables import CONNECTION, SECOND, START, Row, exchange, found, observed
 
@@ -20,7 +20,7 @@ def seen_by(link: Row, until: float, since: float, step: float = 0.2, closed_by:
         *(refused(until + at) | link for at in range(5)),
     ]
     links = [*links, CONNECTION | {"connection": "C2", "server_ip": "10.0.0.2", "server_packets": 9}]
-    return found("broker-away", observed(old + new, parts, links), loud=False)
+    return found("broker-unavailable", observed(old + new, parts, links), loud=False)
 
 
 def test_a_broker_that_is_killed_and_whose_partitions_no_other_leads_for_a_while() -> None:
@@ -28,8 +28,8 @@ def test_a_broker_that_is_killed_and_whose_partitions_no_other_leads_for_a_while
     assert row["who"]["server"] == "10.0.0.1:9092"
     assert row["severity"] == "medium"
     assert row["sentence"] == (
-        "broker 10.0.0.1:9092 was away for at least 4.0 s: 5 connections of 10.0.0.9 were refused; 1 partition could not be "
-        "written to for up to 9.2 s"
+        "broker 10.0.0.1:9092 accepted no connection for at least 4.0 s: 5 connections of 10.0.0.9 were refused; no write to 1 "
+        "partition succeeded for up to 9.2 s"
     )
 
 
@@ -47,3 +47,11 @@ def test_what_is_no_broker_that_goes() -> None:
     assert seen_by({"server_ip": "10.0.0.7"}, 5.0, 14.0) == [], "it never answered"
     assert seen_by({"phase": "kafka", "server_packets": 5}, 5.0, 14.0) == [], "it accepts"
     assert seen_by({"began": "midstream"}, 5.0, 14.0) == []
+
+
+def test_a_broker_that_responds_while_it_accepts_no_connection() -> None:
+    rows = [exchange("C1", at + 1, "Produce", at * 0.2) for at in range(60)]
+    links = [CONNECTION | {"connection": "C1", "server_packets": 9}, *(refused(5.0 + at) for at in range(5))]
+    assert found("broker-unavailable", observed(rows, connections=links), loud=False) == []
+    quiet = [row for row in rows if not 5 * SECOND < row["response_last_ns"] - START < 9 * SECOND]
+    assert len(found("broker-unavailable", observed(quiet, connections=links), loud=False)) == 1
