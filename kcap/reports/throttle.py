@@ -146,7 +146,7 @@ def compliance_text(row: Row) -> str:
         sent = "request was" if row["elsewhere"] == 1 else "requests were"
         text += f"; {row['elsewhere']:,} {sent} sent on other connections meanwhile, which KIP-219 allows"
         if row["elsewhere"] > row["muting"]:
-            text += " unless the client closes throttled ones for that (kcap check)"
+            text += ", unless the client closes throttled connections to do so (see kcap check)"
     return text + (f"; {delayed}." if row["delayed"] else ".")
 
 

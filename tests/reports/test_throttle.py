@@ -40,8 +40,8 @@ def test_whether_a_group_complied_is_a_sentence() -> None:
         "1 request was sent on other connections meanwhile, which KIP-219 allows."
     )
     assert compliance_text(row | {"elsewhere": 19}).endswith(
-        "19 requests were sent on other connections meanwhile, which KIP-219 allows unless the client closes throttled ones "
-        "for that (kcap check)."
+        "19 requests were sent on other connections meanwhile, which KIP-219 allows, unless the client closes throttled "
+        "connections to do so (see kcap check)."
     )
     assert "delayed 2 responses" in compliance_text(row | {"muting": 0, "delayed": 2})
     assert "delayed 1 response itself" in compliance_text(row | {"muting": 0, "delayed": 1})
