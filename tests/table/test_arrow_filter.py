@@ -9,10 +9,10 @@ from hypothesis import given, settings
 
 import kcap
 from kcap.arrays.arrow import values
+from kcap.filter import row_predicate
 from kcap.filter.ast import Compare, columns_of
 from kcap.filter.parse import parse
 from kcap.filter.row_predicate import RowSelector
-from kcap.filter.row_predicate import test_of as tested_by
 from kcap.table import arrow_filter
 from kcap.table.arrow_filter import mask
 from kcap.table.schema import TYPES
@@ -72,7 +72,7 @@ def test_a_text_is_tested_once_however_many_batches_have_it(monkeypatch: pytest.
     tested: list[str] = []
 
     def noted(tree: Any) -> Callable[[Any], bool]:
-        test = tested_by(tree)
+        test = row_predicate.test_of(tree)
         return lambda text: (tested.append(text), test(text))[1]
 
     monkeypatch.setattr(arrow_filter, "test_of", noted)
