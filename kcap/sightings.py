@@ -4,19 +4,16 @@ In: oddities as they are seen. Out: `Weird` objects with their counts, in the or
 in; a value that can be pickled.
 """
 
-import os
 from array import array
 from collections.abc import Iterator
 from typing import Final
 
-from kcap.identities import number_of, uid_of_number
+from kcap.identities import UidTable, number_of, uid_of_number
 from kcap.model import REF_FILE_SHIFT
 from kcap.weird import Weird, WeirdKind
 
 KINDS: Final = tuple(WeirdKind)
 PLACES: Final = {kind: 2 * place for place, kind in enumerate(KINDS)}
-FIRST: Final = 1 << 8
-"""Places of a new table."""
 DETAILS_KNOWN: Final = 1 << 8
 """Details that are stored once: most oddities have one of a few, and those with numbers in them hardly come twice."""
 
@@ -25,13 +22,8 @@ class Sightings:
     """The oddities of a capture."""
 
     def __init__(self) -> None:
-        self._table = array("i", bytes(4 * FIRST))
-        """Open addressing: number of an entry, from 1; 0 for none."""
-        self._spread = int.from_bytes(os.urandom(8), "big") | 1
-        """Who writes a capture may choose uids that lie near each other, but not with what they are multiplied."""
-        self._kinds = bytearray()
-        """Twice the place of the kind, plus 1 where it is of a connection."""
-        self._uids = array("Q")
+        self._entries = UidTable()
+        """Their number is twice the place of the kind, plus 1 where it is of a connection."""
         self._refs = array("q")
         self._positions = array("q")
         self._counts = array("q")
@@ -44,39 +36,21 @@ class Sightings:
         """Details -> their numbers, of some that came lately."""
 
     def __len__(self) -> int:
-        return len(self._kinds)
-
-    def _find(self, kind: int, number: int) -> int:
-        """The place of an entry in the table, or that for it."""
-        table, kinds, uids = self._table, self._kinds, self._uids
-        last = len(table) - 1
-        place = ((number ^ kind) * self._spread >> 32) & last
-        while (entry := table[place]) and (uids[entry - 1] != number or kinds[entry - 1] != kind):
-            place = (place + 1) & last
-        return place
+        return len(self._entries)
 
     def count(self, kind: WeirdKind, detail: str, ref: int, position: int, uid: str | None, count: int, most: int) -> None:
         """Counts an oddity of a connection; where there are `most` entries and none for it, of no connection."""
         number, of = (0, PLACES[kind]) if uid is None else (number_of(uid), PLACES[kind] + 1)
-        place = self._find(of, number)
-        if not self._table[place] and uid is not None and len(self) >= most:
+        if uid is not None and len(self) >= most and self._entries.find(number, of) < 0:
             number, of = 0, PLACES[kind]
-            place = self._find(of, number)
-        entry = self._table[place]
-        if entry:
-            self._counts[entry - 1] += count
+        entry = self._entries.entry(number, of)
+        if entry < len(self._counts):
+            self._counts[entry] += count
             return
-        self._kinds.append(of)
-        self._uids.append(number)
         self._refs.append(ref)
         self._positions.append(position)
         self._counts.append(count)
         self._details.append(self._detail(detail))
-        self._table[place] = len(self)
-        if 2 * len(self) > len(self._table):
-            self._table = array("i", bytes(8 * len(self._table)))
-            for at, (of, number) in enumerate(zip(self._kinds, self._uids), 1):
-                self._table[self._find(of, number)] = at
 
     def _detail(self, text: str) -> int:
         """The number of a detail."""
@@ -91,7 +65,7 @@ class Sightings:
 
     def __iter__(self) -> Iterator[tuple[Weird, int]]:
         """Each with its count, in the order of packets; of one packet those of no connection come first, others by uid."""
-        kinds, uids, refs = self._kinds, self._uids, self._refs
+        kinds, uids, refs = self._entries.kinds, self._entries.uids, self._refs
         for at in sorted(range(len(self)), key=lambda at: (refs[at], kinds[at] & 1, uids[at])):
             detail = self._details[at]
             text = self._texts[self._ends[detail] : self._ends[detail + 1]].decode("utf-8", "surrogatepass")

@@ -4,7 +4,6 @@ In: facts of a connection, as they change. Out: its facts so far. Law: those tha
 CONNECTION_IDLE_NS. A picklable value.
 """
 
-import os
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,10 +11,7 @@ from typing import Final
 
 from kcap import limits
 from kcap.facts.api_versions import Offer, Software
-from kcap.identities import number_of
-
-FIRST: Final = 1 << 8
-"""Places of a new table."""
+from kcap.identities import UidTable, number_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,54 +33,31 @@ class PackedFacts:
     """The facts of many connections: 64 bits of each uid, and which of the different facts it has."""
 
     def __init__(self) -> None:
-        self._uids = array("Q", bytes(8 * FIRST))
-        self._facts = array("I", bytes(4 * FIRST))
-        """Open addressing: number of the facts of the uid in the same place, from 1; 0 for none."""
+        self._entries = UidTable()
+        self._facts = array("I")
+        """Of each entry the place in `_different`."""
         self._different: list[ConnectionFacts] = []
         self._numbers: dict[ConnectionFacts, int] = {}
-        self._spread = int.from_bytes(os.urandom(8), "big") | 1
-        """Who writes a capture may choose uids that lie near each other, but not with what they are multiplied."""
-        self._size = 0
 
     def __len__(self) -> int:
-        return self._size
-
-    def _place(self, number: int) -> int:
-        """Where a uid is, or would be."""
-        uids, facts, last = self._uids, self._facts, len(self._uids) - 1
-        place = (number * self._spread >> 32) & last
-        while facts[place] and uids[place] != number:
-            place = (place + 1) & last
-        return place
+        return len(self._entries)
 
     def get(self, uid: str) -> ConnectionFacts:
         """The facts of a connection, `NO_FACTS` where there are none."""
-        found = self._facts[self._place(number_of(uid))] if self._size else 0
-        return self._different[found - 1] if found else NO_FACTS
+        entry = self._entries.find(number_of(uid)) if self._facts else -1
+        return self._different[self._facts[entry]] if entry >= 0 else NO_FACTS
 
     def update(self, known: Iterable[tuple[str, ConnectionFacts]]) -> None:
         """Takes the facts of connections."""
         for uid, facts in known:
-            found = self._numbers.get(facts)
-            if found is None:
+            found = self._numbers.setdefault(facts, len(self._different))
+            if found == len(self._different):
                 self._different.append(facts)
-                found = self._numbers[facts] = len(self._different)
-            self._put(number_of(uid), found)
-            if 2 * self._size > len(self._uids):
-                self._grow()
-
-    def _put(self, number: int, facts: int) -> None:
-        place = self._place(number)
-        self._size += not self._facts[place]
-        self._uids[place], self._facts[place] = number, facts
-
-    def _grow(self) -> None:
-        before = zip(self._uids, self._facts)
-        self._size, self._uids = 0, array("Q", bytes(16 * len(self._uids)))
-        self._facts = array("I", bytes(4 * len(self._uids)))
-        for number, facts in before:
-            if facts:
-                self._put(number, facts)
+            entry = self._entries.entry(number_of(uid))
+            if entry == len(self._facts):
+                self._facts.append(found)
+            else:
+                self._facts[entry] = found
 
 
 class FactsOfConnections:
