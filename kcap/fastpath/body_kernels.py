@@ -42,19 +42,12 @@ from kcap.fastpath.layout import (
     SLOT_BASE,
 )
 from kcap.kafka.frames import FLAG
-from kcap.kernels import compiled
+from kcap.kernels import compiled, copied
 
 MOVED_BODY = limits.FAST_PATH_MOVED_BODY
 MOVED_BYTES = limits.FAST_PATH_MOVED_BYTES
 UNKNOWN = -1
 SNAPLEN = FLAG["snaplen"]
-
-
-@compiled
-def copied(data: Any, low: int, high: int, arena: Any, top: int) -> None:
-    """Bytes into the arena; a function of its own, since compiling a slice takes half a second."""
-    for k in range(high - low):
-        arena[top + k] = data[low + k]
 
 
 @compiled

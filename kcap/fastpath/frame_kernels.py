@@ -130,7 +130,8 @@ UNREAD = -100
 LATE, SNAPLEN, RESYNCED = FLAG["late"], FLAG["snaplen"], FLAG["resynced"]
 ANSWERED_ROW, ONE_WAY, UNANSWERED = map(OUTCOMES.index, ("answered", "one_way", "unanswered"))
 LOST_ROW, SKIPPED_ROW = map(REASONS.index, ("lost_in_capture", "skipped"))
-ONE_WAY_MAX, IN_FLIGHT_DATED = limits.ONE_WAY_KEPT, limits.IN_FLIGHT_DATED
+IN_FLIGHT_DATED = limits.IN_FLIGHT_DATED
+ONE_WAY_MAX = limits.ONE_WAY_KEPT
 """Rows that a response may decide beside its own."""
 
 

@@ -10,6 +10,7 @@ re-authentications have (KIP-368), the others come first. Captures do show respo
 waits for the reorder window.
 """
 
+from math import inf
 from typing import Final, Protocol
 
 from kcap import limits
@@ -108,13 +109,14 @@ class Pairing:
         passed over. A response behind missing bytes is delivered once these are known to be lost, many requests later: the
         times tell which these are, of up to IN_FLIGHT_DATED.
         """
-        last, end = self.outstanding.last(), None
-        for came, exchange in enumerate(self.outstanding.in_turn() if until_ns is not None else ()):
-            end = exchange.number + limits.IN_FLIGHT_DATED if end is None else end
+        until, end = inf if until_ns is None else until_ns, inf
+        for came, exchange in enumerate(self.outstanding.in_turn()):
+            end = min(end, exchange.number + limits.IN_FLIGHT_DATED)
             if exchange.number >= end:
                 break
-            if exchange.request is None or (until_ns is not None and (exchange.request.last_ns or 0) > until_ns):
+            if exchange.request is None or (exchange.request.last_ns or 0) > until:
                 return came
+        last = self.outstanding.last()
         count = self.outstanding.ahead()
         return count - 1 if count and last is not None and last.request is None else count
 

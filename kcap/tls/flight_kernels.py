@@ -7,7 +7,7 @@ session: a record that does not open or holds a part of a message, data before t
 
 from typing import Any, Final
 
-from kcap.kernels import compiled, routine
+from kcap.kernels import compiled, copied, routine
 from kcap.tls.handshake import (
     CERTIFICATE,
     CERTIFICATE_REQUEST,
@@ -16,7 +16,7 @@ from kcap.tls.handshake import (
     ENCRYPTED_EXTENSIONS,
     FINISHED,
 )
-from kcap.tls.hello_kernels import MESSAGE_HEADER, R_AT, R_END, R_KIND, R_SIDE
+from kcap.tls.hello_kernels import R_AT, R_END, R_KIND, R_SIDE, message_size
 from kcap.tls.records import APPLICATION, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER
 
 R_OFFSET, R_NS = R_END + 1, R_END + 2
@@ -149,8 +149,7 @@ def keep(data: Any, start: int, size: int, record: Any, out: Any, kept: Any, row
     out[F_ROW] += 1
     row[M_SIDE], row[M_SIZE], row[M_NS] = record[R_SIDE], size, record[R_NS]
     row[M_RECORD] = record[R_END] - record[R_AT] - HEADER
-    for k in range(size):
-        kept[out[F_TOP] + k] = data[start + k]
+    copied(data, start, start + size, kept, out[F_TOP])
     out[F_TOP] += max(size, 0)
 
 
@@ -162,15 +161,6 @@ def content_size(plain: Any, low: int, high: int) -> int:
     while high > low and plain[high - 1] == 0:
         high -= 1
     return high - 1 - low if high > low and plain[high - 1] == HANDSHAKE else 0
-
-
-@compiled
-def message_size(plain: Any, at: int, end: int) -> int:
-    """Bytes of the message that begins here, header included; 0 where it is not whole."""
-    if end - at < MESSAGE_HEADER:
-        return 0
-    size = MESSAGE_HEADER + (int(plain[at + 1]) << 16 | int(plain[at + 2]) << 8 | int(plain[at + 3]))
-    return size if size <= end - at else 0
 
 
 @compiled

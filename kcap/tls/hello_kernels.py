@@ -44,14 +44,22 @@ def hellos(wire: Any, records: Any, cuts: Any, suites: Any) -> None:
 
 
 @compiled
+def message_size(data: Any, at: int, end: int) -> int:
+    """Bytes of the handshake message that begins here, header included; 0 where it is not whole (RFC 8446 section 4)."""
+    if end - at < MESSAGE_HEADER:
+        return 0
+    size = MESSAGE_HEADER + (uint32(data, at) & 0xFFFFFF)
+    return size if size <= end - at else 0
+
+
+@compiled
 def behind_session(wire: Any, record: Any, side: int, kind: int) -> int:
     """Where the session id ends of the hello of this kind that a record is; -1 where it is none."""
     at, end = record[R_AT] + HEADER, record[R_END]
     if record[R_SIDE] != side or record[R_KIND] != HANDSHAKE or end - at <= MESSAGE_HEADER + BEFORE_SESSION:
         return -1
-    size = int(wire[at + 1]) << 16 | uint16(wire, at + 2)
     body = at + MESSAGE_HEADER
-    if wire[at] != kind or size != end - body or wire[body] != 3:
+    if wire[at] != kind or message_size(wire, at, end) != end - at or wire[body] != 3:
         return -1
     if uint32(wire, body + 2) == RETRY[0] and uint32(wire, body + 6) == RETRY[1]:
         return -1

@@ -9,6 +9,7 @@ from typing import Any
 
 from kcap.kernels import compiled, routine
 from kcap.tls.handshake import CLOSE_NOTIFY, NEW_SESSION_TICKET, USER_CANCELED
+from kcap.tls.hello_kernels import message_size
 from kcap.tls.records import ALERT, APPLICATION, HANDSHAKE, HEADER, NONCE
 
 COUNTED = 13
@@ -92,8 +93,11 @@ def says_nothing(plain: Any, at: int, size: int, kind: int, newest: bool) -> boo
     if kind == ALERT:
         return size == 2 and (plain[at + 1] == CLOSE_NOTIFY or (newest and plain[at + 1] == USER_CANCELED))
     end = at + size
-    if kind != HANDSHAKE or not newest or size < 4:
+    if kind != HANDSHAKE or not newest or not size:
         return False
-    while end - at >= 4 and plain[at] == NEW_SESSION_TICKET:
-        at += 4 + (int(plain[at + 1]) << 16 | int(plain[at + 2]) << 8 | int(plain[at + 3]))
+    while at < end and plain[at] == NEW_SESSION_TICKET:
+        ticket = message_size(plain, at, end)
+        if not ticket:
+            return False
+        at += ticket
     return at == end
