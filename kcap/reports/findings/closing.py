@@ -156,6 +156,12 @@ def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
         )  # fmt: skip
 
 
+def not_accepted(links: Any) -> Any:
+    """Whether connections were refused or not answered."""
+    no_server = (links.server_packets == 0) | ((links.server_packets == 1) & (links.ended == "rst"))
+    return (links.phase == "empty") & (links.began == "syn") & no_server
+
+
 @rule(
     "connect-failed", "high", 0.8,
     needs="beginnings",
@@ -170,10 +176,7 @@ def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A host that cannot connect. Addresses that Metadata responses advertise are left to `wrong-advertised-listener`."""
     links = seen.connections
     kafka = {call["server_port"] for call in seen.calls}
-    calls = links.filter(
-        (links.phase == "empty") & (links.began == "syn") & (at_usual_port(links) | links.server_port.isin(sorted(kafka))),
-        (links.server_packets == 0) | ((links.server_packets == 1) & (links.ended == "rst")),
-    )  # fmt: skip
+    calls = links.filter(not_accepted(links), at_usual_port(links) | links.server_port.isin(sorted(kafka)))
     ends = ("client_ip", "server_ip", "server_port")
     groups = calls.group_by(*ends).aggregate(
         n=calls.count(), refused=calls.count(where=calls.server_packets == 1), first_ns=calls.first_ns.min(),

@@ -129,7 +129,7 @@ def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
     for member in members:
         if member["n"] >= limit["heartbeats"]:
             late.setdefault(member["group_id"], []).append(member)
-    for group in late.keys() - {row["group_id"] for row in waits}:  # of a member that was lost nobody waits in JoinGroup
+    for group in late.keys() - {row["group_id"] for row in waits}:  # with one that was lost, no member waits in JoinGroup
         longer = [one for one in late[group] if one["last_ns"] - one["first_ns"] >= limit["seconds"] * 1e9]
         if longer:
             (first, last), names, number = times_of(longer), clients_in(longer), sum(one["n"] for one in longer)

@@ -146,7 +146,7 @@ class Observed:
         if self._run(links.filter(of_brokers(links)).select("connection").limit(1)):
             clients = links.filter(~of_brokers(links))
             nameless = any(call["outcome"] == "orphan" and call["client_id"] is None for call in calls)
-        if nameless:  # responses without a request say nothing of who asked: their connections do
+        if nameless:  # responses without a request do not name the client: their connections do
             theirs = links.filter(of_brokers(links)).select("connection")
             rows = rows.anti_join(theirs, "connection")
             parts = None if parts is None else parts.anti_join(theirs, "connection")

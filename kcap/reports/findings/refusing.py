@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kcap.limits import SERVERS_MOST
+from kcap.reports.findings.closing import not_accepted
 from kcap.reports.findings.model import Finding, Found, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, server_of
 from kcap.reports.recorded import functions
@@ -26,12 +27,12 @@ def refused_runs(seen: Observed) -> list[Row]:
     responds meanwhile on connections that it has is none of them.
     """
     links = seen.every_link
-    links = links.filter(links.began == "syn")
-    accepted = (links.server_packets > 1) | (links.phase != "empty") | (links.ended == "fin")
     order = {"group_by": list(SERVER), "order_by": ["first_ns", "connection"], "rows": (None, 0)}
     ibis = functions(links)
-    links = links.mutate(ok=accepted, turn=accepted.cast("int64").sum().over(ibis.window(**order)))
-    failed = links.filter(~links.ok)
+    links = links.filter(links.began == "syn")
+    links = links.mutate(failed=not_accepted(links) & (links.ended != "fin"))  # a FIN follows what the capture lacks
+    links = links.mutate(turn=(~links.failed).cast("int64").sum().over(ibis.window(**order)))
+    failed = links.filter(links.failed)
     runs = failed.group_by(*SERVER, "turn").aggregate(
         n=failed.count(), refused=failed.count(where=failed.server_packets == 1), hosts=failed.client_ip.nunique(),
         client_ip=failed.client_ip.min(), first_ns=failed.first_ns.min(), last_ns=failed.first_ns.max(),

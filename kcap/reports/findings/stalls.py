@@ -35,7 +35,7 @@ def broker_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
     `often` requests. Requests that TCP sent again waited for the network and are left out, and connections whose requests wait
     behind a long poll, a rebalance or a throttle. In a cluster a broker that is stopped makes others wait for its replicas:
     where the first request that waits on each connection is a write to all replicas, and no long poll is overdue, nothing
-    tells which.
+    shows which it is.
     """
     least = int(limit["seconds"] * 1e9)
     if all(call["api"] not in PROMPT or (call["latency_ns"] or 0) < least for call in seen.calls):

@@ -47,6 +47,8 @@ def test_what_is_no_broker_that_goes() -> None:
     assert seen_by({"server_ip": "10.0.0.7"}, 5.0, 14.0) == [], "it never answered"
     assert seen_by({"phase": "kafka", "server_packets": 5}, 5.0, 14.0) == [], "it accepts"
     assert seen_by({"began": "midstream"}, 5.0, 14.0) == []
+    assert seen_by({"ended": "open"}, 5.0, 14.0) == [], "a SYN and ACK, and the capture ends or nothing follows"
+    assert seen_by({"ended": "fin", "server_packets": 0}, 5.0, 14.0) == [], "the capture lacks what the server sent"
 
 
 def test_a_broker_that_responds_while_it_accepts_no_connection() -> None:
