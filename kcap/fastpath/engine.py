@@ -409,7 +409,7 @@ class FastPath:
             if cut < len(where):
                 self._remainder(columns, int(where[cut]), int(taken[cut]))
             before = cut + 1
-        streams, number = table.streams, self.analyzer.batch
+        streams, number, ends = table.streams, self.analyzer.batch, where[-1] + 1 == len(columns)
         for flow in set(batch.flow):
             stream = streams.get(flow)
             if stream is None:
@@ -417,6 +417,8 @@ class FastPath:
             conversation = plaintext_of(stream.connection)
             if conversation is None or conversation.phase != "kafka" or conversation.fast_path_slot >= 0:
                 continue
+            if ends and conversation.mid_frame:
+                continue  # it does not fit, and what is expected of it counts within a batch
             place, packets = self._place(conversation.tcp.flows[0]), packets_until_fit(conversation)
             self.expected[place & (SEEN - 1)] = packets
             if not packets and fits(conversation.connection, conversation, int(self.state.meta[at.M_WAITING_MAX])):

@@ -355,9 +355,16 @@ class Conversation:
                 sinks[index].gap(*call)
 
     @property
+    def mid_frame(self) -> bool:
+        """Whether bytes of a frame are still to come, on either side."""
+        requests, responses = self.requests, self.responses
+        return (requests is not None and requests.open is not None) or (responses is not None and responses.open is not None)
+
+    @property
     def packets(self) -> int:
         """Packets of both sides so far."""
-        return sum(stream.packets for stream in self.tcp.streams)
+        first, second = self.tcp.streams
+        return first.packets + second.packets
 
     def leaves_fast_path(self) -> None:
         """It was exported: it stays outside for longer each time, unless it was inside for as long as it had been outside."""

@@ -8,6 +8,7 @@ from kcap import limits
 from kcap.analyzer import Analyzer
 from kcap.fastpath import engine
 from kcap.fastpath.layout import M_OPEN
+from kcap.kafka.conversation import Conversation
 from kcap.kafka.frames import FLAG
 from kcap.net.segment_columns import columns_of
 from kcap.weird import WeirdKind
@@ -147,6 +148,19 @@ def test_room_for_unfinished_frames_is_bounded_in_the_fast_path(monkeypatch: pyt
     assert 700_000 < most <= 1_000_000
     analyzer.fast_path = None
     agree(segments, 50, 8)
+
+
+def test_a_conversation_says_whether_a_frame_is_unfinished() -> None:
+    tap, analyzer, seen = Tap().open().client(metadata(0)).server(metadata_answer(0)), Analyzer(), []
+    tap.client(metadata(1)[:9]).client(metadata(1)[9:]).server(metadata_answer(1)[:6]).server(metadata_answer(1)[6:])
+    for at, segment in enumerate(tap.segments):
+        analyzer.feed(batch([segment], at + 1))
+        for stream in [*analyzer.table.streams.values()][:1]:  # there is none before both ends of a connection spoke
+            conversation = stream.connection.conversation
+            assert isinstance(conversation, Conversation)
+            seen.append(conversation.mid_frame)
+    assert seen[-4:] == [True, False, True, False]
+    assert not any(seen[:-4])
 
 
 def test_rows_say_what_is_odd_about_them() -> None:
