@@ -212,10 +212,9 @@ def headline(rows: Sequence[Mapping[str, Any]], result: Mapping[str, Any] | None
     nothing = None if rows or result is None else nothing_judged(result)
     if nothing is not None:
         return nothing
-    serious = [row for row in rows if row["severity"] != "info"]
     counts = {severity: sum(row["severity"] == severity for row in rows) for severity in SEVERITIES}
+    info = counts.pop("info")
+    serious, beside = sum(counts.values()), f" ({info} info)" if info else ""
     summary = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)
-    plural = "" if len(serious) == 1 else "s"
-    return (
-        f"{len(serious)} finding{plural}: {summary}" if serious else "no problem was found" + (f" ({summary})" if rows else "")
-    )
+    found = f"{serious} finding{'' if serious == 1 else 's'}: {summary}" if serious else "no problem was found"
+    return found + beside

@@ -5,7 +5,7 @@ import pytest
 from kcap.filter.parse import parse
 from kcap.limits import FILTER_MAX, PICKED_MOST
 from kcap.reports.findings import report  # noqa: F401 - enters the rules
-from kcap.reports.findings.model import RULES, SEVERITIES, in_versions, named, passed, rule, seconds, these, where
+from kcap.reports.findings.model import RULES, SEVERITIES, headline, in_versions, named, passed, rule, seconds, these, where
 
 
 def test_every_rule_says_what_it_looks_at_what_to_do_and_what_else_it_could_be() -> None:
@@ -50,3 +50,17 @@ def test_requests_are_named_one_by_one_where_they_are_few_and_all_known() -> Non
 def test_a_finding_says_how_many_exchanges_its_filter_passes_where_it_counts_others() -> None:
     assert passed({"count": 1, "course": [100, 56]}) == "156 exchanges; the count of the finding is 1"
     assert [passed({"count": 156, "course": [100, 56]}), passed({"count": 3, "course": []})] == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("severities", "said"),
+    [
+        ([], "no problem was found"),
+        (["info", "info"], "no problem was found (2 info)"),
+        (["low"], "1 finding: 1 low"),
+        (["medium", "info"], "1 finding: 1 medium (1 info)"),
+        (["high", "info", "medium", "medium"], "3 findings: 1 high, 2 medium (1 info)"),
+    ],
+)
+def test_the_headline_counts_what_is_no_more_than_information_apart(severities: list[str], said: str) -> None:
+    assert headline([{"severity": severity} for severity in severities]) == said
