@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
+from weakref import ReferenceType, ref
 
 import pyarrow as pa
 
@@ -153,6 +154,8 @@ class Mapped:
         self._schema: pa.Schema | None = None
         self._end = 0
         self._maps: list[mmap.mmap] = []
+        self._earlier: list[ReferenceType[mmap.mmap]] = []
+        """Mappings before those, which stay for as long as someone looks at their batches."""
         self.batches: list[pa.RecordBatch] = []
 
     def grow(self, end: int) -> list[pa.RecordBatch]:
@@ -160,6 +163,7 @@ class Mapped:
         if end <= self._end:
             return []
         if len(self._maps) >= MAPS_MAX:
+            self._earlier = [one for one in (*self._earlier, *map(ref, self._maps)) if one() is not None]
             self._end, self._maps, self._schema = 0, [], None
             known, self.batches = len(self.batches), []
             self._map(end)
@@ -184,8 +188,10 @@ class Mapped:
     def release(self) -> None:
         """The system may have the pages back, which count as memory of this process once they were looked at; they are mapped
         again as they are needed. Linux only."""
-        for pages in self._maps if hasattr(mmap, "MADV_DONTNEED") else ():
-            pages.madvise(mmap.MADV_DONTNEED)
+        if hasattr(mmap, "MADV_DONTNEED"):
+            for pages in (*self._maps, *(one() for one in self._earlier)):
+                if pages is not None:
+                    pages.madvise(mmap.MADV_DONTNEED)
 
 
 class Pages:

@@ -95,23 +95,46 @@ def test_many_looks_make_few_mappings(tmp_path: Path) -> None:
     stream.close()
 
 
+def resident(path: str) -> int:
+    """Kilobytes of a file that count as memory."""
+    found, here = 0, False
+    for line in Path("/proc/self/smaps").read_text(encoding="utf-8").splitlines():
+        if not line.partition(" ")[0].endswith(":"):
+            here = line.endswith(path)
+        elif here and line.startswith("Rss:"):
+            found += int(line.split()[1])
+    return found
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pages are counted in /proc")
 def test_released_rows_are_no_memory_of_this_process_and_can_be_read_again(tmp_path: Path) -> None:
-    def resident() -> int:
-        """Kilobytes of the file that count as memory."""
-        found, here = 0, False
-        for line in Path("/proc/self/smaps").read_text(encoding="utf-8").splitlines():
-            if not line.partition(" ")[0].endswith(":"):
-                here = line.endswith(main_path(str(tmp_path), "x"))
-            elif here and line.startswith("Rss:"):
-                found += int(line.split()[1])
-        return found
-
+    path = main_path(str(tmp_path), "x")
     spill, pages = Spill(str(tmp_path), "x", SCHEMA, 8), Pages(str(tmp_path), "x")
     pages.follow(spill.write(batch(0, 100_000)))
     assert sum(numbers(pages)) == sum(range(100_000))
-    assert resident() > 700
+    assert resident(path) > 700
     pages.release()
-    assert resident() < 100
+    assert resident(path) < 100
     assert sum(numbers(pages)) == sum(range(100_000))
     spill.close()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pages are counted in /proc")
+def test_rows_that_a_thread_looks_at_while_the_file_is_mapped_anew_are_released_too(tmp_path: Path) -> None:
+    path = str(tmp_path / "x.arrow")
+    stream, mapped = SpillStream(path, SCHEMA), Mapped(path)
+    for at in range(MAPS_MAX):
+        mapped.grow(stream.write(batch(1000 * at, 1000)))
+    looked_at = mapped.batches
+    mapped.grow(stream.write(batch(1000 * MAPS_MAX, 1000)))
+    assert len(mapped._maps) == 1
+    for _ in range(2):  # they are read again, and released again
+        assert [n for part in looked_at for n in part.column("n").to_pylist()] == list(range(1000 * MAPS_MAX))
+        assert resident(path) > 900
+        mapped.release()
+        assert resident(path) < 100
+    del looked_at
+    for at in range(MAPS_MAX):
+        mapped.grow(stream.write(batch(1000 * (MAPS_MAX + 1 + at), 1000)))
+    assert len(mapped._earlier) == MAPS_MAX
+    stream.close()
