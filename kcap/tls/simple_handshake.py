@@ -130,21 +130,22 @@ def simple_handshakes(secrets: Secrets, suites: Any, data: bytes, records: Any, 
     simple: list[SimpleHandshake | None] = [None] * len(suites)
     chosen: list[int] = []
     lengths: list[list[int]] = []
-    of_suites: dict[Suite, list[int]] = {}
+    of_suites: dict[int, list[int]] = {}
     given: list[bytes] = []
-    for place in (suites >= 0).nonzero()[0].tolist():
-        agreed = _agreed(int(suites[place]))
+    simple_ones = (suites >= 0).nonzero()[0]
+    each = simple_ones.tolist(), suites[simple_ones].tolist(), records[cuts[simple_ones], R_AT].tolist()
+    for place, number, hello in zip(*each):
+        agreed = _agreed(number)
         if agreed is None:
             continue
-        suite, sizes = agreed
-        hello = int(records[cuts[place], R_AT])
+        suite, of_records = agreed
         traffic = secrets.traffic(data[hello + RANDOM.start : hello + RANDOM.stop])
         known = [traffic.get(label, b"") for label in SECRETS]
         if EARLY in traffic or {suite.hash_bytes} != set(map(len, known)):
             continue
-        of_suites.setdefault(suite, []).append(len(chosen))
+        of_suites.setdefault(number, []).append(len(chosen))
         chosen.append(place)
-        lengths.append(sizes)
+        lengths.append(of_records)
         given += known
     if not chosen:
         return simple
@@ -162,11 +163,14 @@ def simple_handshakes(secrets: Secrets, suites: Any, data: bytes, records: Any, 
     firsts = np.concatenate([[0], counts.cumsum()])
     at.read_flights(wire, records, cuts, places, plain, firsts, highs, found, kept, rows, chains)
     low, row, chain = 0, 0, 0
+    high, next_row, next_chain = found[-1, at.F_TOP :].tolist()
+    of_kept, of_rows, of_chains = kept[:high].tobytes(), rows[:next_row].tobytes(), chains[:next_chain].tolist()
     then = rows_of(np.ascontiguousarray(keys[:, 2:]).reshape(-1, 2 * KEYS_WIDTH))
     for k, (place, packed, (*both, high, next_row, next_chain)) in enumerate(zip(chosen, then, found.tolist())):
         if both[at.F_READ] >= 0:
-            of_chains = tuple(messages.same(plain[start:end].tobytes()) for start, end in chains[chain:next_chain].tolist())
-            contents = FlightContents(kept[low:high].tobytes(), rows[row:next_row].tobytes(), of_chains)
+            some = tuple([messages.same(plain[start:end].tobytes()) for start, end in of_chains[chain:next_chain]])
+            of_messages = of_rows[row * MESSAGE.size : next_row * MESSAGE.size]
+            contents = FlightContents(of_kept[low:high], of_messages, some)
             simple[place] = _simple(secrets, suites_of[k], given[4 * k + 2 : 4 * k + 4], packed, both, contents)
         low, row, chain = high, next_row, next_chain
     return simple
@@ -178,17 +182,15 @@ def _room(handshakes: int, wire: int, plain: int) -> tuple[Any, Any, Any]:
     return np.empty(wire + plain, np.uint8), np.empty((most, at.MESSAGE_WIDTH), np.int64), np.empty((most, 2), np.int64)
 
 
-def _keys(of_suites: dict[Suite, list[int]], given: list[bytes]) -> tuple[Any, list[Suite]]:
-    """The keys of handshakes, four rows each, and their suites. `given`: four secrets each."""
+def _keys(of_suites: dict[int, list[int]], given: list[bytes]) -> tuple[Any, list[Suite]]:
+    """The keys of handshakes, four rows each, and their suites; `of_suites`: places of each, `given`: four secrets each."""
     keys = np.empty((len(given) // 4, 4, KEYS_WIDTH), np.uint8)
-    found = [next(iter(of_suites))] * len(keys)
-    for suite, places in of_suites.items():
-        keys[places] = traffic_table(suite, [given[4 * k + which] for k in places for which in range(4)]).reshape(
-            -1, 4, KEYS_WIDTH
-        )
-        for k in places:
-            found[k] = suite
-    return keys, found
+    found = np.empty(len(keys), object)
+    for number, places in of_suites.items():
+        found[places] = suite = suite_of(number)
+        mine = given if len(of_suites) == 1 else [given[4 * k + which] for k in places for which in range(4)]
+        keys[places] = traffic_table(suite, mine).reshape(-1, 4, KEYS_WIDTH)
+    return keys, found.tolist()
 
 
 def unpacked(row: bytes, suite: Suite) -> RecordOpener:
