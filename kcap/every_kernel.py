@@ -33,7 +33,7 @@ from kcap.records.wrapped_kernels import wrapped_messages
 from kcap.table.pair_kernels import pair
 from kcap.tls.flight_kernels import attempts, read_flights
 from kcap.tls.hello_kernels import hellos
-from kcap.tls.record_kernels import contents, nonces
+from kcap.tls.record_kernels import contents, deciphered, derived, nonces
 
 MAKING: Final = "making"
 """A file that is there while a process makes an edition's machine code."""
@@ -86,8 +86,10 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield pair, (one, 0, pairs, one, pairs, pairs, one, 0)
     yield gathered, (data, pairs, data)
     yield framed, (data, one, pairs)
-    yield nonces, (data, pairs, one, states[None], one, one, states[None], states[None], one)
-    yield contents, (data, pairs, one, one, one, data, one)
+    yield derived, (0, one, 0, 0, 0, one, states, 0, states[None], 0)
+    yield deciphered, (0, one, one, one, states[None], pairs, one, one, one, one, one)
+    yield nonces, (data, pairs, one, states[None], states[None], states[None], one)
+    yield contents, (data, pairs, one, one, states[None], data, one)
     records = np.zeros((2, FLIGHT_WIDTH), np.int64)[:, H_SIDE:]
     yield hellos, (data, records, one, one)
     yield attempts, (records, pairs[0], one[:0], pairs, pairs)

@@ -2,8 +2,8 @@
 
 In: a `Kernel` and arguments. Out: an object file with one function, which takes the address of an array of 64 bit words: places
 for results, then the arguments as `kcap.kernels.flatten` has them.
-Laws: the code needs no runtime of numba: a kernel allocates no memory, and calls nothing but other kernels. No kernel has a
-negative index, so that none is counted from the end.
+Laws: the code needs no runtime of numba: a kernel allocates no memory, and calls nothing but other kernels and functions of
+libraries whose addresses it is given. No kernel has a negative index, so that none is counted from the end.
 """
 
 from collections.abc import Iterator
@@ -14,6 +14,9 @@ from typing import Any, Final
 import llvmlite.binding as llvm
 import numba
 import numpy as np
+from llvmlite import ir
+from numba.core.registry import cpu_target
+from numba.extending import intrinsic
 
 from kcap.kernels import RESULTS, Kernel, machine
 
@@ -47,6 +50,31 @@ def dispatcher(kernel: Kernel) -> Any:
     make: Any = numba.njit  # its hints leave two options out
     options = {"forceinline": True} if kernel.inline else {}
     return make(nogil=True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(kernel.py_func)
+
+
+@intrinsic
+def library_call(_typing: Any, address: Any, *arguments: Any) -> Any:
+    """`kcap.kernels.called` in machine code. All arguments are passed as words: integers and addresses share the registers in
+    the calling conventions of x86-64 and AArch64, and a function reads as much of each as it declares.
+    """
+    passed = arguments[0] if isinstance(arguments[0], types.BaseTuple) else types.StarArgTuple.from_types(arguments)
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        word, result = ir.IntType(64), ir.IntType(32)
+        words = [
+            context.cast(builder, builder.extract_value(values[1], at), kind, types.int64)
+            for at, kind in enumerate(signature.args[1])
+        ]
+        function = builder.inttoptr(values[0], ir.FunctionType(result, [word] * len(words)).as_pointer())
+        return builder.sext(builder.call(function, words), word)
+
+    return types.int64(address, passed), code
+
+
+@cache
+def library_call_type() -> Any:
+    """Numba's type of it."""
+    return cpu_target.typing_context.resolve_value_type(library_call)
 
 
 def object_code(kernel: Kernel, arguments: tuple[Any, ...], symbol: str) -> bytes:

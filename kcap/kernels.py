@@ -287,6 +287,25 @@ class Kernel:
         return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(engine().get_function_address(name)), found[:1].decode()
 
 
+class LibraryCall:
+    """Calls the function of a C library at an address with integers and addresses; it returns an `int`."""
+
+    def __call__(self, address: int, *arguments: int) -> int:
+        """As machine code does it."""
+        found: int = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_int64] * len(arguments))(address)(*map(int, arguments))
+        return found
+
+    @property
+    def _numba_type_(self) -> Any:
+        """Numba's type of it, for kernels that call it."""
+        from kcap.kernel_compiler import library_call_type
+
+        return library_call_type()
+
+
+called: Final = LibraryCall()
+
+
 def flattened(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int]]:
     """The types of arguments, and the words of a call: places for results, then the arguments."""
     types: list[Any] = []

@@ -1,5 +1,6 @@
 """Machine code does what Python does, for each kind of argument and result, and needs nothing of numba."""
 
+import ctypes
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 pytest.importorskip("numba")
 
 from kcap.kernel_compiler import _entry, dispatcher, object_code
-from kcap.kernels import Kernel, compiled, routine
+from kcap.kernels import Kernel, called, compiled, routine
 
 
 class Pair(NamedTuple):
@@ -52,6 +53,11 @@ def is_odd(number: int) -> bool:
 @compiled
 def allocates(count: int) -> Any:
     return np.zeros(count, np.int64)[0]
+
+
+@compiled
+def compared(address: int, one: int, other: int, size: int) -> int:
+    return called(address, one, other, size)
 
 
 @compiled
@@ -125,6 +131,15 @@ def test_what_numba_takes_is_compared() -> None:
     assert object_code(weighted, (np.zeros(3, np.int64), 1), "symbol")[:1] == b"i"
     with pytest.raises(TypeError, match="numba takes ptr, ptr, i64"):
         _entry("symbol", "weighted", ["ptr", "ptr", "i64"], (np.zeros(3, np.int64), 1))
+
+
+def test_a_function_of_a_library_is_called_by_its_address() -> None:
+    """What it returns has a sign: it is an `int` of C."""
+    address = ctypes.cast(ctypes.CDLL(None).memcmp, ctypes.c_void_p).value
+    one, other = np.frombuffer(b"same, a", np.uint8), np.frombuffer(b"same, b", np.uint8)
+    for size, wanted in ((6, 0), (7, -1)):
+        given = address, one.ctypes.data, other.ctypes.data, size
+        assert np.sign(compared(*given)) == np.sign(compared.py_func(*given)) == wanted
 
 
 def test_a_function_has_one_dispatcher() -> None:

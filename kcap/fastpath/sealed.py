@@ -20,7 +20,7 @@ from kcap.fastpath.state import FastPathState, header_tables
 from kcap.kafka.decrypted import PIECE, PlaintextProgress
 from kcap.net.segment_columns import SegmentColumns
 from kcap.tls.direction import Direction
-from kcap.tls.many_records import OpenedRecords, open_records
+from kcap.tls.many_records import OpenedRecords, key_table, open_records
 from kcap.tls.records import HEADER, RecordPiece
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
@@ -147,8 +147,8 @@ class SealedWindow:
         """Opens the records and takes their plaintext."""
         bounds, sources, data = self.bounds, self.sources, self.cipher.tobytes()
         directions = [source.direction for source in sources]
-        numbers = [direction.number for direction in directions]
-        opened = open_records(data, bounds, [direction.opener for direction in directions], numbers)
+        keys, numbers = key_table([direction.packed for direction in directions]), [each.number for each in directions]
+        opened = open_records(data, bounds, keys, numbers, lambda place: directions[place].opener)
         stops, highs = opened.firsts + opened.counts, opened.sizes.cumsum()
         bad = stops[stops < opened.lasts]
         passed = np.concatenate([[0], opened.counts.cumsum()])

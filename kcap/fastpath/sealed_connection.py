@@ -62,10 +62,7 @@ class SealedConnection:
 
     def end(self) -> None:
         """No more bytes are expected."""
-        if isinstance(self.begun, tuple):
-            for side in self.begun.sides:
-                side.rest()
-        else:
+        if not isinstance(self.begun, tuple):  # which has no opener
             self.begun.rest()
 
     def hold(self, packet: "tuple[int, bytes, RecordPiece]") -> None:

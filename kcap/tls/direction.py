@@ -146,6 +146,11 @@ class Direction:
         """What opens the next records, where there are keys."""
         return self.epochs[self.at].opener
 
+    @property
+    def packed(self) -> bytes:
+        """As `RecordOpener.packed`, of the same keys."""
+        return self.opener.packed
+
     def settle(self) -> None:
         """The next record has the number that is due."""
         self.lost = False

@@ -1,12 +1,17 @@
-"""ARIA-GCM through OpenSSL's libcrypto, which has it where the library `cryptography` does not (RFC 6209).
+"""OpenSSL's libcrypto: ARIA-GCM, which the library `cryptography` has not (RFC 6209), and what compiled code calls.
 
-In: key, nonce, protected bytes, additional data. Out: plaintext, or InvalidTag as from `cryptography`. Law: no cipher is
-implemented here; where no libcrypto is installed the cipher is not available.
+In: key, nonce, protected bytes, additional data; names of ciphers and hashes. Out: plaintext, or InvalidTag as from
+`cryptography`; addresses of functions. Law: no cipher is implemented here; where no libcrypto is installed ARIA is not
+available, and records of the others are opened by `cryptography`, one at a time.
 """
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final
+
+import numpy as np
 
 NAMES: Final = ("libcrypto.so.3", "libcrypto.so.1.1", "libcrypto.3.dylib", "libcrypto-3-x64.dll")
 TAG_BYTES: Final = 16
@@ -14,6 +19,14 @@ SET_TAG: Final = 0x11
 """EVP_CTRL_AEAD_SET_TAG of openssl/evp.h."""
 POINTERS: Final = ("EVP_CIPHER_CTX_new", "EVP_aria_128_gcm", "EVP_aria_256_gcm")
 """Functions that return a pointer."""
+OPENING: Final = ("EVP_DecryptInit_ex", "EVP_DecryptUpdate", "EVP_CIPHER_CTX_ctrl", "EVP_DecryptFinal_ex")
+"""What `record_kernels.deciphered` calls."""
+DERIVING: Final = ("EVP_MAC_init", "EVP_MAC_update", "EVP_MAC_final")
+"""What `record_kernels.derived` calls."""
+MAKING: Final = ("EVP_CIPHER_fetch", "EVP_CIPHER_CTX_new", "EVP_MAC_fetch", "EVP_MAC_CTX_new")
+"""Functions of OpenSSL 3 that return a pointer."""
+UTF8_STRING: Final = 4
+"""OSSL_PARAM_UTF8_STRING of openssl/core.h."""
 
 
 @cache
@@ -28,6 +41,68 @@ def library() -> Any:
             continue
         return found
     return None
+
+
+class Parameter(ctypes.Structure):
+    """OSSL_PARAM of openssl/core.h."""
+
+    _fields_ = (
+        ("key", ctypes.c_char_p), ("data_type", ctypes.c_uint), ("data", ctypes.c_char_p), ("data_size", ctypes.c_size_t),
+        ("return_size", ctypes.c_size_t),
+    )  # fmt: skip
+
+
+class LibraryFunctions:
+    """Functions of libcrypto that compiled code calls."""
+
+    def __init__(self, crypto: Any) -> None:
+        """Raises AttributeError where this libcrypto has not all of them: before OpenSSL 3."""
+        for name in MAKING:
+            getattr(crypto, name).restype = ctypes.c_void_p
+        self._crypto = crypto
+        self.opening, self.deriving = (np.array([_address(crypto, name) for name in names]) for names in (OPENING, DERIVING))
+        """Addresses of OPENING and DERIVING."""
+        self._mac = ctypes.c_void_p(crypto.EVP_MAC_fetch(None, b"HMAC", None))
+
+    def cipher(self, name: str) -> int:
+        """The address of a cipher; 0 where there is none of this name."""
+        return self._crypto.EVP_CIPHER_fetch(None, name.encode(), None) or 0
+
+    @contextmanager
+    def opener(self) -> Iterator[int]:
+        """The address of an EVP_CIPHER_CTX, whose keys are wiped behind the block."""
+        made = self._crypto.EVP_CIPHER_CTX_new() or 0
+        try:
+            yield made
+        finally:
+            self._crypto.EVP_CIPHER_CTX_free(ctypes.c_void_p(made))
+
+    @contextmanager
+    def hmac(self, hash_name: str) -> Iterator[int]:
+        """The address of an EVP_MAC_CTX for HMAC with a hash, 0 where there is none; its keys are wiped behind the block."""
+        made = self._crypto.EVP_MAC_CTX_new(self._mac) or 0
+        name = hash_name.encode()
+        asked = (Parameter * 2)(Parameter(b"digest", UTF8_STRING, name, len(name), 0), Parameter())
+        try:
+            yield made if made and self._crypto.EVP_MAC_CTX_set_params(ctypes.c_void_p(made), asked) > 0 else 0
+        finally:
+            self._crypto.EVP_MAC_CTX_free(ctypes.c_void_p(made))
+
+
+def _address(crypto: Any, name: str) -> int:
+    found = ctypes.cast(getattr(crypto, name), ctypes.c_void_p).value
+    assert found is not None
+    return found
+
+
+@cache
+def functions() -> LibraryFunctions | None:
+    """Those of the libcrypto that is installed; None where it has not all, or there is none."""
+    crypto = library()
+    try:
+        return None if crypto is None else LibraryFunctions(crypto)
+    except AttributeError:
+        return None
 
 
 class AriaGcm:

@@ -5,13 +5,18 @@ record counts as `RecordOpener` would have it, and each direction ends before th
 not authenticate.
 """
 
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kcap.tls.record_ciphers import RecordOpener
-from kcap.tls.record_kernels import COUNTED, contents, nonces
-from kcap.tls.records import HEADER, NONCE
+from kcap.tls.key_schedule import info_of, traffic_keys
+from kcap.tls.libcrypto import functions
+from kcap.tls.record_ciphers import KEYS, RecordOpener, place_of
+from kcap.tls.record_kernels import COUNTED, K_CIPHER, K_TAG, KEYS_WIDTH, contents, deciphered, derived, nonces
+from kcap.tls.records import HEADER, NONCE, TLS13
+from kcap.tls.suites import CIPHERS, Suite
 
 
 class OpenedRecords(NamedTuple):
@@ -34,62 +39,109 @@ class OpenedRecords(NamedTuple):
 class DecryptedRecords(NamedTuple):
     """What the library gave of records."""
 
-    contents: list[bytes]
-    """Of those that opened."""
+    plain: Any
+    """Contents of those that opened, one behind the other."""
+    sizes: Any
+    """Of each of them."""
     counts: Any
     """How many these are of each direction."""
     firsts: Any
     lasts: Any
     starts: Any
     """As in `OpenedRecords`."""
-    tags: Any
-    """As in `RecordOpener.form`, of each direction."""
 
 
-def decrypted(data: bytes, bounds: Any, openers: list[RecordOpener], numbers: list[int]) -> DecryptedRecords:
+def decrypted(
+    data: bytes, bounds: Any, keys: Any, numbers: list[int], opener: Callable[[int], RecordOpener]
+) -> DecryptedRecords:
     """Decrypts records of `data`, of suites with an AEAD: rows of direction, start and end in `bounds`, one direction behind
     the other, where the end is -1 for what is no such record; of each direction those up to the first that does not
-    authenticate. Each direction has its opener, and the number of its next record.
+    authenticate. Each direction has its row of `keys`, the number of its next record, and an opener, which is asked for where
+    libcrypto has not the ciphers of all.
     """
-    wire = np.frombuffer(data, np.uint8)
-    salts, carried, tags = zip(*(opener.form for opener in openers))
-    of_tags, every = np.array(tags), np.arange(len(openers))
+    wire, every = np.frombuffer(data, np.uint8), np.arange(len(keys))
     nonce, header = (np.empty((len(bounds), size), np.uint8) for size in (NONCE, COUNTED))
     starts = np.empty(len(bounds), np.int64)
-    of_salts = np.frombuffer(b"".join(salts), np.uint8).reshape(-1, NONCE)
-    nonces(wire, bounds, np.array(numbers), of_salts, np.array(carried), of_tags, nonce, header, starts)
+    nonces(wire, bounds, np.array(numbers), keys, nonce, header, starts)
     firsts, lasts = (bounds[:, 0].searchsorted(every, side=side) for side in ("left", "right"))
+    library, ciphers = functions(), _ciphers()[keys[:, K_CIPHER]]
+    if library is None or not ciphers.all():
+        plain, sizes, counts = _one_by_one(data, bounds, keys, opener, nonce, header, firsts, lasts, starts)
+        return DecryptedRecords(plain, sizes, counts, firsts, lasts, starts)
+    plain, sizes, counts = np.empty(len(wire) + 1, np.uint8), np.empty(len(bounds), np.int64), np.empty(len(keys), np.int64)
+    written = np.empty(1, np.int64)
+    addresses = np.array([table.ctypes.data for table in (keys, nonce, header, wire, plain, written)])
+    with library.opener() as context:
+        deciphered(
+            context, library.opening, ciphers, addresses, keys, bounds, firsts, lasts, starts, sizes, counts
+        )  # fmt: skip
+    return DecryptedRecords(plain, sizes[: counts.sum()], counts, firsts, lasts, starts)
+
+
+def _one_by_one(
+    data: bytes, bounds: Any, keys: Any, opener: Callable[[int], RecordOpener], nonce: Any, header: Any, firsts: Any,
+    lasts: Any, starts: Any,
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """The same by `cryptography`: contents, their sizes, how many of each direction."""
     lows, ends = starts.tolist(), bounds[:, 2].tolist()
-    each_nonce = rows_of(nonce)
-    short, long = rows_of(np.ascontiguousarray(header[:, :HEADER])), rows_of(header) if max(tags) >= 0 else []
+    each_nonce, newest = rows_of(nonce), (keys[:, K_TAG] == 0).tolist()
+    short, long = rows_of(np.ascontiguousarray(header[:, :HEADER])), rows_of(header)
     out: list[bytes] = []
     counts = []
-    for opener, tag, first, last in zip(openers, tags, firsts.tolist(), lasts.tolist()):
-        before = len(out)
-        headers = short if tag < 0 else long
+    for direction, (first, last) in enumerate(zip(firsts.tolist(), lasts.tolist())):
+        before, made = len(out), opener(direction)
+        headers = short if newest[direction] else long
         try:
             bodies = map(data.__getitem__, map(slice, lows[first:last], ends[first:last]))  # nothing of what is no record
-            out.extend(map(opener.aead.decrypt, each_nonce[first:last], bodies, headers[first:last]))
-        except (opener.refused, ValueError):  # the records before it are there
+            out.extend(map(made.aead.decrypt, each_nonce[first:last], bodies, headers[first:last]))
+        except (made.refused, ValueError):  # the records before it are there
             pass
         counts.append(len(out) - before)
-    return DecryptedRecords(out, np.array(counts), firsts, lasts, starts, of_tags)
+    plain = np.frombuffer(bytearray().join(out) or bytearray(1), np.uint8)
+    return plain, np.fromiter(map(len, out), np.int64, len(out)), np.array(counts)
 
 
-def open_records(data: bytes, bounds: Any, openers: list[RecordOpener], numbers: list[int]) -> OpenedRecords:
+def open_records(
+    data: bytes, bounds: Any, keys: Any, numbers: list[int], opener: Callable[[int], RecordOpener]
+) -> OpenedRecords:
     """Opens records of application data, as `decrypted` does."""
-    out, counts, firsts, lasts, starts, tags = decrypted(data, bounds, openers, numbers)
-    sizes, plain = np.fromiter(map(len, out), np.int64, len(out)), joined(out)
-    contents(np.frombuffer(data, np.uint8), bounds, firsts, counts, tags, plain, sizes)
+    plain, sizes, counts, firsts, lasts, starts = decrypted(data, bounds, keys, numbers, opener)
+    contents(np.frombuffer(data, np.uint8), bounds, firsts, counts, keys, plain, sizes)
     return OpenedRecords(plain, sizes[: counts.sum()], counts, firsts, lasts, starts)
-
-
-def joined(parts: list[bytes]) -> Any:
-    """Byte strings one behind the other, in an array that has a byte at least."""
-    return np.frombuffer(bytearray().join(parts) or bytearray(1), np.uint8)
 
 
 def rows_of(table: Any) -> list[bytes]:
     """The rows of an array of bytes."""
     found: list[bytes] = table.view(f"V{table.shape[1]}").ravel().tolist()
     return found
+
+
+def key_table(rows: Sequence[bytes]) -> Any:
+    """Keys of directions as `record_kernels` has them."""
+    return np.frombuffer(b"".join(rows), np.uint8).reshape(-1, KEYS_WIDTH)
+
+
+def traffic_table(suite: Suite, secrets: Sequence[bytes]) -> Any:
+    """The keys of traffic secrets of TLS 1.3, a row each, as `traffic_keys` makes them."""
+    cipher, library = suite.cipher, functions()
+    assert cipher is not None
+    if library is not None:
+        labels = info_of(b"key", cipher.key_bytes), info_of(b"iv", NONCE)
+        row = KEYS.pack(b"", b"", place_of(cipher.kind, cipher.algorithm, cipher.key_bytes), 0, 0)
+        keys, room = np.frombuffer(bytearray(row * len(secrets)), np.uint8).reshape(-1, KEYS_WIDTH), np.empty(128, np.uint8)
+        packed, infos = (np.frombuffer(b"".join(some), np.uint8) for some in (secrets, labels))
+        places = packed.ctypes.data, suite.hash_bytes, infos.ctypes.data, np.array([len(label) for label in labels])
+        with library.hmac(suite.hash) as context:
+            if context and derived(context, library.deriving, *places, room, room.ctypes.data, keys, cipher.key_bytes):
+                return keys
+    return key_table([RecordOpener(TLS13, cipher, traffic_keys(secret, suite)).packed for secret in secrets])
+
+
+@cache
+def _ciphers() -> Any:
+    """The addresses of libcrypto's ciphers of CIPHERS that it opens many records with, 0 for others."""
+    library, found = functions(), []
+    for cipher in CIPHERS.values():
+        names = {"gcm": f"{cipher.algorithm}-{8 * cipher.key_bytes}-GCM", "chacha": "ChaCha20-Poly1305"}
+        found.append(library.cipher(names[cipher.kind]) if library is not None and cipher.kind in names else 0)
+    return np.array(found, np.int64)

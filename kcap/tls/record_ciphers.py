@@ -9,14 +9,24 @@ import hmac
 from collections.abc import Callable
 from functools import cache, partial
 from hashlib import new as new_hash
-from typing import Any, NamedTuple
+from struct import Struct
+from typing import Any, Final, NamedTuple
 
 from kcap.tls.key_schedule import WriteKeys
+from kcap.tls.record_kernels import KEY_BYTES
 from kcap.tls.records import APPLICATION, HANDSHAKE, NONCE, TLS13
-from kcap.tls.suites import RecordCipher
+from kcap.tls.suites import CIPHERS, RecordCipher
 
 NO_AEAD = frozenset({"cbc", "null"})
 """Kinds of ciphers that authenticate by a MAC beside the encryption."""
+KEYS: Final = Struct(f"{KEY_BYTES}s{NONCE}s3Bx")
+"""Keys of a direction as `record_kernels` has them."""
+
+
+@cache
+def place_of(kind: str, algorithm: str, key_bytes: int) -> int:
+    """The place of a cipher with an AEAD in CIPHERS."""
+    return list(CIPHERS.values()).index(RecordCipher(kind, algorithm, key_bytes))
 
 
 class OpenedRecord(NamedTuple):
@@ -130,14 +140,14 @@ class RecordOpener:
         return self.cipher.kind not in NO_AEAD
 
     @property
-    def form(self) -> tuple[bytes, int, int]:
-        """What `record_kernels` goes by: the IV, as long as a nonce; bytes of a nonce that a record carries; those of its tag,
-        -1 in TLS 1.3.
-        """
-        if self.version == TLS13:
-            return self.keys.iv, 0, -1
-        kind = self.cipher.kind
-        return self.keys.iv.ljust(NONCE, b"\0"), 0 if kind == "chacha" else 8, 8 if kind == "ccm8" else 16
+    def packed(self) -> bytes:
+        """The keys as a row of `record_kernels`, of suites with an AEAD."""
+        kind, carried, tag = self.cipher.kind, 0, 0
+        if self.version != TLS13:
+            carried, tag = 0 if kind == "chacha" else 8, 8 if kind == "ccm8" else 16
+        return KEYS.pack(
+            self.keys.key, self.keys.iv, place_of(kind, self.cipher.algorithm, self.cipher.key_bytes), carried, tag
+        )
 
     def passed(self, body: bytes) -> None:
         """A record of this key was not opened: TLS 1.0 chains its last block to the next one."""

@@ -1,13 +1,12 @@
-"""What is done to each record before the library opens it and after that, compiled for those of many directions.
+"""Records of many directions, opened by compiled code: keys, nonces and additional data, calls of libcrypto, application data.
 
-In: records of many directions as they are on the wire, later what the library gave of them. Out: nonces and additional data;
-then application data. Law: as `RecordOpener` does it for one record. Source: RFC 5246 section 6.2.3.3, RFC 6655, RFC 7905, RFC
-8446 sections 5.2 and 5.3.
+In: records of many directions as they are on the wire, and traffic secrets. Out: keys; application data. Law: as `traffic_keys`
+and `RecordOpener` do it for one. Source: RFC 5246 section 6.2.3.3, RFC 6655, RFC 7905, RFC 8446 sections 5.2, 5.3 and 7.3.
 """
 
-from typing import Any
+from typing import Any, Final
 
-from kcap.kernels import compiled, routine
+from kcap.kernels import called, compiled, copied, routine
 from kcap.tls.handshake import CLOSE_NOTIFY, NEW_SESSION_TICKET, USER_CANCELED
 from kcap.tls.hello_kernels import message_size
 from kcap.tls.records import ALERT, APPLICATION, HANDSHAKE, HEADER, NONCE
@@ -16,25 +15,96 @@ COUNTED = 13
 """Bytes of the additional data before TLS 1.3, which begins with the record's number."""
 
 
-@routine
-def nonces(
-    wire: Any, bounds: Any, numbers: Any, salts: Any, carried: Any, tags: Any, nonce: Any, header: Any, starts: Any
-) -> None:  # fmt: skip
-    """Makes nonces and additional data, and finds where the ciphertext starts, of records in `wire`: rows of direction, start
-    and end in `bounds`, where the end is -1 for what is no such record.
+KEY_BYTES, KEYS_WIDTH = 32, 48
+K_IV, K_CIPHER, K_CARRIED, K_TAG = 32, 44, 45, 46
+"""The keys of a direction: a row with the key, the IV as long as a nonce, the place of the cipher in `suites.CIPHERS`, bytes
+of a nonce that stand before the ciphertext of a record, and those of the tag behind it, 0 in TLS 1.3, where the header alone is
+additional data.
+"""
+GCM_TAG: Final = 16
+"""Bytes of a tag of GCM and ChaCha20-Poly1305."""
+SET_TAG: Final = 0x11
+"""EVP_CTRL_AEAD_SET_TAG of openssl/evp.h."""
+DIGEST_ROOM: Final = 64
 
-    By direction: `numbers` of its next record, `salts` is its IV, `carried` how many bytes of a nonce stand before the
-    ciphertext, `tags` how many stand behind it, -1 in TLS 1.3, where the header alone is additional data.
+
+@routine
+def derived(hmac: int, deriving: Any, secrets: int, hash_bytes: int, infos: int, info_sizes: Any, room: Any, at: int,
+            keys: Any, key_bytes: int) -> bool:  # fmt: skip
+    """Makes key and IV of traffic secrets of TLS 1.3 of `hash_bytes`, one behind the other; False where libcrypto fails.
+
+    `hmac` and `deriving` as `libcrypto` gives them; `secrets`, `infos` and `at` are the addresses of the secrets, of the
+    HkdfLabels of key and IV, and of `room`, which has DIGEST_ROOM bytes and eight more.
+    """
+    init, update, final = deriving[0], deriving[1], deriving[2]
+    for row in range(keys.shape[0]):
+        secret, size, info = secrets + row * hash_bytes, hash_bytes, infos
+        for which in range(2):
+            good = called(init, hmac, secret, size, 0) > 0 and called(update, hmac, info, info_sizes[which]) > 0
+            if not (good and called(final, hmac, at, at + DIGEST_ROOM, DIGEST_ROOM) > 0):
+                return False
+            if which:
+                copied(room, 0, NONCE, keys[row], K_IV)
+            else:
+                copied(room, 0, key_bytes, keys[row], 0)
+            secret, size, info = 0, 0, info + info_sizes[0]  # the same key again
+    return True
+
+
+@routine
+def deciphered(
+    context: int, opening: Any, ciphers: Any, addresses: Any, keys: Any, bounds: Any, firsts: Any, lasts: Any, starts: Any,
+    sizes: Any, counts: Any,
+) -> None:  # fmt: skip
+    """Has libcrypto decrypt records of GCM and ChaCha20-Poly1305; of each direction those up to the first that does not
+    authenticate. `sizes` gets those of what each record holds, `counts` how many there are of each direction.
+
+    `context` and `opening` as `libcrypto` gives them, `ciphers` the address of that of each direction; `addresses` are those of
+    `keys`, nonces, additional data, the wire, of what gets all contents, one behind the other, and of room for an integer.
+    """
+    init, update, control, final = opening[0], opening[1], opening[2], opening[3]
+    of_keys, nonce, header = addresses[0], addresses[1], addresses[2]
+    wire, out, written = addresses[3], addresses[4], addresses[5]
+    before, passed = 0, 0
+    for direction in range(counts.size):
+        counts[direction] = 0
+        if firsts[direction] == lasts[direction]:
+            continue
+        cipher = ciphers[direction]
+        good = called(init, context, 0 if cipher == before else cipher, 0, of_keys + KEYS_WIDTH * direction, 0) > 0
+        before = cipher
+        aside = COUNTED if keys[direction, K_TAG] else HEADER
+        i = firsts[direction]
+        while good and i < lasts[direction]:
+            size, at = bounds[i, 2] - starts[i] - GCM_TAG, wire + starts[i]
+            good = (
+                size >= 0
+                and called(init, context, 0, 0, 0, nonce + NONCE * i) > 0
+                and called(update, context, 0, written, header + COUNTED * i, aside) > 0
+                and (size == 0 or called(update, context, out, written, at, size) > 0)
+                and called(control, context, SET_TAG, GCM_TAG, at + size) > 0
+                and called(final, context, out + size, written) > 0
+            )
+            if good:
+                sizes[passed] = size
+                passed, out, i = passed + 1, out + size, i + 1
+                counts[direction] += 1
+
+
+@routine
+def nonces(wire: Any, bounds: Any, numbers: Any, keys: Any, nonce: Any, header: Any, starts: Any) -> None:
+    """Makes nonces and additional data, and finds where the ciphertext starts, of records in `wire`: rows of direction, start
+    and end in `bounds`, where the end is -1 for what is no such record. By direction: `numbers` of its next record, `keys`.
     """
     for i in range(bounds.shape[0]):
         direction, at, end = bounds[i, 0], bounds[i, 1], bounds[i, 2]
-        number, explicit, tag = numbers[direction], carried[direction], tags[direction]
+        number, explicit, tag = numbers[direction], int(keys[direction, K_CARRIED]), int(keys[direction, K_TAG])
         numbers[direction] += 1
         starts[i] = min(at + HEADER + explicit, end)
         if end < at:
             continue
         for k in range(NONCE):
-            nonce[i, k] = salts[direction, k]
+            nonce[i, k] = keys[direction, K_IV + k]
         for k in range(8):
             digit = number >> (56 - 8 * k) & 255
             if explicit:
@@ -42,16 +112,16 @@ def nonces(
             else:
                 nonce[i, 4 + k] ^= digit
             header[i, k] = digit
-        first = 0 if tag < 0 else 8
+        first = 8 if tag else 0
         for k in range(HEADER):
             header[i, first + k] = wire[at + k]
-        if tag >= 0:
+        if tag:
             size = end - starts[i] - tag
             header[i, 11], header[i, 12] = size >> 8 & 255, size & 255
 
 
 @routine
-def contents(wire: Any, bounds: Any, firsts: Any, counts: Any, tags: Any, plain: Any, sizes: Any) -> None:
+def contents(wire: Any, bounds: Any, firsts: Any, counts: Any, keys: Any, plain: Any, sizes: Any) -> None:
     """Leaves the application data of records in `plain`, where what the library gave stands one behind the other, and nothing
     of those that say nothing (close_notify, and session tickets of TLS 1.3).
 
@@ -61,19 +131,19 @@ def contents(wire: Any, bounds: Any, firsts: Any, counts: Any, tags: Any, plain:
     low, top, passed, kept = 0, 0, 0, 0
     for direction in range(counts.size):
         count, counts[direction] = counts[direction], 0
-        going = True
+        going, newest = True, keys[direction, K_TAG] == 0
         for k in range(count):
             size = sizes[passed]
             passed += 1
             at, low = low, low + size
             kind = int(wire[bounds[firsts[direction] + k, 1]])
-            if tags[direction] < 0:
+            if newest:
                 while size > 0 and plain[at + size - 1] == 0:
                     size -= 1
                 size -= 1
                 kind = int(plain[at + size]) if size >= 0 else -1
             if kind != APPLICATION:
-                going = going and says_nothing(plain, at, size, kind, tags[direction] < 0)
+                going = going and says_nothing(plain, at, size, kind, newest)
                 size = 0
             if not going:
                 continue

@@ -15,17 +15,18 @@ from kcap.tls import flight_kernels as at
 from kcap.tls import handshake as messages
 from kcap.tls.direction import EARLY, LABELS, Direction, Epoch, opens13
 from kcap.tls.hello_kernels import MESSAGE_HEADER, R_AT
-from kcap.tls.key_schedule import traffic_keys
-from kcap.tls.many_records import decrypted, joined
-from kcap.tls.record_ciphers import RecordOpener
+from kcap.tls.key_schedule import WriteKeys
+from kcap.tls.many_records import decrypted, rows_of, traffic_table
+from kcap.tls.record_ciphers import KEYS, RecordOpener
+from kcap.tls.record_kernels import KEYS_WIDTH
 from kcap.tls.records import APPLICATION, HEADER, TLS13, RecordPiece
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
-from kcap.tls.suites import RecordCipher, Suite, suite_of
+from kcap.tls.suites import Suite, suite_of
 from kcap.tls.turns import Hidden
 
-SECRETS: Final = tuple(zip(*(labels[-2:] for labels in LABELS)))
-"""The labels of the secrets of client and server for the handshake, and for data."""
+SECRETS: Final = tuple(labels[which] for which in (-2, -1) for labels in LABELS)
+"""The labels of the secrets of client and server for the handshake, then for data."""
 RANDOM: Final = slice(HEADER + 6, HEADER + 38)
 """Place of the random in the record of a hello."""
 MESSAGE: Final = Struct(f"={at.MESSAGE_WIDTH}q")
@@ -46,14 +47,17 @@ class FlightContents(NamedTuple):
 class SimpleSide:
     """One side behind a handshake, as long as its records come in good order: what its `Direction` is made of."""
 
-    __slots__ = ("_finished_ns", "_label", "_made", "_secret", "_suite", "budget", "held", "number")
+    __slots__ = ("_finished_ns", "_label", "_secret", "_suite", "budget", "held", "number", "packed")
 
     over = True
 
-    def __init__(self, label: str, secret: bytes, suite: Suite, finished_ns: int, offset: int, budget: int) -> None:
+    def __init__(
+        self, label: str, secret: bytes, packed: bytes, suite: Suite, finished_ns: int, offset: int, budget: int
+    ) -> None:
         """`offset`: where its handshake ends; `budget`: as `Direction` has it there."""
         self._label, self._secret, self._suite, self._finished_ns = label, secret, suite, finished_ns
-        self._made: RecordOpener | None = None
+        self.packed = packed
+        """As `RecordOpener.packed`."""
         self.held: tuple[int, bytes, list[RecordPiece] | tuple[()]] = (offset, b"", ())
         """As `RecordReader.held`."""
         self.number = 0
@@ -62,11 +66,8 @@ class SimpleSide:
 
     @property
     def opener(self) -> RecordOpener:
-        """What opens its records."""
-        if self._made is None:
-            assert self._suite.cipher is not None
-            self._made = RecordOpener(TLS13, self._suite.cipher, traffic_keys(self._secret, self._suite))
-        return self._made
+        """What opens its records, one at a time."""
+        return unpacked(self.packed, self._suite)
 
     def passed(self, records: int, size: int) -> None:
         """As `Direction.passed`."""
@@ -77,14 +78,10 @@ class SimpleSide:
         """As `RecordReader.restart`."""
         self.held = offset, data, pieces
 
-    def rest(self) -> None:
-        """No more records are expected: drops what is quickly made again."""
-        self._made = None
-
     def direction(self) -> Direction:
         """The same for a session."""
         found = Direction(
-            epochs=[Epoch(self._label, self._made, self._secret, self._suite)], number=self.number, sealed=True, over=True,
+            epochs=[Epoch(self._label, None, self._secret, self._suite)], number=self.number, sealed=True, over=True,
             ready=True, finished_ns=self._finished_ns, budget=self.budget,
         )  # fmt: skip
         found.reader.restart(*self.held)
@@ -131,40 +128,50 @@ def simple_handshakes(secrets: Secrets, suites: Any, data: bytes, records: Any, 
     secrets are not known, it goes on behind the records, holds a part of a message, or data before its end.
     """
     simple: list[SimpleHandshake | None] = [None] * len(suites)
-    chosen, lengths = [], []
-    openers: list[RecordOpener] = []
-    later: list[tuple[Suite, list[bytes]]] = []
-    for place in (suites >= 0).nonzero()[0].tolist():
-        agreed = _agreed(int(suites[place]))
+    chosen: list[int] = []
+    lengths: list[list[int]] = []
+    of_suites: dict[int, list[int]] = {}
+    given: list[bytes] = []
+    simple_ones = (suites >= 0).nonzero()[0]
+    each = simple_ones.tolist(), suites[simple_ones].tolist(), records[cuts[simple_ones], R_AT].tolist()
+    for place, number, hello in zip(*each):
+        agreed = _agreed(number)
         if agreed is None:
             continue
-        suite, cipher, sizes = agreed
-        hello = int(records[cuts[place], R_AT])
+        suite, of_records = agreed
         traffic = secrets.traffic(data[hello + RANDOM.start : hello + RANDOM.stop])
-        begin, then = ([traffic.get(label, b"") for label in labels] for labels in SECRETS)
-        if EARLY in traffic or {suite.hash_bytes} != set(map(len, begin + then)):
+        known = [traffic.get(label, b"") for label in SECRETS]
+        if EARLY in traffic or {suite.hash_bytes} != set(map(len, known)):
             continue
+        of_suites.setdefault(number, []).append(len(chosen))
         chosen.append(place)
-        lengths.append(sizes)
-        openers += [RecordOpener(TLS13, cipher, traffic_keys(secret, suite)) for secret in begin]
-        later.append((suite, then))
+        lengths.append(of_records)
+        given += known
     if not chosen:
         return simple
     places, wire = np.array(chosen), np.frombuffer(data, np.uint8)
+    keys, suites_of = _keys(of_suites, given)
     bounds = np.empty((len(records), 3), np.int64)
     bounds = bounds[: at.attempts(records, cuts, places, np.array(lengths), bounds)]
-    out, counts, *_ = decrypted(data, bounds, openers, [0] * len(openers))
-    plain, highs = joined(out), np.fromiter(map(len, out), np.int64, len(out)).cumsum()
+    begin = np.ascontiguousarray(keys[:, :2]).reshape(-1, KEYS_WIDTH)
+    plain, sizes, counts, *_ = decrypted(
+        data, bounds, begin, [0] * len(begin), lambda k: unpacked(begin[k].tobytes(), suites_of[k >> 1])
+    )
+    highs, size = sizes.cumsum(), int(sizes.sum())
     found = np.empty((len(chosen), at.READ_WIDTH), np.int64)
-    kept, rows, chains = _room(len(chosen), len(wire), len(plain))
+    kept, rows, chains = _room(len(chosen), len(wire), size)
     firsts = np.concatenate([[0], counts.cumsum()])
     at.read_flights(wire, records, cuts, places, plain, firsts, highs, found, kept, rows, chains)
     low, row, chain = 0, 0, 0
-    for place, (suite, then), (*both, high, next_row, next_chain) in zip(chosen, later, found.tolist()):
+    high, next_row, next_chain = found[-1, at.F_TOP :].tolist()
+    of_kept, of_rows, of_chains = kept[:high].tobytes(), rows[:next_row].tobytes(), chains[:next_chain].tolist()
+    then = rows_of(np.ascontiguousarray(keys[:, 2:]).reshape(-1, 2 * KEYS_WIDTH))
+    for k, (place, packed, (*both, high, next_row, next_chain)) in enumerate(zip(chosen, then, found.tolist())):
         if both[at.F_READ] >= 0:
-            of_chains = tuple(messages.same(plain[start:end].tobytes()) for start, end in chains[chain:next_chain].tolist())
-            contents = FlightContents(kept[low:high].tobytes(), rows[row:next_row].tobytes(), of_chains)
-            simple[place] = _simple(secrets, suite, then, both, contents)
+            some = tuple([messages.same(plain[start:end].tobytes()) for start, end in of_chains[chain:next_chain]])
+            of_messages = of_rows[row * MESSAGE.size : next_row * MESSAGE.size]
+            contents = FlightContents(of_kept[low:high], of_messages, some)
+            simple[place] = _simple(secrets, suites_of[k], given[4 * k + 2 : 4 * k + 4], packed, both, contents)
         low, row, chain = high, next_row, next_chain
     return simple
 
@@ -175,22 +182,43 @@ def _room(handshakes: int, wire: int, plain: int) -> tuple[Any, Any, Any]:
     return np.empty(wire + plain, np.uint8), np.empty((most, at.MESSAGE_WIDTH), np.int64), np.empty((most, 2), np.int64)
 
 
-def _simple(secrets: Secrets, suite: Suite, then: list[bytes], found: list[int], contents: FlightContents) -> SimpleHandshake:
-    """A handshake that `read_flights` found; `then`: the secrets of client and server for data."""
+def _keys(of_suites: dict[int, list[int]], given: list[bytes]) -> tuple[Any, list[Suite]]:
+    """The keys of handshakes, four rows each, and their suites; `of_suites`: places of each, `given`: four secrets each."""
+    keys = np.empty((len(given) // 4, 4, KEYS_WIDTH), np.uint8)
+    found = np.empty(len(keys), object)
+    for number, places in of_suites.items():
+        found[places] = suite = suite_of(number)
+        mine = given if len(of_suites) == 1 else [given[4 * k + which] for k in places for which in range(4)]
+        keys[places] = traffic_table(suite, mine).reshape(-1, 4, KEYS_WIDTH)
+    return keys, found.tolist()
+
+
+def unpacked(row: bytes, suite: Suite) -> RecordOpener:
+    """What opens the records of keys of TLS 1.3."""
+    key, iv, *_ = KEYS.unpack(row)
+    assert suite.cipher is not None
+    return RecordOpener(TLS13, suite.cipher, WriteKeys(key[: suite.cipher.key_bytes], iv))
+
+
+def _simple(
+    secrets: Secrets, suite: Suite, then: list[bytes], packed: bytes, found: list[int], contents: FlightContents
+) -> SimpleHandshake:
+    """A handshake that `read_flights` found; `then`: the secrets of client and server for data, `packed` their keys."""
     sides = []
-    for side, label in enumerate(SECRETS[1]):
+    for side, label in enumerate(SECRETS[2:]):
         offset, records, spent, finished_ns = found[side::2]
         budget = limits.TLS_TRIAL_BYTES - spent - records * limits.TLS_TRIAL_COST + limits.TLS_TRIAL_FACTOR * offset
-        sides.append(SimpleSide(label, then[side], suite, finished_ns, offset, budget))
+        keys = packed[side * KEYS_WIDTH : (side + 1) * KEYS_WIDTH]
+        sides.append(SimpleSide(label, then[side], keys, suite, finished_ns, offset, budget))
     opened = found[at.F_NUMBER] + found[at.F_NUMBER + 1]
     return SimpleHandshake(secrets, (sides[0], sides[1]), found[at.F_READ : at.F_READ + 2], opened, contents)
 
 
 @cache
-def _agreed(number: int) -> tuple[Suite, RecordCipher, list[int]] | None:
-    """A suite, its cipher, and the lengths of records with a Finished and with an alert; None where it cannot be opened."""
+def _agreed(number: int) -> tuple[Suite, list[int]] | None:
+    """A suite, and the lengths of records with a Finished and with an alert; None where it cannot be opened."""
     suite = suite_of(number)
     if suite.cipher is None or not opens13(suite):
         return None
     hidden = Hidden.of(suite)
-    return suite, suite.cipher, [*sorted(hidden.finished), *sorted(hidden.handshake_alert)]
+    return suite, [*sorted(hidden.finished), *sorted(hidden.handshake_alert)]

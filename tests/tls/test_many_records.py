@@ -1,12 +1,17 @@
 """Records of many directions that are opened together: each counts as it does when it is opened alone."""
 
+from itertools import accumulate
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.tls.key_schedule import WriteKeys, fixed_iv_bytes
-from kcap.tls.many_records import open_records
+from kcap.tls import many_records
+from kcap.tls.key_schedule import WriteKeys, fixed_iv_bytes, traffic_keys
+from kcap.tls.libcrypto import functions
+from kcap.tls.many_records import OpenedRecords, key_table, open_records, rows_of, traffic_table
 from kcap.tls.record_ciphers import RecordOpener, opener_of
 from kcap.tls.suites import suite_of
 from tests.support.tls import sealed_record
@@ -47,12 +52,21 @@ def alone(made: RecordOpener, number: int, record: bytes) -> bytes | None:
     return found.plaintext if found.content_type == 23 else None
 
 
+def opened_by(library: bool, wire: bytes, bounds: Any, openers: list[RecordOpener], numbers: list[int]) -> OpenedRecords:
+    """By libcrypto where it has the ciphers of all, or by `cryptography`."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not library:
+            patch.setattr(many_records, "functions", lambda: None)
+        return open_records(wire, bounds, key_table([one.packed for one in openers]), numbers, openers.__getitem__)
+
+
 RECORDS = st.lists(st.tuples(st.sampled_from(CONTENTS), st.integers(0, 20), st.sampled_from([False] * 7 + [True])), max_size=6)
 
 
+@pytest.mark.parametrize("library", [True, False])
 @given(st.lists(st.tuples(st.sampled_from(SUITES), st.sampled_from([0, 1, 255, 1 << 33]), RECORDS), min_size=1, max_size=4))
 def test_records_opened_together_are_those_that_open_one_by_one(
-    directions: list[tuple[tuple[int, int], int, list[tuple[tuple[int, bytes], int, bool]]]],
+    library: bool, directions: list[tuple[tuple[int, int], int, list[tuple[tuple[int, bytes], int, bool]]]]
 ) -> None:
     """Law: of each direction those up to the first one that does not authenticate or holds anything else."""
     wire, bounds, openers, wanted = bytearray(b"before"), [], [], []
@@ -67,30 +81,57 @@ def test_records_opened_together_are_those_that_open_one_by_one(
             expected.append(alone(openers[-1], number, bytes(record)))
         wanted.append(expected[: expected.index(None)] if None in expected else expected)
     rows = np.array(bounds, np.int64).reshape(-1, 3)
-    opened = open_records(bytes(wire), rows, openers, [first for _, first, _ in directions])
+    opened = opened_by(library, bytes(wire), rows, openers, [first for _, first, _ in directions])
     assert opened.counts.tolist() == list(map(len, wanted))
     flat = [data for some in wanted for data in some]
     assert opened.sizes.tolist() == [len(data or b"") for data in flat]
     assert opened.plain.tobytes().startswith(b"".join(data or b"" for data in flat))
 
 
-def test_what_is_no_record_ends_its_direction_alone() -> None:
+@pytest.mark.parametrize("library", [True, False])
+def test_what_is_no_record_ends_its_direction_alone(library: bool) -> None:
     one, other = opener(0x0304, 0x1301), opener(0x0303, 0xC02F, 3)
     first, behind = sealed_record(one, 4, b"first"), sealed_record(other, 0, b"other")
     wire = first + b"\x14\x03\x03\0\0" + behind
     low, high = len(first), len(first) + 5
     bounds = np.array([(0, 0, low), (0, low, -1), (1, high, len(wire))], np.int64)
-    opened = open_records(wire, bounds, [one, other], [4, 0])
+    opened = opened_by(library, wire, bounds, [one, other], [4, 0])
     assert (opened.counts.tolist(), opened.plain.tobytes()[:10]) == ([1, 1], b"firstother")
     assert opened.starts.tolist()[::2] == [5, high + 13], "behind the header, and the nonce before TLS 1.3"
 
 
 @pytest.mark.parametrize("released", [False, True])
-def test_nothing_to_open_gives_nothing(released: bool) -> None:
+@pytest.mark.parametrize("library", [True, False])
+def test_nothing_to_open_gives_nothing(library: bool, released: bool) -> None:
     made = opener(0x0304, 0x1301)
     if released:
         made.release()
-    opened = open_records(b"", np.empty((0, 3), np.int64), [made], [0])
+    opened = opened_by(library, b"", np.empty((0, 3), np.int64), [made], [0])
     assert (opened.counts.tolist(), len(opened.sizes)) == ([0], 0)
     record = sealed_record(opener(0x0304, 0x1301), 0, b"x")
-    assert open_records(record, np.array([(0, 0, len(record))]), [made], [0]).sizes.tolist() == [1]
+    assert opened_by(library, record, np.array([(0, 0, len(record))]), [made], [0]).sizes.tolist() == [1]
+
+
+@pytest.mark.skipif(functions() is None, reason="needs OpenSSL's libcrypto")
+def test_libcrypto_opens_gcm_and_chacha(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that no object is made of a record."""
+    openers = [opener(*suite, place) for place, suite in enumerate(SUITES) if suite_of(suite[1]).cipher.kind[:3] != "ccm"]
+    records = [sealed_record(one, 5, b"data") for one in openers]
+    ends = list(accumulate(map(len, records)))
+    bounds = np.array([(place, end - len(record), end) for place, (record, end) in enumerate(zip(records, ends))])
+    keys = key_table([one.packed for one in openers])
+    opened = open_records(b"".join(records), bounds, keys, [5] * len(openers), lambda _: pytest.fail("an opener is asked for"))
+    assert opened.plain.tobytes().startswith(b"data" * len(openers))
+
+
+@pytest.mark.parametrize("library", [True, False])
+@pytest.mark.parametrize("number", [0x1301, 0x1302, 0x1303, 0x1305])
+def test_keys_of_many_secrets_are_those_of_each(monkeypatch: pytest.MonkeyPatch, number: int, library: bool) -> None:
+    suite, asked = suite_of(number), []
+    secrets = [bytes([seed] * suite.hash_bytes) for seed in range(5)]
+    wanted = [RecordOpener(0x0304, suite.cipher, traffic_keys(secret, suite)).packed for secret in secrets]
+    monkeypatch.setattr(many_records, "traffic_keys", lambda *given: asked.append(given) or traffic_keys(*given))
+    if not library:
+        monkeypatch.setattr(many_records, "functions", lambda: None)
+    assert rows_of(traffic_table(suite, secrets)) == wanted
+    assert len(asked) == (0 if library and functions() is not None else len(secrets))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kcap.tls.record_kernels import contents
+from kcap.tls.record_kernels import KEYS_WIDTH, contents
 
 TICKET = b"\x04\0\0\x05lives"
 
@@ -31,7 +31,7 @@ def test_tickets_and_close_notify_are_passed_among_data(content_type: bytes, dat
     bounds = np.array([(0, at, at + 1) for at in range(3)] + [(1, 3, 4)], np.int64)
     sizes, counts = np.array([*map(len, inner), 6], np.int64), np.array([3, 1])
     plain = np.frombuffer(bytearray(b"".join(inner) + b"other\x17"), np.uint8)
-    contents(np.full(4, 23, np.uint8), bounds, np.array([0, 3]), counts, np.array([-1, -1]), plain, sizes)
+    contents(np.full(4, 23, np.uint8), bounds, np.array([0, 3]), counts, np.zeros((2, KEYS_WIDTH), np.uint8), plain, sizes)
     assert counts.tolist() == [3 if silent else 1, 1]
     assert sizes[: counts.sum()].tolist() == [6, *([0, 6] if silent else []), 5]
     wanted = b"before" + (b"behind" if silent else b"") + b"other"

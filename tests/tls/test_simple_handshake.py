@@ -6,11 +6,15 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
+from kcap.tls import many_records, simple_handshake
 from kcap.tls.direction import Direction
 from kcap.tls.hello_kernels import hellos
+from kcap.tls.key_schedule import traffic_keys
+from kcap.tls.libcrypto import functions
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
 from kcap.tls.simple_handshake import SimpleHandshake, simple_handshakes
+from kcap.tls.suites import suite_of
 from tests.support.tls import CLIENT, SERVER, Conversation, converse
 from tests.tls.test_batches import flights
 from tests.tls.test_session import TALK, secrets_of, talk, vector
@@ -119,6 +123,30 @@ def test_handshakes_read_together_are_those_that_are_read_alone() -> None:
         if beside is not None and alone is not None:
             assert state(beside.session()) == state(alone.session())
             assert (beside.read, beside.decrypted) == (alone.read, alone.decrypted)
+
+
+@pytest.mark.skipif(functions() is None, reason="needs OpenSSL's libcrypto")
+def test_no_opener_is_made_of_a_simple_handshake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until a session is made of it; its keys are those of the openers that the session has."""
+    made = talk("TLSv1_3", None)
+    with monkeypatch.context() as patch:
+        patch.setattr(simple_handshake, "RecordOpener", None)
+        patch.setattr(many_records, "RecordOpener", None)
+        found = simple(secrets_of(made), *flights(made.wire))
+    assert found is not None
+    for side, direction in zip(found.sides, found.session().sides):
+        assert side.packed == side.opener.packed == direction.packed
+
+
+def test_handshakes_of_several_suites_have_their_own_keys() -> None:
+    """Each in its place among the others."""
+    numbers = [0x1302, 0x1301, 0x1303, 0x1301]
+    given = [bytes([k, which]) * (suite_of(number).hash_bytes // 2) for k, number in enumerate(numbers) for which in range(4)]
+    keys, suites = simple_handshake._keys({0x1302: [0], 0x1301: [1, 3], 0x1303: [2]}, given)
+    assert suites == list(map(suite_of, numbers))
+    for k, suite in enumerate(suites):
+        wanted = [traffic_keys(secret, suite) for secret in given[4 * k : 4 * k + 4]]
+        assert [simple_handshake.unpacked(row.tobytes(), suite).keys for row in keys[k]] == wanted
 
 
 def test_chains_of_certificates_are_held_once() -> None:
