@@ -15,6 +15,7 @@ import numpy as np
 
 NAMES: Final = ("libcrypto.so.3", "libcrypto.so.1.1", "libcrypto.3.dylib", "libcrypto-3-x64.dll")
 TAG_BYTES: Final = 16
+"""Bytes of a tag of GCM and ChaCha20-Poly1305."""
 SET_TAG: Final = 0x11
 """EVP_CTRL_AEAD_SET_TAG of openssl/evp.h."""
 POINTERS: Final = ("EVP_CIPHER_CTX_new", "EVP_aria_128_gcm", "EVP_aria_256_gcm")
@@ -56,13 +57,15 @@ class LibraryFunctions:
     """Functions of libcrypto that compiled code calls."""
 
     def __init__(self, crypto: Any) -> None:
-        """Raises AttributeError where this libcrypto has not all of them: before OpenSSL 3."""
+        """Raises AttributeError where this libcrypto has not all of them: before OpenSSL 3, or where it offers no HMAC."""
         for name in MAKING:
             getattr(crypto, name).restype = ctypes.c_void_p
         self._crypto = crypto
         self.opening, self.deriving = (np.array([_address(crypto, name) for name in names]) for names in (OPENING, DERIVING))
         """Addresses of OPENING and DERIVING."""
         self._mac = ctypes.c_void_p(crypto.EVP_MAC_fetch(None, b"HMAC", None))
+        if self._mac.value is None:
+            raise AttributeError("HMAC")
 
     def cipher(self, name: str) -> int:
         """The address of a cipher; 0 where there is none of this name."""
@@ -70,8 +73,10 @@ class LibraryFunctions:
 
     @contextmanager
     def opener(self) -> Iterator[int]:
-        """The address of an EVP_CIPHER_CTX, whose keys are wiped behind the block."""
-        made = self._crypto.EVP_CIPHER_CTX_new() or 0
+        """The address of an EVP_CIPHER_CTX, whose keys are wiped behind the block. Raises MemoryError."""
+        made = self._crypto.EVP_CIPHER_CTX_new()
+        if not made:
+            raise MemoryError
         try:
             yield made
         finally:

@@ -9,22 +9,17 @@ from typing import Any, Final
 from kcap.kernels import called, compiled, copied, routine
 from kcap.tls.handshake import CLOSE_NOTIFY, NEW_SESSION_TICKET, USER_CANCELED
 from kcap.tls.hello_kernels import message_size
+from kcap.tls.libcrypto import SET_TAG, TAG_BYTES
 from kcap.tls.records import ALERT, APPLICATION, HANDSHAKE, HEADER, NONCE
 
 COUNTED = 13
 """Bytes of the additional data before TLS 1.3, which begins with the record's number."""
-
-
 KEY_BYTES, KEYS_WIDTH = 32, 48
 K_IV, K_CIPHER, K_CARRIED, K_TAG = 32, 44, 45, 46
 """The keys of a direction: a row with the key, the IV as long as a nonce, the place of the cipher in `suites.CIPHERS`, bytes
 of a nonce that stand before the ciphertext of a record, and those of the tag behind it, 0 in TLS 1.3, where the header alone is
 additional data.
 """
-GCM_TAG: Final = 16
-"""Bytes of a tag of GCM and ChaCha20-Poly1305."""
-SET_TAG: Final = 0x11
-"""EVP_CTRL_AEAD_SET_TAG of openssl/evp.h."""
 DIGEST_ROOM: Final = 64
 
 
@@ -76,13 +71,13 @@ def deciphered(
         aside = COUNTED if keys[direction, K_TAG] else HEADER
         i = firsts[direction]
         while good and i < lasts[direction]:
-            size, at = bounds[i, 2] - starts[i] - GCM_TAG, wire + starts[i]
+            size, at = bounds[i, 2] - starts[i] - TAG_BYTES, wire + starts[i]
             good = (
                 size >= 0
                 and called(init, context, 0, 0, 0, nonce + NONCE * i) > 0
                 and called(update, context, 0, written, header + COUNTED * i, aside) > 0
                 and (size == 0 or called(update, context, out, written, at, size) > 0)
-                and called(control, context, SET_TAG, GCM_TAG, at + size) > 0
+                and called(control, context, SET_TAG, TAG_BYTES, at + size) > 0
                 and called(final, context, out + size, written) > 0
             )
             if good:
