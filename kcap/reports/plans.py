@@ -56,9 +56,9 @@ class CompiledPlan:
         return found
 
     def keep(self) -> None:
-        """Keeps what was added."""
+        """Keeps what was added, beside what another process has added meanwhile."""
         if self._changed and self._file is not None:
-            _keep(self._file, self._statements)
+            _keep(self._file, {**(_read(self._file) or {}), **self._statements})
 
 
 def plan_folder() -> Path | None:

@@ -12,7 +12,7 @@ from kcap import limits
 from kcap.filter.parse import parse
 from kcap.reports import latency, plans
 from kcap.reports.definition import ReportRequest
-from kcap.reports.plans import plan_folder, planned
+from kcap.reports.plans import CompiledPlan, plan_folder, planned
 from kcap.reports.run import run
 from kcap.reports.source import ReportInput
 
@@ -35,6 +35,15 @@ def test_what_was_made_once_is_not_made_again(own_cache: Path) -> None:
     assert planned(("a", 2), lambda: {"rows": "SELECT 2"}) != made
     assert own_cache.stat().st_mode & 0o077 == 0
     assert len(list(own_cache.iterdir())) == 2
+
+
+def test_what_two_processes_add_to_one_plan_is_kept_of_both() -> None:
+    first, second = CompiledPlan(("a",)), CompiledPlan(("a",))
+    assert first.sql("one", lambda: "SELECT 1") == "SELECT 1"
+    assert second.sql("two", lambda: "SELECT 2") == "SELECT 2"
+    first.keep()
+    second.keep()
+    assert planned(("a",), never) == {"one": "SELECT 1", "two": "SELECT 2"}
 
 
 def test_a_changed_source_or_another_version_of_ibis_makes_it_worthless(
