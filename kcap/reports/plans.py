@@ -43,9 +43,13 @@ class CompiledPlan:
 
     def __init__(self, parts: Iterable[object]) -> None:
         self._file = _file(parts)
-        found = None if self._file is None else _read(self._file)
-        self._statements = found if found is not None and len(found) <= limits.PLAN_STATEMENTS_MAX else {}
+        self._statements = self._known()
         self._changed = False
+
+    def _known(self) -> Statements:
+        """What the file has now; nothing where it has too much and begins anew."""
+        found = None if self._file is None else _read(self._file)
+        return found if found is not None and len(found) <= limits.PLAN_STATEMENTS_MAX else {}
 
     def sql(self, name: str, make: Callable[[], str]) -> str:
         """The SQL of a name, or what `make` gives. Raises what `make` raises."""
@@ -58,7 +62,7 @@ class CompiledPlan:
     def keep(self) -> None:
         """Keeps what was added, beside what another process has added meanwhile."""
         if self._changed and self._file is not None:
-            _keep(self._file, {**(_read(self._file) or {}), **self._statements})
+            _keep(self._file, {**self._known(), **self._statements})
 
 
 def plan_folder() -> Path | None:

@@ -46,6 +46,15 @@ def test_what_two_processes_add_to_one_plan_is_kept_of_both() -> None:
     assert planned(("a",), never) == {"one": "SELECT 1", "two": "SELECT 2"}
 
 
+def test_a_plan_of_too_many_statements_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "PLAN_STATEMENTS_MAX", 2)
+    assert len(planned(("a",), lambda: {"one": "1", "two": "2", "three": "3"})) == 3
+    plan = CompiledPlan(("a",))
+    assert plan.sql("one", lambda: "new") == "new"
+    plan.keep()
+    assert planned(("a",), never) == {"one": "new"}
+
+
 def test_a_changed_source_or_another_version_of_ibis_makes_it_worthless(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
