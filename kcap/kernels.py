@@ -37,7 +37,8 @@ KERNELS = (
 CONSTANTS = (
     "columns.py", "limits/*.py", "decode/opcodes.py", "decode/slots.py", "fastpath/layout.py", "kafka/frames.py",
     "kafka/headers.py", "net/segment_columns.py", "net/tcp.py", "records/header_facts.py",
-    "records/verified.py", "schema/quirks.py", "tls/handshake.py", "tls/records.py", "wire/cursor.py", "wire/formats.py",
+    "records/verified.py", "schema/quirks.py", "tls/handshake.py", "tls/libcrypto.py", "tls/records.py", "wire/cursor.py",
+    "wire/formats.py",
 )  # fmt: skip
 """Other modules whose constants are compiled in."""
 FOLDER_VARIABLE: Final = "KCAP_KERNELS"

@@ -87,9 +87,9 @@ class LibraryFunctions:
         """The address of an EVP_MAC_CTX for HMAC with a hash, 0 where there is none; its keys are wiped behind the block."""
         made = self._crypto.EVP_MAC_CTX_new(self._mac) or 0
         name = hash_name.encode()
-        asked = (Parameter * 2)(Parameter(b"digest", UTF8_STRING, name, len(name), 0), Parameter())
+        parameters = (Parameter * 2)(Parameter(b"digest", UTF8_STRING, name, len(name), 0), Parameter())
         try:
-            yield made if made and self._crypto.EVP_MAC_CTX_set_params(ctypes.c_void_p(made), asked) > 0 else 0
+            yield made if made and self._crypto.EVP_MAC_CTX_set_params(ctypes.c_void_p(made), parameters) > 0 else 0
         finally:
             self._crypto.EVP_MAC_CTX_free(ctypes.c_void_p(made))
 

@@ -14,7 +14,7 @@ import numpy as np
 from kcap.tls.key_schedule import info_of, traffic_keys
 from kcap.tls.libcrypto import functions
 from kcap.tls.record_ciphers import KEYS, RecordOpener, place_of
-from kcap.tls.record_kernels import COUNTED, K_CIPHER, K_TAG, KEYS_WIDTH, contents, deciphered, derived, nonces
+from kcap.tls.record_kernels import COUNTED, K_CIPHER, K_TAG, KEYS_WIDTH, ROOM, contents, deciphered, derived, nonces
 from kcap.tls.records import HEADER, NONCE, TLS13
 from kcap.tls.suites import CIPHERS, Suite
 
@@ -56,8 +56,8 @@ def decrypted(
 ) -> DecryptedRecords:
     """Decrypts records of `data`, of suites with an AEAD: rows of direction, start and end in `bounds`, one direction behind
     the other, where the end is -1 for what is no such record; of each direction those up to the first that does not
-    authenticate. Each direction has its row of `keys`, the number of its next record, and an opener, which is asked for where
-    libcrypto has not the ciphers of all.
+    authenticate. Each direction has its row of `keys` and the number of its next record; `opener` gives that of a direction,
+    and is called where libcrypto lacks one of their ciphers.
     """
     wire, every = np.frombuffer(data, np.uint8), np.arange(len(keys))
     nonce, header = (np.empty((len(bounds), size), np.uint8) for size in (NONCE, COUNTED))
@@ -72,9 +72,7 @@ def decrypted(
     written = np.empty(1, np.int64)
     addresses = np.array([table.ctypes.data for table in (keys, nonce, header, wire, plain, written)])
     with library.opener() as context:
-        deciphered(
-            context, library.opening, ciphers, addresses, keys, bounds, firsts, lasts, starts, sizes, counts
-        )  # fmt: skip
+        deciphered(context, library.opening, ciphers, addresses, keys, bounds, firsts, lasts, starts, sizes, counts)
     return DecryptedRecords(plain, sizes[: counts.sum()], counts, firsts, lasts, starts)
 
 
@@ -128,7 +126,7 @@ def traffic_table(suite: Suite, secrets: Sequence[bytes]) -> Any:
     if library is not None:
         labels = info_of(b"key", cipher.key_bytes), info_of(b"iv", NONCE)
         row = KEYS.pack(b"", b"", place_of(cipher.kind, cipher.algorithm, cipher.key_bytes), 0, 0)
-        keys, room = np.frombuffer(bytearray(row * len(secrets)), np.uint8).reshape(-1, KEYS_WIDTH), np.empty(128, np.uint8)
+        keys, room = np.frombuffer(bytearray(row * len(secrets)), np.uint8).reshape(-1, KEYS_WIDTH), np.empty(ROOM, np.uint8)
         packed, infos = (np.frombuffer(b"".join(some), np.uint8) for some in (secrets, labels))
         places = packed.ctypes.data, suite.hash_bytes, infos.ctypes.data, np.array([len(label) for label in labels])
         with library.hmac(suite.hash) as context:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from kcap.tls.key_schedule import WriteKeys
 from kcap.tls.record_kernels import KEY_BYTES
 from kcap.tls.records import APPLICATION, HANDSHAKE, NONCE, TLS13
-from kcap.tls.suites import CIPHERS, RecordCipher
+from kcap.tls.suites import CIPHERS, RecordCipher, Suite
 
 NO_AEAD = frozenset({"cbc", "null"})
 """Kinds of ciphers that authenticate by a MAC beside the encryption."""
@@ -148,6 +148,13 @@ class RecordOpener:
         return KEYS.pack(
             self.keys.key, self.keys.iv, place_of(kind, self.cipher.algorithm, self.cipher.key_bytes), carried, tag
         )
+
+    @classmethod
+    def unpacked(cls, row: bytes, suite: Suite) -> "RecordOpener":
+        """What opens records of TLS 1.3 with keys that are `packed`."""
+        key, iv, *_ = KEYS.unpack(row)
+        assert suite.cipher is not None
+        return cls(TLS13, suite.cipher, WriteKeys(key[: suite.cipher.key_bytes], iv))
 
     def passed(self, body: bytes) -> None:
         """A record of this key was not opened: TLS 1.0 chains its last block to the next one."""

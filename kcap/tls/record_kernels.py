@@ -4,7 +4,7 @@ In: records of many directions as they are on the wire, and traffic secrets. Out
 and `RecordOpener` do it for one. Source: RFC 5246 section 6.2.3.3, RFC 6655, RFC 7905, RFC 8446 sections 5.2, 5.3 and 7.3.
 """
 
-from typing import Any, Final
+from typing import Any
 
 from kcap.kernels import called, compiled, copied, routine
 from kcap.tls.handshake import CLOSE_NOTIFY, NEW_SESSION_TICKET, USER_CANCELED
@@ -20,7 +20,8 @@ K_IV, K_CIPHER, K_CARRIED, K_TAG = 32, 44, 45, 46
 of a nonce that stand before the ciphertext of a record, and those of the tag behind it, 0 in TLS 1.3, where the header alone is
 additional data.
 """
-DIGEST_ROOM: Final = 64
+DIGEST_ROOM, ROOM = 64, 72
+"""Bytes for the longest digest; those with its length behind it, which are what `derived` writes to."""
 
 
 @routine
@@ -29,7 +30,7 @@ def derived(hmac: int, deriving: Any, secrets: int, hash_bytes: int, infos: int,
     """Makes key and IV of traffic secrets of TLS 1.3 of `hash_bytes`, one behind the other; False where libcrypto fails.
 
     `hmac` and `deriving` as `libcrypto` gives them; `secrets`, `infos` and `at` are the addresses of the secrets, of the
-    HkdfLabels of key and IV, and of `room`, which has DIGEST_ROOM bytes and eight more.
+    HkdfLabels of key and IV, and of `room`, which has ROOM bytes.
     """
     init, update, final = deriving[0], deriving[1], deriving[2]
     for row in range(keys.shape[0]):
@@ -142,8 +143,7 @@ def contents(wire: Any, bounds: Any, firsts: Any, counts: Any, keys: Any, plain:
                 size = 0
             if not going:
                 continue
-            for i in range(size):
-                plain[top + i] = plain[at + i]
+            copied(plain, at, at + size, plain, top)
             top += size
             sizes[kept] = size
             kept += 1

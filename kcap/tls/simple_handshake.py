@@ -15,11 +15,10 @@ from kcap.tls import flight_kernels as at
 from kcap.tls import handshake as messages
 from kcap.tls.direction import EARLY, LABELS, Direction, Epoch, opens13
 from kcap.tls.hello_kernels import MESSAGE_HEADER, R_AT
-from kcap.tls.key_schedule import WriteKeys
 from kcap.tls.many_records import decrypted, rows_of, traffic_table
-from kcap.tls.record_ciphers import KEYS, RecordOpener
+from kcap.tls.record_ciphers import RecordOpener
 from kcap.tls.record_kernels import KEYS_WIDTH
-from kcap.tls.records import APPLICATION, HEADER, TLS13, RecordPiece
+from kcap.tls.records import APPLICATION, HEADER, RecordPiece
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
 from kcap.tls.suites import Suite, suite_of
@@ -67,7 +66,7 @@ class SimpleSide:
     @property
     def opener(self) -> RecordOpener:
         """What opens its records, one at a time."""
-        return unpacked(self.packed, self._suite)
+        return RecordOpener.unpacked(self.packed, self._suite)
 
     def passed(self, records: int, size: int) -> None:
         """As `Direction.passed`."""
@@ -155,7 +154,7 @@ def simple_handshakes(secrets: Secrets, suites: Any, data: bytes, records: Any, 
     bounds = bounds[: at.attempts(records, cuts, places, np.array(lengths), bounds)]
     begin = np.ascontiguousarray(keys[:, :2]).reshape(-1, KEYS_WIDTH)
     plain, sizes, counts, *_ = decrypted(
-        data, bounds, begin, [0] * len(begin), lambda k: unpacked(begin[k].tobytes(), suites_of[k >> 1])
+        data, bounds, begin, [0] * len(begin), lambda k: RecordOpener.unpacked(begin[k].tobytes(), suites_of[k >> 1])
     )
     highs, size = sizes.cumsum(), int(sizes.sum())
     found = np.empty((len(chosen), at.READ_WIDTH), np.int64)
@@ -191,13 +190,6 @@ def _keys(of_suites: dict[int, list[int]], given: list[bytes]) -> tuple[Any, lis
         mine = given if len(of_suites) == 1 else [given[4 * k + which] for k in places for which in range(4)]
         keys[places] = traffic_table(suite, mine).reshape(-1, 4, KEYS_WIDTH)
     return keys, found.tolist()
-
-
-def unpacked(row: bytes, suite: Suite) -> RecordOpener:
-    """What opens the records of keys of TLS 1.3."""
-    key, iv, *_ = KEYS.unpack(row)
-    assert suite.cipher is not None
-    return RecordOpener(TLS13, suite.cipher, WriteKeys(key[: suite.cipher.key_bytes], iv))
 
 
 def _simple(

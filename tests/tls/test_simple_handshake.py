@@ -11,6 +11,7 @@ from kcap.tls.direction import Direction
 from kcap.tls.hello_kernels import hellos
 from kcap.tls.key_schedule import traffic_keys
 from kcap.tls.libcrypto import functions
+from kcap.tls.record_ciphers import RecordOpener
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
 from kcap.tls.simple_handshake import SimpleHandshake, simple_handshakes
@@ -146,7 +147,7 @@ def test_handshakes_of_several_suites_have_their_own_keys() -> None:
     assert suites == list(map(suite_of, numbers))
     for k, suite in enumerate(suites):
         wanted = [traffic_keys(secret, suite) for secret in given[4 * k : 4 * k + 4]]
-        assert [simple_handshake.unpacked(row.tobytes(), suite).keys for row in keys[k]] == wanted
+        assert [RecordOpener.unpacked(row.tobytes(), suite).keys for row in keys[k]] == wanted
 
 
 def test_chains_of_certificates_are_held_once() -> None:
