@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from kcap import kernels
+from kcap.batch.topic_kernels import topics_of_rows
 from kcap.capture.record_kernels import copy_pieces, pcap_records, pcapng_packets
 from kcap.decode.opcodes import COUNTERS
 from kcap.decode.projection import compiled_programs
@@ -34,6 +35,7 @@ from kcap.table.pair_kernels import pair
 from kcap.tls.flight_kernels import attempts, read_flights
 from kcap.tls.hello_kernels import hellos
 from kcap.tls.record_kernels import contents, deciphered, derived, nonces
+from kcap.uid_kernels import enter_each, find_each
 
 MAKING: Final = "making"
 """A file that is there while a process makes an edition's machine code."""
@@ -83,6 +85,9 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
         state.ids, state.rows, bodies, arena, meta, pairs, one, one, *header_tables(), counters, counters,
         counters, state.free, pairs, pairs, *names, large, state.log, state.undo,
     )  # fmt: skip
+    yield topics_of_rows, (one, one, one, one, one, pairs, pairs, one, pairs, one, 0)
+    yield find_each, (counters, one, states, 0, one, one)
+    yield enter_each, (counters, one, states, 0, 0)
     yield pair, (one, 0, pairs, one, pairs, pairs, one, 0)
     yield gathered, (data, pairs, data)
     yield framed, (data, one, pairs)

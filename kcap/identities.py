@@ -4,8 +4,6 @@ In: flow keys, times and initial sequence numbers. Out: what each row says of it
 no object is made of a connection of the fast path before one is needed.
 """
 
-import os
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -21,8 +19,6 @@ IPV4_FLOW, IPV6_FLOW = Struct(">4s4sHH"), Struct(">16s16sHH")
 
 Server = tuple[str, int]
 """Address and port."""
-FIRST_PLACES: Final = 1 << 8
-"""Places of a new `UidTable`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,51 +237,13 @@ def number_of(uid: str) -> int:
     return int(uid[1:], 16)
 
 
+def numbers_of(uids: Sequence[str]) -> Any:
+    """The same of each of them, as an array of uint64."""
+    import numpy as np
+
+    return np.frombuffer(bytes.fromhex("".join(uids).replace("C", " ")), ">u8").astype(np.uint64)
+
+
 def uid_of_number(number: int) -> str:
     """The uid of these bits."""
     return f"C{number:016x}"
-
-
-class UidTable:
-    """Entries by uid and a number below 256, 13 bytes each and the places of a table with open addressing. Can be pickled."""
-
-    def __init__(self) -> None:
-        self._places = array("i", bytes(4 * FIRST_PLACES))
-        """Number of an entry, from 1; 0 for none."""
-        self._spread = int.from_bytes(os.urandom(8), "big") | 1
-        """Who writes a capture may choose uids that lie near each other, but not with what they are multiplied."""
-        self.uids = array("Q")
-        """64 bits of the uid of each entry."""
-        self.kinds = bytearray()
-        """Its number."""
-
-    def __len__(self) -> int:
-        return len(self.uids)
-
-    def find(self, uid: int, kind: int = 0) -> int:
-        """The place of an entry, counted from 0; -1 where there is none."""
-        return self._places[self._place(uid, kind)] - 1
-
-    def entry(self, uid: int, kind: int = 0) -> int:
-        """The place of an entry, counted from 0; it is added as the last one where there is none."""
-        place = self._place(uid, kind)
-        found = self._places[place]
-        if found:
-            return found - 1
-        self.uids.append(uid)
-        self.kinds.append(kind)
-        self._places[place] = len(self.uids)
-        if 2 * len(self.uids) > len(self._places):
-            self._places = array("i", bytes(8 * len(self._places)))
-            for number, entry in enumerate(zip(self.uids, self.kinds), 1):
-                self._places[self._place(*entry)] = number
-        return len(self.uids) - 1
-
-    def _place(self, uid: int, kind: int) -> int:
-        """Where in the table the number of an entry is, or would be."""
-        places, uids, kinds = self._places, self.uids, self.kinds
-        last = len(places) - 1
-        place = ((uid ^ kind) * self._spread >> 32) & last
-        while (entry := places[place]) and (uids[entry - 1] != uid or kinds[entry - 1] != kind):
-            place = (place + 1) & last
-        return place

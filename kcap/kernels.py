@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent
 KERNELS = (
-    "kernels.py", "kernel_compiler.py", "every_kernel.py", "*/*_kernels.py", "fastpath/client_ids.py",
+    "kernels.py", "kernel_compiler.py", "every_kernel.py", "uid_kernels.py", "*/*_kernels.py", "fastpath/client_ids.py",
     "fastpath/flow_table.py",
 )  # fmt: skip
 """Modules with compiled functions, and the compiler, as patterns below the package."""

@@ -8,8 +8,9 @@ from array import array
 from collections.abc import Iterator
 from typing import Final
 
-from kcap.identities import UidTable, number_of, uid_of_number
+from kcap.identities import number_of, uid_of_number
 from kcap.model import REF_FILE_SHIFT
+from kcap.uid_table import UidTable
 from kcap.weird import Weird, WeirdKind
 
 KINDS: Final = tuple(WeirdKind)

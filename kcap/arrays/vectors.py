@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from kcap.arrays.arrow import Array, nulls, numbers, raw, validity
+from kcap.limits import MARKED_MAX
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -114,3 +115,15 @@ def grouped(values: "Int64s") -> "tuple[Int64s, Int64s, Int64s]":
     number = np.empty(len(values), np.int64)
     number[order] = np.cumsum(new) - 1
     return ordered[new], order[new], number
+
+
+def occurring(numbers: "Int64s", bound: int) -> "tuple[Int64s, Int64s]":
+    """The different ones of numbers from 0 to below a bound, in order, and for each its place among these."""
+    if bound > MARKED_MAX:
+        known, _, number = grouped(numbers)
+        return known, number
+    place = np.zeros(bound, np.int64)
+    place[numbers] = 1
+    found: Int64s = np.flatnonzero(place)
+    place[found] = np.arange(len(found))
+    return found, place[numbers]

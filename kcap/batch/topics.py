@@ -4,15 +4,17 @@ In: the two sides of the rows. Out: two list columns of equal shape. Law: an ent
 name and the other's name with id are the same topic.
 """
 
+import os
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
+from kcap import kernels
 from kcap.arrays.arrow import Array, lists, nulls, take
 from kcap.arrays.vectors import grouped
 from kcap.batch.bodies import Messages, SideColumns, beyond
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     Columns = NDArray[np.int64]
     """Row, name and id of topics, a row each."""
 
+TOPIC_NS: Final = 700
+"""Processor time of a topic in Python."""
+SEED: Final = int.from_bytes(os.urandom(7))
+"""Of the hash that finds topics: a capture that knew it could make them collide."""
 Pair = tuple[int, int]
 """Index of the name and of the id, -1 for none."""
 
@@ -53,15 +59,30 @@ class TopicColumns:
             used = row >= 0
             message, name, number, row = message[used], name[used], number[used], row[used]
         self._both = row, name, number
-        sort = np.argsort(row * 2 + order[message], kind="stable")
-        named = (name >= 0) | (number >= 0)
+        lay = self._compiled if kernels.worthwhile(TOPIC_NS * len(row)) else self._laid
+        self._name, self._uuid, self._counts = lay(row * 2 + order[message], name, number, rows)
+
+    def _compiled(self, keys: "Int64s", name: "Int64s", uuid: "Int64s", rows: int) -> "tuple[Int64s, Int64s, Int64s]":
+        """As `_laid`, by a kernel."""
+        from kcap.batch.topic_kernels import topics_of_rows
+
+        ends, counts = np.zeros(2 * rows, np.int64), np.empty(rows, np.int64)
+        by_name, by_id = (np.full((2, len(known)), -1, np.int64) for known in (self._names, self._ids))
+        most = int(np.bincount(keys >> 1, minlength=1).max(initial=0))
+        table, out = np.full(2 << most.bit_length(), -1, np.int64), np.empty((2, len(keys)), np.int64)
+        count = topics_of_rows(keys, name, uuid, ends, np.empty_like(keys), by_name, by_id, table, out, counts, SEED)
+        return out[0, :count], out[1, :count], counts
+
+    def _laid(self, keys: "Int64s", name: "Int64s", uuid: "Int64s", rows: int) -> "tuple[Int64s, Int64s, Int64s]":
+        """Name and id of each row's topics, equal ones once, and how many each row has. `keys`: twice the row, and 1 more for
+        a request.
+        """
+        sort = np.argsort(keys, kind="stable")
+        named = (name >= 0) | (uuid >= 0)
         if not named.all():
             sort = sort[named[sort]]
-        self._lay(row[sort], name[sort], number[sort], rows)
-
-    def _lay(self, row: "Int64s", name: "Int64s", uuid: "Int64s", rows: int) -> None:
-        """Keeps the first of equal topics of a row; counts what stays."""
-        topics = np.array([row, name, uuid])
+        row = keys[sort] >> 1
+        topics = np.array([row, name[sort], uuid[sort]])
         if len(row):
             fresh = np.ones(len(row), np.bool_)
             fresh[1:] = (topics[:, 1:] != topics[:, :-1]).any(axis=0)
@@ -71,8 +92,8 @@ class TopicColumns:
             several[:-1] |= several[1:]
             if several.any():
                 topics = in_rows(topics[:, ~several], self._once(topics[:, several]))
-        row, self._name, self._uuid = topics
-        self._counts = np.bincount(row, minlength=rows)
+        row, name, uuid = topics
+        return name, uuid, np.bincount(row, minlength=rows)
 
     def _once(self, topics: "Columns") -> "Columns":
         """Equal topics further apart, and halves of one topic."""

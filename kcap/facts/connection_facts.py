@@ -1,17 +1,27 @@
-"""What connections reported about themselves, by uid: some 40 bytes a connection, since many have the same facts.
+"""What connections reported about themselves, by uid: some 30 bytes a connection, since many have the same facts.
 
-In: facts of a connection, as they change. Out: its facts so far. Law: those that it was given last, unless it had no row for
-CONNECTION_IDLE_NS. A picklable value.
+In: facts of connections, as they change. Out: their facts so far. Law: those that they were given last, unless they had no row
+for CONNECTION_IDLE_NS. A picklable value.
 """
 
 from array import array
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from kcap import limits
+from kcap.arrays.vectors import grouped
 from kcap.facts.api_versions import Offer, Software
-from kcap.identities import UidTable, number_of
+from kcap.identities import number_of
+from kcap.uid_table import UidTable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kcap.arrays.vectors import Int64s
+
+    UInt64s = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,75 +39,106 @@ class ConnectionFacts:
 NO_FACTS: Final = ConnectionFacts()
 
 
-class PackedFacts:
-    """The facts of many connections: 64 bits of each uid, and which of the different facts it has."""
+class NumbersOfUids:
+    """A number of each of many connections: some 30 bytes each."""
 
     def __init__(self) -> None:
         self._entries = UidTable()
-        self._facts = array("I")
-        """Of each entry the place in `_different`."""
-        self._different: list[ConnectionFacts] = []
-        self._numbers: dict[ConnectionFacts, int] = {}
+        self._numbers = array("q")
+        """Of each entry."""
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(self, uid: str) -> ConnectionFacts:
-        """The facts of a connection, `NO_FACTS` where there are none."""
-        entry = self._entries.find(number_of(uid)) if self._facts else -1
-        return self._different[self._facts[entry]] if entry >= 0 else NO_FACTS
+    def get(self, uid: int) -> int:
+        """The number of a connection, 0 where there is none."""
+        entry = self._entries.find(uid)
+        return self._numbers[entry] if entry >= 0 else 0
 
-    def update(self, known: Iterable[tuple[str, ConnectionFacts]]) -> None:
-        """Takes the facts of connections."""
-        for uid, facts in known:
-            found = self._numbers.setdefault(facts, len(self._different))
-            if found == len(self._different):
-                self._different.append(facts)
-            entry = self._entries.entry(number_of(uid))
-            if entry == len(self._facts):
-                self._facts.append(found)
-            else:
-                self._facts[entry] = found
+    def set(self, uid: int, number: int) -> None:
+        """Takes the number of a connection."""
+        entry = self._entries.entry(uid)
+        if entry == len(self._numbers):
+            self._numbers.append(number)
+        else:
+            self._numbers[entry] = number
+
+    def of(self, uids: "UInt64s") -> "Int64s":
+        """The numbers of some connections."""
+        entries = self._entries.find_all(uids)
+        return np.where(entries >= 0, self._array()[entries], 0) if len(self) else np.zeros(len(uids), np.int64)
+
+    def update(self, uids: "UInt64s", numbers: "Int64s") -> None:
+        """Takes numbers of connections, of one that is there twice the last."""
+        entries = self._entries.entries(uids)
+        self._numbers.frombytes(bytes(8 * (len(self._entries) - len(self._numbers))))
+        self._array()[entries] = numbers
+
+    def renumber(self, new: "Int64s") -> None:
+        """Replaces each number by the entry that it has in `new`."""
+        held = self._array()
+        held[:] = new[held]
+
+    def used(self) -> "Int64s":
+        """The different numbers."""
+        return grouped(self._array())[0]
+
+    def _array(self) -> "Int64s":
+        return np.frombuffer(self._numbers, np.int64)
 
 
 class FactsOfConnections:
     """The facts of the connections of a capture."""
 
     def __init__(self) -> None:
-        self._recent: dict[str, ConnectionFacts] = {}
-        self._packed = PackedFacts()
-        self._older = PackedFacts()
-        """Connections without a row since `_packed` was begun."""
+        self.different: list[ConnectionFacts] = [NO_FACTS]
+        """Facts by number."""
+        self._numbers = {NO_FACTS: 0}
+        self._recent = NumbersOfUids()
+        self._older = NumbersOfUids()
+        """Connections without a row since `_recent` was begun."""
         self.begun_ns = 0
+
+    def __setitem__(self, uid: str, facts: ConnectionFacts) -> None:
+        """Takes new facts of a connection."""
+        self._recent.set(number_of(uid), self.number(facts))
 
     def __getitem__(self, uid: str) -> ConnectionFacts:
         """The facts of a connection so far."""
-        found = self._recent.get(uid)
-        if found is None:
-            found = self._packed.get(uid)
-            if found is NO_FACTS:
-                found = self._older.get(uid)
-            if found is not NO_FACTS:
-                self._recent[uid] = found
+        bits = number_of(uid)
+        return self.different[self._recent.get(bits) or self._older.get(bits)]
+
+    def number(self, facts: ConnectionFacts) -> int:
+        """The number of facts, the same of equal ones until connections are forgotten."""
+        found = self._numbers.setdefault(facts, len(self.different))
+        if found == len(self.different):
+            self.different.append(facts)
         return found
 
-    def of(self, uids: Sequence[str]) -> list[ConnectionFacts]:
-        """The facts of some connections so far."""
-        if len(self._recent) > limits.FACTS_RECENT:
-            self._packed.update(self._recent.items())
-            self._recent = {}
-        recent = self._recent
-        return [recent.get(uid) or self[uid] for uid in uids]
+    def of(self, uids: "UInt64s") -> "Int64s":
+        """The numbers of the facts of some connections so far, by `kcap.identities.numbers_of`."""
+        found = self._recent.of(uids)
+        if len(self._older) and (unknown := np.flatnonzero(found == 0)).size:
+            older = self._older.of(uids[unknown])
+            known = unknown[older > 0]
+            found[unknown] = older
+            self._recent.update(uids[known], found[known])
+        return found
 
-    def update(self, known: Iterable[tuple[str, ConnectionFacts]]) -> None:
-        """Takes new facts of connections."""
-        self._recent.update(known)
+    def update(self, uids: "UInt64s", numbers: "Int64s") -> None:
+        """Takes new facts of connections, by number."""
+        self._recent.update(uids, numbers)
 
     def forget_idle(self, time_ns: int) -> bool:
-        """Forgets connections without a row for CONNECTION_IDLE_NS; Kafka closes idle connections after a sixth of that.
-        Whether it was time to."""
+        """Forgets connections without a row for CONNECTION_IDLE_NS, after a sixth of which Kafka closes idle ones, and facts
+        that no other connection has. Whether it was time to."""
         if time_ns - self.begun_ns < limits.CONNECTION_IDLE_NS:
             return False
-        self._packed.update(self._recent.items())
-        self._recent, self._older, self._packed, self.begun_ns = {}, self._packed, PackedFacts(), time_ns
+        self._older, self._recent, self.begun_ns = self._recent, NumbersOfUids(), time_ns
+        used = grouped(np.append(self._older.used(), 0))[0]
+        new = np.zeros(len(self.different), np.int64)
+        new[used] = np.arange(len(used))
+        self._older.renumber(new)
+        self.different = [self.different[number] for number in used.tolist()]
+        self._numbers = {facts: number for number, facts in enumerate(self.different)}
         return True

@@ -65,8 +65,8 @@ class FactsRecorder:
         fresh_names = list(islice(tracker.topics.names, len(facts.names), None))
         fresh_listings = list(islice(tracker.brokers.listings, len(facts.listings), None))
         facts.servers.update(batch.identities.servers())
-        for server, time_ns, offer in tracker.fresh_offers:
-            facts.offers.setdefault(server, []).append((time_ns, offer))
+        for server, times, offer in tracker.fresh_offers:
+            facts.offers.setdefault(server, []).extend((time_ns, offer) for time_ns in times.tolist())
         if not fresh_names and not fresh_listings:
             return
         orders = orders_of(batch)

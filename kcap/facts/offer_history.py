@@ -74,6 +74,17 @@ class OfferHistory:
         self._common.pop(server, None)
         return True
 
+    def continues(self, server: Server, times: "Int64s", offer: Offer) -> bool:
+        """Takes equal offers, in the order of time, where they continue the server's last ones or are its first; whether they
+        do.
+        """
+        first, last = int(times[0]), int(times[-1])
+        runs = self._runs.setdefault(server, [Run(first, last, offer)])
+        if runs[-1].offer.packed != offer.packed or first < runs[-1].since:
+            return False
+        runs[-1].until = max(runs[-1].until, last)
+        return True
+
     def latest(self, server: Server) -> Offer | None:
         """The last offer of a server."""
         runs = self._runs.get(server)

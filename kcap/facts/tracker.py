@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from kcap import limits
 from kcap.arrays.arrow import Array, Coded, nulls, take
+from kcap.arrays.vectors import grouped, occurring
 from kcap.batch.failures import WAITED, Report, of_row, of_waiting, report_cut
 from kcap.facts.api_versions import Offer, offer_of, software_of
 from kcap.facts.brokers import Brokers, Server
@@ -39,7 +40,7 @@ from kcap.facts.tracked_rows import (
     tracked_rows,
 )
 from kcap.facts.version_verdicts import UsedVersions, Verdicts, VersionClassifier
-from kcap.identities import Identity
+from kcap.identities import Identity, numbers_of
 from kcap.kafka.frames import NO_BODY
 from kcap.model import CaptureFile
 from kcap.schema import quirks
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from kcap.arrays.vectors import Bools, Int64s
     from kcap.batch.columns import BatchColumns
     from kcap.decode.message import Message
+    from kcap.facts.connection_facts import UInt64s
     from kcap.kafka.conversation import PassedOver
 
 FETCH: Final = 1
@@ -159,8 +161,8 @@ class MetadataTracker:
         self.connections = FactsOfConnections()
         self.mutes = QuotaMutes()
         self.offers = OfferHistory()
-        self.fresh_offers: list[tuple[Server, int, Offer]] = []
-        """Server, time and offer of each ApiVersions response of the last batch."""
+        self.fresh_offers: list[tuple[Server, Int64s, Offer]] = []
+        """Server, times in order and offer of equal ApiVersions responses of the last batch."""
         self.brokers = Brokers()
         self.topics = TopicNames()
         self.topic_sources: dict[str, tuple[str, int, Server]] = {}
@@ -169,7 +171,6 @@ class MetadataTracker:
         self._classifier = VersionClassifier(OfferHistory() if partial else self.offers, self.used)
         self.report, self._reread = report, reread
         self._reported: set[str] = set()
-        self._same: dict[ConnectionFacts, ConnectionFacts] = {}
         self._offers: dict[bytes, Offer] = {}
         """Every different offer, by what it packs."""
         self._fresh: dict[bytes, ConnectionFacts] = {}
@@ -208,24 +209,24 @@ class MetadataTracker:
 
     def _connection_states(self, columns: "BatchColumns") -> RowContext:
         """Reads the tracked messages of a batch; the state of each row's connection by then, and its server."""
-        identity, uids = columns.number("identity").values, columns.identities.column("uid")
-        states = DistinctFacts()
-        facts = self.connections.of(uids)
-        old = np.append(states.numbers(facts), 0)
+        identity, known = columns.number("identity").values, self.connections
+        uids = numbers_of(columns.identities.column("uid"))
+        old = np.append(known.of(uids), 0)
         servers: dict[Server, int] = {}
         of_server = [servers.setdefault(server, len(servers)) for server in columns.identities.servers()]
         server = np.array([*of_server, 0], np.int64)[identity]
-        changes = self._read_tracked(columns, server, [known is NO_FACTS for known in facts])
-        if not changes.rows and not changes.several:
-            return RowContext(states.distinct, old[identity], list(servers), server)
-        since, after = np.full(len(old), NEVER, np.int64), old.copy()
-        since[changes.places], after[changes.places] = changes.rows, states.numbers(changes.facts)
-        found = np.where(np.arange(columns.size) >= since[identity], after[identity], old[identity])
+        changes = self._read_tracked(columns, server, uids, old[:-1] == 0)
+        found = old[identity]
+        if len(changes.rows):
+            since, after = np.full(len(old), NEVER, np.int64), old
+            since[changes.places], after[changes.places] = changes.rows, changes.facts
+            found = np.where(np.arange(columns.size) >= since[identity], after[identity], found)
         for place, steps in changes.several.items():
             here = np.flatnonzero(identity == place)
-            for (first, _), number in zip(steps, states.numbers([state for _, state in steps]).tolist()):
+            for first, number in steps:
                 found[here[here >= first]] = number
-        return RowContext(states.distinct, found, list(servers), server)
+        numbers, state = occurring(found, len(known.different))
+        return RowContext([known.different[number] for number in numbers.tolist()], state, list(servers), server)
 
     def known(self, uid: str) -> ConnectionFacts:
         """The facts of a connection so far."""
@@ -237,18 +238,19 @@ class MetadataTracker:
         if self.connections.forget_idle(time_ns):
             self.mutes.forget(begun_ns)
 
-    def _read_tracked(self, columns: "BatchColumns", of_server: "Int64s", unknown: Sequence[bool]) -> "Changes":
+    def _read_tracked(self, columns: "BatchColumns", of_server: "Int64s", uids: "UInt64s", unknown: "Bools") -> "Changes":
         """Reads the messages of TRACKED_APIS; from which row on connections have which new facts.
 
-        `of_server`: number of each row's server; `unknown`: connections of which nothing is known.
+        `of_server`: number of each row's server; `uids`: of the connections; `unknown`: those of which nothing is known.
         """
         changes = Changes()
         early = [(columns.rows.place_of(row), place, one) for row, place, one in columns.batch.passed_over]
         early.sort(key=itemgetter(0))
         rows = tracked_rows(columns)
-        alone = np.array(unknown, np.bool_)
+        alone = unknown.copy()
         alone[[place for _, place, _ in early]] = False
-        left, offers = self._read_alike(columns, rows, of_server[rows.at], alone, changes)
+        left = self._read_alike(columns, rows, of_server[rows.at], uids, alone, changes)
+        offers: list[tuple[int, int]] = []
         for at, place, exchange, key, version, done, low, high, other_low, other_high in rows.lists(left):
             if early and early[0][0] <= at:
                 before = [entry for entry in early if entry[0] <= at]
@@ -259,8 +261,7 @@ class MetadataTracker:
             with of_row(self.report, columns.batch, at, "facts"):
                 if key == API_VERSIONS:
                     new = self._api_versions(version, *bodies)
-                    if new.offer is not None:
-                        offers.append((at, server, new.offer))
+                    offers.append((at, self.connections.number(new)))
                     new = self._merged(self.known(one.uid), new)
                 else:
                     row = TrackedExchange(one.uid, server, exchange, key, version, bool(done), bodies)
@@ -273,24 +274,30 @@ class MetadataTracker:
                         continue
                 self._change(one.uid, new, changes.several.setdefault(place, []), at)
         self._read_waiting(columns.identities, early, changes)
-        self._take_offers(columns, offers)
+        some = np.array(offers, np.int64).reshape(-1, 2).T
+        self._take_offers(columns, np.append(changes.rows, some[0]), np.append(changes.facts, some[1]), of_server)
         changes.several = {place: steps for place, steps in changes.several.items() if steps}
         return changes
 
     def _read_alike(
-        self, columns: "BatchColumns", rows: "TrackedRows", server: "Int64s", unknown: "Bools", changes: "Changes"
-    ) -> "tuple[Bools, list[tuple[int, Server, Offer]]]":
+        self,
+        columns: "BatchColumns",
+        rows: "TrackedRows",
+        server: "Int64s",
+        uids: "UInt64s",
+        unknown: "Bools",
+        changes: "Changes",
+    ) -> "Bools":
         """Reads, equal ones once, the ApiVersions exchanges of connections of which nothing is known and that report nothing
         else in this batch; leaves out repeated listings of a server. `server`: of each of the rows, by number; `unknown`: the
         connections of which nothing is known and no request still waits.
 
-        Out: the rows that are left to be read one by one; the offers of the others, with row and server.
+        Out: the rows that are left to be read one by one.
         """
         size = len(rows.at)
         left = np.ones(size, np.bool_)
         if not size:
-            return left, []
-        uids, servers = columns.identities.column("uid"), columns.identities.servers()
+            return left
         contents = [rows.contents(columns, side) for side in (REQUEST, RESPONSE)]
         here = (contents[REQUEST] != ELSEWHERE) & (contents[RESPONSE] != ELSEWHERE)
         reports = (rows.key == API_VERSIONS) | (rows.key == HANDSHAKE) | (rows.key == AUTHENTICATE) | (rows.key < 0)
@@ -299,30 +306,41 @@ class MetadataTracker:
         once = np.bincount(rows.place[reports], minlength=len(uids)) == 1
         alone = np.flatnonzero((rows.key == API_VERSIONS) & here & (unknown & once)[rows.place])
         first, alike = distinct(*(column[alone] for column in (rows.version, *contents)))
-        known: list[ConnectionFacts | None] = []
+        known: list[int] = []
         for _, _, _, _, version, _, low, high, other_low, other_high in rows.lists(alone[first]):
             try:
-                known.append(self._api_versions(version, columns.body(low, high), columns.body(other_low, other_high)))
+                facts = self._api_versions(version, columns.body(low, high), columns.body(other_low, other_high))
+                known.append(self.connections.number(facts))
             except Exception:  # noqa: BLE001 - each of these rows is left, and fails with a report of its own
-                known.append(None)
-        read = np.array([facts is not None for facts in known], np.bool_)[alike]
-        alone, found = alone[read], [facts for number in alike[read].tolist() if (facts := known[number]) is not None]
+                known.append(-1)
+        found = np.array(known, np.int64)[alike]
+        alone, found = alone[found >= 0], found[found >= 0]
         left[alone] = False
-        changes.places, changes.rows, changes.facts = rows.place[alone].tolist(), rows.at[alone].tolist(), found
-        self.connections.update(zip((uids[place] for place in changes.places), found))
-        each = zip(changes.rows, changes.places, found)
-        return left, [(at, servers[place], facts.offer) for at, place, facts in each if facts.offer is not None]
+        changes.places, changes.rows, changes.facts = rows.place[alone], rows.at[alone], found
+        self.connections.update(uids[changes.places], found)
+        return left
 
-    def _take_offers(self, columns: "BatchColumns", offers: list[tuple[int, Server, Offer]]) -> None:
-        """Takes the offers of a batch, each with its row and server."""
-        if not offers:
-            return
-        times = columns.number("response_last_ns")
-        when = times.take(np.array([at for at, _, _ in offers], np.int64)).to_list()
-        found = ((server, time_ns, offer) for (_, server, offer), time_ns in zip(offers, when) if time_ns is not None)
-        self.fresh_offers = sorted(found, key=itemgetter(1))
-        for one in self.fresh_offers:
-            self.take_offer(*one)
+    def _take_offers(self, columns: "BatchColumns", rows: "Int64s", facts: "Int64s", of_server: "Int64s") -> None:
+        """Takes the offers of the ApiVersions responses of some rows, which have these facts, by number."""
+        when = columns.number("response_last_ns").take(rows)
+        order = np.argsort(when.values, kind="stable")
+        order = order[when.mask()[order]]
+        rows, times, different = rows[order], when.values[order], self.connections.different
+        kinds, first, kind = grouped(of_server[rows] * len(different) + facts[order])
+        by_server: dict[Server, list[tuple[Int64s, Offer]]] = {}
+        places = columns.number("identity").values[rows[first]].tolist()
+        alike = np.split(times[np.argsort(kind, kind="stable")], np.cumsum(np.bincount(kind))[:-1])
+        for code, place, some in zip(kinds.tolist(), places, alike):
+            offer = self.same_offer(different[code % len(different)].offer)
+            if offer is not None:
+                one = columns.identities[place]
+                by_server.setdefault((one.server_ip, one.server_port), []).append((some, offer))
+        self.fresh_offers = [(server, *taken) for server, offers in by_server.items() for taken in offers]
+        for server, offers in by_server.items():
+            if len(offers) > 1 or not self.offers.continues(server, *offers[0]):
+                each = ((time_ns, offer) for some, offer in offers for time_ns in some.tolist())
+                for one in sorted(each, key=itemgetter(0)):
+                    self.take_offer(server, *one)
 
     def take_offer(self, server: Server, time_ns: int, offer: Offer) -> None:
         """Takes what a server offered at a time."""
@@ -358,11 +376,11 @@ class MetadataTracker:
             return known
         return replace(known, software=software, offer=offer, negotiated=negotiated)
 
-    def _change(self, uid: str, new: ConnectionFacts, steps: list[tuple[int, ConnectionFacts]], at: int) -> None:
+    def _change(self, uid: str, new: ConnectionFacts, steps: list[tuple[int, int]], at: int) -> None:
         """Gives a connection new facts from row `at` on."""
-        if new is not self.known(uid):
-            self.connections.update([(uid, new)])
-            steps.append((at, new))
+        if new != self.known(uid):
+            self.connections[uid] = new
+            steps.append((at, self.connections.number(new)))
 
     def _limit(self, what: str) -> None:
         """Reports, once, that a limit was reached."""
@@ -380,13 +398,12 @@ class MetadataTracker:
             return found
         if len(self._fresh) >= limits.ANSWERS_KEPT:
             self._fresh.clear()
-            self._same.clear()
         software = (
             software_of(request, version, behind_tags(request, quirks.API_VERSIONS, version, REQUEST)) if request else None
         )
         offer = self.same_offer(offer_of(response, version)) if response else None
         found = ConnectionFacts(software, offer=offer, negotiated=response[:2] in (b"", b"\0\0"))
-        found = self._fresh[name] = self._same.setdefault(found, found)
+        self._fresh[name] = found
         return found
 
     def same_offer(self, offer: Offer | None) -> Offer | None:
@@ -546,26 +563,9 @@ class MetadataTracker:
 class Changes:
     """From which row of a batch on connections have which new facts."""
 
-    places: list[int] = field(default_factory=list)
-    """Connections that change once and were unknown before, with the row and the facts of each."""
-    rows: list[int] = field(default_factory=list)
-    facts: list[ConnectionFacts] = field(default_factory=list)
-    several: dict[int, list[tuple[int, ConnectionFacts]]] = field(default_factory=dict)
+    places: "Int64s" = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Connections that change once and were unknown before, with the row and the facts of each, by number."""
+    rows: "Int64s" = field(default_factory=lambda: np.zeros(0, np.int64))
+    facts: "Int64s" = field(default_factory=lambda: np.zeros(0, np.int64))
+    several: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     """Other connections: rows and facts, in order."""
-
-
-class DistinctFacts:
-    """Numbers the different facts of connections."""
-
-    def __init__(self) -> None:
-        self.distinct: list[ConnectionFacts] = []
-        self._numbers: dict[int, int] = {}
-
-    def numbers(self, facts: Sequence[ConnectionFacts]) -> "Int64s":
-        """The number of each of them."""
-        known = self._numbers
-        found = [known.setdefault(id(one), len(known)) for one in facts]
-        if len(known) > len(self.distinct):
-            by_number = dict(zip(found, facts))
-            self.distinct += [by_number[number] for number in range(len(self.distinct), len(known))]
-        return np.array(found, np.int64)

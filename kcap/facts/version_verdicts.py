@@ -14,13 +14,12 @@ import numpy as np
 
 from kcap import limits
 from kcap.arrays.arrow import Array, Coded, nulls, take
-from kcap.arrays.vectors import Vector, grouped
+from kcap.arrays.vectors import Vector, grouped, occurring
 from kcap.batch.columns import KEYS, VERSIONS
 from kcap.facts.api_versions import Offer, Software
 from kcap.facts.brokers import Server
 from kcap.facts.offer_history import OfferedBy, OfferHistory
 from kcap.kafka.frames import FLAG
-from kcap.limits import MARKED_MAX
 from kcap.schema.quirks import API_VERSIONS, BROKERS_ONLY, UNSUPPORTED_VERSION
 from kcap.schema.registry import api_keys, version_range
 from kcap.schema.releases import removed_in
@@ -265,7 +264,7 @@ class VersionClassifier:
         midstream = columns.number("flags").values & MIDSTREAM != 0
         by, offered = self.offers.of_rows(context.server, context.servers, lambda: columns.number("request_first_ns").filled())
         code = ((context.state * len(offered) + by) * (len(calls) + 1) + call) * 2 + midstream
-        kinds, number = distinct(code, 2 * len(context.states) * len(offered) * (len(calls) + 1))
+        kinds, number = occurring(code, 2 * len(context.states) * len(offered) * (len(calls) + 1))
         kind, began = np.divmod(kinds, 2)
         kind, call_of = np.divmod(kind, len(calls) + 1)
         state, by_of = np.divmod(kind, max(len(offered), 1))
@@ -325,15 +324,3 @@ class VersionClassifier:
             or any(self.offers.common(server) is not common for server, common in self._lower.items())
             or self.used.knows_better()
         )
-
-
-def distinct(codes: "Int64s", bound: int) -> "tuple[Int64s, Int64s]":
-    """The distinct numbers among some below a bound, and the place of each among these."""
-    if bound > MARKED_MAX:
-        known, _, number = grouped(codes)
-        return known, number
-    place = np.zeros(bound, np.int64)
-    place[codes] = 1
-    found: Int64s = np.flatnonzero(place)
-    place[found] = np.arange(len(found))
-    return found, place[codes]

@@ -46,9 +46,6 @@ BROKERS_KEPT = 100_000
 PROFILES_OPEN = 4096
 """Connections of `versions` whose profile can be added to at once; those of others are stored, and opened again."""
 
-FACTS_RECENT = 1 << 12
-"""Connections whose facts stay as objects, some 200 bytes each, before they are packed together."""
-
 ANSWERS_KEPT = 4096
 """Distinct bodies that are remembered so that equal ones are decoded once; dropped together."""
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.arrays.vectors import Vector, grouped, nothing, vector
+from kcap.arrays.vectors import Vector, grouped, nothing, occurring, vector
 
 NUMBERS = st.integers(-(1 << 62), 1 << 62)
 LISTS = st.lists(st.one_of(st.none(), NUMBERS), max_size=20)
@@ -56,3 +56,10 @@ def test_groups_are_those_of_numpy(items: list[int]) -> None:
     values = np.array(items, np.int64)
     for ours, theirs in zip(grouped(values), np.unique(values, return_index=True, return_inverse=True)):
         assert ours.tolist() == theirs.tolist()
+
+
+@given(st.lists(st.integers(0, 40), max_size=30), st.booleans())
+def test_different_numbers_are_found_by_marking_or_by_sorting(numbers: list[int], many: bool) -> None:
+    found, places = occurring(np.array(numbers, np.int64), 1 << 30 if many else 41)
+    assert found.tolist() == sorted(set(numbers))
+    assert found[places].tolist() == numbers

@@ -155,3 +155,24 @@ def test_batches_and_engines_change_no_verdict(
 @pytest.mark.parametrize(("split", "shards"), [(1 << 20, 1), (2_000, 2), (5_000, 5), (1_000, 13)])
 def test_shards_change_no_verdict(upgraded: Path, split: int, shards: int) -> None:
     assert in_shards(upgraded, split, shards) == one_reading(upgraded)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 1)), max_size=5),
+    st.lists(st.integers(0, 9), min_size=1, max_size=5).map(sorted),
+    st.integers(0, 1),
+)
+def test_equal_offers_together_are_those_one_by_one(before: list[tuple[int, int]], times: list[int], which: int) -> None:
+    """Law: where they continue what there is, and nothing is taken where they do not."""
+    one_by_one, together = OfferHistory(), OfferHistory()
+    for history in (one_by_one, together):
+        for time_ns, at in before:
+            history.add(SERVER, time_ns, OFFERS[at])
+    unchanged = pickle.dumps(together.runs(SERVER))
+    if not together.continues(SERVER, np.array(times), OFFERS[which]):
+        assert before
+        assert pickle.dumps(together.runs(SERVER)) == unchanged
+        return
+    for time_ns in times:
+        one_by_one.add(SERVER, time_ns, OFFERS[which])
+    assert one_by_one.runs(SERVER) == together.runs(SERVER)

@@ -178,7 +178,7 @@ def test_equal_answers_are_one_offer(tmp_path: Path) -> None:
     for batch in reading.batches():
         table.turn(batch)
         uids += batch.identities.column("uid")
-    known = table.tracker.connections.of(uids)
+    known = [table.tracker.known(uid) for uid in uids]
     assert len(known) == 20
     assert len({id(facts) for facts in known}) == 1
     assert isinstance(known[0].offer, Offer)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import kcap
 from kcap import limits
+from kcap.arrays import vectors
 from kcap.arrays.vectors import Vector
-from kcap.facts import version_verdicts
 from kcap.facts.api_versions import Offer
 from kcap.facts.version_verdicts import (
     ABOVE,
@@ -23,7 +23,6 @@ from kcap.facts.version_verdicts import (
     Offered,
     UsedVersions,
     by_offer,
-    distinct,
     final_verdict,
 )
 from kcap.schema.registry import api_key
@@ -202,7 +201,7 @@ def test_keys_fit(name: str) -> None:
 @pytest.mark.parametrize("marked", [0, 1 << 18])
 def test_kinds_are_classified_as_rows_are(pcaps: Path, name: str, marked: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of connections that asked for the broker's ranges."""
-    monkeypatch.setattr(version_verdicts, "MARKED_MAX", marked)
+    monkeypatch.setattr(vectors, "MARKED_MAX", marked)
     reading = kcap.open(pcaps / name).read()
     names = ["connection", "api_key", "api_version", "version_verdict", "error", "software_name", "software_version"]
     table, checked = ExchangeTable(choose("exchanges", names), reading.capture_files), 0
@@ -216,10 +215,3 @@ def test_kinds_are_classified_as_rows_are(pcaps: Path, name: str, marked: int, m
         verdict = final_verdict(NONE, offer, offer, row["api_key"], row["api_version"], used=tracker.used, software=None)
         assert row["version_verdict"] in (VERDICTS[verdict], "not_highest" if VERDICTS[verdict] == "ok" else "")
     assert checked > 50
-
-
-@given(st.lists(st.integers(0, 40), max_size=60), st.booleans())
-def test_distinct_numbers(codes: list[int], many: bool) -> None:
-    known, number = distinct(np.array(codes, np.int64), 1 << 30 if many else 41)
-    assert known.tolist() == sorted(set(codes))
-    assert [known[at] for at in number] == codes

@@ -4,9 +4,11 @@ from typing import Any
 
 from kcap.analyzer import RowBatch
 from kcap.decode.projection import project
-from kcap.identities import Identities, Identity
+from kcap.identities import Identities, Identity, uid_of_number
 from kcap.kafka.bodies import BodyBatch
 from kcap.model import ROW
+
+UIDS = uid_of_number(1), uid_of_number(2)
 
 NO_BODIES = BodyBatch(bytearray(), [], [], [], project(b"", [], [], []), {})
 SECOND = 1_000_000_000
@@ -34,5 +36,5 @@ def unanswered(**parts: Any) -> tuple[Any, ...]:
 
 def batch(*rows: tuple[Any, ...]) -> RowBatch:
     """Rows of two connections, without bodies."""
-    identities = [Identity("C1", "10.0.0.1", 50000, "10.0.0.9", 9092), Identity("C2", "fd00::1", 50001, "fd00::9", 9092)]
+    identities = [Identity(UIDS[0], "10.0.0.1", 50000, "10.0.0.9", 9092), Identity(UIDS[1], "fd00::1", 50001, "fd00::9", 9092)]
     return RowBatch(list(rows), Identities(identities), NO_BODIES)

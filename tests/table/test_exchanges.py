@@ -18,7 +18,7 @@ from kcap.table.schema import choose
 from tests.support.messages import began, saved, text
 from tests.support.tables import ExchangeTable
 from tests.support.wire import request, response
-from tests.table.handmade import SECOND, batch, row, unanswered
+from tests.table.handmade import SECOND, UIDS, batch, row, unanswered
 
 GOLDEN = Path(__file__).parent / "exchanges.jsonl"
 FILES = [CaptureFile("a.pcap", "a.pcap"), CaptureFile("b.pcap", "b.pcap")]
@@ -151,7 +151,7 @@ def test_names_of_apis() -> None:
 def test_connections_by_their_number() -> None:
     found = turned(row(identity=1), row())
     assert [(r["connection"], r["client_ip"], r["client_port"], r["server_port"]) for r in found] == [
-        ("C2", "fd00::1", 50001, 9092), ("C1", "10.0.0.1", 50000, 9092),
+        (UIDS[1], "fd00::1", 50001, 9092), (UIDS[0], "10.0.0.1", 50000, 9092),
     ]  # fmt: skip
 
 

@@ -1,0 +1,115 @@
+"""A table of uids: which entry each has.
+
+In: the 64 bits of uids, one or many at a time. Out: places of entries, counted from 0 in the order in which they were added.
+Law: what is found one by one is found together.
+"""
+
+import os
+from array import array
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+FIRST_PLACES: Final = 1 << 8
+"""Places of a new `UidTable`."""
+FIND_NS: Final = 500
+"""Processor time of a search in Python."""
+
+
+class UidTable:
+    """Entries by uid and a number below 256, 13 bytes each and the places of a table with open addressing. Can be pickled."""
+
+    def __init__(self) -> None:
+        self._places = array("i", bytes(4 * FIRST_PLACES))
+        """Number of an entry, from 1; 0 for none."""
+        self._spread = int.from_bytes(os.urandom(8), "big") >> 2 | 1
+        """Who writes a capture may choose uids that lie near each other, but not with what they are multiplied."""
+        self.uids = array("Q")
+        """64 bits of the uid of each entry."""
+        self.kinds = bytearray()
+        """Its number."""
+
+    def __len__(self) -> int:
+        return len(self.uids)
+
+    def find(self, uid: int, kind: int = 0) -> int:
+        """The place of an entry, counted from 0; -1 where there is none."""
+        return self._places[self._place(uid, kind)] - 1
+
+    def entry(self, uid: int, kind: int = 0) -> int:
+        """The place of an entry, counted from 0; it is added as the last one where there is none."""
+        place = self._place(uid, kind)
+        found = self._places[place]
+        if found:
+            return found - 1
+        self.uids.append(uid)
+        self.kinds.append(kind)
+        self._places[place] = len(self.uids)
+        if 2 * len(self.uids) > len(self._places):
+            self._enter(0, 2 * len(self._places))
+        return len(self.uids) - 1
+
+    def find_all(self, uids: "NDArray[np.uint64]") -> "NDArray[np.int64]":
+        """The places of the entries of many uids whose number is 0; -1 where there is none."""
+        import numpy as np
+
+        from kcap import kernels
+
+        if not kernels.worthwhile(FIND_NS * len(uids)):
+            return np.array([self.find(uid) for uid in uids.tolist()], np.int64)
+        from kcap.uid_kernels import find_each
+
+        found = np.empty(len(uids), np.int64)
+        find_each(*self._columns(), self._spread, np.ascontiguousarray(uids).view(np.int64), found)
+        return found
+
+    def entries(self, uids: "NDArray[np.uint64]") -> "NDArray[np.int64]":
+        """The same; those without an entry are added as the last ones."""
+        import numpy as np
+
+        found = self.find_all(uids)
+        new = np.sort(uids[found < 0])
+        if len(new):
+            new = new[np.append(True, new[1:] != new[:-1])]
+            first = len(self.uids)
+            self.uids.frombytes(new.tobytes())
+            self.kinds.extend(bytes(len(new)))
+            room = len(self._places)
+            while 2 * len(self.uids) > room:
+                room *= 2
+            self._enter(first, room)
+            found = self.find_all(uids)
+        return found
+
+    def _enter(self, first: int, room: int) -> None:
+        """Enters the last entries, from `first` on, into the places, which become `room` with all entries if they are fewer."""
+        from kcap import kernels
+
+        if room > len(self._places):
+            self._places, first = array("i", bytes(4 * room)), 0
+        if not kernels.worthwhile(FIND_NS * (len(self.uids) - first)):
+            for entry in range(first, len(self.uids)):
+                self._places[self._place(self.uids[entry], self.kinds[entry])] = entry + 1
+            return
+        from kcap.uid_kernels import enter_each
+
+        enter_each(*self._columns(), self._spread, first)
+
+    def _columns(self) -> "tuple[NDArray[Any], NDArray[Any], NDArray[Any]]":
+        """Places, uids and numbers as arrays, for the time of a call: what they are views of cannot grow meanwhile."""
+        import numpy as np
+
+        columns = (self._places, np.int32), (self.uids, np.int64), (self.kinds, np.uint8)
+        places, uids, kinds = (np.frombuffer(column, kind) for column, kind in columns)
+        return places, uids, kinds
+
+    def _place(self, uid: int, kind: int) -> int:
+        """Where in the table the number of an entry is, or would be."""
+        places, uids, kinds = self._places, self.uids, self.kinds
+        last = len(places) - 1
+        place = ((uid ^ kind) * self._spread >> 32) & last
+        while (entry := places[place]) and (uids[entry - 1] != uid or kinds[entry - 1] != kind):
+            place = (place + 1) & last
+        return place
