@@ -16,7 +16,7 @@ from kcap.arrays import arrow
 from kcap.limits import NUMBERED_BYTES_MAX, NUMBERED_VALUES_MAX
 from kcap.table.arrow_filter import NumberedValues
 from kcap.table.schema import TYPES, columns_of
-from kcap.tui.spill import END_OF_STREAM, Mapped, SpillStream, main_path
+from kcap.tui.spill import Mapped, SpillStream, main_path, mapped_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -121,10 +121,8 @@ class ValueCodes:
     def codes(self) -> list[pa.RecordBatch]:
         """The numbers of each batch; none where there are no files yet."""
         if self._codes is None and os.path.exists(main_path(self._folder, CODES)):
-            values, codes = (Mapped(main_path(self._folder, name)) for name in (VALUES, CODES))
-            for one, name in ((values, VALUES), (codes, CODES)):
-                one.grow(os.path.getsize(main_path(self._folder, name)) - END_OF_STREAM)
-            self.values, self._codes = NumberedValues(values.batches[0]), codes
+            self.values = NumberedValues(mapped_whole(main_path(self._folder, VALUES)).batches[0])
+            self._codes = mapped_whole(main_path(self._folder, CODES))
         return self._codes.batches if self._codes is not None else []
 
     def release(self) -> None:
