@@ -35,9 +35,14 @@ from kcap.tui.list_model import ListModel  # noqa: E402
 from kcap.tui.reader_main import ReadRequest  # noqa: E402
 from kcap.tui.row_index import RowIndex  # noqa: E402
 from kcap.tui.spill import Pages, Spill  # noqa: E402
+from kcap.tui.value_codes import ValueCodes, write_codes  # noqa: E402
 from kcap.tui.views import VIEWS, load  # noqa: E402
 
-FILTERS = ("api == Fetch && latency > 5ms", "error != NONE", 'client_id contains "a" && topic matches "o"', "tcp.port == 9092")
+FILTERS = (
+    "api == Fetch && latency > 5ms", "error != NONE", 'client_id contains "a" && topic matches "o"', "tcp.port == 9092",
+    'software_name contains "a" && software_version matches "1"',
+)  # fmt: skip
+"""The last one is on columns whose values have no numbers."""
 STEP = 0.02
 """Seconds between two looks at a view that works."""
 SORTS = ("latency", "time", "client", "request_bytes", "about")
@@ -98,7 +103,10 @@ def many(source: CaptureModel, count: int, folder: str) -> RowIndex:
         spill.write(batch.slice(0, min(batch.num_rows, count - spill.rows)))
         at += 1
     pages.follow(spill.close())
-    return RowIndex(list(pages.main), SCHEMA)
+    began = time.process_time()
+    write_codes(folder, pages.main, pages.release)
+    print(f"numbers of values    {time.process_time() - began:6.2f} s CPU, as the reading process makes them behind its end")
+    return RowIndex(list(pages.main), SCHEMA, release=pages.release, coded=ValueCodes(folder))
 
 
 async def keys(book: CaptureModel) -> list[float]:

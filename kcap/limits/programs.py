@@ -20,6 +20,13 @@ FILTER_THREADS_LEAST_ROWS = 1_000_000
 FILTER_THREADS_MAX = 8
 """Those threads: the terminal UI leaves a large machine to others."""
 
+NUMBERED_ROWS_LEAST = 1_000_000
+"""Rows of a capture from which on the values of its text columns are numbered for filters of the terminal UI."""
+
+NUMBERED_VALUES_MAX, NUMBERED_BYTES_MAX = 1 << 16, 1 << 20
+"""Values of a column that are numbered, and about their bytes: the process that reads holds them, and the one with the screens
+while a filter looks at them. A number has 16 bits."""
+
 MAPPED_BATCHES_AT_ONCE = 32
 """Batches of rows, some 280,000 rows, that the terminal UI looks at before the pages of the mapped file are given back, which
 takes a call of the system for each part of the file, of which a large capture has `MAPS_MAX`."""

@@ -65,7 +65,7 @@ class ReportRequest:
     listed: int = 0
     """Exchanges to list of each group (`kcap.reports.listing`)."""
     busiest: int | None = None
-    """Groups to compute, those with most time, where a report heeds it: memory grows with groups."""
+    """Groups to compute, those with most time or most requests, where a report heeds it: memory grows with groups."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ a row.
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -29,6 +29,7 @@ from kcap.filter.ast import (
     Present,
     Xor,
     columns_of,
+    is_deep,
 )
 from kcap.filter.row_predicate import FUNCTIONS, OPERATORS, RowSelector, test_of
 from kcap.limits import FILTERS_TESTED, REPORT_NAME_BYTES, TEXTS_TESTED
@@ -54,9 +55,46 @@ class Entries:
     """The distinct texts; `numbers` are their places."""
 
 
-def mask(tree: Filter | None, batch: pa.RecordBatch) -> "Bools":
-    """True for each row that passes."""
-    return next(masks([tree], batch))
+class NumberedValues:
+    """The distinct values of some columns; the rows of a batch have the numbers of theirs."""
+
+    def __init__(self, values: pa.RecordBatch) -> None:
+        """`values`: a column's value with number n in row n; columns with fewer values end in nulls."""
+        self._values = values
+        self._names = frozenset(values.schema.names)
+        self._passing = lru_cache(maxsize=FILTERS_TESTED)(lambda tree: mask(tree, values))
+
+    def has(self, names: Iterable[str]) -> bool:
+        """Whether all of some columns have numbers."""
+        return self._names.issuperset(names)
+
+    def rows(self, tree: Compare | Membership | Present, codes: pa.RecordBatch) -> "Bools | None":
+        """Which rows, of whose values `codes` has the numbers, pass a condition; None where it is not on such columns alone."""
+        names = columns_of(tree)
+        if not names or not self.has(names) or is_deep(tree):
+            return None
+        if len(names) == 1:
+            return self._rows(tree, codes, names[0])
+        if not isinstance(tree.of, FieldRef) or tree.of.columns != names or (not isinstance(tree, Present) and tree.every):
+            return None
+        found = np.zeros(codes.num_rows, np.bool_)
+        for name in names:  # of alternatives any may hold
+            found |= self._rows(replace(tree, of=replace(tree.of, columns=(name,))), codes, name)
+        return found
+
+    def _rows(self, tree: Compare | Membership | Present, codes: pa.RecordBatch, name: str) -> "Bools":
+        passing = self._passing(tree)
+        if not passing.any():
+            return np.zeros(codes.num_rows, np.bool_)
+        found: Bools = passing.take(_raw(codes.column(name)))
+        return found
+
+
+def mask(
+    tree: Filter | None, batch: pa.RecordBatch, values: NumberedValues | None = None, codes: pa.RecordBatch | None = None
+) -> "Bools":
+    """True for each row that passes. `codes`: the numbers of the rows' values among `values`, where they are known."""
+    return np.ones(batch.num_rows, np.bool_) if tree is None else _Mask(batch, values, codes).of(tree)
 
 
 def masks(trees: Iterable[Filter | None], batch: pa.RecordBatch) -> "Iterator[Bools]":
@@ -69,8 +107,10 @@ def masks(trees: Iterable[Filter | None], batch: pa.RecordBatch) -> "Iterator[Bo
 class _Mask:
     """Looks at one batch."""
 
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        self.batch = batch
+    def __init__(
+        self, batch: pa.RecordBatch, values: NumberedValues | None = None, codes: pa.RecordBatch | None = None
+    ) -> None:
+        self.batch, self._values, self._codes = batch, values, codes
         self.rows = batch.num_rows
         self._columns: dict[str, Entries] = {}
 
@@ -92,6 +132,10 @@ class _Mask:
             return self.of(tree.left) ^ self.of(tree.right)
         if isinstance(tree, Not):
             return ~self.of(tree.of)
+        if self._values is not None and self._codes is not None:
+            known = self._values.rows(tree, self._codes)
+            if known is not None:
+                return known
         if isinstance(tree, Compare) and isinstance(tree.value, FieldRef | Deep | FunctionCall):
             return self.pairs(tree, tree.of, tree.value)
         parts = self.entries(tree.of)

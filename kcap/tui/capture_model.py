@@ -32,7 +32,8 @@ from kcap.tui.folders import spill_folder
 from kcap.tui.reader_main import KEY, Heard, ReadRequest
 from kcap.tui.reader_process import Process, ReadBefore
 from kcap.tui.row_index import NONE, NOWHERE, RowIndex, between
-from kcap.tui.spill import COLUMNS, OWNERS, PROFILES, RESOLVED, Pages, main_path, read_file
+from kcap.tui.spill import COLUMNS, OWNERS, PROFILES, Pages, learned, main_path, read_file
+from kcap.tui.value_codes import ValueCodes
 
 if TYPE_CHECKING:
     from kcap.capture.frame_bytes import FrameBytes
@@ -152,8 +153,9 @@ class CaptureModel:
                 if self._pages is not None and heard.mark is not None:
                     self._pages.follow(heard.mark)
                     # the tail has rows where the reading process was killed
-                    batches = [*self._learned(self._pages.main), *self._pages.tail]
-                    self._rows = RowIndex(batches, SCHEMA, release=self._pages.release)
+                    folder = self.index or self.folder
+                    batches = [*learned(folder, self._pages.main), *self._pages.tail]
+                    self._rows = RowIndex(batches, SCHEMA, release=self._pages.release, coded=ValueCodes(folder))
                 self._resolved = True
                 self._passing, self._sifted = NONE, 0
                 return True
@@ -163,19 +165,6 @@ class CaptureModel:
         """Gives mapped rows back to the system, which looked at all of them for a filter or an order."""
         if self._pages is not None:
             self._pages.release()
-
-    def _learned(self, batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
-        """Batches with what the end of the capture knows better."""
-        path = main_path(self.index or self.folder, RESOLVED)
-        if not os.path.exists(path):
-            return list(batches)
-        made = []
-        for batch, known in zip(batches, read_file(path).to_batches()):
-            for name in known.schema.names:
-                at = SCHEMA.get_field_index(name)
-                batch = batch.set_column(at, SCHEMA.field(at), known.column(name))
-            made.append(batch)
-        return made
 
     def stop(self) -> None:
         """Ends reading; what was read stays."""

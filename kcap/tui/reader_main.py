@@ -319,6 +319,7 @@ class Child:
 
             said = no_kafka(reading)
         self.send_progress(reading, mark=mark, over=True, stopped=self._stop.is_set(), said=said)
+        gathering.number_values(mark)
 
     def _watching(self, reading: "CapturePass") -> "Watch | None":
         """What looks for problems while the capture goes on; None where it is looked at as a whole."""

@@ -8,12 +8,14 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from kcap.facts.tracker import EVERY_FACT, MetadataTracker
+from kcap.limits import NUMBERED_ROWS_LEAST
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.runtime import trim_heap
 from kcap.table.backfill import Backfill, Backfiller
 from kcap.table.builder import TableSet
 from kcap.table.table_builders import TableRequest
-from kcap.tui.spill import COLUMNS, OTHERS, PROFILES, RESOLVED, Mapped, Mark, Spill, SpillStream, main_path, pickled
+from kcap.tui.spill import COLUMNS, OTHERS, PROFILES, RESOLVED, Mapped, Mark, Spill, SpillStream, learned, main_path, pickled
+from kcap.tui.value_codes import write_codes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -84,6 +86,13 @@ class ReaderTables:
         self._talks.finish(self._reading)
         pickled(os.path.join(self._folder, PROFILES), self._talks)
         return mark
+
+    def number_values(self, mark: Mark) -> None:
+        """Numbers the values of text columns of a large capture, for filters, when all else is there."""
+        if mark.rows < NUMBERED_ROWS_LEAST:
+            return
+        spill = Mapped(main_path(self._folder, "exchanges"))
+        write_codes(self._folder, learned(self._folder, spill.grow(mark.end)), spill.release)
 
     def _resolve(self, mark: Mark) -> None:
         """Writes the columns that a backfill changes once more, with all facts of the capture."""

@@ -7,7 +7,7 @@ it are dropped.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice, starmap
+from itertools import islice, starmap, zip_longest
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kcap.filter.ast import Filter
+    from kcap.tui.value_codes import ValueCodes
 
     Numbers: TypeAlias = NDArray[np.signedinteger[Any]]
     """Row numbers, of 64 or of 32 bits; or keys that sort."""
@@ -43,13 +44,21 @@ class RowIndex:
     """Some batches."""
 
     def __init__(
-        self, batches: Sequence[pa.RecordBatch], schema: pa.Schema, first: int = 0, release: Callable[[], None] | None = None
+        self,
+        batches: Sequence[pa.RecordBatch],
+        schema: pa.Schema,
+        first: int = 0,
+        release: Callable[[], None] | None = None,
+        coded: "ValueCodes | None" = None,
     ) -> None:
-        """`first`: number of the first row; those before it are not held. `release` gives the pages of mapped batches back."""
+        """`first`: number of the first row; those before it are not held. `release` gives the pages of mapped batches back.
+        `coded`: numbers of the values of each batch, for filters.
+        """
         self.batches = batches
         self.schema = schema
         self.first = first
         self._release = release
+        self._coded = coded
         self.starts: Numbers = np.cumsum([first, *(batch.num_rows for batch in batches)], dtype=np.int64)
 
     def __len__(self) -> int:
@@ -133,19 +142,31 @@ class RowIndex:
         from kcap.table.arrow_filter import mask
 
         names = list(columns_of(tree)) or [self.schema.names[0]]
+        codes: Sequence[pa.RecordBatch | None] = self._coded.codes() if self._coded is not None else ()
+        values = self._coded.values if self._coded is not None else None
+        texts = [
+            name for name in names if _is_text(self.schema.field(name).type) and (values is None or not values.has([name]))
+        ]
 
-        def held(start: int, batch: pa.RecordBatch) -> "Numbers":
+        def held(start: int, batch: pa.RecordBatch, coded: pa.RecordBatch | None) -> "Numbers":
             skip = max(first - start, 0)
-            return (np.flatnonzero(mask(tree, batch.select(names).slice(skip))) + (start + skip)).astype(np.int32)
+            if skip:
+                batch, coded = batch.select(names).slice(skip), coded.slice(skip) if coded is not None else None
+            return (np.flatnonzero(mask(tree, batch, values, coded)) + (start + skip)).astype(np.int32)
 
-        since = self._from(max(int(np.searchsorted(self.starts, first, "right")) - 1, 0))
-        parts, found = since.scan(), [NONE.astype(np.int32)]
-        if len(since) - since.first < FILTER_THREADS_LEAST_ROWS:
-            return np.concatenate([*found, *starmap(held, parts)])
-        # Arrow and numpy work without the interpreter's lock
-        with ThreadPoolExecutor(min(free_cores(), FILTER_THREADS_MAX)) as threads:
-            while some := list(islice(parts, MAPPED_BATCHES_AT_ONCE)):
-                found += threads.map(held, *zip(*some))
+        at = max(int(np.searchsorted(self.starts, first, "right")) - 1, 0)
+        since = self._from(at)
+        parts = ((start, batch, known) for (start, batch), known in zip_longest(since.scan(), codes[at:]))
+        found = [NONE.astype(np.int32)]
+        if not texts or len(since) - since.first < FILTER_THREADS_LEAST_ROWS:
+            found += starmap(held, parts)
+        else:
+            # Arrow works on texts without the interpreter's lock
+            with ThreadPoolExecutor(min(free_cores(), FILTER_THREADS_MAX)) as threads:
+                while some := list(islice(parts, MAPPED_BATCHES_AT_ONCE)):
+                    found += threads.map(held, *zip(*some))
+        if self._coded is not None:
+            self._coded.release()
         return np.concatenate(found)
 
     def find(self, uid: str, exchange: int) -> int:

@@ -25,11 +25,12 @@ from kcap.tui import conclusions, report_cache
 from kcap.tui.notes import identity
 from kcap.tui.reader_main import Heard, ReadRequest
 from kcap.tui.spill import OTHERS, PROFILES, RESOLVED, main_path
+from kcap.tui.value_codes import CODES, VALUES
 
 PREFIX: Final = "index-"
 HEARD: Final = "heard.pickle"
 """Last message of the reading process; the folder is whole when it is there."""
-FILES: Final = (HEARD, PROFILES, *(f"{name}.arrow" for name in ("exchanges", RESOLVED, *OTHERS)))
+FILES: Final = (HEARD, PROFILES, *(f"{name}.arrow" for name in ("exchanges", RESOLVED, CODES, VALUES, *OTHERS)))
 PARTS: Final = {
     "conclusions": os.path.join("conclusions", conclusions.NAME), "partitions": os.path.join("partitions", "partitions.arrow"),
 }  # fmt: skip

@@ -9,7 +9,7 @@ the small ones are many, a new tail begins with their rows as one batch.
 import mmap
 import os
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -242,12 +242,33 @@ def pickled(path: str, value: object) -> None:
         pickle.dump(value, file, pickle.HIGHEST_PROTOCOL)
 
 
-def read_file(path: str) -> pa.Table:
-    """A table that was written to its end."""
+def mapped_whole(path: str) -> Mapped:
+    """A stream that was written to its end."""
     mapped = Mapped(path)
     mapped.grow(os.path.getsize(path) - END_OF_STREAM)
+    return mapped
+
+
+def read_file(path: str) -> pa.Table:
+    """A table that was written to its end."""
+    mapped = mapped_whole(path)
     assert mapped._schema is not None
     return pa.Table.from_batches(mapped.batches, mapped._schema)
+
+
+def learned(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches of exchanges with what the end of the capture knows better."""
+    path = main_path(folder, RESOLVED)
+    if not os.path.exists(path):
+        yield from batches
+        return
+    better = mapped_whole(path)
+    for batch, known in zip(batches, better.batches):
+        for name in known.schema.names:
+            at = batch.schema.get_field_index(name)
+            batch = batch.set_column(at, batch.schema.field(at), known.column(name))
+        yield batch
+        better.release()
 
 
 END_OF_STREAM: Final = 8

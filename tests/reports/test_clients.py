@@ -38,3 +38,17 @@ def test_a_client_of_a_topic() -> None:
     told = report(REPORT, rows, ReportRequest(by=("topic", "client_id")))
     assert [(row["topic"], row["client_id"], row["requests"]) for row in told["rows"]] == [("a", "app", 1), ("b", "app", 1)]
     assert told["left_out"] == {"orphan": 1, "no_topic": 1}
+
+
+def test_the_busiest_clients_are_those_of_the_whole_report() -> None:
+    """Also one without a client id; what is left out is counted over all."""
+    rows = [
+        exchange(exchange=number, connection=f"C{name}", client_id=name, topics=[f"t{name}"], topic_ids=[None], took_ms=1,
+                 api="Produce", api_key=0, codecs=["zstd"], magics=[2])
+        for name, count in (("a", 1), (None, 3), ("b", 2), ("c", 1))
+        for number in range(count)
+    ] + [exchange(exchange=9, outcome="orphan")]  # fmt: skip
+    whole, some = report(REPORT, rows), report(REPORT, rows, ReportRequest(busiest=2))
+    assert [row["client_id"] for row in some["rows"]] == [None, "b"]
+    assert some["rows"] == whole["rows"][:2]
+    assert some["left_out"] == whole["left_out"] == {"orphan": 1}

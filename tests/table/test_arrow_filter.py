@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import kcap
 from kcap.arrays.arrow import values
@@ -14,11 +15,13 @@ from kcap.filter.ast import Compare, columns_of
 from kcap.filter.parse import parse
 from kcap.filter.row_predicate import RowSelector
 from kcap.table import arrow_filter
-from kcap.table.arrow_filter import mask
+from kcap.table.arrow_filter import NumberedValues, mask
 from kcap.table.schema import TYPES
 from kcap.table.schema import columns_of as declared
 from tests.conftest import ROOT
 from tests.filter.samples import SOME, TERMS, Row, filters, rows
+
+TEXTS = {name for name in SOME if TYPES[declared("exchanges")[name].type] in (pa.string(), pa.list_(pa.string()))}
 
 
 def batch_of(found: list[Row]) -> pa.RecordBatch:
@@ -49,6 +52,50 @@ def test_columns_are_the_closure(text: str, found: list[Row]) -> None:
 def test_every_kind_of_condition(text: str, found: list[Row]) -> None:
     batch = batch_of(found)
     assert mask(parse(text), batch).nonzero()[0].tolist() == by_closure(text, batch)
+
+
+def numbered(found: list[Row], names: set[str]) -> tuple[NumberedValues, pa.RecordBatch]:
+    """Values of some columns, those of each row being the number of another row with an equal one."""
+    texts = [[repr(row[name]) for row in found] for name in sorted(names)]
+    codes = [pa.array([column.index(text) for text in column], pa.uint16()) for column in texts]
+    return NumberedValues(batch_of(found).select(sorted(names))), pa.RecordBatch.from_arrays(codes, sorted(names))
+
+
+@given(filters(), rows(), st.sets(st.sampled_from(sorted(TEXTS))))
+@settings(max_examples=200)
+def test_numbers_of_values_are_the_values(text: str, found: list[Row], names: set[str]) -> None:
+    """Law: the same rows where the values of some text columns, and of no others, have numbers; of a part of a batch too."""
+    batch = batch_of(found)
+    values, codes = numbered(found, names)
+    assert mask(parse(text), batch, values, codes).nonzero()[0].tolist() == by_closure(text, batch), text
+    part = mask(parse(text), batch.slice(1), values, codes.slice(1))
+    assert part.nonzero()[0].tolist() == by_closure(text, batch.slice(1)), text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["ip.addr == 10.0.0.1", "ip.addr", 'all topic contains "o"', 'client_id == "app" && !(topic == "a")', "error != NONE",
+     "len(client_id) > 2", "request_bytes > response_bytes || flags"],
+)  # fmt: skip
+@given(found=rows())
+@settings(max_examples=20)
+def test_conditions_on_numbered_columns(text: str, found: list[Row]) -> None:
+    """Several columns as alternatives, all entries of a list, two columns with each other."""
+    batch = batch_of(found)
+    assert mask(parse(text), batch, *numbered(found, TEXTS)).nonzero()[0].tolist() == by_closure(text, batch)
+
+
+def test_rows_whose_values_have_numbers_are_not_looked_at() -> None:
+    values = NumberedValues(pa.RecordBatch.from_arrays([pa.array(["app", None, "b"])], ["client_id"]))
+    codes = pa.RecordBatch.from_arrays([pa.array([2, 0, 1, 0], pa.uint16())], ["client_id"])
+    rows = pa.RecordBatch.from_arrays([pa.array([1, 2, 3, 4], pa.int64())], ["request_bytes"])
+    assert mask(parse('client_id contains "p" && request_bytes > 2'), rows, values, codes).tolist() == [
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert mask(parse("!client_id"), rows, values, codes).tolist() == [False, False, True, False]
 
 
 def test_no_filter_passes_everything() -> None:

@@ -9,8 +9,11 @@ import pytest
 
 import kcap
 from kcap.output.verdict import no_kafka_sentence
+from kcap.tui import reader_tables
 from kcap.tui.capture_model import CaptureModel, read_whole
-from kcap.tui.spill import OTHERS, PROFILES
+from kcap.tui.reader_tables import ReaderTables
+from kcap.tui.spill import OTHERS, PROFILES, learned, main_path, read_file
+from kcap.tui.value_codes import NUMBERED, VALUES, ValueCodes
 from kcap.tui.versions_source import loaded
 from tests.tui.conftest import PCAPS
 
@@ -46,3 +49,24 @@ def test_what_there_is_instead_of_kafka(tmp_path: Path) -> None:
     with read_whole(str(empty)) as book:
         assert (book.rows, book.state) == (0, "done")
         assert book.heard.said == no_kafka_sentence(0, Counter()), "in the words of the command line"
+
+
+def test_values_of_a_large_capture_are_numbered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those that the end of a capture knows better; a small one has no numbers."""
+    reading = kcap.open(str(PCAPS / "java-transactions.pcap")).read(keep_connections=True)
+    tables = ReaderTables(reading, str(tmp_path))
+    for batch in reading.batches():
+        tables.take(batch)
+    mark = tables.finish()
+    tables.number_values(mark)
+    assert ValueCodes(str(tmp_path)).codes() == []
+    monkeypatch.setattr(reader_tables, "NUMBERED_ROWS_LEAST", mark.rows)
+    tables.number_values(mark)
+    codes = ValueCodes(str(tmp_path))
+    rows = list(learned(str(tmp_path), read_file(main_path(str(tmp_path), "exchanges")).to_batches()))
+    assert [part.num_rows for part in codes.codes()] == [part.num_rows for part in rows]
+    (values,) = read_file(main_path(str(tmp_path), VALUES)).to_batches()
+    for name in NUMBERED:
+        told = values.column(name).to_pylist()
+        found = [told[code] for part in codes.codes() for code in part.column(name).to_pylist()]
+        assert found == [value for part in rows for value in part.column(name).to_pylist()], name

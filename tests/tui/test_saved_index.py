@@ -5,12 +5,16 @@ import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from kcap.filter.parse import parse
+from kcap.table.arrow_filter import NumberedValues
 from kcap.tui import reader_main, saved_index
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.reader_main import ReadRequest
+from kcap.tui.value_codes import write_codes
 from tests.tui.driving import PCAPS
 
 
@@ -56,6 +60,21 @@ def test_the_second_opening_has_the_rows_of_the_first_without_reading(order: Rea
         folder = Path(second.folder)
     assert not folder.exists()
     assert Path(second.index).exists()
+
+
+def test_numbers_of_values_are_in_the_index(order: ReadRequest) -> None:
+    tree = parse("api == Produce")
+    assert tree is not None
+    with whole(order) as first:
+        passing = first.snapshot().passing(tree).tolist()
+        write_codes(first.folder, first.snapshot().batches, first.release)
+    with (
+        whole(order) as second,
+        mock.patch.object(NumberedValues, "rows", autospec=True, side_effect=NumberedValues.rows) as by,
+    ):
+        assert second.index
+        assert second.snapshot().passing(tree).tolist() == passing
+        assert by.call_count == len(second.snapshot().batches)
 
 
 def test_a_later_pass_is_added_to_the_index(order: ReadRequest) -> None:

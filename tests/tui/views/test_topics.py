@@ -1,5 +1,10 @@
 """The view of topics and clients in a terminal."""
 
+import pytest
+
+from kcap import limits
+from kcap.reports.definition import ReportRequest
+from kcap.tui.views.grouping import report_of
 from tests.tui.views.stub import StubBook, drive
 
 NAME = "java-transactions.pcap"
@@ -33,3 +38,13 @@ def test_a_pipe_cannot_be_read_once_more() -> None:
     book = Piped(NAME)
     book.paths = ["-"]
     assert "need a second pass" in drive(book, "topics").text
+
+
+def test_of_many_clients_those_with_most_requests_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "clients with most requests" not in drive(StubBook(NAME), "topics", "4", size=(160, 50)).text
+    monkeypatch.setattr(limits, "VIEW_ROWS", 2)
+    seen = drive(StubBook(NAME), "topics", "4", size=(160, 50))
+    assert "the 2 clients with most requests" in seen.text
+    rows = StubBook(NAME).report(report_of("clients"), ReportRequest())["rows"]
+    shown = [row["client_id"] for row in rows if any(f" {row['client_id']} " in line for line in seen.lines)]
+    assert shown == [row["client_id"] for row in rows[:2]]
