@@ -27,8 +27,6 @@ PROOF_ROOM: Final = 256
 GROWTH: Final = 4
 """How many times as many rows there are where all are in use."""
 NOTHING: Final = np.zeros(1, np.uint8)
-ROOM_KEPT: Final = 16 << 10
-"""Bytes of a row that was used that stay in memory for the next frame; with more of them all are given back."""
 USED: Final = {
     "stored": at.L_TOP, "topics": at.L_TOPICS, "wrapped": at.L_WRAPPED, "excerpts": at.L_EXCERPTS,
     "excerpted": at.L_EXCERPT_BYTES,
@@ -235,7 +233,7 @@ class LargeFrames:
         top, excerpted = arrays.large[frame, (at.L_TOP, at.L_EXCERPT_BYTES)].tolist()
         arrays.excerpted_bytes[0] -= excerpted
         for room, size in (arrays.stored, top), (arrays.excerpted, excerpted):
-            if size > ROOM_KEPT:
+            if size > limits.FAST_PATH_LARGE_KEPT:
                 emptied(room, frame)
         arrays.free[self.meta[at.M_LARGE_FREE]] = frame
         self.meta[at.M_LARGE_FREE] += 1

@@ -54,6 +54,9 @@ FAST_PATH_EXCERPTS, FAST_PATH_EXCERPT_BYTES, FAST_PATH_EXCERPTED_MAX = 1024, 256
 """Excerpts of one such frame, all but its records, and their bytes, and those of all frames: with more, its partitions are read
 from the file again."""
 
+FAST_PATH_LARGE_KEPT = 16 << 10
+"""Bytes of such a frame's row that stay in memory for the next one; where it stored more, all are given back."""
+
 FAST_PATH_LARGE_PIECE = 256
 """Bytes of such a frame that are stored before it is decided which of the next are needed: room for a batch header (61 bytes)
 and the fields of a partition."""

@@ -11,7 +11,7 @@ from kcap.arrays.arrow import of_type
 from kcap.decode import slots
 from kcap.decode.projection import MALFORMED, Resumable, program_index, project
 from kcap.fastpath import layout as at
-from kcap.fastpath.large_frames import ROOM_KEPT, LargeFrames
+from kcap.fastpath.large_frames import LargeFrames
 from kcap.fastpath.large_kernels import open_large, take_large
 from kcap.kafka.bodies import REQUEST, RESPONSE, values_of
 from kcap.kafka.headers import FETCH, PRODUCE
@@ -183,7 +183,7 @@ def test_what_excerpts_of_all_frames_hold_is_bounded() -> None:
 def test_a_row_that_held_much_gives_its_memory_back() -> None:
     large = LargeFrames(np.zeros(at.META_WIDTH, np.int64))
     large.make_room()
-    for size, left in (ROOM_KEPT, 1), (ROOM_KEPT + 1, 0):
+    for size, left in (limits.FAST_PATH_LARGE_KEPT, 1), (limits.FAST_PATH_LARGE_KEPT + 1, 0):
         frame = opened(program_index(PRODUCE, 3, REQUEST), 1 << 20, large.arrays, large.meta)
         large.arrays.stored[frame, :size], large.arrays.large[frame, at.L_TOP] = 1, size
         large.release(frame + at.LARGE_BASE)
