@@ -23,6 +23,7 @@ from kcap.fastpath.client_ids import name_number
 from kcap.fastpath.close_kernels import all_settled, release_all, settled
 from kcap.fastpath.flow_table import enter_all, find
 from kcap.fastpath.frame_kernels import chain, pass_over, rejoin, settled_run, unchain
+from kcap.fastpath.large_kernels import enter_large
 from kcap.fastpath.layout import FLIGHT_WIDTH, H_SIDE
 from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.sealed_kernels import delivered, flights, framed, gathered
@@ -73,6 +74,7 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield unchain, (connections, 0, queues, meta)
     yield pass_over, (connections, 0, queues, 0)
     yield rejoin, (connections, 0, queues)
+    yield enter_large, (data, 0, 0, 0, 0, 0, large, meta)
     yield settled, (0, connections, streams)
     yield all_settled, (one, np.zeros(1, np.bool_), connections, streams)
     yield release_all, (one, table, keys, connections, streams, state.free, meta)

@@ -15,7 +15,9 @@ PRIVATE = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP
 
 
 def sparse(shape: tuple[int, ...], kind: type[Any], dense: int = 0) -> Any:
-    """An array of zeros of which only the pages that are written to take memory, but for its first `dense` bytes."""
+    """An array of zeros of which only the pages that are written to take memory, but for its first `dense` bytes. Raises
+    OSError where the system has no such room.
+    """
     size = prod(shape) * np.dtype(kind).itemsize
     if not size:
         return np.zeros(shape, kind)
@@ -26,3 +28,14 @@ def sparse(shape: tuple[int, ...], kind: type[Any], dense: int = 0) -> Any:
             room.madvise(mmap.MADV_HUGEPAGE, 0, border)
         room.madvise(mmap.MADV_NOHUGEPAGE, border)
     return np.frombuffer(room, kind).reshape(shape)
+
+
+def emptied(array: Any, row: int) -> None:
+    """Gives back the memory of a row of such an array, whose rows are whole pages; they are zeros then."""
+    room, size = array, array[row].nbytes
+    while not isinstance(room, mmap.mmap):
+        room = room.obj if isinstance(room, memoryview) else room.base
+    if hasattr(mmap, "MADV_DONTNEED") and size % mmap.PAGESIZE == 0:
+        room.madvise(mmap.MADV_DONTNEED, row * size, size)
+    else:
+        array[row] = 0

@@ -311,14 +311,14 @@ class Resumable:
         self.whole, self.shift, self.counted, self.fault, self._dense = state[8:]
         self.state.pc = program_index(*place) + offset
 
-    def restore(self, stored: bytes, read: int, passed: int, *, whole: bool) -> None:
+    def restore(self, stored: bytes, names: int, read: int, passed: int, *, whole: bool) -> None:
         """Continues from `state` as the compiled interpreter left it after `passed` bytes of the body.
 
-        `stored[:read]` has the names and ids that the state points into, `stored[read:]` the bytes that were not read yet.
+        `stored[:names]` has the names and ids that the state points into, `stored[read:]` the bytes that were not read yet.
         `whole`: from here on all bytes are stored.
         """
         state = self.state
-        self.kept, self._tail = bytearray(stored[:read]), stored[read:]
+        self.kept, self._tail = bytearray(stored[:names]), stored[read:]
         self._base = passed - len(self._tail)
         self._topics, self._texts = len(state.topics), state.mask >> _TEXTS << _TEXTS
         _, *last = state.topics[-_TOPIC:] or (0, *_NO_TOPIC)
@@ -408,6 +408,12 @@ class Resumable:
     def read(self) -> int:
         """Bytes of the body before those of a field that has not come to its end."""
         return self._base
+
+    def settled(self) -> bytes:
+        """The bytes of a field that has not come to its end, once all before them are read."""
+        if self._tail and self.state.status == SHORT:
+            self._read_tail()
+        return self._tail
 
     @property
     def held(self) -> int:

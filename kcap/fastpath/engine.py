@@ -20,7 +20,7 @@ from kcap.fastpath.closed_connections import ClosedStates, OwnEnding, keep
 from kcap.fastpath.export_state import ConnectionOwner, export_connection
 from kcap.fastpath.flow_table import find, pair_number
 from kcap.fastpath.frame_kernels import LATE, UNANSWERED, settled_run
-from kcap.fastpath.import_state import fits, import_connection, packets_until_fit
+from kcap.fastpath.import_state import fits, import_connection, packets_until_fit, passing
 from kcap.fastpath.oddities import report_resyncs, report_rows
 from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.projected import both_projected
@@ -154,16 +154,13 @@ class FastPath:
     @property
     def gathered(self) -> int:
         """Bytes of bodies since the last batch."""
-        large = 2 * self.state.large.used * limits.BODIES_BYTES // limits.FAST_PATH_LARGE_FRAMES
+        large = 2 * len(self.state.decided_large()) * limits.BODIES_BYTES // max(len(self.state.large.arrays.large), 1)
         return int(self.state.meta[at.M_TOP]) - self.kept + large
 
     @property
     def large_bytes(self) -> int:
         """Bytes of the large frames of rows since the last batch."""
-        large = self.state.large
-        rows = self.state.rows[: self.state.meta[at.M_ROWS] if large.used else 0]
-        slots = rows[:, (at.R_REQUEST_SLOT, at.R_RESPONSE_SLOT)]
-        return int(large.arrays.large[slots[slots >= at.LARGE_BASE] - at.LARGE_BASE, at.L_PASSED].sum())
+        return int(self.state.large.arrays.large[self.state.decided_large(), at.L_PASSED].sum())
 
     # -- packets ------------------------------------------------------------------------------------------------------
     def feeds(self, columns: SegmentColumns) -> Iterator[None]:
@@ -210,6 +207,7 @@ class FastPath:
         meta[at.M_TLS] = self.analyzer.reads_handshakes()
         meta[at.M_IDENTITIES], decided = len(self.analyzer.identities), int(meta[at.M_ROWS])
         meta[at.M_LARGE_FROM] = limits.FRAME_GATHERED_MAX if self.analyzer.bodies.records else limits.FAST_PATH_LARGE_FROM
+        meta[at.M_EXCERPTS] = self.analyzer.bodies.keep
         rare = self.analyzer.sighted + len(state.large.arrays.odd) < limits.WEIRDS_MAX
         meta[at.M_RESYNCS] = rare and self.analyzer.watch is None
         left, opened, ended = np.empty((3, span, 2), np.int64)
@@ -260,13 +258,13 @@ class FastPath:
             self._back(np.flatnonzero(many).tolist())
 
     def _bound_open(self) -> None:
-        """Leaves connections with large unfinished frames to the reference path, where those of all may become too many."""
+        """Leaves connections whose unfinished frames hold much to the reference path, where those of all hold too much."""
         meta, held = self.state.meta, self.analyzer.bodies.gathered_bytes + self.state.count_open()
-        if not meta[at.M_OPEN_MAX]:
-            meta[at.M_OPEN_MAX] = limits.GATHERED_OF_ALL // 4 if held <= limits.GATHERED_OF_ALL // 4 else 0
-        elif held > limits.GATHERED_OF_ALL // 2:
+        if held > limits.GATHERED_OF_ALL // 2:
             meta[at.M_OPEN_MAX] = 0
-            self._back(np.unique(self.state.open_frames(limits.GATHERED_LEAST) >> 1).tolist())
+            self._back(np.unique(self.state.heavy_frames() >> 1).tolist())
+        elif held <= limits.GATHERED_OF_ALL // 4:
+            meta[at.M_OPEN_MAX] = limits.GATHERED_OF_ALL // 4
 
     def _sealed(self, columns: SegmentColumns, left: Any, gone: Any, ended: Any, fresh: Any) -> tuple[Any, Any, Any]:
         """Reads what the walk took of connections with TLS; packets and connections that are left to the reference path, with
@@ -417,15 +415,20 @@ class FastPath:
             conversation = plaintext_of(stream.connection)
             if conversation is None or conversation.phase != "kafka" or conversation.fast_path_slot >= 0:
                 continue
-            if ends and conversation.mid_frame:
+            within = passing(conversation, self.state)
+            if ends and conversation.mid_frame and not within:
                 continue  # it does not fit, and what is expected of it counts within a batch
             place, packets = self._place(conversation.tcp.flows[0]), packets_until_fit(conversation)
             self.expected[place & (SEEN - 1)] = packets
-            if not packets and fits(conversation.connection, conversation, int(self.state.meta[at.M_WAITING_MAX])):
-                if not import_connection(self.state, conversation, number):
+            most = int(self.state.meta[at.M_WAITING_MAX])
+            if not packets and fits(conversation.connection, conversation, most, within=within):
+                if import_connection(self.state, conversation, number):
+                    self.outside[place] -= 1
+                    self.imported += 1
+                elif not within:
                     return
-                self.outside[place] -= 1
-                self.imported += 1
+                else:
+                    conversation.leaves_fast_path()  # to try again takes time
 
     def _remainder(self, columns: SegmentColumns, index: int, taken: int) -> None:
         """The rest of a packet's payload, of which the fast path took the beginning."""

@@ -14,7 +14,7 @@ from kcap.fastpath.frame_kernels import rejoin, unchain
 from kcap.fastpath.import_state import MOVED
 from kcap.fastpath.resync_kernels import PREFIX
 from kcap.fastpath.state import FastPathState, none
-from kcap.kafka.bodies import REQUEST, UNKNOWN
+from kcap.kafka.bodies import REQUEST, UNKNOWN, fed
 from kcap.kafka.conversation import Collector, Conversation
 from kcap.kafka.frames import FLAG, Frame, PendingExchange, PendingResponse
 from kcap.kafka.framing import OpenFrame, halves
@@ -178,6 +178,7 @@ def _open(state: FastPathState, stream: Numbers, header: bytes, subject: object)
     frame.size = stream[at.OPEN_SIZE]
     if slot >= at.LARGE_BASE:
         frame.rest = state.large.reader(slot)
+        fed(frame.rest, b"")  # counts the records of compressed messages that have passed, whose bytes go
         frame.head = bytearray(header) + state.large.stored(slot)[: limits.FRAME_HEAD_KEPT].tobytes()
         state.large.release(slot)
     else:

@@ -120,6 +120,8 @@ from kcap.schema.quirks import DOWNGRADES
 
 FRAME_MAX, FRAME_LEAST = limits.FAST_PATH_FRAME_MAX, limits.GATHERED_LEAST
 FRAME_BYTES_MAX, RESPONSE_BYTES_MAX = limits.FRAME_BYTES_MAX, limits.RESPONSE_BYTES_MAX
+HEAD_KEPT = limits.FRAME_HEAD_KEPT
+"""First bytes of a request's body that stay, since its acks are among them."""
 REQUEST_HEAD = 14
 RESPONSE_HEAD = 8
 REFUSED = DOWNGRADES[API_VERSIONS][0]
@@ -240,12 +242,12 @@ def large_program(key: int, version: int, side: int, size: int, is_open: bool, b
     if not is_open:
         return GATHERED
     program = np.int64(GATHERED)
-    if size > meta[M_LARGE_FROM] and meta[M_OPEN_MAX]:
+    full = size > FRAME_LEAST and meta[M_OPEN] + size > meta[M_OPEN_MAX]
+    if size > meta[M_LARGE_FROM] or (full and meta[M_LARGE_FROM] < FRAME_MAX):
         program = big.programs[key, version, side]
         if not meta[M_LARGE_FREE]:
             meta[M_LARGE_WANTED] += 1
             program = np.int64(GATHERED)
-    full = size > FRAME_LEAST and meta[M_OPEN] + size > meta[M_OPEN_MAX]
     return TOO_LARGE if program < 0 and (size > FRAME_MAX or full) else int(program)
 
 
@@ -352,7 +354,7 @@ def requests(
         connections[slot, CORRELATION] = correlation
         queues[entry, Q_LOSSES], queues[entry, Q_PASSED_NS] = connections[slot, LOSSES], NONE
         if program >= 0:
-            kept, filled = open_large(program, size + 4, big, meta) + LARGE_BASE, 0
+            kept, filled = open_large(program, size + 4, HEAD_KEPT, big, meta) + LARGE_BASE, 0
             queues[entry, Q_SLOT] = kept
         else:
             room = seen if cut else stop
@@ -421,7 +423,7 @@ def responses(
                 pass_over(connections, slot, queues, time_ns)
         body = at + RESPONSE_HEAD
         if program >= 0:
-            kept = open_large(program, size + 4, big, meta) + LARGE_BASE
+            kept = open_large(program, size + 4, 0, big, meta) + LARGE_BASE
             open_frame(streams, place, offset, size + 4, time_ns, ref, position, stop - end, kept, 0, 0)
             connections[slot, TAKEN] = 1
             return begun(streams, place, data, body, end, big)

@@ -9,15 +9,19 @@ from itertools import pairwise
 import numpy as np
 
 from kcap import limits
+from kcap.decode.projection import acks_of_produce, program_index
 from kcap.fastpath import layout as at
 from kcap.fastpath.flow_table import enter_all
-from kcap.fastpath.frame_kernels import chain, pass_over
+from kcap.fastpath.frame_kernels import HEAD_KEPT, chain, pass_over
+from kcap.fastpath.large_frames import light
 from kcap.fastpath.state import FastPathState
-from kcap.kafka.bodies import UNKNOWN
+from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN
 from kcap.kafka.conversation import Conversation
-from kcap.kafka.frames import FLAG
+from kcap.kafka.frames import FLAG, PendingExchange, PendingResponse
+from kcap.kafka.framing import Framer, OpenFrame
+from kcap.kafka.headers import HEADER_BYTES_MAX, PRODUCE, read_header
 from kcap.kafka.requests import RequestFramer
-from kcap.kafka.responses import ResponseFramer
+from kcap.kafka.responses import PAIR, ResponseFramer
 from kcap.net.tcp import Connection
 from kcap.wire.text import is_client_id
 
@@ -34,10 +38,72 @@ MOVED = (
 assert [place for place, _ in MOVED] == list(range(at.OPEN_START))
 UNMOVED = (-1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, at.NONE, at.NONE, at.NONE)
 """From OPEN_START to FIN_NS: no open frame, and the values that only own connections use."""
+NO_FRAME = (0,) * at.FRAME
 
 
-def fits(connection: Connection, conversation: Conversation, most: int = limits.FAST_PATH_OUTSTANDING_MAX) -> bool:
-    """Whether the fast path can continue from this state, with `most` outstanding requests."""
+def passing(conversation: Conversation, state: FastPathState) -> bool:
+    """Whether bytes of a frame are still to come, and of such frames alone for which there are rows of `large`."""
+    frames = [framer.open for framer in (conversation.requests, conversation.responses) if framer is not None and framer.open]
+    return bool(frames) and conversation.tls is None and all(_passes(frame, state) for frame in frames)
+
+
+def _passes(frame: OpenFrame, state: FastPathState) -> bool:
+    exchange, side = _exchange_of(frame)
+    if exchange is None or exchange.api_key is None or exchange.api_version is None:
+        return False
+    return (
+        (frame.rest is not None or frame.size - 4 > state.meta[at.M_LARGE_FROM])
+        and frame.contiguous
+        and not frame.flags
+        and not frame.crossed
+        and frame.pieces is None
+        and None not in frame.frame()[:4] + frame.frame()[6:8]
+        and state.large.enters(exchange.api_key, exchange.api_version, side)
+    )
+
+
+def _exchange_of(frame: OpenFrame) -> tuple[PendingExchange | None, int]:
+    """The exchange of an open frame, and its side."""
+    subject = frame.subject
+    if isinstance(subject, PendingResponse):
+        plain = not subject.flags and not subject.number
+        return subject.exchange if plain else None, RESPONSE
+    return subject if isinstance(subject, PendingExchange) else None, REQUEST
+
+
+def entered(framer: Framer, state: FastPathState) -> int:
+    """Takes a row of `large` for the open frame of a framer, of which `passing` is true; its slot, -1 where what is known of it
+    cannot be there.
+    """
+    frame = framer.open
+    assert frame is not None
+    exchange, side = _exchange_of(frame)
+    assert exchange is not None
+    assert exchange.api_key is not None
+    assert exchange.api_version is not None
+    low = PAIR.size
+    if side == REQUEST:
+        header = read_header(frame.head[4 : 4 + HEADER_BYTES_MAX], frame.size - 4, expected=True)
+        if header is None or header.body is None:
+            return -1
+        low = 4 + header.body
+        if exchange.api_key == PRODUCE and not acks_of_produce(frame.head, low, len(frame.head), exchange.api_version):
+            return -1
+    program = program_index(exchange.api_key, exchange.api_version, side)
+    if frame.rest is None:
+        return state.large.enter_bytes(bytes(frame.head[low:]), program, frame.size, HEAD_KEPT if side == REQUEST else 0)
+    if not light(frame.rest, frame.size):
+        return -1
+    head = bytes(frame.head[low:HEAD_KEPT]) if side == REQUEST else b""
+    return state.large.enter(frame.rest, program, frame.size, head)
+
+
+def fits(
+    connection: Connection, conversation: Conversation, most: int = limits.FAST_PATH_OUTSTANDING_MAX, *, within: bool = False
+) -> bool:
+    """Whether the fast path can continue from this state, with `most` outstanding requests; `within` large frames too, of which
+    `passing` is true.
+    """
     requests, responses, client, pairing = (
         conversation.requests,
         conversation.responses,
@@ -66,7 +132,11 @@ def fits(connection: Connection, conversation: Conversation, most: int = limits.
         or (conversation.tls is not None and not conversation.tls.for_batches)
     ):
         return False
-    return framers_fit(requests, responses) and waiting_fit(conversation, requests)
+    return (
+        (within or not conversation.mid_frame)
+        and framers_fit(requests, responses)
+        and waiting_fit(conversation, requests, responses)
+    )
 
 
 def packets_until_fit(conversation: Conversation) -> int:
@@ -82,12 +152,10 @@ def packets_until_fit(conversation: Conversation) -> int:
 
 
 def framers_fit(requests: RequestFramer, responses: ResponseFramer) -> bool:
-    """Whether both framers are at a boundary and requests look like the last one, whose client id rows may have."""
+    """Whether both framers know the boundary and requests look like the last one, whose client id rows may have."""
     raw = requests.raw_id
     return (
-        requests.open is None
-        and responses.open is None
-        and requests.search is None
+        requests.search is None
         and responses.search is None
         and not requests.boundary_flags
         and not responses.boundary_flags
@@ -99,31 +167,43 @@ def framers_fit(requests: RequestFramer, responses: ResponseFramer) -> bool:
     )
 
 
-def waiting_fit(conversation: Conversation, requests: RequestFramer) -> bool:
-    """Whether the outstanding requests are complete and ordinary, none of their bytes seen twice."""
-    outstanding = conversation.pairing.outstanding
-    for exchange in outstanding:
+def waiting_fit(conversation: Conversation, requests: RequestFramer, responses: ResponseFramer) -> bool:
+    """Whether the outstanding requests are ordinary, complete but for the one that is open, and no byte was seen twice."""
+    waiting, answered = waiting_of(conversation), None if responses.open is None else responses.open.subject
+    asking, starts = None if requests.open is None else requests.open.subject, list[int]()
+    for exchange in waiting:
         frame = exchange.request
         if (
-            frame is None
-            or frame.flags & ~SNAPLEN
-            or None in frame
-            or exchange.api_key is None
+            exchange.api_key is None
             or exchange.correlation_id is None
-            or exchange.response is not None
+            or exchange.response not in (None, answered)
             or exchange.one_way
             or exchange.client_id != requests.client_id
+            or (exchange.skipped_ns is not None and answered is not None)
         ):
             return False
-    first = outstanding.first()
-    if first is not None and requests.stream.repeats:
-        start = first.request.start if first.request is not None else None
-        return start is not None and all(high <= start for _, high, _ in requests.stream.repeats)
-    return True
+        if requests.open is not None and exchange is asking:
+            starts.append(requests.open.start)
+        elif frame is None or frame.flags & ~SNAPLEN or None in frame:
+            return False
+        else:
+            starts.append(frame.start or 0)
+    if starts and not all(high <= starts[0] for _, high, _ in requests.stream.repeats):
+        return False
+    return responses.open is None or all(high <= responses.open.start for _, high, _ in responses.stream.repeats)
+
+
+def waiting_of(conversation: Conversation) -> list[PendingExchange]:
+    """The requests whose response did not come as a whole, in the order in which theirs are expected."""
+    answered = None if conversation.responses is None or conversation.responses.open is None else conversation.responses.open
+    first = [] if answered is None else [_exchange_of(answered)[0]]
+    return [exchange for exchange in (*first, *conversation.pairing.outstanding) if exchange is not None]
 
 
 def import_connection(state: FastPathState, conversation: Conversation, batch: int) -> bool:
-    """Imports a connection that `fits`; False where there is no room."""
+    """Imports a connection that `fits`; False where there is no room, or where what is known of a frame of which bytes are
+    still to come cannot be in a row of `large`.
+    """
     requests, responses, connection, pairing = (
         conversation.requests,
         conversation.responses,
@@ -132,21 +212,26 @@ def import_connection(state: FastPathState, conversation: Conversation, batch: i
     )
     assert requests is not None
     assert responses is not None
-    bodies, room = conversation.collector.bodies, state.arena.size - int(state.meta[at.M_TOP])
-    waiting = (exchange.request_slot for exchange in pairing.outstanding if exchange.request_slot >= 0)
-    if pairing.outstanding and sum(bodies.ends[slot] - bodies.starts[slot] for slot in waiting) > room:
+    large = _all_entered(state, requests, responses)
+    if large is None:
         return False
+    bodies, room = conversation.collector.bodies, state.arena.size - int(state.meta[at.M_TOP])
+    waiting = [exchange.request_slot for exchange in waiting_of(conversation) if exchange.request_slot >= 0]
+    fitting = not waiting or sum(bodies.ends[slot] - bodies.starts[slot] for slot in waiting) <= room
     raw = requests.raw_id
-    number = state.name(raw)
+    number = state.name(raw) if fitting else -1
     slot = state.slot() if number >= 0 else -1
     if slot < 0:
+        for one in large:
+            if one >= 0:
+                state.large.release(one)
         return False
     state.conversations[slot] = conversation
     conversation.fast_path_slot = slot
     identity = conversation.identity_index if conversation.identity_batch == batch else -1
     holed, newest = any(stream.lost for stream in connection.streams), pairing.outstanding.last()
     client = 0 if connection.client is connection.streams[0] else 1
-    ids = [*(exchange.correlation_id or 0 for exchange in pairing.outstanding), (requests.last_correlation or 0) + 1]
+    ids = [*(exchange.correlation_id or 0 for exchange in waiting_of(conversation)), (requests.last_correlation or 0) + 1]
     falling = any(first >= second for first, second in pairwise(ids))
     answered = at.NONE if responses.last_ns is None else responses.last_ns
     state.connections[slot] = (
@@ -163,22 +248,50 @@ def import_connection(state: FastPathState, conversation: Conversation, batch: i
     for place, (stream, flow) in enumerate(zip(conversation.tcp.streams, connection.flows), 2 * slot):
         numbers = [at.NONE if (value := getattr(stream, attribute)) is None else value for _, attribute in MOVED]
         state.streams[place] = (*numbers, *UNMOVED, len(flow))
+        framer, one = (responses, large[1]) if (place & 1) != client else (requests, large[0])
+        if framer.open is not None:
+            frame = framer.open
+            state.streams[place, at.OPEN_START : at.OPEN_AT] = (
+                frame.start, frame.size, frame.first_ns, frame.first_ref, frame.low, frame.high, frame.size - frame.received,
+                one,
+            )  # fmt: skip
         state.keys[place, : len(flow)] = np.frombuffer(flow, np.uint8)
     enter_all(np.array([2 * slot, 2 * slot + 1]), state.table, state.keys, state.streams)
-    if conversation.pairing.outstanding:
+    if conversation.mid_frame or pairing.outstanding:
         _waiting(state, slot, conversation)
+    state.connections[slot, at.TAKEN] = responses.open is not None
+    for framer in (requests, responses):
+        framer.open = None
+        framer.count()
     return True
+
+
+def _all_entered(state: FastPathState, *framers: Framer) -> list[int] | None:
+    """The slots of large frames, -1 for each framer that is in no frame; None where one has none."""
+    taken = list[int]()
+    if sum(framer.open is not None for framer in framers) > state.meta[at.M_LARGE_FREE]:
+        return None
+    for framer in framers:
+        taken.append(-1 if framer.open is None else entered(framer, state))
+        if framer.open is not None and taken[-1] < 0:
+            for slot in taken:
+                if slot >= 0:
+                    state.large.release(slot)
+            return None
+    return taken
 
 
 def _waiting(state: FastPathState, slot: int, conversation: Conversation) -> None:
     """Imports the outstanding requests, with the bodies since the last batch."""
-    outstanding, bodies, meta = conversation.pairing.outstanding, conversation.collector.bodies, state.meta
-    while meta[at.M_SPARE] < len(outstanding):
+    waiting, bodies, meta = waiting_of(conversation), conversation.collector.bodies, state.meta
+    while meta[at.M_SPARE] < len(waiting):
         state.more_entries(len(state.queues))
-    for exchange in outstanding:
+    client = int(state.connections[slot, at.CLIENT])
+    for exchange in waiting:
         frame, body = exchange.request, exchange.request_slot
-        assert frame is not None
-        if body >= 0:
+        if frame is None:
+            body = int(state.streams[2 * slot + client, at.OPEN_SLOT])
+        elif body >= 0:
             start, end = bodies.starts[body], bodies.ends[body]
             if meta[at.M_BODIES] == state.bodies.shape[1] or meta[at.M_TOP] + end - start > state.arena.size:
                 meta[at.M_FULL] = at.FULL_ROOM
@@ -191,10 +304,10 @@ def _waiting(state: FastPathState, slot: int, conversation: Conversation) -> Non
         exchange.request_slot = UNKNOWN  # `Bodies` has no more to look after
         place = chain(state.connections, slot, state.queues, meta)
         state.queues[place, at.Q_NUMBER :] = (
-            exchange.number, exchange.api_key, exchange.api_version, exchange.correlation_id, body, 1, 0, frame.flags,
-            exchange.lost_before, at.NONE, *frame[:8],
+            exchange.number, exchange.api_key, exchange.api_version, exchange.correlation_id, body, frame is not None, 0,
+            0 if frame is None else frame.flags, exchange.lost_before, at.NONE, *(NO_FRAME if frame is None else frame[:8]),
         )  # fmt: skip
         if exchange.skipped_ns is not None:
             pass_over(state.connections, slot, state.queues, exchange.skipped_ns)
-    outstanding.clear()
+    conversation.pairing.outstanding.clear()
     conversation.pairing.count()

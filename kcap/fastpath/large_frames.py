@@ -10,20 +10,28 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from kcap import limits
-from kcap.arrays.sparse import sparse
+from kcap.arrays.sparse import emptied, sparse
 from kcap.decode import opcodes, slots
-from kcap.decode.projection import Resumable, compiled_programs, program_index
+from kcap.decode.projection import SHORT, Resumable, compiled_programs, program_index
 from kcap.fastpath import layout as at
+from kcap.fastpath.large_kernels import enter_large
 from kcap.fastpath.resync_kernels import UNASKED, WANTED
 from kcap.kafka.bodies import REQUEST, RESPONSE, BodyValues, Pieces, values_of
-from kcap.kafka.headers import PRODUCE
+from kcap.kafka.headers import FETCH, PRODUCE
 from kcap.limits import FRAME_GATHERED_MAX
 
-FETCH: Final = 1
-LARGE_APIS: Final = ((PRODUCE, REQUEST), (FETCH, RESPONSE))
-"""What carries records: API key and side."""
+LARGE_APIS: Final = ((PRODUCE, REQUEST), (PRODUCE, RESPONSE), (FETCH, RESPONSE))
+"""What carries records, and the other side of it: API key and side."""
 _TEXTS: Final = len(slots.SLOTS)
 PROOF_ROOM: Final = 256
+GROWTH: Final = 4
+"""How many times as many rows there are where all are in use."""
+NOTHING: Final = np.zeros(1, np.uint8)
+USED: Final = {
+    "stored": at.L_TOP, "topics": at.L_TOPICS, "wrapped": at.L_WRAPPED, "excerpts": at.L_EXCERPTS,
+    "excerpted": at.L_EXCERPT_BYTES,
+}  # fmt: skip
+"""Arrays of one row a frame, and how much of it is in use."""
 
 
 class Proof(NamedTuple):
@@ -44,6 +52,21 @@ def proof() -> Proof:
     return Proof(np.zeros((slots.WIDTH, 1), np.int64), topics, wrapped, np.zeros(5, np.int64), *loops)
 
 
+def light(reader: Resumable, size: int) -> bool:
+    """Whether a row can go on with what a reader has read of a frame of `size` bytes: it holds little, and both count records
+    in compressed messages that are still to come, where there were none so far.
+    """
+    state, counts = reader.state, size <= FRAME_GATHERED_MAX + 4
+    if reader.fault is not None or (counts and (reader.whole is None or reader.counted or state.wrapped)):
+        return False
+    unread = reader.settled()
+    return (
+        state.status == SHORT
+        and len(reader.kept) + len(unread) <= limits.GATHERED_LEAST // 4
+        and len(state.topics) <= limits.FAST_PATH_LARGE_TOPICS
+    )
+
+
 class LargeArrays(NamedTuple):
     """The arrays, one row or one column a frame."""
 
@@ -60,6 +83,8 @@ class LargeArrays(NamedTuple):
     """Place in the body and size of each excerpt."""
     excerpted: Any
     """Their bytes."""
+    excerpted_bytes: Any
+    """How many these are, of all rows that are not free."""
     elements: Any
     free: Any
     """Rows that are free, M_LARGE_FREE of them."""
@@ -86,6 +111,7 @@ def arrays(frames: int) -> LargeArrays:
         sparse((frames, limits.FAST_PATH_LARGE_WRAPPED, 3), np.int64),
         sparse((frames, limits.FAST_PATH_EXCERPTS, 2), np.int64),
         sparse((frames, limits.FAST_PATH_EXCERPT_BYTES), np.uint8),
+        np.zeros(1, np.int64),
         np.empty((1, len(slots.ELEMENTS)), np.int64),
         np.arange(frames, dtype=np.int64),
         np.full((at.KEYS, at.VERSIONS), UNASKED, np.int64),
@@ -107,15 +133,34 @@ class LargeFrames:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.meta = state["meta"]
-        self.meta[at.M_LARGE_FREE] = 0  # a fast path is saved when all its connections are exported
+        self.meta[[at.M_LARGE_FREE, at.M_LARGE_FULL]] = 0  # a fast path is saved when all its connections are exported
         self.arrays = arrays(0)
 
     def make_room(self) -> None:
-        """Makes the arrays once a frame has needed them; there will be no more than these."""
-        wanted, self.meta[at.M_LARGE_WANTED] = self.meta[at.M_LARGE_WANTED], 0
-        if wanted and not len(self.arrays.large):
-            self.arrays = arrays(limits.FAST_PATH_LARGE_FRAMES)
-            self.meta[at.M_LARGE_FREE] = limits.FAST_PATH_LARGE_FRAMES
+        """Makes rows where a frame had none."""
+        self.meta[at.M_LARGE_WANTED] = 0
+        if not self.meta[at.M_LARGE_FREE] and not self.meta[at.M_LARGE_FULL]:
+            self.grow()
+
+    def grow(self) -> None:
+        """Makes more rows, all of them being in use; there will be none where the system has no room for the arrays."""
+        old, have, most = self.arrays, len(self.arrays.large), limits.FAST_PATH_LARGE_FRAMES_MAX
+        count = min(GROWTH * have or limits.FAST_PATH_LARGE_FRAMES, most)
+        try:
+            new = arrays(count)
+        except OSError:
+            self.meta[at.M_LARGE_FULL] = 1
+            return
+        new.large[:have], new.values[:, :have] = old.large, old.values
+        for frame, row in enumerate(old.large.tolist()):  # the rest of these arrays takes no memory
+            for name, column in USED.items():
+                size = max(row[column], 0)
+                getattr(new, name)[frame, :size] = getattr(old, name)[frame, :size]
+        new.free[: count - have] = np.arange(have, count)
+        self.arrays = new._replace(
+            answers=old.answers, proof=old.proof, odd=old.odd, elements=old.elements, excerpted_bytes=old.excerpted_bytes
+        )
+        self.meta[at.M_LARGE_FREE], self.meta[at.M_LARGE_FULL] = count - have, count == most
 
     def learn(self) -> None:
         """Looks up the programs that resyncs need."""
@@ -137,9 +182,60 @@ class LargeFrames:
         stored = self.arrays.large[:, at.L_TOP]
         return int(stored.sum() - stored[self.arrays.free[: self.meta[at.M_LARGE_FREE]]].sum())
 
+    def enters(self, key: int, version: int, side: int) -> bool:
+        """Whether a frame of this kind can have a row here."""
+        if (key, side) not in LARGE_APIS or not 0 <= version < at.VERSIONS:
+            return False
+        if not self.meta[at.M_LARGE_FREE] and not self.meta[at.M_LARGE_FULL]:
+            self.grow()
+        return bool(self.meta[at.M_LARGE_FREE] and self.arrays.programs[key, version, side] >= 0)
+
+    def enter_bytes(self, data: bytes, program: int, size: int, head: int) -> int:
+        """Takes a free row for a frame of `size` bytes, of whose body `data` are the first bytes; its slot, -1 where it would
+        hold much. `head`: as of `open_large`.
+        """
+        frame = enter_large(np.frombuffer(data or b"\0", np.uint8), 0, len(data), program, size, head, self.arrays, self.meta)
+        slot, row = int(frame) + at.LARGE_BASE, self.arrays.large[frame]
+        if row[at.L_PASSED] == len(data) and row[at.L_TOP] <= limits.GATHERED_LEAST:
+            return slot
+        self.release(slot)
+        return -1
+
+    def enter(self, reader: Resumable, program: int, size: int, head: bytes) -> int:
+        """Takes a free row for a frame of `size` bytes that a reader, which is `light`, has read so far; its slot. `head`: the
+        first bytes of the body, which stay.
+        """
+        state, unread, first = reader.state, reader.settled(), len(head) + len(reader.kept)
+        frame = enter_large(NOTHING, 0, 0, program, size, 0, self.arrays, self.meta)
+        row, topics = self.arrays.large[frame], np.array(state.topics, np.int64).reshape(-1, 4)
+        skip = state.position
+        shift = first - skip
+        stored = np.frombuffer(head + reader.kept + unread, np.uint8)
+        self.arrays.stored[frame, : len(stored)] = stored
+        row[at.L_CURSOR], row[at.L_TOP], row[at.L_KEPT], row[at.L_SKIP] = first, len(stored), first, skip
+        row[at.L_PC], row[at.L_MASK], row[at.L_PASSED] = state.pc, state.mask, reader.read + len(unread)
+        if state.records_end >= 0:
+            row[at.L_RECORDS_END], row[at.L_LOW] = state.records_end + shift, first
+        row[at.L_COUNTERS : at.L_ENDS], row[at.L_ENDS :] = state.counters, np.array(state.ends) + shift
+        row[at.L_TOPICS], row[at.L_WRAPPED], row[at.L_EXCERPTS] = len(topics), len(state.wrapped) // 3, -1
+        self.arrays.values[:, frame] = state.values
+        texts = self.arrays.values[_TEXTS:, frame]
+        texts[texts >= 0] += len(head)
+        topics[:, 1:][topics[:, 1:] >= 0] += len(head)
+        topics[:, 0] = frame
+        self.arrays.topics[frame, : len(topics)] = topics
+        self.arrays.wrapped[frame, : row[at.L_WRAPPED]] = np.array(state.wrapped, np.int64).reshape(-1, 3)
+        return int(frame) + at.LARGE_BASE
+
     def release(self, slot: int) -> None:
         """Frees the row of a slot."""
-        self.arrays.free[self.meta[at.M_LARGE_FREE]] = slot - at.LARGE_BASE
+        arrays, frame = self.arrays, slot - at.LARGE_BASE
+        top, excerpted = arrays.large[frame, (at.L_TOP, at.L_EXCERPT_BYTES)].tolist()
+        arrays.excerpted_bytes[0] -= excerpted
+        for room, size in (arrays.stored, top), (arrays.excerpted, excerpted):
+            if size > limits.FAST_PATH_LARGE_KEPT:
+                emptied(room, frame)
+        arrays.free[self.meta[at.M_LARGE_FREE]] = frame
         self.meta[at.M_LARGE_FREE] += 1
 
     def take(self, slot: int, *, excerpts: bool) -> BodyValues:
@@ -185,5 +281,6 @@ class LargeFrames:
         state.topics = array("i", self.arrays.topics[frame, : row[at.L_TOPICS]].ravel().tolist())
         state.topics[::4] = array("i", bytes(4 * row[at.L_TOPICS]))
         state.wrapped = self.arrays.wrapped[frame, : row[at.L_WRAPPED]].ravel().tolist()
-        reader.restore(stored, first, row[at.L_PASSED], whole=row[at.L_SIZE] <= FRAME_GATHERED_MAX + 4)
+        names = min(row[at.L_KEPT], first) if state.status == SHORT else first
+        reader.restore(stored, names, first, row[at.L_PASSED], whole=row[at.L_SIZE] <= FRAME_GATHERED_MAX + 4)
         return reader

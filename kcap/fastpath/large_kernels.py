@@ -13,6 +13,10 @@ from kcap import limits
 from kcap.decode import opcodes, slots
 from kcap.decode.projection_kernels import COMPLETE, SHORT, TRAILING, message
 from kcap.fastpath.layout import (
+    CLEAR,
+    CLIENT,
+    COUNT,
+    HEAD,
     L_CODE,
     L_COUNTERS,
     L_CURSOR,
@@ -22,6 +26,7 @@ from kcap.fastpath.layout import (
     L_FIELDS,
     L_GROUP_END,
     L_GROUP_START,
+    L_KEPT,
     L_LOW,
     L_MASK,
     L_PART,
@@ -36,14 +41,28 @@ from kcap.fastpath.layout import (
     L_WHOLE,
     L_WRAPPED,
     LARGE_WIDTH,
+    LIVE,
+    M_EXCERPTS,
     M_LARGE_FREE,
+    M_LARGE_FROM,
+    M_LARGE_FULL,
+    NEXT_RAW,
+    OPEN_START,
+    Q_KEY,
+    TALKING,
+    TLS,
 )  # fmt: skip
-from kcap.kernels import compiled, routine
+from kcap.kafka.headers import FETCH, PRODUCE
+from kcap.kernels import compiled, int16, int32, routine
 
 PIECE = limits.FAST_PATH_LARGE_PIECE
 COUNTED_MAX = limits.FRAME_GATHERED_MAX + 4
+EXCERPTED_MAX = limits.FAST_PATH_EXCERPTED_MAX
+REQUEST_KEY, RESPONSE_HEAD = 6, 8
+"""Bytes with which a request's API key, and a response's correlation id, are complete."""
 COUNTERS = opcodes.COUNTERS
 RECORDS_START, RECORDS_END = slots.RECORDS_START, slots.RECORDS_END
+NUMBERS, TEXTS, UUID = len(slots.SLOTS), len(slots.TEXTS), 16
 TOPIC_LEAST, WRAPPED_LEAST = 2, 14
 """The fewest bytes that one topic, or one message of magic 0, takes."""
 TOPICS_ROOM, WRAPPED_ROOM = PIECE // TOPIC_LEAST + 1, PIECE // WRAPPED_LEAST + 1
@@ -51,18 +70,44 @@ TOPICS_ROOM, WRAPPED_ROOM = PIECE // TOPIC_LEAST + 1, PIECE // WRAPPED_LEAST + 1
 
 
 @compiled
-def open_large(program: int, size: int, big: Any, meta: Any) -> int:
-    """Takes a free row for a frame of `size` bytes."""
+def open_large(program: int, size: int, head: int, big: Any, meta: Any) -> int:
+    """Takes a free row for a frame of `size` bytes, of whose body the first `head` bytes stay, up to its records."""
     meta[M_LARGE_FREE] -= 1
     frame = big.free[meta[M_LARGE_FREE]]
     row = big.large[frame]
     for k in range(LARGE_WIDTH):
         row[k] = 0
-    row[L_CODE], row[L_SIZE], row[L_PC], row[L_STATUS] = program, size, program, SHORT
+    row[L_CODE], row[L_SIZE], row[L_PC], row[L_STATUS], row[L_KEPT] = program, size, program, SHORT, head
     row[L_RECORDS_END] = row[L_GROUP_START] = row[L_GROUP_END] = row[L_LOW] = -1
+    if not meta[M_EXCERPTS]:
+        row[L_EXCERPTS] = -1
     for k in range(big.values.shape[0]):
         big.values[k, frame] = 0
     return int(frame)
+
+
+@compiled
+def lacks_row(data: Any, numbers: Any, index: int, place: int, connections: Any, streams: Any, queues: Any, meta: Any) -> bool:
+    """Whether a packet begins with a large frame, for which no row is free and one can be made. A frame that begins behind
+    others in its packet is not looked for.
+    """
+    slot, at, captured, length = place >> 1, numbers[4, index], numbers[5, index], numbers[6, index]
+    if (
+        meta[M_LARGE_FREE]
+        or meta[M_LARGE_FULL]
+        or captured < RESPONSE_HEAD
+        or streams[place, OPEN_START] >= 0
+        or connections[slot, LIVE] != TALKING
+        or connections[slot, TLS] != CLEAR
+        or numbers[0, index] != streams[place, NEXT_RAW]
+    ):
+        return False
+    size = int32(data, at)
+    if size <= meta[M_LARGE_FROM] or size + 4 <= length:
+        return False
+    if place & 1 == connections[slot, CLIENT]:
+        return bool(int16(data, at + 4) == PRODUCE)
+    return bool(connections[slot, COUNT] and queues[connections[slot, HEAD], Q_KEY] in (PRODUCE, FETCH))
 
 
 @compiled
@@ -83,9 +128,10 @@ def excerpt(data: Any, at: int, count: int, frame: int, big: Any) -> None:
     if number < 0:
         return
     follows = number > 0 and spans[number - 1, 0] + spans[number - 1, 1] == place
-    if top + count > kept.size or (not follows and number == spans.shape[0]):
+    if top + count > kept.size or (not follows and number == spans.shape[0]) or big.excerpted_bytes[0] + count > EXCERPTED_MAX:
         row[L_EXCERPTS] = -1
         return
+    big.excerpted_bytes[0] += count
     for k in range(count):
         kept[top + k] = data[at + k]
     if follows:
@@ -94,6 +140,21 @@ def excerpt(data: Any, at: int, count: int, frame: int, big: Any) -> None:
         spans[number, 0], spans[number, 1] = place, count
         row[L_EXCERPTS] += 1
     row[L_EXCERPT_BYTES] += count
+
+
+@compiled
+def names_end(row: Any, frame: int, topics: int, mask: int, big: Any) -> int:
+    """Where the names end that the state points into, of which those of the first `topics` topics and of the texts in `mask`
+    but for the last topic were there before.
+    """
+    end = row[L_KEPT]
+    for k in range(max(topics - 1, 0), row[L_TOPICS]):
+        name, uuid = np.int64(big.topics[frame, k, 2]), np.int64(big.topics[frame, k, 3])
+        end = max(end, name, uuid + UUID if uuid >= 0 else end)
+    for text in range(TEXTS):
+        if (row[L_MASK] & ~mask) >> (NUMBERS + text) & 1:
+            end = max(end, big.values[NUMBERS + 2 * text + 1, frame])
+    return int(max(end, row[L_GROUP_END]))
 
 
 @routine
@@ -135,6 +196,7 @@ def take_large(data: Any, at: int, end: int, frame: int, big: Any) -> int:
         row[L_PASSED] += count
         elements[0, RECORDS_START] = -1
         before, records_end = row[L_WRAPPED], row[L_RECORDS_END]
+        topics_before, mask_before = row[L_TOPICS], row[L_MASK]
         status, cursor, pc, mask, stop, t, w = message(
             body, row[L_CURSOR], top, big.rows, row[L_PC], row[L_MASK], row[L_RECORDS_END], frame, big.values, topics,
             row[L_TOPICS], wrapped, before, elements, row[L_PART : L_GROUP_END + 1], row[L_COUNTERS:L_ENDS],
@@ -146,19 +208,25 @@ def take_large(data: Any, at: int, end: int, frame: int, big: Any) -> int:
             row[L_LOW], records_end = elements[0, RECORDS_START], elements[0, RECORDS_END]
         if status != SHORT:
             continue
+        row[L_KEPT] = names_end(row, frame, topics_before, mask_before, big)
         if w > before and row[L_SIZE] <= COUNTED_MAX:
             row[L_WHOLE] = 1  # the records inside of compressed messages are counted when the frame has passed
         if row[L_WHOLE]:
             continue
-        low = row[L_LOW]
-        if stop >= 0 and low >= 0:  # batches that were stepped over are not needed any more
-            rest = max(top - cursor, np.int64(0))
-            for k in range(rest):
-                body[low + k] = body[top - rest + k]
-            row[L_SKIP], row[L_FIELDS] = max(cursor - top, np.int64(0)), 0
-            row[L_TOP] = low + rest
-            moved_down(row, cursor - low)
-        elif cursor > top:
-            row[L_SKIP], row[L_FIELDS] = cursor - top, int(cursor != records_end)
-            moved_down(row, cursor - top)
+        inside = stop >= 0 and row[L_LOW] >= 0
+        low = row[L_LOW] if inside else min(row[L_KEPT], cursor, top)
+        rest = max(top - cursor, np.int64(0))
+        for k in range(rest):  # fields that were read and batches that were stepped over are not needed any more
+            body[low + k] = body[top - rest + k]
+        row[L_SKIP], row[L_FIELDS] = max(cursor - top, np.int64(0)), 0 if inside else int(cursor != records_end)
+        row[L_TOP] = low + rest
+        moved_down(row, cursor - low)
     return at
+
+
+@compiled
+def enter_large(data: Any, at: int, end: int, program: int, size: int, head: int, big: Any, meta: Any) -> int:
+    """Takes a free row as `open_large`, and `data[at:end]`, the first bytes of the frame's body, as far as there is room."""
+    frame = open_large(program, size, head, big, meta)
+    take_large(data, at, end, frame, big)
+    return int(frame)

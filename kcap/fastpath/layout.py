@@ -80,9 +80,9 @@ CUT_REQUEST, CUT_RESPONSE, RESYNCED_RESPONSE = 1, 2, 4
 (
     M_ROWS, M_BODIES, M_TOP, M_ORDER, M_REF, M_LEFT, M_GONE, M_FRESH, M_IDENTITIES, M_FREE, M_SPARE, M_SLOTS, M_GROWS, M_OPENS,
     M_OPENED, M_ENDED, M_BLIND, M_NAMES, M_FULL, M_LARGE_FROM, M_LARGE_FREE, M_LARGE_WANTED, M_LOGGED, M_TOUCHED,
-    M_LATE, M_TLS, M_WAITING_MAX, M_OPEN, M_OPEN_MAX, M_RESYNCS, M_SEARCHED, M_ODD, M_ANSWER,
-) = range(33)  # fmt: skip
-META_WIDTH: Final = 33
+    M_LATE, M_TLS, M_WAITING_MAX, M_OPEN, M_OPEN_MAX, M_RESYNCS, M_SEARCHED, M_ODD, M_ANSWER, M_LARGE_FULL, M_EXCERPTS,
+) = range(35)  # fmt: skip
+META_WIDTH: Final = 35
 """M_FREE: the first entry that is in no chain, of M_SPARE in all; M_SLOTS: free slots, M_GROWS: more can be made; M_OPENS: new
 connections are taken; M_BLIND: a packet was left whose flow the kernel cannot read; M_FULL: why it stopped; M_LARGE_FROM:
 bytes from which on a frame is large, M_LARGE_FREE: rows of `large` that are free, M_LARGE_WANTED: frames that needed one more;
@@ -90,10 +90,10 @@ M_LOGGED, M_TOUCHED: rows of `log` and `undo`; M_LATE: responses after the clien
 M_WAITING_MAX: outstanding requests that a connection may have; M_OPEN: bytes of the arena that unfinished frames have,
 M_OPEN_MAX: those that they may have, 0 where no large frame begins here; M_RESYNCS: lost boundaries are searched here,
 M_SEARCHED: memory that the reference path would hold for it, M_ODD: rows of `odd`, M_ANSWER: programs of
-responses are wanted.
+responses are wanted; M_LARGE_FULL: `large` has all the rows that it may have; M_EXCERPTS: excerpts of large frames are kept.
 """
-FULL_ROOM, FULL_SLOTS = 1, 2
-"""No room for rows, bodies or bytes; no free slot."""
+FULL_ROOM, FULL_SLOTS, FULL_LARGE = 1, 2, 3
+"""No room for rows, bodies or bytes; no free slot; no free row for a large frame."""
 
 SEARCHING: Final = -2
 """OPEN_SLOT of a stream whose frame boundary is lost: it was in OPEN_SIZE bytes from OPEN_START on, all of one packet, which
@@ -106,15 +106,15 @@ ODD_WIDTH: Final = 5
 # A large frame: a row of `large`.
 (
     L_CODE, L_SIZE, L_STATUS, L_CURSOR, L_PC, L_MASK, L_RECORDS_END, L_PART, L_GROUP_START, L_GROUP_END, L_TOPICS, L_WRAPPED,
-    L_TOP, L_SKIP, L_WHOLE, L_LOW, L_PASSED, L_EXCERPTS, L_EXCERPT_BYTES, L_FIELDS, L_COUNTERS,
-) = range(21)  # fmt: skip
+    L_TOP, L_SKIP, L_WHOLE, L_LOW, L_KEPT, L_PASSED, L_EXCERPTS, L_EXCERPT_BYTES, L_FIELDS, L_COUNTERS,
+) = range(22)  # fmt: skip
 L_ENDS: Final = L_COUNTERS + COUNTERS
 LARGE_WIDTH: Final = L_ENDS + COUNTERS
 """L_CODE: its program; L_SIZE: bytes of the frame; L_STATUS to L_GROUP_END, L_COUNTERS and L_ENDS: the state of the
 projection's interpreter, with positions in the stored bytes; L_TOPICS, L_WRAPPED: entries so far; L_TOP: stored bytes; L_SKIP:
 bytes that come and will not be stored; L_WHOLE: all further bytes are stored; L_LOW: start of the records at hand, or -1;
-L_PASSED: bytes of the body so far; L_EXCERPTS: entries of its excerpts, -1 where there was no room, L_EXCERPT_BYTES: bytes of
-these; L_FIELDS: what is skipped are fields, not records.
+L_KEPT: where the names end that the state points into; L_PASSED: bytes of the body so far; L_EXCERPTS: entries of its excerpts,
+-1 where there was no room, L_EXCERPT_BYTES: bytes of these; L_FIELDS: what is skipped are fields, not records.
 """
 
 # A packet of a connection with TLS in this walk: a row of `log`. Such a connection before its first packet: a row of `undo`.

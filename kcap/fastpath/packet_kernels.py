@@ -11,6 +11,7 @@ from kcap import limits
 from kcap.fastpath.close_kernels import ending
 from kcap.fastpath.flow_table import drop, find, pair_hash
 from kcap.fastpath.frame_kernels import lacks_room, requests, responses
+from kcap.fastpath.large_kernels import lacks_row
 from kcap.fastpath.layout import (
     ACKED,
     ACKED_RAW,
@@ -23,6 +24,7 @@ from kcap.fastpath.layout import (
     F_SIZE,
     F_START,
     FIN_NS,
+    FULL_LARGE,
     FULL_ROOM,
     FULL_SLOTS,
     HALF,
@@ -262,6 +264,19 @@ def opens(
 
 
 @compiled
+def lacks(
+    data: Any, numbers: Any, index: int, place: int, connections: Any, streams: Any, queues: Any, rows: Any, bodies: Any,
+    arena: Any, meta: Any,
+) -> bool:  # fmt: skip
+    """Whether there may be no room for what a packet of a connection brings; M_FULL says for what."""
+    if lacks_room(numbers[6, index], rows, bodies, arena, meta):
+        meta[M_FULL] = FULL_ROOM
+    elif lacks_row(data, numbers, index, place, connections, streams, queues, meta):
+        meta[M_FULL] = FULL_LARGE
+    return bool(meta[M_FULL])
+
+
+@compiled
 def walk(
     data: Any, numbers: Any, times: Any, positions: Any, flow_at: Any, flow_size: Any, state: Any, first: int, last: int,
     table: Any, keys: Any, connections: Any, streams: Any, queues: Any, ids: Any, rows: Any, bodies: Any, arena: Any, meta: Any,
@@ -281,9 +296,7 @@ def walk(
             at, size = flow_at[index], flow_size[index]
             found = find(data, at, size, table, keys, streams)
             if found >= 0:
-                length = numbers[6, index]
-                if lacks_room(length, rows, bodies, arena, meta):
-                    meta[M_FULL] = FULL_ROOM
+                if lacks(data, numbers, index, found, connections, streams, queues, rows, bodies, arena, meta):
                     return index
                 sealed = seals(data, numbers, index, found, connections, streams, undo, meta)
                 taken = segment(

@@ -212,6 +212,20 @@ class FastPathState:
         here &= self.streams[:, at.OPEN_SLOT] >= 0
         return np.flatnonzero(here & np.repeat(self.connections[:, at.LIVE] != at.FREE, 2))
 
+    def heavy_frames(self) -> Any:
+        """The streams with an unfinished frame that holds more than GATHERED_LEAST."""
+        places = self.open_frames(limits.GATHERED_LEAST)
+        large = self.streams[places, at.OPEN_SLOT] - at.LARGE_BASE
+        light = large >= 0
+        light[light] = self.large.arrays.large[large[light], at.L_TOP] <= limits.GATHERED_LEAST
+        return places[~light]
+
+    def decided_large(self) -> Any:
+        """The large frames of rows since the last batch."""
+        rows = self.rows[: self.meta[at.M_ROWS] if self.large.used else 0]
+        slots = rows[:, (at.R_REQUEST_SLOT, at.R_RESPONSE_SLOT)]
+        return slots[slots >= at.LARGE_BASE] - at.LARGE_BASE
+
     def count_open(self) -> int:
         """Memory of unfinished frames. It is counted anew where it is much: what a walk gives back of TLS was counted twice."""
         if self.meta[at.M_OPEN] > limits.GATHERED_OF_ALL // 8:
@@ -261,10 +275,13 @@ class FastPathState:
         self.meta[at.M_SPARE] += count
 
     def more_room(self, length: int) -> None:
-        """The kernel stopped before a packet of this payload: slots, rows, bodies or the arena have no room for it."""
+        """The kernel stopped before a packet of this payload: slots, rows, bodies, the arena or large frames have no room."""
         frames, meta = length + 2, self.meta
         if meta[at.M_FULL] == at.FULL_SLOTS:
             self._more_slots(2 * self.slots)
+            return
+        if meta[at.M_FULL] == at.FULL_LARGE:
+            self.large.grow()
             return
         self.more_rows(frames + limits.ONE_WAY_KEPT)
         if meta[at.M_SPARE] < frames:

@@ -21,7 +21,7 @@ HEADER_BYTES_MAX = REQUEST_HEAD.size + 32767
 FIXED = Struct(">hhi")
 PREFIX = Struct(">i")
 
-API_VERSIONS, SASL_HANDSHAKE, PRODUCE = 18, 17, 0
+API_VERSIONS, SASL_HANDSHAKE, PRODUCE, FETCH = 18, 17, 0, 1
 
 VERSIONS_AHEAD = 2
 """Versions above the newest known one that are accepted for a known key: a release newer than this schema."""

@@ -38,19 +38,24 @@ FAST_PATH_FRAME_MAX = 1 << 20
 room for the complete frame from its first byte on."""
 
 FAST_PATH_LARGE_FROM = 128 << 10
-"""Produce requests and Fetch responses from this size on that span packets are read as they pass. Below it, the projection of a
-batch costs less than the state of one more frame (15 us)."""
+"""Produce requests, their responses and Fetch responses from this size on that span packets are read as they pass. Below
+it, the projection of a batch costs less than the state of one more frame (15 us)."""
 
-FAST_PATH_LARGE_FRAMES = 256
-"""Such frames that a batch of rows and all outstanding requests may have; more stay on the reference path. Each has room for
-FAST_PATH_LARGE_ROOM bytes, of which only those that are stored take memory: 300 bytes of a frame with one record batch."""
+FAST_PATH_LARGE_FRAMES, FAST_PATH_LARGE_FRAMES_MAX = 256, 4096
+"""Such frames that a batch of rows and all outstanding requests may have, to begin with and at most; more stay on the reference
+path. Each has room for FAST_PATH_LARGE_ROOM bytes, of which only those that are stored take memory: 300 bytes of a frame with
+one record batch, a few pages in all."""
 
 FAST_PATH_LARGE_ROOM = FRAME_GATHERED_MAX + (128 << 10)
 FAST_PATH_LARGE_TOPICS, FAST_PATH_LARGE_WRAPPED = 1024, 4096
 """Stored bytes, topics, and compressed messages of magic 0 and 1 of such a frame; one with more leaves the fast path."""
 
-FAST_PATH_EXCERPTS, FAST_PATH_EXCERPT_BYTES = 1024, 256 << 10
-"""Excerpts of one such frame, all but its records, and their bytes: with more, its partitions are read from the file again."""
+FAST_PATH_EXCERPTS, FAST_PATH_EXCERPT_BYTES, FAST_PATH_EXCERPTED_MAX = 1024, 256 << 10, 32 << 20
+"""Excerpts of one such frame, all but its records, and their bytes, and those of all frames: with more, its partitions are read
+from the file again."""
+
+FAST_PATH_LARGE_KEPT = 16 << 10
+"""Bytes of such a frame's row that stay in memory for the next one; where it stored more, all are given back."""
 
 FAST_PATH_LARGE_PIECE = 256
 """Bytes of such a frame that are stored before it is decided which of the next are needed: room for a batch header (61 bytes)

@@ -4,7 +4,7 @@ import mmap
 
 import numpy as np
 
-from kcap.arrays.sparse import HUGE, sparse
+from kcap.arrays.sparse import HUGE, emptied, sparse
 
 
 def test_they_take_memory_where_they_are_written() -> None:
@@ -21,6 +21,21 @@ def test_they_take_memory_where_they_are_written() -> None:
     made[: 3 * HUGE + 5], made[4 * HUGE :: HUGE] = 1, 1
     assert resident() - before < 5 * HUGE
     assert sparse((0, room), np.uint8).shape == (0, room)
+
+
+def test_rows_give_their_memory_back() -> None:
+    """One row alone, whether its size is whole pages or not."""
+    for width in 3 * mmap.PAGESIZE, 100:
+        made = sparse((40, width), np.uint8)
+        made[:] = 1
+        emptied(made, 7)
+        assert made.any(axis=1).tolist() == [row != 7 for row in range(40)]
+    made = sparse((16, 1 << 20), np.uint8)
+    made[:] = 1
+    before = resident()
+    for row in range(16):
+        emptied(made, row)
+    assert before - resident() > 15 << 20 or not before
 
 
 def resident() -> int:

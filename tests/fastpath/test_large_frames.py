@@ -3,21 +3,24 @@
 import gzip
 import random
 import struct
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 
 from kcap import limits
+from kcap.fastpath import large_frames
+from kcap.fastpath.large_frames import LargeFrames
 from tests.fastpath.both import agree
 from tests.fastpath.test_engine import steady
 from tests.fastpath.test_large_kernels import batch, message
-from tests.support.wire import Segment, produce, produce_answer
+from tests.support.wire import Segment, Tap, produce, produce_answer, request, response
 
 
 def fetched(correlation: int, records: bytes) -> tuple[bytes, bytes]:
     """A Fetch request of version 4 and its response with one partition."""
-    from tests.support.wire import request, response
-
     asked = struct.pack(">iiiibi", -1, 500, 1, 1 << 20, 0, 1) + b"\0\1t" + struct.pack(">iiqi", 1, 0, 0, 1 << 20)
     given = struct.pack(">ii", 0, 1) + b"\0\1t" + struct.pack(">iihqqii", 1, 0, 0, 9, 9, 0, len(records)) + records
     return request(1, 4, correlation, asked), response(correlation, given)
@@ -59,14 +62,101 @@ def test_segments_lost_repeated_and_late(seed: int) -> None:
         else:
             segments[place], segments[place + 1] = segments[place + 1], segments[place]
     times = sorted(segment.time_ns for segment in segments)
-    from dataclasses import replace
-
     segments = [replace(segment, time_ns=time_ns) for segment, time_ns in zip(segments, times, strict=True)]
     with patch.object(limits, "FAST_PATH_LARGE_FROM", 300):
         agree(segments, 20, 4)
 
 
-def test_no_free_row() -> None:
-    """With one row for large frames, others stay as they would be without."""
-    with patch.object(limits, "FAST_PATH_LARGE_FROM", 200), patch.object(limits, "FAST_PATH_LARGE_FRAMES", 1):
+def answered(correlation: int, partitions: int) -> bytes:
+    """A Produce response of version 2 with many partitions, some with an error."""
+    parts = b"".join(struct.pack(">ihqq", at, 3 * (at % 7 == 1), 5, -1) for at in range(partitions))
+    return response(correlation, struct.pack(">i", 1) + b"\0\1t" + struct.pack(">i", partitions) + parts + struct.pack(">i", 7))
+
+
+def together(count: int) -> list[Segment]:
+    """Connections in the midst of a large request at once, and then of a large response, in segments of 400 bytes."""
+    taps = [Tap(port=40_000 + at, time_ns=10**12 + 1_000 * at).open() for at in range(count)]
+    for at, tap in enumerate(taps):
+        tap.client(produce(0, 1)).server(produce_answer(0))
+        tap.client(produce(1, 1, batch(3_000 + at, 7)), 400).server(answered(1, 150 + at), 400)
+        tap.client(produce(2, 1)).server(produce_answer(2))
+    return sorted((segment for tap in taps for segment in tap.segments), key=lambda segment: segment.time_ns)
+
+
+@pytest.mark.parametrize(("first", "most"), [(1, 1), (1, 5), (2, 1 << 10)])
+def test_rows_are_made_where_all_are_in_use(first: int, most: int) -> None:
+    """Up to a bound; with it, other frames stay as they would be without."""
+    with (
+        patch.object(limits, "FAST_PATH_LARGE_FROM", 200),
+        patch.object(limits, "FAST_PATH_LARGE_FRAMES", first),
+        patch.object(limits, "FAST_PATH_LARGE_FRAMES_MAX", most),
+        patch.object(LargeFrames, "take", autospec=True, side_effect=LargeFrames.take) as taken,
+    ):
         agree(traffic(), 50, 10)
+        before = taken.call_count
+        agree(together(20), 50, 10)
+    assert before > 0
+    assert taken.call_count - before == (2 * 2 * 20 if most > 40 else pytest.approx(2 * 2 * most, rel=1))
+
+
+def test_no_rows_are_made_where_the_system_has_no_room() -> None:
+    """Frames stay as they would be without."""
+    with (
+        patch.object(limits, "FAST_PATH_LARGE_FROM", 200),
+        patch.object(LargeFrames, "__init__", without_rows),
+        patch.object(large_frames, "arrays", side_effect=OSError) as made,
+    ):
+        agree(together(5), 50, 10)
+    assert made.call_count == 2  # one a fast path
+
+
+NO_ROWS = large_frames.arrays(0)
+
+
+def without_rows(self: LargeFrames, meta: Any) -> None:
+    """A table without rows."""
+    self.meta, self.arrays = meta, NO_ROWS
+
+
+def huge() -> list[Segment]:
+    """Frames of 1.1 MB, which no path gathers."""
+    tap = steady(3).client(produce(4, 1, batch(500_000, 3) + message(70) + batch(600_000, 4)), 9_000)
+    tap.server(answered(4, 52_000), 9_000)
+    asked, given = fetched(5, batch(1_100_000, 5))
+    return tap.client(asked).server(given, 9_000).close().segments
+
+
+@pytest.mark.parametrize("talk", [traffic, lambda: together(4), huge])
+def test_connections_come_back_within_a_large_frame(talk: Callable[[], list[Segment]]) -> None:
+    """Whatever the reference path has of the frame: its first bytes, or a reader that has read them as they passed. A frame
+    that was taken back leaves again where the next segment comes late.
+    """
+    entered = 0
+    for seed in range(8):
+        random_of, segments = random.Random(seed), talk()
+        for _ in range(8):
+            place, reach = random_of.randrange(20, len(segments) - 5), random_of.choice((1, 4))
+            one, other = segments[place], segments[place + reach]
+            segments[place], segments[place + reach] = replace(other, time_ns=one.time_ns), replace(one, time_ns=other.time_ns)
+        with (
+            patch.object(limits, "FAST_PATH_LARGE_FROM", 300),
+            patch.object(limits, "FAST_PATH_WAIT", 1),
+            patch.object(LargeFrames, "enter", autospec=True, side_effect=LargeFrames.enter) as one,
+            patch.object(LargeFrames, "enter_bytes", autospec=True, side_effect=LargeFrames.enter_bytes) as other_one,
+        ):
+            agree(segments, 20, 4)
+        entered += (one if talk is huge else other_one).call_count
+    assert entered > 5
+
+
+def test_frames_that_hold_much_are_given_back_with_what_is_known_of_them() -> None:
+    """Of frames with compressed messages all is known, though those of all connections are more than may be held."""
+    inner = gzip.compress(message(300) * 10, 0)
+    old = struct.pack(">Ibbqii", 0, 1, 1, 5, -1, len(inner)) + inner
+    wrapped = (struct.pack(">qi", 3, len(old)) + old) * 8
+    taps = [Tap(port=40_000 + at, time_ns=10**12 + 1_000 * at).open() for at in range(12)]
+    for tap in taps:
+        tap.client(produce(0, 1)).server(produce_answer(0)).client(produce(1, 1, wrapped), 1_000).server(produce_answer(1))
+    segments = sorted((segment for tap in taps for segment in tap.segments), key=lambda segment: segment.time_ns)
+    with patch.object(limits, "FAST_PATH_LARGE_FROM", 2_000), patch.object(limits, "GATHERED_OF_ALL", 100_000):
+        assert agree(segments, 50, 10).fast_rows

@@ -11,10 +11,10 @@ from kcap.arrays.arrow import of_type
 from kcap.decode import slots
 from kcap.decode.projection import MALFORMED, Resumable, program_index, project
 from kcap.fastpath import layout as at
-from kcap.fastpath.large_frames import FETCH, LargeFrames
+from kcap.fastpath.large_frames import LargeFrames
 from kcap.fastpath.large_kernels import open_large, take_large
 from kcap.kafka.bodies import REQUEST, RESPONSE, values_of
-from kcap.kafka.headers import PRODUCE
+from kcap.kafka.headers import FETCH, PRODUCE
 from kcap.kernels import compiled
 from kcap.table.batch_headers import COLUMNS as FACTS
 from kcap.table.batch_headers import BatchFacts
@@ -24,7 +24,7 @@ from kcap.table.partitions import KINDS, OF_RECORDS
 
 @compiled
 def opened(program, size, big, meta):  # type: ignore[no-untyped-def]
-    return open_large(program, size, big, meta)
+    return open_large(program, size, limits.FRAME_HEAD_KEPT, big, meta)
 
 
 @compiled
@@ -61,7 +61,16 @@ def records(draw: st.DrawFn) -> bytes:
 def bodies(draw: st.DrawFn) -> tuple[int, bytes]:
     """Produce requests and Fetch responses with their programs; some are damaged or end early."""
     topics = draw(st.lists(st.tuples(st.integers(1, 40), st.lists(records(), max_size=4)), max_size=4))
-    if draw(st.booleans()):
+    kind = draw(st.integers(0, 2))
+    if kind == 0:
+        parts = struct.pack(">i", len(topics))
+        for name, sets in topics:
+            count = draw(st.integers(0, 200)) * len(sets)
+            parts += struct.pack(">h", name) + b"t" * name + struct.pack(">i", count)
+            parts += b"".join(struct.pack(">ihqq", at, at % 5, 7, -1) for at in range(count))
+        parts += struct.pack(">i", 3)
+        program = program_index(PRODUCE, 3, RESPONSE)
+    elif kind == 1:
         parts = struct.pack(">hhii", -1, 1, 500, len(topics))
         for name, sets in topics:
             parts += struct.pack(">h", name) + b"t" * name + struct.pack(">i", len(sets))
@@ -84,7 +93,7 @@ def test_as_the_resumable_reader(body: tuple[int, bytes], sizes: list[int], chan
     """Whatever the cuts; also where another reader continues from the state in between."""
     program, data = body
     large = LargeFrames(np.zeros(at.META_WIDTH, np.int64))
-    large.meta[at.M_LARGE_WANTED] = 1
+    large.meta[at.M_EXCERPTS] = 1
     large.make_room()
     frame = opened(program, limits.FRAME_BYTES_MAX, large.arrays, large.meta)
     other = opened(program, limits.FRAME_BYTES_MAX, large.arrays, large.meta)
@@ -108,7 +117,7 @@ def test_as_the_resumable_reader(body: tuple[int, bytes], sizes: list[int], chan
 def test_little_is_stored() -> None:
     """Of a frame with three batches of 300 kB less than 800 bytes; a frame that is malformed is passed over."""
     large = LargeFrames(np.zeros(at.META_WIDTH, np.int64))
-    large.meta[at.M_LARGE_WANTED] = 1
+    large.meta[at.M_EXCERPTS] = 1
     large.make_room()
     for head, stored in ((struct.pack(">hhii", -1, 1, 500, 1), 800), (struct.pack(">hhii", -1, 1, 500, -9), 300)):
         sets = batch(300_000, 9) * 3
@@ -123,12 +132,70 @@ def test_little_is_stored() -> None:
     assert large.arrays.large[frame, at.L_STATUS] == MALFORMED
 
 
+def test_of_small_fields_what_was_read_is_not_stored() -> None:
+    """Of a response with 50,000 partitions its topic's name alone; of a request its first bytes, among which its acks are."""
+    large = LargeFrames(np.zeros(at.META_WIDTH, np.int64))
+    large.make_room()
+    parts = b"".join(struct.pack(">ihqq", number, 0, 7, -1) for number in range(50_000))
+    body = struct.pack(">i", 1) + b"\0\4name" + struct.pack(">i", 50_000) + parts + struct.pack(">i", 3)
+    data = np.frombuffer(body, np.uint8)
+    for side, most in (RESPONSE, limits.FAST_PATH_LARGE_PIECE), (REQUEST, limits.FRAME_HEAD_KEPT + 300):
+        head = limits.FRAME_HEAD_KEPT if side == REQUEST else 0
+        frame = open_large(program_index(PRODUCE, 3, RESPONSE), len(body), head, large.arrays, large.meta)
+        stored = 0
+        for start in range(0, len(body), 1400):
+            end = min(start + 1400, len(body))
+            assert taken(data, start, end, frame, large.arrays) == end
+            stored = max(stored, large.arrays.large[frame, at.L_TOP])
+        assert head <= stored < most
+        first = min(head, limits.FAST_PATH_LARGE_PIECE)
+        assert large.arrays.stored[frame, :first].tobytes() == body[:first]
+        values = large.take(frame + at.LARGE_BASE, excerpts=True)
+        assert values.values[slots.PARTITION_COUNT] == 50_000
+        assert values.topics.names == b"name"
+        assert values.excerpts == ()  # none were kept
+
+
+def test_what_excerpts_of_all_frames_hold_is_bounded() -> None:
+    """With more no further bytes are kept; a frame that is gone leaves its room to others."""
+    large = LargeFrames(np.zeros(at.META_WIDTH, np.int64))
+    large.meta[at.M_EXCERPTS] = 1
+    large.make_room()
+    body = struct.pack(">hhii", -1, 1, 500, 1) + struct.pack(">h", 1) + b"t" + struct.pack(">iii", 1, 0, 100) + batch(30, 1)
+    data, program = np.frombuffer(body, np.uint8), program_index(PRODUCE, 3, REQUEST)
+
+    def slot_of_next() -> int:
+        frame = opened(program, len(body), large.arrays, large.meta)
+        taken(data, 0, len(body), frame, large.arrays)
+        return int(frame) + at.LARGE_BASE
+
+    assert large.take(slot_of_next(), excerpts=True).excerpts != ()
+    assert large.arrays.excerpted_bytes[0] == 0
+    first = slot_of_next()
+    held = int(large.arrays.excerpted_bytes[0])
+    large.arrays.excerpted_bytes[0] = limits.FAST_PATH_EXCERPTED_MAX - held
+    assert large.excerpts(slot_of_next()) != ()
+    assert large.excerpts(slot_of_next()) == ()
+    large.release(first)
+    assert large.excerpts(slot_of_next()) != ()
+
+
+def test_a_row_that_held_much_gives_its_memory_back() -> None:
+    large = LargeFrames(np.zeros(at.META_WIDTH, np.int64))
+    large.make_room()
+    for size, left in (limits.FAST_PATH_LARGE_KEPT, 1), (limits.FAST_PATH_LARGE_KEPT + 1, 0):
+        frame = opened(program_index(PRODUCE, 3, REQUEST), 1 << 20, large.arrays, large.meta)
+        large.arrays.stored[frame, :size], large.arrays.large[frame, at.L_TOP] = 1, size
+        large.release(frame + at.LARGE_BASE)
+        assert large.arrays.stored[frame, 0] == left
+
+
 @given(bodies(), st.lists(st.integers(1, 4000), max_size=40))
 def test_excerpts_are_enough_but_for_the_records(body: tuple[int, bytes], sizes: list[int]) -> None:
     """Law: partitions and batch headers read from excerpts, with zeros between them, are those read from all of the body."""
     program, data = body
     large = LargeFrames(np.zeros(at.META_WIDTH, np.int64))
-    large.meta[at.M_LARGE_WANTED] = 1
+    large.meta[at.M_EXCERPTS] = 1
     large.make_room()
     slot = opened(program, limits.FRAME_BYTES_MAX, large.arrays, large.meta) + at.LARGE_BASE
     array, start = np.frombuffer(data or b"\0", np.uint8), 0
@@ -147,7 +214,8 @@ def test_excerpts_are_enough_but_for_the_records(body: tuple[int, bytes], sizes:
         room[place : place + len(part)] = part
     assert excerpts[-1] == (len(data), b"")
     produced = program == program_index(PRODUCE, 3, REQUEST)
-    apart = program_index(PRODUCE, 3, REQUEST, True) if produced else program_index(FETCH, 11, RESPONSE, True)
+    answered = program == program_index(PRODUCE, 3, RESPONSE)
+    apart = program_index(PRODUCE if produced or answered else FETCH, 3 if produced or answered else 11, 1 - produced, True)
     for engine in ("plain", "jit"):
         whole, parts = (project(bytes(each), [0], [len(data)], [apart], engine=engine) for each in (data, room))
         for name in ("status", "mask", "position", "topics", "elements"):
@@ -162,7 +230,7 @@ def test_excerpts_are_enough_but_for_the_records(body: tuple[int, bytes], sizes:
 def test_a_frame_of_many_batches_has_no_excerpts() -> None:
     """More batch headers than there is room for: its partitions are read from the file again."""
     large = LargeFrames(np.zeros(at.META_WIDTH, np.int64))
-    large.meta[at.M_LARGE_WANTED] = 1
+    large.meta[at.M_EXCERPTS] = 1
     large.make_room()
     sets = batch(400, 1) * (limits.FAST_PATH_EXCERPTS + 10)
     body = struct.pack(">hhii", -1, 1, 500, 1) + struct.pack(">h", 1) + b"t" + struct.pack(">iii", 1, 0, len(sets)) + sets

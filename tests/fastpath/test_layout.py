@@ -9,7 +9,7 @@ def test_places_of_a_table_are_distinct() -> None:
     assert layout.FLOW_SIZE == layout.STREAM_WIDTH - 1
     assert layout.REQUEST_WIDTH == layout.Q_FRAME + layout.FRAME
     assert layout.ROW_WIDTH == layout.R_REQUEST + 2 * layout.FRAME
-    assert layout.M_ANSWER == layout.META_WIDTH - 1
+    assert layout.M_EXCERPTS == layout.META_WIDTH - 1
     assert layout.O_POSITION == layout.ODD_WIDTH - 1
     assert layout.G_TAKEN == layout.LOG_WIDTH - 1
     assert layout.P_HIGH == layout.PIECE_WIDTH - 1

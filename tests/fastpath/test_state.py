@@ -20,6 +20,8 @@ from kcap.fastpath.layout import (
     FULL_ROOM,
     ID_LENGTH,
     IDENTITY,
+    L_TOP,
+    LARGE_BASE,
     LIVE,
     M_FREE,
     M_FULL,
@@ -28,6 +30,9 @@ from kcap.fastpath.layout import (
     M_SLOTS,
     M_SPARE,
     M_TOP,
+    OPEN_SIZE,
+    OPEN_SLOT,
+    OPEN_START,
     TALKING,
 )
 from kcap.fastpath.state import FastPathState, header_tables
@@ -188,3 +193,15 @@ def test_uids_of_own_connections_are_made_together_and_once(monkeypatch: pytest.
     assert first == [uid_of(b"", ns, 0) for ns in (30, 10)]
     assert state.named_slots(np.array([0, 1, 2])) == [first[1], uid_of(b"", 20, 0), first[0]]
     assert asked == [[2, 0], [1]]
+
+
+def test_frames_that_hold_little_are_not_heavy() -> None:
+    """A large frame of which much is stored is, and one in the arena that is large; the others hold little."""
+    state, sizes = FastPathState(), (limits.GATHERED_LEAST, 1 << 20, 1 << 20, 1 << 20)
+    state.large.make_room()
+    state.streams[:, OPEN_START] = -1
+    state.connections[:2, LIVE] = TALKING
+    for place, (size, slot) in enumerate(zip(sizes, (0, 1, LARGE_BASE, LARGE_BASE + 1))):
+        state.streams[place, [OPEN_START, OPEN_SIZE, OPEN_SLOT]] = 0, size, slot
+    state.large.arrays.large[:2, L_TOP] = limits.GATHERED_LEAST, limits.GATHERED_LEAST + 1
+    assert state.heavy_frames().tolist() == [1, 3]
