@@ -7,7 +7,7 @@ import pytest
 from kcap.batch.failures import of_row, of_waiting, report_failure
 from kcap.faults import Fault
 from kcap.weird import WeirdKind
-from tests.table.handmade import batch, row, unanswered
+from tests.table.handmade import UIDS, batch, row, unanswered
 
 
 def test_the_place_is_that_of_the_answer_or_else_of_the_request() -> None:
@@ -16,8 +16,8 @@ def test_the_place_is_that_of_the_answer_or_else_of_the_request() -> None:
     for at in (0, 1):
         report_failure(lambda *what, uid: told.append((*what, uid)), rows, at, "records", Fault("KeyError in x.py:1"))
     assert told == [
-        (WeirdKind.DECODER_FAILED, "records of exchange C1.1: KeyError in x.py:1", 3, 50, "C1"),
-        (WeirdKind.DECODER_FAILED, "records of exchange C2.2: KeyError in x.py:1", 1, 20, "C2"),
+        (WeirdKind.DECODER_FAILED, f"records of exchange {UIDS[0]}.1: KeyError in x.py:1", 3, 50, UIDS[0]),
+        (WeirdKind.DECODER_FAILED, f"records of exchange {UIDS[1]}.2: KeyError in x.py:1", 1, 20, UIDS[1]),
     ]
 
 
@@ -30,7 +30,7 @@ def test_what_is_raised_inside_goes_no_further() -> None:
         raise ValueError
     with of_row(None, batch(row()), 0, "a name"):
         raise ValueError
-    assert told == ["C1 a name of exchange C1.1: ValueError", "C9 a name of exchange C9.4: ValueError"]
+    assert told == [f"{UIDS[0]} a name of exchange {UIDS[0]}.1: ValueError", "C9 a name of exchange C9.4: ValueError"]
 
 
 def test_an_interrupt_is_no_failure() -> None:
