@@ -19,6 +19,7 @@ from kcap.fastpath import layout as at
 from kcap.fastpath.client_ids import NO_NAME, name_number
 from kcap.fastpath.close_kernels import release_all
 from kcap.fastpath.flow_table import enter_all
+from kcap.fastpath.frame_kernels import RESPONSE_HEAD
 from kcap.fastpath.large_frames import LargeFrames
 from kcap.identities import IdentityBlock, flows_of
 from kcap.kafka.conversation import Conversation
@@ -276,7 +277,7 @@ class FastPathState:
 
     def more_room(self, length: int) -> None:
         """The kernel stopped before a packet of this payload: slots, rows, bodies, the arena or large frames have no room."""
-        frames, meta = length + 2, self.meta
+        frames, meta = length // RESPONSE_HEAD + 2, self.meta  # as `lacks_room` has it
         if meta[at.M_FULL] == at.FULL_SLOTS:
             self._more_slots(2 * self.slots)
             return

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kcap import limits
 from kcap.analyzer import Analyzer
 from kcap.fastpath.export_state import export_connection
+from kcap.fastpath.frame_kernels import lacks_room
 from kcap.fastpath.import_state import import_connection
 from kcap.fastpath.layout import (
     CONNECTION_WIDTH,
@@ -84,6 +85,20 @@ def test_slots_are_used_again() -> None:
     state.meta[M_SLOTS], state.meta[M_GROWS] = 0, 0
     assert state.slot() == -1
     assert limits.FAST_PATH_CONNECTIONS & (limits.FAST_PATH_CONNECTIONS - 1) == 0
+
+
+@pytest.mark.parametrize("size", [0, 1000, 65_160, 1 << 20])
+@pytest.mark.parametrize("full", [False, True])
+def test_what_is_made_suffices_for_the_kernel_and_is_not_much_more(size: int, full: bool) -> None:
+    """A packet of 64 KB has no frame a byte: rows for as many were 33 MB."""
+    state = FastPathState()
+    rows, entries = len(state.rows), len(state.queues)
+    state.meta[M_ROWS], state.meta[M_FULL] = rows * full, FULL_ROOM
+    assert lacks_room(size, state.rows, state.bodies, state.arena, state.meta) or not full
+    state.more_room(size)
+    assert not lacks_room(size, state.rows, state.bodies, state.arena, state.meta)
+    assert len(state.rows) <= 3 * rows + size // 4
+    assert len(state.queues) <= 2 * entries + size // 4
 
 
 def test_there_is_room_for_the_packet_that_did_not_fit() -> None:
