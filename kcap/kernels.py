@@ -406,3 +406,23 @@ def copied(data: Any, low: int, high: int, out: Any, top: int) -> None:
     """Copies `data[low:high]` to `out[top:]`; a function of its own, since compiling a slice takes half a second."""
     for k in range(high - low):
         out[top + k] = data[low + k]
+
+
+# -- tables with open addressing ------------------------------------------------------------------------------------------
+SEED: Final = int.from_bytes(os.urandom(7))
+"""Where hashes begin: a capture that knew it could make them collide. Kernels take it as an argument."""
+ODD = 0x1E3779B97F4A7C15
+"""An odd number without a pattern in its bits: what is multiplied with it spreads over the high bits (Knuth)."""
+HALF = 32
+
+
+@compiled
+def mixed(code: int, value: int) -> Any:
+    """A hash of what `code` is one of, and of a number more."""
+    return (code ^ (code >> HALF) ^ value) * ODD
+
+
+@compiled
+def home(code: int, room: int) -> Any:
+    """Where in a table of `room` entries, a power of two, the search for what has this hash begins."""
+    return (code ^ (code >> HALF)) & (room - 1)

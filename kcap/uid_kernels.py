@@ -5,9 +5,7 @@ In: the columns of a table. Out: places of entries. Law: as `UidTable.find` and 
 
 from typing import Any
 
-from kcap.kernels import compiled, routine
-
-HALF = 32
+from kcap.kernels import HALF, compiled, routine
 
 
 @compiled

@@ -6,11 +6,7 @@ linear in the topics, whatever they are called.
 
 from typing import Any
 
-from kcap.kernels import compiled, routine
-
-ODD = 0x1E3779B97F4A7C15
-"""An odd number without a pattern in its bits: what is multiplied with it spreads over the high bits (Knuth)."""
-HALF = 32
+from kcap.kernels import compiled, home, mixed, routine
 
 
 @compiled
@@ -18,9 +14,7 @@ def spot(table: Any, start: int, out: Any, name: int, uuid: int, seed: int) -> A
     """Where the table has the row's entry of a name and an id, or the place where it would stand; entries before `start` are
     those of earlier rows.
     """
-    code = (seed ^ name) * ODD
-    code = (code ^ (code >> HALF) ^ uuid) * ODD
-    place = (code ^ (code >> HALF)) & (table.size - 1)
+    place = home(mixed(mixed(seed, name), uuid), table.size)
     while table[place] >= start and (out[0, table[place]] != name or out[1, table[place]] != uuid):
         place = (place + 1) & (table.size - 1)
     return place

@@ -4,7 +4,6 @@ In: the two sides of the rows. Out: two list columns of equal shape. Law: an ent
 name and the other's name with id are the same topic.
 """
 
-import os
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from functools import cached_property
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 TOPIC_NS: Final = 700
 """Processor time of a topic in Python."""
-SEED: Final = int.from_bytes(os.urandom(7))
-"""Of the hash that finds topics: a capture that knew it could make them collide."""
 Pair = tuple[int, int]
 """Index of the name and of the id, -1 for none."""
 
@@ -70,7 +67,7 @@ class TopicColumns:
         by_name, by_id = (np.full((2, len(known)), -1, np.int64) for known in (self._names, self._ids))
         most = int(np.bincount(keys >> 1, minlength=1).max(initial=0))
         table, out = np.full(2 << most.bit_length(), -1, np.int64), np.empty((2, len(keys)), np.int64)
-        count = topics_of_rows(keys, name, uuid, ends, np.empty_like(keys), by_name, by_id, table, out, counts, SEED)
+        count = topics_of_rows(keys, name, uuid, ends, np.empty_like(keys), by_name, by_id, table, out, counts, kernels.SEED)
         return out[0, :count], out[1, :count], counts
 
     def _laid(self, keys: "Int64s", name: "Int64s", uuid: "Int64s", rows: int) -> "tuple[Int64s, Int64s, Int64s]":

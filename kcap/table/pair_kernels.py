@@ -7,21 +7,7 @@ In: the side buffer of partitions of a batch, requests before responses, each in
 from typing import Any
 
 from kcap.decode.slots import NOTHING
-from kcap.kernels import compiled, routine
-
-ODD = 0x1E3779B97F4A7C15
-"""An odd number without a pattern in its bits: what is multiplied with it spreads over the high bits (Knuth)."""
-HALF = 32
-
-
-@compiled
-def home(seed: int, name: int, uuid: int, group: int, partition: int, room: int) -> Any:
-    """Where in a table of `room` entries, a power of two, the search for a partition begins."""
-    code = (seed ^ name) * ODD
-    code = (code ^ (code >> HALF) ^ uuid) * ODD
-    code = (code ^ (code >> HALF) ^ group) * ODD
-    code = (code ^ (code >> HALF) ^ partition) * ODD
-    return (code ^ (code >> HALF)) & (room - 1)
+from kcap.kernels import compiled, home, mixed, routine
 
 
 @compiled
@@ -38,7 +24,8 @@ def same(one: int, other: int, keys: Any) -> Any:
 @compiled
 def found_in(table: Any, room: int, entry: int, keys: Any, seed: int) -> Any:
     """Where the table has an entry's partition, or the empty place where it would stand."""
-    place = home(seed, keys[0, entry], keys[1, entry], keys[2, entry], keys[3, entry], room)
+    code = mixed(mixed(seed, keys[0, entry]), keys[1, entry])
+    place = home(mixed(mixed(code, keys[2, entry]), keys[3, entry]), room)
     while table[0, place] >= 0 and not same(table[0, place], entry, keys):
         place = (place + 1) & (room - 1)
     return place

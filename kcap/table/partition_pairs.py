@@ -5,7 +5,6 @@ request and response. Law: a partition that both name, in one topic and one grou
 n-th here; none of the first PARTITIONS_OF_MESSAGE of a message that were read is left out.
 """
 
-import os
 from collections import defaultdict, deque
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -370,11 +369,9 @@ def compiled_pairs(rows: "Int64s", middle: int, keys: "Int64s") -> "tuple[Int64s
 
     size, room = len(rows), 2 << middle.bit_length()
     row, at = np.empty(size, np.int64), np.empty((2, size), np.int64)
-    count = pair(rows, middle, keys, row, at, np.empty((2, room), np.int64), np.empty(size, np.int64), SEED)
+    count = pair(rows, middle, keys, row, at, np.empty((2, room), np.int64), np.empty(size, np.int64), kernels.SEED)
     return row[:count], at[:, :count]
 
 
 PAIR_NS: Final = 1_500
 """Processor time of an entry in `pairs_of`."""
-SEED: Final = int.from_bytes(os.urandom(7))
-"""Of the hash that puts entries in a table: a capture that knew it could make them collide."""
