@@ -20,6 +20,7 @@ from kcap.reports.definition import (
     keys_of,
     named,
     names_by,
+    of_busiest,
     sort_value,
     summed,
     time_of,
@@ -53,21 +54,13 @@ def topics_of(rows: Any, by: list[str]) -> Any:
     return each.group_by(by).aggregate(entries=each.entry.collect(distinct=True))
 
 
-def of_busiest(rows: Any, by: list[str], most: int) -> Any:
-    """The rows of the groups with most requests; of those with as many, groups follow each other by name."""
-    import ibis
-
-    counts = rows.group_by(by).aggregate(requests=rows.count()).order_by([ibis.desc("requests"), *by]).limit(most)
-    return rows.semi_join(counts, [rows[name].identical_to(counts[name]) for name in by])
-
-
 def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The clients; what they write and read."""
     keys = keys_of(REPORT, request)
     requests = tables.selected.filter(tables.selected.outcome != "orphan")
     rows, by = grouped(requests, keys), names_by(keys)
     if request.busiest is not None:
-        rows = of_busiest(rows, by, request.busiest)
+        rows = of_busiest(rows, rows, by, rows.count(), request.busiest)
     produces = (rows.api_key == PRODUCE).fill_null(False)
     fetches = rows.api_key.isin([FETCH, SHARE_FETCH]).fill_null(False)
     sums = {

@@ -30,6 +30,7 @@ from kcap.reports.definition import (
     named,
     names_by,
     nearest_ns,
+    of_busiest,
     sort_value,
     time_of,
     total,
@@ -87,7 +88,8 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
     rows, by = grouped(timed.mutate(**parts_where(timed.timed_ns.notnull(), timed)), keys), names_by(keys)
     if request.busiest is not None:
         needed = dict.fromkeys((*(name for key in keys for name in key.columns), *TIMED))
-        rows = of_busiest(rows, grouped(with_times(tables.selected.select(*needed), request), keys), by, request.busiest)
+        slim = grouped(with_times(tables.selected.select(*needed), request), keys)  # see `answered`
+        rows = of_busiest(rows, slim, by, added(slim.timed_ns), request.busiest)
     waiting, value = rows.outcome == "unanswered", rows.timed_ns
     figures = {
         "count": total(value.notnull()),
@@ -132,17 +134,6 @@ def parts_where(condition: Any, rows: Any) -> dict[str, Any]:
     import ibis
 
     return {part: ibis.ifelse(condition, rows[part], ibis.null("int64")) for part in PARTS}
-
-
-def of_busiest(rows: Any, slim: Any, by: list[str], most: int) -> Any:
-    """The rows of the groups with most time; in their order groups of equal time follow each other by name.
-
-    `slim`: the same rows with fewer columns, see `answered`.
-    """
-    import ibis
-
-    sums = slim.group_by(by).aggregate(sum_ns=added(slim.timed_ns)).order_by([ibis.desc("sum_ns"), *by]).limit(most)
-    return rows.semi_join(sums, [rows[name].identical_to(sums[name]) for name in by])
 
 
 def steps(rows: Any, span: Any) -> Any:

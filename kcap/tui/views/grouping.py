@@ -4,14 +4,19 @@ In: names, a grouping. Out: reports, columns. Law: the first column of a groupin
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from kcap import limits
 from kcap.reports import drill_down
-from kcap.reports.definition import Key, Report, Row
+from kcap.reports.definition import Key, Report, ReportRequest, Row
 from kcap.reports.text import instant
 from kcap.tui.list_columns import NEEDED_MOST
 from kcap.tui.views.sheet import Bars, Sheet, SheetField, named
+
+if TYPE_CHECKING:
+    from kcap.tui.capture_model import CaptureModel
 
 NUMBERS: Final = frozenset({"api_version", "partition"})
 """Groupings by a number."""
@@ -42,6 +47,17 @@ def report_of(name: str) -> Report:
     found: Any = import_module(f"kcap.reports.{name}").REPORT
     assert isinstance(found, Report)
     return found
+
+
+def of_busiest(book: "CaptureModel", request: ReportRequest) -> ReportRequest:
+    """The request for the groups that are shown: of more the busiest alone are computed, for their memory."""
+    return replace(request, busiest=limits.VIEW_ROWS if book.rows > limits.VIEW_ROWS else None)
+
+
+def with_foot(sheet: Sheet, result: Any, request: ReportRequest, which: str) -> None:
+    """Gives the sheet of such a request a foot that says which groups these are, where there may be more."""
+    if request.busiest is not None and len(result["rows"]) >= request.busiest:
+        sheet.foot = f"the {request.busiest:,} {which}"
 
 
 def waiting(name: str, why: str = "computing …") -> Sheet:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import Binding, BindingType
 
-from kcap import limits
 from kcap.columns import WITHOUT_POLLS
 from kcap.reports.definition import ReportRequest, keys_of
 from kcap.tui.views import statistics_model as model
-from kcap.tui.views.grouping import report_of, waiting
+from kcap.tui.views.grouping import of_busiest, report_of, waiting, with_foot
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 
@@ -48,14 +47,13 @@ class Statistics(View):
         sheets = [waiting(name) for name in ("latency", "digest", "slowest")]
         if at < 2:
             report = report_of(("latency", "stats")[at])
-            # of more groups than are shown the busiest are computed; there are few APIs
-            most = limits.VIEW_ROWS if at == 0 and by != ("api",) and book.rows > limits.VIEW_ROWS else None
-            request = ReportRequest(by, long_polls=polls and at == 0, busiest=most)
+            request = ReportRequest(by, long_polls=polls and at == 0)
+            if at == 0 and by != ("api",):  # there are few APIs
+                request = of_busiest(book, request)
             result, keys = book.report(report, request), keys_of(report, request)
             time = "latency_ns" if polls else WITHOUT_POLLS
             sheets[at] = model.latency(result, keys, time) if at == 0 else model.digest(result, keys)
-            if most is not None and len(result["rows"]) >= most:
-                sheets[at].foot = f"the {most:,} groups with most time"
+            with_foot(sheets[at], result, request, "groups with most time")
         else:
             sheets[at] = model.slow(book.report(report_of("slow"), ReportRequest(top=TOP, long_polls=polls)))
         title = f"by {', '.join(by)}" if at < 2 else "the slowest exchanges"

@@ -4,13 +4,11 @@ In: the capture model. Out: a screen of four sections. Law: sections with record
 clients does not.
 """
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kcap import limits
 from kcap.reports.definition import ReportRequest, keys_of
 from kcap.tui.views import topics_model as model
-from kcap.tui.views.grouping import report_of, waiting
+from kcap.tui.views.grouping import of_busiest, report_of, waiting, with_foot
 from kcap.tui.views.home import knows_partitions, no_partitions
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
@@ -52,12 +50,10 @@ class Topics(View):
         sheets = [waiting(name) for name in self.NAMES]
         report, request = report_of("clients" if at == CLIENTS else "topics"), ReportRequest(by)
         if at == CLIENTS:
-            # of more clients than are shown the busiest are computed
-            most = limits.VIEW_ROWS if book.rows > limits.VIEW_ROWS else None
-            result = book.report(report, replace(request, busiest=most))
+            request = of_busiest(book, request)
+            result = book.report(report, request)
             sheets[at] = model.clients(result, keys_of(report, request))
-            if most is not None and len(result["rows"]) >= most:
-                sheets[at].foot = f"the {most:,} clients with most requests"
+            with_foot(sheets[at], result, request, "clients with most requests")
         elif not knows_partitions(book):
             sheets[at] = waiting(self.NAMES[at], no_partitions(book, "records and bytes by topic"))
         else:
