@@ -42,6 +42,7 @@ from kcap.facts.tracked_rows import (
 from kcap.facts.version_verdicts import UsedVersions, Verdicts, VersionClassifier
 from kcap.identities import Identity, numbers_of
 from kcap.kafka.frames import NO_BODY
+from kcap.kafka.headers import FETCH
 from kcap.model import CaptureFile
 from kcap.schema import quirks
 from kcap.schema.registry import REQUEST, RESPONSE
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from kcap.facts.connection_facts import UInt64s
     from kcap.kafka.conversation import PassedOver
 
-FETCH: Final = 1
 HEADS: Final = (1 << 10, 1 << 13, 1 << 16, 1 << 20)
 """A Metadata response begins with its brokers: these many bytes of it are read until its topics begin."""
 BEHIND_BROKERS: Final = "topics"

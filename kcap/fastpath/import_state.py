@@ -216,22 +216,21 @@ def import_connection(state: FastPathState, conversation: Conversation, batch: i
     if large is None:
         return False
     bodies, room = conversation.collector.bodies, state.arena.size - int(state.meta[at.M_TOP])
-    waiting = [exchange.request_slot for exchange in waiting_of(conversation) if exchange.request_slot >= 0]
-    fitting = not waiting or sum(bodies.ends[slot] - bodies.starts[slot] for slot in waiting) <= room
+    waiting = waiting_of(conversation)
+    taken = [exchange.request_slot for exchange in waiting if exchange.request_slot >= 0]
+    fitting = not taken or sum(bodies.ends[slot] - bodies.starts[slot] for slot in taken) <= room
     raw = requests.raw_id
     number = state.name(raw) if fitting else -1
     slot = state.slot() if number >= 0 else -1
     if slot < 0:
-        for one in large:
-            if one >= 0:
-                state.large.release(one)
+        _released(state, large)
         return False
     state.conversations[slot] = conversation
     conversation.fast_path_slot = slot
     identity = conversation.identity_index if conversation.identity_batch == batch else -1
     holed, newest = any(stream.lost for stream in connection.streams), pairing.outstanding.last()
     client = 0 if connection.client is connection.streams[0] else 1
-    ids = [*(exchange.correlation_id or 0 for exchange in waiting_of(conversation)), (requests.last_correlation or 0) + 1]
+    ids = [*(exchange.correlation_id or 0 for exchange in waiting), (requests.last_correlation or 0) + 1]
     falling = any(first >= second for first, second in pairwise(ids))
     answered = at.NONE if responses.last_ns is None else responses.last_ns
     state.connections[slot] = (
@@ -258,7 +257,7 @@ def import_connection(state: FastPathState, conversation: Conversation, batch: i
         state.keys[place, : len(flow)] = np.frombuffer(flow, np.uint8)
     enter_all(np.array([2 * slot, 2 * slot + 1]), state.table, state.keys, state.streams)
     if conversation.mid_frame or pairing.outstanding:
-        _waiting(state, slot, conversation)
+        _waiting(state, slot, conversation, waiting)
     state.connections[slot, at.TAKEN] = responses.open is not None
     for framer in (requests, responses):
         framer.open = None
@@ -274,16 +273,21 @@ def _all_entered(state: FastPathState, *framers: Framer) -> list[int] | None:
     for framer in framers:
         taken.append(-1 if framer.open is None else entered(framer, state))
         if framer.open is not None and taken[-1] < 0:
-            for slot in taken:
-                if slot >= 0:
-                    state.large.release(slot)
+            _released(state, taken)
             return None
     return taken
 
 
-def _waiting(state: FastPathState, slot: int, conversation: Conversation) -> None:
-    """Imports the outstanding requests, with the bodies since the last batch."""
-    waiting, bodies, meta = waiting_of(conversation), conversation.collector.bodies, state.meta
+def _released(state: FastPathState, taken: list[int]) -> None:
+    """Gives the slots of large frames back."""
+    for slot in taken:
+        if slot >= 0:
+            state.large.release(slot)
+
+
+def _waiting(state: FastPathState, slot: int, conversation: Conversation, waiting: list[PendingExchange]) -> None:
+    """Imports the requests of `waiting_of`, with the bodies since the last batch."""
+    bodies, meta = conversation.collector.bodies, state.meta
     while meta[at.M_SPARE] < len(waiting):
         state.more_entries(len(state.queues))
     client = int(state.connections[slot, at.CLIENT])

@@ -223,8 +223,10 @@ class FastPathState:
 
     def decided_large(self) -> Any:
         """The large frames of rows since the last batch."""
-        rows = self.rows[: self.meta[at.M_ROWS] if self.large.used else 0]
-        slots = rows[:, (at.R_REQUEST_SLOT, at.R_RESPONSE_SLOT)]
+        if not self.large.used:  # this is looked at behind each walk
+            return np.zeros(0, np.int64)
+        rows = self.rows[: self.meta[at.M_ROWS]]
+        slots = np.concatenate([rows[:, at.R_REQUEST_SLOT], rows[:, at.R_RESPONSE_SLOT]])
         return slots[slots >= at.LARGE_BASE] - at.LARGE_BASE
 
     def count_open(self) -> int:

@@ -12,8 +12,9 @@ from kcap.analyzer import RowBatch
 from kcap.batch.columns import BatchColumns
 from kcap.facts.topic_names import naming_apis
 from kcap.facts.tracked_rows import IS_TRACKED
-from kcap.facts.tracker import FETCH, FROM_MESSAGES, Fact, no_context
+from kcap.facts.tracker import FROM_MESSAGES, Fact, no_context
 from kcap.filter.ast import And, Filter, columns_of, is_deep
+from kcap.kafka.headers import FETCH
 from kcap.table.exchanges import Exchanges, NameColumn
 from kcap.table.row_filter import Read, RowFilter
 
