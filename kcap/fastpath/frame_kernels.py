@@ -243,7 +243,7 @@ def large_program(key: int, version: int, side: int, size: int, is_open: bool, b
         return GATHERED
     program = np.int64(GATHERED)
     full = size > FRAME_LEAST and meta[M_OPEN] + size > meta[M_OPEN_MAX]
-    if size > meta[M_LARGE_FROM] or (full and meta[M_LARGE_FROM] < FRAME_MAX):
+    if size > meta[M_LARGE_FROM] or full:
         program = big.programs[key, version, side]
         if not meta[M_LARGE_FREE]:
             meta[M_LARGE_WANTED] += 1
