@@ -109,18 +109,15 @@ def bounded_files(
     """
     if sum(map(os.path.getsize, files)) < limits.REPORT_NAMES_MAX * (1 if compressed else ENTRY_BYTES):
         return list(files)
-    from pyarrow.parquet import ParquetFile
-
     from kcap.output.sink import output_errors
     from kcap.output.writers import Parquet
 
-    read: Any = ParquetFile
-    opened: list[Any] = [read(path) for path in files]
-    columns = [name for name in suspected([file.metadata for file in opened], whole) if too_many(opened, name)]
+    tables = [opened(path) for path in files]
+    columns = [name for name in suspected([file.metadata for file in tables], whole) if too_many(tables, name)]
     if not columns:
         return list(files)
     first, made = {name: FirstNames() for name in columns}, []
-    for number, file in enumerate(opened):
+    for number, file in enumerate(tables):
         made.append(os.path.join(folder, f"{label}-names-{number}.parquet"))
         with output_errors(f"temporary files in {folder}"), open(made[-1], "wb") as sink:
             writer = Parquet(sink, file.schema_arrow, "none")
@@ -128,6 +125,14 @@ def bounded_files(
                 writer.write(changed(batch, [name for name in columns if name in batch.schema.names], first.__getitem__))
             writer.close()
     return made
+
+
+def opened(path: str) -> Any:
+    """A Parquet file to be read from front to end. What Arrow reads ahead it keeps until the file ends; this does not."""
+    from pyarrow.parquet import ParquetFile
+
+    read: Any = ParquetFile
+    return read(path, pre_buffer=False)
 
 
 def rows_at_once(file: Any) -> int:

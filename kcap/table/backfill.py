@@ -318,5 +318,5 @@ def read_again(form: str, file: BinaryIO) -> Iterator[pa.RecordBatch]:
         return
     from pyarrow.parquet import ParquetFile
 
-    parquet: Any = ParquetFile(file)
+    parquet: Any = ParquetFile(file, pre_buffer=False)
     yield from parquet.iter_batches(batch_size=1 << 13)

@@ -12,7 +12,7 @@ from kcap.output.writers import Parquet
 from kcap.reports import clients
 from kcap.reports.definition import ReportRequest
 from kcap.reports.groups.report import groups
-from kcap.reports.names import OTHERS, bounded_files, rows_at_once, shortened, shorter
+from kcap.reports.names import OTHERS, bounded_files, opened, rows_at_once, shortened, shorter, texts
 from kcap.reports.run import run
 from kcap.reports.source import ReportInput
 from tests.fuzz.hostile import CLASSES, array, greetings, request, response, string
@@ -149,3 +149,17 @@ def test_wide_rows_are_read_a_few_at_a_time(tmp_path: Path) -> None:
         batch = pa.RecordBatch.from_pydict({"topics": [[f"{row:04} {name:020}" for name in range(names)] for row in range(40)]})
         parquet.write_table(pa.Table.from_batches([batch]), path, compression="none", use_dictionary=False)
         assert rows // 2 <= rows_at_once(parquet.ParquetFile(path)) <= rows
+
+
+def test_names_that_were_read_are_not_kept(tmp_path: Path) -> None:
+    """Memory while names are counted is that of a few row groups, not of the file."""
+    path, group = tmp_path / "many.parquet", 1 << 20
+    names = pa.table({"client_id": [f"{number:0128}" for number in range(20 * group // 128)]})
+    parquet.write_table(names, path, row_group_size=group // 128, compression="none", use_dictionary=False)
+    held = []
+    before = pa.total_allocated_bytes()
+    for number, _ in enumerate(texts([opened(str(path))], "client_id")):
+        if number % 4096 == 0:
+            held.append(pa.total_allocated_bytes() - before)
+    assert len(held) == 40
+    assert max(held) < 4 * group

@@ -1,6 +1,7 @@
 """Laws of facts of the whole capture: files and tables know what was told later, streams what was told so far."""
 
 import json
+import tracemalloc
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -229,3 +230,18 @@ def test_what_cannot_be_read_back_stays() -> None:
     with os.fdopen(write, "wb") as pipe, taken_back(pipe) as written:
         assert written is None
     os.close(read)
+
+
+def test_what_was_read_back_is_not_kept(tmp_path: Path) -> None:
+    """A file is written again with the memory of a few row groups, not of the file."""
+    path, group = tmp_path / "many.parquet", 1 << 20
+    texts = pa.table({"client_id": [f"{number:0128}" for number in range(20 * group // 128)]})
+    pq.write_table(texts, path, row_group_size=group // 128, compression="none", use_dictionary=False)
+    tracemalloc.start()
+    try:
+        with path.open("rb") as file:
+            held = [tracemalloc.get_traced_memory()[0] for _ in backfill.read_again("parquet", file)]
+    finally:
+        tracemalloc.stop()
+    assert len(held) == 20
+    assert max(held) < 4 * group
