@@ -17,6 +17,13 @@ from textual_serve.server import Server
 
 COOKIE: Final = "kcap"
 TOKEN_BYTES: Final = 24
+FOCUS: Final = """<script>
+const terminal = () => document.querySelector(".xterm-helper-textarea");
+new MutationObserver((_, observer) => terminal() && (terminal().focus(), observer.disconnect()))
+  .observe(document, {childList: true, subtree: true});
+addEventListener("focus", () => terminal()?.focus());
+</script>"""
+"""Keys go to the terminal as soon as there is one; the page of textual-serve waits for a click."""
 
 
 class WebServer(Server):  # type: ignore[misc]
@@ -73,7 +80,10 @@ class WebServer(Server):  # type: ignore[misc]
                 raise moved
             if not hmac.compare_digest(request.cookies.get(COOKIE, "").encode(), self._cookie.encode()):
                 raise web.HTTPForbidden(text="the address works once; kcap web prints a new one when it is started again\n")
-            return await handler(request)
+            response = await handler(request)
+            if isinstance(response, web.Response) and response.content_type == "text/html" and response.text is not None:
+                response.text = response.text.replace("</body>", FOCUS + "</body>")
+            return response
 
         return guarded
 

@@ -11,7 +11,7 @@ pytest.importorskip("textual_serve")
 
 from aiohttp.test_utils import TestClient, TestServer
 
-from kcap.tui.web import COOKIE, WebServer
+from kcap.tui.web import COOKIE, FOCUS, WebServer
 
 PROGRAM = [sys.executable, "-c", "print('nothing')"]
 
@@ -65,6 +65,17 @@ def test_the_page_loads_nothing_from_elsewhere() -> None:
         assert set(re.findall(r"(?:https?|wss?):[^\s;]*", policy)) == {f"ws://{server.place}"}
         assert "*" not in policy
         assert page.headers["Cache-Control"] == "no-store"
+
+    served(check)
+
+
+def test_keys_go_to_the_terminal_without_a_click() -> None:
+    async def check(server: WebServer, client: TestClient) -> None:  # type: ignore[type-arg]
+        page = await client.get(server.address.removeprefix(server.public_url))
+        text = await page.text()
+        assert int(page.headers["Content-Length"]) == len(text.encode())
+        assert text.count(FOCUS) == 1
+        assert text.index('id="terminal"') < text.index(FOCUS) < text.index("</body>")
 
     served(check)
 
