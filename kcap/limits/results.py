@@ -53,6 +53,10 @@ PROFILES_OPEN = 4096
 ANSWERS_KEPT = 4096
 """Distinct bodies that are remembered so that equal ones are decoded once; dropped together."""
 
+FACT_STEPS_MAX = 4
+"""ApiVersions exchanges of one connection and batch that are read with those of others: most clients send one, or two where the
+broker refuses the version of the first."""
+
 OFFERED_APIS_MAX = API_UNKNOWN_MAX
 """APIs of one ApiVersions response that count, from the first, 6 bytes each; Kafka has some 90."""
 
