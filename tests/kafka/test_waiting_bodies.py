@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kcap import limits
+from kcap.analyzer import RowBatch
 from kcap.decode import slots
 from kcap.kafka import waiting_bodies
 from kcap.kafka.bodies import WORDS, BodyBatch, BodyCollector, BodyValues
@@ -35,13 +36,18 @@ def said(values: BodyValues | None) -> Any:
     )
 
 
-def projected(path: Path) -> BodyBatch:
-    """The bodies of a capture, as the fast path has them in one batch."""
+def taken(path: Path) -> RowBatch:
+    """A capture as one batch of the fast path."""
     reading = CapturePass([str(path)])
     reading.analyzer.expect_many()
     for packets in reading.files.batches():
         reading.analyzer.feed(columns_of(reading.parser.parse(packets)))
-    return reading.analyzer.take().bodies
+    return reading.analyzer.take()
+
+
+def projected(path: Path) -> BodyBatch:
+    """Its bodies."""
+    return taken(path).bodies
 
 
 @pytest.fixture
