@@ -20,6 +20,7 @@ from kcap.kafka.bodies import NO_TEXTS, BodyBatch, BodyValues
 from kcap.kafka.body_topics import ID_BYTES, NO_ID
 from kcap.kafka.frames import NO_BODY
 from kcap.limits import TOPICS_OF_MESSAGE
+from kcap.model import Buffer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,7 +45,7 @@ class Pool:
     bodies: "Bytes"
     more: bytearray = field(default_factory=bytearray)
 
-    def lay(self, text: bytes | None) -> tuple[int, int]:
+    def lay(self, text: Buffer | None) -> tuple[int, int]:
         """Adds a text; its span."""
         if text is None:
             return -1, -1
@@ -103,9 +104,16 @@ class Messages:
         found = [column[column < NO_BODY] for column in wanted]
         numbers = grouped(np.concatenate(found))[0].tolist() if any(map(len, found)) else []
         known = [(number, values) for number in numbers if (values := batch.carried.get(number)) is not None]
-        self._known = np.array([number for number, _ in known], np.int64)
-        """Slots of the carried messages, in order."""
         self.carried: list[BodyValues] = [values for _, values in known]
+        """The carried messages that are no columns."""
+        self.waiting = None if batch.waiting is None else batch.waiting.of({*numbers})
+        """Those that are, numbered behind these."""
+        known_slots = np.array([number for number, _ in known], np.int64)
+        self._known = known_slots if self.waiting is None else np.concatenate([known_slots, self.waiting.slots])
+        """Slots of all carried messages, in the order of their numbers."""
+        self.total = self.count + len(self._known)
+        """How many messages there are."""
+        self._sorter = self._known.argsort()
         self._arena = batch.arena
         self._ends = np.asarray(batch.ends, np.int64)
         self.pool = Pool(np.frombuffer(batch.arena, np.uint8))
@@ -123,12 +131,23 @@ class Messages:
     def carried_values(self) -> "Matrix":
         """The numbers of carried messages, one column a message: those of `Projection.values`, then status and mask."""
         numbers = chain.from_iterable([(*body.values, body.status, body.mask) for body in self.carried])
-        rows: Matrix = np.fromiter(numbers, np.int64).reshape(len(self.carried), -1)
+        rows: Matrix = np.fromiter(numbers, np.int64).reshape(len(self.carried), _WIDTH + 2)
         rows[:, _TEXTS:_WIDTH] = -1
         for row, body in zip(rows, self.carried):
             if body.texts != NO_TEXTS:
                 row[_TEXTS:_WIDTH] = [place for text in body.texts for place in self.pool.lay(text)]
-        return np.ascontiguousarray(rows.T)
+        if self.waiting is None:
+            return np.ascontiguousarray(rows.T)
+        more = self.waiting.numbers.copy()
+        texts = more[_TEXTS:_WIDTH]
+        texts[texts >= 0] += self._waiting_base
+        return np.concatenate([rows.T, more], axis=1)
+
+    @cached_property
+    def _waiting_base(self) -> int:
+        """Where the texts and topics of `waiting` begin in the pool."""
+        assert self.waiting is not None
+        return self.pool.lay(self.waiting.data.data)[0]
 
     def column(self, at: int) -> "Int64s":
         """Number `at` of every message of the projection; it means something where the mask says so."""
@@ -163,6 +182,10 @@ class Messages:
         projected = [np.asarray(column, np.int64) for column in self.projection.topics]
         if any(values.topics for values in self.carried):
             projected = [np.concatenate([column, more]) for column, more in zip(projected, self._carried_topics())]
+        if self.waiting is not None and self.waiting.topics.size:
+            message, *places = self.waiting.topics
+            more = [message + self.count + len(self.carried), *(np.where(at < 0, -1, at + self._waiting_base) for at in places)]
+            projected = [np.concatenate([column, behind]) for column, behind in zip(projected, more)]
         left_out = beyond(projected[0])
         if len(left_out):
             projected = [projected[0], *(column.copy() for column in projected[1:])]
@@ -200,7 +223,7 @@ class Messages:
         rows = np.flatnonzero(wanted < NO_BODY)
         if len(rows):
             numbers = wanted[rows]
-            places = np.searchsorted(self._known, numbers)
+            places = np.append(self._sorter, len(self._known))[np.searchsorted(self._known, numbers, sorter=self._sorter)]
             there = np.append(self._known, NO_BODY)[places] == numbers
             found[rows] = np.where(there, self.count + places, -1)
         return found

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def in_pieces(batch: RowBatch) -> Iterator[RowBatch]:
     """The batch itself unless its messages have too many topics: each takes some hundred bytes while rows are made of it."""
     projection = getattr(batch.bodies, "projection", None)
-    carried = sum(len(values.topics) for values in batch.bodies.carried.values())
+    carried, waiting = sum(len(values.topics) for values in batch.bodies.carried.values()), batch.bodies.waiting
+    carried += 0 if waiting is None else len(waiting.topics[0])
     if projection is None or len(batch) < 2 or len(projection.topics[0]) + carried <= TOPICS_AT_ONCE:
         some = [batch]
         del batch, projection  # they would stay while the rows are written
@@ -45,6 +46,8 @@ def _pieces(batch: RowBatch) -> Iterator[RowBatch]:
     topics = np.append(entries_of(projection.topics[0], np.arange(len(projection)))[1], 0)
     carried = batch.bodies.carried
     waited = np.array([[len(carried[at].topics) if at in carried else 0 for at in place.tolist()] for place in places])
+    if batch.bodies.waiting is not None:
+        waited += [batch.bodies.waiting.topic_counts(place) for place in places]
     many = np.cumsum(sum(topics[message] for message in messages) + waited.sum(axis=0)) // TOPICS_AT_ONCE
     cuts = [0, *(np.flatnonzero(np.diff(many)) + 1).tolist(), len(batch)]
     fast = batch.fast_rows

@@ -37,7 +37,7 @@ class TopicColumns:
     """The topics of all rows, numbered as they come."""
 
     def __init__(self, messages: Messages, request: SideColumns, response: SideColumns, rows: int) -> None:
-        row_of = np.full(messages.count + len(messages.carried), -1, np.int64)
+        row_of = np.full(messages.total, -1, np.int64)
         order = np.zeros(len(row_of), np.int64)
         for at, side in enumerate((response, request)):
             owners = np.flatnonzero(side.here)

@@ -91,3 +91,12 @@ def distinct(*columns: "Int64s | Bools") -> "tuple[Int64s, Int64s]":
         joined = values if not len(alike) else alike * (int(values.max(initial=0)) + 1) + values
         _, first, alike = grouped(joined)
     return first, alike
+
+
+def numbered(values: "Int64s") -> "Int64s":
+    """For each place how many before it have the same value."""
+    order = np.argsort(values, kind="stable")
+    begins = np.flatnonzero(np.diff(values[order], prepend=-1))
+    number = np.empty(len(values), np.int64)
+    number[order] = np.arange(len(values)) - np.repeat(begins, np.diff(begins, append=len(values)))
+    return number

@@ -37,6 +37,7 @@ from kcap.facts.tracked_rows import (
     LISTING,
     TrackedRows,
     distinct,
+    numbered,
     tracked_rows,
 )
 from kcap.facts.version_verdicts import UsedVersions, Verdicts, VersionClassifier
@@ -217,9 +218,9 @@ class MetadataTracker:
         server = np.array([*of_server, 0], np.int64)[identity]
         changes = self._read_tracked(columns, server, uids, old[:-1] == 0)
         found = old[identity]
-        if len(changes.rows):
-            since, after = np.full(len(old), NEVER, np.int64), old
-            since[changes.places], after[changes.places] = changes.rows, changes.facts
+        for places, rows, facts in changes.steps:
+            since, after = np.full(len(old), NEVER, np.int64), old.copy()
+            since[places], after[places] = rows, facts
             found = np.where(np.arange(columns.size) >= since[identity], after[identity], found)
         for place, steps in changes.several.items():
             here = np.flatnonzero(identity == place)
@@ -289,8 +290,8 @@ class MetadataTracker:
         changes: "Changes",
     ) -> "Bools":
         """Reads, equal ones once, the ApiVersions exchanges of connections of which nothing is known and that report nothing
-        else in this batch; leaves out repeated listings of a server. `server`: of each of the rows, by number; `unknown`: the
-        connections of which nothing is known and no request still waits.
+        else in this batch, up to FACT_STEPS_MAX each; leaves out repeated listings of a server. `server`: of each of the rows,
+        by number; `unknown`: the connections of which nothing is known and no request still waits.
 
         Out: the rows that are left to be read one by one.
         """
@@ -303,8 +304,10 @@ class MetadataTracker:
         reports = (rows.key == API_VERSIONS) | (rows.key == HANDSHAKE) | (rows.key == AUTHENTICATE) | (rows.key < 0)
         first, alike = distinct(rows.key, rows.version, *contents, rows.answered, server)
         left &= reports | ~here | (first[alike] == np.arange(size))
-        once = np.bincount(rows.place[reports], minlength=len(uids)) == 1
-        alone = np.flatnonzero((rows.key == API_VERSIONS) & here & (unknown & once)[rows.place])
+        asked = (rows.key == API_VERSIONS) & here
+        reported, of_these = (np.bincount(rows.place[which], minlength=len(uids)) for which in (reports, asked))
+        unknown = unknown & (reported == of_these) & (reported <= limits.FACT_STEPS_MAX)
+        alone = np.flatnonzero(asked & unknown[rows.place])
         first, alike = distinct(*(column[alone] for column in (rows.version, *contents)))
         known: list[int] = []
         for _, _, _, _, version, _, low, high, other_low, other_high in rows.lists(alone[first]):
@@ -314,11 +317,26 @@ class MetadataTracker:
             except Exception:  # noqa: BLE001 - each of these rows is left, and fails with a report of its own
                 known.append(-1)
         found = np.array(known, np.int64)[alike]
-        alone, found = alone[found >= 0], found[found >= 0]
+        unknown[rows.place[alone[found < 0]]] = False
+        fine = unknown[rows.place[alone]]
+        alone, found = alone[fine], found[fine]
         left[alone] = False
-        changes.places, changes.rows, changes.facts = rows.place[alone], rows.at[alone], found
-        self.connections.update(uids[changes.places], found)
+        changes.rows, changes.facts, places = rows.at[alone], found, rows.place[alone]
+        number = numbered(places)
+        for step in range(int(number.max(initial=-1)) + 1):
+            some = np.flatnonzero(number == step)
+            after = found[some] if not step else self._both(self.connections.of(uids[places[some]]), found[some])
+            self.connections.update(uids[places[some]], after)
+            changes.steps.append((places[some], changes.rows[some], after))
         return left
+
+    def _both(self, known: "Int64s", new: "Int64s") -> "Int64s":
+        """The facts of connections after one more ApiVersions exchange, as `_merged`; all by number."""
+        different = self.connections.different
+        kinds, _, kind = grouped(known * len(different) + new)
+        pairs = [divmod(code, len(different)) for code in kinds.tolist()]
+        merged = [self.connections.number(self._merged(different[before], different[more])) for before, more in pairs]
+        return np.array(merged, np.int64)[kind]
 
     def _take_offers(self, columns: "BatchColumns", rows: "Int64s", facts: "Int64s", of_server: "Int64s") -> None:
         """Takes the offers of the ApiVersions responses of some rows, which have these facts, by number."""
@@ -563,9 +581,12 @@ class MetadataTracker:
 class Changes:
     """From which row of a batch on connections have which new facts."""
 
-    places: "Int64s" = field(default_factory=lambda: np.zeros(0, np.int64))
-    """Connections that change once and were unknown before, with the row and the facts of each, by number."""
     rows: "Int64s" = field(default_factory=lambda: np.zeros(0, np.int64))
     facts: "Int64s" = field(default_factory=lambda: np.zeros(0, np.int64))
+    """ApiVersions exchanges that were read together, and what each says alone, by number."""
+    steps: "list[tuple[Int64s, Int64s, Int64s]]" = field(default_factory=list)
+    """Connections that only have such, and were unknown before: of the first exchange of each, then of the second ones and so
+    on, the connections, the rows, and the facts from these on.
+    """
     several: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     """Other connections: rows and facts, in order."""

@@ -29,6 +29,7 @@ from kcap.fastpath.state import FastPathState, header_tables
 from kcap.identities import Identities, Identity, IdentityBlock
 from kcap.kafka.bodies import UNKNOWN, BodyBatch
 from kcap.kafka.conversation import Conversation
+from kcap.kafka.waiting_bodies import carried
 from kcap.model import REF_FILE_SHIFT
 from kcap.net import guard
 from kcap.net.connections import Ended, Ending
@@ -549,7 +550,7 @@ class FastPath:
             for row in np.flatnonzero(rows[place] >= at.LARGE_BASE).tolist():
                 values = self.state.large.take(int(rows[place, row]), excerpts=bodies.keep)
                 rows[place, row] = number = bodies.carry(values)
-                bodies.settle_carried(number)
+                bodies.settle_carried([number])
 
     # -- rows ---------------------------------------------------------------------------------------------------------
     def take(self, unwanted: Callable[[FastPathRows], Any] | None = None) -> tuple[FastPathRows, BodyBatch]:
@@ -562,8 +563,7 @@ class FastPath:
         if state.large.used:
             self._take_large(rows)
         slots = rows[at.R_REQUEST_SLOT]
-        for slot in slots[slots < UNKNOWN].tolist():
-            bodies.settle_carried(slot)
+        bodies.settle_carried(slots[slots < UNKNOWN].tolist())
         shift = len(bodies.starts) - at.SLOT_BASE
         for place in (at.R_REQUEST_SLOT, at.R_RESPONSE_SLOT):
             rows[place] += np.where(rows[place] >= at.SLOT_BASE, shift, 0)
@@ -581,8 +581,7 @@ class FastPath:
             old[0][2, slots[slots >= first] - first] = UNKNOWN
         batch = bodies.close(both_projected(bodies, *old))
         heavy = heavy[:count]
-        carried = batch.several(state.queues[heavy, at.Q_SLOT] + shift)
-        state.queues[heavy, at.Q_SLOT] = [UNKNOWN if values is None else bodies.carry(values) for values in carried]
+        state.queues[heavy, at.Q_SLOT] = carried(bodies, batch, state.queues[heavy, at.Q_SLOT] + shift)
         self.spare = old[0]
         self.kept = int(meta[at.M_TOP])
         meta[at.M_ROWS] = 0

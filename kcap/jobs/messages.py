@@ -126,7 +126,10 @@ def portable(batch: RowBatch) -> RowBatch:
     passed = [(row, place, one._replace(conversation=nothing)) for row, place, one in batch.passed_over]
     settled = slots_of(batch)
     carried: Any = {slot: tuple(one) for slot, one in batch.bodies.carried.items() if slot in settled}
-    bodies: Any = replace(batch.bodies, carried=carried)
+    waiting = batch.bodies.waiting
+    if waiting is not None:
+        waiting = waiting.of(settled)
+    bodies: Any = replace(batch.bodies, carried=carried, waiting=waiting)
     arena: Any = None if isinstance(bodies, DeferredBodies) else PickleBuffer(bodies.arena)
     sent = bodies.portable() if arena is None else replace(bodies, arena=arena, room=None)
     return replace(batch, bodies=sent, passed_over=passed, _rows=None)

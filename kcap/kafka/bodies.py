@@ -33,6 +33,7 @@ from kcap.schema.quirks import response_version
 
 if TYPE_CHECKING:
     from kcap.kafka.deferred_bodies import DeferredBodies
+    from kcap.kafka.waiting_bodies import WaitingBodies
 
 REQUEST, RESPONSE = 0, 1
 API_VERSIONS = 18
@@ -73,7 +74,8 @@ class BodyValues(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BodyBatch:
-    """A closed batch. A slot from 0 on is body `dense[slot]` of the projection, or none; one below NO_BODY is in `carried`."""
+    """A closed batch. A slot from 0 on is body `dense[slot]` of the projection, or none; one below NO_BODY is in `carried`
+    or `waiting`."""
 
     arena: Buffer
     starts: Sequence[int]
@@ -89,6 +91,8 @@ class BodyBatch:
     room: Any = None
     """The bytes of the arena and free ones behind them, as numpy's uint8[n], where there are any. What is put there stays until
     something else is."""
+    waiting: "WaitingBodies | None" = None
+    """Bodies that earlier batches of the fast path carried; none of them is damaged."""
 
     def unread(self) -> dict[int, str]:
         """Slots of truncated and malformed bodies, each with which of the two it is."""
@@ -101,7 +105,7 @@ class BodyBatch:
     def values(self, slot: int) -> BodyValues | None:
         """All projected values of one body; None where no program read it."""
         if slot < NO_BODY:
-            return self.carried.get(slot)
+            return carried_values(self.carried, self.waiting, slot)
         at = int(self.dense[slot]) if slot >= 0 else -1
         if at < 0:
             return None
@@ -149,6 +153,12 @@ class BodyBatch:
         data = bytes(self.arena[self.starts[slot] : self.ends[slot]])
         nothing = (0,) * slots.WIDTH, NO_TEXTS, NO_TOPICS
         return BodyValues(UNKNOWN, 0, *nothing, data) if len(data) <= OVERTAKEN_BODY_BYTES else None
+
+
+def carried_values(carried: dict[int, BodyValues], waiting: "WaitingBodies | None", slot: int) -> BodyValues | None:
+    """The values of a carried body; None where it is in neither table."""
+    found = carried.get(slot)
+    return waiting.values(slot) if found is None and waiting is not None else found
 
 
 def positions(values: Sequence[int], wanted: Collection[int]) -> list[int]:
@@ -329,6 +339,8 @@ class BodyCollector:
         self.owners: list[PendingExchange | PendingResponse] = []
         """The owner of each slot; the slot is free once the owner's `slot` changes."""
         self.carried: dict[int, BodyValues] = {}
+        self.waiting: WaitingBodies | None = None
+        """Carried bodies of the fast path, but for those in `carried`."""
         self.keep = False
         """Bodies of outstanding requests retain their bytes from batch to batch."""
         self.records = False
@@ -393,7 +405,7 @@ class BodyCollector:
         if slot >= 0 and self.programs[slot] >= 0:
             projection = project(self.arena, [self.starts[slot]], [self.ends[slot]], [self.programs[slot]], engine="plain")
             return projection.column("max_bytes")[0]
-        values = self.carried.get(slot)
+        values = carried_values(self.carried, self.waiting, slot)
         if values is None or not values.mask >> slots.SLOT["max_bytes"] & 1:
             return None
         return values.values[slots.SLOT["max_bytes"]]
@@ -430,19 +442,23 @@ class BodyCollector:
         spans = self.arena, self.starts, self.ends, self.programs
         return projected(*spans, self.carried, compiled=False, partitions=self.partitions)
 
-    def settle_carried(self, slot: int) -> None:
-        """Frees a carried body whose values a row of the fast path took."""
-        self._settled.add(slot)
+    def settle_carried(self, slots: Iterable[int]) -> None:
+        """Frees carried bodies whose values rows of the fast path took."""
+        self._settled.update(slots)
+
+    def next_slots(self, count: int) -> int:
+        """Slots for carried bodies: the first, which is the lowest one."""
+        self._next_carried -= count
+        return self._next_carried + 1
 
     def carry(self, values: BodyValues) -> int:
         """Carries values for an outstanding request of the fast path; returns their slot."""
-        slot = self._next_carried
+        slot = self.next_slots(1)
         if values.topics and self.topic_bytes + values.topics.bytes_held > TOPICS_CARRIED_BYTES:
             values = values._replace(topics=NO_TOPICS, cut=True)
         self.topic_bytes += values.topics.bytes_held
         self.fresh_topics += len(values.topics)
         self.carried[slot] = values
-        self._next_carried -= 1
         return slot
 
     def carry_large(self, reader: Resumable, size: int) -> int:
@@ -454,14 +470,15 @@ class BodyCollector:
         """Projects the batch, unless the fast path projected it with its own bodies, and starts the next one."""
         of_fast_path = batch is not None
         batch = batch or self.projected()
-        if self.keep:
-            batch = replace(batch, keep=True)
+        batch = replace(batch, keep=self.keep, waiting=self.waiting)
         owners, settled = self.owners, self._settled
         self.arena, self.starts, self.ends, self.programs, self.owners = bytearray(), [], [], [], []
         self.carried = batch.carried.copy()
         for number in settled:
             left = self.carried.pop(number, None)
             self.topic_bytes -= 0 if left is None else left.topics.bytes_held
+        if self.waiting is not None:
+            self.waiting = self.waiting.without(settled)
         self._settled, self.large_bytes, self.fresh_topics = set(), 0, 0
         waiting: dict[int, PendingExchange] = {}
         for slot, owner in enumerate(owners):

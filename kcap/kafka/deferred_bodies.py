@@ -6,13 +6,16 @@ response are projected here, one by one, since their values are carried over.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pickle import PickleBuffer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kcap.decode.programs import place_of, program_index
-from kcap.kafka.bodies import UNKNOWN, BodyBatch, BodyValues, projected
+from kcap.kafka.bodies import UNKNOWN, BodyBatch, BodyValues, carried_values, projected
 from kcap.kafka.frames import NO_BODY
+
+if TYPE_CHECKING:
+    from kcap.kafka.waiting_bodies import WaitingBodies
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ class DeferredBodies:
     keep: bool = False
     partitions: bool = False
     """As for `projected`."""
+    waiting: "WaitingBodies | None" = None
+    """As of `BodyBatch`."""
 
     def unread(self) -> dict[int, str]:
         """None: the other process reports them."""
@@ -41,21 +46,22 @@ class DeferredBodies:
     def values(self, slot: int) -> BodyValues | None:
         """As `BodyBatch.values`."""
         if slot < NO_BODY:
-            return self.carried.get(slot)
+            return carried_values(self.carried, self.waiting, slot)
         return self._alone(slot).values(0) if slot >= 0 and self.programs[slot] >= 0 else None
 
     def several(self, wanted: Any) -> Iterator[BodyValues | None]:
         """As `BodyBatch.several`."""
-        if not len(wanted):
-            return iter(())
+        return self.some(wanted).several(range(len(wanted))) if len(wanted) else iter(())
+
+    def some(self, wanted: Any) -> BodyBatch:
+        """Some bodies as a batch, in which their slots count from 0."""
         import numpy as np
 
         pieces = [self._bytes(slot) for slot in wanted.tolist()]
         ends = np.cumsum([len(piece) for piece in pieces])
         starts = np.concatenate([[0], ends[:-1]])
         programs = np.asarray(self.programs, np.int64)[wanted]
-        batch = projected(bytearray(b"".join(pieces)), starts, ends, programs, {}, compiled=True, keep=self.keep)
-        return batch.several(np.arange(len(pieces)))
+        return projected(bytearray(b"".join(pieces)), starts, ends, programs, {}, compiled=True, keep=self.keep)
 
     def token(self, slot: int) -> BodyValues | None:
         """As `BodyBatch.token`."""
@@ -84,8 +90,10 @@ class DeferredBodies:
             entry[number] = len(calls)
             calls.append(place_of(number)[0][:3])
         spans = np.asarray(self.starts, np.int64), np.asarray(self.ends, np.int64)
-        pieces = PickleBuffer(self.arena), PickleBuffer(self.more)
-        return PortableBodies(pieces, *spans, entry[programs], calls, self.carried, self.compiled, self.keep, self.partitions)
+        pieces, places = (PickleBuffer(self.arena), PickleBuffer(self.more)), entry[programs]
+        return PortableBodies(
+            pieces, *spans, places, calls, self.carried, self.compiled, self.keep, self.partitions, self.waiting
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +111,7 @@ class PortableBodies:
     compiled: bool
     keep: bool
     partitions: bool
+    waiting: "WaitingBodies | None"
 
     def projected(self) -> BodyBatch:
         """The batch with its bodies projected; it refers to nothing of this one's bytes."""
@@ -115,5 +124,5 @@ class PortableBodies:
         spans: tuple[Any, Any, Any] = starts, ends, programs
         if not self.compiled:
             spans = starts.tolist(), ends.tolist(), programs.tolist()
-        known = self.carried
-        return projected(arena, *spans, known, compiled=self.compiled, keep=self.keep, partitions=self.partitions)
+        how: Any = {"compiled": self.compiled, "keep": self.keep, "partitions": self.partitions}
+        return replace(projected(arena, *spans, self.carried, **how), waiting=self.waiting)

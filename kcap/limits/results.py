@@ -33,6 +33,10 @@ OVERTAKEN_BODY_BYTES = 512
 """Bodies up to this size are retained for a request whose row comes in a later batch: those of identifying requests
 (ApiVersions, logins) are smaller, but for some bearer tokens."""
 
+WAITING_BODIES_MAX, WAITING_TOPICS_MAX = 4096, 16
+"""Bodies of requests that wait for a later batch which are held as columns, some 400 bytes each, and the topics that each may
+have: the columns are written anew with each batch. Others are held one by one."""
+
 TOPIC_NAMES_KEPT, NAMELESS_KEPT = 1 << 18, 1 << 18
 """Topic ids whose names are remembered, some 500 bytes each; clusters of ZooKeeper have at most 200,000 partitions. Ids without
 a name that rows have, and servers that rows name: with more, all rows count as such that a name that comes later changes."""
@@ -48,6 +52,10 @@ PROFILES_OPEN = 4096
 
 ANSWERS_KEPT = 4096
 """Distinct bodies that are remembered so that equal ones are decoded once; dropped together."""
+
+FACT_STEPS_MAX = 4
+"""ApiVersions exchanges of one connection and batch that are read with those of others: most clients send one, or two where the
+broker refuses the version of the first."""
 
 OFFERED_APIS_MAX = API_UNKNOWN_MAX
 """APIs of one ApiVersions response that count, from the first, 6 bytes each; Kafka has some 90."""

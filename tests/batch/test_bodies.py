@@ -1,16 +1,23 @@
 """Laws of body columns: they say what `BodyBatch.values` says of each body."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap.batch.bodies import Messages, Pool, SideColumns, encoded, encoded_ids
+from kcap.batch.topics import TopicColumns
 from kcap.decode import slots
+from kcap.kafka import waiting_bodies
+from kcap.kafka.bodies import BodyCollector
+from kcap.kafka.frames import NO_BODY
 from kcap.model import ROW
 from kcap.session import CapturePass
+from tests.kafka.test_waiting_bodies import projected
 
 REQUEST, RESPONSE = ROW.index("request_slot"), ROW.index("response_slot")
 
@@ -66,3 +73,28 @@ def test_ids_are_told_apart_by_their_bytes() -> None:
     numbers, known = encoded_ids(data, np.array([32, -1, 16, 0], np.int64))
     assert [known[n] if n >= 0 else None for n in numbers] == [bytes(range(16)), None, None, bytes(range(16))]
     assert encoded_ids(Pool(np.zeros(0, np.uint8)), np.zeros(0, np.int64))[1] == []
+
+
+def test_columns_of_carried_messages_are_those_of_their_batch(pcaps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: every second body of a batch may be carried, as a column or as a value, and all columns are the same."""
+    monkeypatch.setattr(waiting_bodies, "OVERTAKEN_BODY_BYTES", 40)
+    batch = projected(pcaps / "java-transactions.pcap")
+    here = np.flatnonzero(np.asarray(batch.dense) >= 0)
+    bodies, mixed = BodyCollector(), here.copy()
+    numbers = waiting_bodies.carried(bodies, batch, here)
+    mixed[::2] = numbers[::2]
+    assert bodies.waiting is not None
+    assert bodies.carried
+    carried = replace(batch, carried=bodies.carried, waiting=bodies.waiting)
+    found = []
+    for whole, places in ((batch, here), (carried, mixed)):
+        messages = Messages(whole, [places])
+        side = SideColumns(messages, places)
+        columns: list[object] = [side.slot(name).to_arrow(pa.int64()) for name in slots.SLOTS]
+        for name in slots.TEXTS:
+            rows, starts, ends = side.texts(name)
+            coded, known = encoded(messages.pool, starts, ends)
+            columns.append((rows.tolist(), [known[at] if at >= 0 else None for at in coded]))
+        topics = TopicColumns(messages, side, SideColumns(messages, np.full(len(here), NO_BODY)), len(here))
+        found.append([*columns, topics.names(), topics.ids()])
+    assert found[0] == found[1]

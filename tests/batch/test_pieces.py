@@ -1,16 +1,22 @@
 """Batches of many topics in pieces."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from weakref import ref
 
+import numpy as np
 import pytest
 
 import kcap
 from kcap.analyzer import RowBatch
 from kcap.batch import pieces
+from kcap.fastpath import layout as at
+from kcap.kafka import waiting_bodies
+from kcap.kafka.bodies import BodyCollector
 from kcap.session import CapturePass
 from tests.fuzz.hostile import CLASSES, Calls, array, string
+from tests.kafka.test_waiting_bodies import taken
 
 TABLES = ("exchanges", "partitions", "records", "connections", "topic_names", "brokers", "negotiations", "weirds")
 
@@ -71,3 +77,20 @@ def test_a_batch_that_is_whole_goes_with_who_gets_it(pcaps: Path) -> None:
     batches = CapturePass([str(pcaps / "go-franz.pcap")]).batches()
     reference = ref(next(batches))
     assert reference() is None
+
+
+def test_topics_of_carried_columns_count(pcaps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: a batch is cut at the same rows where its requests came with an earlier one."""
+    monkeypatch.setattr(waiting_bodies, "OVERTAKEN_BODY_BYTES", -1)
+    batch, bodies = taken(pcaps / "java-transactions.pcap"), BodyCollector()
+    assert batch.fast_rows is not None
+    columns = batch.fast_rows.columns.copy()
+    slots = columns[at.R_REQUEST_SLOT]
+    here = np.flatnonzero((slots >= 0) & (np.asarray(batch.bodies.dense)[np.maximum(slots, 0)] >= 0))
+    slots[here] = waiting_bodies.carried(bodies, batch.bodies, slots[here])
+    changed = replace(batch.bodies, carried=bodies.carried, waiting=bodies.waiting)
+    earlier = replace(batch, bodies=changed, fast_rows=replace(batch.fast_rows, columns=columns))
+    monkeypatch.setattr(pieces, "TOPICS_AT_ONCE", 3)
+    sizes = [[len(piece) for piece in pieces.in_pieces(one)] for one in (batch, earlier)]
+    assert sizes[0] == sizes[1]
+    assert len(sizes[0]) > 2

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap.batch.columns import BatchColumns
-from kcap.facts.tracked_rows import ELSEWHERE, IS_TRACKED, distinct, tracked_rows
+from kcap.facts.tracked_rows import ELSEWHERE, IS_TRACKED, distinct, numbered, tracked_rows
 from kcap.kafka.frames import NO_BODY
 from kcap.schema.registry import REQUEST, RESPONSE
 from kcap.session import CapturePass
@@ -21,6 +21,11 @@ def test_equal_combinations_have_equal_numbers(items: list[tuple[int, bool, int]
     assert [items[first[number]] for number in alike.tolist()] == items
     assert len(first) == len(set(items))
     assert all(items.index(items[place]) == place for place in first.tolist())
+
+
+@given(st.lists(st.integers(0, 3), max_size=30))
+def test_equal_values_are_numbered_as_they_come(values: list[int]) -> None:
+    assert numbered(np.array(values, np.int64)).tolist() == [values[:at].count(value) for at, value in enumerate(values)]
 
 
 @pytest.mark.parametrize("name", ["java-transactions.pcap", "sasl-raw-tokens.pcap"])

@@ -44,6 +44,31 @@ def test_a_refused_request_tells_the_software_all_the_same(tmp_path: Path) -> No
     assert local(m.saved(tmp_path / "a.pcap", story))[0][2:4] == ("lib", "1.0")
 
 
+@pytest.mark.parametrize("count", [2, limits.FACT_STEPS_MAX, limits.FACT_STEPS_MAX + 1])
+def test_several_exchanges_of_a_connection_count_from_each_on(tmp_path: Path, count: int) -> None:
+    """Law: a few are read with those of other connections, more one by one, and rows are the same."""
+    story, want = m.began(), []
+    for at in range(count):
+        number = 2 * at + 1
+        name = None if at == 1 else f"lib{at}"
+        if name is None:
+            story.ask(m.api_versions(number, asked=0), m.refused_answer(number))
+        else:
+            story.ask(m.api_versions(number, name, "1.0"), m.api_versions_answer(number, {3: (0, 12)}))
+        story.ask(old_metadata(number + 1), old_metadata_answer(number + 1))
+        want += [name or "lib0"] * 2
+    path, changed = m.saved(tmp_path / "a.pcap", story.close()), list[int]()
+    change = MetadataTracker._change
+
+    def counted(self: MetadataTracker, uid: str, new: Any, steps: Any, at: int) -> None:
+        changed.append(at)
+        change(self, uid, new, steps, at)
+
+    with patch.object(MetadataTracker, "_change", counted):
+        assert [row[2] for row in local(path)] == want
+    assert len(changed) == (count if count > limits.FACT_STEPS_MAX else 0)
+
+
 @pytest.mark.parametrize(
     ("mechanism", "tokens", "errors", "principals"),
     [

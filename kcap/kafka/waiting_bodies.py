@@ -1,0 +1,171 @@
+"""What is carried of the bodies of requests that wait for a later batch, as columns.
+
+In: messages of a projection. Out: their numbers, texts and topics, which need no other buffer, by slot. Law: `values` are those
+that `BodyBatch.values` has of each body in its own batch. Only the fast path has many such requests; what is rare about a body
+(it is damaged, its bytes are kept, it has many topics) is left to `BodyCollector.carry`.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kcap.decode import slots
+from kcap.kafka.bodies import UNKNOWN, WORDS, BodyBatch, BodyCollector, BodyValues, entries_of, places_of
+from kcap.kafka.body_topics import ID_BYTES, topics_of
+from kcap.kafka.deferred_bodies import DeferredBodies
+from kcap.limits import OVERTAKEN_BODY_BYTES, WAITING_BODIES_MAX, WAITING_TOPICS_MAX
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Int64s = NDArray[np.int64]
+
+_TEXTS: Final = len(slots.SLOTS)
+_WIDTH: Final = slots.WIDTH
+STATUS, MASK = _WIDTH, _WIDTH + 1
+"""Rows of `WaitingBodies.numbers` behind those of `Projection.values`."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingBodies:
+    """Carried bodies, a column each."""
+
+    slots: "Int64s"
+    """Below NO_BODY, ascending."""
+    numbers: Any
+    """int64[STATUS + 2, n]: as `Projection.values`, then status and mask; texts are spans of `data`."""
+    topics: Any
+    """int64[4, t]: as `Projection.topics`; spans of `data`."""
+    data: Any
+    """Texts, names and ids, as uint8."""
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    def topic_counts(self, wanted: "Int64s") -> "Int64s":
+        """How many topics the body of each slot has, 0 where it is not here."""
+        counts = np.append(np.bincount(self.topics[0], minlength=len(self)), 0)
+        found: Int64s = counts[self.places(wanted)]
+        return found
+
+    def places(self, wanted: "Int64s") -> "Int64s":
+        """Where the bodies of slots are, -1 for none."""
+        places = np.searchsorted(self.slots, wanted)
+        found: Int64s = np.where(np.append(self.slots, 0)[places] == wanted, places, -1)
+        return found
+
+    def picked(self, places: "Int64s") -> "WaitingBodies":
+        """The bodies at some places, which are in order."""
+        if len(places) == len(self):
+            return self
+        return WaitingBodies(self.slots[places], *packed(self.data, self.numbers[:, places], self.topics, places))
+
+    def without(self, settled: set[int]) -> "WaitingBodies | None":
+        """The bodies of other slots; None where none is left."""
+        left = np.ones(len(self), np.bool_)
+        left[self._among(settled)] = False
+        return self.picked(np.flatnonzero(left)) if left.any() else None
+
+    def of(self, wanted: set[int]) -> "WaitingBodies":
+        """The bodies of these slots, as far as they are here."""
+        return self.picked(self._among(wanted))
+
+    def _among(self, wanted: set[int]) -> "Int64s":
+        places = self.places(np.fromiter(wanted, np.int64))
+        return np.sort(places[places >= 0])
+
+    def values(self, slot: int) -> BodyValues | None:
+        """All values of one body, None where it is not here."""
+        at = int(self.places(np.array([slot]))[0])
+        if at < 0:
+            return None
+        row = self.numbers[:, at].tolist()
+        low, high = np.searchsorted(self.topics[0], [at, at + 1]).tolist()
+        arena = self.data.tobytes()
+        spans = zip(row[_TEXTS:_WIDTH:2], row[_TEXTS + 1 : _WIDTH : 2])
+        here = row[MASK] >> _TEXTS
+        texts = tuple(arena[low:high] if here >> bit & 1 and low >= 0 else None for bit, (low, high) in enumerate(spans))
+        topics = topics_of(arena, *self.topics[1:, low:high].tolist())
+        return BodyValues(row[STATUS], row[MASK], tuple(row[:_WIDTH]), texts, topics)
+
+
+def packed(arena: Any, numbers: Any, topics: Any, places: "Int64s") -> tuple[Any, Any, Any]:
+    """The three tables of `WaitingBodies` of messages whose texts and topics are spans of `arena`. `numbers`, which this may
+    change, are those of these messages, `topics` those of all, and `places` the messages, in order.
+    """
+    first, counts = entries_of(topics[0], places)
+    entries = places_of(first, counts)
+    _, starts, ends, ids = (np.asarray(column)[entries].astype(np.int64) for column in topics)
+    texts = numbers[_TEXTS:_WIDTH:2], numbers[_TEXTS + 1 : _WIDTH : 2]
+    lows = np.concatenate([texts[0].ravel(), starts, ids])
+    highs = np.concatenate([texts[1].ravel(), ends, ids + ID_BYTES])
+    sizes = np.where(lows < 0, 0, highs - lows)
+    data = arena[places_of(lows, sizes)]
+    highs = sizes.cumsum()
+    lows, highs = np.where(lows < 0, -1, highs - sizes), np.where(lows < 0, -1, highs)
+    cut = texts[0].size
+    for table, spans in ((texts[0], lows), (texts[1], highs)):
+        table[:] = spans[:cut].reshape(table.shape)
+    owners = np.repeat(np.arange(len(places)), counts)
+    behind = cut + len(entries)
+    return numbers, np.array([owners, lows[cut:behind], highs[cut:behind], lows[behind:]]), data
+
+
+def both(first: WaitingBodies, second: WaitingBodies | None) -> WaitingBodies:
+    """Bodies of two tables as one; the slots of the first are below those of the second."""
+    if second is None:
+        return first
+    shift, numbers, topics = len(first.data), second.numbers.copy(), second.topics.copy()
+    for spans in (numbers[_TEXTS:_WIDTH], topics[1:]):
+        spans[spans >= 0] += shift
+    topics[0] += len(first)
+    return WaitingBodies(
+        np.concatenate([first.slots, second.slots]),
+        np.concatenate([first.numbers, numbers], axis=1),
+        np.concatenate([first.topics, topics], axis=1),
+        np.concatenate([first.data, second.data]),
+    )
+
+
+def carried(bodies: BodyCollector, batch: BodyBatch | DeferredBodies, wanted: "Int64s") -> "Int64s":
+    """Carries bodies of a batch of the fast path that was closed, by their slots; the slots that they have from now on, UNKNOWN
+    for those that no program reads.
+    """
+    found = np.full(len(wanted), UNKNOWN)
+    if not len(wanted):
+        return found
+    if isinstance(batch, DeferredBodies):
+        batch, wanted = batch.some(wanted), np.arange(len(wanted))
+    at = np.asarray(batch.dense)[wanted]
+    alike = _alike(bodies, batch, wanted, at)
+    places = np.flatnonzero(alike)
+    if len(places):
+        arena = np.frombuffer(batch.arena, np.uint8)
+        projection: Any = batch.projection
+        some = at[places]
+        numbers = np.concatenate([projection.values[:, some], [projection.status[some], projection.mask[some]]])
+        slots_from = bodies.next_slots(len(places))
+        found[places] = numbered = np.arange(slots_from, slots_from + len(places))
+        bodies.waiting = both(WaitingBodies(numbered, *packed(arena, numbers, projection.topics, some)), bodies.waiting)
+    others = np.flatnonzero(~alike)
+    for place, values in zip(others.tolist(), batch.several(wanted[others])):
+        if values is not None:
+            found[place] = bodies.carry(values)
+    return found
+
+
+def _alike(bodies: BodyCollector, batch: BodyBatch, wanted: "Int64s", at: "Int64s") -> Any:
+    """Which of these bodies, messages `at` of the projection, are carried as columns."""
+    projection: Any = batch.projection
+    alike = at >= 0
+    before = 0 if bodies.waiting is None else len(bodies.waiting)
+    if batch.keep or before + len(at) > WAITING_BODIES_MAX or not len(projection.status):
+        return np.zeros(len(at), np.bool_)
+    status = projection.status[at]
+    for word in WORDS:
+        alike &= status != word
+    alike &= entries_of(projection.topics[0], at)[1] <= WAITING_TOPICS_MAX
+    alike &= entries_of(projection.wrapped[0], at)[1] == 0
+    alike &= np.asarray(batch.ends)[wanted] - np.asarray(batch.starts)[wanted] > OVERTAKEN_BODY_BYTES
+    return alike
