@@ -18,12 +18,11 @@ from textual.widgets import Input
 
 from kcap.tui.views import VIEWS
 from tests.golden.pictures import BACK, RULE, TEXT, described, difference, plain, read, write
-from tests.tui.driving import LARGE, SMALL, opened, screen, settle
+from tests.tui.driving import LARGE, PATIENCE_SECONDS, SMALL, opened, screen, settle
 
 GOLDEN = Path(__file__).resolve().parent / "screens"
 SIZES = (SMALL, LARGE)
 JAVA = "java-transactions.pcap"
-PATIENCE_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
