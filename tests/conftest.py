@@ -104,7 +104,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from spark_jobs.spark_session import session
 
     folder = str(tmp_path_factory.mktemp("spark"))
-    options = "-XX:TieredStopAtLevel=1"
+    options = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # a JVM of some minutes
     made = session("tests", master="local[2]", sql_shuffle_partitions="2", driver_extraJavaOptions=options, local_dir=folder)
     yield made
     made.stop()

@@ -64,7 +64,7 @@ def test_what_claims_to_be_far_away_takes_no_room() -> None:
 
 def test_memory_does_not_follow_the_number_of_pieces() -> None:
     """Law: a frame that came byte by byte, in order or not, takes what one in large packets does."""
-    size = 100_000
+    size = 10_000
     for swapped in (0, 1):
         layout = FrameLayout(place(size), size)
         tracemalloc.start()

@@ -40,35 +40,28 @@ def readable(app: Any, where: str) -> None:
             assert contrast(style.color, style.bgcolor, app.contrast.system) >= LEAST, (where, text, style)
 
 
-@pytest.mark.parametrize(
-    ("theme", "system"),
-    [
-        ("textual-dark", "truecolor"),
-        ("textual-light", "256"),
-        ("ansi-light", "standard"),
-        ("ansi-dark", "standard"),
-        ("ansi-dark", "truecolor"),
-    ],
-)
-def test_every_view_and_window_can_be_read(theme: str, system: str) -> None:
+SHOWN = (
+    ("textual-dark", "truecolor"), ("ansi-dark", "standard"), ("textual-light", "256"), ("ansi-dark", "truecolor"),
+    ("ansi-light", "standard"),
+)  # fmt: skip
+"""Themes and the colors of the terminal; neighbors differ in their theme, for what stands there is painted anew for another."""
+
+
+def test_every_view_and_window_can_be_read() -> None:
+    """Each is opened in one of the themes, in turn, and painted again in the others."""
+
     async def run() -> None:
         async with opened("too-large.pcap", size=LARGE) as pilot:
-            app = pilot.app
-            app.contrast.shown_by(system)
-            app.theme = "nord"  # what was painted for another terminal is painted again for another theme
-            await pilot.pause()
-            app.theme = theme
-            await press(pilot, "j", "enter")
-            readable(app, "list")
-            await press(pilot, "escape")
-            for keys in WINDOWS:
-                await press(pilot, *keys)
-                readable(app, f"window {keys[0]}")
-                await press(pilot, "escape")
-            for name, (key, _, _) in VIEWS.items():
-                if name not in ("differences", "compare"):
-                    await press(pilot, key)
-                    readable(app, name)
+            views = [(VIEWS[name][0],) for name in VIEWS if name not in ("differences", "compare")]
+            for number, keys in enumerate((("j", "enter"), *WINDOWS, *views)):
+                for at in range(len(SHOWN)):
+                    theme, system = SHOWN[(number + at) % len(SHOWN)]
+                    pilot.app.contrast.shown_by(system)
+                    pilot.app.theme = theme
+                    await press(pilot, *([] if at else keys))
+                    readable(pilot.app, f"{keys[0]} in {theme} with {system}")
+                if number <= len(WINDOWS):
+                    await press(pilot, "escape")
 
     asyncio.run(run())
 

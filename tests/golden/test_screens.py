@@ -18,12 +18,11 @@ from textual.widgets import Input
 
 from kcap.tui.views import VIEWS
 from tests.golden.pictures import BACK, RULE, TEXT, described, difference, plain, read, write
-from tests.tui.driving import LARGE, SMALL, opened, settle
+from tests.tui.driving import LARGE, PATIENCE_SECONDS, SMALL, opened, screen, settle
 
 GOLDEN = Path(__file__).resolve().parent / "screens"
 SIZES = (SMALL, LARGE)
 JAVA = "java-transactions.pcap"
-PATIENCE_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +110,18 @@ async def drawn(name: str) -> list[str]:
 
 async def still(pilot: Any) -> None:
     """Waits until nothing changes; a busy machine draws the timeline seconds after a resize."""
-    before, same, until = "", 0, time.monotonic() + PATIENCE_SECONDS
+    before, same, until = [], 0, time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < until:
         await settle(pilot)
         await pilot.app.workers.wait_for_complete()
         await pilot.pause(0.05)
-        svg = pilot.app.export_screenshot()
-        same = same + 1 if svg == before else 0
-        before = svg
-        if same == 3 and "computing" not in svg and not pilot.app.browser.strip.due:
+        shown = [list(strip) for strip in pilot.app.screen._compositor.render_strips()]
+        same = same + 1 if shown == before else 0
+        before = shown
+        if same == 3 and "computing" not in screen(pilot.app) and not pilot.app.browser.strip.due:
             return
-    due = pilot.app.browser.strip.due
-    raise AssertionError(f"the screen never comes to rest: {same} alike, timeline {'due' if due else 'drawn'}: {before}")
+    due = "due" if pilot.app.browser.strip.due else "drawn"
+    raise AssertionError(f"the screen never comes to rest: {same} alike, timeline {due}: {screen(pilot.app)}")
 
 
 @pytest.mark.parametrize("name", SCENES)

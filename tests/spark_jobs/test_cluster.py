@@ -22,6 +22,8 @@ from spark_jobs.spark_session import ensure_java
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 ROOT = Path(__file__).resolve().parent.parent.parent
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Seven JVMs live for some seconds each."""
 ROTATED = ("rotated.pcap", "rotated.pcap1", "rotated.pcap2")
 PROGRAM = """
 import sys
@@ -72,7 +74,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     pyspark = pytest.importorskip("pyspark")
     ensure_java()
     home, folder, port = Path(pyspark.__file__).parent, tmp_path_factory.mktemp("cluster"), free_port()
-    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(home), "SPARK_LOG_DIR": str(folder)}
+    environment = os.environ | {
+        "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(home), "SPARK_LOG_DIR": str(folder), "SPARK_DAEMON_JAVA_OPTS": JAVA,
+    }  # fmt: skip
     master = f"spark://127.0.0.1:{port}"
     start, children = [str(home / "bin" / "spark-class"), "org.apache.spark.deploy"], []
 
@@ -115,7 +119,8 @@ def submitted(cluster: str, folder: Path, paths: list[str], *settings: str) -> d
             str(Path(sys.executable).parent / "spark-submit"), "--master", cluster,
             "--conf", f"spark.pyspark.driver.python={sys.executable}",
             "--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.executor.memory=512m", "--conf", "spark.ui.enabled=false",
-            "--conf", "spark.sql.session.timeZone=UTC", *settings, str(program), *paths,
+            "--conf", "spark.sql.session.timeZone=UTC", "--driver-java-options", JAVA,
+            "--conf", f"spark.executor.extraJavaOptions={JAVA}", *settings, str(program), *paths,
         ],
         cwd=folder, env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_DRIVER_PYTHON": sys.executable},
         capture_output=True, text=True, timeout=300, check=False,
@@ -145,14 +150,7 @@ def test_executors_that_were_sent_an_environment(cluster: str, tmp_path: Path, p
     with tarfile.open(tmp_path / "env.tar.gz", "w:gz") as out:
         out.add(home, ".")
     path = str(pcaps / "librdkafka-zstd.pcap")
-    said = submitted(
-        cluster,
-        tmp_path,
-        [path],
-        "--archives",
-        f"{tmp_path / 'env.tar.gz'}#env",
-        "--conf",
-        "spark.pyspark.python=./env/bin/python",
-    )
+    archives = ("--archives", f"{tmp_path / 'env.tar.gz'}#env", "--conf", "spark.pyspark.python=./env/bin/python")
+    said = submitted(cluster, tmp_path, [path], *archives)
     assert all("/env/" in one and one.endswith("False") for one in said["told"]), said["told"]
     assert said["rows"] == sorted(map(repr, kcap.open(path).exchanges().to_arrow().to_pylist()))

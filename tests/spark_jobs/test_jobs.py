@@ -221,7 +221,7 @@ def test_a_killed_worker_is_made_good(pcaps: Path, tmp_path: Path) -> None:
         "import os, sys, spark_jobs, kcap\n"
         "from spark_jobs import tasks as work\n"
         "from spark_jobs.scan import Scan\n"
-        "spark = spark_jobs.session('killed', **{'spark.master': 'local[2,4]'})\n"
+        "spark = spark_jobs.session('killed', master='local[2,4]', driver_extraJavaOptions='-XX:TieredStopAtLevel=1')\n"
         "real = work.Reduce.__call__\n"
         f"lock = {lock!r}\n"
         "def dying(self, batches):\n"

@@ -1,6 +1,7 @@
 """The app without a terminal: keys in, the screen as text out."""
 
 import atexit
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
@@ -15,6 +16,8 @@ from kcap.tui.capture_model import CaptureModel, read_whole
 
 PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
 SMALL, LARGE = (80, 24), (160, 50)
+PATIENCE_SECONDS = 60
+"""For what comes by itself: other work may have the processor."""
 
 
 def book_of(*names: str | Path) -> CaptureModel:
@@ -47,14 +50,14 @@ async def opened(
 async def settle(pilot: Pilot[Any]) -> None:
     """Waits until everything is read and shown."""
     app: Any = pilot.app
-    for _ in range(400):
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
         await pilot.pause(0.02)
         browser, view = app.browser, app.view
         shown = view.current is None or (browser.opened is not None and browser.opened.number == view.current)
         if app.book.done and not view.due and shown and not browser._arranging and not app.keys_wait:
             break
-    else:
-        raise AssertionError("nothing comes to its end")
+        assert time.monotonic() < until, "nothing comes to its end"
     await pilot.pause()
 
 
