@@ -24,7 +24,7 @@ from kcap.columns import ON_REQUEST, PARTITIONS
 from kcap.errors import KcapError
 from kcap.inputs import STANDARD as STANDARD_INPUT
 from kcap.limits import ENDED_MAX, INDEXED_LEAST_BYTES
-from kcap.runtime import start_quickly
+from kcap.runtime import give_way, start_quickly
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -306,7 +306,7 @@ class Child:
             if self._heard.rows and (first or time.monotonic() - self._sent_s >= EVERY_SECONDS or self._silent()):
                 self.send_progress(reading)
                 if first:
-                    os.nice(NICER)
+                    give_way(NICER)
         self.send_progress(reading)
         if self._following is not None:
             reading.capture_files[0].path = self._following
@@ -395,7 +395,7 @@ def serve(order: ReadRequest, line: Connection) -> None:
     """All that the process does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is a key of the other process
     if not order.list_itself:
-        os.nice(NICER)
+        give_way(NICER)
     try:
         Child(order, line).run()
     except (BrokenPipeError, ConnectionResetError):

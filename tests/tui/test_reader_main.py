@@ -34,7 +34,7 @@ def test_an_order_comes_through_the_command_line() -> None:
 def test_only_what_nobody_waits_for_gives_way_to_others_from_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows of the list are waited for; partitions, findings and differences are made beside it."""
     nicer: list[int] = []
-    monkeypatch.setattr(os, "nice", nicer.append)
+    monkeypatch.setattr("kcap.tui.reader_main.give_way", nicer.append)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setattr(Child, "run", lambda _: None)
     for order in (ReadRequest(["a"]), ReadRequest(["a"], partitions=True), ReadRequest(["a"], against="b")):
