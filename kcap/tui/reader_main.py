@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Final
@@ -139,6 +139,8 @@ class Heard:
     """Why nothing could be read."""
     said: str = ""
     """What there is instead of Kafka."""
+    captures: int = 0
+    """Of a comparison, the captures that it began to read; `bytes` and `total` are those of the last one."""
 
     @property
     def rows(self) -> int:
@@ -350,10 +352,24 @@ class Child:
 
     def _differ(self) -> None:
         """What changed from another capture."""
+        from kcap.runtime import releasing
         from kcap.tui.conclusions import DIFFERENCES, differ
 
+        def watching(reading: "CapturePass") -> Callable[[], None]:
+            release = releasing(reading)
+            self._heard = replace(self._heard, captures=self._heard.captures + 1)
+
+            def watch() -> None:
+                release()
+                if time.monotonic() - self._sent_s >= EVERY_SECONDS:
+                    self._sent_s = time.monotonic()
+                    self._heard = replace(self._heard, bytes=reading.bytes, total=reading.total_bytes)
+                    self._line.send(self._heard)
+
+            return watch
+
         order, folder = self.order, self.order.folder
-        differ(order.against, order.paths, order.options(), os.path.join(folder, DIFFERENCES))
+        differ(order.against, order.paths, order.options(), os.path.join(folder, DIFFERENCES), watching)
         self._line.send(replace(self._heard, over=True))
 
     def _silent(self) -> bool:
