@@ -32,6 +32,7 @@ from kcap.net.segment_kernels import parse_packets
 from kcap.records.header_kernels import read_headers
 from kcap.records.verified_kernels import TABLES, search, sums
 from kcap.records.wrapped_kernels import wrapped_messages
+from kcap.runtime import give_way
 from kcap.table.pair_kernels import pair
 from kcap.tls.flight_kernels import attempts, read_flights
 from kcap.tls.hello_kernels import hellos
@@ -130,7 +131,7 @@ def make() -> None:
 def main(arguments: list[str]) -> int:
     """Makes it, with the priority of a task in the background where that is asked for; 1 where it cannot be kept."""
     if "--low-priority" in arguments and hasattr(os, "nice"):
-        os.nice(LOW_PRIORITY)
+        give_way(LOW_PRIORITY)
     if not kernels.installed():
         return 1
     make()

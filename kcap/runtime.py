@@ -11,6 +11,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -33,6 +34,8 @@ SCREENS: Final = 5_000, 10, 10
 """The same of a process with screens, whose repaints leave lines with caches to the collector."""
 ENDING: Final = tuple(signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__)
 """Signals that end a process in an orderly way: SIGHUP is that of a terminal or a session that is closed."""
+AUTOGROUP: Final = "/proc/self/autogroup"
+"""The group of this process's session, where Linux schedules sessions as groups."""
 BLAS_THREADS: Final = "OPENBLAS_NUM_THREADS"
 """numpy's linear algebra, which kcap does not use, starts a thread a core when it is loaded; these wait busily for 0.07 s."""
 
@@ -132,6 +135,19 @@ def ends_with(code: int, last: Callable[[], None]) -> None:
 
 
 _ends: Final[list[tuple[int, Callable[[], None]]]] = []
+
+
+def give_way(by: int) -> None:
+    """Lowers the priority of this process by so many nice values.
+
+    Linux may schedule sessions as groups (sched(7), autogroup), and nice values then compare processes of one session alone:
+    where this process leads a session of its own, the whole session gets the value. The kernel may refuse that for a tenth of
+    a second after another session got its own; the priority is no more than a wish, and the process goes on without it.
+    """
+    os.nice(by)
+    if os.path.exists(AUTOGROUP) and os.getsid(0) == os.getpid():
+        with suppress(OSError), open(AUTOGROUP, "w") as file:
+            file.write(str(by))
 
 
 def enough_room(least: int) -> None:

@@ -1,14 +1,40 @@
 """Laws of the lean process: pandas stays out until it is asked for; what is given back is there when it is needed."""
 
 import ctypes
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from kcap.runtime import STEPS, PageRelease, untouched
+from kcap import runtime
+from kcap.runtime import STEPS, PageRelease, give_way, untouched
 from tests.cli.running import COMMAND, ENVIRONMENT, PCAPS
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_a_session_gives_way_to_other_sessions_by_the_value_of_its_group(
+    leads: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process in the session of a terminal leaves the group alone: the shell is in it."""
+    group, nicer = tmp_path / "autogroup", list[int]()
+    group.write_text("/autogroup-1 nice 0")
+    monkeypatch.setattr(runtime, "AUTOGROUP", str(group))
+    monkeypatch.setattr(os, "nice", nicer.append)
+    monkeypatch.setattr(os, "getsid", lambda _: os.getpid() if leads else 1)
+    give_way(4)
+    assert nicer == [4]
+    assert group.read_text() == ("4" if leads else "/autogroup-1 nice 0")
+
+
+def test_a_group_that_may_not_be_changed_now_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nicer: list[int] = []
+    monkeypatch.setattr(runtime, "AUTOGROUP", str(tmp_path))  # a folder cannot be written to
+    monkeypatch.setattr(os, "nice", nicer.append)
+    monkeypatch.setattr(os, "getsid", lambda _: os.getpid())
+    give_way(4)
+    assert nicer == [4]
 
 
 def run(program: str) -> None:

@@ -147,17 +147,21 @@ class ResponseFramer(Framer):
             begin, sought = start, set()
             if search is not None:
                 search.sought = sought
+        data, fresh = region.data, [*region.captured(start)]
+        every = fresh if begin == start else None
         for exchange in islice(self.pairing.outstanding.likely(), limits.IDS_SEARCHED):
             correlation = exchange.correlation_id
             if correlation is None:
                 continue
             pattern = correlation.to_bytes(4, "big", signed=True)
-            for low, high in region.captured(start if correlation in sought else begin):
-                at = region.data.find(pattern, low + 4, high)
+            if every is None and correlation not in sought:
+                every = [*region.captured(begin)]
+            for low, high in fresh if every is None or correlation in sought else every:
+                at = data.find(pattern, low + 4, high)
                 while at >= 0:
                     if self._follows(region, at - 4, exchange):
                         places.append(at - 4)
-                    at = region.data.find(pattern, at + 1, high)
+                    at = data.find(pattern, at + 1, high)
             sought.add(correlation)
         return places
 

@@ -99,7 +99,7 @@ def duration(nanoseconds: int | None) -> str:
     if nanoseconds is None:
         return ""
     size, sign = abs(nanoseconds), "-" if nanoseconds < 0 else ""
-    for (lower, part), (unit, scale) in zip(LONG[-2::-1], LONG[:0:-1]):
+    for (lower, part), (unit, scale) in zip(LONG[-2::-1], LONG[:0:-1]) if size >= LONG[1][1] else ():
         if size >= scale:
             return f"{sign}{size // scale}{unit} {size % scale // part}{lower}"
     unit, scale = next(((unit, scale) for unit, scale in reversed(UNITS) if size >= scale), UNITS[0])

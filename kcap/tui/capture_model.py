@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
@@ -82,7 +83,8 @@ class CaptureModel:
         self._beside: dict[str, Process] = {}
         self._looking: Process | None = None
         self._others: dict[str, int] = {}
-        """Captures that this one was compared with, by path, and their numbers."""
+        """Captures that this one was compared with, by path, and the numbers of the passes that do."""
+        self._comparisons = count()
         self._conclusions: dict[str, Any] | None = None
         self._resolved = False
         self._truncation: str | None = None
@@ -354,9 +356,28 @@ class CaptureModel:
             self._comparison(other), replace(self.order, against=os.path.abspath(other))
         )
 
+    def comparing(self, other: str) -> str:
+        """How far the pass that compares with another capture has read, in words; empty where that is not known."""
+        process = self._beside.get(self._comparison(other))
+        heard = process.heard if process is not None else None
+        if heard is None or not heard.total:
+            return ""
+        return f"{heard.bytes / heard.total:.0%} of {'the one before' if heard.captures == 1 else 'this capture'} was read"
+
+    def stop_comparing(self, other: str) -> None:
+        """Ends the pass that compares with another capture, unless it is over (blocking): the next look begins another."""
+        name = self._comparison(other)
+        with self._lock:
+            process = self._beside.get(name)
+            if self._closed or process is None or process.heard.over:
+                return
+            del self._beside[name], self._others[os.path.abspath(other)]
+        process.close()
+        shutil.rmtree(os.path.join(self.folder, name), ignore_errors=True)
+
     def _comparison(self, other: str) -> str:
         """The name of the pass that compares this capture with another."""
-        return f"differences-{self._others.setdefault(os.path.abspath(other), len(self._others))}"
+        return f"differences-{self._others.setdefault(os.path.abspath(other), next(self._comparisons))}"
 
     def differences(self, other: str) -> dict[str, Any] | str | None:
         """Result of the report `diff` from another capture to this one, or why there is none; None until it is made. It is read

@@ -5,12 +5,13 @@ In: captures, options of the analyzer, thresholds of rules. Out: a file with the
 """
 
 import pickle
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from kcap.analyzer import Options
     from kcap.reports.definition import Row
+    from kcap.session import CapturePass
     from kcap.tui.reader_main import Heard
 
 REPORTS: Final = ("check", "groups", "transactions")
@@ -38,13 +39,16 @@ def conclude(paths: list[str], options: "Options", thresholds: Mapping[str, Mapp
         pickle.dump(found, file, pickle.HIGHEST_PROTOCOL)
 
 
-def differ(before: str, after: list[str], options: "Options", target: str) -> None:
-    """Writes the result of the report `diff` of two captures to the file `target`. Raises CaptureError, UsageError."""
+def differ(
+    before: str, after: list[str], options: "Options", target: str, watch: "Callable[[CapturePass], Callable[[], None]]"
+) -> None:
+    """Writes the result of the report `diff` of two captures to the file `target`. `watch` makes the callback of each reading,
+    as in `ReportInput`. Raises CaptureError, UsageError.
+    """
     from kcap.reports.diff.report import diff
     from kcap.reports.source import ReportInput
-    from kcap.runtime import releasing
 
-    found = diff(*(ReportInput(paths, options, watch=releasing) for paths in ([before], after)))
+    found = diff(*(ReportInput(paths, options, watch=watch) for paths in ([before], after)))
     with open(target, "wb") as file:
         pickle.dump(found, file, pickle.HIGHEST_PROTOCOL)
 

@@ -357,11 +357,11 @@ class ListModel:
                 texts = [time if head.name == "time" else head.text(row) for head in heads]
                 noted = self.annotations
                 out.append(Cells(number, texts, rules[at], noted.sign(number), number in noted.ignored))
-                for head, text in zip(heads, texts):
-                    self.needs[head.name] = max(self.needs.get(head.name, 0), cell_len(text))
-                    if head.name == WHY_COLUMN:
-                        self.reason = max(self.reason, reason_width(text))
             before = ns
+        for head, column in zip(heads, zip(*(cells.texts for cells in out))):
+            self.needs[head.name] = max(self.needs.get(head.name, 0), *map(cell_len, column))
+            if head.name == WHY_COLUMN:
+                self.reason = max(self.reason, *map(reason_width, column))
         return out
 
     def _zero_ns(self, made: Arranged) -> int:

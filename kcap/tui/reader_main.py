@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +24,7 @@ from kcap.columns import ON_REQUEST, PARTITIONS
 from kcap.errors import KcapError
 from kcap.inputs import STANDARD as STANDARD_INPUT
 from kcap.limits import ENDED_MAX, INDEXED_LEAST_BYTES
-from kcap.runtime import start_quickly
+from kcap.runtime import give_way, start_quickly
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -139,6 +139,8 @@ class Heard:
     """Why nothing could be read."""
     said: str = ""
     """What there is instead of Kafka."""
+    captures: int = 0
+    """Of a comparison, the captures that it began to read; `bytes` and `total` are those of the last one."""
 
     @property
     def rows(self) -> int:
@@ -306,7 +308,7 @@ class Child:
             if self._heard.rows and (first or time.monotonic() - self._sent_s >= EVERY_SECONDS or self._silent()):
                 self.send_progress(reading)
                 if first:
-                    os.nice(NICER)
+                    give_way(NICER)
         self.send_progress(reading)
         if self._following is not None:
             reading.capture_files[0].path = self._following
@@ -350,10 +352,24 @@ class Child:
 
     def _differ(self) -> None:
         """What changed from another capture."""
+        from kcap.runtime import releasing
         from kcap.tui.conclusions import DIFFERENCES, differ
 
+        def watching(reading: "CapturePass") -> Callable[[], None]:
+            release = releasing(reading)
+            self._heard = replace(self._heard, captures=self._heard.captures + 1)
+
+            def watch() -> None:
+                release()
+                if time.monotonic() - self._sent_s >= EVERY_SECONDS:
+                    self._sent_s = time.monotonic()
+                    self._heard = replace(self._heard, bytes=reading.bytes, total=reading.total_bytes)
+                    self._line.send(self._heard)
+
+            return watch
+
         order, folder = self.order, self.order.folder
-        differ(order.against, order.paths, order.options(), os.path.join(folder, DIFFERENCES))
+        differ(order.against, order.paths, order.options(), os.path.join(folder, DIFFERENCES), watching)
         self._line.send(replace(self._heard, over=True))
 
     def _silent(self) -> bool:
@@ -395,7 +411,7 @@ def serve(order: ReadRequest, line: Connection) -> None:
     """All that the process does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is a key of the other process
     if not order.list_itself:
-        os.nice(NICER)
+        give_way(NICER)
     try:
         Child(order, line).run()
     except (BrokenPipeError, ConnectionResetError):

@@ -157,10 +157,10 @@ def loaded(path: str) -> "ConnectionProfiles":
 
 def main(words: Sequence[str]) -> None:
     """The process: answers requests until the other end of the line is gone."""
-    from kcap.runtime import for_tables
+    from kcap.runtime import for_tables, give_way
     from kcap.tui.reader_main import NICER
 
-    os.nice(NICER)
+    give_way(NICER)
     for_tables()
     path, line = words[0], Connection(int(words[1]))
     try:

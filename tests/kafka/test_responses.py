@@ -1,11 +1,14 @@
 """A broker's stream as responses."""
 
 import struct
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 
+from kcap import limits
 from kcap.kafka.frames import FLAG
+from kcap.kafka.resync import Region
 from tests.support.wire import Tap, analyze, metadata, metadata_answer, produce_answer, request, response
 
 
@@ -40,6 +43,28 @@ def test_a_search_takes_only_an_answer_whose_body_fits() -> None:
     lost = [*tap.segments[:5], replace(tap.segments[5], payload=tap.segments[5].payload[3:], seq=tap.segments[5].seq + 3)]
     seen = analyze(lost + tap.segments[6:])
     assert seen.brief("correlation_id", "outcome", "response_bytes") == [(i, "answered", 20) for i in (1, 2, 3)]
+
+
+def test_a_search_looks_for_what_was_captured_once_and_not_for_each_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids, asked = limits.IDS_SEARCHED, 0
+    captured = Region.captured
+
+    def counted(region: Region, start: int) -> Iterable[tuple[int, int]]:
+        nonlocal asked
+        asked += 1
+        return captured(region, start)
+
+    tap = Tap().open().client(b"".join(metadata(i) for i in range(1, ids + 1)))
+    tap.server(metadata_answer(1))
+    cut = len(tap.segments)
+    tap.server(response(77, b"\0\0\0\x0a\0\0\0\2\0\0\0\0\0\0\0\3junk"))
+    tap.server(b"".join(metadata_answer(i) for i in range(2, ids + 1)))
+    first = tap.segments[cut]
+    lost = [*tap.segments[:cut], replace(first, payload=first.payload[3:], seq=first.seq + 3)]
+    monkeypatch.setattr(Region, "captured", counted)
+    seen = analyze(lost + tap.segments[cut + 1 :])
+    assert seen.brief("correlation_id", "outcome") == [(i, "answered") for i in range(1, ids + 1)]
+    assert 0 < asked < ids
 
 
 def test_a_search_does_not_believe_a_body_that_makes_no_sense_so_far() -> None:

@@ -6,6 +6,7 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from kcap.reports.definition import Expressions, Report, ReportRequest, Tables
 from kcap.reports.run import run
 from kcap.reports.source import Interrupted, ReportInput
 from kcap.tui.capture_model import CaptureModel, read_whole
-from kcap.tui.reader_main import ReadRequest
+from kcap.tui.reader_main import Heard, ReadRequest
 from kcap.tui.reader_process import Process
 from kcap.tui.spill import OTHERS
 from kcap.tui.views.errors import Errors
@@ -229,3 +230,35 @@ def test_rows_remain_when_the_reading_process_is_killed() -> None:
         assert book.versions() is None
     os.close(reader)
     os.close(writer)
+
+
+def test_a_comparison_says_how_far_it_is_and_ends_when_it_is_no_longer_waited_for(
+    java: CaptureModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Any] = []
+
+    class Pass:
+        def __init__(self, order: ReadRequest) -> None:
+            self.order, self.heard, self.closed = order, Heard(), False
+            begun.append(self)
+
+        def start(self) -> None:
+            self.heard = Heard(bytes=30, total=120, captures=1)
+
+        def close(self) -> None:
+            self.closed = True
+
+    monkeypatch.setattr("kcap.tui.capture_model.Process", Pass)
+    assert java.comparing("other") == ""
+    assert not java.compared("other")
+    assert java.comparing("other") == "25% of the one before was read"
+    begun[0].heard = Heard(bytes=60, total=120, captures=2)
+    assert java.comparing("other") == "50% of this capture was read"
+    java.stop_comparing("other")
+    assert begun[0].closed
+    assert not os.path.exists(begun[0].order.folder)
+    assert not java.compared("other")
+    begun[1].heard = Heard(over=True)
+    java.stop_comparing("other")
+    assert java.compared("other"), "what was made stays"
+    assert [one.closed for one in begun] == [True, False]

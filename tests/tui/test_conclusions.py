@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kcap.cli.main import main
+from kcap.runtime import releasing
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.conclusions import NAME, REPORTS, banner, conclude, differ, problems
 from kcap.tui.reader_main import KEY, Child, ReadRequest
@@ -54,7 +55,9 @@ def test_every_pass_releases_pages_that_it_does_not_need(monkeypatch: pytest.Mon
 
     once = counted(lambda: conclude([capture], options, {}, str(tmp_path / "c")))
     assert once > 0
-    assert counted(lambda: differ(capture, [capture], options, str(tmp_path / "d"))) == 2 * once, "both captures are read"
+    twice = counted(lambda: differ(capture, [capture], options, str(tmp_path / "d"), releasing))
+    assert twice == 2 * once, "both captures are read"
+    assert counted(Child(ReadRequest([capture], str(tmp_path), against=capture), line)._differ) == 2 * once
     child = Child(ReadRequest([capture], str(tmp_path), partitions=True), line)
     assert counted(lambda: child._beside("partitions", KEY)) == once
 

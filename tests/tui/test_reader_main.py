@@ -10,13 +10,15 @@ import time
 from collections import Counter
 from multiprocessing import Pipe
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import kcap
 from kcap.columns import ON_REQUEST, ONLY_ROW, PARTITIONS, exchange_column
-from kcap.tui.reader_main import KEY, NICER, Child, ReadRequest, arguments, main
+from kcap.tui.reader_main import KEY, NICER, Child, Heard, ReadRequest, arguments, main
 from kcap.tui.reader_process import Process
 from kcap.tui.spill import OWNERS, main_path, read_file
 from tests.tui.conftest import PCAPS
@@ -34,12 +36,23 @@ def test_an_order_comes_through_the_command_line() -> None:
 def test_only_what_nobody_waits_for_gives_way_to_others_from_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows of the list are waited for; partitions, findings and differences are made beside it."""
     nicer: list[int] = []
-    monkeypatch.setattr(os, "nice", nicer.append)
+    monkeypatch.setattr("kcap.tui.reader_main.give_way", nicer.append)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setattr(Child, "run", lambda _: None)
     for order in (ReadRequest(["a"]), ReadRequest(["a"], partitions=True), ReadRequest(["a"], against="b")):
         main([*arguments(order, os.dup(0))[-2:]])
     assert nicer == [NICER, NICER]
+
+
+def test_a_comparison_says_which_capture_it_reads_and_how_far(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("kcap.tui.reader_main.EVERY_SECONDS", 0)
+    told: list[Heard] = []
+    line: Any = SimpleNamespace(send=told.append)
+    other = PCAPS / "java-transactions.pcap"
+    Child(ReadRequest([str(NODE)], str(tmp_path), against=str(other)), line)._differ()
+    assert {(heard.captures, heard.total) for heard in told} == {(1, other.stat().st_size), (2, NODE.stat().st_size)}
+    assert all(0 < heard.bytes <= (heard.total or 0) for heard in told)
+    assert [heard.over for heard in told] == [False] * (len(told) - 1) + [True]
 
 
 def test_a_read_that_begins_just_behind_the_order_to_stop_ends_too() -> None:

@@ -36,7 +36,6 @@ class Comparison(View):
     def on_mount(self) -> None:
         """Begins with the pair that the list names."""
         self.pair = self.home.pair
-        super().on_mount()
 
     def settled(self) -> Any:
         """Adds the pair."""

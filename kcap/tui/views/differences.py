@@ -33,9 +33,21 @@ class Differences(View):
     def on_mount(self) -> None:
         """Begins with the capture that was named last; prompts for one where there is none."""
         self.other = self.home.other
-        super().on_mount()
         if not self.other:
             self.app.push_screen(Prompt("Compare with the capture", "", "the one before; a path"), self._named)
+
+    def on_unmount(self) -> None:
+        """Cancels the comparison that nobody waits for."""
+        book, other = self.home.book, self.other
+        if other:
+            self.app.run_worker(lambda: book.stop_comparing(other), thread=True, exit_on_error=False)
+
+    def look(self) -> None:
+        """Says how far the captures were read."""
+        super().look()
+        far = self.home.book.comparing(self.other) if self.intact and self.other and not self.table.rows else ""
+        if far:
+            self.table.say(f"computing: {far}; Esc cancels")
 
     def _named(self, path: str | None) -> None:
         if path is not None:
@@ -60,7 +72,7 @@ class Differences(View):
             return Page([waiting("differences", "No other capture was named: `:` and `diff FILE` name one.")])
         found = book.differences(self.other)
         if found is None:
-            return Page([waiting("differences")])
+            return Page([waiting("differences", "computing …; Esc cancels")])
         if isinstance(found, str):
             return Page([waiting("differences", clean(found))])
         title = f"{', '.join(found['before']['captures'])} before, {', '.join(found['after']['captures'])} after"

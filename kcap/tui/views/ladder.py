@@ -62,7 +62,6 @@ class Ladder(View):
         if selected is not None and self.connection in (None, selected[0]):
             self.connection, self.exchange = selected
             self._around = True
-        super().on_mount()
 
     def settled(self) -> Any:
         """Another connection, another width."""

@@ -36,7 +36,6 @@ class Records(View):
         """Begins with the exchange that is selected in the list, which goes on to one with records where that has none."""
         self.home.seek_records()
         self.exchange = self.home.selected
-        super().on_mount()
 
     def settled(self) -> Any:
         """Another exchange."""

@@ -19,6 +19,7 @@ from kcap.reports.definition import Report, ReportRequest
 from kcap.reports.run import run
 from kcap.reports.source import ReportInput
 from kcap.reports.versions.profiles import ConnectionProfiles, gather
+from kcap.runtime import releasing
 from kcap.tui.capture_model import read_whole
 from kcap.tui.conclusions import conclude, differ
 from kcap.tui.config import UiSettings
@@ -70,7 +71,7 @@ def conclusions_of(name: str) -> dict[str, Any]:
 def differences_of(other: str, name: str) -> dict[str, Any]:
     """What changed from one capture in pcaps/ to another."""
     with NamedTemporaryFile() as file:
-        differ(other, [str(PCAPS / name)], Options(), file.name)
+        differ(other, [str(PCAPS / name)], Options(), file.name, releasing)
         found: dict[str, Any] = pickle.load(file)
     return found
 
@@ -102,6 +103,12 @@ class StubBook:
 
     def wanted(self, who: object) -> bool:
         return True
+
+    def comparing(self, other: str) -> str:
+        return ""
+
+    def stop_comparing(self, other: str) -> None:
+        pass
 
     def table(self, name: str) -> pa.Table | None:
         return whole(self.name, name)

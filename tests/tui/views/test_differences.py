@@ -21,6 +21,28 @@ async def shown(pilot: Any, text: str) -> None:
     raise AssertionError(screen(pilot.app))
 
 
+def test_a_comparison_says_how_far_it_is_and_escape_cancels_it() -> None:
+    async def run() -> None:
+        stopped: list[str] = []
+        with (
+            patch.object(CaptureModel, "compared", lambda *_: False),
+            patch.object(CaptureModel, "comparing", lambda *_: "43% of the one before was read"),
+            patch.object(CaptureModel, "stop_comparing", lambda _, other: stopped.append(other)),
+        ):
+            async with opened("quota-3.9.pcap", size=(120, 30)) as pilot:
+                await press(pilot, "colon", *"diff /other.pcap", "enter")
+                await shown(pilot, "computing: 43% of the one before was read; Esc cancels")
+                assert not stopped
+                await press(pilot, "escape")
+                for _ in range(100):
+                    await pilot.pause(0.05)
+                    if stopped:
+                        break
+                assert stopped == ["/other.pcap"]
+
+    asyncio.run(run())
+
+
 def test_the_key_prompts_for_the_other_capture_and_the_command_names_it() -> None:
     async def run() -> None:
         async with opened("quota-3.9.pcap", size=(120, 30)) as pilot:

@@ -38,6 +38,27 @@ def test_every_view_fits_every_size(name: str) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("name", list(VIEWS))
+def test_every_view_looks_for_news_by_one_timer(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Textual calls the handlers of all base classes itself; a view that calls them as well would do everything twice."""
+    begun: list[View] = []
+    mounted = View.on_mount
+
+    def on_mount(view: View) -> None:
+        begun.append(view)
+        mounted(view)
+
+    async def run() -> None:
+        capture = WITH_ROWS.get(name, NAME)
+        app = StubApp(StubBook(capture), name, with_records(capture))
+        async with app.run_test() as pilot:
+            await settle(pilot)
+            assert begun == [app.screen]
+
+    monkeypatch.setattr(View, "on_mount", on_mount)
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("name", [name for name in VIEWS if name != "compare"])  # whose columns hold values of any kind
 def test_a_time_is_whole_or_not_there(name: str) -> None:
     capture = WITH_ROWS.get(name, NAME)
