@@ -37,7 +37,7 @@ class Differences(View):
             self.app.push_screen(Prompt("Compare with the capture", "", "the one before; a path"), self._named)
 
     def on_unmount(self) -> None:
-        """Cancels the comparison that nobody waits for."""
+        """Cancels a comparison that is not complete."""
         book, other = self.home.book, self.other
         if other:
             self.app.run_worker(lambda: book.stop_comparing(other), thread=True, exit_on_error=False)
