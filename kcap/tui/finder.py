@@ -27,6 +27,8 @@ SHOWN: Final = 200
 TAKEN, NOTHING = "⏎ takes it as it is", "nothing matches"
 WIDTH: Final = 70
 """Cells of a line."""
+BEHIND_SECONDS: Final = 0.1
+"""How long the list may stay behind letters that come faster than it is made, such as pasted ones: to make it takes 20 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ class Finder(Window["str | Typed | None"]):
         self.history, self.accepts = list(history), accepts
         self._past = len(self.history)
         self.listed: list[FinderEntry] = []
+        self._behind = False
 
     def compose(self) -> ComposeResult:
         """Yields the child widgets."""
@@ -115,7 +118,13 @@ class Finder(Window["str | Typed | None"]):
         self.set_focus(self.query_one(FinderLine))
         self._list("")
 
+    def _catch_up(self) -> None:
+        """Lists what matches the letters typed so far."""
+        if self._behind:
+            self._list(self.query_one(FinderLine).value)
+
     def _list(self, text: str) -> None:
+        self._behind = False
         listed = self.query_one(Choices)
         self.listed = ranked(self.entries, text)[:SHOWN]
         listed.clear_options()
@@ -135,14 +144,19 @@ class Finder(Window["str | Typed | None"]):
 
     @on(Input.Changed)
     def changed(self, event: Input.Changed) -> None:
-        """Other letters."""
+        """Other letters; while more of them wait, what matches these need not be listed."""
         event.stop()
-        self._list(event.value)
+        if not getattr(self.app, "more_keys", False):
+            self._list(event.value)
+        elif not self._behind:
+            self._behind = True
+            self.set_timer(BEHIND_SECONDS, self._catch_up)
 
     @on(Input.Submitted)
     def submitted(self, event: Input.Submitted) -> None:
         """Takes the highlighted entry, else the text."""
         event.stop()
+        self._catch_up()
         at, text = self.query_one(Choices).highlighted, event.value.strip()
         if at is not None and at < len(self.listed):
             self.dismiss(self.listed[at].name)
@@ -159,6 +173,7 @@ class Finder(Window["str | Typed | None"]):
 
     def action_walk(self, by: int) -> None:
         """Moves in the list; above its first line stand the texts entered before."""
+        self._catch_up()
         line, listed = self.query_one(FinderLine), self.query_one(Choices)
         at = listed.highlighted
         recalled = self._past < len(self.history) and line.value == self.history[self._past]

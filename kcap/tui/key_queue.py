@@ -55,6 +55,11 @@ class KeyQueue(App[None]):
         """Whether a key waits, or is being handled."""
         return self._busy or bool(self._typed)
 
+    @property
+    def more_keys(self) -> bool:
+        """Whether keys wait behind the one that is being handled."""
+        return bool(self._typed)
+
     async def on_event(self, event: events.Event) -> None:
         """Queues keys and pasted texts; passes other events on."""
         waits = isinstance(event, events.Key | events.Paste) and not event.is_forwarded

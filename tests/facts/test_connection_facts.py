@@ -67,6 +67,7 @@ def test_the_facts_are_those_that_were_given_last(given_: list[tuple[str, Connec
 
 def test_many_connections_with_the_same_facts_take_little_memory() -> None:
     uids = np.arange(30_000, dtype=np.uint64) << np.uint64(40)
+    NumbersOfUids().update(uids, np.arange(30_000) % 7)  # kernels are loaded
     tracemalloc.start()
     try:
         packed = NumbersOfUids()

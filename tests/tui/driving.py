@@ -9,6 +9,8 @@ from pathlib import Path
 from traceback import format_exception
 from typing import Any
 
+from textual import events
+from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
 from kcap.tui.app import KcapApp
@@ -80,3 +82,20 @@ def notified(app: Any) -> str:
 def screen(app: Any) -> str:
     """The same as one text."""
     return "\n".join(lines(app))
+
+
+def burst(app: Any, *keys: str) -> None:
+    """Types keys that come in one read: nothing is handled between them."""
+    for key in keys:
+        app.post_message(events.Key(_character_to_key(key) if len(key) == 1 else key, key if len(key) == 1 else None))
+
+
+async def quiet(pilot: Any) -> None:
+    """Waits until all keys have been handled."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    await pilot.pause(0.01)
+    while pilot.app.keys_wait:
+        assert time.monotonic() < until, "a key is never handled"
+        await pilot.pause(0.01)
+    await settle(pilot)
+    await pilot.pause(0.05)

@@ -16,11 +16,10 @@ from typing import Any
 
 import pytest
 from textual import events
-from textual.keys import _character_to_key
 
 from kcap.tui.app import KcapApp
 from kcap.tui.reader_main import ReadRequest
-from tests.tui.driving import LARGE, PCAPS, SMALL, opened, screen, settle
+from tests.tui.driving import LARGE, PCAPS, SMALL, burst, opened, quiet, screen, settle
 
 pytestmark = pytest.mark.usefixtures("fresh_settings")
 JAVA = "java-transactions.pcap"
@@ -46,24 +45,6 @@ def on(name: str, test: Callable[[Any], Coroutine[Any, Any, None]], *, judges: b
             await test(pilot)
 
     asyncio.run(run())
-
-
-def burst(app: Any, *keys: str) -> None:
-    """Types keys that come in one read: nothing is handled between them."""
-    for key in keys:
-        app.post_message(events.Key(_character_to_key(key) if len(key) == 1 else key, key if len(key) == 1 else None))
-
-
-async def quiet(pilot: Any) -> None:
-    """Waits until all keys have been handled."""
-    for _ in range(500):
-        await pilot.pause(0.01)
-        if not pilot.app.keys_wait:
-            break
-    else:
-        raise AssertionError("a key is never handled")
-    await settle(pilot)
-    await pilot.pause(0.05)
 
 
 CASES: dict[str, Callable[[Any], bool]] = {
