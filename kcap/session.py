@@ -60,7 +60,7 @@ class CapturePass:
         self.parser = SegmentParser(self._report)
         self.keep_connections = keep_connections
         self.connections: list[ClosedConnection] = []
-        """Connections that are over, where they are kept; whoever reads them may take them away."""
+        """Connections that are over, where they are kept; a reader of this list may empty it."""
         self._settled = 0
         """How many of them came since the last batch."""
         self.phases: Counter[str] = Counter()
@@ -73,7 +73,7 @@ class CapturePass:
         self.not_kept = 0
         """Messages too large to be gathered that were asked for and cannot be read again."""
         self.watch: Callable[[], None] | None = None
-        """Called now and then, for whoever shows how far it is."""
+        """Called now and then, to show the progress."""
         self.positions = [0] * len(self.files.files)
         """How far each file was read, in bytes."""
         self._piped = any(file.path == STANDARD_INPUT for file in self.files.files)

@@ -20,7 +20,7 @@ def test_a_pipe(tmp_path: Path) -> None:
 
 def test_what_a_new_user_asks(tmp_path: Path) -> None:
     """Five questions, answered with keys that the screen shows when they are pressed."""
-    told = tasks(tmp_path)
-    print("\n".join(told))
-    assert len(told) == len(TASKS) == 5
-    assert ".pcapng" in told[-1], "packets were saved"
+    reported = tasks(tmp_path)
+    print("\n".join(reported))
+    assert len(reported) == len(TASKS) == 5
+    assert ".pcapng" in reported[-1], "packets were saved"

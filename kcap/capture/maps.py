@@ -1,8 +1,8 @@
 """Capture files of large packets mapped into memory, which spares copying bytes that nothing looks at.
 
 In: the path of a regular file and its status. Out: windows of it as read-only maps. Law: a mapped byte can always be read.
-What could break that is checked with the kernel first: a read lease (fcntl(2), F_SETLEASE) makes whoever wants to write to or
-truncate the file wait until it was let go, and MADV_POPULATE_READ (madvise(2), Linux 5.14) tells of blocks that cannot be read.
+What could break that is checked with the kernel first: a read lease (fcntl(2), F_SETLEASE) makes a process that writes to or
+truncates the file wait until it is let go, and MADV_POPULATE_READ (madvise(2), Linux 5.14) tells of unreadable blocks.
 Where either is refused, as on network file systems, on other systems and for files that are being written, there is no map, and
 the file is read instead.
 """

@@ -43,7 +43,7 @@ class Disguise(NamedTuple):
 )
 @click.option(
     "--keep-secrets", "secrets", is_flag=True,
-    help="Write the TLS secrets that pcapng input has for the part too: whoever has the file can then read it.",
+    help="Write the TLS secrets that pcapng input has for the part too: anyone with the file can then decrypt it.",
 )  # fmt: skip
 @click.option("--allow-empty", is_flag=True, help="Write a file without packets where nothing matches.")
 def run(

@@ -87,7 +87,7 @@ def read_bytes(as_hex: str | None, files: tuple[str, ...]) -> bytes:
     Raises UsageError where it is not one, CaptureError where it cannot be read.
     """
     if as_hex is not None:
-        # Whoever leaves the quotes off has the groups of the number as further words.
+        # Without quotes the groups of the number are further words.
         found = from_text(" ".join((as_hex, *files)).encode(errors="replace"))
         if found is None:
             raise UsageError("--hex takes pairs of hexadecimal digits")

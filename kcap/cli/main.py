@@ -187,7 +187,7 @@ def run(arguments: Sequence[str] | None) -> int:
         (say_lines if isinstance(error, UsageError) else say)(str(error))
         return error.exit_code
     except BrokenPipeError:
-        give_up(1)  # whoever read stdout has gone
+        give_up(1)  # the reader of stdout has gone
         return 0
     except MemoryError:
         say("out of memory")

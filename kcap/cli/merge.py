@@ -20,7 +20,7 @@ from kcap.reports.text import count
 @click.option("-F", "--format", "form", type=click.Choice(FORMS), help="The file's format, where its name says none.")
 @click.option(
     "--keep-secrets", "secrets", is_flag=True,
-    help="Write the TLS secrets that pcapng input has for its sessions too: whoever has the file can then read it.",
+    help="Write the TLS secrets that pcapng input has for its sessions too: anyone with the file can then decrypt it.",
 )  # fmt: skip
 def run(files: tuple[str, ...], more_files: tuple[str, ...], output: str, form: str | None, secrets: bool) -> int:
     """Writes all packets of the FILEs into one, in the order of their times; of equal times the file that comes first by name.

@@ -40,7 +40,7 @@ class Prefix(Writes):
 @click.option("-F", "--format", "form", type=click.Choice(FORMS), help="The files' format.")
 @click.option(
     "--keep-secrets", "secrets", is_flag=True,
-    help="Write the TLS secrets that pcapng input has for each file too: whoever has the file can then read it.",
+    help="Write the TLS secrets that pcapng input has for each file too: anyone with the file can then decrypt it.",
 )  # fmt: skip
 def run(
     files: tuple[str, ...],

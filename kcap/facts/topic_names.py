@@ -70,7 +70,7 @@ class Listing(NamedTuple):
     key: int
     side: int
     itself: bool
-    """Whoever answers stands on the list."""
+    """The broker that responds is one of them."""
     path: tuple[str, ...]
     """Structs of brokers."""
     node: str

@@ -127,7 +127,7 @@ class PackedSecrets(Mapping[bytes, bytes]):
             self._table[self._slot(random)] = place
 
     def _part(self) -> None:
-        """Takes buffers of its own, whoever else has them."""
+        """Takes buffers of its own, which no other object shares."""
         self._randoms, self._starts, self._sizes = self._randoms[:], self._starts[:], self._sizes[:]
         self._data, self._table = self._data[:], self._table[:]
         self._shared = False

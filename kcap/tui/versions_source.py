@@ -138,7 +138,7 @@ class VersionsProcess:
         return found
 
     def close(self) -> None:
-        """Ends the process; whoever waits for a page gets EOFError."""
+        """Ends the process; a caller that waits for a page gets EOFError."""
         self._process.kill()
         self._process.wait()
 

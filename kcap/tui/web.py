@@ -39,7 +39,7 @@ class WebServer(Server):  # type: ignore[misc]
         try:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self.socket.bind((host, port))
-            self.socket.listen()  # whoever opens the address before the server runs waits, and is not refused
+            self.socket.listen()  # a browser that opens the address before the server runs waits, and is not refused
         except OSError:
             self.socket.close()
             raise
@@ -64,7 +64,7 @@ class WebServer(Server):  # type: ignore[misc]
         """Prints nothing: the command says where the server is."""
 
     def guard(self) -> Any:
-        """Refuses whoever has neither the token nor the cookie."""
+        """Refuses requests with neither the token nor the cookie."""
 
         @web.middleware
         async def guarded(

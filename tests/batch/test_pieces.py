@@ -52,7 +52,7 @@ def test_a_batch_has_few_topics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         names = array([string(b"t%d" % (100 * number + at)) for at in range(50)])
         calls.call(3, 0, names, array([]) + array([]))
     path = tmp_path / "dense.pcap"
-    path.write_bytes(calls.talk.file())
+    path.write_bytes(calls.connection.file())
     monkeypatch.setattr(pieces, "TOPICS_AT_ONCE", 1000)
     reading = CapturePass([str(path)])
     found = [(len(batch), len(batch.bodies.projection.topics[0])) for batch in reading.batches()]

@@ -56,7 +56,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     calls = Calls()
     calls.call(1, 4, fetch_of(b"t", 0), bytes(4) + array([string(b"t") + array([part])]))
     path = tmp_path_factory.mktemp("large") / "large.pcap"
-    path.write_bytes(calls.talk.file())
+    path.write_bytes(calls.connection.file())
     return path
 
 

@@ -12,10 +12,10 @@ from tests.capture.handmade import block, interface, section
 
 @given(captures, st.integers(1, 300), st.integers(1, 300))
 def test_any_window_and_any_pipe_give_the_same_packets(capture, window, chunk):
-    whole, told, file = read(*capture)
+    whole, reported, file = read(*capture)
     got, weirds, other = read(*capture, window, chunk)
     assert got == whole
-    assert sorted(weirds.seen) == sorted(told.seen)
+    assert sorted(weirds.seen) == sorted(reported.seen)
     assert other == file
 
 

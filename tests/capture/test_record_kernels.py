@@ -11,10 +11,10 @@ from tests.capture.handmade import START_NS, Weirds, pcap, save
 
 @given(captures, st.integers(1, 400))
 def test_the_compiled_readers_equal_the_plain_ones(capture, window):
-    whole, told, file = read(*capture)
+    whole, reported, file = read(*capture)
     got, weirds, other = read(*capture, window, jit_after=0)
     assert got == whole
-    assert sorted(weirds.seen) == sorted(told.seen)
+    assert sorted(weirds.seen) == sorted(reported.seen)
     assert other == file
 
 

@@ -28,19 +28,19 @@ COLUMNS = {
 def json_of(capsys: pytest.CaptureFixture[str], report: str, capture: str, *options: str) -> dict[str, Any]:
     """The JSON of a report over a capture of the project."""
     assert main([report, str(PCAPS / capture), "--format", "json", *options]) == 0
-    told: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return told
+    reported: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return reported
 
 
-def follows_the_contract(report: str, told: dict[str, Any]) -> None:
+def follows_the_contract(report: str, reported: dict[str, Any]) -> None:
     """report, captures, rows, left_out; each row has the columns of its report; what is left out says how many."""
-    assert told["report"] == report
-    assert told["captures"]
-    assert told["rows"]
-    assert all(set(COLUMNS[report].split()) <= row.keys() for row in told["rows"])
-    assert all(isinstance(count, int) and count > 0 for count in told["left_out"].values())
+    assert reported["report"] == report
+    assert reported["captures"]
+    assert reported["rows"]
+    assert all(set(COLUMNS[report].split()) <= row.keys() for row in reported["rows"])
+    assert all(isinstance(count, int) and count > 0 for count in reported["left_out"].values())
     if report == "stats":
-        assert told["totals"]["count"] >= max(row["count"] for row in told["rows"])
+        assert reported["totals"]["count"] >= max(row["count"] for row in reported["rows"])
 
 
 def fits(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int, report: str, capture: str) -> None:

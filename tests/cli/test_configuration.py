@@ -61,9 +61,9 @@ def test_slips_are_told(config: Path, text: str, said: str) -> None:
 def test_settings_of_the_terminal_ui_are_looked_for_where_they_are(config: Path) -> None:
     """They have one place: a table of the same name here would be taken for it and do nothing."""
     config.write_text("[tui]\ntheme = 'nord'\n", encoding="utf-8")
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as reported:
         defaults(rows, "rows", settings(), COMMANDS)
-    assert str(told.value).endswith(f"keeps its settings in {config_path()}")
+    assert str(reported.value).endswith(f"keeps its settings in {config_path()}")
 
 
 def test_values_of_a_wrong_kind_are_told(config: Path, pcaps: Path, capfd: pytest.CaptureFixture[str]) -> None:

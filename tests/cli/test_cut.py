@@ -102,9 +102,9 @@ def test_redacted_and_anonymized(tmp_path):
 def test_tshark_reads_it_without_complaint(name, changes, tmp_path):
     out = tmp_path / "part.pcapng"
     assert here("cut", PCAPS / name, "-Y", "api in {Fetch, Produce}", *changes, "-o", out).returncode == 0
-    told = subprocess.run(["capinfos", "-Tm", "-c", str(out)], capture_output=True, text=True, check=True)
-    assert told.stdout.splitlines()[-1].split(",")[-1] == str(len(packets(out)))
-    assert "appears" not in told.stderr
+    reported = subprocess.run(["capinfos", "-Tm", "-c", str(out)], capture_output=True, text=True, check=True)
+    assert reported.stdout.splitlines()[-1].split(",")[-1] == str(len(packets(out)))
+    assert "appears" not in reported.stderr
     checked = ["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]
     wrong = ["-Y", "tcp.checksum.status == 0 or ip.checksum.status == 0"]
     done = subprocess.run(["tshark", "-r", str(out), *checked, *wrong], capture_output=True, text=True, check=False)

@@ -44,8 +44,8 @@ def test_files_hold_bytes_or_text(tmp_path: Path, capsys: pytest.CaptureFixture[
     data = bytes.fromhex(WORKED)[skip:]
     (tmp_path / "frame").write_bytes(data if form == "bytes" else data.hex("\n").encode())
     assert main(["decode", "--json", str(tmp_path / "frame")]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["api"], told["version"], told["client_id"], told["body"]) == ("Metadata", 1, "test", METADATA)
+    reported = json.loads(capsys.readouterr().out)
+    assert (reported["api"], reported["version"], reported["client_id"], reported["body"]) == ("Metadata", 1, "test", METADATA)
 
 
 def test_a_response_needs_its_api(capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,8 +80,8 @@ def test_data(capsys: pytest.CaptureFixture[str]) -> None:
 def test_secrets_are_masked_unless_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     for more, bare in ([], False), (["--json"], False), (["--show-secrets"], True), (["--json", "--show-secrets"], True):
         assert main(["decode", *more, "--hex", SASL.hex()]) == 0
-        told = capsys.readouterr().out
-        assert ("masked" not in told) is bare
+        reported = capsys.readouterr().out
+        assert ("masked" not in reported) is bare
 
 
 def lines() -> list[dict[str, Any]]:
@@ -106,8 +106,8 @@ def test_lines_in_the_vectors_form(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     text = "\n".join([*map(json.dumps, lines()), "", "no line", '{"kind": "poem", "hex": ""}'])
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     assert main(["decode", "--jsonl", "-"]) == 2
-    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line.get("kind") for line in told] == [
+    reported = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line.get("kind") for line in reported] == [
         "request",
         "response",
         "response",
@@ -117,9 +117,9 @@ def test_lines_in_the_vectors_form(monkeypatch: pytest.MonkeyPatch, capsys: pyte
         None,
         None,
     ]
-    assert told[0]["body"] == told[5]["request"]["body"] == METADATA
-    assert told[1] == told[2]
-    assert [line["line"] for line in told[6:]] == [8, 9]
+    assert reported[0]["body"] == reported[5]["request"]["body"] == METADATA
+    assert reported[1] == reported[2]
+    assert [line["line"] for line in reported[6:]] == [8, 9]
 
 
 def test_bytes_never_raise() -> None:

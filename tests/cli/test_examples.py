@@ -71,5 +71,5 @@ def test_examples_run(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_help_shows_them() -> None:
-    told = kcap("topics", "--help").stdout.decode()
-    assert "Examples:\n    kcap topics a.pcap\n" in told
+    reported = kcap("topics", "--help").stdout.decode()
+    assert "Examples:\n    kcap topics a.pcap\n" in reported

@@ -23,12 +23,12 @@ def test_for_people(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["health", "--format", "json", str(PCAPS / "raw-frames.pcap")]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["report"] == "health"
-    assert told["captures"] == ["raw-frames.pcap"]
-    assert {"point", "verdict", "sentence"} <= told["rows"][0].keys()
-    assert told["left_out"] == {}
-    assert {weird["kind"] for weird in told["weirds"]} >= {"api_unknown", "not_kafka"}
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["report"] == "health"
+    assert reported["captures"] == ["raw-frames.pcap"]
+    assert {"point", "verdict", "sentence"} <= reported["rows"][0].keys()
+    assert reported["left_out"] == {}
+    assert {weird["kind"] for weird in reported["weirds"]} >= {"api_unknown", "not_kafka"}
 
 
 def test_oddities_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

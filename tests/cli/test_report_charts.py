@@ -12,20 +12,20 @@ from tests.cli.reporting import json_of
 
 
 def test_svg_is_well_formed_and_has_a_bar_for_each_class(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    told = json_of(capsys, "latency", "aiokafka.pcap")
-    root = ET.fromstring(svg(told))
+    reported = json_of(capsys, "latency", "aiokafka.pcap")
+    root = ET.fromstring(svg(reported))
     bars = [element for element in root.iter("{http://www.w3.org/2000/svg}rect") if len(element)]
-    assert len(bars) == len(told["histogram_edges_ns"]) + 1
+    assert len(bars) == len(reported["histogram_edges_ns"]) + 1
     counts = [int((bar[0].text or "").rpartition(" ")[2].replace(",", "")) for bar in bars]
-    assert sum(counts) == sum(row["count"] for row in told["rows"])
+    assert sum(counts) == sum(row["count"] for row in reported["rows"])
     for name in ("x.svg", "x.html"):
-        draw(str(tmp_path / name), told, "<!DOCTYPE html>" + svg(told))
+        draw(str(tmp_path / name), reported, "<!DOCTYPE html>" + svg(reported))
         assert (tmp_path / name).stat().st_size > 1000
 
 
 def test_no_rows() -> None:
-    told = {"rows": [], "histogram_edges_ns": [1000], "over_time": None}
-    assert ET.fromstring(svg(told)).tag.endswith("svg")
+    reported = {"rows": [], "histogram_edges_ns": [1000], "over_time": None}
+    assert ET.fromstring(svg(reported)).tag.endswith("svg")
 
 
 def test_what_cannot_be_drawn(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,8 +25,8 @@ def test_every_report_has_a_view() -> None:
 
 @pytest.mark.parametrize("report", VIEWS)
 def test_a_terminal_that_knows_ascii_gets_ascii(report: str, capsys: pytest.CaptureFixture[str]) -> None:
-    told = json_of(capsys, report, "quota-3.9.pcap")
-    document = VIEWS[report](told, ASCII, [key_of("api")] if report in ("latency", "stats") else [], ["x.pcap"])
+    reported = json_of(capsys, report, "quota-3.9.pcap")
+    document = VIEWS[report](reported, ASCII, [key_of("api")] if report in ("latency", "stats") else [], ["x.pcap"])
     lines = "\n".join(text(document, ASCII))
     assert lines.replace("…", "").isascii()
     assert "\x1b" not in lines
@@ -35,14 +35,16 @@ def test_a_terminal_that_knows_ascii_gets_ascii(report: str, capsys: pytest.Capt
 @pytest.mark.parametrize("capture", ["quota-3.9.pcap", "java-transactions.pcap"])
 def test_parts_of_the_latency_are_counted_once(capture: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The broker's share held its mute, of which the sentence above said that it takes nearly all of the time."""
-    told = json_of(capsys, "latency", capture)
-    table = next(block for block in VIEWS["latency"](told, ASCII, [key_of("api")], []).blocks if getattr(block, "columns", ()))
+    reported = json_of(capsys, "latency", capture)
+    table = next(
+        block for block in VIEWS["latency"](reported, ASCII, [key_of("api")], []).blocks if getattr(block, "columns", ())
+    )
     parts = [column for column in table.columns if column.head in ("queue", "mute", "throttle", "broker", "network")]
     assert len(parts) == 5
-    for row in told["rows"]:
+    for row in reported["rows"]:
         shares = [int(text.rstrip("%")) for column in parts if (text := column.text(row)) not in ("", "<1%")]
         assert sum(shares) <= 100 + len(shares), (row["api"], shares)
-    assert capture != "quota-3.9.pcap" or any(parts[1].text(row) not in ("", "<1%") for row in told["rows"])
+    assert capture != "quota-3.9.pcap" or any(parts[1].text(row) not in ("", "<1%") for row in reported["rows"])
 
 
 def test_the_histogram_shows_each_class_with_its_count() -> None:

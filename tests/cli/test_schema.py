@@ -7,13 +7,13 @@ from kcap.cli.schema import changes
 from kcap.schema import registry
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def reported(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert main(["schema", *arguments]) == 0
     return capsys.readouterr().out
 
 
 def test_the_list_has_every_api(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = told(capsys).splitlines()
+    lines = reported(capsys).splitlines()
     assert len(lines) == 1 + len(registry.api_keys())
     assert lines[1].split()[:6] == ["0", "Produce", "0.10.0", "0-11", "3-13", "9"]
     assert lines[1].endswith(" 0-2 removed in 4.0")
@@ -21,7 +21,7 @@ def test_the_list_has_every_api(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_history_of_an_api(capsys: pytest.CaptureFixture[str]) -> None:
-    text = told(capsys, "fetch")
+    text = reported(capsys, "fetch")
     assert "v13  (3.1 to 4.4)  flexible\n  request   - Topics.Topic: string\n" in text
     assert "            + Topics.TopicId: uuid\n" in text
     assert "v18  (4.1 to 4.4)" in text
@@ -32,17 +32,17 @@ def test_the_history_of_an_api(capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_version_can_be_shown(capsys: pytest.CaptureFixture[str], key: int) -> None:
     versions = registry.version_range(key)
     assert versions
-    assert told(capsys, str(key))
-    assert f"request v{versions[1]}" in told(capsys, str(key), str(versions[1]))
+    assert reported(capsys, str(key))
+    assert f"request v{versions[1]}" in reported(capsys, str(key), str(versions[1]))
 
 
 def test_the_fields_of_a_version(capsys: pytest.CaptureFixture[str]) -> None:
-    text = told(capsys, "metadata", "1")
+    text = reported(capsys, "metadata", "1")
     assert text.startswith(
         "Metadata request v1, header v1, not flexible\n  Topics: []MetadataRequestTopic nullable\n    Name: string"
     )
     assert "\nMetadata response v1, header v0" in text
-    assert "controlledshutdown request v0, header v0" in told(capsys, "controlledshutdown", "0").lower()
+    assert "controlledshutdown request v0, header v0" in reported(capsys, "controlledshutdown", "0").lower()
 
 
 @pytest.mark.parametrize("arguments", [["fetc"], ["fetch", "99"], ["9999"]], ids=" ".join)

@@ -28,13 +28,13 @@ def name_of(row: dict[str, Any]) -> str:
 def test_an_exchange_by_its_name(pcaps: Path, capsys: pytest.CaptureFixture[str]) -> None:
     row = first(pcaps / "go-franz.pcap", "Metadata").row
     assert main(["show", str(pcaps / "go-franz.pcap"), name_of(row)]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith(f"{name_of(row)}  Metadata v{row['api_version']}  ok\n2026-11-21 ")
-    assert "\nlatency   " in told
-    assert " = rtt " in told
-    assert f"MetadataRequest v{row['api_version']}\n" in told
-    assert f"MetadataResponse v{row['api_version']}\n" in told
-    assert "undecoded" not in told
+    reported = capsys.readouterr().out
+    assert reported.startswith(f"{name_of(row)}  Metadata v{row['api_version']}  ok\n2026-11-21 ")
+    assert "\nlatency   " in reported
+    assert " = rtt " in reported
+    assert f"MetadataRequest v{row['api_version']}\n" in reported
+    assert f"MetadataResponse v{row['api_version']}\n" in reported
+    assert "undecoded" not in reported
     assert main(["show", str(pcaps / "go-franz.pcap"), name_of(row), "--hex"]) == 0
     dump = [
         line for line in capsys.readouterr().out.splitlines() if line[:6].strip("0123456789abcdef") == "" and line[6:8] == "  "
@@ -46,15 +46,15 @@ def test_json_has_the_row_and_both_messages(pcaps: Path, capsys: pytest.CaptureF
     row = first(pcaps / "go-franz.pcap", "Produce").row
     command = ["show", str(pcaps / "go-franz.pcap"), name_of(row), "--json"]
     assert main(command) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["row"]["exchange"] == row["exchange"]
-    assert told["row"]["time"].endswith("Z")
-    assert told["request"]["correlation_id"] == told["response"]["correlation_id"]
-    partition = told["request"]["body"]["topicData"][0]["partitionData"][0]
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["row"]["exchange"] == row["exchange"]
+    assert reported["row"]["time"].endswith("Z")
+    assert reported["request"]["correlation_id"] == reported["response"]["correlation_id"]
+    partition = reported["request"]["body"]["topicData"][0]["partitionData"][0]
     assert partition["recordsSizeInBytes"] > 0
     assert main([*command, "--payloads"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["request"]["body"]["topicData"][0]["partitionData"][0]["records"]
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["request"]["body"]["topicData"][0]["partitionData"][0]["records"]
 
 
 def test_secrets_stay_secret(pcaps: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,10 +64,10 @@ def test_secrets_stay_secret(pcaps: Path, capsys: pytest.CaptureFixture[str]) ->
     assert body
     command = ["show", str(pcaps / "sasl-raw-tokens.pcap"), name_of(exchange.row)]
     assert main([*command, "--hex"]) == 0
-    told = capsys.readouterr().out
-    assert "authenticationIdentity: alice" in told
-    assert "password: (masked)" in told
-    assert "** ** **" in told
+    reported = capsys.readouterr().out
+    assert "authenticationIdentity: alice" in reported
+    assert "password: (masked)" in reported
+    assert "** ** **" in reported
     assert main([*command, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["request"]["body"] == {"authBytes": "(masked)"}
     assert main([*command, "--json", "--show-secrets"]) == 0

@@ -34,8 +34,8 @@ def test_payloads_are_sizes_where_they_are_not_asked_for() -> None:
     frame = FETCH + len(blob).to_bytes(4, "big") + blob
     message = kcap.decode_response(frame, 1, 4)
     assert message.undecoded is None
-    told, kept = (tree_lines(message.tree(), TreeStyle(message.name, payloads=given)) for given in (True, False))
-    assert any(line.endswith("value: the value") for line in told)
+    reported, kept = (tree_lines(message.tree(), TreeStyle(message.name, payloads=given)) for given in (True, False))
+    assert any(line.endswith("value: the value") for line in reported)
     assert any(line.endswith("value: 9 bytes") for line in kept)
     assert not any(b"the".hex(" ") in line or "the value" in line for line in kept)
 

@@ -63,16 +63,16 @@ def test_a_pipe_is_handed_on() -> None:
         os.dup2(reader, 0)
         os.execve(sys.executable, [sys.executable, "-c", program], os.environ | {"TERM": "xterm"})
     os.close(reader)
-    told = b""
+    reported = b""
     try:
         while part := os.read(terminal, 100):
-            told += part
+            reported += part
     except OSError:
         pass  # the terminal ends with the process
     os.waitpid(process, 0)
     os.close(terminal)
     os.close(writer)
-    assert told == b"1 pipe"
+    assert reported == b"1 pipe"
 
 
 def printed(program: str, *words: str | Path) -> str:

@@ -11,7 +11,7 @@ from tests.cli.running import PCAPS
 OLD = str(PCAPS / "old-java-new-broker.pcap")
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
+def reported(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
     """The JSON form."""
     assert main(["versions", *arguments, "--format", "json"]) == 0
     found: dict[str, object] = json.loads(capsys.readouterr().out)
@@ -19,7 +19,7 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, objec
 
 
 def test_json_is_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
-    found = told(capsys, OLD, "--target", "4.0")
+    found = reported(capsys, OLD, "--target", "4.0")
     assert found["report"] == "versions"
     assert found["captures"] == ["old-java-new-broker.pcap"]
     assert found["rows"] == found["clients"]
@@ -46,7 +46,7 @@ def test_the_exit_status(name: str, target: str, level: str, code: int) -> None:
 
 
 def test_a_filter_narrows_it(capsys: pytest.CaptureFixture[str]) -> None:
-    found = told(capsys, str(PCAPS / "java-transactions.pcap"), "-Y", "api == Metadata")
+    found = reported(capsys, str(PCAPS / "java-transactions.pcap"), "-Y", "api == Metadata")
     apis = {api["api"] for row in found["clients"] for api in row["apis"]}  # type: ignore[attr-defined]
     assert apis == {"Metadata"}
 
@@ -60,7 +60,7 @@ def test_pages(tmp_path: Path) -> None:
 
 
 def test_the_story_of_a_connection(capsys: pytest.CaptureFixture[str]) -> None:
-    example = next(row["example"] for row in told(capsys, OLD)["diagnoses"])  # type: ignore[attr-defined]
+    example = next(row["example"] for row in reported(capsys, OLD)["diagnoses"])  # type: ignore[attr-defined]
     uid = example.partition(".")[0]
     assert main(["versions", OLD, "--connection", uid]) == 0
     out = capsys.readouterr().out

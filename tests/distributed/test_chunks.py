@@ -71,7 +71,7 @@ def stripped(rows: list[tuple[int, int, int, int, int, bytes, int, bool]]) -> St
     return StrippedSegments(numbers, flow, FLOWS, np.array([row[7] for row in rows]), data)
 
 
-def told(segments: StrippedSegments) -> list[tuple[object, ...]]:
+def reported(segments: StrippedSegments) -> list[tuple[object, ...]]:
     """Segments as they were given."""
     return [
         (int(flow), *numbers[:4], segments.data[numbers[PAYLOAD] : numbers[PAYLOAD] + numbers[CAPTURED]],
@@ -84,17 +84,17 @@ def told(segments: StrippedSegments) -> list[tuple[object, ...]]:
 def test_segments_come_out_as_they_went_in(rows) -> None:
     """Law: packing and unpacking change nothing."""
     before = stripped(rows)
-    assert told(before) == rows
+    assert reported(before) == rows
     after = unpack_segments(before.pack(), len(rows))
-    assert told(after) == rows
+    assert reported(after) == rows
     assert after.flows == FLOWS
 
 
 @given(st.lists(ROW, min_size=1, max_size=20), st.sets(st.integers(0, 2)))
 def test_segments_without_some_flows(rows, gone: set[int]) -> None:
-    """Law: the others stay as they were, and it is told which these are."""
+    """Law: the others stay as they were, and it is reported which these are."""
     left, stay = stripped(rows).without_flows(np.array([at in gone for at in range(3)]))
-    assert told(left) == [row for row in rows if row[0] not in gone]
+    assert reported(left) == [row for row in rows if row[0] not in gone]
     assert stay.tolist() == [row[0] not in gone for row in rows]
 
 

@@ -92,7 +92,7 @@ ROTATED = ("rotated.pcap2", "rotated.pcap", "rotated.pcap1")
 COLUMNS = choose("exchanges", None)
 
 
-def told(rows: list[dict[str, Any]]) -> list[str]:
+def reported(rows: list[dict[str, Any]]) -> list[str]:
     return sorted(map(repr, rows))
 
 
@@ -137,27 +137,27 @@ def test_shares_of_a_file_have_the_rows_of_the_file(
 ) -> None:
     """Law: ranges, shards, and what travels, packets or references, of all connections or of some, change no row."""
     shared = Shared([pcaps / name], split, shards, carries=carries, edges=edges)
-    assert told(exchanges(shared)) == told(wanted([pcaps / name]))
+    assert reported(exchanges(shared)) == reported(wanted([pcaps / name]))
 
 
 @pytest.mark.parametrize(("split", "shards"), [(1024, 1), (7000, 3), (30_000, 64)])
 def test_a_rotated_set_in_any_order_is_one_capture(split: int, shards: int, pcaps: Path) -> None:
     """Law: connections go from file to file; packet numbers are those of each file."""
     paths = [pcaps / name for name in ROTATED]
-    assert told(exchanges(Shared(paths, split, shards))) == told(wanted(sorted(paths)))
+    assert reported(exchanges(Shared(paths, split, shards))) == reported(wanted(sorted(paths)))
 
 
 def test_files_at_the_same_time_are_merged(pcaps: Path) -> None:
     """Law: packets of files that overlap in time come in the order of their times."""
     paths = [pcaps / name for name in ("quota-3.9.pcap", "quota-0.10.pcap", "pipelined.pcap")]
-    assert told(exchanges(Shared(paths, 20_000, 4))) == told(wanted(paths))
+    assert reported(exchanges(Shared(paths, 20_000, 4))) == reported(wanted(paths))
 
 
 def test_the_compiled_parts_give_the_same(pcaps: Path) -> None:
     """Law: with the fast path a shard has the same rows."""
     path = pcaps / "go-franz.pcap"
     shared = Shared([path], 50_000, 2, jit_after=0, large=True)
-    assert told(exchanges(shared)) == told(wanted([path]))
+    assert reported(exchanges(shared)) == reported(wanted([path]))
 
 
 def test_connections_of_one_range_are_read_there(pcaps: Path) -> None:
@@ -201,7 +201,7 @@ def test_fragments_may_be_of_any_connection(pcaps: Path, tmp_path: Path) -> None
     shared = Shared([path], 30_000, 3, edges=True)
     assert shared.stitched.fragments > 4
     assert not shared.edges
-    assert told(exchanges(shared)) == told(wanted([path]))
+    assert reported(exchanges(shared)) == reported(wanted([path]))
     assert len(wanted([path])) == len(wanted([pcaps / "quota-3.9.pcap"]))
 
 
@@ -209,7 +209,7 @@ def test_blanked_bytes_that_were_looked_at_come_as_they_are(tmp_path: Path) -> N
     """A search for a frame boundary that goes on into blanked records: the connection is read again with its packets."""
     path = far_from_a_boundary(tmp_path / "far.pcap")
     shared = Shared([path], 60_000, 2, carries=STRIPPED, edges=True)
-    assert told(exchanges(shared)) == told(wanted([path]))
+    assert reported(exchanges(shared)) == reported(wanted([path]))
     assert len(shared.unstripped) == 8
     assert len(wanted([path])) == 9 + 8
 
@@ -229,7 +229,7 @@ def test_connections_have_their_turns(edges: bool, pcaps: Path) -> None:
     mine = [row | {"number": number} for number, (_, row) in enumerate(found, 1)]
     names = [column.name for column in choose("connections", None) if column.name in mine[0]]
     every = kcap.open(path).connections(names).to_arrow().to_pylist()
-    assert told([{name: row[name] for name in names} for row in mine]) == told(every)
+    assert reported([{name: row[name] for name in names} for row in mine]) == reported(every)
 
 
 def test_silent_connections_end_at_the_same_time(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def test_silent_connections_end_at_the_same_time(tmp_path: Path) -> None:
     columns = ["connection", "began", "ended", "last_ns", "exchanges"]
     for shards in (1, 3, 12):
         shared = Shared([path], 2000, shards)
-        assert told(exchanges(shared)) == told(wanted([path]))
+        assert reported(exchanges(shared)) == reported(wanted([path]))
         ends = []
         for reader in Shared([path], 2000, shards).readers():
             reader.keep_connections = True
@@ -257,7 +257,7 @@ def test_silent_connections_end_at_the_same_time(tmp_path: Path) -> None:
                 pass
             rows = connection_rows(reader.connections, reader.capture_files)
             ends += [{name: row[name] for name in columns} for row in rows]
-        assert told(ends) == told(kcap.open(path).connections(columns).to_arrow().to_pylist())
+        assert reported(ends) == reported(kcap.open(path).connections(columns).to_arrow().to_pylist())
         assert {row["ended"] for row in ends} >= {"idle", "open"}
 
 
@@ -267,9 +267,9 @@ def test_unfinished_frames_have_room_in_each_shard(
 ) -> None:
     """Law: the bound of unfinished frames counts those of a shard, and changes no row."""
     path = capture(tmp_path / "together.pcap", records, "fetch", together=True)
-    rows = told(wanted([path]))
+    rows = reported(wanted([path]))
     monkeypatch.setattr(limits, "GATHERED_OF_ALL", 100_000)
-    assert told(exchanges(Shared([path], 100_000, shards, carries=carries))) == rows
+    assert reported(exchanges(Shared([path], 100_000, shards, carries=carries))) == rows
 
 
 def test_large_messages_are_read_again(pcaps: Path) -> None:

@@ -1,4 +1,4 @@
-"""Laws of broker ids: what is proven is said, what is told in two ways is not, and order does not matter."""
+"""Laws of broker ids: what is proven is said, what is reported in two ways is not, and order does not matter."""
 
 import pickle
 from itertools import permutations
@@ -138,12 +138,12 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(facts, "BROKERS_KEPT", 4)
     monkeypatch.setattr(facts, "HOST_NAMES_KEPT", 4)
     brokers = Brokers()
-    told = []
+    reported = []
     for i in range(9):
         brokers.take(ONE, f"C{i}", [])
-        told.append(brokers.resolve_names({f"10.0.0.{i}": "kafka-1"}))
+        reported.append(brokers.resolve_names({f"10.0.0.{i}": "kafka-1"}))
     assert len(brokers.clusters[ONE]) == len(brokers.names) == 4
-    assert told == [True] * 3 + [False] * 6
+    assert reported == [True] * 3 + [False] * 6
 
 
 def test_which_server_is_which_endpoint() -> None:

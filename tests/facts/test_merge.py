@@ -1,4 +1,4 @@
-"""What shares told, put together, is what one who saw everything knows."""
+"""The facts of shards, merged, are those of a reader of everything."""
 
 import pickle
 from pathlib import Path
@@ -58,7 +58,7 @@ def test_facts_of_shares_are_those_of_the_whole(pcaps: Path) -> None:
 
 
 def test_the_order_of_telling_decides() -> None:
-    """An id keeps the first name it was told, a server the last answer."""
+    """An id keeps the first name it was given, a server the last answer."""
     early, late = Facts(), Facts()
     early.names["id"], late.names["id"] = ((1, "C", 1), "old"), ((2, "A", 1), "new")
     server, offers = ("10.0.0.1", 9092), [Offer({0: (0, 1)}), Offer({0: (0, 2)})]

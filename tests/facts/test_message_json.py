@@ -13,9 +13,9 @@ def test_a_body_starts_behind_the_tags_of_its_header() -> None:
     assert behind_tags(asked, 3, 12, 0) == 1
     assert behind_tags(tags + asked[1:], 3, 12, 0) == len(tags)
     assert behind_tags(asked, 3, 1, 0) == 0, "header version 1 has none"
-    told = m.metadata_answer(1, [(1, "a", 9)], "C")[8:]
-    assert read(tags + told[1:], 3, 12, 1) == read(told, 3, 12, 1)
-    assert read(told, 3, 12, 1)["clusterId"] == "C"
+    reported = m.metadata_answer(1, [(1, "a", 9)], "C")[8:]
+    assert read(tags + reported[1:], 3, 12, 1) == read(reported, 3, 12, 1)
+    assert read(reported, 3, 12, 1)["clusterId"] == "C"
     assert behind_tags(m.api_versions_answer(1, {})[8:], 18, 3, 1) == 0, "its header never has any (KIP-511)"
 
 

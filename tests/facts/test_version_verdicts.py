@@ -72,7 +72,7 @@ def test_a_connection_whose_beginning_was_not_captured(tmp_path: Path) -> None:
 
 
 def test_an_answer_that_was_not_captured_whole_offers_nothing(tmp_path: Path) -> None:
-    """What is missing would look as if it were not offered; that nobody asked would be untrue."""
+    """What is missing would look as if it were not offered; that no request was sent would be untrue."""
     for side in ("cut", "lost"):
         story = m.began().ask(m.api_versions(1), m.api_versions_answer(1, RANGES))
         at = len(story.segments) - 1
@@ -115,7 +115,7 @@ def test_not_highest_only_where_the_same_software_did_better_and_the_broker_offe
 
 
 def test_real_captures(pcaps: Path) -> None:
-    """Negotiations told in pcaps/README.md."""
+    """Negotiations described in pcaps/README.md."""
     franz = m.rows_of(pcaps / "go-franz.pcap")
     refused = [row for row in franz if row["error"] == "UNSUPPORTED_VERSION"]
     assert refused

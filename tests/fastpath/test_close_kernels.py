@@ -76,7 +76,7 @@ def test_endings(turns: list[tuple[int, str]], size: int, step: int) -> None:
 
 
 @given(st.integers(0, 1), st.sampled_from(("fin", "fin push")), st.booleans(), st.booleans(), st.integers(1, 40))
-def test_plain_endings_are_the_lanes(side: int, first: str, reset: bool, linger: bool, size: int) -> None:
+def test_plain_endings_stay_in_the_fast_path(side: int, first: str, reset: bool, linger: bool, size: int) -> None:
     """FIN and FIN, or a reset, and some time: no object is ever made."""
     tap = steady(4)
     turn(tap, side, first, 0)

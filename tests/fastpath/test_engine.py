@@ -170,7 +170,7 @@ def test_any_bytes_in_order(pieces: list[tuple[int, bytes]], sane: bool) -> None
         st.sampled_from(("id", "same", "early", "late", "token", "versions", "next", "wait", "zero", "binary")), max_size=12
     )
 )
-def test_what_the_lane_leaves_to_the_machines(turns: list[str]) -> None:
+def test_what_the_fast_path_leaves_to_the_reference_path(turns: list[str]) -> None:
     """Another client id, a correlation id again, answers out of turn, handshakes: in the middle of a calm connection."""
     tap = steady(6)
     for number, turn in enumerate(turns, 100):
@@ -202,7 +202,7 @@ def test_what_the_lane_leaves_to_the_machines(turns: list[str]) -> None:
     agree(tap.segments, 25, 4)
 
 
-def test_a_calm_connection_is_in_the_lane() -> None:
+def test_a_connection_in_order_is_in_the_fast_path() -> None:
     """The law would hold for a fast path that takes nothing."""
     fast = agree(steady(60).close().segments)
     assert fast.fast_rows > 40

@@ -28,7 +28,7 @@ OTHERS = {
     "collector",
     "bodies",
 }
-"""What refers to another machine."""
+"""What refers to another object of the reference path."""
 
 
 def plain(thing: object) -> object:
@@ -38,13 +38,13 @@ def plain(thing: object) -> object:
 
 
 def state_of(connection: Connection) -> list[object]:
-    """The numbers of all its machines; of requests that wait also what `Bodies` keeps."""
+    """The numbers of all objects that hold its state; of requests that wait also what `Bodies` keeps."""
     owner = connection.conversation
     assert isinstance(owner, Conversation)
-    machines = [connection, *connection.streams, owner.pairing, owner.requests, owner.responses]
+    holders = [connection, *connection.streams, owner.pairing, owner.requests, owner.responses]
     values: list[object] = []
-    for machine in machines:
-        found = plain(machine)
+    for holder in holders:
+        found = plain(holder)
         assert isinstance(found, dict)
         values.append({name: value for name, value in found.items() if isinstance(value, int | str | bytes | list | None)})
     bodies = owner.collector.bodies
@@ -96,8 +96,8 @@ def test_objects_made_of_numbers(messages: list[tuple[bytes, bytes]], sizes: int
 def comparable(connection: Connection) -> list[object]:
     """The state without what is looked up when it is asked for, and what only one of the two ways counts."""
     found = state_of(connection)
-    for machine in found:
-        if isinstance(machine, dict):
+    for holder in found:
+        if isinstance(holder, dict):
             for name in ("closing_order", "ending", "uid"):
-                machine.pop(name, None)
+                holder.pop(name, None)
     return found

@@ -126,14 +126,14 @@ def huge() -> list[Segment]:
     return tap.client(asked).server(given, 9_000).close().segments
 
 
-@pytest.mark.parametrize("talk", [traffic, lambda: together(4), huge])
-def test_connections_come_back_within_a_large_frame(talk: Callable[[], list[Segment]]) -> None:
+@pytest.mark.parametrize("made", [traffic, lambda: together(4), huge])
+def test_connections_come_back_within_a_large_frame(made: Callable[[], list[Segment]]) -> None:
     """Whatever the reference path has of the frame: its first bytes, or a reader that has read them as they passed. A frame
     that was taken back leaves again where the next segment comes late.
     """
     entered = 0
     for seed in range(8):
-        random_of, segments = random.Random(seed), talk()
+        random_of, segments = random.Random(seed), made()
         for _ in range(8):
             place, reach = random_of.randrange(20, len(segments) - 5), random_of.choice((1, 4))
             one, other = segments[place], segments[place + reach]
@@ -145,7 +145,7 @@ def test_connections_come_back_within_a_large_frame(talk: Callable[[], list[Segm
             patch.object(LargeFrames, "enter_bytes", autospec=True, side_effect=LargeFrames.enter_bytes) as other_one,
         ):
             agree(segments, 20, 4)
-        entered += (one if talk is huge else other_one).call_count
+        entered += (one if made is huge else other_one).call_count
     assert entered > 5
 
 

@@ -133,7 +133,7 @@ def test_calls_side_by_side(turns: list[tuple[int, int]], size: int, step: int) 
             port += 1
             taps[which] = Tap(port=port, time_ns=time_ns)
             if what == 0:
-                taps[which].client(metadata(1))  # nobody saw its SYN
+                taps[which].client(metadata(1))  # its SYN was not captured
             else:
                 taps[which].open().client(metadata(1)).server(metadata_answer(1))
         else:

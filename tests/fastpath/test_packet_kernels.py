@@ -14,7 +14,7 @@ from tests.fastpath.test_engine import steady
 from tests.support.wire import MS, Tap, batch, metadata, metadata_answer
 
 
-def in_lane(tap: Tap, first: int = 0) -> int:
+def phase(tap: Tap, first: int = 0) -> int:
     """What the fast path knows of the connection after the conversation, from packet `first` on."""
     analyzer = Analyzer()
     for each in cut(tap.segments[first:], 30):
@@ -23,21 +23,21 @@ def in_lane(tap: Tap, first: int = 0) -> int:
     return int(analyzer.fast_path.state.connections[:, LIVE].max())
 
 
-def test_who_is_in_the_lane() -> None:
-    """A connection in good order is, from its SYN to its end; one that was met on the way enters; one that says what nobody
-    knows is not."""
-    assert [in_lane(Tap(segments=Tap().open().segments[:count])) for count in (1, 2, 3)] == [CALLED, OPEN, OPEN]
-    assert in_lane(steady(6)) == TALKING
-    assert in_lane(steady(300), 3) == TALKING
+def test_which_connections_are_in_the_fast_path() -> None:
+    """A connection in good order is, from its SYN to its end; one that was met on the way enters; one that says what is
+    unknown is not."""
+    assert [phase(Tap(segments=Tap().open().segments[:count])) for count in (1, 2, 3)] == [CALLED, OPEN, OPEN]
+    assert phase(steady(6)) == TALKING
+    assert phase(steady(300), 3) == TALKING
     closing = steady(6)
     closing.add(0, FIN | ACK)
-    assert in_lane(closing) == HALF
-    assert in_lane(steady(6).close()) == CLOSING
-    assert in_lane(steady(6).reset()) == CLOSING
+    assert phase(closing) == HALF
+    assert phase(steady(6).close()) == CLOSING
+    assert phase(steady(6).reset()) == CLOSING
     bare = steady(6)
     bare.add(0, FIN)
-    assert in_lane(bare) == FREE
-    assert in_lane(Tap().open().client(b"GET / HTTP/1.1\r\n\r\n")) == FREE
+    assert phase(bare) == FREE
+    assert phase(Tap().open().client(b"GET / HTTP/1.1\r\n\r\n")) == FREE
 
 
 def test_what_is_sent_again_changes_nothing_but_counters() -> None:
@@ -48,7 +48,7 @@ def test_what_is_sent_again_changes_nothing_but_counters() -> None:
         tap.segments += [replace(s, time_ns=tap.time_ns + wait + at) for at, s in enumerate(again)]
         tap.time_ns += wait + 5
         tap.add(0, ACK, b"\0", seq=tap.next[0] - 1)
-        assert in_lane(tap) == TALKING
+        assert phase(tap) == TALKING
         tap.close()
         assert agree(tap.segments).own == 1
 
@@ -59,29 +59,29 @@ def test_a_side_without_room_stays() -> None:
     for window in (0, 0, 9, 0):
         tap.add(1, ACK)
         tap.segments[-1] = replace(tap.segments[-1], window=window)
-    assert in_lane(tap) == TALKING
+    assert phase(tap) == TALKING
     found = agree(tap.close().segments)
     assert (found.own, found.connections[0]["zero_window_stalls"]) == (1, 2)
     tap = steady(6).client(metadata(80))
     tap.segments[-1] = replace(tap.segments[-1], window=0)
-    assert in_lane(tap) == TALKING
+    assert phase(tap) == TALKING
     assert agree(tap.close().segments).connections[0]["zero_window_stalls"] == 1
 
 
 def test_selective_acknowledgements_are_counted_and_change_nothing_else() -> None:
     """On bare acknowledgements, on one with bytes and on one that says nothing new."""
     tap = steady(6)
-    for told in (SACKED, SPURIOUS, SACKED | SPURIOUS):
-        tap.add(1, ACK | told)
+    for reported in (SACKED, SPURIOUS, SACKED | SPURIOUS):
+        tap.add(1, ACK | reported)
     tap.client(metadata(80))
     tap.segments[-1] = replace(tap.segments[-1], flags=tap.segments[-1].flags | SACKED)
-    assert in_lane(tap) == TALKING
+    assert phase(tap) == TALKING
     found = agree(tap.close().segments)
     assert (found.own, found.connections[0]["sacked"], found.connections[0]["spurious"]) == (1, 3, 2)
 
 
 def test_nothing_of_a_packet_that_opens_nothing() -> None:
-    """Acknowledgements and resets of nobody's connection reach no machine."""
+    """Acknowledgements and resets of unknown connections reach no connection."""
     tap = Tap()
     tap.add(0, ACK)
     tap.add(1, 4)

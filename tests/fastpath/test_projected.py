@@ -26,7 +26,7 @@ def test_programs(noted: list[int | tuple[int, int, int]]) -> None:
     assert programs(np.array(codes, np.int64)).tolist() == expected
 
 
-def test_slots_of_the_lane_follow() -> None:
+def test_slots_of_the_fast_path_follow() -> None:
     bodies, exchange = BodyCollector(), PendingExchange(1, 0, 2, 1, "app", 0)
     mine, theirs = produce(1, -1)[17:], produce_answer(1, error=3)[8:]
     bodies.add(mine, 0, len(mine), program_index(0, 2, REQUEST), exchange)

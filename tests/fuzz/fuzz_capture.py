@@ -67,12 +67,12 @@ def bodies(data: bytes) -> None:
     for number in range(16):
         if at + 4 > len(data):
             break
-        key, version, asked, told = data[at : at + 4]
+        key, version, asked, reported = data[at : at + 4]
         at += 4
         tap = tap.client(request(key, version & 31, number, data[at : at + asked]))
         at += asked
-        tap = tap.server(response(number, data[at : at + told]))
-        at += told
+        tap = tap.server(response(number, data[at : at + reported]))
+        at += reported
     capture = kcap.open(saved(SCRATCH, tap))
     for name in TABLES:
         capture.table(name).to_arrow()

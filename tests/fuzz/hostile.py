@@ -92,7 +92,7 @@ def packet_block(interface: int, when: int, data: bytes) -> bytes:
     return block(6, struct.pack("<IIIII", interface, when >> 32, when & 0xFFFFFFFF, len(data), len(data)) + data)
 
 
-class Talk:
+class Connection:
     """One connection from its SYN on, a packet a microsecond."""
 
     def __init__(self, port: int = 40_000, when: int = 10**12, step: int = 1) -> None:
@@ -110,7 +110,7 @@ class Talk:
         if seq is None:
             self.next[side] += len(data)
 
-    def open(self) -> "Talk":
+    def open(self) -> "Connection":
         """The handshake."""
         self.add(0, SYN, seq=1000)
         self.add(1, SYN | ACK, seq=9000)
@@ -138,13 +138,13 @@ def response(correlation: int, body: bytes = bytes(6)) -> bytes:
     return struct.pack(">ii", 4 + len(body), correlation) + body
 
 
-def spoken() -> Talk:
+def spoken() -> Connection:
     """A connection that is recognised as Kafka."""
-    talk = Talk().open()
+    connection = Connection().open()
     for number in (1, 2):
-        talk.send(0, request(number))
-        talk.send(1, response(number))
-    return talk
+        connection.send(0, request(number))
+        connection.send(1, response(number))
+    return connection
 
 
 def noise(size: int, seed: int) -> bytes:
@@ -246,18 +246,18 @@ def in_many(n: int, segment: Callable[[int], bytes], lost: int = 0, side: int = 
     """Five hundred connections of Kafka, which go on in turn, `lost` bytes later, with n segments of one side."""
 
     def packets() -> Iterator[Packet]:
-        talks = [Talk(20_000 + at, 10**12 + 10 * at).open() for at in range(500)]
-        for talk in talks:
+        connections = [Connection(20_000 + at, 10**12 + 10 * at).open() for at in range(500)]
+        for connection in connections:
             for number in (1, 2):
-                talk.send(0, request(number))
-                talk.send(1, response(number))
-            talk.next[side] += lost
-            yield from talk.packets
+                connection.send(0, request(number))
+                connection.send(1, response(number))
+            connection.next[side] += lost
+            yield from connection.packets
         for at in range(n):
-            talk = talks[at % 500]
-            talk.when, talk.packets = 10**12 + 10_000 + at, []
-            talk.add(side, ACK, segment(at // 500))
-            yield from talk.packets
+            connection = connections[at % 500]
+            connection.when, connection.packets = 10**12 + 10_000 + at, []
+            connection.add(side, ACK, segment(at // 500))
+            yield from connection.packets
 
     return pcap(packets())
 
@@ -283,7 +283,7 @@ def responses_of_many(n: int) -> bytes:
 
 @hostile(100_000)
 def bytes_of_many(n: int) -> bytes:
-    """The same with segments of a byte behind a hole that nobody acknowledges."""
+    """The same with segments of a byte behind a hole that is never acknowledged."""
     return in_many(n, lambda _at: b"x", lost=10)
 
 
@@ -366,14 +366,14 @@ def late_reuse(n: int) -> bytes:
 # --- streams -----------------------------------------------------------------------------------------------------------
 def holes(side: int, n: int, size: int = 40) -> bytes:
     """A Kafka connection, one side of which goes on in noise between holes, all of it acknowledged."""
-    talk = spoken()
-    talk.next[side] += 50
+    connection = spoken()
+    connection.next[side] += 50
     for i in range(n):
-        talk.add(side, PSH | ACK, noise(size, i))
-        talk.next[side] += size
+        connection.add(side, PSH | ACK, noise(size, i))
+        connection.next[side] += size
         if i % 16 == 15:
-            talk.add(1 - side, ACK)
-    return talk.file()
+            connection.add(1 - side, ACK)
+    return connection.file()
 
 
 @hostile(4_000)
@@ -385,157 +385,157 @@ def request_search_holes(n: int) -> bytes:
 @hostile(4_000)
 def response_search_holes(n: int) -> bytes:
     """Holes while the boundary of responses is searched, with requests outstanding."""
-    talk = spoken()
+    connection = spoken()
     for number in range(3, 70):
-        talk.send(0, request(number))
-    talk.next[1] += 50
+        connection.send(0, request(number))
+    connection.next[1] += 50
     for i in range(n):
-        talk.add(1, PSH | ACK, noise(40, i))
-        talk.next[1] += 40
+        connection.add(1, PSH | ACK, noise(40, i))
+        connection.next[1] += 40
         if i % 16 == 15:
-            talk.add(0, ACK)
-    return talk.file()
+            connection.add(0, ACK)
+    return connection.file()
 
 
 @hostile(4_000)
 def headless_search_holes(n: int) -> bytes:
     """Requests without a SYN between holes, so that nothing is in a row."""
-    talk = Talk()
+    connection = Connection()
     for i in range(n):
-        talk.add(0, PSH | ACK, request(i * 3)[:20] + noise(20, i))
-        talk.next[0] += 30
+        connection.add(0, PSH | ACK, request(i * 3)[:20] + noise(20, i))
+        connection.next[0] += 30
         if i % 16 == 15:
-            talk.add(1, ACK)
-    return talk.file()
+            connection.add(1, ACK)
+    return connection.file()
 
 
 @hostile(8_000)
 def tiny_segments(n: int) -> bytes:
     """Segments of one byte behind a hole, in random order."""
-    talk = spoken()
+    connection = spoken()
     places = list(range(n))
     random.Random(2).shuffle(places)
-    first = talk.next[0]
+    first = connection.next[0]
     for place in places:
-        talk.add(0, ACK, b"x", seq=first + 1 + place)
-    return talk.file()
+        connection.add(0, ACK, b"x", seq=first + 1 + place)
+    return connection.file()
 
 
 @hostile(8_000)
 def tiny_segments_apart(n: int) -> bytes:
     """The same with a hole between any two."""
-    talk = spoken()
+    connection = spoken()
     places = list(range(n))
     random.Random(2).shuffle(places)
-    first = talk.next[0]
+    first = connection.next[0]
     for place in places:
-        talk.add(0, ACK, b"x", seq=first + 1 + 2 * place)
-    return talk.file()
+        connection.add(0, ACK, b"x", seq=first + 1 + 2 * place)
+    return connection.file()
 
 
 @hostile(8_000)
 def tiny_headless(n: int) -> bytes:
     """Segments of one byte without a SYN, from the end to the beginning."""
-    talk = Talk()
+    connection = Connection()
     for place in range(n, 0, -1):
-        talk.add(0, ACK, b"x", seq=10**6 + place)
-    return talk.file()
+        connection.add(0, ACK, b"x", seq=10**6 + place)
+    return connection.file()
 
 
 @hostile(8_000)
 def overlaps(n: int) -> bytes:
     """Large segments behind a hole, each a byte further, each with other bytes."""
-    talk = spoken()
-    first = talk.next[0]
+    connection = spoken()
+    first = connection.next[0]
     for i in range(n):
-        talk.add(0, ACK, bytes([i & 255]) * 200, seq=first + 1 + i)
-    return talk.file()
+        connection.add(0, ACK, bytes([i & 255]) * 200, seq=first + 1 + i)
+    return connection.file()
 
 
 @hostile(4_000)
 def gaps(n: int) -> bytes:
     """A hole in front of every request, all acknowledged."""
-    talk = spoken()
+    connection = spoken()
     for i in range(n):
-        talk.next[0] += 100
-        talk.send(0, request(3 + i))
-        talk.send(1, response(3 + i))
-    return talk.file()
+        connection.next[0] += 100
+        connection.send(0, request(3 + i))
+        connection.send(1, response(3 + i))
+    return connection.file()
 
 
 @hostile(4_000)
 def zero_windows(n: int) -> bytes:
     """Retransmissions of one request without end."""
-    talk = spoken()
-    first = talk.next[0]
-    talk.send(0, request(3))
+    connection = spoken()
+    first = connection.next[0]
+    connection.send(0, request(3))
     for _ in range(n):
-        talk.add(0, ACK, request(3), seq=first)
-    return talk.file()
+        connection.add(0, ACK, request(3), seq=first)
+    return connection.file()
 
 
 @hostile(8_000)
 def swapped_segments(n: int) -> bytes:
     """Each second segment of 100 bytes comes before the one in front of it."""
-    talk = spoken()
+    connection = spoken()
     data = b"".join(request(3 + i) for i in range(n * 100 // 24 + 1))[: n * 100]
-    first = talk.next[0]
+    first = connection.next[0]
     for at in range(0, n - 1, 2):
         for place in (at + 1, at):
-            talk.add(0, PSH | ACK, data[100 * place : 100 * place + 100], seq=first + 100 * place)
-    return talk.file()
+            connection.add(0, PSH | ACK, data[100 * place : 100 * place + 100], seq=first + 100 * place)
+    return connection.file()
 
 
 @hostile(8_000)
 def old_copies(n: int) -> bytes:
     """Each request comes again when a thousand others came."""
-    talk = spoken()
+    connection = spoken()
     sent: list[tuple[int, bytes]] = []
     for i in range(n):
-        sent.append((talk.next[0], request(3 + i)))
-        talk.send(0, sent[-1][1])
-        talk.send(1, response(3 + i))
+        sent.append((connection.next[0], request(3 + i)))
+        connection.send(0, sent[-1][1])
+        connection.send(1, response(3 + i))
         if i >= 1_000:
-            talk.add(0, PSH | ACK, sent[i - 1_000][1], seq=sent[i - 1_000][0])
-    return talk.file()
+            connection.add(0, PSH | ACK, sent[i - 1_000][1], seq=sent[i - 1_000][0])
+    return connection.file()
 
 
 @hostile(4_000)
 def clock_jumps(n: int) -> bytes:
     """Connections that wait for a response, and as many packets of one of them, ten minutes and a bit apart."""
     first = greetings(n, lambda i: request(1))
-    talk = Talk(when=10**12 + 10**9, step=601 * 10**6).open()
+    connection = Connection(when=10**12 + 10**9, step=601 * 10**6).open()
     for i in range(n):
-        talk.send(0, request(i))
-    return first + talk.file()[24:]
+        connection.send(0, request(i))
+    return first + connection.file()[24:]
 
 
 # --- frames ------------------------------------------------------------------------------------------------------------
 @hostile(2_000)
 def lying_prefixes(n: int) -> bytes:
     """Requests each followed by an impossible length."""
-    talk = spoken()
-    talk.send(0, b"".join(request(3 + i) + b"\xff\xff\xff\xff" for i in range(n)))
-    return talk.file()
+    connection = spoken()
+    connection.send(0, b"".join(request(3 + i) + b"\xff\xff\xff\xff" for i in range(n)))
+    return connection.file()
 
 
 @hostile(2_000)
 def lying_lengths(n: int) -> bytes:
     """Lengths of megabytes in front of headers that are fine, and an invalid one: what was held is read again."""
-    talk = spoken()
+    connection = spoken()
     lie = request(0, body=b"")[4:]
-    talk.send(0, b"".join(b"\xff\xff\xff\xff" + struct.pack(">i", 3_000_000 + i) + lie for i in range(n)))
-    return talk.file()
+    connection.send(0, b"".join(b"\xff\xff\xff\xff" + struct.pack(">i", 3_000_000 + i) + lie for i in range(n)))
+    return connection.file()
 
 
 @hostile(2_000)
 def lying_responses(n: int) -> bytes:
     """Responses each followed by an impossible length."""
-    talk = spoken()
+    connection = spoken()
     for i in range(n):
-        talk.send(0, request(3 + i))
-    talk.send(1, b"".join(response(3 + i) + b"\xff\xff\xff\xff" for i in range(n)))
-    return talk.file()
+        connection.send(0, request(3 + i))
+    connection.send(1, b"".join(response(3 + i) + b"\xff\xff\xff\xff" for i in range(n)))
+    return connection.file()
 
 
 @hostile(2_000)
@@ -543,99 +543,99 @@ def random_ids(n: int) -> bytes:
     """Requests with random correlation ids, and responses to them in another order."""
     rng = random.Random(3)
     ids = [rng.randrange(1 << 31) for _ in range(n)]
-    talk = spoken()
-    talk.send(0, b"".join(map(request, ids)))
+    connection = spoken()
+    connection.send(0, b"".join(map(request, ids)))
     rng.shuffle(ids)
-    talk.send(1, b"".join(map(response, ids)))
-    return talk.file()
+    connection.send(1, b"".join(map(response, ids)))
+    return connection.file()
 
 
 @hostile(2_000)
 def unknown_ids(n: int) -> bytes:
     """Outstanding requests, and responses to none of them."""
-    talk = spoken()
-    talk.send(0, b"".join(request(10**6 + i) for i in range(n)))
-    talk.send(1, b"".join(response(10**6 + n + i) for i in range(n)))
-    return talk.file()
+    connection = spoken()
+    connection.send(0, b"".join(request(10**6 + i) for i in range(n)))
+    connection.send(1, b"".join(response(10**6 + n + i) for i in range(n)))
+    return connection.file()
 
 
 @hostile(2_000)
 def one_id(n: int) -> bytes:
     """All requests have the same correlation id."""
-    talk = spoken()
-    talk.send(0, request(3) * n)
-    talk.send(1, response(3) * n)
-    return talk.file()
+    connection = spoken()
+    connection.send(0, request(3) * n)
+    connection.send(1, response(3) * n)
+    return connection.file()
 
 
 @hostile(2_000)
 def early_responses(n: int) -> bytes:
     """Responses without requests."""
-    talk = Talk()
+    connection = Connection()
     for i in range(5):
-        talk.send(0, request(i))
-        talk.send(1, response(i))
-    talk.send(1, b"".join(response(100 + i) for i in range(n)))
-    return talk.file()
+        connection.send(0, request(i))
+        connection.send(1, response(i))
+    connection.send(1, b"".join(response(100 + i) for i in range(n)))
+    return connection.file()
 
 
 @hostile(2_000)
 def one_way(n: int) -> bytes:
     """Produce with acks=0 behind requests that wait."""
-    talk = spoken()
+    connection = spoken()
     produce = struct.pack(">hii", 0, 1000, 0)
-    talk.send(0, b"".join(request(10 + i) + request(10**6 + i, 0, 2, produce) for i in range(n)))
-    return talk.file()
+    connection.send(0, b"".join(request(10 + i) + request(10**6 + i, 0, 2, produce) for i in range(n)))
+    return connection.file()
 
 
 @hostile(2_000)
 def near_requests(n: int) -> bytes:
     """Behind a lost boundary: heads of requests whose bodies nearly fit, each with a length of much that follows."""
-    talk = Talk()
+    connection = Connection()
     head = struct.pack(">hhih", 3, 1, 5, -1)
     body = head + struct.pack(">i", 50_000)
     entry = b"\x00\x01\x00\x00"
     part = struct.pack(">i", 100_000) + body
-    talk.send(0, b"".join(part + entry * 10 for _ in range(n)))
-    return talk.file()
+    connection.send(0, b"".join(part + entry * 10 for _ in range(n)))
+    return connection.file()
 
 
 @hostile(2_000)
 def near_requests_known(n: int) -> bytes:
     """The same on a connection whose requests carry no client id, behind an invalid length."""
-    talk = Talk().open()
+    connection = Connection().open()
     first = struct.pack(">ihhih", 10, 18, 0, 1, -1)
-    talk.send(0, first)
-    talk.send(1, response(1))
+    connection.send(0, first)
+    connection.send(1, response(1))
     part = struct.pack(">ihhihi", 100_000, 3, 1, 5, -1, 50_000)
-    talk.send(0, b"\xff\xff\xff\xff" + b"".join(part + b"\x00\x01\x00\x00" * 10 for _ in range(n)))
-    return talk.file()
+    connection.send(0, b"\xff\xff\xff\xff" + b"".join(part + b"\x00\x01\x00\x00" * 10 for _ in range(n)))
+    return connection.file()
 
 
 @hostile(2_000)
 def client_ids(n: int) -> bytes:
     """Every request has another client id."""
-    talk = spoken()
+    connection = spoken()
     for i in range(n):
-        talk.send(0, request(3 + i, client=b"c%d" % i))
-        talk.send(1, response(3 + i))
-    return talk.file()
+        connection.send(0, request(3 + i, client=b"c%d" % i))
+        connection.send(1, response(3 + i))
+    return connection.file()
 
 
 @hostile(8_000)
 def bytewise(n: int) -> bytes:
     """Requests in segments of one byte."""
-    talk = spoken()
-    talk.send(0, b"".join(request(3 + i, client=b"c" * 200) for i in range(n // 214 + 1))[:n], size=1)
-    return talk.file()
+    connection = spoken()
+    connection.send(0, b"".join(request(3 + i, client=b"c" * 200) for i in range(n // 214 + 1))[:n], size=1)
+    return connection.file()
 
 
 @hostile(8_000)
 def unrecognised_bytewise(n: int) -> bytes:
     """Bytes that might still become a request, one by one."""
-    talk = Talk().open()
-    talk.send(0, request(1, client=b"x" * 32_000)[:n].ljust(n, b"\0"), size=1)
-    return talk.file()
+    connection = Connection().open()
+    connection.send(0, request(1, client=b"x" * 32_000)[:n].ljust(n, b"\0"), size=1)
+    return connection.file()
 
 
 # --- datagrams ---------------------------------------------------------------------------------------------------------
@@ -704,12 +704,12 @@ def secrets_blocks(n: int) -> bytes:
 @hostile(2_000)
 def centuries(n: int) -> bytes:
     """Each packet of a connection a century from the one before, back and forth."""
-    talk = Talk(step=0)
+    connection = Connection(step=0)
     for i in range(n):
-        talk.when = (10**9 + (i % 2) * CENTURY) * 10**6
-        talk.send(0, request(i))
-        talk.send(1, response(i))
-    return talk.file()
+        connection.when = (10**9 + (i % 2) * CENTURY) * 10**6
+        connection.send(0, request(i))
+        connection.send(1, response(i))
+    return connection.file()
 
 
 @hostile(10_000)
@@ -743,19 +743,19 @@ def tiny_records(n: int) -> bytes:
     batch = struct.pack(">qiibI", 0, 9 + len(rest), 0, 2, 0) + rest
     topic = struct.pack(">h", 1) + b"t" + struct.pack(">iii", 1, 0, len(batch)) + batch
     body = struct.pack(">hhii", -1, 1, 1000, 1) + topic
-    talk = spoken()
-    talk.send(0, request(3, 0, 3, body))
-    talk.send(1, response(3, struct.pack(">ih", 1, 1) + b"t" + struct.pack(">iihqqi", 1, 0, 0, 0, -1, 0)))
-    return talk.file()
+    connection = spoken()
+    connection.send(0, request(3, 0, 3, body))
+    connection.send(1, response(3, struct.pack(">ih", 1, 1) + b"t" + struct.pack(">iihqqi", 1, 0, 0, 0, -1, 0)))
+    return connection.file()
 
 
 @hostile(500)
 def tiny_batches(n: int) -> bytes:
     """Fetch-like bodies of n empty partitions in a request."""
     body = struct.pack(">hii", -1, 1000, n) + (struct.pack(">h", 1) + b"t" + struct.pack(">i", 0)) * n
-    talk = spoken()
-    talk.send(0, request(3, 0, 2, body))
-    return talk.file()
+    connection = spoken()
+    connection.send(0, request(3, 0, 2, body))
+    return connection.file()
 
 
 # --- many connections that speak a little -------------------------------------------------------------------------------
@@ -837,44 +837,44 @@ def fin_flood(n: int) -> bytes:
 @hostile(4_000)
 def far_acks(n: int) -> bytes:
     """Acknowledgements far ahead of what was sent, each further, between requests."""
-    talk = spoken()
+    connection = spoken()
     for i in range(n):
-        talk.send(0, request(3 + i))
-        talk.add(0, ACK)
-        talk.next[0], old = talk.next[0] + 1_000_000 * (i % 200), talk.next[0]
-        talk.add(1, ACK)
-        talk.next[0] = old
-        talk.send(1, response(3 + i))
-    return talk.file()
+        connection.send(0, request(3 + i))
+        connection.add(0, ACK)
+        connection.next[0], old = connection.next[0] + 1_000_000 * (i % 200), connection.next[0]
+        connection.add(1, ACK)
+        connection.next[0] = old
+        connection.send(1, response(3 + i))
+    return connection.file()
 
 
 @hostile(4_000)
 def wraps(n: int) -> bytes:
     """Sequence numbers that leap by nearly as much as one connection may, and wrap again and again."""
-    talk = spoken()
+    connection = spoken()
     for i in range(n):
-        talk.next[0] += (1 << 28) - 100_000
-        talk.send(0, request(3 + i))
-        talk.add(1, ACK)
-    return talk.file()
+        connection.next[0] += (1 << 28) - 100_000
+        connection.send(0, request(3 + i))
+        connection.add(1, ACK)
+    return connection.file()
 
 
 @hostile(4_000)
 def overlapping_pairs(n: int) -> bytes:
     """Two connections take turns; each repeats the request before with its own."""
-    pair = [Talk(port).open() for port in (40_000, 40_001)]
-    packets = [p for talk in pair for p in talk.packets]
+    pair = [Connection(port).open() for port in (40_000, 40_001)]
+    packets = [p for connection in pair for p in connection.packets]
     before = b""
     for i in range(n):
         both = request(1 + i)
-        for talk in pair:
-            talk.packets.clear()
-            talk.when = 10**12 + 100 + 4 * i
-            start = talk.next[0]
-            talk.add(0, PSH | ACK, before + both, seq=start - len(before))
-            talk.next[0] = start + len(both)
-            talk.send(1, response(1 + i))
-            packets += talk.packets
+        for connection in pair:
+            connection.packets.clear()
+            connection.when = 10**12 + 100 + 4 * i
+            start = connection.next[0]
+            connection.add(0, PSH | ACK, before + both, seq=start - len(before))
+            connection.next[0] = start + len(both)
+            connection.send(1, response(1 + i))
+            packets += connection.packets
         before = both
     return pcap(iter(packets))
 
@@ -888,37 +888,37 @@ def tls_record(kind: int, body: bytes) -> bytes:
 @hostile(20_000)
 def tls_tiny_records(n: int) -> bytes:
     """Behind a ClientHello application records of one byte."""
-    talk = Talk().open()
-    talk.send(0, client_hello(1) + tls_record(23, b"x") * n)
-    return talk.file()
+    connection = Connection().open()
+    connection.send(0, client_hello(1) + tls_record(23, b"x") * n)
+    return connection.file()
 
 
 @hostile(20_000)
 def tls_empty_records(n: int) -> bytes:
     """Behind a ClientHello handshake records without a byte, and alerts."""
-    talk = Talk().open()
-    talk.send(0, client_hello(1) + (tls_record(22, b"") + tls_record(21, b"\x01\x00")) * n)
-    return talk.file()
+    connection = Connection().open()
+    connection.send(0, client_hello(1) + (tls_record(22, b"") + tls_record(21, b"\x01\x00")) * n)
+    return connection.file()
 
 
 @hostile(5_000)
 def tls_hellos(n: int) -> bytes:
     """ClientHellos without end on one connection, each cut into two records."""
-    talk = Talk().open()
+    connection = Connection().open()
     hello = client_hello(1)[5:]
-    talk.send(0, client_hello(1) + (tls_record(22, hello[:9]) + tls_record(22, hello[9:])) * n)
-    return talk.file()
+    connection.send(0, client_hello(1) + (tls_record(22, hello[:9]) + tls_record(22, hello[9:])) * n)
+    return connection.file()
 
 
 @hostile(20_000)
 def tls_turns_flood(n: int) -> bytes:
     """An encrypted connection whose sides take turns with records of one byte, as packets of their own."""
-    talk = Talk().open()
-    talk.send(0, client_hello(1))
+    connection = Connection().open()
+    connection.send(0, client_hello(1))
     for _ in range(n):
-        talk.send(0, tls_record(23, b"x" * 30))
-        talk.send(1, tls_record(23, b"y" * 30))
-    return talk.file()
+        connection.send(0, tls_record(23, b"x" * 30))
+        connection.send(1, tls_record(23, b"y" * 30))
+    return connection.file()
 
 
 # --- bodies ------------------------------------------------------------------------------------------------------------
@@ -934,10 +934,10 @@ def array(entries: list[bytes]) -> bytes:
 
 def exchange(key: int, version: int, body: bytes, answer: bytes) -> bytes:
     """One exchange with a large body on either side."""
-    talk = spoken()
-    talk.send(0, request(3, key, version, body))
-    talk.send(1, response(3, answer))
-    return talk.file()
+    connection = spoken()
+    connection.send(0, request(3, key, version, body))
+    connection.send(1, response(3, answer))
+    return connection.file()
 
 
 @hostile(20_000)
@@ -972,14 +972,14 @@ def config_looks(n: int) -> bytes:
 
 @hostile(20_000)
 def tagged_fields(n: int) -> bytes:
-    """A request of a flexible version with n tagged fields that nobody knows."""
+    """A request of a flexible version with n unknown tagged fields."""
     tags = b"".join(unsigned(1_000 + i) + b"\1x" for i in range(n))
     body = b"\0" + b"\4lib\0021" + unsigned(n) + tags
-    talk = spoken()
+    connection = spoken()
     head = struct.pack(">hhih", 18, 3, 3, 1) + b"c"
-    talk.send(0, struct.pack(">i", len(head) + len(body)) + head + body)
-    talk.send(1, response(3, bytes(2) + b"\1" + bytes(5)))
-    return talk.file()
+    connection.send(0, struct.pack(">i", len(head) + len(body)) + head + body)
+    connection.send(1, response(3, bytes(2) + b"\1" + bytes(5)))
+    return connection.file()
 
 
 @hostile(20_000, "--table", "records")
@@ -996,23 +996,23 @@ def record_headers(n: int) -> bytes:
 @hostile(4_000)
 def sasl_tokens(n: int) -> bytes:
     """SCRAM tokens without end on one connection."""
-    talk = spoken()
-    talk.send(0, request(3, 17, 1, string(b"SCRAM-SHA-256")))
-    talk.send(1, response(3, struct.pack(">h", 0) + array([string(b"SCRAM-SHA-256")])))
+    connection = spoken()
+    connection.send(0, request(3, 17, 1, string(b"SCRAM-SHA-256")))
+    connection.send(1, response(3, struct.pack(">h", 0) + array([string(b"SCRAM-SHA-256")])))
     for i in range(n):
         token = b"n,,n=user%d,r=%032x" % (i, i)
-        talk.send(0, request(4 + i, 36, 0, struct.pack(">i", len(token)) + token))
-        talk.send(1, response(4 + i, struct.pack(">hh", 58, -1) + struct.pack(">i", len(token)) + token))
-    return talk.file()
+        connection.send(0, request(4 + i, 36, 0, struct.pack(">i", len(token)) + token))
+        connection.send(1, response(4 + i, struct.pack(">hh", 58, -1) + struct.pack(">i", len(token)) + token))
+    return connection.file()
 
 
 def pairs(n: int, key: int, version: int, body: Callable[[int], bytes], answer: Callable[[int], bytes]) -> bytes:
     """A connection of n exchanges."""
-    talk = spoken()
+    connection = spoken()
     for i in range(n):
-        talk.send(0, request(3 + i, key, version, body(i)))
-        talk.send(1, response(3 + i, answer(i)))
-    return talk.file()
+        connection.send(0, request(3 + i, key, version, body(i)))
+        connection.send(1, response(3 + i, answer(i)))
+    return connection.file()
 
 
 @hostile(4_000)
@@ -1215,13 +1215,13 @@ def transaction_partitions(n: int) -> bytes:
 @hostile(4_000)
 def transaction_ends(n: int) -> bytes:
     """One transactional id whose producer gets another number each time, and ends what it did not begin."""
-    talk = spoken()
+    connection = spoken()
     for i in range(n):
-        talk.send(0, request(3 + 2 * i, 22, 0, string(b"x") + bytes(4)))
-        talk.send(1, response(3 + 2 * i, bytes(6) + struct.pack(">qh", i, i & 0x7FFF)))
-        talk.send(0, request(4 + 2 * i, 26, 0, string(b"x") + struct.pack(">qhb", i, i & 0x7FFF, i & 1)))
-        talk.send(1, response(4 + 2 * i, struct.pack(">ih", 0, 47 if i % 3 else 0)))
-    return talk.file()
+        connection.send(0, request(3 + 2 * i, 22, 0, string(b"x") + bytes(4)))
+        connection.send(1, response(3 + 2 * i, bytes(6) + struct.pack(">qh", i, i & 0x7FFF)))
+        connection.send(0, request(4 + 2 * i, 26, 0, string(b"x") + struct.pack(">qhb", i, i & 0x7FFF, i & 1)))
+        connection.send(1, response(4 + 2 * i, struct.pack(">ih", 0, 47 if i % 3 else 0)))
+    return connection.file()
 
 
 @hostile(4_000)
@@ -1234,7 +1234,7 @@ def throttles(n: int) -> bytes:
 
 @hostile(2_000)
 def logins(n: int) -> bytes:
-    """Connections that log in as somebody else each, and are refused."""
+    """Connections that log in as another user each, and are refused."""
 
     def first(i: int) -> bytes:
         token = b"\0user%d\0secret" % i
@@ -1259,35 +1259,35 @@ def fetch_sessions(n: int) -> bytes:
 @hostile(100)
 def long_client_ids(n: int) -> bytes:
     """Heartbeats of another client each, whose names have 30,000 characters."""
-    talk = spoken()
+    connection = spoken()
     for i in range(n):
         body = string(b"g") + struct.pack(">i", i) + string(b"m")
-        talk.send(0, request(3 + i, 12, 0, body, client=b"%d" % i + b"c" * 30_000))
-        talk.send(1, response(3 + i, b"\0\x19"))
-    return talk.file()
+        connection.send(0, request(3 + i, 12, 0, body, client=b"%d" % i + b"c" * 30_000))
+        connection.send(1, response(3 + i, b"\0\x19"))
+    return connection.file()
 
 
 @hostile(100)
 def long_names(n: int) -> bytes:
     """Heartbeats of another group, member and client each, whose names have 30,000 characters."""
-    talk = spoken()
+    connection = spoken()
     for i in range(n):
         name = b"%d" % i + b"n" * 30_000
         body = string(name) + struct.pack(">i", i) + string(name)
-        talk.send(0, request(3 + i, 12, 0, body, client=name))
-        talk.send(1, response(3 + i, b"\0\x19"))
-    return talk.file()
+        connection.send(0, request(3 + i, 12, 0, body, client=name))
+        connection.send(1, response(3 + i, b"\0\x19"))
+    return connection.file()
 
 
 @hostile(2_000)
 def many_names(n: int) -> bytes:
     """Heartbeats of another group, member and client each, whose names have 200 characters."""
-    talk = spoken()
+    connection = spoken()
     for i in range(n):
         name = b"%d" % i + b"n" * 200
-        talk.send(0, request(3 + i, 12, 0, string(name) + struct.pack(">i", i) + string(name), client=name))
-        talk.send(1, response(3 + i, b"\0\x19"))
-    return talk.file()
+        connection.send(0, request(3 + i, 12, 0, string(name) + struct.pack(">i", i) + string(name), client=name))
+        connection.send(1, response(3 + i, b"\0\x19"))
+    return connection.file()
 
 
 @hostile(100)
@@ -1317,14 +1317,14 @@ def principals(n: int) -> bytes:
 @hostile(2_000)
 def protocol_turns(n: int) -> bytes:
     """One connection that speaks Kafka, HTTP and TLS by turns."""
-    talk = spoken()
+    connection = spoken()
     for i in range(n):
-        talk.send(0, request(3 + i))
-        talk.send(1, response(3 + i))
-        talk.send(0, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        talk.send(1, b"HTTP/1.1 200 OK\r\n\r\n")
-        talk.send(0, client_hello(i % 100))
-    return talk.file()
+        connection.send(0, request(3 + i))
+        connection.send(1, response(3 + i))
+        connection.send(0, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        connection.send(1, b"HTTP/1.1 200 OK\r\n\r\n")
+        connection.send(0, client_hello(i % 100))
+    return connection.file()
 
 
 # --- packets within packets ---------------------------------------------------------------------------------------------
@@ -1503,9 +1503,9 @@ class Sealed:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         self.aead, self.secret, self.number = AESGCM, bytes([1]) * 32, 0
-        self.talk = Talk().open()
-        self.talk.send(0, client_hello(1))
-        self.talk.send(1, server_hello(0x0304, 0x1301))
+        self.connection = Connection().open()
+        self.connection.send(0, client_hello(1))
+        self.connection.send(1, server_hello(0x0304, 0x1301))
         self.log = b"CLIENT_TRAFFIC_SECRET_0 %s %s\n" % (noise(32, 1).hex().encode(), self.secret.hex().encode())
 
     def expanded(self, label: bytes, size: int) -> bytes:
@@ -1526,14 +1526,14 @@ class Sealed:
 
     def file(self) -> bytes:
         """A pcapng file of it."""
-        return with_keys(self.log, iter(self.talk.packets))
+        return with_keys(self.log, iter(self.connection.packets))
 
 
 @hostile(5_000)
 def tls_key_updates(n: int) -> bytes:
     """TLS 1.3 with keys: KeyUpdates without end, each under the keys of the one before."""
     made = Sealed()
-    made.talk.send(0, b"".join(made.record(22, b"\x18\0\0\1\0") for _ in range(n)))
+    made.connection.send(0, b"".join(made.record(22, b"\x18\0\0\1\0") for _ in range(n)))
     return made.file()
 
 
@@ -1542,8 +1542,8 @@ def tls_updates_and_data(n: int) -> bytes:
     """The same, between them requests in records of their own packets."""
     made = Sealed()
     for i in range(n):
-        made.talk.send(0, made.record(23, request(i)))
-        made.talk.send(0, made.record(22, b"\x18\0\0\1\0"))
+        made.connection.send(0, made.record(23, request(i)))
+        made.connection.send(0, made.record(22, b"\x18\0\0\1\0"))
     return made.file()
 
 
@@ -1552,7 +1552,7 @@ def tls_sealed_fragments(n: int) -> bytes:
     """TLS 1.3 with keys: a message of the handshake in records of one byte, and empty records between them."""
     made = Sealed()
     beginning = made.record(22, b"\4\xff\xff\xff")
-    made.talk.send(0, beginning + b"".join(made.record(22, b"x") + made.record(23, b"") for _ in range(n)))
+    made.connection.send(0, beginning + b"".join(made.record(22, b"x") + made.record(23, b"") for _ in range(n)))
     return made.file()
 
 
@@ -1560,7 +1560,7 @@ def tls_sealed_fragments(n: int) -> bytes:
 def tls_sealed_alerts(n: int) -> bytes:
     """TLS 1.3 with keys: alerts without end."""
     made = Sealed()
-    made.talk.send(0, b"".join(made.record(21, b"\1\x28") for _ in range(n)))
+    made.connection.send(0, b"".join(made.record(21, b"\1\x28") for _ in range(n)))
     return made.file()
 
 
@@ -1569,7 +1569,7 @@ def tls_tiny_data(n: int) -> bytes:
     """TLS 1.3 with keys: requests in records of one byte each."""
     made = Sealed()
     plain = b"".join(request(i) for i in range(n // 20 + 1))[:n]
-    made.talk.send(0, b"".join(made.record(23, plain[at : at + 1]) for at in range(n)))
+    made.connection.send(0, b"".join(made.record(23, plain[at : at + 1]) for at in range(n)))
     return made.file()
 
 
@@ -1580,7 +1580,7 @@ def tls_frames_in_bits(n: int) -> bytes:
     part = noise(200_000, 1)
     body = struct.pack(">hhi", -1, 1, 1000) + array([string(b"t") + struct.pack(">iii", 1, 0, len(part)) + part])
     plain = b"".join(request(at, 0, 3, b"\xff\xff" + body[2:]) for at in range(8 * n // len(body) + 1))[: 8 * n]
-    made.talk.send(0, b"".join(made.record(23, plain[at : at + 8]) for at in range(0, len(plain), 8)))
+    made.connection.send(0, b"".join(made.record(23, plain[at : at + 8]) for at in range(0, len(plain), 8)))
     return made.file()
 
 
@@ -1591,11 +1591,11 @@ def tls_one_random(n: int) -> bytes:
     log = b"".join(line % (noise(32, 1).hex().encode(), i) for i in range(n))
     packets: list[Packet] = []
     for i in range(n):
-        talk = Talk(10_000 + i % 50_000, 10**12 + 20 * i).open()
-        talk.send(0, client_hello(1))
-        talk.send(1, server_hello(0x0304, 0x1301))
-        talk.send(0, tls_record(23, noise(60, i)))
-        packets += talk.packets
+        connection = Connection(10_000 + i % 50_000, 10**12 + 20 * i).open()
+        connection.send(0, client_hello(1))
+        connection.send(1, server_hello(0x0304, 0x1301))
+        connection.send(0, tls_record(23, noise(60, i)))
+        packets += connection.packets
     return with_keys(log, iter(packets))
 
 
@@ -1603,41 +1603,41 @@ def tls_one_random(n: int) -> bytes:
 def tls_foreign_records(n: int) -> bytes:
     """TLS 1.3 with keys: behind a record with a hole such under other keys, whose numbers are not known."""
     made = Sealed()
-    made.talk.send(0, made.record(23, request(1)) + b"\x17\x03\x03\x40\0")
-    made.talk.next[0] += 0x4000
-    made.talk.send(0, b"".join(b"\x17\x03\x03\0\x22" + noise(34, i) for i in range(n)))
-    made.talk.add(1, ACK)
+    made.connection.send(0, made.record(23, request(1)) + b"\x17\x03\x03\x40\0")
+    made.connection.next[0] += 0x4000
+    made.connection.send(0, b"".join(b"\x17\x03\x03\0\x22" + noise(34, i) for i in range(n)))
+    made.connection.add(1, ACK)
     return made.file()
 
 
 @hostile(20_000)
 def tls_lying_lengths(n: int) -> bytes:
     """Behind a hole headers of records of 16 KB each, five bytes apart."""
-    talk = Talk().open()
-    talk.send(0, client_hello(1) + tls_record(23, bytes(30)))
-    talk.next[0] += 100
-    talk.send(0, b"\x17\x03\x03\x40\x00" * n)
-    talk.add(1, ACK)
-    return talk.file()
+    connection = Connection().open()
+    connection.send(0, client_hello(1) + tls_record(23, bytes(30)))
+    connection.next[0] += 100
+    connection.send(0, b"\x17\x03\x03\x40\x00" * n)
+    connection.add(1, ACK)
+    return connection.file()
 
 
 @hostile(20_000)
 def tls_lying_sealed(n: int) -> bytes:
     """The same with keys."""
     made = Sealed()
-    made.talk.send(0, made.record(23, request(1)))
-    made.talk.next[0] += 100
-    made.talk.send(0, b"\x17\x03\x03\x40\x00" * n)
-    made.talk.add(1, ACK)
+    made.connection.send(0, made.record(23, request(1)))
+    made.connection.next[0] += 100
+    made.connection.send(0, b"\x17\x03\x03\x40\x00" * n)
+    made.connection.add(1, ACK)
     return made.file()
 
 
 @hostile(20_000)
 def tls_long_records(n: int) -> bytes:
     """Records that are longer than any may be, each a reason to search for the next."""
-    talk = Talk().open()
-    talk.send(0, client_hello(1) + b"\x17\x03\x03\xff\xff" * n)
-    return talk.file()
+    connection = Connection().open()
+    connection.send(0, client_hello(1) + b"\x17\x03\x03\xff\xff" * n)
+    return connection.file()
 
 
 MASTER = b"CLIENT_RANDOM %s %s\n" % (noise(32, 1).hex().encode(), b"0f" * 48)
@@ -1647,11 +1647,11 @@ MASTER = b"CLIENT_RANDOM %s %s\n" % (noise(32, 1).hex().encode(), b"0f" * 48)
 @hostile(20_000)
 def tls_tickets(n: int) -> bytes:
     """TLS 1.2 with keys: session tickets without end, each of which might be resumed."""
-    talk = Talk().open()
-    talk.send(0, client_hello(1))
+    connection = Connection().open()
+    connection.send(0, client_hello(1))
     tickets = (b"\4\0\0\x0a" + struct.pack(">IHI", 0, 4, i) for i in range(n))
-    talk.send(1, server_hello(0x0303, 0x009C) + b"".join(tls_record(22, ticket) for ticket in tickets))
-    return with_keys(MASTER, iter(talk.packets))
+    connection.send(1, server_hello(0x0303, 0x009C) + b"".join(tls_record(22, ticket) for ticket in tickets))
+    return with_keys(MASTER, iter(connection.packets))
 
 
 @hostile(5_000)
@@ -1665,11 +1665,11 @@ def tls_renegotiations(n: int) -> bytes:
         step = hmac.digest(b"\x0f" * 48, step, "sha256")
         block_ += hmac.digest(b"\x0f" * 48, step + seed, "sha256")
     sealed = AESGCM(block_[:16]).encrypt(block_[32:36] + bytes(8), b"\1", bytes(8) + b"\x14\x03\x03\0\1")
-    talk = Talk().open()
-    talk.send(0, client_hello(1))
-    talk.send(1, server_hello(0x0303, 0x009C))
-    talk.send(0, tls_record(20, b"\1") + tls_record(20, bytes(8) + sealed) * n)
-    return with_keys(MASTER, iter(talk.packets))
+    connection = Connection().open()
+    connection.send(0, client_hello(1))
+    connection.send(1, server_hello(0x0303, 0x009C))
+    connection.send(0, tls_record(20, b"\1") + tls_record(20, bytes(8) + sealed) * n)
+    return with_keys(MASTER, iter(connection.packets))
 
 
 # --- more of blocks, headers and options --------------------------------------------------------------------------------
@@ -1747,14 +1747,14 @@ def sack_floods(n: int) -> bytes:
     """Acknowledgements with four blocks of SACK each, of bytes that never came, came twice, or are anywhere."""
 
     def packets() -> Iterator[Packet]:
-        talk = spoken()
-        yield from talk.packets
-        (seq, ack), rng = talk.next, random.Random(1)
+        connection = spoken()
+        yield from connection.packets
+        (seq, ack), rng = connection.next, random.Random(1)
         for i in range(n):
             edges = [(0, rng.getrandbits(32), seq + rng.randrange(-2000, 1 << 20))[i % 3] for _ in range(4)]
             blocks = b"".join(struct.pack(">II", at & 0xFFFFFFFF, at + 1000 & 0xFFFFFFFF) for at in edges)
             head = struct.pack(">HHIIBBHHH", 9092, 40_000, ack, seq, 0xE0, ACK, 1000, 0, 0)
-            yield talk.when + i, ip(head + b"\1\1\5\x22" + blocks, SERVER, CLIENT)
+            yield connection.when + i, ip(head + b"\1\1\5\x22" + blocks, SERVER, CLIENT)
 
     return pcap(packets())
 
@@ -1780,10 +1780,10 @@ def tls_certificates(n: int) -> bytes:
     entries = b"".join(b"\0\0\x0a" + noise(10, i) for i in range(1000))
     body = len(entries).to_bytes(3, "big") + entries
     message = b"\x0b" + len(body).to_bytes(3, "big") + body
-    talk = Talk().open()
-    talk.send(0, client_hello(1))
-    talk.send(1, server_hello(0x0303, 0x009C) + tls_record(22, message) * n)
-    return talk.file()
+    connection = Connection().open()
+    connection.send(0, client_hello(1))
+    connection.send(1, server_hello(0x0303, 0x009C) + tls_record(22, message) * n)
+    return connection.file()
 
 
 def wide_hello(seed: int) -> bytes:
@@ -1807,9 +1807,11 @@ def tls_wide_hellos(n: int) -> bytes:
 @hostile(20_000)
 def tls_plain_alerts(n: int) -> bytes:
     """Alerts and ChangeCipherSpecs by turns, in front of any key."""
-    talk = Talk().open()
-    talk.send(0, client_hello(1) + b"".join(tls_record(21, bytes([2, i & 0xFF])) + tls_record(20, b"\1") for i in range(n)))
-    return talk.file()
+    connection = Connection().open()
+    connection.send(
+        0, client_hello(1) + b"".join(tls_record(21, bytes([2, i & 0xFF])) + tls_record(20, b"\1") for i in range(n))
+    )
+    return connection.file()
 
 
 @hostile(2_000)
@@ -1822,9 +1824,9 @@ def tls_half_records(n: int) -> bytes:
 @hostile(20_000)
 def empty_frames(n: int) -> bytes:
     """Frames of the lengths 0 to 7, too short for any header."""
-    talk = spoken()
-    talk.send(0, b"".join(struct.pack(">i", i & 7) + bytes(i & 7) for i in range(n)))
-    return talk.file()
+    connection = spoken()
+    connection.send(0, b"".join(struct.pack(">i", i & 7) + bytes(i & 7) for i in range(n)))
+    return connection.file()
 
 
 @hostile(4_000)
@@ -1984,14 +1986,14 @@ def fetched(topic: bytes, partition: int, high: int, stable: int) -> bytes:
 class Calls:
     """Exchanges one behind the other on one connection, some time apart."""
 
-    def __init__(self, talk: Talk | None = None) -> None:
-        self.talk, self.number = spoken() if talk is None else talk, 2
+    def __init__(self, connection: Connection | None = None) -> None:
+        self.connection, self.number = spoken() if connection is None else connection, 2
 
     def call(self, key: int, version: int, body: bytes, answer: bytes, client: bytes = b"client") -> None:
         """An exchange."""
         self.number += 1
-        self.talk.send(0, request(self.number, key, version, body, client))
-        self.talk.send(1, response(self.number, answer))
+        self.connection.send(0, request(self.number, key, version, body, client))
+        self.connection.send(1, response(self.number, answer))
 
 
 @hostile(2_000)
@@ -2002,7 +2004,7 @@ def leader_turns(n: int) -> bytes:
         calls.call(0, 3, produced_to(b"t", 0), taken(b"t", 0, 6))
         calls.call(3, 1, array([]), array([]) + struct.pack(">i", 1) + array([]))
         calls.call(0, 3, produced_to(b"t", 0), taken(b"t", 0))
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 @hostile(1_000)
@@ -2010,13 +2012,13 @@ def commits_and_ends(n: int) -> bytes:
     """Groups that commit offsets of one partition three times each, over seconds; Fetch responses that say where it ends."""
     calls = Calls()
     for turn in range(3):
-        calls.talk.when += 4 * SECOND // 1000
+        calls.connection.when += 4 * SECOND // 1000
         for i in range(n):
             offset = array([string(b"t") + array([struct.pack(">iq", 0, turn) + string(b"")])])
             who = string(b"g%d" % i) + struct.pack(">i", 1) + string(b"m") + bytes(8)
             calls.call(8, 2, who + offset, array([string(b"t") + array([struct.pack(">ih", 0, 0)])]))
             calls.call(1, 4, fetch_of(b"t", 0), fetched(b"t", 0, 1000 * turn + i, 0))
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 @hostile(500)
@@ -2026,12 +2028,12 @@ def groups_that_begin_again(n: int) -> bytes:
     records = batch_v2(-1, 0, 0)
     part = struct.pack(">ihqqii", 0, 0, 1000, 1000, -1, len(records)) + records
     for turn in range(3):
-        calls = Calls(Talk(40_000 + turn, 10**12 + turn * 10**9).open())
+        calls = Calls(Connection(40_000 + turn, 10**12 + turn * 10**9).open())
         for i in range(n):
             offset = array([string(b"t") + array([struct.pack(">iq", 0, 0) + string(b"") + bytes(2)])])
             calls.call(9, 1, string(b"g%d" % i) + array([string(b"t") + array([bytes(4)])]), offset)
             calls.call(1, 4, fetch_of(b"t", 0), bytes(4) + array([string(b"t") + array([part])]))
-        packets += calls.talk.packets
+        packets += calls.connection.packets
     return pcap(iter(packets))
 
 
@@ -2045,9 +2047,9 @@ def standing_offsets(n: int) -> bytes:
         calls.call(0, 3, produced_to(b"t", 0, b"x%d" % i, i), taken(b"t", 0))
         for _ in range(2):
             calls.call(1, 4, fetch_of(b"t", 0, 1), fetched(b"t", 0, 1 << 40, i))
-    calls.talk.when += 9 * SECOND // 1000
+    calls.connection.when += 9 * SECOND // 1000
     calls.call(26, 0, string(b"x") + struct.pack(">qhb", 1, 0, 1), bytes(6))
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 @hostile(4_000)
@@ -2061,15 +2063,15 @@ def busy_brokers(n: int) -> bytes:
     """As many brokers, each of which one client asks often enough to be compared with the others."""
     packets: list[Packet] = []
     for i in range(n):
-        calls = Calls(Talk(when=10**12 + i * 1000).open())
+        calls = Calls(Connection(when=10**12 + i * 1000).open())
         for _ in range(25):
             calls.call(3, 1, array([]), array([]) + struct.pack(">i", 1) + array([]))
-        packets += [(when, moved(data, struct.pack(">I", 0x0A010000 + i))) for when, data in calls.talk.packets]
+        packets += [(when, moved(data, struct.pack(">I", 0x0A010000 + i))) for when, data in calls.connection.packets]
     return pcap(iter(sorted(packets)))
 
 
 def moved(data: bytes, host: bytes, instead: bytes = SERVER) -> bytes:
-    """A packet of `Talk`, to or from another server or client."""
+    """A packet of a `Connection`, to or from another server or client."""
     return data[:16] + host + data[20:] if data[16:20] == instead else data[:12] + host + data[16:]
 
 
@@ -2078,12 +2080,12 @@ def idle_ends(n: int) -> bytes:
     """Connections of one client that the server closes when they were idle for seconds, and as many that were busy."""
     packets: list[Packet] = []
     for i in range(2 * n):
-        calls = Calls(Talk(10_000 + i, 10**12 + i * 400_000).open())
+        calls = Calls(Connection(10_000 + i, 10**12 + i * 400_000).open())
         calls.call(3, 1, array([]), array([]) + struct.pack(">i", 1) + array([]))
-        calls.talk.when += 2 * SECOND // 1000 if i % 2 else 0
-        calls.talk.add(1, FIN | ACK)
-        calls.talk.add(0, FIN | ACK)
-        packets += calls.talk.packets
+        calls.connection.when += 2 * SECOND // 1000 if i % 2 else 0
+        calls.connection.add(1, FIN | ACK)
+        calls.connection.add(0, FIN | ACK)
+        packets += calls.connection.packets
     return pcap(iter(sorted(packets)))
 
 
@@ -2097,41 +2099,41 @@ def dead_listeners(n: int) -> bytes:
     ]
     calls = Calls()
     calls.call(3, 1, array([]), array(listed) + struct.pack(">i", 1) + array([]))
-    packets = calls.talk.packets
+    packets = calls.connection.packets
     for i, host in enumerate(hosts):
         for port in (50_000, 50_001):
             packets.append((10**12 + 10**6 + 4 * i, tcp(port, 9092, 1, 0, SYN, b"", CLIENT, host)))
             packets.append((10**12 + 10**6 + 4 * i + 1, tcp(9092, port, 0, 2, RST | ACK, b"", host, CLIENT)))
-        other = Calls(Talk(40_000, 10**12 + 2 * 10**6 + 100 * i).open())
+        other = Calls(Connection(40_000, 10**12 + 2 * 10**6 + 100 * i).open())
         other.call(3, 1, array([]), array([]) + struct.pack(">i", 1) + array([]), b"c%d" % i)
-        packets += [(when, moved(data, struct.pack(">I", 0x0A800000 + i))) for when, data in other.talk.packets]
+        packets += [(when, moved(data, struct.pack(">I", 0x0A800000 + i))) for when, data in other.connection.packets]
     return pcap(iter(sorted(packets)))
 
 
 @hostile(2_000)
 def principals_of_one_host(n: int) -> bytes:
-    """Connections of one host and client id that name their software and log in as somebody else each; others name nothing."""
+    """Connections of one host and client id that name their software and log in as another user each; others name nothing."""
     head = struct.pack(">hhih", 18, 3, 1, 1) + b"c\0" + b"\4lib" + b"\0021\0"
     version = struct.pack(">i", len(head)) + head
     packets: list[Packet] = []
     for i in range(n):
         token = b"\0user%d\0secret" % i
-        talk = Talk(10_000 + i, 10**12 + i * 1000).open()
-        calls = Calls(talk)
+        connection = Connection(10_000 + i, 10**12 + i * 1000).open()
+        calls = Calls(connection)
         if i % 2:
-            talk.send(0, version)
-            talk.send(1, response(1, bytes(2) + b"\1" + bytes(5)))
+            connection.send(0, version)
+            connection.send(1, response(1, bytes(2) + b"\1" + bytes(5)))
             calls.call(17, 1, string(b"PLAIN"), struct.pack(">h", 0) + array([string(b"PLAIN")]), b"c")
             calls.call(36, 0, struct.pack(">i", len(token)) + token, struct.pack(">hhi", 0, -1, 0), b"c")
         calls.call(3, 1, array([]), array([]) + struct.pack(">i", 1) + array([]), b"c")
-        packets += talk.packets
+        packets += connection.packets
     return pcap(iter(sorted(packets)))
 
 
 @hostile(1_000)
 def generations(n: int) -> bytes:
     """Generations of one group, by turns one whose member gets its response at once and one whose member waits to the end."""
-    calls, other = Calls(), Calls(Talk(40_001).open())
+    calls, other = Calls(), Calls(Connection(40_001).open())
 
     def join(i: int) -> tuple[bytes, bytes]:
         member = string(b"m%d" % i)
@@ -2143,14 +2145,14 @@ def generations(n: int) -> bytes:
         body, answer = join(i)
         if i % 2:
             calls.call(11, 0, body, answer)
-            other.talk.when = calls.talk.when
+            other.connection.when = calls.connection.when
         else:
-            other.talk.send(0, request(100 + i, 11, 0, body))
+            other.connection.send(0, request(100 + i, 11, 0, body))
             late.append(response(100 + i, answer))
-            calls.talk.when = other.talk.when
+            calls.connection.when = other.connection.when
     for answer in late:
-        other.talk.send(1, answer)
-    return pcap(iter(sorted(calls.talk.packets + other.talk.packets)))
+        other.connection.send(1, answer)
+    return pcap(iter(sorted(calls.connection.packets + other.connection.packets)))
 
 
 @hostile(1_000)
@@ -2160,7 +2162,7 @@ def waiting_members(n: int) -> bytes:
     calls = Calls()
     for i in range(n):
         calls.call(68, 0, body, b"\0" + bytes(6) + b"\0\2m" + struct.pack(">iib", i + 1, 1000, -1) + b"\0")
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 @hostile(1_000)
@@ -2173,7 +2175,7 @@ def open_transactions(n: int) -> bytes:
         calls.call(24, 0, producer + names, bytes(4) + array([string(b"t") + array([bytes(6)])]))
     for i in range(n):
         calls.call(26, 0, string(b"x") + struct.pack(">qhb", i, 0, 1), bytes(6))
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 @hostile(1_000)
@@ -2185,7 +2187,7 @@ def groups_of_one_client(n: int) -> bytes:
         body = string(b"g%d" % i) + struct.pack(">i", 1000) + member + string(b"consumer") + array([string(b"r") + array([])])
         calls.call(11, 0, body, struct.pack(">hi", 0, 1) + string(b"r") + member + member + array([]))
         calls.call(1, 4, fetch_of(b"t", i), fetched(b"t", i, 5, 5))
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 @hostile(10_000)
@@ -2205,11 +2207,11 @@ def wide_transactions(n: int) -> bytes:
             0, 3, string(b"x") + struct.pack(">hi", -1, 1000) + array([string(b"t") + parts]),
             array([string(b"t") + answers]) + bytes(4),
         )  # fmt: skip
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 # --- more of versions ---------------------------------------------------------------------------------------------------
-def told(nodes: Sequence[tuple[int, bytes, int]], cluster: bytes = b"C") -> bytes:
+def reported(nodes: Sequence[tuple[int, bytes, int]], cluster: bytes = b"C") -> bytes:
     """A Metadata response v2."""
     listed = (struct.pack(">i", node) + string(host) + struct.pack(">i", port) + string(b"") for node, host, port in nodes)
     return array(list(listed)) + string(cluster) + struct.pack(">i", 1) + array([])
@@ -2229,10 +2231,10 @@ def programs_of_one_id(n: int) -> bytes:
     """Hosts with one client id, which name no software; each sends an API in a version that no other sends."""
     packets: list[Packet] = []
     for i in range(n):
-        calls = Calls(Talk(40_000, 10**12 + 1000 * i).open())
+        calls = Calls(Connection(40_000, 10**12 + 1000 * i).open())
         calls.call(3, 1, array([]), array([]) + struct.pack(">i", 1) + array([]))
         calls.call(12, i, bytes(8), bytes(8))
-        packets += [(when, moved(data, host_of(i), CLIENT)) for when, data in calls.talk.packets]
+        packets += [(when, moved(data, host_of(i), CLIENT)) for when, data in calls.connection.packets]
     return pcap(iter(packets))
 
 
@@ -2241,15 +2243,15 @@ def servers_without_offers(n: int) -> bytes:
     """Brokers of a cluster that offer versions, and as many that do not and close each connection at a request."""
     packets: list[Packet] = []
     for i in range(2 * n):
-        calls = Calls(Talk(40_000, 10**12 + 1000 * i).open())
+        calls = Calls(Connection(40_000, 10**12 + 1000 * i).open())
         if i < n:
             calls.call(18, 0, b"", OFFERED)
-        calls.call(3, 2, array([]), told([(i, b"b%d" % i, 9092)]))
+        calls.call(3, 2, array([]), reported([(i, b"b%d" % i, 9092)]))
         if i >= n:
-            calls.talk.send(0, request(9, 0, 3, produced_to(b"t", 0)))
-            calls.talk.add(1, FIN | ACK)
-            calls.talk.add(0, FIN | ACK)
-        packets += [(when, moved(data, host_of(i))) for when, data in calls.talk.packets]
+            calls.connection.send(0, request(9, 0, 3, produced_to(b"t", 0)))
+            calls.connection.add(1, FIN | ACK)
+            calls.connection.add(0, FIN | ACK)
+        packets += [(when, moved(data, host_of(i))) for when, data in calls.connection.packets]
     return pcap(iter(packets))
 
 
@@ -2258,10 +2260,10 @@ def claiming_servers(n: int) -> bytes:
     """Servers each of which is the broker of the same name by its own list, in a cluster of its own."""
     packets: list[Packet] = []
     for i in range(n):
-        calls = Calls(Talk(40_000, 10**12 + 1000 * i).open())
+        calls = Calls(Connection(40_000, 10**12 + 1000 * i).open())
         calls.call(18, 0, b"", OFFERED)
-        calls.call(3, 2, array([]), told([(1, b"kafka", 9092)], b"C%d" % i))
-        packets += [(when, moved(data, host_of(i))) for when, data in calls.talk.packets]
+        calls.call(3, 2, array([]), reported([(1, b"kafka", 9092)], b"C%d" % i))
+        packets += [(when, moved(data, host_of(i))) for when, data in calls.connection.packets]
     return pcap(iter(packets))
 
 
@@ -2270,11 +2272,11 @@ def useless_lists(n: int) -> bytes:
     """A list of loopback brokers, as many connections of one client that request it again, and other ports that refuse."""
     packets: list[Packet] = []
     for i in range(n):
-        calls = Calls(Talk(10_000 + i, 10**12 + 1000 * i).open())
+        calls = Calls(Connection(10_000 + i, 10**12 + 1000 * i).open())
         for turn in range(6):
             nodes = [] if i or turn else [(j, b"127.0.0.1", 10_000 + j) for j in range(n)]
-            calls.call(3, 2, array([]), told(nodes))
-        packets += calls.talk.packets
+            calls.call(3, 2, array([]), reported(nodes))
+        packets += calls.connection.packets
         packets.append((10**12 + 1000 * i + 500, tcp(9, 10_000 + n + i, 1, 0, SYN)))
         packets.append((10**12 + 1000 * i + 501, tcp(10_000 + n + i, 9, 0, 2, RST | ACK, b"", SERVER, CLIENT)))
     return pcap(iter(packets))
@@ -2285,9 +2287,9 @@ def refused_beside(n: int) -> bytes:
     """A machine that serves one connection after the other, and then refuses as many of its brokers' ports."""
     packets: list[Packet] = []
     for i in range(n):
-        calls = Calls(Talk(10_000 + i, 10**12 + 1000 * i).open())
-        calls.call(3, 2, array([]), told([] if i else [(j, b"10.0.0.2", 10_000 + j) for j in range(n)]))
-        packets += calls.talk.packets
+        calls = Calls(Connection(10_000 + i, 10**12 + 1000 * i).open())
+        calls.call(3, 2, array([]), reported([] if i else [(j, b"10.0.0.2", 10_000 + j) for j in range(n)]))
+        packets += calls.connection.packets
     for i in range(n):
         packets.append((2 * 10**12 + 2 * i, tcp(9, 10_000 + i, 1, 0, SYN)))
         packets.append((2 * 10**12 + 2 * i + 1, tcp(10_000 + i, 9, 0, 2, RST | ACK, b"", SERVER, CLIENT)))
@@ -2299,11 +2301,11 @@ def shared_client_ids(n: int) -> bytes:
     """Connections each of which has all of the same client ids, and no two of which are alike."""
     packets: list[Packet] = []
     for i in range(70):
-        calls = Calls(Talk(10_000 + i, 10**12 + 2000 * n * i).open())
+        calls = Calls(Connection(10_000 + i, 10**12 + 2000 * n * i).open())
         for j in range(n // 5):
             calls.call(18, 0, b"", bytes(6), b"c%d" % j)
         calls.call(12, i, bytes(8), bytes(8), b"c0")
-        packets += calls.talk.packets
+        packets += calls.connection.packets
     return pcap(iter(packets))
 
 
@@ -2329,8 +2331,8 @@ class FlexibleCalls(Calls):
         """An exchange, whose headers have tagged fields."""
         self.number += 1
         head = struct.pack(">hhih", key, version, self.number, len(client)) + client + TAGS
-        self.talk.send(0, struct.pack(">i", len(head) + len(body)) + head + body)
-        self.talk.send(1, struct.pack(">ii", 5 + len(answer), self.number) + TAGS + answer)
+        self.connection.send(0, struct.pack(">i", len(head) + len(body)) + head + body)
+        self.connection.send(1, struct.pack(">ii", 5 + len(answer), self.number) + TAGS + answer)
 
 
 def packed_batch(data: bytes, codec: int, count: int = 1) -> bytes:
@@ -2367,7 +2369,7 @@ def halved_topics(n: int) -> bytes:
         for entry in (bytes(16) + compact(b"t%d" % i) + TAGS, struct.pack(">QQ", 9, i + 5) + b"\0" + TAGS)
     ]
     calls.call(3, 12, compact_array(halves) + b"\0\0" + TAGS, NO_TOPICS)
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 @hostile(500_000)
@@ -2377,7 +2379,7 @@ def one_letter_names(n: int) -> bytes:
     for at in range(0, n, 100_000):
         names = compact_array([compact(b"ab"[i % 2 : i % 2 + 1]) for i in range(min(n - at, 100_000))])
         calls.call(20, 4, names + bytes(4) + TAGS, bytes(4) + compact_array([]) + TAGS)
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 @hostile(1_000_000)
@@ -2387,7 +2389,7 @@ def empty_names(n: int) -> bytes:
     for at in range(0, n, 100_000):
         names = compact_array([compact(b"")] * min(n - at, 100_000))
         calls.call(20, 4, names + bytes(4) + TAGS, bytes(4) + compact_array([]) + TAGS)
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 @hostile(500_000)
@@ -2396,11 +2398,11 @@ def waiting_names(n: int) -> bytes:
     calls, numbers = FlexibleCalls(), list[int]()
     for at in range(0, n, 20_000):
         names = compact_array([compact(b"ab"[i % 2 : i % 2 + 1]) for i in range(min(n - at, 20_000))])
-        calls.talk.send(0, request(len(numbers) + 3, 20, 4, TAGS + names + bytes(4) + TAGS))
+        calls.connection.send(0, request(len(numbers) + 3, 20, 4, TAGS + names + bytes(4) + TAGS))
         numbers.append(len(numbers) + 3)
     for number in numbers:
-        calls.talk.send(1, response(number, TAGS + bytes(4) + compact_array([]) + TAGS))
-    return calls.talk.file()
+        calls.connection.send(1, response(number, TAGS + bytes(4) + compact_array([]) + TAGS))
+    return calls.connection.file()
 
 
 @hostile(20_000)
@@ -2414,11 +2416,11 @@ def waiting_halves(n: int) -> bytes:
             bytes(16) + compact(b"t%d" % i) + TAGS if i % 2 else struct.pack(">QQ", 9, i + 5) + b"\0" + TAGS
             for i in range(at, min(n, at + 500))
         ]
-        calls.talk.send(0, request(len(numbers) + 3, 3, 12, TAGS + compact_array(halves) + b"\0\0" + TAGS))
+        calls.connection.send(0, request(len(numbers) + 3, 3, 12, TAGS + compact_array(halves) + b"\0\0" + TAGS))
         numbers.append(len(numbers) + 3)
     for number in numbers:
-        calls.talk.send(1, response(number, TAGS + NO_TOPICS))
-    return calls.talk.file()
+        calls.connection.send(1, response(number, TAGS + NO_TOPICS))
+    return calls.connection.file()
 
 
 @hostile(100_000)
@@ -2432,7 +2434,7 @@ def named_ids(n: int) -> bytes:
         ]
         answer = bytes(4) + compact_array([]) + compact(b"c") + struct.pack(">i", 1) + compact_array(topics) + TAGS
         calls.call(3, 12, bytes(3) + TAGS, answer)
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 @hostile(10_000)
@@ -2445,7 +2447,7 @@ def halved_lists(n: int) -> bytes:
             for i in range(min(n - at, 60_000))
         ]
         calls.call(3, 12, unsigned(2 * len(halves) + 1) + b"".join(halves) + b"\0\0" + TAGS, NO_TOPICS)
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 @hostile(100_000)
@@ -2455,18 +2457,20 @@ def nameless_ids(n: int) -> bytes:
     for at in range(0, n, 1000):
         topics = [noise(16, i) + b"\0" + TAGS for i in range(at, at + 1000)]
         calls.call(3, 12, compact_array(topics) + b"\0\0" + TAGS, NO_TOPICS)
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 def far_servers(n: int, calls_of: Callable[[int, Calls], None]) -> bytes:
     """Connections to n servers, each with some exchanges."""
     packets: list[Packet] = []
     for i in range(n):
-        calls = Calls(Talk(40_000, 10**12 + 100 * i).open())
+        calls = Calls(Connection(40_000, 10**12 + 100 * i).open())
         calls.call(18, 0, b"", bytes(6))
         calls_of(i, calls)
         there = struct.pack(">I", 0x0B000000 + i)
-        packets += [(when, data[:12] + data[12:20].replace(SERVER, there) + data[20:]) for when, data in calls.talk.packets]
+        packets += [
+            (when, data[:12] + data[12:20].replace(SERVER, there) + data[20:]) for when, data in calls.connection.packets
+        ]
     return pcap(iter(packets))
 
 
@@ -2479,7 +2483,7 @@ def many_servers(n: int) -> bytes:
 @hostile(2_000)
 def listing_servers(n: int) -> bytes:
     """Servers, each of which lists itself under a host name of its own."""
-    return far_servers(n, lambda i, calls: calls.call(3, 2, array([]), told([(i, b"host%d" % i, 9092)])))
+    return far_servers(n, lambda i, calls: calls.call(3, 2, array([]), reported([(i, b"host%d" % i, 9092)])))
 
 
 @hostile(10_000)
@@ -2489,11 +2493,11 @@ def names_and_rows(n: int) -> bytes:
     for i in range(n):
         entry = struct.pack(">I", 0x0A000000 + i) + b"host%d.example\0" % i
         parts.append(block(4, struct.pack("<HH", 1, len(entry)) + entry + bytes(-len(entry) % 4) + bytes(4)))
-    talk = spoken()
+    connection = spoken()
     for i in range(2 * n):
-        talk.send(0, request(3 + i))
-        talk.send(1, response(3 + i))
-    return b"".join([*parts, *(packet_block(0, when, data) for when, data in talk.packets)])
+        connection.send(0, request(3 + i))
+        connection.send(1, response(3 + i))
+    return b"".join([*parts, *(packet_block(0, when, data) for when, data in connection.packets)])
 
 
 @hostile(20_000)
@@ -2507,7 +2511,7 @@ def topic_records(n: int) -> bytes:
         part = struct.pack(">ihqq", 0, 0, n, n) + array([]) + struct.pack(">i", len(records)) + records
         answer = bytes(4) + array([string(b"__cluster_metadata") + array([part])])
         calls.call(1, 4, fetch_of(b"__cluster_metadata", 0), answer)
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 @hostile(100_000, "--table", "partitions")
@@ -2520,7 +2524,7 @@ def growing_session(n: int) -> bytes:
         part = struct.pack(">ihqqq", 50 * epoch, 0, 5, 5, 0) + array([]) + struct.pack(">i", 0)
         answer = bytes(4) + struct.pack(">hi", 0, 77) + array([string(b"t") + array([part])])
         calls.call(1, 9, session + array([string(b"t") + array(parts)]) + array([]), answer)
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 def wide_fetch(calls: Calls, n: int) -> None:
@@ -2539,7 +2543,7 @@ def wide_fetches(n: int) -> bytes:
     calls = Calls()
     for _ in range(n):
         wide_fetch(calls, 1000)
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 @hostile(100_000, "--partitions")
@@ -2547,7 +2551,7 @@ def one_wide_fetch(n: int) -> bytes:
     """A Fetch of n partitions."""
     calls = Calls()
     wide_fetch(calls, n)
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 # --- findings: what makes a rule of `check` match again and again ----------------------------------------------------------
@@ -2557,7 +2561,7 @@ def errors_of_topics(n: int) -> bytes:
     calls = Calls()
     for i in range(n):
         calls.call(0, 3, produced_to(b"t%d" % i, i), taken(b"t%d" % i, i, 1 + i % 100), b"c%d" % i)
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 @hostile(2_000)
@@ -2568,7 +2572,7 @@ def missing_topics(n: int) -> bytes:
         name = string(b"t%d" % (i // 2))
         answer = array([]) + struct.pack(">i", 1) + array([struct.pack(">h", 3) + name + b"\0" + array([])])
         calls.call(3, 1, array([name]), answer, b"c%d" % i)
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 @hostile(1_000)
@@ -2580,7 +2584,7 @@ def fenced_producers(n: int) -> bytes:
             batch = batch_v2(i, 0, sequence)
             parts = array([struct.pack(">ii", i, len(batch)) + batch])
             calls.call(0, 3, struct.pack(">hhi", -1, -1, 1000) + array([string(b"t") + parts]), taken(b"t", i, error))
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 @hostile(2_000)
@@ -2592,7 +2596,7 @@ def refused_commits(n: int) -> bytes:
         who = string(b"g%d" % i) + struct.pack(">i", 1) + string(b"m%d" % i) + bytes(8)
         answer = array([string(b"t%d" % i) + array([struct.pack(">ih", 0, (25, 22, 27)[i % 3])])])
         calls.call(8, 2, who + offset, answer, b"c%d" % i)
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 @hostile(2_000)
@@ -2600,12 +2604,12 @@ def refused_logins(n: int) -> bytes:
     """Connections whose login fails, of another host, client and mechanism each."""
     packets: list[Packet] = []
     for i in range(n):
-        calls = Calls(Talk(10_000 + i % 50_000, 10**12 + i * 1000).open())
+        calls = Calls(Connection(10_000 + i % 50_000, 10**12 + i * 1000).open())
         token = b"\0user%d\0secret" % i
         calls.call(17, 1, string(b"PLAIN"), struct.pack(">h", 0) + array([string(b"PLAIN")]), b"c%d" % i)
         answer = struct.pack(">h", 58) + string(b"no %d" % i) + struct.pack(">i", -1)
         calls.call(36, 0, struct.pack(">i", len(token)) + token, answer, b"c%d" % i)
-        packets += [(when, moved(data, struct.pack(">I", 0x0A010000 + i), CLIENT)) for when, data in calls.talk.packets]
+        packets += [(when, moved(data, struct.pack(">I", 0x0A010000 + i), CLIENT)) for when, data in calls.connection.packets]
     return pcap(iter(packets))
 
 
@@ -2619,7 +2623,7 @@ def oldest_offsets(n: int) -> bytes:
         calls.call(1, 4, fetch_of(b"t%d" % i, i), bytes(4) + array([name + array([part])]), b"c%d" % i)
         times = struct.pack(">i", -1) + array([name + array([struct.pack(">iq", i, -2)])])
         calls.call(2, 1, times, array([name + array([struct.pack(">ihqq", i, 0, -1, i)])]), b"c%d" % i)
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 @hostile(2_000)
@@ -2629,7 +2633,7 @@ def small_batches(n: int) -> bytes:
     for i in range(n):
         for _ in range(2):
             calls.call(0, 3, produced_to(b"t%d" % i, 0), taken(b"t%d" % i, 0), b"c%d" % i)
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 @hostile(2_000)
@@ -2641,28 +2645,28 @@ def election_storm(n: int) -> bytes:
         part = struct.pack(">hii", (0, 5, 9)[i % 3], 0, i % 2) + array([struct.pack(">i", 0)]) * 2
         topic = b"\0\0" + string(b"t%d" % (i % 7)) + b"\0" + array([part])
         calls.call(3, 1, array([]), array(nodes) + struct.pack(">i", i % 2) + array([topic]))
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 def in_turn(n: int, records: bytes, answer: bytes = b"") -> bytes:
     """A Produce request with these records on each of n connections, whose packets take turns, and so a response."""
     head = struct.pack(">hhi", -1, 1, 1000) + array([string(b"t") + struct.pack(">iii", 1, 0, len(records)) + records])
     whole = request(3, 0, 3, head)
-    talks = [Talk(10_000 + at % 50_000, 10**12 + 10 * at).open() for at in range(n)]
+    connections = [Connection(10_000 + at % 50_000, 10**12 + 10 * at).open() for at in range(n)]
     packets: list[Packet] = []
-    for talk in talks:
-        talk.send(0, request(1))
-        talk.send(1, response(1))
-        talk.send(0, request(2))
-        talk.send(1, response(2))
-        packets += talk.packets
+    for connection in connections:
+        connection.send(0, request(1))
+        connection.send(1, response(1))
+        connection.send(0, request(2))
+        connection.send(1, response(2))
+        packets += connection.packets
     begin = 10**12 + 10**6
     for side, data in enumerate((whole, answer)):
         for at in range(0, len(data), 1400):
-            for number, talk in enumerate(talks):
-                talk.when, talk.packets = begin + at * 1000 + number, []
-                talk.add(side, ACK, data[at : at + 1400])
-                packets += talk.packets
+            for number, connection in enumerate(connections):
+                connection.when, connection.packets = begin + at * 1000 + number, []
+                connection.add(side, ACK, data[at : at + 1400])
+                packets += connection.packets
         begin += len(data) * 1000 + 10**6
     return pcap(iter(packets))
 
@@ -2697,12 +2701,12 @@ def message_of_bytes(n: int) -> bytes:
     one = packed_batch(varint(len(record)) + record, 0)
     records = one * max(1, 24 * n // len(one))
     head = struct.pack(">hhi", -1, 1, 1000) + array([string(b"t") + struct.pack(">iii", 1, 0, len(records)) + records])
-    talk, whole = Talk(10_000, 10**12).open(), request(2, 0, 3, head)
-    talk.send(0, request(1))
-    talk.send(1, response(1))
+    connection, whole = Connection(10_000, 10**12).open(), request(2, 0, 3, head)
+    connection.send(0, request(1))
+    connection.send(1, response(1))
     for at in range(0, len(whole), 24):
-        talk.add(0, ACK, whole[at : at + 24])
-    return pcap(iter(talk.packets))
+        connection.add(0, ACK, whole[at : at + 24])
+    return pcap(iter(connection.packets))
 
 
 @hostile(5_000)
@@ -2723,17 +2727,17 @@ def hosts_closed(n: int) -> bytes:
     """Hosts of which the broker answers one connection and closes five, of another client id each, before it answers."""
     packets: list[Packet] = []
     for i in range(n):
-        served = Calls(Talk(10_000, 10**12 + i * 100).open())
+        served = Calls(Connection(10_000, 10**12 + i * 100).open())
         for _ in range(2):
             served.call(3, 1, array([]), array([]) + struct.pack(">i", 1) + array([]), b"c%d" % i)
-        talks = [served.talk]
+        connections = [served.connection]
         for number in range(5):
-            talk = Talk(20_000 + number, 10**12 + i * 100 + 3).open()
-            talk.send(0, request(1, client=b"c%d-%d" % (i, number)))
-            talk.add(1, RST | ACK)
-            talks.append(talk)
+            connection = Connection(20_000 + number, 10**12 + i * 100 + 3).open()
+            connection.send(0, request(1, client=b"c%d-%d" % (i, number)))
+            connection.add(1, RST | ACK)
+            connections.append(connection)
         host = struct.pack(">I", 0x0A010000 + i)
-        packets += [(when, moved(data, host, CLIENT)) for talk in talks for when, data in talk.packets]
+        packets += [(when, moved(data, host, CLIENT)) for connection in connections for when, data in connection.packets]
     return pcap(iter(sorted(packets)))
 
 
@@ -2742,11 +2746,11 @@ def strange_servers(n: int) -> bytes:
     """Servers that answer Kafka's requests with HTTP."""
     packets: list[Packet] = []
     for i in range(2 * n):
-        talk = Talk(10_000 + i % 50_000, 10**12 + i * 20).open()
-        talk.send(0, request(1))
-        talk.send(1, b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n")
-        talk.add(1, FIN | ACK)
-        packets += [(when, moved(data, struct.pack(">I", 0x0A010000 + i // 2))) for when, data in talk.packets]
+        connection = Connection(10_000 + i % 50_000, 10**12 + i * 20).open()
+        connection.send(0, request(1))
+        connection.send(1, b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n")
+        connection.add(1, FIN | ACK)
+        packets += [(when, moved(data, struct.pack(">I", 0x0A010000 + i // 2))) for when, data in connection.packets]
     return pcap(iter(packets))
 
 
@@ -2757,15 +2761,15 @@ def lost_members(n: int) -> bytes:
     for i in range(n):
         group = string(b"g%d" % i)
         for member in (b"a", b"b"):
-            calls = Calls(Talk(10_000 + (2 * i + (member == b"b")) % 50_000, 10**12 + i * 1000).open())
+            calls = Calls(Connection(10_000 + (2 * i + (member == b"b")) % 50_000, 10**12 + i * 1000).open())
             for generation in (1, 2) if member == b"a" else (1,):
                 joined = struct.pack(">hi", 0, generation) + string(b"range") + string(b"a") + string(member) + array([])
                 calls.call(
                     11, 1, group + struct.pack(">ii", 10_000, 10_000) + string(member) + string(b"consumer") + array([]), joined
                 )
                 calls.call(12, 0, group + struct.pack(">i", generation) + string(member), struct.pack(">h", 0))
-                calls.talk.when += 20 * SECOND // 1000
-            packets += calls.talk.packets
+                calls.connection.when += 20 * SECOND // 1000
+            packets += calls.connection.packets
     return pcap(iter(sorted(packets)))
 
 
@@ -2774,13 +2778,13 @@ def clients_closed_at_requests(n: int) -> bytes:
     """Clients each of which opens five connections to one broker, which closes at their Heartbeat and answers all else."""
     packets: list[Packet] = []
     for i in range(5 * n):
-        calls = Calls(Talk(10_000 + i % 50_000, 10**12 + i // n * 10**6 + i % n * 20).open())
+        calls = Calls(Connection(10_000 + i % 50_000, 10**12 + i // n * 10**6 + i % n * 20).open())
         name = b"c%d" % (i % n)
         calls.call(18, 0, b"", bytes(6), name)
         calls.call(3, 1, array([]), array([]) + struct.pack(">i", 1) + array([]), name)
-        calls.talk.send(0, request(9, 12, 0, string(b"g") + struct.pack(">i", 1) + string(b"m"), name))
-        calls.talk.add(1, RST | ACK)
-        packets += calls.talk.packets
+        calls.connection.send(0, request(9, 12, 0, string(b"g") + struct.pack(">i", 1) + string(b"m"), name))
+        calls.connection.add(1, RST | ACK)
+        packets += calls.connection.packets
     return pcap(iter(sorted(packets)))
 
 
@@ -2790,11 +2794,11 @@ def refused_versions_of_one(n: int) -> bytes:
     packets: list[Packet] = []
     offered = struct.pack(">h", 0) + array([struct.pack(">hhh", key, 0, 0) for key in range(20)])
     for i in range(n):
-        calls = Calls(Talk(10_000 + i % 50_000, 10**12 + i * 1000).open())
+        calls = Calls(Connection(10_000 + i % 50_000, 10**12 + i * 1000).open())
         calls.call(18, 0, b"", offered)
-        calls.talk.send(0, request(9, i % 17, 1 + i // 17, bytes(20), b"client"))
-        calls.talk.add(1, RST | ACK)
-        packets += calls.talk.packets
+        calls.connection.send(0, request(9, i % 17, 1 + i // 17, bytes(20), b"client"))
+        calls.connection.add(1, RST | ACK)
+        packets += calls.connection.packets
     return pcap(iter(packets))
 
 
@@ -2839,12 +2843,12 @@ def interleaved_fragments(n: int) -> bytes:
 @hostile(20_000)
 def cooked_interfaces(n: int) -> bytes:
     """Linux cooked frames (SLL2) of one connection, each of another interface, twice."""
-    talk = Calls()
-    while len(talk.talk.packets) < n // 2:
-        talk.call(18, 0, b"", bytes(6))
+    connection = Calls()
+    while len(connection.connection.packets) < n // 2:
+        connection.call(18, 0, b"", bytes(6))
 
     def packets() -> Iterator[Packet]:
-        for i, (when, data) in enumerate(talk.talk.packets):
+        for i, (when, data) in enumerate(connection.connection.packets):
             for turn in range(2):
                 head = struct.pack(">HHIHBB8s", 0x0800, 0, 2 * i + turn, 1, 0, 6, bytes(8))
                 yield when + turn, head + data
@@ -2855,18 +2859,18 @@ def cooked_interfaces(n: int) -> bytes:
 @hostile(500)
 def urgent_windows(n: int) -> bytes:
     """Segments with urgent pointers, windows of zero and back, and probes of a byte, one connection."""
-    talk = spoken()
+    connection = spoken()
     for i in range(n):
-        talk.send(0, request(3 + i))
+        connection.send(0, request(3 + i))
         for window in (0, 1, 65535):
-            data = talk.packets[-1][1]
+            data = connection.packets[-1][1]
             head = bytearray(data[:40])
             head[34:36] = struct.pack(">H", window)
             head[33] |= 0x20
             head[38:40] = struct.pack(">H", i & 0xFFFF)
-            talk.packets.append((talk.when, bytes(head) + data[40:]))
-            talk.when += 1
-    return talk.file()
+            connection.packets.append((connection.when, bytes(head) + data[40:]))
+            connection.when += 1
+    return connection.file()
 
 
 @hostile(4)
@@ -2878,7 +2882,7 @@ def large_tokens(n: int) -> bytes:
         calls.call(17, 1, string(b"SCRAM-SHA-512"), struct.pack(">h", 0) + array([]))
         answer = struct.pack(">hhi", 0, -1, len(token)) + token
         calls.call(36, 0, struct.pack(">i", len(token)) + token, answer)
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 @hostile(20)
@@ -2892,7 +2896,7 @@ def pushed_metrics(n: int) -> bytes:
     for _ in range(n):
         body = b"\0" + bytes(16) + struct.pack(">i", 1) + b"\0\1" + unsigned(len(packed) + 1) + packed + b"\0"
         calls.call(72, 0, body, b"\0" + bytes(4) + b"\0\0" + b"\0")
-    return calls.talk.file()
+    return calls.connection.file()
 
 
 # --- the curve ---------------------------------------------------------------------------------------------------------

@@ -478,7 +478,7 @@ def tables(path: str, folder: str) -> None:  # noqa: C901 - everything that is m
 
 
 def as_set(table: pa.Table) -> list[str]:
-    """Rows in an order of their own: connections are decided in another order by the lane."""
+    """Rows in an order of their own: connections are decided in another order by the fast path."""
     return sorted(map(repr, table.to_pylist()))
 
 

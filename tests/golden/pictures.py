@@ -2,7 +2,7 @@
 
 In: what `App.export_screenshot` gives. Out: the same without what a run or the network brings in; its lines as text with the
 style of each part; what differs between two. Law: equal pictures are equal texts, and any other fill, weight or place is a
-difference that is told. Parts that differ in nothing are one, however many a screen draws.
+difference that is described. Parts that differ in nothing are one, however many a screen draws.
 """
 
 import difflib
@@ -20,7 +20,7 @@ SIGN = 12.2
 """Width of a sign in a picture."""
 LINE = 24.4
 TOLD = 40
-"""Lines of a difference that are told."""
+"""Lines of a difference that are described."""
 
 
 def plain(svg: str) -> str:

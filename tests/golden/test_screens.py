@@ -1,7 +1,7 @@
 """Every screen as a picture at two sizes, colors and all, against those in screens/ (SVG, gzipped).
 
 `KCAP_GOLDEN=write ./test tests/golden/test_screens.py` makes them anew; `zcat` or a browser shows one. A picture that is
-another is told in words, and left where the message says.
+another is described in words, and left where the message says.
 """
 
 import asyncio
@@ -129,7 +129,7 @@ def test_a_screen_looks_as_it_did(name: str, tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     if SCENES[name].environment:
         monkeypatch.setenv(SCENES[name].environment, "1")
-    told = []
+    reported = []
     for (width, height), svg in zip(SIZES, asyncio.run(drawn(name))):
         path = GOLDEN / f"{name}-{width}x{height}.svgz"
         old = read(path)
@@ -138,8 +138,8 @@ def test_a_screen_looks_as_it_did(name: str, tmp_path: Path, monkeypatch: pytest
         elif svg != old:
             beside = tmp_path / f"{name}-{width}x{height}.svg"
             beside.write_text(svg, encoding="utf-8")
-            told.append(f"{width}x{height}, the new picture is {beside}\n{difference(old, svg)}")
-    assert not told, f"{name} looks different\n" + "\n".join(told)
+            reported.append(f"{width}x{height}, the new picture is {beside}\n{difference(old, svg)}")
+    assert not reported, f"{name} looks different\n" + "\n".join(reported)
 
 
 @pytest.mark.parametrize("name", [name for name, scene in SCENES.items() if scene.environment == "NO_COLOR"])

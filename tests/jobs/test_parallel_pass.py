@@ -97,11 +97,11 @@ def test_the_other_process_is_as_patient(pcaps: Path, patient: bool, monkeypatch
 
 def test_each_exchange_has_its_messages(pcaps: Path) -> None:
     path = str(pcaps / "node-platformatic.pcap")
-    told = [
+    reported = [
         [(one.row, one.request and one.request.to_json(), len(one.packets())) for one in kcap.open(path, jobs=jobs)]
         for jobs in (1, 2)
     ]
-    assert told[0] == told[1]
+    assert reported[0] == reported[1]
 
 
 @pytest.mark.usefixtures("threaded")

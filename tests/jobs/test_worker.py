@@ -1,4 +1,4 @@
-"""The process that analyzes: steps over a socket, errors sent on, an end when nobody wants more."""
+"""The process that analyzes: steps over a socket, errors sent on, an end when no more is wanted."""
 
 import pickle
 import socket

@@ -1,4 +1,4 @@
-"""Kafka or not, and which side is the client: told by the bytes, never by the port."""
+"""Kafka or not, and which side is the client: decided by the bytes, never by the port."""
 
 from struct import pack
 

@@ -111,9 +111,9 @@ def test_an_answer_that_a_segment_begins_with_is_believed_by_where_the_next_one_
         tap.server(reply[:20]).server(reply[20:60]).server(reply[60:])
     client_of_4, first_of_2, middle_of_3 = 15, 8, 13  # three to open, then four a number
     seen = analyze([segment for at, segment in enumerate(tap.segments) if at not in (client_of_4, first_of_2, middle_of_3)])
-    told = {row[0]: row[1] for row in seen.brief("correlation_id", "outcome", "response_bytes")}
-    assert told[3] == "answered"
-    assert told[2] == "unanswered"
+    reported = {row[0]: row[1] for row in seen.brief("correlation_id", "outcome", "response_bytes")}
+    assert reported[3] == "answered"
+    assert reported[2] == "unanswered"
 
 
 def test_no_answer_has_a_negative_id_where_clients_count_from_zero() -> None:

@@ -1,7 +1,7 @@
 """No exception crosses a stage: mutants of real captures, and faults put into the code on purpose.
 
-A fault that is put into a reader costs the exchange whose bytes hold POISON, or the connection, and is told; all other rows are
-what they were without it, in each front end.
+A fault that is put into a reader costs the exchange whose bytes hold POISON, or the connection, and is reported; all other rows
+are what they were without it, in each front end.
 """
 
 import gzip
@@ -129,12 +129,12 @@ def test_a_reader_that_fails_costs_one_exchange(
         for table in ("exchanges", "partitions", "records"):
             reading = kcap.open(capture).read()
             assert sum(made.num_rows for made in Table(lambda one=reading: one, table).record_batches())
-            told = [weird for weird, _ in reading.weirds if weird.kind == "decoder_failed"]
+            reported = [weird for weird, _ in reading.weirds if weird.kind == "decoder_failed"]
             expected = {"projection": True, "json": table == "records", "batches": table != "exchanges"}
             expected |= {"messages": table != "exchanges", "counting": table == "exchanges"}
-            assert bool(told) == expected[name], table
-            assert all("RuntimeError in " in weird.detail and WORDS not in weird.detail for weird in told)
-            assert all(weird.connection == hurt[0] and weird.packet for weird in told)
+            assert bool(reported) == expected[name], table
+            assert all("RuntimeError in " in weird.detail and WORDS not in weird.detail for weird in reported)
+            assert all(weird.connection == hurt[0] and weird.packet for weird in reported)
         for exchange in kcap.open(capture):
             own = (exchange.row["connection"], exchange.row["exchange"]) == hurt
             for found in (exchange.request, exchange.response):
@@ -193,10 +193,10 @@ def test_a_stream_that_fails_costs_one_connection(fast_path: bool, method: str, 
         found, connections, weirds = (rows(capture, name) for name in ("exchanges", "connections", "weirds"))
     hurt = [row for row in found if row["connection"] == uid]
     assert [row for row in found if row["connection"] != uid] == [row for row in before if row["connection"] != uid]
-    told = [weird for weird in weirds if weird["kind"] == "decoder_failed"]
+    reported = [weird for weird in weirds if weird["kind"] == "decoder_failed"]
     if not fast_path:
         assert len(hurt) >= 2
-        assert [weird["connection"] for weird in told] == [uid]
+        assert [weird["connection"] for weird in reported] == [uid]
     for line in connections:
         for side in ("client", "server"):
             parts = [line[f"{side}_{part}"] for part in ("framed", "skipped", "opaque", "pending")]

@@ -79,7 +79,7 @@ def coordinated() -> Story:
     for generation in range(3):
         number = struct.pack(">i", generation)
         joined = bytes(2) + number + evil * 3 + many([evil + many([])])
-        for key, asked, told in (
+        for key, asked, reported in (
             (11, evil + number + evil + text("consumer") + many([evil + many([])]), joined),
             (14, evil + number + evil + many([]), bytes(6)),
             (12, evil + number + evil, b"\0\x1b"),
@@ -88,7 +88,7 @@ def coordinated() -> Story:
             (26, evil + three + b"\1", bytes(4) + (b"\0\0", b"\0\x2f", b"\0\x35")[generation]),
         ):
             at = next(correlation)
-            story.ask(request(key, 0, at, asked, EVIL), response(at, told), after_ms=50)
+            story.ask(request(key, 0, at, asked, EVIL), response(at, reported), after_ms=50)
     return story
 
 

@@ -61,7 +61,7 @@ def commands(one: str, two: str, saved: str, out: str, name: str) -> list[list[s
 
 
 def state(path: Path) -> tuple[bytes, int, int, int]:
-    """What would differ had somebody written."""
+    """What would differ after a write."""
     status = path.stat()
     return path.read_bytes(), status.st_mtime_ns, status.st_ino, status.st_mode
 

@@ -62,7 +62,7 @@ def parts(path: Path, *stories: Tap) -> list[dict[str, Any]]:
     return [{name: None if row[name] is None else row[name] / MS for name in PARTS} | {"flags": row["flags"]} for row in rows]
 
 
-def told(row: dict[str, Any]) -> tuple[float | None, ...]:
+def reported(row: dict[str, Any]) -> tuple[float | None, ...]:
     return tuple(row[name] for name in PARTS)
 
 
@@ -79,9 +79,9 @@ def test_head_of_line(path: Path) -> None:
     for number, ms in ((1, 110), (2, 111), (3, 150)):
         story.at(ms).server(metadata_answer(number))
     first, second, third = parts(path, story)
-    assert told(first)[:4] == (100, RTT, 0, 98)
-    assert told(second)[:4] == (100, RTT, 110 - 11 - RTT, 100 - RTT - 97)
-    assert told(third)[:4] == (138, RTT, 111 - 12 - RTT, 138 - RTT - 97)
+    assert reported(first)[:4] == (100, RTT, 0, 98)
+    assert reported(second)[:4] == (100, RTT, 110 - 11 - RTT, 100 - RTT - 97)
+    assert reported(third)[:4] == (138, RTT, 111 - 12 - RTT, 138 - RTT - 97)
 
 
 def test_a_long_poll(path: Path) -> None:
@@ -90,15 +90,15 @@ def test_a_long_poll(path: Path) -> None:
     story.at(10).client(fetch(1, 500, 1)).at(515).server(fetched(1))
     story.at(600).client(fetch(2, 500, 0)).at(640).server(fetched(2))
     waited, prompt = parts(path, story)
-    assert told(waited) == (505, RTT, 0, 503, 500, 0, 0, 0)
-    assert told(prompt) == (40, RTT, 0, 38, 0, 0, 0, 0)
+    assert reported(waited) == (505, RTT, 0, 503, 500, 0, 0, 0)
+    assert reported(prompt) == (40, RTT, 0, 38, 0, 0, 0, 0)
 
 
 def test_a_throttle_inside_the_latency(path: Path) -> None:
     """Before KIP-219 the broker keeps the answer back for the time that it tells."""
     story = Story().begin().at(10).client(produce(1, 5)).at(322).server(produced(1, 300))
     (late,) = parts(path, story)
-    assert told(late) == (312, RTT, 0, 310, 0, 300, 0, 0)
+    assert reported(late) == (312, RTT, 0, 310, 0, 300, 0, 0)
 
 
 def test_a_mute_behind_an_answer(path: Path) -> None:
@@ -107,10 +107,10 @@ def test_a_mute_behind_an_answer(path: Path) -> None:
     story.at(60).client(produce(2, 6)).at(225).server(produced(2))
     story.at(300).client(produce(3, 6)).at(310).server(produced(3))
     first, second, third = parts(path, story)
-    assert told(first) == (10, RTT, 0, 8, 0, 0, 0, 0)
+    assert reported(first) == (10, RTT, 0, 8, 0, 0, 0, 0)
     arrived, until = 60 + RTT, 20 + 200
-    assert told(second) == (165, RTT, 0, 163, 0, 0, until - arrived, 0)
-    assert told(third) == (10, RTT, 0, 8, 0, 0, 0, 0)
+    assert reported(second) == (165, RTT, 0, 163, 0, 0, until - arrived, 0)
+    assert reported(third) == (10, RTT, 0, 8, 0, 0, 0, 0)
 
 
 def test_a_request_that_was_sent_again(path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_request_that_was_sent_again(path: Path) -> None:
     story.at(210).add(0, PSH | ACK, again.payload, again.seq)
     story.at(211).server(metadata_answer(1))
     (row,) = parts(path, story)
-    assert told(row)[:4] == (201, RTT, 0, 199)
+    assert reported(row)[:4] == (201, RTT, 0, 199)
     assert row["flags"] == ["retransmitted"]
 
 
@@ -132,6 +132,6 @@ def test_an_answer_in_pieces(path: Path) -> None:
         story.at(ms).server(answer[low : low + 60 if low < 120 else None])
     story.at(56).server(metadata_answer(2))
     first, second = parts(path, story)
-    assert told(first)[:4] == (20, RTT, 0, 18)
+    assert reported(first)[:4] == (20, RTT, 0, 18)
     assert first["transfer_ns"] == 25
-    assert told(second)[:4] == (45, RTT, 55 - 11 - RTT, 45 - RTT - 42)
+    assert reported(second)[:4] == (45, RTT, 55 - 11 - RTT, 45 - RTT - 42)

@@ -1,6 +1,7 @@
 """Handshakes of the program openssl, for what Python's ssl cannot be made to do: what was typed is what is read.
 
-The client and the server of OpenSSL talk through a relay, which records the wire. The server sends each line back reversed.
+The client and the server of OpenSSL are connected through a relay, which records the wire. The server sends each line back
+reversed.
 """
 
 import os

@@ -76,11 +76,11 @@ def test_members_have_the_assignments_that_their_consumers_logged(path: Path, tr
     for log in truth:
         for name, steps in assigned(log).items():
             row, member = members[name]
-            told = [one for one in member["assignments"] if one["topics"]]
+            reported = [one for one in member["assignments"] if one["topics"]]
             said = [one for one in steps if one["topics"]]
             assert (row["group_id"], member["client_id"]) == (log["group"], log["client_id"])
-            assert [one["topics"] for one in told] == [one["topics"] for one in said]
-            for one, other in zip(told, said, strict=True):
+            assert [one["topics"] for one in reported] == [one["topics"] for one in said]
+            for one, other in zip(reported, said, strict=True):
                 assert other["generation"] in (None, one["generation"])
                 assert -AHEAD <= other["at"] - one["time_ns"] / 1e9 <= LATE
 
@@ -88,7 +88,7 @@ def test_members_have_the_assignments_that_their_consumers_logged(path: Path, tr
 @pytest.mark.parametrize(("path", "truth"), logged("legacy", "rebalances"))
 def test_consumers_of_old_releases_got_the_assignments_that_they_logged(path: Path, truth: Logs) -> None:
     said: Counter[str] = Counter()
-    told: Counter[str] = Counter()
+    reported: Counter[str] = Counter()
     clients = {(log.get("group"), log.get("client_id")) for log in truth}
     for log in truth:
         for text in log["rebalances"]:
@@ -99,8 +99,8 @@ def test_consumers_of_old_releases_got_the_assignments_that_they_logged(path: Pa
         for member in row["members"]:
             if (row["group_id"], member["client_id"]) in clients:
                 some = [dict(sorted(one["topics"].items())) for one in member["assignments"] if one["topics"]]
-                told.update(f"{row['group_id']} {member['client_id']} {topics}" for topics in some)
-    assert told == said
+                reported.update(f"{row['group_id']} {member['client_id']} {topics}" for topics in some)
+    assert reported == said
 
 
 def outcomes(log: dict[str, Any]) -> Counter[str]:

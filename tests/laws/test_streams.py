@@ -118,7 +118,7 @@ def fields(s: Segment) -> tuple[bytes, int, int, int, bytes, int, int]:
 
 @given(message_pairs(), st.integers(1, 3000), st.integers(1, 5), st.integers(1, 60))
 def test_batches_change_nothing(messages: list[tuple[bytes, bytes]], sizes: int, depth: int, size: int) -> None:
-    """The size of the batches fed to the analyzer is nobody's business."""
+    """Rows do not depend on the size of the batches fed to the analyzer."""
     segments = conversation(messages, sizes, depth).close().segments
     one, many = analyze(segments), analyze(segments, sizes=size)
     names = (*FACTS, *TIMES, "flags", "rtt_min_ns", "previous_ns", "in_flight")

@@ -157,7 +157,7 @@ def test_the_session_outlives_any_fault(case: str, monkeypatch: pytest.MonkeyPat
                             break
                 await alive(pilot, rows, f"{kind.__name__}.{name}")
                 assert hits or DEEP, f"what a person does comes to {kind.__name__}.{name}"
-                assert app.failures or name in ("page", "render_line") or DEEP, f"{kind.__name__}.{name} is told"
+                assert app.failures or name in ("page", "render_line") or DEEP, f"{kind.__name__}.{name} is reported"
                 app.failures.clear()
 
     asyncio.run(run())

@@ -92,7 +92,7 @@ def test_of_too_many_that_ended_the_first_are_let_go(monkeypatch: pytest.MonkeyP
 
 
 class Elsewhere:
-    """A connection that somebody else keeps, over at a given place."""
+    """A connection that its caller keeps, over at a given place."""
 
     def __init__(self, number: int, closing_ns: int, order: int) -> None:
         self.number, self.closing_ns, self.closing_order = number, closing_ns, order

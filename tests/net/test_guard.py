@@ -1,4 +1,4 @@
-"""A sink that fails is told of, with its connection and packet; the stream goes on."""
+"""A sink that fails is reported, with its connection and packet; the stream goes on."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ from kcap.net.tcp import Connection
 
 
 class Owner:
-    """Notes what it is told."""
+    """Notes what is reported to it."""
 
     held_bytes = 0
 
     def __init__(self) -> None:
-        self.told: list[tuple[Any, ...]] = []
+        self.reported: list[tuple[Any, ...]] = []
 
     def report(self, *_: Any, **__: Any) -> None:
         """Nothing odd is looked at here."""
@@ -22,7 +22,7 @@ class Owner:
 
     def failed(self, *what: Any) -> None:
         """A sink failed."""
-        self.told.append(what)
+        self.reported.append(what)
 
 
 class Failing:
@@ -42,7 +42,7 @@ def test_what_a_sink_raises_is_told_with_its_place_and_goes_no_further() -> None
     stream.sink = Failing()
     guard.data(stream, 0, b"x", 0, 1, 1, 0, 7, 99)
     guard.gap(stream, 1, 4, 0, 0, 0)
-    assert [(found, repr(error), ref, position) for found, error, ref, position in owner.told] == [
+    assert [(found, repr(error), ref, position) for found, error, ref, position in owner.reported] == [
         (connection, "KeyError('data')", 7, 99),
         (connection, "KeyError('gap')", 5, 0),
     ], "where no packet is meant, the connection's first is"

@@ -22,7 +22,7 @@ def sack(*blocks: tuple[int, int]) -> bytes:
     return b"\x01\x01\x05" + bytes([2 + 8 * len(blocks)]) + b"".join(pack(">II", *block) for block in blocks)
 
 
-def told(options: bytes, ack: int = ACK) -> int:
+def reported(options: bytes, ack: int = ACK) -> int:
     return selective.py_func(options, 0, len(options), ack)
 
 
@@ -33,18 +33,18 @@ def told(options: bytes, ack: int = ACK) -> int:
     (sack((ACK, ACK)), 0), (b"\0" + sack(HOLE), 0), (sack(HOLE)[:-1], 0), (b"\x08\x01" + sack(HOLE), 0), (b"\x05\x02", 0),
 ])  # fmt: skip
 def test_a_hole_and_bytes_that_came_twice_are_told_apart(options: bytes, said: int) -> None:
-    assert told(options) == said
+    assert reported(options) == said
 
 
 def test_sequence_numbers_begin_anew() -> None:
-    assert told(sack((50, 90)), 0xFFFFFF00) == SACKED
-    assert told(sack((0xFFFFFF00, 0xFFFFFF90)), 50) == SPURIOUS
+    assert reported(sack((50, 90)), 0xFFFFFF00) == SACKED
+    assert reported(sack((0xFFFFFF00, 0xFFFFFF90)), 50) == SPURIOUS
 
 
 @given(st.binary(max_size=40) | st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=4).map(lambda b: sack(*b)))
 def test_machine_code_reads_options_as_its_text_does(options: bytes) -> None:
     data = np.frombuffer(options + b"\xff", np.uint8)
-    assert selective(data, 0, len(options), 5) == told(options, 5)
+    assert selective(data, 0, len(options), 5) == reported(options, 5)
 
 
 @given(

@@ -13,10 +13,10 @@ DATA = PSH | ACK
 
 @dataclass
 class Recorder:
-    """A sink that keeps what it is given, and an owner that keeps what it is told."""
+    """A sink that keeps what it is given, and an owner that keeps what is reported to it."""
 
     events: list[tuple[str, int, bytes | int]] = field(default_factory=list)
-    told: list[WeirdKind] = field(default_factory=list)
+    reported: list[WeirdKind] = field(default_factory=list)
     looked: list[int] = field(default_factory=list)
     held_bytes: int = 0
 
@@ -31,7 +31,7 @@ class Recorder:
     def report(
         self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0, connection: Connection | None = None
     ) -> None:
-        self.told.append(kind)
+        self.reported.append(kind)
 
     def searched(self, ref: int, connection: Connection) -> None:
         self.looked.append(ref)
@@ -87,11 +87,11 @@ def test_the_first_copy_wins_and_a_differing_one_is_told() -> None:
     line.send(3, b"DEF")
     line.send(0, b"abcdxf")
     assert line.seen.bytes == b"abcDEF"
-    assert line.seen.told == [WeirdKind.OVERLAP_DIFFERS]
+    assert line.seen.reported == [WeirdKind.OVERLAP_DIFFERS]
 
 
 def test_copies_that_are_held_against_each_other_are_named() -> None:
-    """Both packets, since their bytes decide what is told; those that nobody compares are not."""
+    """Both packets, since their bytes decide what is reported; those that are not compared are not."""
     line = Line()
     line.send(0, b"ab")
     line.send(0, b"ab")
@@ -176,7 +176,7 @@ def test_a_hole_is_lost_once_it_is_acknowledged_and_the_window_has_passed() -> N
     assert line.seen.events[0] == ("gap", 0, 3)
     assert line.client.missing == 3
     line.send(0, b"abc")
-    assert line.seen.told == [WeirdKind.GAP, WeirdKind.LATE_DATA]
+    assert line.seen.reported == [WeirdKind.GAP, WeirdKind.LATE_DATA]
 
 
 def test_a_hole_that_nobody_acknowledged_waits() -> None:

@@ -45,7 +45,7 @@ def test_nothing_is_left_of_a_file_that_was_not_finished(tmp_path: Path, error: 
 def test_an_interrupt_at_the_worst_moment_leaves_nothing(
     make: str, opened: Callable[[str], AbstractContextManager[object]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Law: it comes when the file is there and nobody knows its name yet."""
+    """Law: it comes when the file is there and its name is not known yet."""
     inner = getattr(tempfile, make)
 
     def interrupted(*arguments: str) -> object:

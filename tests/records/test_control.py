@@ -10,7 +10,7 @@ def test_types_have_schemas() -> None:
 
 
 def test_markers() -> None:
-    """A transaction's end, and what nobody knows."""
+    """A transaction's end, and what is unknown."""
     commit = read_control(b"\0\0\0\1", b"\0\0\0\0\0\7")
     assert commit is not None
     assert (commit.type, commit.type_id, commit.body) == ("COMMIT", 1, {"coordinatorEpoch": 7})

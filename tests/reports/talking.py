@@ -111,7 +111,7 @@ def of_stories(path: Path, *stories: Tap) -> ConnectionProfiles:
     return gather(Capture([str(saved(path / "made.pcap", *stories))]).read(keep_connections=True))
 
 
-def told(made: ConnectionProfiles, target: str = "4.4") -> dict[str, dict[str, object]]:
+def reported(made: ConnectionProfiles, target: str = "4.4") -> dict[str, dict[str, object]]:
     """Kind of diagnosis -> its row; of several the first."""
     found: dict[str, dict[str, object]] = {}
     for row in report(made, ["made.pcap"], target)["diagnoses"]:

@@ -16,9 +16,9 @@ def test_a_client_in_one_row() -> None:
         exchange(connection="C3", client_id=None, outcome="orphan", api=None, api_key=None),
         exchange(connection="C4", client_id=None, took_ms=1),
     ]  # fmt: skip
-    told = report(REPORT, rows)
-    first, second = told["rows"]
-    assert told["left_out"] == {"orphan": 1}
+    reported = report(REPORT, rows)
+    first, second = reported["rows"]
+    assert reported["left_out"] == {"orphan": 1}
     wanted = {
         "client_ip": "10.0.0.1", "client_id": "app", "software_name": "lib", "software_version": "1", "connections": 2,
         "requests": 4, "apis": ["Fetch", "Metadata", "Produce"], "topics_in": ["a"], "topics_out": ["b", "id"],
@@ -35,9 +35,9 @@ def test_a_client_of_a_topic() -> None:
         exchange(exchange=2, took_ms=1),
         exchange(exchange=3, outcome="orphan"),
     ]
-    told = report(REPORT, rows, ReportRequest(by=("topic", "client_id")))
-    assert [(row["topic"], row["client_id"], row["requests"]) for row in told["rows"]] == [("a", "app", 1), ("b", "app", 1)]
-    assert told["left_out"] == {"orphan": 1, "no_topic": 1}
+    reported = report(REPORT, rows, ReportRequest(by=("topic", "client_id")))
+    assert [(row["topic"], row["client_id"], row["requests"]) for row in reported["rows"]] == [("a", "app", 1), ("b", "app", 1)]
+    assert reported["left_out"] == {"orphan": 1, "no_topic": 1}
 
 
 def test_the_busiest_clients_are_those_of_the_whole_report() -> None:

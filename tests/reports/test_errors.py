@@ -18,11 +18,11 @@ from tests.reports.made import exchange, exchanges, partition, report
 @settings(max_examples=12, deadline=None)
 def test_the_report_is_plain_python_over_the_rows(rows: list[Row]) -> None:
     """Law: every exchange with an error counts once; the example is the first by time."""
-    told = report(REPORT, rows)
+    reported = report(REPORT, rows)
     bad = [row for row in rows if row["error"] not in (None, "NONE")]
     wanted = Counter((row["error"], row["api"], row["client_id"]) for row in bad)
-    assert {(r["error"], r["api"], r["client_id"]): r["count"] for r in told["rows"]} == dict(wanted)
-    for row in told["rows"]:
+    assert {(r["error"], r["api"], r["client_id"]): r["count"] for r in reported["rows"]} == dict(wanted)
+    for row in reported["rows"]:
         group = [r for r in bad if (r["error"], r["api"], r["client_id"]) == (row["error"], row["api"], row["client_id"])]
         times = [r["request_first_ns"] for r in group if r["request_first_ns"] is not None]
         assert (row["first_ns"], row["last_ns"]) == (min(times, default=None), max(times, default=None))
@@ -30,7 +30,7 @@ def test_the_report_is_plain_python_over_the_rows(rows: list[Row]) -> None:
         (example,) = [r for r in group if (r["connection"], r["exchange"]) == (uid, int(number))]
         assert example["request_first_ns"] == row["first_ns"]
     silent = Counter((r["api"], r["client_id"], r["reason"]) for r in rows if r["outcome"] == "unanswered")
-    assert {(r["api"], r["client_id"], r["reason"]): r["count"] for r in told["unanswered"]} == dict(silent)
+    assert {(r["api"], r["client_id"], r["reason"]): r["count"] for r in reported["unanswered"]} == dict(silent)
 
 
 def test_partitions_that_the_first_error_hides() -> None:
@@ -39,8 +39,8 @@ def test_partitions_that_the_first_error_hides() -> None:
         partition(topic="a", partition=0, error="NOT_LEADER_OR_FOLLOWER"), partition(topic="a", partition=1, error="NONE"),
         partition(topic="a", partition=2, error="INVALID_TIMESTAMP"), partition(topic_id="id", error="INVALID_TIMESTAMP"),
     ]  # fmt: skip
-    told = report(REPORT, rows, ReportRequest(by=("topic", "partition", "error")), parts)["rows"]
-    assert [(r["topic"], r["partition"], r["error"]) for r in told] == [
+    reported = report(REPORT, rows, ReportRequest(by=("topic", "partition", "error")), parts)["rows"]
+    assert [(r["topic"], r["partition"], r["error"]) for r in reported] == [
         ("a", 0, "NOT_LEADER_OR_FOLLOWER"), ("a", 2, "INVALID_TIMESTAMP"), ("id", 0, "INVALID_TIMESTAMP"),
     ]  # fmt: skip
     assert report(REPORT, rows, None, parts)["rows"][0]["count"] == 1
@@ -62,6 +62,6 @@ def test_a_storm() -> None:
 
 def test_a_broker_that_was_stopped(pcaps: Path) -> None:
     """Requests without a response stand beside the errors, with their age."""
-    told = run(REPORT, ReportInput([str(pcaps / "broker-paused.pcap")]), ReportRequest())
-    assert {row["reason"] for row in told["unanswered"]} <= {"capture_end", "fin", "rst", "lost_in_capture", "skipped"}
-    assert max(row["age_ns_max"] for row in told["unanswered"]) > 2_000_000_000
+    reported = run(REPORT, ReportInput([str(pcaps / "broker-paused.pcap")]), ReportRequest())
+    assert {row["reason"] for row in reported["unanswered"]} <= {"capture_end", "fin", "rst", "lost_in_capture", "skipped"}
+    assert max(row["age_ns_max"] for row in reported["unanswered"]) > 2_000_000_000

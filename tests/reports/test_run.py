@@ -14,9 +14,9 @@ from kcap.reports.source import Engine, ReportInput
 
 
 def test_the_head_of_every_report(pcaps: Path) -> None:
-    told = run(latency.REPORT, ReportInput([str(pcaps / "aiokafka.pcap")]), ReportRequest(top=2))
-    assert list(told)[:4] == ["report", "captures", "rows", "left_out"]
-    assert (told["report"], told["captures"], len(told["rows"])) == ("latency", ["aiokafka.pcap"], 2)
+    reported = run(latency.REPORT, ReportInput([str(pcaps / "aiokafka.pcap")]), ReportRequest(top=2))
+    assert list(reported)[:4] == ["report", "captures", "rows", "left_out"]
+    assert (reported["report"], reported["captures"], len(reported["rows"])) == ("latency", ["aiokafka.pcap"], 2)
 
 
 def test_only_columns_that_are_looked_at_are_read() -> None:

@@ -17,8 +17,8 @@ from tests.reports.made import MS, exchange, report
 
 
 def slowest(rows: list[Row], **asked: Any) -> list[Row]:
-    told: list[Row] = report(REPORT, rows, ReportRequest(**asked))["rows"]
-    return told
+    reported: list[Row] = report(REPORT, rows, ReportRequest(**asked))["rows"]
+    return reported
 
 
 def test_the_slowest_first_and_no_more_than_asked_for() -> None:
@@ -122,9 +122,9 @@ def test_long_polls_are_subtracted_and_no_exchange_is_left_out() -> None:
 
 def test_the_oldest_without_an_answer_stand_beside() -> None:
     rows = [exchange(exchange=n, outcome="unanswered", reason="fin", age_ns=n) for n in (1, 3, 2)]
-    told = report(REPORT, rows)
-    assert told["rows"] == []
-    assert [row["age_ns"] for row in told["unanswered"]] == [3, 2, 1]
+    reported = report(REPORT, rows)
+    assert reported["rows"] == []
+    assert [row["age_ns"] for row in reported["unanswered"]] == [3, 2, 1]
 
 
 def test_the_verdict_names_what_most_of_the_slowest_have_in_common() -> None:

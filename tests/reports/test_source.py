@@ -37,16 +37,16 @@ def saved(tmp_path_factory: pytest.TempPathFactory, pcaps: Path) -> Path:
 @pytest.mark.parametrize("report", [latency.REPORT, stats.REPORT, throttle.REPORT, errors.REPORT], ids=lambda r: r.name)
 @pytest.mark.parametrize("text", ["", "api == Produce and latency > 3ms"])
 def test_a_capture_and_its_saved_rows_tell_the_same(report: Report, text: str, saved: Path, pcaps: Path) -> None:
-    told = run(report, ReportInput([str(pcaps / "quota-3.9.pcap")], only=parse(text)), ReportRequest())
+    reported = run(report, ReportInput([str(pcaps / "quota-3.9.pcap")], only=parse(text)), ReportRequest())
     again = run(report, ReportInput([str(saved)], only=parse(text)), ReportRequest())
-    assert told["rows"] or (report.name == "errors" and text)
-    assert told | {"captures": []} == again | {"captures": []}
+    assert reported["rows"] or (report.name == "errors" and text)
+    assert reported | {"captures": []} == again | {"captures": []}
 
 
 def test_filters_that_look_inside_work_while_a_capture_is_read(saved: Path, pcaps: Path) -> None:
     tree = parse("request.acks == 1")
-    told = run(latency.REPORT, ReportInput([str(pcaps / "quota-3.9.pcap")], only=tree), ReportRequest())
-    assert [row["api"] for row in told["rows"]] == ["Produce"]
+    reported = run(latency.REPORT, ReportInput([str(pcaps / "quota-3.9.pcap")], only=tree), ReportRequest())
+    assert [row["api"] for row in reported["rows"]] == ["Produce"]
     with pytest.raises(UsageError, match="no decoded bodies"):
         run(latency.REPORT, ReportInput([str(saved)], only=tree), ReportRequest())
 

@@ -20,13 +20,13 @@ def timed(rows: list[Row]) -> list[Row]:
 @settings(max_examples=12, deadline=None)
 def test_the_report_is_plain_python_over_the_rows(rows: list[Row]) -> None:
     """Law: every row is in one class; shares add up; the worst is a row with the largest latency, the first of several."""
-    told = report(REPORT, rows)
+    reported = report(REPORT, rows)
     groups: dict[tuple[object, ...], list[Row]] = defaultdict(list)
     for row in rows:
         groups[row["api"], row["api_version"], row["client_id"]].append(row)
-    assert len(told["rows"]) == len(groups)
+    assert len(reported["rows"]) == len(groups)
     whole = sum(r["took"] for r in timed(rows))
-    for row in told["rows"]:
+    for row in reported["rows"]:
         group = groups[row["api"], row["api_version"], row["client_id"]]
         values = [r["took"] for r in timed(group)]
         assert (row["count"], row["timed"], row["sum_ns"]) == (len(group), len(values), sum(values))
@@ -37,17 +37,18 @@ def test_the_report_is_plain_python_over_the_rows(rows: list[Row]) -> None:
         assert row["share"] == (pytest.approx(sum(values) / whole, abs=1e-6) if whole else 0)
         first = min((r["connection"], r["exchange"]) for r in timed(group) if r["took"] == max(values)) if values else None
         assert row["worst"] == (f"{first[0]}.{first[1]}" if first else None)
-    assert told["totals"]["count"] == len(rows)
-    assert told["totals"]["sum_ns"] == whole
+    assert reported["totals"]["count"] == len(rows)
+    assert reported["totals"]["sum_ns"] == whole
     assert (
-        told["totals"]["histogram"] == [sum(column) for column in zip(*(row["histogram"] for row in told["rows"]))] or not rows
+        reported["totals"]["histogram"] == [sum(column) for column in zip(*(row["histogram"] for row in reported["rows"]))]
+        or not rows
     )
-    assert [row["sum_ns"] for row in told["rows"]] == sorted((row["sum_ns"] for row in told["rows"]), reverse=True)
+    assert [row["sum_ns"] for row in reported["rows"]] == sorted((row["sum_ns"] for row in reported["rows"]), reverse=True)
 
 
 def test_totals_count_a_row_of_two_topics_once() -> None:
     rows = [exchange(exchange=1, took_ms=2, topics=["a", "b"], topic_ids=[None, None]), exchange(exchange=2, took_ms=1)]
-    told = report(REPORT, rows, ReportRequest(by=("topic",)))
-    assert [row["topic"] for row in told["rows"]] == ["a", "b"]
-    assert told["totals"]["count"] == 2
-    assert told["left_out"] == {"no_topic": 1}
+    reported = report(REPORT, rows, ReportRequest(by=("topic",)))
+    assert [row["topic"] for row in reported["rows"]] == ["a", "b"]
+    assert reported["totals"]["count"] == 2
+    assert reported["left_out"] == {"no_topic": 1}

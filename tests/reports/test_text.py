@@ -50,9 +50,9 @@ def column(name: str, rank: int = 0, right: bool = False) -> TextColumn:
 def test_no_line_is_wider_than_the_terminal(drawn: list[tuple[str, int]], width: int) -> None:
     rows = [{"name": name, "number": number, "other": name} for name, number in drawn]
     columns = [column("name"), column("number", right=True), column("other", rank=1)]
-    told = lines(rows, columns, Style(width, color=False, unicode=True))
-    assert max(map(len, told)) <= width
-    assert all(str(number) in line for (_, number), line in zip(drawn, told[1:]))
+    reported = lines(rows, columns, Style(width, color=False, unicode=True))
+    assert max(map(len, reported)) <= width
+    assert all(str(number) in line for (_, number), line in zip(drawn, reported[1:]))
 
 
 def test_the_highest_rank_goes_first() -> None:

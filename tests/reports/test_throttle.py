@@ -20,13 +20,13 @@ def test_the_report_is_plain_python_over_the_rows(rows: list[Row]) -> None:
     for row in rows:
         if row["throttle_time_ms"] is not None:
             groups[row["client_ip"], row["client_id"], row["api"]].append(row["throttle_time_ms"])
-    told = report(REPORT, rows)
+    reported = report(REPORT, rows)
     found = {
         (r["client_ip"], r["client_id"], r["api"]): (r["responses"], r["throttled"], r["throttle_ms_sum"], r["throttle_ms_max"])
-        for r in told["rows"]
+        for r in reported["rows"]
     }
     assert found == {k: (len(v), sum(t > 0 for t in v), sum(v), max(v)) for k, v in groups.items() if any(v)}
-    assert told["left_out"].get("never_throttled", 0) == sum(len(v) for v in groups.values() if not any(v))
+    assert reported["left_out"].get("never_throttled", 0) == sum(len(v) for v in groups.values() if not any(v))
 
 
 def test_where_the_waiting_was_done() -> None:
@@ -58,8 +58,8 @@ def test_software_that_is_known_not_to_wait() -> None:
 
 def test_a_quota_before_kip_219(pcaps: Path) -> None:
     """5,500 bytes a second each way on 0.10.2.2: the broker held nine answers of the producer and two of the reader."""
-    told = run(REPORT, ReportInput([str(pcaps / "quota-0.10.pcap")]), ReportRequest())
-    found = {row["api"]: row for row in told["rows"]}
+    reported = run(REPORT, ReportInput([str(pcaps / "quota-0.10.pcap")]), ReportRequest())
+    found = {row["api"]: row for row in reported["rows"]}
     assert set(found) == {"Produce", "Fetch"}
     for api, throttled, longest in (("Produce", 9, 4402), ("Fetch", 2, 3584)):
         row = found[api]
@@ -72,8 +72,8 @@ def test_a_quota_before_kip_219(pcaps: Path) -> None:
 def test_the_same_quota_after_it(pcaps: Path) -> None:
     """On 3.9.2 the responses come at once. The Java client sends nothing on the throttled connection, and goes on with its
     others to the same broker."""
-    told = run(REPORT, ReportInput([str(pcaps / "quota-3.9.pcap")]), ReportRequest())
-    found = {row["api"]: row for row in told["rows"]}
+    reported = run(REPORT, ReportInput([str(pcaps / "quota-3.9.pcap")]), ReportRequest())
+    found = {row["api"]: row for row in reported["rows"]}
     assert set(found) == {"Produce", "Fetch"}
     for row in found.values():
         assert (row["phase"], row["delayed"], row["client_id"]) == ("muted", 0, "app-quota")

@@ -18,14 +18,14 @@ from tests.reports.made import BASE_NS, MS, exchange, partition, report
 
 def test_what_the_programs_logged(pcaps: Path) -> None:
     """117 records written and read twice, by clients of 0.8 in format 0: 26 bytes of overhead a message."""
-    told = run(REPORT, ReportInput([str(pcaps / "kafka-0.8-clients.pcap")]), ReportRequest())
-    (row,) = told["rows"]
+    reported = run(REPORT, ReportInput([str(pcaps / "kafka-0.8-clients.pcap")]), ReportRequest())
+    (row,) = reported["rows"]
     assert (row["topic"], row["records_in"], row["records_out"]) == ("orders-10", 117, 234)
     assert row["produce_clients"] == ["app-k8-np", "app-k8-op"]
     assert row["fetch_clients"][0] == "app-k8-sc"
     assert (row["magics"], row["codecs"]) == ([0], ["gzip", "lz4", "none", "snappy"])
     assert row["format_bytes_in"] == 26 * 117
-    assert {lag["group_id"] for lag in told["lags"]} == {"billing.grp50"}
+    assert {lag["group_id"] for lag in reported["lags"]} == {"billing.grp50"}
 
 
 def test_sums_and_lag() -> None:
@@ -43,8 +43,8 @@ def test_sums_and_lag() -> None:
         ),
         partition(exchange=3, topic="t", api_key=8, committed_offset=7, group_id="g"),
     ]
-    told = report(REPORT, rows, None, parts)
-    (row,) = told["rows"]
+    reported = report(REPORT, rows, None, parts)
+    (row,) = reported["rows"]
     wanted = {
         "topic": "t", "produce_clients": ["p"], "fetch_clients": ["c"], "groups": ["g"], "produce_requests": 1,
         "fetch_requests": 1, "records_in": 6, "bytes_in": 300, "records_out": 3, "bytes_out": 90, "codecs": ["lz4", "none"],
@@ -52,9 +52,9 @@ def test_sums_and_lag() -> None:
         "format_bytes_in": 61 * 3,
     }  # fmt: skip
     assert {name: row[name] for name in wanted} == wanted
-    assert told["left_out"] == {"no_partitions": 1}
-    assert [lag["lag"] for lag in told["lags"]] == [3]
-    assert [(place["partition"], place["bytes_in"]) for place in told["partitions"]] == [(0, 200), (1, 100)]
+    assert reported["left_out"] == {"no_partitions": 1}
+    assert [lag["lag"] for lag in reported["lags"]] == [3]
+    assert [(place["partition"], place["bytes_in"]) for place in reported["partitions"]] == [(0, 200), (1, 100)]
 
 
 def test_numbers_of_a_message_may_have_any_64_bits() -> None:
@@ -115,12 +115,12 @@ def test_compression_and_drift() -> None:
                 plain_bytes=200 + 4 * number if number != 31 else None,
             )
         )  # fmt: skip
-    told = {row["topic"]: row for row in report(REPORT, rows, None, parts)["rows"]}
-    assert told["few"]["drift_ppm"] is None
-    assert abs(told["slow"]["drift_ppm"] - 200) < 12, "timestamps are whole milliseconds"
-    assert told["few"]["compression_ratio_in"] == 4.0
-    assert told["slow"]["compression_ratio_in"] == 4.0, "batches that do not inflate count on neither side"
-    assert "drift" not in told["slow"]
+    reported = {row["topic"]: row for row in report(REPORT, rows, None, parts)["rows"]}
+    assert reported["few"]["drift_ppm"] is None
+    assert abs(reported["slow"]["drift_ppm"] - 200) < 12, "timestamps are whole milliseconds"
+    assert reported["few"]["compression_ratio_in"] == 4.0
+    assert reported["slow"]["compression_ratio_in"] == 4.0, "batches that do not inflate count on neither side"
+    assert "drift" not in reported["slow"]
 
 
 def test_a_folder_by_api_has_the_whole_report_once_the_advised_command_has_run(pcaps: Path, tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_table_saved_without_the_columns_on_request_will_do(pcaps: Path, tmp_p
 
 
 def test_requests_that_went_astray() -> None:
-    """Broker 2 leads partition 0, and nobody was told otherwise; of partition 1 nothing was told."""
+    """Broker 2 leads partition 0, and no response says otherwise; of partition 1 none says anything."""
     rows = [
         exchange(exchange=1, took_ms=1, api="Metadata", api_key=3, client_id="p", broker_id=1),
         exchange(exchange=2, took_ms=1, api="Produce", api_key=0, client_id="p", broker_id=1),
@@ -173,12 +173,12 @@ def test_requests_that_went_astray() -> None:
         partition(exchange=6, api_key=1, topic="t", error=refused),
         partition(exchange=7, topic="t", error=refused),
     ]
-    told = report(REPORT, rows, None, parts)
-    places = [(row["client_id"], row["api"], row["partition"], row["broker_id"], row["leaders"]) for row in told["routing"]]
+    reported = report(REPORT, rows, None, parts)
+    places = [(row["client_id"], row["api"], row["partition"], row["broker_id"], row["leaders"]) for row in reported["routing"]]
     assert places == [("c", "Fetch", 0, 3, [2]), ("p", "Produce", 0, 1, [2]), ("quiet", "Produce", 0, 3, [2])]
-    assert [row["refused"] for row in told["routing"]] == [1, 1, 0]
-    assert [row["topic"] for row in told["rows"]] == ["t"]
-    assert told["rows"][0]["partitions"] == 2, "what Metadata lists is neither written nor read"
+    assert [row["refused"] for row in reported["routing"]] == [1, 1, 0]
+    assert [row["topic"] for row in reported["rows"]] == ["t"]
+    assert reported["rows"][0]["partitions"] == 2, "what Metadata lists is neither written nor read"
 
 
 def test_leaders_are_told_whatever_the_filter(pcaps: Path) -> None:

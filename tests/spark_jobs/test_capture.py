@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.filterwarnings("i
 ROTATED = ("rotated.pcap2", "rotated.pcap", "rotated.pcap1")
 
 
-def told(table: Any) -> list[str]:
+def reported(table: Any) -> list[str]:
     return sorted(map(repr, table.to_pylist()))
 
 
@@ -41,7 +41,7 @@ def test_every_table_has_the_rows_of_one_process(spark: Any, pcaps: Path) -> Non
         wanted = kcap.open(*paths).table(table).to_arrow()
         found = capture.table(table).toArrow()
         assert found.column_names == wanted.column_names
-        assert told(found) == told(wanted), table
+        assert reported(found) == reported(wanted), table
 
 
 def test_encrypted_connections_have_the_rows_of_one_process(spark: Any, pcaps: Path) -> None:
@@ -49,9 +49,9 @@ def test_encrypted_connections_have_the_rows_of_one_process(spark: Any, pcaps: P
     path = str(pcaps / "tls13.pcapng")
     capture = open_capture(spark, path, 20_000, 3)
     for table in ("exchanges", "connections", "tls_turns"):
-        wanted = told(kcap.open(path).table(table).to_arrow())
+        wanted = reported(kcap.open(path).table(table).to_arrow())
         assert wanted
-        assert told(capture.table(table).toArrow()) == wanted, table
+        assert reported(capture.table(table).toArrow()) == wanted, table
 
 
 def test_key_logs_are_shipped_with_the_options(spark: Any, pcaps: Path, tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_key_logs_are_shipped_with_the_options(spark: Any, pcaps: Path, tmp_path
     wanted = kcap.open(bare, keylog=log).table("exchanges").to_arrow()
     assert sum(wanted.column("tls").to_pylist()) == 76
     options = Options(secrets=read_secrets([str(log)]))
-    assert told(read_capture(spark, str(bare), "exchanges", 20_000, 3, options=options).toArrow()) == told(wanted)
+    assert reported(read_capture(spark, str(bare), "exchanges", 20_000, 3, options=options).toArrow()) == reported(wanted)
 
 
 @pytest.mark.parametrize("ship", ["references", "packets", "edges"])
@@ -86,7 +86,7 @@ def test_resumed_sessions_take_their_secret_from_another_connection(
     wanted = kcap.open(path, keylog=log).table("exchanges").to_arrow()
     assert len(set(wanted.column("connection").to_pylist())) == 5
     found = read_capture(spark, str(path), "exchanges", 8192, 5, ship=ship, options=options).toArrow()
-    assert told(found) == told(wanted)
+    assert reported(found) == reported(wanted)
 
 
 def test_keys_are_not_in_the_folders_of_spark(spark: Any, pcaps: Path, tmp_path: Path) -> None:
@@ -131,14 +131,14 @@ def test_tables_that_are_read_together(only: str | None, spark: Any, pcaps: Path
     for table, frame in tables.items():
         source = kcap.open(path) if only is None or table not in OF_EXCHANGES else kcap.open(path).filter(only)
         wanted = source.table(table).to_arrow()
-        assert told(frame.toArrow()) == told(wanted), table
+        assert reported(frame.toArrow()) == reported(wanted), table
 
 
 @pytest.mark.parametrize(("split", "partitions"), [(4096, 64), (65_536, 1)])
 def test_a_rotated_set(split: int, partitions: int, spark: Any, pcaps: Path) -> None:
     paths = [str(pcaps / name) for name in ROTATED]
     found = read_capture(spark, paths, split_bytes=split, partitions=partitions)
-    assert told(found.toArrow()) == told(kcap.open(*paths).exchanges().to_arrow())
+    assert reported(found.toArrow()) == reported(kcap.open(*paths).exchanges().to_arrow())
 
 
 @pytest.mark.parametrize("ship", ["packets", "edges"])
@@ -147,7 +147,7 @@ def test_what_travels_changes_no_row(ship: str, spark: Any, pcaps: Path) -> None
     capture = open_capture(spark, path, 30_000, 2, ship=ship)
     assert bool(capture.scanned.local) == (ship == "edges")
     for table in ("exchanges", "connections", "partitions", "weirds"):
-        assert told(capture.table(table).toArrow()) == told(kcap.open(path).table(table).to_arrow()), table
+        assert reported(capture.table(table).toArrow()) == reported(kcap.open(path).table(table).to_arrow()), table
 
 
 def test_blanked_bytes_that_were_looked_at_come_as_they_are(spark: Any, tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_blanked_bytes_that_were_looked_at_come_as_they_are(spark: Any, tmp_path
     capture = open_capture(spark, str(path), 60_000, 3, ship="edges")
     assert not capture.scanned.unstripped.keys
     for table in ("exchanges", "partitions", "connections", "weirds"):
-        assert told(capture.table(table).toArrow()) == told(kcap.open(path).table(table).to_arrow()), table
+        assert reported(capture.table(table).toArrow()) == reported(kcap.open(path).table(table).to_arrow()), table
         assert len(capture.scanned.unstripped.keys) == 8
 
 
@@ -165,15 +165,15 @@ def test_blanked_bytes_that_were_looked_at_come_as_they_are(spark: Any, tmp_path
 def test_what_was_let_go_is_made_again(ship: str, spark: Any, pcaps: Path) -> None:
     """Law: behind `close` nothing is kept of a capture, and its tables, old ones too, have the same rows."""
     path = str(pcaps / "cluster-startup.pcap")
-    wanted = told(kcap.open(path).exchanges().to_arrow())
+    wanted = reported(kcap.open(path).exchanges().to_arrow())
     before = spark.sparkContext._jsc.getPersistentRDDs().size()
     capture = open_capture(spark, path, 30_000, 2, ship=ship)
     frame = capture.table("exchanges")
-    assert told(frame.toArrow()) == wanted
+    assert reported(frame.toArrow()) == wanted
     capture.close()
     assert spark.sparkContext._jsc.getPersistentRDDs().size() == before
-    assert told(frame.toArrow()) == wanted
-    assert told(capture.table("exchanges").toArrow()) == wanted
+    assert reported(frame.toArrow()) == wanted
+    assert reported(capture.table("exchanges").toArrow()) == wanted
     capture.close()
 
 
@@ -182,7 +182,7 @@ def test_a_compressed_file_is_one_range(spark: Any, pcaps: Path, tmp_path: Path)
     with gzip.open(path, "wb") as file:
         file.write((pcaps / "pipelined.pcap").read_bytes())
     found = read_capture(spark, str(path), split_bytes=5000, partitions=2)
-    assert told(found.toArrow()) == told(kcap.open(path).exchanges().to_arrow())
+    assert reported(found.toArrow()) == reported(kcap.open(path).exchanges().to_arrow())
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_filter_lets_the_same_rows_pass(only: str, spark: Any, pcaps: Path) ->
     wanted = kcap.open(path).filter(only).exchanges(["connection", "exchange", "topics"]).to_arrow()
     assert 0 < wanted.num_rows < 37
     found = read_capture(spark, path, split_bytes=9000, only=only, columns=["connection", "exchange", "topics"])
-    assert told(found.toArrow()) == told(wanted)
+    assert reported(found.toArrow()) == reported(wanted)
 
 
 def test_connections_are_numbered_over_all_shares(spark: Any, pcaps: Path) -> None:
@@ -208,7 +208,7 @@ def test_connections_are_numbered_over_all_shares(spark: Any, pcaps: Path) -> No
     path, columns = str(pcaps / "node-platformatic.pcap"), ["stream", "exchange", "api"]
     found = read_capture(spark, path, split_bytes=9000, partitions=3, columns=columns)
     assert found.columns == columns
-    assert told(found.toArrow()) == told(kcap.open(path).exchanges(columns).to_arrow())
+    assert reported(found.toArrow()) == reported(kcap.open(path).exchanges(columns).to_arrow())
     with pytest.raises(UsageError, match="whole capture"):
         read_capture(spark, path, only="tcp.stream == 1")
 
@@ -222,7 +222,7 @@ def test_a_corrupt_file_among_good_ones(spark: Any, pcaps: Path, tmp_path: Path)
     paths = [str(good), str(bad), str(empty)]
     capture = open_capture(spark, paths, 20_000, 2)
     assert [Path(path).name for path, _ in capture.scanned.failed] == ["bad.pcap", "empty.pcap"]
-    assert told(capture.table("exchanges").toArrow()) == told(kcap.open(*paths).exchanges().to_arrow())
+    assert reported(capture.table("exchanges").toArrow()) == reported(kcap.open(*paths).exchanges().to_arrow())
     assert "file_unreadable" in {row["kind"] for row in capture.table("weirds").collect()}
     with pytest.raises(CaptureError, match="2 files"):
         open_capture(spark, paths, strict=True)
@@ -234,11 +234,11 @@ def test_a_file_that_grows_is_what_it_was_at_the_start(spark: Any, pcaps: Path, 
     """Bytes that come later are of a later job; a file that was cut meanwhile is an error, never a short answer."""
     data, path = (pcaps / "pipelined.pcap").read_bytes(), tmp_path / "growing.pcap"
     path.write_bytes(data)
-    wanted = told(kcap.open(path).exchanges(["connection", "exchange", "response_bytes"]).to_arrow())
+    wanted = reported(kcap.open(path).exchanges(["connection", "exchange", "response_bytes"]).to_arrow())
     capture = open_capture(spark, str(path), 20_000, 2)
     with path.open("ab") as file:
         file.write(data[24:])
-    assert told(capture.table("exchanges", ["connection", "exchange", "response_bytes"]).toArrow()) == wanted
+    assert reported(capture.table("exchanges", ["connection", "exchange", "response_bytes"]).toArrow()) == wanted
     path.write_bytes(data[: len(data) // 2])
     with pytest.raises(Exception, match="it was longer when it was read first"):
         capture.table("exchanges", ["connection"]).toArrow()

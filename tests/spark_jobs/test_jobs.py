@@ -138,7 +138,7 @@ def test_results_for_machines() -> None:
     assert [form_of(name, None) for name in ("a.json", "a.csv", "a.parquet", "a")] == ["json", "csv", "parquet", "json"]
 
 
-def told(arguments: list[str], tmp_path: Path) -> Any:
+def reported(arguments: list[str], tmp_path: Path) -> Any:
     """What kcap's own command says, as JSON."""
     out = tmp_path / "cli.json"
     assert command_line([*arguments, "--format", "json", "-o", str(out)]) == 0
@@ -150,13 +150,15 @@ def test_reports_are_those_of_the_command_line(spark: Any, pcaps: Path, tmp_path
     """Law: each report on Spark says what `kcap REPORT --format json` says, with a filter and a grouping too."""
     paths = [str(pcaps / "quota-3.9.pcap"), str(pcaps / "broker-paused.pcap")]
     capture = open_capture(spark, paths, 30_000, 3)
-    assert dict(run_reports(capture, REPORTS, ReportRequest())) == {name: told([name, *paths], tmp_path) for name in REPORTS}
+    assert dict(run_reports(capture, REPORTS, ReportRequest())) == {
+        name: reported([name, *paths], tmp_path) for name in REPORTS
+    }
     only = "api == Produce or error != NONE"
     grouped = run_report(capture, "latency", ReportRequest(("client_id", "topic")), only)
-    assert grouped == told(["latency", *paths, "--by", "client_id,topic", "-Y", only], tmp_path)
+    assert grouped == reported(["latency", *paths, "--by", "client_id,topic", "-Y", only], tmp_path)
     together = dict(run_reports(capture, REPORTS, ReportRequest(), only))
-    assert together == {name: told([name, *paths, "-Y", only], tmp_path) for name in REPORTS}
-    assert versions(capture) == told(["versions", *paths], tmp_path)
+    assert together == {name: reported([name, *paths, "-Y", only], tmp_path) for name in REPORTS}
+    assert versions(capture) == reported(["versions", *paths], tmp_path)
     with pytest.raises(UsageError):
         run_report(capture, "slow", ReportRequest(("api",)))
 
@@ -168,7 +170,7 @@ def test_long_names_are_shortened_as_on_the_command_line(spark: Any, tmp_path: P
     path.write_bytes(CLASSES["long_names"][0](20))
     capture = open_capture(spark, [str(path)], 1 << 20, 2)
     for name in ("clients", "errors"):
-        assert run_report(capture, name, ReportRequest()) == told([name, str(path)], tmp_path), name
+        assert run_report(capture, name, ReportRequest()) == reported([name, str(path)], tmp_path), name
     (row,) = run_report(capture, "clients", ReportRequest(), 'client_id matches "^7n*$"')["rows"]
     assert row["requests"] == 1
 
@@ -201,13 +203,13 @@ def test_ingest_and_what_comes_after_it(spark: Any, tmp_path: Path, pcaps: Path,
     assert len(list((out / "exchanges").rglob("*.parquet"))) <= 4
     assert "control_records" in parquet.read_table(out / "partitions").column_names, "topics counts them apart"
     saved = Saved(spark, str(out))
-    assert run_report(saved, "latency", ReportRequest())["rows"] == told(["latency", path], tmp_path)["rows"]
+    assert run_report(saved, "latency", ReportRequest())["rows"] == reported(["latency", path], tmp_path)["rows"]
     with observed(saved) as seen:
         for made in (check(seen), group_report(seen, [])):
             name = made.get("report", "check")
-            assert made["rows"] == told([name, str(out)], tmp_path)["rows"], name
-    assert {**versions(saved), "captures": None} == {**told(["versions", path], tmp_path), "captures": None}
-    assert versions(saved) == told(["versions", str(out)], tmp_path)
+            assert made["rows"] == reported([name, str(out)], tmp_path)["rows"], name
+    assert {**versions(saved), "captures": None} == {**reported(["versions", path], tmp_path), "captures": None}
+    assert versions(saved) == reported(["versions", str(out)], tmp_path)
     with pytest.raises(UsageError, match="is what ingest wrote"):
         carried_out(spark, ingest.run, JobInput([str(out)], **plain), {"records": False, "name": None})
 

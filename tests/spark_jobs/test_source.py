@@ -17,7 +17,7 @@ from spark_jobs.source import KcapReader, register, schema_of
 ROTATED = ("rotated.pcap", "rotated.pcap1", "rotated.pcap2")
 
 
-def told(rows: Any) -> list[str]:
+def reported(rows: Any) -> list[str]:
     return sorted(map(repr, rows))
 
 
@@ -35,7 +35,7 @@ def test_ranges_have_the_segments_of_the_file(name: str, split: str, pcaps: Path
     """Law: whatever the cuts, the segments and the numbers of their packets are those of one reading."""
     reader = KcapReader({"path": str(pcaps / name), "table": "segments", "split_bytes": split})
     rows = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
-    assert told(rows) == told(wanted(pcaps / name))
+    assert reported(rows) == reported(wanted(pcaps / name))
 
 
 def test_what_cannot_be_is_said(pcaps: Path) -> None:
@@ -57,12 +57,12 @@ def test_captures_are_a_table_of_spark(spark: Any, pcaps: Path) -> None:
     paths = [str(pcaps / name) for name in ROTATED]
     exchanges = kcap.open(*paths).exchanges().to_arrow()
     frame = spark.read.format("kcap").load(paths)
-    assert told(frame.toArrow().to_pylist()) == told(exchanges.to_pylist())
+    assert reported(frame.toArrow().to_pylist()) == reported(exchanges.to_pylist())
     few = spark.read.format("kcap").option("columns", "api,latency_ns").option("filter", "api == Fetch").load(paths[0])
     assert few.columns == ["api", "latency_ns"]
     assert {row.api for row in few.collect()} == {"Fetch"}
     segments = spark.read.format("kcap").option("table", "segments").option("split_bytes", "20000").load(paths[0])
     assert segments.rdd.getNumPartitions() > 1
-    assert told(segments.toArrow().to_pylist()) == told(wanted(Path(paths[0])))
+    assert reported(segments.toArrow().to_pylist()) == reported(wanted(Path(paths[0])))
     mine = read_capture(spark, paths[0], "segments", split_bytes=9000)
-    assert told(mine.toArrow().to_pylist()) == told(wanted(Path(paths[0])))
+    assert reported(mine.toArrow().to_pylist()) == reported(wanted(Path(paths[0])))

@@ -127,7 +127,7 @@ def raw(token: bytes) -> bytes:
 
 
 class Story(Tap):
-    """A conversation told in exchanges."""
+    """A connection, exchange by exchange."""
 
     def ask(self, question: bytes, answer: bytes, after_ms: float = 1) -> "Story":
         """A request, and its answer some time later."""

@@ -1,4 +1,4 @@
-"""Laws of facts of the whole capture: files and tables know what was told later, streams what was told so far."""
+"""Laws of facts of the whole capture: files and tables know what was seen later, streams what was seen so far."""
 
 import json
 import tracemalloc

@@ -72,7 +72,7 @@ def test_topics_of_a_message_are_bounded(tmp_path: Path, monkeypatch: pytest.Mon
     path, calls = tmp_path / "wide.pcap", Calls()
     topics = [string(b"%d" % at) + array([bytes([0, 0, 0, 7])] * (at % 65_536 == 0)) for at in range(2 * TOPICS_OF_MESSAGE + 1)]
     calls.call(24, 0, string(b"x") + bytes(10) + array(topics), bytes(4) + array([]))
-    path.write_bytes(calls.talk.file())
+    path.write_bytes(calls.connection.file())
     found = kcap.open(path)
     assert found.table("partitions", ["topic", "partition"]).to_arrow().to_pylist() == [
         {"topic": name, "partition": 7} for name in ("0", "65536")

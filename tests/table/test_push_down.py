@@ -30,7 +30,7 @@ CAPTURES = ("java-transactions.pcap", "cluster-startup.pcap", "sasl-raw-tokens.p
 
 @pytest.fixture(params=[False, True], ids=["reference", "fast"])
 def read(pcaps: Path, request: pytest.FixtureRequest) -> Callable[[str], CapturePass]:
-    """Starts a pass over a capture, by the machines or by the lane."""
+    """Starts a pass over a capture, by the reference path or by the fast path."""
 
     def start(name: str) -> CapturePass:
         reading = CapturePass([str(pcaps / name)], Options(fast_path=request.param))
@@ -114,7 +114,7 @@ def test_names_of_topics_come_from_few_apis(read: Callable[[str], CapturePass], 
 
 
 def test_answers_are_decoded_where_throttles_count(read: Callable[[str], CapturePass]) -> None:
-    """A mute is told by the answer before, whether it passes or not; requests of dropped rows need no decoding."""
+    """A mute is known by the response before, whether it passes or not; requests of dropped rows need no decoding."""
     reading = read("quota-3.9.pcap")
     push = PushDown(parsed("exchange == 5"), Fact.MUTES, reading)
     reading.unwanted = push.unwanted

@@ -78,7 +78,7 @@ def test_filters_that_look_inside(capture: Capture, text: str) -> None:
     assert wanted
     assert found(capture.filter(text).exchanges().to_arrow().to_pylist()) == sorted(wanted)
     iterated = {(one.row["connection"], one.row["exchange"]) for one in capture.filter(text)}
-    assert iterated <= set(wanted), "iteration knows what was told so far"
+    assert iterated <= set(wanted), "iteration knows what was seen so far"
 
 
 @pytest.mark.parametrize("table", ["partitions", "records"])

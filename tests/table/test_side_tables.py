@@ -70,8 +70,8 @@ def test_connections_say_what_their_exchanges_told(pcaps: Path) -> None:
                 last[row["connection"]] = row["exchange"], {column: row[column] for column in columns}
         found = {row["connection"]: row for row in capture.connections().to_arrow().to_pylist()}
         assert any(row["software_name"] or row["principal"] for row in found.values())
-        for uid, (_, told) in last.items():
-            assert {column: found[uid][column] for column in columns} == told
+        for uid, (_, reported) in last.items():
+            assert {column: found[uid][column] for column in columns} == reported
 
 
 def test_topic_names_are_what_the_messages_tell(pcaps: Path) -> None:
@@ -86,8 +86,8 @@ def test_topic_names_are_what_the_messages_tell(pcaps: Path) -> None:
         assert len(found) > 1
         assert {row["topic_id"]: row["topic"] for row in found}.items() <= names.names.items()
         log = {"__cluster_metadata"}
-        told = {uuid for uuid, topic in names.names.items() if topic not in log}
-        assert told <= {row["topic_id"] for row in found}
+        reported = {uuid for uuid, topic in names.names.items() if topic not in log}
+        assert reported <= {row["topic_id"] for row in found}
 
 
 def test_who_told_a_name(tmp_path: Path) -> None:

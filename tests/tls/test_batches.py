@@ -6,11 +6,11 @@ from kcap.tls.direction import Plaintext
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
 from tests.support.tls import CLIENT, SERVER
-from tests.tls.test_session import read, secrets_of, talk
+from tests.tls.test_session import conversation, read, secrets_of
 
 
 def test_whole_records_of_a_packet_are_taken_at_once_and_anything_else_is_left() -> None:
-    made = talk("TLSv1_3", None)
+    made = conversation("TLSv1_3", None)
     session, offsets, taken = TlsSession(secrets_of(made)), [0, 0], [bytearray(), bytearray()]
     for ref, (side, data) in enumerate(made.wire):
         stop, records = session.whole_records(side, data, 0, len(data), ref)
@@ -29,7 +29,7 @@ def test_whole_records_of_a_packet_are_taken_at_once_and_anything_else_is_left()
 @pytest.mark.parametrize(("version", "ciphers"), [("TLSv1_3", None), ("TLSv1_2", "ECDHE-RSA-AES128-GCM-SHA256")])
 def test_a_handshake_is_read_up_to_the_first_data_which_is_not_taken(version: str, ciphers: str | None) -> None:
     """What is read from there on is what a session reads that took everything."""
-    made = talk(version, ciphers)
+    made = conversation(version, ciphers)
     wanted, _ = read(made, secrets_of(made))
     session, starts = TlsSession(secrets_of(made)), [0, 0]
     assert session.handshake(*flights(made.wire), starts)
@@ -62,7 +62,7 @@ def flights(wire: list[tuple[int, bytes]]) -> tuple[bytes, list[list[int]]]:
 
 @pytest.mark.parametrize(("version", "ciphers"), [("TLSv1_3", None), ("TLSv1_2", "ECDHE-RSA-AES128-GCM-SHA256")])
 def test_a_handshake_in_parts_goes_on_and_one_that_is_not_simple_is_left(version: str, ciphers: str | None) -> None:
-    made = talk(version, ciphers)
+    made = conversation(version, ciphers)
     data, records = flights(made.wire)
     whole, ends = TlsSession(secrets_of(made)), [0, 0]
     assert whole.handshake(data, records, ends)
@@ -82,7 +82,7 @@ def test_a_handshake_in_parts_goes_on_and_one_that_is_not_simple_is_left(version
 
 def test_a_request_before_the_server_s_finished_is_left_where_no_more_is_there() -> None:
     """The request would come late, behind what the walk brought of other connections."""
-    made = talk("TLSv1_2", "ECDHE-RSA-AES128-GCM-SHA256")
+    made = conversation("TLSv1_2", "ECDHE-RSA-AES128-GCM-SHA256")
     data, records = flights(made.wire)
     finished = next(at for at, record in enumerate(records) if record[0] == SERVER and record[1] == 20)
     request = next(record for record in records if record[0] == CLIENT and record[1] == 23)

@@ -108,13 +108,13 @@ def test_a_real_hello_and_certificate_are_read() -> None:
         size = int.from_bytes(flight[3:5], "big")
         bodies += flight[5 : 5 + size]
         del flight[: 5 + size]
-    told = {number: body for number, body, _ in messages(bodies)}
-    server = read_server_hello(told[2])
+    reported = {number: body for number, body, _ in messages(bodies)}
+    server = read_server_hello(reported[2])
     assert server is not None
     assert (server.version, server.suites) == (0x0303, (0x009C,))
-    (certificate,) = read_certificates(told[11])
-    assert (sender12(told[11]), sender12(vector(3, b"")), sender13(told[11])) == (certificate, None, None)
-    assert sender13(b"\0" + vector(3, vector(3, certificate) + vector(2, b""))) is sender12(told[11])
+    (certificate,) = read_certificates(reported[11])
+    assert (sender12(reported[11]), sender12(vector(3, b"")), sender13(reported[11])) == (certificate, None, None)
+    assert sender13(b"\0" + vector(3, vector(3, certificate) + vector(2, b""))) is sender12(reported[11])
     assert subject_of(certificate) == "CN=broker.test"
     for at in range(60):  # versions, numbers, lengths and types of the beginning, damaged
         for flipped in (1, 0x20, 0xFF):

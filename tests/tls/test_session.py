@@ -24,7 +24,7 @@ from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
 from tests.support.tls import CLIENT, SERVER, Conversation, Sealer, certificate, converse
 
-TALK = [
+MESSAGES = [
     (CLIENT, b"first request"),
     (SERVER, b"first response" * 9),
     (CLIENT, bytes(40_000)),
@@ -58,9 +58,9 @@ def vector(size: int, data: bytes) -> bytes:
     return len(data).to_bytes(size, "big") + data
 
 
-def talk(version: str, ciphers: str | None, kind: str = "rsa") -> Conversation:
+def conversation(version: str, ciphers: str | None, kind: str = "rsa") -> Conversation:
     try:
-        return converse(TALK, version=version, ciphers=ciphers, kind=kind)[0]
+        return converse(MESSAGES, version=version, ciphers=ciphers, kind=kind)[0]
     except (ssl.SSLError, ValueError) as error:
         pytest.skip(f"OpenSSL here does not have it: {error}")
 
@@ -82,7 +82,7 @@ def plain(events: list[Plaintext | LostPlaintext], side: int) -> bytes:
 
 @pytest.mark.parametrize(("version", "ciphers", "kind"), local_suites())
 def test_every_suite_is_read(version: str, ciphers: str | None, kind: str) -> None:
-    made = talk(version, ciphers, kind)
+    made = conversation(version, ciphers, kind)
     session, events = read(made, secrets_of(made))
     assert [plain(events, side) for side in (CLIENT, SERVER)] == [bytes(text) for text in made.plain]
     assert not any(isinstance(event, LostPlaintext) for event in events)
@@ -98,13 +98,13 @@ def test_every_suite_is_read(version: str, ciphers: str | None, kind: str) -> No
 
 @pytest.mark.parametrize("ciphers", ["AES128-GCM-SHA256", "AES256-SHA", "AES128-SHA256"])
 def test_a_private_key_alone_reads_an_rsa_key_exchange(ciphers: str) -> None:
-    made = talk("TLSv1_2", ciphers)
+    made = conversation("TLSv1_2", ciphers)
     _, events = read(made, Secrets(private_keys=[certificate("rsa")[1]]))
     assert [plain(events, side) for side in (CLIENT, SERVER)] == [bytes(text) for text in made.plain]
 
 
 def test_a_private_key_does_not_read_a_key_exchange_with_forward_secrecy() -> None:
-    made = talk("TLSv1_2", "ECDHE-RSA-AES128-GCM-SHA256")
+    made = conversation("TLSv1_2", "ECDHE-RSA-AES128-GCM-SHA256")
     session, events = read(made, Secrets(private_keys=[certificate("rsa")[1]]))
     assert plain(events, CLIENT) == b""
     assert session.facts.why == "the key log has no secret of this session"
@@ -115,7 +115,7 @@ def test_a_private_key_does_not_read_a_key_exchange_with_forward_secrecy() -> No
     [("TLSv1_2", 0xC07A, "TLS_RSA_WITH_CAMELLIA_128_GCM_SHA256"), ("TLSv1_3", 0x00C6, "TLS_SM4_GCM_SM3")],
 )
 def test_a_suite_whose_cipher_is_not_there_is_not_said_to_lack_keys(version: str, number: int, name: str) -> None:
-    made = talk(version, None)
+    made = conversation(version, None)
     at, (side, hello) = next((at, sent) for at, sent in enumerate(made.wire) if sent[0] == SERVER)
     suite = 44 + hello[43]
     made.wire[at] = side, hello[:suite] + number.to_bytes(2, "big") + hello[suite + 2 :]
@@ -128,7 +128,7 @@ def test_a_suite_whose_cipher_is_not_there_is_not_said_to_lack_keys(version: str
 def test_a_cancelled_handshake_is_an_alert_and_a_close_behind_it_is_none() -> None:
     """Java's clients close each connection of TLS 1.3 with user_canceled and close_notify."""
     cancelled = b"\x15\3\3\0\2\1\x5a"
-    made = talk("TLSv1_3", None)
+    made = conversation("TLSv1_3", None)
     session, _ = read(Conversation(wire=[made.wire[0], (CLIENT, cancelled)]), secrets_of(made))
     assert session.facts.alerts == ("client: user_canceled",)
     sealer = Sealer("TLSv1_3")
@@ -145,7 +145,7 @@ def altered(keylog: bytes, last: bytes) -> bytes:
 
 @pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
 def test_a_wrong_secret_is_not_said_to_be_missing(version: str) -> None:
-    made = talk(version, None)
+    made = conversation(version, None)
     session, events = read(made, secrets_of(Conversation(keylog=altered(made.keylog, b"0"))))
     assert not events
     assert session.facts.why == "the secrets of this session in the key log do not open its records"
@@ -154,8 +154,8 @@ def test_a_wrong_secret_is_not_said_to_be_missing(version: str) -> None:
 @pytest.mark.parametrize("tickets", [True, False], ids=["ticket", "session id"])
 @pytest.mark.parametrize("ciphers", ["AES128-GCM-SHA256", "ECDHE-RSA-AES256-SHA384", "ECDHE-RSA-CHACHA20-POLY1305"])
 def test_a_resumed_session_without_a_line_of_its_own_takes_the_secret_of_the_first(ciphers: str, tickets: bool) -> None:
-    first, known = converse(TALK, version="TLSv1_2", ciphers=ciphers, tickets=tickets)
-    second, _ = converse(TALK, version="TLSv1_2", ciphers=ciphers, session=known, keylog=False, tickets=tickets)
+    first, known = converse(MESSAGES, version="TLSv1_2", ciphers=ciphers, tickets=tickets)
+    second, _ = converse(MESSAGES, version="TLSv1_2", ciphers=ciphers, session=known, keylog=False, tickets=tickets)
     secrets = secrets_of(first)
     begun, _ = read(first, secrets)
     session, events = read(second, secrets)
@@ -190,7 +190,7 @@ def test_a_direction_that_stands_ahead_of_the_other_in_the_capture_is_read(versi
 
 
 def test_a_server_whose_client_says_nothing_waits_within_its_bound() -> None:
-    made = talk("TLSv1_3", None)
+    made = conversation("TLSv1_3", None)
     session, offset = TlsSession(secrets_of(made), whole=True), 0
     for side, data in made.wire:
         if side == SERVER:
@@ -202,7 +202,7 @@ def test_a_server_whose_client_says_nothing_waits_within_its_bound() -> None:
 
 
 def test_without_keys_nothing_is_read_and_the_reason_is_named() -> None:
-    made = talk("TLSv1_3", None)
+    made = conversation("TLSv1_3", None)
     session, events = read(made, Secrets())
     assert plain(events, CLIENT) == plain(events, SERVER) == b""
     assert session.facts.why == "no keys were given"
@@ -213,7 +213,7 @@ def test_without_keys_nothing_is_read_and_the_reason_is_named() -> None:
 @pytest.mark.parametrize(("version", "ciphers"), [("TLSv1_3", None), ("TLSv1_2", "AES128-SHA"), ("TLSv1", "AES128-SHA")])
 @pytest.mark.parametrize("cut", [1, 7, 1448])
 def test_the_cut_of_segments_changes_nothing(version: str, ciphers: str | None, cut: int) -> None:
-    made = talk(version, ciphers)
+    made = conversation(version, ciphers)
     _, events = read(made, secrets_of(made), cut)
     assert [plain(events, side) for side in (CLIENT, SERVER)] == [bytes(text) for text in made.plain]
     for event in events:
@@ -223,7 +223,7 @@ def test_the_cut_of_segments_changes_nothing(version: str, ciphers: str | None, 
 
 
 def test_a_session_is_a_value_that_can_be_pickled_between_any_two_pieces() -> None:
-    made = talk("TLSv1_3", None)
+    made = conversation("TLSv1_3", None)
     session, events, offsets = TlsSession(secrets_of(made)), [], [0, 0]
     for ref, (side, data) in enumerate(made.wire):
         session = pickle.loads(pickle.dumps(session))
@@ -238,7 +238,7 @@ RESTING = [("TLSv1_3", None), ("TLSv1_2", "ECDHE-RSA-AES128-GCM-SHA256"), ("TLSv
 @pytest.mark.parametrize(("version", "ciphers"), RESTING)
 def test_bytes_that_come_to_a_session_at_rest_are_read_like_any(version: str, ciphers: str | None) -> None:
     """Whenever it was told that no more would come: before a hello, between handshake records, or among data."""
-    made = talk(version, ciphers)
+    made = conversation(version, ciphers)
     for until in range(len(made.wire)):
         session, events, offsets = TlsSession(secrets_of(made)), [], [0, 0]
         for ref, (side, data) in enumerate(made.wire):
@@ -255,7 +255,7 @@ def test_bytes_that_come_to_a_session_at_rest_are_read_like_any(version: str, ci
 
 @pytest.mark.parametrize("lines", [4, 2, 1])
 def test_a_session_at_rest_whose_keys_opened_nothing_holds_none(lines: int) -> None:
-    made, other = talk("TLSv1_3", None), talk("TLSv1_3", None)
+    made, other = conversation("TLSv1_3", None), conversation("TLSv1_3", None)
     secrets = Secrets()
     log = [line for line in other.keylog.splitlines(keepends=True) if b"TRAFFIC" in line][:lines]
     random = next(line.split()[1] for line in made.keylog.splitlines() if b"TRAFFIC" in line)
@@ -274,7 +274,7 @@ def test_a_session_at_rest_whose_keys_opened_nothing_holds_none(lines: int) -> N
 
 @pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
 def test_behind_its_handshake_a_session_holds_no_transcript_and_at_rest_no_cipher(version: str) -> None:
-    made = talk(version, None)
+    made = conversation(version, None)
     session, _ = read(made, secrets_of(made))
     assert not session.transcript
     session.rest()
@@ -289,7 +289,7 @@ def test_keys_that_come_late_lose_nothing(
     version: str, ciphers: str | None, rests: bool, lines_at_once: int, tmp_path: Path
 ) -> None:
     """Whenever the lines of a key log come, from the first packet to the end, the plaintext and its order are the same."""
-    made = talk(version, ciphers)
+    made = conversation(version, ciphers)
     path = tmp_path / "keys"
     lines = [line for line in made.keylog.splitlines(keepends=True) if not line.startswith(b"#")]
     for late in range(len(made.wire) + 1):
@@ -311,7 +311,9 @@ def test_keys_that_come_late_lose_nothing(
         assert not any(isinstance(event, LostPlaintext) for event in events)
         assert [plain(events, side) for side in (CLIENT, SERVER)] == [bytes(text) for text in made.plain]
         sides = [event.side for event in events]
-        assert [side for at, side in enumerate(sides) if at == 0 or sides[at - 1] != side] == [side for side, _ in TALK], late
+        assert [side for at, side in enumerate(sides) if at == 0 or sides[at - 1] != side] == [side for side, _ in MESSAGES], (
+            late
+        )
 
 
 LOSSY: list[tuple[str, str | None]] = [("TLSv1_3", None), ("TLSv1_2", "AES128-GCM-SHA256"), ("TLSv1_2", "AES256-SHA")]
@@ -422,7 +424,7 @@ def test_records_that_open_under_no_keys_are_not_tried_with_more_and_more(
     secrets: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = [(at % 2, b"x" * 100) for at in range(300)]
-    made, other = converse(words)[0], talk("TLSv1_3", None)
+    made, other = converse(words)[0], conversation("TLSv1_3", None)
     random = next(line.split()[1] for line in made.keylog.splitlines() if b"TRAFFIC" in line)
     log = [line for line in other.keylog.splitlines(keepends=True) if b"TRAFFIC" in line][:secrets]
     known, tries, opening = Secrets(), [0], RecordOpener.open
@@ -440,7 +442,7 @@ def test_records_that_open_under_no_keys_are_not_tried_with_more_and_more(
 @pytest.mark.parametrize(("version", "kept"), [("TLSv1_3", 60), ("TLSv1_2", 60), ("TLSv1_3", 0)])
 def test_a_client_hello_that_is_cut_or_lost_costs_nothing_but_itself(version: str, kept: int) -> None:
     """Snaplen cuts it behind its random, which finds the keys; without any of it those of TLS 1.3 are tried."""
-    made = talk(version, None)
+    made = conversation(version, None)
     secrets = Secrets()
     secrets.keylog.add("".join(
         f"{who}_{what} {number:064x} {number:096x}\n" for number in range(300) for who in ("CLIENT", "SERVER")
@@ -472,7 +474,7 @@ def test_any_bytes_are_taken(data: bytes, framed: bool) -> None:
 @pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
 def test_the_time_of_the_handshake_is_known_without_keys(version: str) -> None:
     """The time of a packet is its number here: the handshake ends with the last flight before application data."""
-    made = talk(version, None)
+    made = conversation(version, None)
     with_keys, without = read(made, secrets_of(made))[0].facts, read(made, Secrets())[0].facts
     first_data = next(at for at, (side, data) in enumerate(made.wire) if data[:1] == b"\x17" and at > 1 and side == CLIENT)
     assert with_keys.handshake_ns == without.handshake_ns is not None
@@ -482,7 +484,7 @@ def test_the_time_of_the_handshake_is_known_without_keys(version: str) -> None:
 
 @pytest.mark.parametrize("lost", [0, 1, 2])
 def test_the_time_of_a_handshake_with_missing_packets_is_unknown(lost: int) -> None:
-    made = talk("TLSv1_3", None)
+    made = conversation("TLSv1_3", None)
     session, offsets = TlsSession(Secrets()), [0, 0]
     for ref, (side, data) in enumerate(made.wire):
         found = session.gap(side, offsets[side], len(data)) if ref == lost else session.data(
@@ -500,7 +502,7 @@ def one_record(kind: int, length: int) -> bytes:
 
 def refused(record: bytes, secrets: Secrets | None = None) -> TlsSession:
     """A session of TLS 1.3 of which the client sends this in place of its last flight."""
-    made = talk("TLSv1_3", None)
+    made = conversation("TLSv1_3", None)
     session, offsets = TlsSession(secrets or Secrets()), [0, 0]
     for ref, (side, data) in enumerate([*made.wire[:2], (CLIENT, record)]):
         assert not list(session.data(side, offsets[side], data, len(data), ref, ref, offsets[side]))

@@ -18,7 +18,7 @@ from kcap.tls.simple_handshake import SimpleHandshake, simple_handshakes
 from kcap.tls.suites import suite_of
 from tests.support.tls import CLIENT, SERVER, Conversation, converse
 from tests.tls.test_batches import flights
-from tests.tls.test_session import TALK, secrets_of, talk, vector
+from tests.tls.test_session import MESSAGES, conversation, secrets_of, vector
 
 Records = list[list[int]]
 
@@ -39,8 +39,8 @@ def together(secrets: Secrets, data: bytes, handshakes: list[Records]) -> list[S
 
 def resumed() -> Conversation:
     """A conversation whose session is taken up from another one, so that no certificate is sent."""
-    _, session = converse(TALK)
-    return converse(TALK, session=session)[0]
+    _, session = converse(MESSAGES)
+    return converse(MESSAGES, session=session)[0]
 
 
 def state(session: TlsSession) -> dict[str, object]:
@@ -58,7 +58,7 @@ def values_of(side: Direction) -> dict[str, object]:
 
 @pytest.mark.parametrize("kind", ["rsa", "ec", "resumed"])
 def test_the_session_of_a_handshake_is_as_if_it_had_read_the_records(kind: str) -> None:
-    made = resumed() if kind == "resumed" else talk("TLSv1_3", None, kind)
+    made = resumed() if kind == "resumed" else conversation("TLSv1_3", None, kind)
     data, records = flights(made.wire)
     wanted, ends = TlsSession(secrets_of(made), whole=True), [0, 0]
     assert wanted.handshake(data, records, ends)
@@ -78,7 +78,7 @@ def test_the_session_of_a_handshake_is_as_if_it_had_read_the_records(kind: str) 
 
 
 def test_what_is_not_a_simple_handshake_is_left_to_a_session() -> None:
-    made = talk("TLSv1_3", None)
+    made = conversation("TLSv1_3", None)
     data, records = flights(made.wire)
     secrets = secrets_of(made)
     whole = simple(secrets, data, records)
@@ -98,7 +98,7 @@ def test_what_is_not_a_simple_handshake_is_left_to_a_session() -> None:
     early = Secrets()
     early.keylog.add(made.keylog.replace(b"EXPORTER_SECRET", b"CLIENT_EARLY_TRAFFIC_SECRET"))
     assert simple(early, data, records) is None, "early data may stand in it"
-    older = talk("TLSv1_2", "ECDHE-RSA-AES128-GCM-SHA256")
+    older = conversation("TLSv1_2", "ECDHE-RSA-AES128-GCM-SHA256")
     assert simple(secrets_of(older), *flights(older.wire)) is None
     request = [CLIENT, 23, *records[-1][2:]]
     assert simple(secrets, data, [*records[: behind - 1], request]) is None, "its last record is another one"
@@ -106,7 +106,7 @@ def test_what_is_not_a_simple_handshake_is_left_to_a_session() -> None:
 
 def test_handshakes_read_together_are_those_that_are_read_alone() -> None:
     """Also beside those that are not simple, and of other suites."""
-    made = [talk("TLSv1_3", None), talk("TLSv1_3", None, "ec"), resumed(), talk("TLSv1_3", None)]
+    made = [conversation("TLSv1_3", None), conversation("TLSv1_3", None, "ec"), resumed(), conversation("TLSv1_3", None)]
     secrets, data, handshakes = Secrets(), b"", []
     for one in made:
         secrets.keylog.add(one.keylog)
@@ -129,7 +129,7 @@ def test_handshakes_read_together_are_those_that_are_read_alone() -> None:
 @pytest.mark.skipif(functions() is None, reason="needs OpenSSL's libcrypto")
 def test_no_opener_is_made_of_a_simple_handshake(monkeypatch: pytest.MonkeyPatch) -> None:
     """Until a session is made of it; its keys are those of the openers that the session has."""
-    made = talk("TLSv1_3", None)
+    made = conversation("TLSv1_3", None)
     with monkeypatch.context() as patch:
         patch.setattr(simple_handshake, "RecordOpener", None)
         patch.setattr(many_records, "RecordOpener", None)
@@ -151,7 +151,7 @@ def test_handshakes_of_several_suites_have_their_own_keys() -> None:
 
 
 def test_chains_of_certificates_are_held_once() -> None:
-    made = talk("TLSv1_3", None)
+    made = conversation("TLSv1_3", None)
     found = [simple(secrets_of(made), *flights(made.wire)) for _ in range(2)]
     chains = [one.contents.chains[0] for one in found if one is not None]
     assert chains[0] is chains[1]
@@ -161,7 +161,7 @@ def test_chains_of_certificates_are_held_once() -> None:
 def test_a_connection_that_closed_goes_to_another_process_without_its_keys() -> None:
     from kcap.fastpath.sealed_connection import ClosedTls, SealedConnection
 
-    made = talk("TLSv1_3", None)
+    made = conversation("TLSv1_3", None)
     found = simple(secrets_of(made), *flights(made.wire))
     assert found is not None
     closed = ClosedTls(SealedConnection(found, CLIENT))
@@ -174,7 +174,7 @@ def test_a_connection_that_closed_goes_to_another_process_without_its_keys() -> 
 
 def test_a_delegated_credential_beside_a_certificate_changes_nothing() -> None:
     """RFC 9345 section 4: an extension of the certificate's entry, whose key signs the handshake in place of that one's."""
-    made = talk("TLSv1_3", None)
+    made = conversation("TLSv1_3", None)
     found = simple(secrets_of(made), *flights(made.wire))
     assert found is not None
     (chain,) = found.contents.chains

@@ -86,8 +86,8 @@ def test_alerts_and_key_updates_of_tls_1_3_are_no_messages() -> None:
     assert spans(turns_of(*start, (CLIENT, 19), (SERVER, 19), suite=AES128_GCM)) == [(2, 2, 3, 3)]
     assert spans(turns_of(*start, (CLIENT, 22), (SERVER, 22), suite=AES128_GCM)) == [(2, 2, 3, 3)]
     assert spans(turns_of(*start, (CLIENT, 35), (SERVER, 35), suite=AES128_GCM)) == [(2, 2, 3, 3)], "Java pads them"
-    talk = [(CLIENT, 35), (SERVER, 35), (CLIENT, 99)]
-    assert len(turns_of(*start, *talk, suite=AES128_GCM)) == 3, "in mid-connection that length is a message"
+    messages = [(CLIENT, 35), (SERVER, 35), (CLIENT, 99)]
+    assert len(turns_of(*start, *messages, suite=AES128_GCM)) == 3, "in mid-connection that length is a message"
 
 
 def test_a_turn_over_missing_bytes_says_so() -> None:
@@ -158,7 +158,7 @@ def test_tickets_are_never_all_there_is() -> None:
     assert Hidden.of(suite_of(AES128_GCM)).never_data == {19, 22}
 
 
-TALK = [(CLIENT, b"q" * 90), (SERVER, b"r" * 400), (CLIENT, b"s" * 40_000), (SERVER, b"t" * 30)] * 3
+MESSAGES = [(CLIENT, b"q" * 90), (SERVER, b"r" * 400), (CLIENT, b"s" * 40_000), (SERVER, b"t" * 30)] * 3
 
 
 def looked_at(made: Conversation, secrets: Secrets) -> TlsSession:
@@ -173,7 +173,7 @@ def looked_at(made: Conversation, secrets: Secrets) -> TlsSession:
 
 @pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
 def test_a_conversation_of_openssl_has_its_turns_with_and_without_keys(version: str) -> None:
-    made, _ = converse(TALK, version=version)
+    made, _ = converse(MESSAGES, version=version)
     keys = Secrets()
     keys.keylog.add(made.keylog)
     with_keys, without = looked_at(made, keys).turns, looked_at(made, Secrets()).turns

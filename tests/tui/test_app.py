@@ -95,7 +95,7 @@ def test_saving_a_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [SMALL, LARGE])
 @pytest.mark.parametrize("name", VIEWS)
 def test_every_view_opens_and_closes(name: str, size: tuple[int, int]) -> None:
-    """One that is not there, or fails, is told; the list is there behind it."""
+    """One that is not there, or fails, is reported; the list is there behind it."""
 
     async def test(pilot: Any) -> None:
         key, title, _ = VIEWS[name]
@@ -118,7 +118,7 @@ def test_a_view_that_fails_leaves_the_session(monkeypatch: pytest.MonkeyPatch) -
     async def test(pilot: Any) -> None:
         await press(pilot, "H")
         assert pilot.app.screen is pilot.app.browser
-        assert any("cannot be opened" in told.title for told in pilot.app._notifications)
+        assert any("cannot be opened" in reported.title for reported in pilot.app._notifications)
 
     on("node-platformatic.pcap", test)
 
@@ -144,10 +144,10 @@ def test_a_view_that_crashes_leaves_the_session() -> None:
         await settle(pilot)
         await pilot.pause(0.2)
         assert [str(error) for error in app.failures] == ["a fault of a view"]
-        (told,) = app._notifications
-        assert told.title == "this window failed and was closed"
-        where = told.message.rpartition(": ")[2]
-        assert "RuntimeError: a fault of a view" in told.message
+        (reported,) = app._notifications
+        assert reported.title == "this window failed and was closed"
+        where = reported.message.rpartition(": ")[2]
+        assert "RuntimeError: a fault of a view" in reported.message
         assert "in action_fail" in Path(where).read_text(encoding="utf-8")
         app.failures.clear()
         assert app.screen is app.browser

@@ -196,7 +196,7 @@ def test_a_report_is_given_up_by_who_asked_for_it(java: CaptureModel) -> None:
     java.give_up(left)
     java.give_up(late)
     ask(late)
-    assert ended[late] == "given up", "also where it begins when nobody waits any more"
+    assert ended[late] == "given up", "also where it begins when no caller waits any more"
     assert not java.wanted(late)
     assert java.wanted(stays)
 

@@ -81,8 +81,8 @@ def test_rows_have_the_formats_of_the_command_line(book: CaptureModel, tmp_path:
 def test_part_of_an_encrypted_connection_says_that_secrets_stay_behind(tmp_path: Path) -> None:
     """As `kcap cut` does: the file reads as encrypted."""
     path = str(Path(JAVA).parent / "tls13.pcapng")
-    told = cut(ReadRequest([path]), "exchange == 1", str(tmp_path / "part.pcapng"))
-    assert "--keep-secrets" in told
+    reported = cut(ReadRequest([path]), "exchange == 1", str(tmp_path / "part.pcapng"))
+    assert "--keep-secrets" in reported
     assert "secrets" not in cut(ReadRequest([JAVA]), "exchange == 1", str(tmp_path / "plain.pcapng"))
 
 
@@ -90,9 +90,9 @@ def test_packets_of_one_exchange(book: CaptureModel, tmp_path: Path) -> None:
     """They read as the exchange they are of."""
     row = book.snapshot().row(60)
     path = tmp_path / "one.pcapng"
-    told = cut(ReadRequest([JAVA]), f'connection == "{row["connection"]}" && exchange == {row["exchange"]}', str(path))
-    assert told.startswith("one.pcapng: ")
-    assert "of 1 exchange" in told
+    reported = cut(ReadRequest([JAVA]), f'connection == "{row["connection"]}" && exchange == {row["exchange"]}', str(path))
+    assert reported.startswith("one.pcapng: ")
+    assert "of 1 exchange" in reported
     (found,) = [
         other
         for other in kcap.open(path).exchanges().to_arrow().to_pylist()

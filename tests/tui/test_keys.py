@@ -36,9 +36,9 @@ def test_keys_are_whole_or_not_there(width: int) -> None:
         async with app.run_test(size=(80, 10)) as pilot:
             await pilot.resize_terminal(width, 10)
             await pilot.pause(0.05)
-            told = lines(app)[-1].split()
+            reported = lines(app)[-1].split()
             fits = [word for at, word in enumerate(WORDS) if sum(len(one) + 4 for one in WORDS[: at + 1]) <= width]
-            assert " ".join(told) == " ".join(f"{key} {word}" for key, word in zip("abcd", fits))
+            assert " ".join(reported) == " ".join(f"{key} {word}" for key, word in zip("abcd", fits))
 
     asyncio.run(run())
 

@@ -48,8 +48,8 @@ def test_edges_are_dragged_at_80x24() -> None:
         await drag(pilot, (30, top), (30, top - 2))
         assert abs(parts(app)["dump"].y - (top - 2)) <= 1
         assert app.look.share == share, "only that edge moves"
-        told = read_config()[0]
-        assert (told.share, told.bytes_share) == (app.look.share, app.look.bytes_share)
+        reported = read_config()[0]
+        assert (reported.share, reported.bytes_share) == (app.look.share, app.look.bytes_share)
 
     on_panes(test, SMALL)
 
@@ -71,8 +71,8 @@ def test_edges_are_dragged_at_160x50() -> None:
         top = parts(app)["dump"]
         await drag(pilot, (top.x + 9, top.y), (top.x + 9, top.y - 6))
         assert abs(parts(app)["dump"].y - (top.y - 6)) <= 1
-        told = read_config()[0]
-        assert (told.layout, told.beside_width, told.bytes_share) == ("columns", 60, app.look.bytes_share)
+        reported = read_config()[0]
+        assert (reported.layout, reported.beside_width, reported.bytes_share) == ("columns", 60, app.look.bytes_share)
 
     on_panes(test, LARGE)
 

@@ -46,13 +46,13 @@ def test_only_what_nobody_waits_for_gives_way_to_others_from_its_start(monkeypat
 
 def test_a_comparison_says_which_capture_it_reads_and_how_far(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("kcap.tui.reader_main.EVERY_SECONDS", 0)
-    told: list[Heard] = []
-    line: Any = SimpleNamespace(send=told.append)
+    reported: list[Heard] = []
+    line: Any = SimpleNamespace(send=reported.append)
     other = PCAPS / "java-transactions.pcap"
     Child(ReadRequest([str(NODE)], str(tmp_path), against=str(other)), line)._differ()
-    assert {(heard.captures, heard.total) for heard in told} == {(1, other.stat().st_size), (2, NODE.stat().st_size)}
-    assert all(0 < heard.bytes <= (heard.total or 0) for heard in told)
-    assert [heard.over for heard in told] == [False] * (len(told) - 1) + [True]
+    assert {(heard.captures, heard.total) for heard in reported} == {(1, other.stat().st_size), (2, NODE.stat().st_size)}
+    assert all(0 < heard.bytes <= (heard.total or 0) for heard in reported)
+    assert [heard.over for heard in reported] == [False] * (len(reported) - 1) + [True]
 
 
 def test_a_read_that_begins_just_behind_the_order_to_stop_ends_too() -> None:

@@ -67,6 +67,6 @@ def test_values_of_a_large_capture_are_numbered(tmp_path: Path, monkeypatch: pyt
     assert [part.num_rows for part in codes.codes()] == [part.num_rows for part in rows]
     (values,) = read_file(main_path(str(tmp_path), VALUES)).to_batches()
     for name in NUMBERED:
-        told = values.column(name).to_pylist()
-        found = [told[code] for part in codes.codes() for code in part.column(name).to_pylist()]
+        reported = values.column(name).to_pylist()
+        found = [reported[code] for part in codes.codes() for code in part.column(name).to_pylist()]
         assert found == [value for part in rows for value in part.column(name).to_pylist()], name

@@ -63,13 +63,13 @@ def test_passing_rows(parts: list[list[dict[str, Any]]], first: int, text: str) 
 def test_keys_sort_as_values_do(parts: list[list[dict[str, Any]]]) -> None:
     rows, wanted = rows_of(parts)
 
-    def told(value: Any) -> tuple[bool, Any]:
+    def reported(value: Any) -> tuple[bool, Any]:
         joined = ",".join(entry or "" for entry in value) if isinstance(value, list) else value
         return (value is not None, joined if value is not None else 0)
 
     for name in ("latency_ns", "api", "topics", "tls"):
         order = np.argsort(rows.keys(name), kind="stable").tolist()
-        assert order == sorted(range(len(wanted)), key=lambda at: told(wanted[at][name]))
+        assert order == sorted(range(len(wanted)), key=lambda at: reported(wanted[at][name]))
 
 
 @given(PARTS, st.data())

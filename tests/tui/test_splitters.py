@@ -22,7 +22,7 @@ class Held(App[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[Any] = []
+        self.reported: list[Any] = []
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -32,11 +32,11 @@ class Held(App[None]):
 
     @on(Edges.Dragged)
     def dragged(self, event: Edges.Dragged) -> None:
-        self.told.append((event.part.id, event.side, event.x, event.y))
+        self.reported.append((event.part.id, event.side, event.x, event.y))
 
     @on(Edges.Dropped)
     def dropped(self, _event: Edges.Dropped) -> None:
-        self.told.append("dropped")
+        self.reported.append("dropped")
 
 
 def after(*moves: tuple[int, int], where: str = "#frame") -> list[Any]:
@@ -49,7 +49,7 @@ def after(*moves: tuple[int, int], where: str = "#frame") -> list[Any]:
                 await pilot.hover(where, offset=(x, y))
             await pilot.mouse_up(where, offset=(rest or [first])[-1])
             await pilot.pause()
-            return app.told
+            return app.reported
 
     return asyncio.run(run())
 

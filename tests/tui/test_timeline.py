@@ -18,9 +18,9 @@ def test_each_exchange_counts_once(book: CaptureModel, steps: int, text: str) ->
     rows = book.exchanges().to_pylist()
     assert sum(made.counts) == len(rows)
     assert len(made.counts) == len(made.slowest) == steps
-    told = [(value or 0) for value in made.slowest]
+    reported = [(value or 0) for value in made.slowest]
     wanted = max(row["latency_ns"] or 0 for row in rows if not row["long_poll_ns"])
-    assert max(told) == wanted
+    assert max(reported) == wanted
     whole = book.exchanges()
     for at in {0, steps // 2, steps - 1}:
         book.narrow(f"({text}) && {made.within(at, at)}" if text else made.within(at, at))

@@ -38,7 +38,7 @@ LOCAL_NAMES: Final = frozenset({"localhost", "localhost.localdomain", "ip6-local
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is the machine itself, for whoever uses the name."""
+    """Whether a host is the machine on which its name is used."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -6,7 +6,7 @@ import pytest
 
 from kcap.reports.versions.addresses import is_loopback, why_unroutable
 from kcap.reports.versions.report import report
-from tests.reports.talking import closed_by_server, line, of_stories, told
+from tests.reports.talking import closed_by_server, line, of_stories, reported
 from tests.support import messages as m
 
 RANGES = {0: (0, 13), 1: (4, 18), 3: (0, 13), 18: (0, 4)}
@@ -21,7 +21,7 @@ CONTROLLER = {1: (4, 18), 18: (0, 4), 52: (0, 2), 62: (0, 4), 63: (0, 1)}
 def test_what_a_remote_client_is_given(tmp_path: Path, host: str, kind: str | None) -> None:
     story = m.began().ask(m.api_versions(1), m.api_versions_answer(1, RANGES))
     story.ask(m.metadata(2), m.metadata_answer(2, [(1, host, 9092)])).close()
-    found = told(of_stories(tmp_path, story))
+    found = reported(of_stories(tmp_path, story))
     assert list(found) == ([kind] if kind else [])
     if kind:
         assert f"{host}:9092" in str(found[kind]["sentence"])
@@ -45,7 +45,7 @@ def test_a_port_that_refuses_beside_one_that_serves(tmp_path: Path, refused_ms: 
     found.others.append(
         line("empty", server_port=9093, first_ns=begun + refused_ms * 10**6, server_packets=1, packets=2, client_captured=0)
     )
-    assert kind in told(found)
+    assert kind in reported(found)
 
 
 def test_a_client_that_asks_again_and_again_and_tries_none(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_client_that_asks_again_and_again_and_tries_none(tmp_path: Path) -> No
         story = m.began().ask(m.api_versions(1), m.api_versions_answer(1, RANGES))
         for number in range(times):
             story.ask(m.metadata(2 + number), m.metadata_answer(2 + number, [(1, host, 9093)]))
-        return told(of_stories(tmp_path, story.close()))
+        return reported(of_stories(tmp_path, story.close()))
 
     assert list(asking(6, "kafka-1")) == ["advertised_unused"]  # type: ignore[call-overload]
     assert asking(2, "kafka-1") == {}, "a tool that lists topics"
@@ -61,7 +61,7 @@ def test_a_client_that_asks_again_and_again_and_tries_none(tmp_path: Path) -> No
 
 def test_a_controllers_listener(tmp_path: Path) -> None:
     asked = m.began().ask(m.api_versions(1), m.api_versions_answer(1, CONTROLLER))
-    assert list(told(of_stories(tmp_path, asked.close()))) == ["controller_listener"]
+    assert list(reported(of_stories(tmp_path, asked.close()))) == ["controller_listener"]
 
 
 @pytest.mark.parametrize("negotiates", [True, False])
@@ -70,7 +70,7 @@ def test_what_a_controller_closes_at_is_no_other_trouble(tmp_path: Path, negotia
     first = m.began(40_001, 2_000_000_000).ask(m.api_versions(1), m.api_versions_answer(1, CONTROLLER))
     stories = [closed_by_server(first.client(m.metadata(2)))] if negotiates else [first.close()]
     stories += [closed_by_server(m.began(41_000 + n, (3 + n) * 10**9).client(m.metadata(1))) for n in range(3)]
-    assert list(told(of_stories(tmp_path, *stories))) == ["controller_listener"]
+    assert list(reported(of_stories(tmp_path, *stories))) == ["controller_listener"]
 
 
 def test_hosts() -> None:

@@ -8,7 +8,7 @@ from kcap.facts.brokers import Broker
 from kcap.reports.versions.profile import ConnectionProfile
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.report import report
-from tests.reports.talking import SERVER, closed_by_server, line, of_stories, profile, told, whole
+from tests.reports.talking import SERVER, closed_by_server, line, of_stories, profile, reported, whole
 from tests.support import messages as m
 
 HANDSHAKE, AUTHENTICATE = 17, 36
@@ -93,7 +93,7 @@ HTTP = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: clo
 @pytest.mark.parametrize("answer", [HTTP, b"SSH-2.0-OpenSSH_9.6\r\n"])
 def test_another_protocol_that_responds(tmp_path: Path, answer: bytes) -> None:
     stories = [closed_by_server(m.began(40_000 + n).client(m.api_versions(1)).server(answer)) for n in range(2)]
-    found = told(of_stories(tmp_path, *stories))
+    found = reported(of_stories(tmp_path, *stories))
     assert list(found) == ["other_protocol"]
     assert found["other_protocol"]["count"] == 2
 
@@ -101,7 +101,7 @@ def test_another_protocol_that_responds(tmp_path: Path, answer: bytes) -> None:
 def test_connections_that_the_server_closes_before_a_byte(tmp_path: Path) -> None:
     def empty(count: int, *, by_server: bool) -> list[str]:
         stories = [m.began(40_000 + n, 10**9 + n * 10**8) for n in range(count)]
-        return list(told(of_stories(tmp_path, *(closed_by_server(s) if by_server else s.close() for s in stories))))
+        return list(reported(of_stories(tmp_path, *(closed_by_server(s) if by_server else s.close() for s in stories))))
 
     assert empty(5, by_server=True) == ["closed_at_once"]
     assert empty(1, by_server=True) == []
@@ -139,7 +139,7 @@ def test_a_token_without_a_response_is_a_login_that_failed(tmp_path: Path) -> No
 
     def login(end: str) -> list[str]:
         story = m.began().ask(m.handshake(1, "PLAIN", 0), m.handshake_answer(1)).client(m.raw(b"\0bob\0wrong"))
-        return list(told(of_stories(tmp_path, closed_by_server(story) if end == "server" else story.close())))
+        return list(reported(of_stories(tmp_path, closed_by_server(story) if end == "server" else story.close())))
 
     assert login("server") == ["sasl_failed"]
     assert login("client") == []
@@ -151,7 +151,7 @@ def test_a_token_of_kerberos_without_a_response_is_a_login_that_failed(tmp_path:
 
     def login(*, answered: bool) -> list[str]:
         story = m.began().client(token)
-        return list(told(of_stories(tmp_path, closed_by_server(story.server(m.raw(bytes(100))) if answered else story))))
+        return list(reported(of_stories(tmp_path, closed_by_server(story.server(m.raw(bytes(100))) if answered else story))))
 
     assert login(answered=False) == ["sasl_failed"]
     assert login(answered=True) == []

@@ -54,16 +54,16 @@ def test_sets_of_a_folder_are_one_capture(pcaps: Path, tmp_path: Path, capsys: p
     paths = [pcaps / "aiokafka.pcap", pcaps / "fallback-0.9.pcap"]
     folder = saved_folder(tmp_path / "lake", *(gathered(path)[1] for path in paths))
 
-    def told(*words: str) -> Any:
+    def reported(*words: str) -> Any:
         assert main(["versions", *words, "--format", "json"]) == 0
         return json.loads(capsys.readouterr().out)
 
-    apart, both = told(folder), told(*map(str, paths))
+    apart, both = reported(folder), reported(*map(str, paths))
     assert apart == both
     uid = both["clients"][0]["connection_uids"][0]
-    assert told(folder, "--connection", uid) == told(*map(str, paths), "--connection", uid)
+    assert reported(folder, "--connection", uid) == reported(*map(str, paths), "--connection", uid)
     client = both["clients"][0]["client_id"]
-    assert told(folder, "--explain", client) == told(*map(str, paths), "--explain", client)
+    assert reported(folder, "--explain", client) == reported(*map(str, paths), "--explain", client)
 
 
 def test_what_cannot_be_answered_of_saved_tables_is_refused(

@@ -9,7 +9,7 @@ from kcap.reports.versions.story import found, of
 from tests.reports.talking import of as capture
 
 
-def told(name: str, connection: str) -> dict[str, object]:
+def reported(name: str, connection: str) -> dict[str, object]:
     """A story."""
     whole = capture(name)
     return of(whole, connection, identify(whole), report(whole, [], "4.4")["diagnoses"])
@@ -21,7 +21,7 @@ def uid_of(name: str, key: int, version: int) -> str:
 
 
 def test_a_refused_question_and_its_retry() -> None:
-    story = told("raw-frames.pcap", uid_of("raw-frames.pcap", 18, 99))
+    story = reported("raw-frames.pcap", uid_of("raw-frames.pcap", 18, 99))
     texts = [step["text"] for step in story["steps"]]  # type: ignore[attr-defined]
     assert texts[0] == "the client requests the versions with ApiVersions v99"
     assert texts[1].startswith("the broker refuses, as KIP-511 has it: UNSUPPORTED_VERSION (35) in a version 0 body")
@@ -31,7 +31,7 @@ def test_a_refused_question_and_its_retry() -> None:
 
 def test_times_rise() -> None:
     for profile in capture("java-transactions.pcap").profiles.values():
-        story = told("java-transactions.pcap", profile.uid)
+        story = reported("java-transactions.pcap", profile.uid)
         times = [step["at_ns"] for step in story["steps"] if step["at_ns"] is not None]  # type: ignore[attr-defined]
         assert times == sorted(times) or len(profile.probes) != 1
         assert {row["api_key"] for row in story["apis"]} == {key for _, key, _ in profile.uses}  # type: ignore[attr-defined]
@@ -52,6 +52,6 @@ def test_a_beginning_of_a_uid_is_enough_and_others_are_told() -> None:
 def test_a_connection_without_kafka_has_its_reason() -> None:
     whole = capture("raw-frames.pcap")
     line = next(line for line in whole.others if line["phase"] == "http")
-    story = told("raw-frames.pcap", str(line["connection"]))
+    story = reported("raw-frames.pcap", str(line["connection"]))
     assert "http" in story["steps"][0]["text"]  # type: ignore[index]
     assert [row["kind"] for row in story["diagnoses"]] == ["http_on_kafka"]  # type: ignore[attr-defined]

@@ -92,9 +92,9 @@ def test_the_caret_points_at_the_fault() -> None:
     async def test(pilot: Any, bar: FilterBar) -> None:
         await pilot.press(*"api == Fetch && nonsens > 1")
         await pilot.pause()
-        told = str(bar.query_one("#help").render())
-        assert told.index("^") == "api == Fetch && nonsens".index("nonsens")
-        assert "no field is called 'nonsens'" in told
+        reported = str(bar.query_one("#help").render())
+        assert reported.index("^") == "api == Fetch && nonsens".index("nonsens")
+        assert "no field is called 'nonsens'" in reported
         assert bar.has_class("-invalid")
 
     on(test)

@@ -41,6 +41,6 @@ def test_errors_of_partitions_lead_to_the_exchanges_they_stand_in() -> None:
 def test_a_storm_is_said() -> None:
     row = {"error": "NOT_LEADER_OR_FOLLOWER", "count": 40, "first_ns": 0, "last_ns": 10**9, "storm": True, "peak_per_s": 40,
            "example": "C.1"}  # fmt: skip
-    told = "".join(text for line in model.detail(row, 60) for text, _ in line)
-    assert "a storm: 40" in told
-    assert "code 6" in told
+    reported = "".join(text for line in model.detail(row, 60) for text, _ in line)
+    assert "a storm: 40" in reported
+    assert "code 6" in reported

@@ -59,6 +59,6 @@ def test_every_point_of_a_bad_capture_leads_somewhere_or_nowhere_on_purpose() ->
     assert model.leads(row) == "flags == gap"
     assert model.leads(row | {"verdict": "good"}) is None
     assert model.leads(row | {"name": "kernel drops"}) is None
-    told = "".join(text for line in model.point_detail(row, 40) for text, _ in line)
-    assert "missing: 3" in told
-    assert "BAD" in told
+    reported = "".join(text for line in model.point_detail(row, 40) for text, _ in line)
+    assert "missing: 3" in reported
+    assert "BAD" in reported

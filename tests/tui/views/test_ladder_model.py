@@ -28,17 +28,17 @@ def table_of(name: str) -> pa.Table:
     return StubBook(name).exchanges(model.COLUMNS)
 
 
-def exchange(number: int, asked: int | None, told: int | None, uid: str = "C1", **more: Any) -> Row:
+def exchange(number: int, asked: int | None, reported: int | None, uid: str = "C1", **more: Any) -> Row:
     """Times in milliseconds; without a response it ended unanswered 9 ms after the request."""
-    outcome = "answered" if asked is not None and told is not None else "unanswered" if asked is not None else "orphan"
+    outcome = "answered" if asked is not None and reported is not None else "unanswered" if asked is not None else "orphan"
     row: Row = dict.fromkeys(model.COLUMNS)
     return row | {
         "connection": uid, "exchange": number, "client_ip": "10.0.0.9", "client_port": 50_000, "server_ip": "10.0.0.1",
-        "server_port": 9092, "api": "Metadata", "api_version": 12, "outcome": outcome, "error": "NONE" if told else None,
+        "server_port": 9092, "api": "Metadata", "api_version": 12, "outcome": outcome, "error": "NONE" if reported else None,
         "reason": "fin" if outcome == "unanswered" else None, "age_ns": 9 * MS if outcome == "unanswered" else None,
         "request_first_ns": None if asked is None else asked * MS, "request_last_ns": None if asked is None else asked * MS,
-        "response_first_ns": None if told is None else told * MS,
-        "latency_ns": (told - asked) * MS if asked is not None and told is not None else None,
+        "response_first_ns": None if reported is None else reported * MS,
+        "latency_ns": (reported - asked) * MS if asked is not None and reported is not None else None,
     } | more  # fmt: skip
 
 

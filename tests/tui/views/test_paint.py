@@ -25,16 +25,16 @@ def test_styles_of_tones_are_made_when_they_are_painted_and_anew_for_another_the
         app = One()
         async with app.run_test() as pilot:
             await pilot.pause()
-            told = app.query_one(StyledText)
-            assert [name for name in told._component_styles if name.startswith(PREFIX)] == []
-            dark = style_of(told, "good")
-            assert [*told._component_styles] == ["tone--good"]
+            reported = app.query_one(StyledText)
+            assert [name for name in reported._component_styles if name.startswith(PREFIX)] == []
+            dark = style_of(reported, "good")
+            assert [*reported._component_styles] == ["tone--good"]
             app.theme = "textual-light"
             await pilot.pause()
-            assert style_of(told, "good").color not in (None, dark.color)
+            assert style_of(reported, "good").color not in (None, dark.color)
             app.theme = "textual-dark"
             await pilot.pause()
-            assert style_of(told, "good") == dark
+            assert style_of(reported, "good") == dark
 
     asyncio.run(look())
 
@@ -58,16 +58,16 @@ def test_every_tone_has_a_style_of_its_own_and_no_background() -> None:
         app = One()
         async with app.run_test() as pilot:
             await pilot.pause()
-            told = app.query_one(StyledText)
-            styles = [style_of(told, tone) for tone in TONES]
+            reported = app.query_one(StyledText)
+            styles = [style_of(reported, tone) for tone in TONES]
             assert styles[0] == Style()
             assert all(style.bgcolor is None for style in styles)
             assert len({str(style) for style in styles}) >= len(TONES) - 1, "three shades of bars may meet in one theme"
-            assert style_of(told, "bad").bold, "what is bad stands out without colors too"
-            assert [one.text for one in segments(told, LINE)] == [words for words, _ in LINE]
-            drawn = strip(told, LINE, 30, Style())
+            assert style_of(reported, "bad").bold, "what is bad stands out without colors too"
+            assert [one.text for one in segments(reported, LINE)] == [words for words, _ in LINE]
+            drawn = strip(reported, LINE, 30, Style())
             assert drawn.cell_length == 30
             assert drawn.text.rstrip() == "all well and bad"
-            assert text(told, [LINE, LINE]).plain == "all well and bad\nall well and bad"
+            assert text(reported, [LINE, LINE]).plain == "all well and bad\nall well and bad"
 
     asyncio.run(look())

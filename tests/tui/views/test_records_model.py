@@ -14,16 +14,16 @@ from tests.tui.views.stub import PCAPS
 def test_records_are_those_of_the_table(name: str) -> None:
     wanted: dict[tuple[str, int], list[tuple[object, ...]]] = {}
     for row in kcap.open(str(PCAPS / name)).table("records").to_arrow().to_pylist():
-        told = (row["partition"], row["offset"], row["key_bytes"], row["value_bytes"], row["codec"])
-        wanted.setdefault((row["connection"], row["exchange"]), []).append(told)
+        reported = (row["partition"], row["offset"], row["key_bytes"], row["value_bytes"], row["codec"])
+        wanted.setdefault((row["connection"], row["exchange"]), []).append(reported)
     assert wanted
     with read_whole(str(PCAPS / name)) as book:
         for number in range(book.rows):
             found = book.frames(number)
             made = list(records(found))
             key = (found.row["connection"], found.row["exchange"])
-            told = [(row["partition"], row["offset"], row["key_bytes"], row["value_bytes"], row["codec"]) for row in made]
-            assert told == wanted.get(key, [])
+            reported = [(row["partition"], row["offset"], row["key_bytes"], row["value_bytes"], row["codec"]) for row in made]
+            assert reported == wanted.get(key, [])
             for row in made[:20]:
                 for line in detail(row, 80):
                     assert all(part.isprintable() for part, _ in line)
@@ -39,8 +39,8 @@ def test_values_in_words() -> None:
 
 
 def test_a_value_in_full() -> None:
-    told = "\n".join("".join(part for part, _ in line) for line in value_lines("value", json.dumps({"a": [1]}).encode()))
-    assert told == 'value  10 bytes\n  {\n    "a": [\n      1\n    ]\n  }'
+    reported = "\n".join("".join(part for part, _ in line) for line in value_lines("value", json.dumps({"a": [1]}).encode()))
+    assert reported == 'value  10 bytes\n  {\n    "a": [\n      1\n    ]\n  }'
     assert "000000  00 ff" in "".join(part for line in value_lines("key", b"\x00\xff") for part, _ in line)
     assert value_lines("key", None) == [[("key", "bold"), ("  null", "dim")]]
     assert any("more bytes" in part for line in value_lines("value", b"x" * 30_000) for part, _ in line)

@@ -62,9 +62,9 @@ def test_a_refused_question_is_told_and_asked_again() -> None:
     assert any("refused" in text and " ok" in text and tone == "care" for text, tone in asked.items())
     row = next(row for row in sheet.rows if "refused" in row["api_versions"])
     assert sheet.detail is not None
-    told = described(sheet.detail(row, 100))
-    assert "UNSUPPORTED_VERSION (35)" in told
-    assert "tries again" in told
+    reported = described(sheet.detail(row, 100))
+    assert "UNSUPPORTED_VERSION (35)" in reported
+    assert "tries again" in reported
     assert row["lost_ns"] > 0
 
 

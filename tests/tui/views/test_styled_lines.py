@@ -19,13 +19,13 @@ def test_it_shows_what_it_was_told_last() -> None:
     async def run() -> None:
         app = One()
         async with app.run_test(size=(30, 6)) as pilot:
-            told = app.query_one(StyledText)
-            told.set_lines([[("one", "good")], [("two", "")], [("three", "bad")]])
+            reported = app.query_one(StyledText)
+            reported.set_lines([[("one", "good")], [("two", "")], [("three", "bad")]])
             await pilot.pause()
-            assert told.size.height == 3
-            told.set_lines([[("[red]all", "bold"), (" of it", "")]])
+            assert reported.size.height == 3
+            reported.set_lines([[("[red]all", "bold"), (" of it", "")]])
             await pilot.pause()
-            assert (told.size.height, lines(app)[0]) == (1, "[red]all of it")
+            assert (reported.size.height, lines(app)[0]) == (1, "[red]all of it")
 
     asyncio.run(run())
 

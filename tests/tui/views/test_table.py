@@ -21,18 +21,18 @@ class One(App[None]):
     def __init__(self, rows: list[Row]) -> None:
         super().__init__()
         self.rows = rows
-        self.told: list[str] = []
+        self.reported: list[str] = []
 
     def compose(self) -> ComposeResult:
         yield SheetTable()
 
     @on(SheetTable.Chosen)
     def chosen(self) -> None:
-        self.told.append("chosen")
+        self.reported.append("chosen")
 
     @on(SheetTable.Sorted)
     def sorted(self, event: SheetTable.Sorted) -> None:
-        self.told.append(f"sorted {event.at}")
+        self.reported.append(f"sorted {event.at}")
 
 
 def sheet(rows: list[Row], made: list[int] | None = None) -> Sheet:
@@ -61,7 +61,7 @@ def look(
             if then is not None:
                 await then(pilot, table)
             await settle(pilot)
-            return table, lines(app), app.told
+            return table, lines(app), app.reported
 
     return asyncio.run(run())
 
@@ -120,8 +120,8 @@ def test_enter_and_clicks() -> None:
         await pilot.click(SheetTable, offset=(3, 0))
         await pilot.click(SheetTable, offset=(3, 5), times=2)
 
-    table, _, told = look(100, "enter", then=clicks)
-    assert told == ["chosen", "sorted 0", "chosen"]
+    table, _, reported = look(100, "enter", then=clicks)
+    assert reported == ["chosen", "sorted 0", "chosen"]
     assert table.row == 4
 
 
