@@ -113,12 +113,12 @@ def main() -> None:
                 rows[:, at : at + 4] = np.asarray(values & 0xFFFFFFFF).astype(kind).view(np.uint8).reshape(-1, 4)
 
             for at, (start, (up, mine, others, payload)) in enumerate(zip(starts.tolist(), parts)):
-                sent, heard = (request, response) if up else (response, request)
+                sent, status = (request, response) if up else (response, request)
                 time_us = BEGAN_US + 1000 + numbers * EVERY_US + at * GAP_US
                 put(start, "<u4", time_us // 1_000_000)
                 put(start + 4, "<u4", time_us % 1_000_000)
                 put(start + SEQ, ">u4", FIRST[up] + turns * len(sent) + mine)
-                put(start + ACK, ">u4", FIRST[not up] + turns * len(heard) + others)
+                put(start + ACK, ">u4", FIRST[not up] + turns * len(status) + others)
                 put(start + PORTS, ">u4", ports << 16 | SERVER[1] if up else SERVER[1] << 16 | ports)
                 rows[:, start + PORTS - (5 if up else 1)] = CLIENT[0][3] + 2 * (numbers % several // PORTS_EACH)
                 if payload and mine == 0:

@@ -206,7 +206,7 @@ def main() -> None:
         taken = sorted(asyncio.run(keys(book)))
         high = taken[int(len(taken) * 0.95)]
         print(f"key to repaint       {statistics.median(taken):6.1f} ms median, {high:.1f} ms p95, {taken[-1]:.1f} ms worst"
-              f" ({'reading goes on' if not book.heard.over else 'reading was over'})")  # fmt: skip
+              f" ({'reading goes on' if not book.status.over else 'reading was over'})")  # fmt: skip
         print(f"                     {anonymous_mb():.0f} MB anonymous")
         book.close()
         source._rows = rows

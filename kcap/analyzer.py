@@ -296,8 +296,8 @@ class Analyzer:
                 self.bodies.leave_out(unwanted(self._bare(None)).tolist())
             batch = RowBatch(self.rows, self.identities, self.bodies.close(), passed_over=passed)
         else:
-            asked = None if unwanted is None else lambda taken: unwanted(self._bare(taken))
-            decided, bodies = self.fast_path.take(asked)
+            requested = None if unwanted is None else lambda taken: unwanted(self._bare(taken))
+            decided, bodies = self.fast_path.take(requested)
             batch = RowBatch(self.rows, self.identities, bodies, decided, self.orders, passed)
         self.rows, self.identities, self.orders = [], Identities(), []
         self.batch += 1

@@ -247,7 +247,7 @@ connection string uid of the connection
 exchange int64 number within the connection
 time timestamp first byte of the request (of the response for an orphan)
 api_key int16 request header
-group_id string? group that the partition is asked for, or of the message
+group_id string? group that the partition is requested, or of the message
 topic string? name, by the message or by what the capture tells of its id
 topic_id string? as the message has it, null where the version has none
 partition int32 number within the topic
@@ -293,8 +293,8 @@ key_bytes int32? size of the key, null where it is null
 value_bytes int32? size of the value, null where it is null
 headers list<string> names of the headers, in wire order
 control string? of a control record COMMIT, ABORT, LEADER_CHANGE or another; UNKNOWN where it does not read
-key binary? the key, where payloads are asked for
-value binary? the value, where payloads are asked for
+key binary? the key, where payloads are requested
+value binary? the value, where payloads are requested
 """)
 
 NEGOTIATIONS = _table("""
@@ -361,7 +361,7 @@ exchange int64 number of that exchange
 """)
 
 PAYLOADS = frozenset({"key", "value"})
-"""Columns of `records` that are there only where they are asked for."""
+"""Columns of `records` that are there only where they are requested."""
 
 ON_REQUEST = {
     "exchanges": _table("""
@@ -369,12 +369,12 @@ stream int64 number of the connection among all TCP connections by first packet,
 cluster_brokers int32? brokers of the cluster, by the lists that this broker gave (Metadata, DescribeCluster)
 """),
     "partitions": _table("""
-leader_id int32? of the partitions that Metadata lists, which are rows where this is asked for; null for all others
+leader_id int32? of the partitions that Metadata lists, which are rows where this is requested; null for all others
 plain_bytes int64? of a Produce: bytes of its batches if they were not compressed; null where one does not inflate
 control_records int64? control records (ends of transactions, leader changes) among the records; null where there is no batch
 """),
 }
-"""Columns that a reading of a capture knows and a table has only where they are asked for."""
+"""Columns that a reading of a capture knows and a table has only where they are requested."""
 
 TABLES = {
     "exchanges": EXCHANGES,

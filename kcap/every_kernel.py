@@ -129,7 +129,7 @@ def make() -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Makes it, with the priority of a task in the background where that is asked for; 1 where it cannot be kept."""
+    """Makes it, with the priority of a task in the background where that is requested; 1 where it cannot be kept."""
     if "--low-priority" in arguments and hasattr(os, "nice"):
         give_way(LOW_PRIORITY)
     if not kernels.installed():

@@ -160,7 +160,7 @@ class _Readiness:
 
     def __init__(self) -> None:
         self.ready = False
-        self.asked_s = -LOOK_S
+        self.looked_s = -LOOK_S
         self.making: subprocess.Popen[bytes] | None = None
         self.began = False
         self.spared_ns = 0
@@ -170,9 +170,9 @@ class _Readiness:
         """As `kcap.kernels.usable`."""
         if self.ready or PLAIN:
             return True
-        if monotonic() - self.asked_s < LOOK_S or not installed():
+        if monotonic() - self.looked_s < LOOK_S or not installed():
             return False
-        self.asked_s = monotonic()
+        self.looked_s = monotonic()
         self.ready = (folder() / COMPLETE).exists()
         if self.making is not None:
             self.making.poll()  # or it would stay a zombie

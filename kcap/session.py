@@ -71,7 +71,7 @@ class CapturePass:
         self._secrets = [0] * len(self.files.files)
         """Per file: Decryption Secrets Blocks that were taken."""
         self.not_kept = 0
-        """Messages too large to be gathered that were asked for and cannot be read again."""
+        """Messages too large to be gathered that were requested and cannot be read again."""
         self.watch: Callable[[], None] | None = None
         """Called now and then, to show the progress."""
         self.positions = [0] * len(self.files.files)

@@ -42,8 +42,8 @@ TIMESTAMPS: Final = "spark.sql.parquet.outputTimestampType"
 
 def set_name(paths: Sequence[str]) -> str:
     """The name of the set of some paths: the same paths give the same name."""
-    asked = sorted(path if is_remote(path) else os.path.abspath(local(path)) for path in paths)
-    return blake2b("\n".join(asked).encode(), digest_size=8).hexdigest()
+    requested = sorted(path if is_remote(path) else os.path.abspath(local(path)) for path in paths)
+    return blake2b("\n".join(requested).encode(), digest_size=8).hexdigest()
 
 
 def placed(frame: "DataFrame", table: str, servers: "DataFrame") -> "DataFrame":

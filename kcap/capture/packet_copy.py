@@ -164,7 +164,7 @@ def notes_of(files: Sequence[CaptureFile], form: str) -> list[PcapngAnnotations]
     ]
 
 
-def form_of(output: str | None, asked: str | None, files: Sequence[CaptureFile]) -> str:
+def form_of(output: str | None, requested: str | None, files: Sequence[CaptureFile]) -> str:
     """The format of the output: as asked for, as its name says, or what the input needs.
 
     Raises UsageError for a name that promises compression.
@@ -172,8 +172,8 @@ def form_of(output: str | None, asked: str | None, files: Sequence[CaptureFile])
     name = (output or "").lower()
     if name.endswith(COMPRESSED):
         raise UsageError(f"{output}: output is not compressed; write a .pcap or .pcapng and compress that")
-    if asked is not None:
-        return asked
+    if requested is not None:
+        return requested
     for suffix, form in SUFFIXES.items():
         if name.endswith(suffix):
             return form

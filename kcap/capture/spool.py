@@ -60,7 +60,7 @@ class Spool:
         while room:
             try:
                 written = os.pwrite(self._file.fileno(), room, self.kept)
-            except OSError:  # a full disk is a bound too: what is not kept is said where it is asked for
+            except OSError:  # a full disk is a bound too: what is not kept is said where it is requested
                 self._limit = self.kept
                 return
             self.kept += written

@@ -240,8 +240,8 @@ def decode_line(line: dict[str, Any], show_secrets: bool) -> dict[str, Any]:
     if kind == "negotiation":
         request, answer = line["request"], line.get("response")
         made: dict[str, Any] = {"kind": kind, "request": decode_line(request | {"kind": "request"}, show_secrets)}
-        asked = {"api_key": request.get("api_key"), "version": request.get("version")}
-        made["response"] = decode_line(answer | asked | {"kind": "response"}, show_secrets) if answer else None
+        requested = {"api_key": request.get("api_key"), "version": request.get("version")}
+        made["response"] = decode_line(answer | requested | {"kind": "response"}, show_secrets) if answer else None
         return made
     data = bytes.fromhex(line["frame"] if "frame" in line else line["hex"])
     if kind == "records":

@@ -157,10 +157,10 @@ def run(arguments: Sequence[str] | None) -> int:
     start_quickly()
     for number in taken_signals():
         signal.signal(number, _terminated)
-    if asked := os.environ.get(COMPLETE):
+    if requested := os.environ.get(COMPLETE):
         from click.shell_completion import shell_complete
 
-        return shell_complete(kcap, {}, "kcap", COMPLETE, asked)
+        return shell_complete(kcap, {}, "kcap", COMPLETE, requested)
     try:
         # click's own `main` would answer a broken pipe with 1 and an interrupt with an empty line
         with kcap.make_context("kcap", list(sys.argv[1:] if arguments is None else arguments)) as context:

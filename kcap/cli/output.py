@@ -129,7 +129,7 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
     inside: list[str] = []
     if names is not None and table == "exchanges" and any(map(is_body_field, names)):
         inside = list(dict.fromkeys(filter(is_body_field, names)))
-        asked, names = names, [name for name in names if not is_body_field(name)] or ["exchange"]
+        requested, names = names, [name for name in names if not is_body_field(name)] or ["exchange"]
     made = beside(names, [*dict(order.keys), *sources(order.parted)])
     in_file = to_file(output)
     direct = form in BINARY and output is not None and not order.keys and not order.parted and rewritable(table, names)
@@ -159,7 +159,7 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
         reading.watch = progress.step
         schema = shown.schema if names is None else with_children(shown, [column.name for column in choose(table, names)])
         if inside:
-            schema = in_order_of(schema, asked)
+            schema = in_order_of(schema, requested)
         kept = shown.schema if order.parted else schema
         if order.parted:
             from kcap.output.partitioned import PartitionedWriter

@@ -200,7 +200,7 @@ def formatted(
 
 
 def __getattr__(name: str) -> click.Command:
-    """The command of a report, made when it is asked for (PEP 562), alone: a run needs one of them."""
+    """The command of a report, made when it is requested (PEP 562), alone: a run needs one of them."""
     if name not in HELP:
         raise AttributeError(name)
     return command(name)

@@ -1,4 +1,4 @@
-"""`kcap rows`: the rows of a table, exchanges unless another is asked for."""
+"""`kcap rows`: the rows of a table, exchanges unless another is requested."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -103,7 +103,7 @@ def shapes(command: F) -> F:
 def run(
     files: tuple[str, ...],
     only: str,
-    **asked: Any,
+    **words: Any,
 ) -> int:
     """One row an exchange: request, response, latency and its parts, sizes, errors, throttle, topics.
 
@@ -111,7 +111,7 @@ def run(
     """
     from kcap.session import Capture
 
-    order = order_of(asked)
+    order = order_of(words)
     capture = Capture(paths_of(files), analyzer_options()).filter(only)
     return written(capture, order)
 
@@ -123,31 +123,31 @@ def written(capture: "Capture", order: "OutputRequest") -> int:
     return write_rows(capture, order)
 
 
-def order_of(asked: dict[str, Any]) -> "OutputRequest":
+def order_of(words: dict[str, Any]) -> "OutputRequest":
     """What `shapes` and `outputs` ask for.
 
     Raises UsageError where options contradict.
     """
     from kcap.cli.output import BINARY, OutputRequest
 
-    table, text_form, output = asked["table"], asked["text_form"], asked["output"]
-    names = chosen(table, column_names(asked["columns"], table), asked["payloads"] is not None)
-    layout = fields_asked(table, text_form, asked["named"], asked["settings"], names)
-    form = format_of(TSHARK[text_form] if text_form else asked["form"] or ("parquet" if asked["parted"] else None), output)
-    clock = CLOCKS[asked["clock"]]
-    children = tuple(name for name in ("partitions", "records") if asked[name])
+    table, text_form, output = words["table"], words["text_form"], words["output"]
+    names = chosen(table, column_names(words["columns"], table), words["payloads"] is not None)
+    layout = fields_of(table, text_form, words["named"], words["settings"], names)
+    form = format_of(TSHARK[text_form] if text_form else words["form"] or ("parquet" if words["parted"] else None), output)
+    clock = CLOCKS[words["clock"]]
+    children = tuple(name for name in ("partitions", "records") if words[name])
     parted: list[str] = []
-    if asked["parted"]:
+    if words["parted"]:
         from kcap.output.partitioned import parts_of
 
-        parted = parts_of(asked["parted"])
-        if output is None or table != "exchanges" or text_form or asked["form"] not in (None, "parquet"):
+        parted = parts_of(words["parted"])
+        if output is None or table != "exchanges" or text_form or words["form"] not in (None, "parquet"):
             raise UsageError("--partition-by makes a folder of exchanges in Parquet; name it with -o")
     if children and (table != "exchanges" or form not in ("table", "jsonl", "json", "ek", *BINARY)):
         raise UsageError(
             f"--{children[0]} stands beside exchanges as table, JSON, Parquet or Arrow; there is --table {children[0]}"
         )
-    way = asked["payloads"]
+    way = words["payloads"]
     if way == PLAIN:
         way = "text" if form == "table" else None
     if way is not None and form in BINARY:
@@ -155,14 +155,14 @@ def order_of(asked: dict[str, Any]) -> "OutputRequest":
     if clock != "utc" and form in BINARY:
         raise UsageError(f"--time-format is for text; {form} holds times as they are")
     keys = []
-    if asked["by"] is not None:
+    if words["by"] is not None:
         from kcap.output.sorting import sort_keys
 
-        keys = sort_keys(table, sort_columns(asked["by"], table))
-    count, limit = asked["count"], asked["limit"]
+        keys = sort_keys(table, sort_columns(words["by"], table))
+    count, limit = words["count"], words["limit"]
     return OutputRequest(
-        table, form, names if layout is None else layout.needed, output, count if limit is None else limit, asked["resolve"],
-        layout, keys, asked["quiet"], clock, children, parted, way,
+        table, form, names if layout is None else layout.needed, output, count if limit is None else limit, words["resolve"],
+        layout, keys, words["quiet"], clock, children, parted, way,
     )  # fmt: skip
 
 
@@ -176,7 +176,7 @@ def sort_columns(text: str, table: str) -> str:
     return ",".join(parts)
 
 
-def fields_asked(
+def fields_of(
     table: str, text_form: str | None, named: tuple[str, ...], settings: tuple[str, ...], columns: list[str] | None
 ) -> "FieldLayout | None":
     """What -T fields is to write; None for other forms.
@@ -193,7 +193,7 @@ def fields_asked(
 
 
 def chosen(table: str, columns: list[str] | None, payloads: bool) -> list[str] | None:
-    """The columns to show: keys and values of records only where payloads were asked for.
+    """The columns to show: keys and values of records only where payloads were requested.
 
     Raises UsageError where options contradict.
     """

@@ -1,7 +1,7 @@
 """`kcap show`: one exchange, every byte of it.
 
 In: captures and the name of an exchange, UID.N as the rows have it. Out: what it was, where its time went, both messages. Law:
-bodies are read again from the file; secrets and record payloads are shown only where they are asked for.
+bodies are read again from the file; secrets and record payloads are shown only where they are requested.
 """
 
 import re
@@ -199,7 +199,7 @@ def side_lines(
     show_secrets: bool,
     bytes_beside: int,
 ) -> Iterator[str]:
-    """One message: its tree, and its bytes where they are asked for. Nothing where there is no such side."""
+    """One message: its tree, and its bytes where they are requested. Nothing where there is no such side."""
     from kcap.cli.trees import TreeStyle, hex_lines, length_line, tree_lines
     from kcap.decode.secrets import secret_spans, shown_as
 

@@ -1,6 +1,6 @@
 """Trees and bytes as lines of text: nodes in, lines out.
 
-Law: each line tells where its bytes are; secrets are masked unless they are asked for, in words and in bytes; what a terminal
+Law: each line tells where its bytes are; secrets are masked unless they are requested, in words and in bytes; what a terminal
 must not obey becomes visible.
 """
 

@@ -100,7 +100,7 @@ def browse(order: "ReadRequest", stdin: int | None, only: str, *, show_secrets: 
         app = KcapApp(book, only=only, show_secrets=show_secrets)
         with app.leaving_on_signals():
             app.run()
-        return app.return_code or (CaptureError.exit_code if book.heard.error is not None else 0)
+        return app.return_code or (CaptureError.exit_code if book.status.error is not None else 0)
 
 
 def keys_from_terminal(*, piped: bool) -> int | None:

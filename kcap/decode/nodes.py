@@ -1,7 +1,7 @@
 """The pieces of a tree: buffers, nodes, and the helper that lays nodes side by side.
 
 Laws: the children of a node tile it (the first starts where it starts, each starts where the one before ends, the last ends
-where it ends), or are one node over a buffer of its own; children are made when asked for.
+where it ends), or are one node over a buffer of its own; children are made when requested.
 """
 
 from collections.abc import Callable, Sequence

@@ -117,7 +117,7 @@ WITH_PARTITIONS: Final = frozenset(
 )  # fmt: skip
 """APIs whose partitions are read one by one."""
 LISTING: Final = "Metadata"
-"""The one of them that is not about partitions but tells who leads them: its partitions are rows where that is asked for."""
+"""The one of them that is not about partitions but tells who leads them: its partitions are rows where that is requested."""
 
 ELEMENTS: Final = (
     "message", "topic", "group_start", "group_end", "records_start", "records_end",
@@ -159,7 +159,7 @@ NOT_OF_PARTITIONS: Final = frozenset(
     {
         ("DeleteRecordsRequest", "Offset"),  # up to where to delete, not where something is
         ("FetchRequest", "LogStartOffset"),  # the follower's own
-        ("OffsetForLeaderEpochRequest", "CurrentLeaderEpoch"),  # beside the epoch that is asked for
+        ("OffsetForLeaderEpochRequest", "CurrentLeaderEpoch"),  # beside the epoch that is requested
     }
 )
 """(message, field) that would go to a column but means something else."""

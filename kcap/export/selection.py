@@ -41,7 +41,7 @@ HANDSHAKE_LEAD: Final = 24
 
 
 class Intervals:
-    """Pairs of numbers, low and high, that are asked for in any order once they are all there."""
+    """Pairs of numbers, low and high, that are requested in any order once they are all there."""
 
     __slots__ = ("_highs", "_lows", "_pairs")
 
@@ -281,11 +281,11 @@ def spanned(places: Sequence[tuple[Point, Point]]) -> tuple[Point, Point]:
 
 def counted_columns(capture: Capture) -> list[str]:
     """Columns whose values must come out the same: those of the exchange itself, and those that the filter looks at."""
-    asked = set(columns_of(capture.only)) if capture.only is not None else set()
+    requested = set(columns_of(capture.only)) if capture.only is not None else set()
     return [
         column.name
         for column in EXCHANGES
-        if column.name not in PLACED and (column.name not in RESTS_ON_OTHERS or column.name in asked - {"exchange"})
+        if column.name not in PLACED and (column.name not in RESTS_ON_OTHERS or column.name in requested - {"exchange"})
     ]
 
 

@@ -304,10 +304,10 @@ class MetadataTracker:
         reports = (rows.key == API_VERSIONS) | (rows.key == HANDSHAKE) | (rows.key == AUTHENTICATE) | (rows.key < 0)
         first, alike = distinct(rows.key, rows.version, *contents, rows.answered, server)
         left &= reports | ~here | (first[alike] == np.arange(size))
-        asked = (rows.key == API_VERSIONS) & here
-        reported, of_these = (np.bincount(rows.place[which], minlength=len(uids)) for which in (reports, asked))
+        of_api = (rows.key == API_VERSIONS) & here
+        reported, of_these = (np.bincount(rows.place[which], minlength=len(uids)) for which in (reports, of_api))
         unknown = unknown & (reported == of_these) & (reported <= limits.FACT_STEPS_MAX)
-        alone = np.flatnonzero(asked & unknown[rows.place])
+        alone = np.flatnonzero(of_api & unknown[rows.place])
         first, alike = distinct(*(column[alone] for column in (rows.version, *contents)))
         known: list[int] = []
         for _, _, _, _, version, _, low, high, other_low, other_high in rows.lists(alone[first]):

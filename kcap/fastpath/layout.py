@@ -126,7 +126,7 @@ many bytes of the payload are of the handshake.
 H_CONNECTION, H_SIDE, H_KIND, H_AT, H_END, H_OFFSET, H_NS = range(7)
 FLIGHT_WIDTH: Final = 7
 """A record at the beginning of a stream, in the order in which records were complete: number of its connection among those that
-were asked for, stream 0 or 1, content type (-1 for what is no record), start and end in the gathered bytes, stream offset, and
+were requested, stream 0 or 1, content type (-1 for what is no record), start and end in the gathered bytes, stream offset, and
 the time of the packet that completed it.
 """
 FLIGHT_RECORDS: Final = 32

@@ -40,7 +40,7 @@ DEFAULTS: Final = {
         "server_missing", "client_id",
     ),
 }  # fmt: skip
-"""Columns that are shown where none were asked for; the other tables are shown whole."""
+"""Columns that are shown where none were requested; the other tables are shown whole."""
 
 
 @dataclass(frozen=True, slots=True)

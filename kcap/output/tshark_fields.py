@@ -1,6 +1,6 @@
 """Rows as tshark writes them: chosen fields with separators, one JSON array, Elasticsearch's bulk form.
 
-In: record batches, and the names that were asked for. Out: text to a `OutputSink`. Law: a field is a name that filters know
+In: record batches, and the names that were requested. Out: text to a `OutputSink`. Law: a field is a name that filters know
 too; several values of one stand side by side with the aggregator between them, as tshark's do.
 """
 

@@ -1,7 +1,7 @@
 """Record batches as nodes with byte spans: a span of a buffer in, nodes that tile it out.
 
 Importing this module lets the trees of messages open their records fields. Laws: those of `kcap.decode.nodes`; what a batch
-inflates to is a buffer of its own, and nothing is inflated before a node inside is asked for; keys and values are opened where
+inflates to is a buffer of its own, and nothing is inflated before a node inside is requested; keys and values are opened where
 Kafka itself wrote them (`kcap.records.internal`).
 """
 

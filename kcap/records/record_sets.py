@@ -1,7 +1,7 @@
 """A records field in, its batches out, whatever formats it mixes.
 
 Law: equal to what Kafka's own readers report (MemoryRecords, DeepRecordsIterator); nothing raises, and a batch is decompressed
-only when its records are asked for, except that a magic 0 or 1 wrapper must be opened to know its first offset.
+only when its records are requested, except that a magic 0 or 1 wrapper must be opened to know its first offset.
 """
 
 from collections.abc import Iterator

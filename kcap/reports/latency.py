@@ -1,7 +1,7 @@
 """Latency percentiles by group, with the time that Fetch requests waited for data (long polls) taken out.
 
 In: exchanges. Out: a row a group, a histogram, figures over time, a verdict. Law: every answered exchange counts; its time is
-`latency_ns - long_poll_ns`, or `latency_ns` where long polls are asked for. Percentiles are exact, interpolated linearly as
+`latency_ns - long_poll_ns`, or `latency_ns` where long polls are requested. Percentiles are exact, interpolated linearly as
 numpy does and rounded to the nearest nanosecond. Requests without a response are counted with their age.
 """
 

@@ -90,12 +90,12 @@ def stories(tables: Tables) -> Any:
     failed = first.select(*names, asks=ibis.literal(0, "int64"), requested_ns=ibis.null("int64"))
     metadata = tables.every.filter(tables.every.api_key == METADATA)
     known = {"client_ip": metadata.client_ip, "client_id": metadata.client_id, "at_ns": time_of(metadata)}
-    asked = metadata.select(
+    requested = metadata.select(
         **{name: known.get(name, ibis.null(first[name].type())) for name in names},
         asks=ibis.literal(1, "int64"), requested_ns=time_of(metadata),
     )  # fmt: skip
     # in one order of time: pairs of errors and requests would be the product of both
-    both = ibis.union(failed, asked)
+    both = ibis.union(failed, requested)
     behind = ibis.window(group_by=["client_ip", "client_id"], order_by=["at_ns", both.asks.desc()], rows=(1, None))
     found = both.mutate(metadata_ns=both.requested_ns.min().over(behind))
     found = found.filter(found.asks == 0)

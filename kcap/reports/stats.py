@@ -2,7 +2,7 @@
 
 In: exchanges. Out: a row a class, most summed latency first, with its share and its slowest exchange; totals of all. Law:
 shares are of the latency summed over all classes; every exchange counts in `count`, every answered one in the times, which are
-those of the latency report: without long polls unless these are asked for.
+those of the latency report: without long polls unless these are requested.
 """
 
 from typing import Any, Final

@@ -1,6 +1,6 @@
 """The facts file, line by line: text in, frozen records of what Kafka's messages look like out.
 
-The first line indexes the APIs, each further line is one message. A message's line is parsed when the message is asked for,
+The first line indexes the APIs, each further line is one message. A message's line is parsed when the message is requested,
 so that a start costs the index alone. Law: nothing here knows what a version means for the bytes; that is `kcap.decode.plan`.
 """
 

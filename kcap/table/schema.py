@@ -1,7 +1,7 @@
 """Arrow schemas of the tables, and the choice of columns.
 
 In: `kcap.columns`. Out: Arrow schemas whose metadata name the table, its schema version and each column's meaning. Law: a table
-has the columns that `kcap.columns` declares, or those of them that were asked for, in the order asked.
+has the columns that `kcap.columns` declares, or those of them that were requested, in the order asked.
 """
 
 from collections.abc import Sequence
@@ -52,9 +52,9 @@ def choose(table: str, names: Sequence[str] | None) -> list[Column]:
         raise UsageError(f"{table} has no column {unknown[0]!r}{did_you_mean(unknown[0], declared)}")
     twice = next((name for name in names if list(names).count(name) > 1), None)
     if twice is not None:
-        raise UsageError(f"column {twice!r} is asked for twice")
+        raise UsageError(f"column {twice!r} is requested twice")
     if not names:
-        raise UsageError("no column is asked for")
+        raise UsageError("no column is requested")
     return [declared[name] for name in names]
 
 

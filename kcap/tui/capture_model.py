@@ -30,7 +30,7 @@ from kcap.limits import CONCLUSIONS_UNASKED_BYTES, LIVE_ROWS_MAX
 from kcap.table.schema import arrow_schema
 from kcap.tui import conclusions, report_cache, saved_index
 from kcap.tui.folders import spill_folder
-from kcap.tui.reader_main import KEY, Heard, ReadRequest
+from kcap.tui.reader_main import KEY, ReaderStatus, ReadRequest
 from kcap.tui.reader_process import Process, ReadBefore
 from kcap.tui.row_index import NONE, NOWHERE, RowIndex, between
 from kcap.tui.spill import COLUMNS, OWNERS, PROFILES, Pages, learned, main_path, read_file
@@ -112,9 +112,9 @@ class CaptureModel:
 
     # -- how far it is ------------------------------------------------------------------------------------------------
     @property
-    def heard(self) -> Heard:
+    def status(self) -> ReaderStatus:
         """What the reading process said last."""
-        return self.process.heard
+        return self.process.status
 
     @property
     def done(self) -> bool:
@@ -124,15 +124,15 @@ class CaptureModel:
     @property
     def state(self) -> str:
         """`reading`, `done`, `stopped` or `failed`."""
-        heard = self.heard
+        status = self.status
         if not self._resolved:
             return "reading"
-        return "failed" if heard.error is not None else "stopped" if heard.stopped else "done"
+        return "failed" if status.error is not None else "stopped" if status.stopped else "done"
 
     @property
     def live(self) -> bool:
         """Whether the capture goes on: a pipe, an interface, a file that grows."""
-        return not self._resolved and (self.order.endless or self.heard.following)
+        return not self._resolved and (self.order.endless or self.status.following)
 
     @property
     def rows(self) -> int:
@@ -142,18 +142,18 @@ class CaptureModel:
     def look(self) -> bool:
         """Takes what was announced; whether there is anything new."""
         with self._lock:
-            heard = self.heard
+            status = self.status
             if self._closed or self._resolved:
                 return False
             before = len(self._rows)
-            if heard.mark is not None and heard.mark.rows > before:
+            if status.mark is not None and status.mark.rows > before:
                 self._pages = self._pages or Pages(self.index or self.folder, "exchanges")
-                self._pages.follow(heard.mark)
+                self._pages.follow(status.mark)
                 rows = RowIndex([*self._pages.main, *self._pages.tail], SCHEMA, release=self._pages.release)
                 self._rows = rows.latest(LIVE_ROWS_MAX) if self.order.endless else rows
-            if heard.over:
-                if self._pages is not None and heard.mark is not None:
-                    self._pages.follow(heard.mark)
+            if status.over:
+                if self._pages is not None and status.mark is not None:
+                    self._pages.follow(status.mark)
                     # the tail has rows where the reading process was killed
                     folder = self.index or self.folder
                     batches = [*learned(folder, self._pages.main), *self._pages.tail]
@@ -231,7 +231,7 @@ class CaptureModel:
     def looking(self) -> bool:
         """Whether another process still looks into messages for the filter."""
         process = self._looking
-        return process is not None and not process.heard.over
+        return process is not None and not process.status.over
 
     def _named(self, rows: RowIndex, first: int) -> "Numbers":
         """Numbers of the rows that the other process named."""
@@ -307,7 +307,7 @@ class CaptureModel:
                 os.makedirs(folder)
                 process = self._beside[name] = Process(replace(order, folder=folder))
                 process.start()
-            return process is not None and process.heard.over
+            return process is not None and process.status.over
 
     def _beside_folder(self, name: str) -> str:
         """Where a pass of its own writes, or wrote when these files were open before."""
@@ -321,7 +321,7 @@ class CaptureModel:
         of a pipe, there is `check` alone: what the rules see in the last span of it.
         """
         if self.order.span_seconds and self.order.endless and (not self._resolved or STANDARD_INPUT in self.paths):
-            return {"check": conclusions.now(self.heard)}
+            return {"check": conclusions.now(self.status)}
         if self._conclusions is None and self._resolved and not self._closed and self._made_conclusions():
             path = os.path.join(self._beside_folder(CONCLUSIONS), conclusions.NAME)
             with self._lock:
@@ -359,17 +359,17 @@ class CaptureModel:
     def comparing(self, other: str) -> str:
         """How far the pass that compares with another capture has read, in words; empty where that is not known."""
         process = self._beside.get(self._comparison(other))
-        heard = process.heard if process is not None else None
-        if heard is None or not heard.total:
+        status = process.status if process is not None else None
+        if status is None or not status.total:
             return ""
-        return f"{heard.bytes / heard.total:.0%} of {'the one before' if heard.captures == 1 else 'this capture'} was read"
+        return f"{status.bytes / status.total:.0%} of {'the one before' if status.captures == 1 else 'this capture'} was read"
 
     def stop_comparing(self, other: str) -> None:
         """Ends the pass that compares with another capture, unless it is over (blocking): the next look begins another."""
         name = self._comparison(other)
         with self._lock:
             process = self._beside.get(name)
-            if self._closed or process is None or process.heard.over:
+            if self._closed or process is None or process.status.over:
                 return
             del self._beside[name], self._others[os.path.abspath(other)]
         process.close()
@@ -388,7 +388,7 @@ class CaptureModel:
         if not self.compared(other):
             return None
         name = self._comparison(other)
-        error = self._beside[name].heard.error if name in self._beside else "this capture is closed"
+        error = self._beside[name].status.error if name in self._beside else "this capture is closed"
         if error is not None:
             return error
         with open(os.path.join(self.folder, name, conclusions.DIFFERENCES), "rb") as file:
@@ -402,13 +402,13 @@ class CaptureModel:
         if not self._resolved:
             return "they are made when the capture has been read"
         process = self._beside.get(CONCLUSIONS)
-        failed = process.heard.error if process is not None and process.heard.over else None
+        failed = process.status.error if process is not None and process.status.over else None
         return f"they cannot be made: {failed}" if failed else "computing …"
 
     @property
     def large(self) -> bool:
         """Whether conclusions cost so much that they are made only when their view is opened."""
-        return sum(file.size or 0 for file in self.heard.files) > CONCLUSIONS_UNASKED_BYTES
+        return sum(file.size or 0 for file in self.status.files) > CONCLUSIONS_UNASKED_BYTES
 
     def versions(self) -> "VersionsSource | None":
         """What computes the view of versions, for the caller to close; None until the capture was read."""
@@ -437,7 +437,7 @@ class CaptureModel:
             if who in self._engines:
                 self._engines[who].interrupt()
 
-    def report(self, report: "Report", asked: "ReportRequest") -> dict[str, Any]:
+    def report(self, report: "Report", requested: "ReportRequest") -> dict[str, Any]:
         """A report over what was read so far, under the filter. Takes its time: call it in a thread.
 
         Raises Interrupted where it is not waited for.
@@ -446,13 +446,13 @@ class CaptureModel:
         from kcap.reports.run import by_views, columns_of
         from kcap.reports.source import Engine
 
-        names = list(dict.fromkeys([*KEY, *columns_of(report, asked)]))
+        names = list(dict.fromkeys([*KEY, *columns_of(report, requested)]))
         with self._lock:
             settled = self.done
             every = self.exchanges(names, filtered=False)
         kept = self.exchanges(names) if self.only is not None or self.ignored else every
         partitions = self.table("partitions") if report.partitions else None
-        entry = report_cache.name_of(report, asked, partitions=partitions is not None) if settled and kept is every else ""
+        entry = report_cache.name_of(report, requested, partitions=partitions is not None) if settled and kept is every else ""
         places, who = [self.index or self.folder, self.folder], getattr(self._asking, "who", None)
         if entry and self.wanted(who) and (found := report_cache.find(places, entry)) is not None:
             return found
@@ -472,13 +472,13 @@ class CaptureModel:
                 found = {name: engine.viewed(name) for name in views}
                 return Tables.under(found["every_"], found.get("kept_", found["every_"]), found.get("parts_"))
 
-            made: dict[str, Any] = by_views(engine, list(views), tables, report, asked)
+            made: dict[str, Any] = by_views(engine, list(views), tables, report, requested)
         finally:
             with self._lock:
                 if self._engines.get(who) is engine:
                     del self._engines[who]
             engine.close()
-        whole = {"report": report.name, "captures": [file.name for file in self.heard.files]} | made
+        whole = {"report": report.name, "captures": [file.name for file in self.status.files]} | made
         if entry:
             report_cache.store(self.folder, entry, whole)
         return whole
@@ -488,11 +488,11 @@ class CaptureModel:
         """The exchange of a row, read again from the file."""
         from kcap.capture.frame_bytes import read
 
-        heard = self.heard
+        status = self.status
         rows = self.snapshot()
         if not rows.holds(number):
             raise UsageError("it is older than the exchanges that are held while the capture goes on")
-        return read(rows.row(number), heard.files, heard.layouts, self.process.spools, self._decrypted)
+        return read(rows.row(number), status.files, status.layouts, self.process.spools, self._decrypted)
 
     def _decrypted(self) -> "PlaintextStore | None":
         """The plaintext of all TLS connections, decrypted when the first of their exchanges is looked at."""
@@ -521,12 +521,12 @@ class CaptureModel:
         for process in (self.process, *self._beside.values(), *([self._looking] if self._looking is not None else [])):
             process.close()
         for name, process in self._beside.items():
-            if not process.heard.over or process.heard.error is not None:
+            if not process.status.over or process.status.error is not None:
                 shutil.rmtree(os.path.join(self.folder, name), ignore_errors=True)
         if self.index:
             saved_index.add(self.index, self.folder)
         elif self._key is not None and self._resolved:
-            saved_index.keep(self.order, self._key, self.folder, self.heard)
+            saved_index.keep(self.order, self._key, self.folder, self.status)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

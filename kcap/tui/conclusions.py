@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kcap.analyzer import Options
     from kcap.reports.definition import Row
     from kcap.session import CapturePass
-    from kcap.tui.reader_main import Heard
+    from kcap.tui.reader_main import ReaderStatus
 
 REPORTS: Final = ("check", "groups", "transactions")
 NAME: Final = "conclusions.pickle"
@@ -53,11 +53,11 @@ def differ(
         pickle.dump(found, file, pickle.HIGHEST_PROTOCOL)
 
 
-def now(heard: "Heard") -> "Row":
+def now(status: "ReaderStatus") -> "Row":
     """What the rules see now of a capture that goes on, as the report `check`; `ended`: what they saw before."""
-    ended = [event.finding | {"ended_ns": event.time_ns} for event in reversed(heard.ended)]
-    names = [file.name for file in heard.files]
-    return {"report": "check", "captures": names, "rows": heard.findings, "not_judged": {}, "ended": ended}
+    ended = [event.finding | {"ended_ns": event.time_ns} for event in reversed(status.ended)]
+    names = [file.name for file in status.files]
+    return {"report": "check", "captures": names, "rows": status.findings, "not_judged": {}, "ended": ended}
 
 
 def problems(checked: "Row | None") -> "list[Row]":

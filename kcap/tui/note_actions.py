@@ -61,11 +61,11 @@ class NoteActions:
     def save(self) -> None:
         """Writes the notes."""
         book, notes = self.screen.view.book, self.notes
-        if book.heard.following:  # it has another size now
+        if book.status.following:  # it has another size now
             self.identity = identity(book.paths)
         if self.identity is None:
             return
-        notes.captures = [file.name for file in book.heard.files]
+        notes.captures = [file.name for file in book.status.files]
         try:
             write_notes(notes_path(self.identity), notes)
         except OSError as error:

@@ -63,8 +63,8 @@ class Rates:
         """Rows that were counted."""
         self._seconds: dict[int, Second] = {}
         """By second since the epoch."""
-        self._newest, self._heard = 0, now()
-        """The latest second, and when it was heard of."""
+        self._newest, self._newest_s = 0, now()
+        """The latest second, and when it came."""
 
     def take(self, rows: "RowIndex") -> None:
         """Counts the rows that are new."""
@@ -85,13 +85,13 @@ class Rates:
         self._seen = max(self._seen, len(rows))
         newest = max(self._seconds, default=0)
         if newest > self._newest:
-            self._newest, self._heard = newest, self._now()
+            self._newest, self._newest_s = newest, self._now()
         for old in [start for start in self._seconds if start <= self._newest - SECONDS]:
             del self._seconds[old]
 
     def last(self, count: int) -> list[Second]:
         """The last complete seconds, the oldest first; empty ones where nothing passed, also since the last exchange."""
-        end = self._newest + int(self._now() - self._heard)
+        end = self._newest + int(self._now() - self._newest_s)
         return [self._seconds.get(second, Second()) for second in range(end - count, end)]
 
     def line(self, width: int) -> Line:

@@ -1,8 +1,8 @@
 """The process that reads: a capture in, a spill folder and messages out. It has no part in keys and screens.
 
-In: an `ReadRequest`, as JSON on the command line, and one end of a socket. Out: `exchanges` as a spill that grows, the other
-tables when reading is over, and a `Heard` now and then over the socket. Law: rows stand in the spill before they are announced;
-it ends when the other end of the socket does, and after an order to stop all that was read has its tables.
+In: a `ReadRequest`, as JSON on the command line, and one end of a socket. Out: `exchanges` as a spill that grows, the other
+tables when reading is over, and a `ReaderStatus` now and then over the socket. Law: rows stand in the spill before they are
+announced; it ends when the other end of the socket does, and after an order to stop all that was read has its tables.
 """
 
 import json
@@ -113,7 +113,7 @@ class ReadRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ReaderStatus:
     """How far it is."""
 
     mark: "Mark | None" = None
@@ -163,7 +163,7 @@ class Child:
         self._sent_s = 0.0
         self._sent: set[int] = set()
         self._following: str | None = None
-        self._heard = Heard()
+        self._status = ReaderStatus()
         self._watch: Watch | None = None
         self._ended: deque[FindingEvent] = deque(maxlen=ENDED_MAX)
 
@@ -199,8 +199,8 @@ class Child:
                 self._sent.add(number)
                 self._line.send(("spool", number))
                 self._hand_over(kept)
-        self._heard = replace(
-            self._heard,
+        self._status = replace(
+            self._status,
             bytes=reading.bytes,
             total=reading.total_bytes,
             packets=sum(file.packets for file in files),
@@ -214,7 +214,7 @@ class Child:
             failed=[(path, str(error)) for path, error in reading.failed],
             **more,
         )
-        self._line.send(self._heard)
+        self._line.send(self._status)
 
     def _hand_over(self, number: int) -> None:
         import socket
@@ -250,7 +250,7 @@ class Child:
             else:
                 self._read()
         except KcapError as error:
-            self._line.send(replace(self._heard, over=True, error=str(error)))
+            self._line.send(replace(self._status, over=True, error=str(error)))
 
     def _reading(self, *, keep_connections: bool) -> "CapturePass":
         from kcap.session import Capture
@@ -301,11 +301,11 @@ class Child:
         reading.watch = watch
         self.send_progress(reading)
         for batch in reading.batches():
-            first = not self._heard.rows
-            self._heard = replace(self._heard, mark=gathering.take(batch))
+            first = not self._status.rows
+            self._status = replace(self._status, mark=gathering.take(batch))
             if self._look():
                 self.send_progress(reading)
-            if self._heard.rows and (first or time.monotonic() - self._sent_s >= EVERY_SECONDS or self._silent()):
+            if self._status.rows and (first or time.monotonic() - self._sent_s >= EVERY_SECONDS or self._silent()):
                 self.send_progress(reading)
                 if first:
                     give_way(NICER)
@@ -348,7 +348,7 @@ class Child:
         from kcap.tui.conclusions import NAME, conclude
 
         conclude(self.order.paths, self.order.options(), self.order.thresholds, os.path.join(self.order.folder, NAME))
-        self._line.send(replace(self._heard, over=True))
+        self._line.send(replace(self._status, over=True))
 
     def _differ(self) -> None:
         """What changed from another capture."""
@@ -357,20 +357,20 @@ class Child:
 
         def watching(reading: "CapturePass") -> Callable[[], None]:
             release = releasing(reading)
-            self._heard = replace(self._heard, captures=self._heard.captures + 1)
+            self._status = replace(self._status, captures=self._status.captures + 1)
 
             def watch() -> None:
                 release()
                 if time.monotonic() - self._sent_s >= EVERY_SECONDS:
                     self._sent_s = time.monotonic()
-                    self._heard = replace(self._heard, bytes=reading.bytes, total=reading.total_bytes)
-                    self._line.send(self._heard)
+                    self._status = replace(self._status, bytes=reading.bytes, total=reading.total_bytes)
+                    self._line.send(self._status)
 
             return watch
 
         order, folder = self.order, self.order.folder
         differ(order.against, order.paths, order.options(), os.path.join(folder, DIFFERENCES), watching)
-        self._line.send(replace(self._heard, over=True))
+        self._line.send(replace(self._status, over=True))
 
     def _silent(self) -> bool:
         """Whether a pipe is empty, so that the next read would wait for an unknown time."""

@@ -1,7 +1,7 @@
 """Controls the reading process: starts it, receives its progress, stops it, receives its spools.
 
-In: a `ReadRequest`. Out: the last `Heard`, file descriptors of the spools of pipes and compressed files. Law: nothing here
-waits for the process; it ends with this one.
+In: a `ReadRequest`. Out: the last `ReaderStatus`, file descriptors of the spools of pipes and compressed files. Law: nothing
+here waits for the process; it ends with this one.
 """
 
 import os
@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from typing import Final
 
 from kcap.runtime import taken_signals
-from kcap.tui.reader_main import Heard, ReadRequest, arguments, serve
+from kcap.tui.reader_main import ReaderStatus, ReadRequest, arguments, serve
 
 LEFT: Final = "the reading process ended unexpectedly"
 
@@ -42,8 +42,8 @@ class KeptSpool:
 class ReadBefore:
     """Stands for a reading process whose work an index holds."""
 
-    def __init__(self, heard: Heard) -> None:
-        self.heard = heard
+    def __init__(self, status: ReaderStatus) -> None:
+        self.status = status
         self.spools: dict[int, KeptSpool] = {}
         self.watch: Callable[[], None] | None = None
 
@@ -110,7 +110,7 @@ class Process:
             os.close(end)
         theirs.close()
         self._line = Connection(mine.detach())
-        self.heard = Heard()
+        self.status = ReaderStatus()
         self.spools: dict[int, KeptSpool] = {}
         self.watch: Callable[[], None] | None = None
         """Called after each message, from a thread of its own."""
@@ -125,11 +125,11 @@ class Process:
         try:
             while True:
                 message = self._line.recv()
-                if isinstance(message, Heard):
+                if isinstance(message, ReaderStatus):
                     for number, kept in message.spools.items():
                         if number in self.spools:
                             self.spools[number].kept = kept
-                    self.heard = message
+                    self.status = message
                     if message.over:
                         break
                     if self.watch is not None:
@@ -141,8 +141,8 @@ class Process:
         except (EOFError, OSError):
             pass
         finally:
-            if not self.heard.over:
-                self.heard = replace(self.heard, over=True, error=self._last_words())
+            if not self.status.over:
+                self.status = replace(self.status, over=True, error=self._last_words())
             self._ended.set()
             if self.watch is not None:
                 self.watch()

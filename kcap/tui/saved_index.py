@@ -23,14 +23,14 @@ from kcap.folders import cache_folder
 from kcap.limits import INDEXES_BYTES
 from kcap.tui import conclusions, report_cache
 from kcap.tui.notes import identity
-from kcap.tui.reader_main import Heard, ReadRequest
+from kcap.tui.reader_main import ReaderStatus, ReadRequest
 from kcap.tui.spill import OTHERS, PROFILES, RESOLVED, main_path
 from kcap.tui.value_codes import CODES, VALUES
 
 PREFIX: Final = "index-"
-HEARD: Final = "heard.pickle"
+STATUS: Final = "status.pickle"
 """Last message of the reading process; the folder is whole when it is there."""
-FILES: Final = (HEARD, PROFILES, *(f"{name}.arrow" for name in ("exchanges", RESOLVED, CODES, VALUES, *OTHERS)))
+FILES: Final = (STATUS, PROFILES, *(f"{name}.arrow" for name in ("exchanges", RESOLVED, CODES, VALUES, *OTHERS)))
 PARTS: Final = {
     "conclusions": os.path.join("conclusions", conclusions.NAME), "partitions": os.path.join("partitions", "partitions.arrow"),
 }  # fmt: skip
@@ -61,24 +61,24 @@ def program() -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def opened(key: str) -> tuple[str, Heard] | None:
+def opened(key: str) -> tuple[str, ReaderStatus] | None:
     """Folder and last message of an index; None where there is none, or where it is not this user's alone."""
     folder = cache_folder() / f"{PREFIX}{key}"
     try:
-        status = folder.lstat()
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+        owned = folder.lstat()
+        if not stat.S_ISDIR(owned.st_mode) or owned.st_uid != os.getuid() or owned.st_mode & 0o077:
             return None
-        heard = pickle.loads((folder / HEARD).read_bytes())  # noqa: S301 - a process of ours wrote it, for this user alone
+        status = pickle.loads((folder / STATUS).read_bytes())  # noqa: S301 - a process of ours wrote it, for this user alone
         os.utime(folder)
     except (OSError, ValueError, EOFError, pickle.UnpicklingError, AttributeError, ImportError):
         return None
-    return (str(folder), heard) if isinstance(heard, Heard) else None
+    return (str(folder), status) if isinstance(status, ReaderStatus) else None
 
 
-def keep(order: ReadRequest, key: str, folder: str, heard: Heard) -> bool:
+def keep(order: ReadRequest, key: str, folder: str, status: ReaderStatus) -> bool:
     """Makes an index of a folder whose reading is over; whether it did. The folder is gone then."""
-    whole = heard.over and heard.error is None and not (heard.stopped or heard.failed or heard.spools or heard.following)
-    if not whole or heard.mark is None or _decrypted(folder) or key_of(order) != key:
+    whole = status.over and status.error is None and not (status.stopped or status.failed or status.spools or status.following)
+    if not whole or status.mark is None or _decrypted(folder) or key_of(order) != key:
         return False
     target = cache_folder() / f"{PREFIX}{key}"
     try:
@@ -87,8 +87,8 @@ def keep(order: ReadRequest, key: str, folder: str, heard: Heard) -> bool:
                 shutil.rmtree(path)
             elif path.is_file() and path.name not in FILES:
                 path.unlink()
-        with open(os.path.join(folder, HEARD), "wb") as file:
-            pickle.dump(heard, file, pickle.HIGHEST_PROTOCOL)
+        with open(os.path.join(folder, STATUS), "wb") as file:
+            pickle.dump(status, file, pickle.HIGHEST_PROTOCOL)
         if target.exists():
             return False
         os.rename(folder, target)

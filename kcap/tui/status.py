@@ -17,7 +17,7 @@ from kcap.tui.capture_model import CaptureModel
 from kcap.tui.hex_dump import Dump
 from kcap.tui.list_columns import cut
 from kcap.tui.list_model import ListModel
-from kcap.tui.reader_main import Heard
+from kcap.tui.reader_main import ReaderStatus
 from kcap.tui.tree_lines import Item
 from kcap.tui.views.bars import EIGHTHS
 
@@ -53,25 +53,25 @@ def names(paths: list[str], room: int) -> str:
 
 def progress(pulse: Pulse, book: CaptureModel, width: int) -> Text:
     """The title line."""
-    heard = book.heard
+    status = book.status
     right = ""
     if not book.done:
-        rate = pulse.rate(heard.bytes)
+        rate = pulse.rate(status.bytes)
         speed = f" {rate / 1e6:.0f} MB/s" if rate >= 1e6 else f" {rate / 1e3:.0f} kB/s" if rate >= 1 else ""
-        if heard.following or (book.live and book.order.span_seconds):
-            right = f"● live{speed}, {count(heard.packets, 'packet')}  Ctrl+S stop"
-        elif heard.total:
-            part = min(1.0, heard.bytes / heard.total)
+        if status.following or (book.live and book.order.span_seconds):
+            right = f"● live{speed}, {count(status.packets, 'packet')}  Ctrl+S stop"
+        elif status.total:
+            part = min(1.0, status.bytes / status.total)
             whole = round(part * BAR * 8)
             bar = "█" * (whole // 8) + (" ▏▎▍▌▋▊▉"[whole % 8] if whole % 8 else "")
             right = f"reading {bar:<{BAR}} {part:4.0%}{speed}  Ctrl+S stop"
         else:
-            right = f"reading {heard.bytes / 1e6:.1f} MB{speed}  Ctrl+S stop"
+            right = f"reading {status.bytes / 1e6:.1f} MB{speed}  Ctrl+S stop"
     elif book.state != "done":
-        right = {"stopped": "stopped", "failed": f"not read to the end: {clean(heard.error or '')}"}[book.state]
+        right = {"stopped": "stopped", "failed": f"not read to the end: {clean(status.error or '')}"}[book.state]
     else:
-        right = f"{count(heard.packets, 'packet')}, {connected(book)}"
-        right += "".join(f", {text}" for text in (book.truncation(), unread(heard)) if text)
+        right = f"{count(status.packets, 'packet')}, {connected(book)}"
+        right += "".join(f", {text}" for text in (book.truncation(), unread(status)) if text)
     left = " kcap "
     room = max(8, width - len(left) - len(right) - 4)
     if room < 12:
@@ -86,16 +86,16 @@ def progress(pulse: Pulse, book: CaptureModel, width: int) -> Text:
 
 def connected(book: CaptureModel) -> str:
     """How many connections there are: as many as Conversations shows; those that were recognized as Kafka where others are."""
-    kafka, table = book.heard.connections, book.table("connections")
+    kafka, table = book.status.connections, book.table("connections")
     every = table.num_rows if table is not None else kafka
     return count(every, "connection") + (f" ({kafka:,} Kafka)" if kafka != every else "")
 
 
-def unread(heard: Heard) -> str:
+def unread(status: ReaderStatus) -> str:
     """Files of which nothing was read, and those with packets of a link that is not read; a file that was cut is neither."""
-    read = {file.path: file.packets - sum(file.unread_links.values()) for file in heard.files}
-    cut = {file.path for file in heard.files if not file.complete}
-    failed = {path for path, _ in heard.failed} - cut
+    read = {file.path: file.packets - sum(file.unread_links.values()) for file in status.files}
+    cut = {file.path for file in status.files if not file.complete}
+    failed = {path for path, _ in status.failed} - cut
     partly = sum(read.get(path, 0) > 0 for path in failed)
     found = ((len(failed) - partly, "not read"), (partly, "read in part"))
     return ", ".join(f"{count(files, 'file')} {how}" for files, how in found if files)
@@ -103,16 +103,16 @@ def unread(heard: Heard) -> str:
 
 def trouble(book: CaptureModel) -> str:
     """The message for an empty list."""
-    heard = book.heard
+    status = book.status
     if not book.done:
         return "reading …" if not book.rows else ""
-    if heard.error is not None and not book.rows:
-        return clean(heard.error)
-    if heard.failed and not book.rows:
-        path, why = heard.failed[0]
+    if status.error is not None and not book.rows:
+        return clean(status.error)
+    if status.failed and not book.rows:
+        path, why = status.failed[0]
         return clean(why if path in why else f"{path}: {why}")
     if not book.rows:
-        reason = clean(heard.said or "no Kafka found: nothing was read")
+        reason = clean(status.said or "no Kafka found: nothing was read")
         return f"{reason[:1].upper()}{reason[1:]}. C shows the connections, H the capture's health."
     if book.looking:
         return "filtering …"

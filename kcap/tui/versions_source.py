@@ -116,7 +116,7 @@ class VersionsProcess:
     def page(self, request: VersionsRequest) -> VersionsPage:
         """What all sections are made of; takes its time. Raises what the other process did, EOFError where it was ended."""
         with self._turn:
-            found = self._asked(request)
+            found = self._answer_to(request)
         assert isinstance(found, VersionsPage)
         return found
 
@@ -125,12 +125,12 @@ class VersionsProcess:
         if not self._turn.acquire(blocking=False):
             return None
         try:
-            found: Row | None = self._asked(uid)
+            found: Row | None = self._answer_to(uid)
             return found
         finally:
             self._turn.release()
 
-    def _asked(self, what: VersionsRequest | str) -> Any:
+    def _answer_to(self, what: VersionsRequest | str) -> Any:
         self._line.send(what)
         found = self._line.recv()
         if isinstance(found, Exception):
@@ -166,9 +166,9 @@ def main(words: Sequence[str]) -> None:
     try:
         source = VersionsInside(loaded(path))
         while True:
-            asked = line.recv()
+            requested = line.recv()
             try:
-                line.send(source.story(asked) if isinstance(asked, str) else source.page(asked))
+                line.send(source.story(requested) if isinstance(requested, str) else source.page(requested))
             except Exception as error:  # noqa: BLE001 - the view shows it, and asks again
                 line.send(RuntimeError(f"{type(error).__name__}: {error}"))
     except (EOFError, BrokenPipeError, ConnectionResetError):

@@ -633,14 +633,14 @@ def screen(path: str, folder: str) -> None:
     line: Any = Line()
     child = Child(ReadRequest([path], spill), line)
     child._read()
-    heard = line.last
+    status = line.last
     rows = Rows(read_file(main_path(spill, "exchanges")).to_batches(), arrow_schema("exchanges", COLUMNS))
     made = timeline(rows, None, 80)
     if made is not None:
         for at in range(len(made.counts)):
             made.describe(at)
     for number in random.Random(1).sample(range(len(rows)), min(6, len(rows))):
-        for item in anatomy(read(rows.row(number), heard.files, heard.layouts, {})):
+        for item in anatomy(read(rows.row(number), status.files, status.layouts, {})):
             opened(item)
     with open(os.path.join(spill, PROFILES), "rb") as file:
         pickle.load(file)

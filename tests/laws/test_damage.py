@@ -158,10 +158,10 @@ class Line:
     """The other end of the reading process: notes what it is sent."""
 
     def __init__(self) -> None:
-        self.heard: Any = None
+        self.status: Any = None
 
-    def send(self, heard: Any) -> None:
-        self.heard = heard
+    def send(self, status: Any) -> None:
+        self.status = status
 
 
 def screen_reads(path: Path, folder: Path, count: int) -> None:
@@ -170,8 +170,8 @@ def screen_reads(path: Path, folder: Path, count: int) -> None:
     spill.mkdir()
     line: Any = Line()
     Child(ReadRequest([str(path)], str(spill)), line)._read()
-    assert line.heard.over
-    assert line.heard.error is None
+    assert line.status.over
+    assert line.status.error is None
     assert read_file(main_path(str(spill), "exchanges")).num_rows == count
 
 

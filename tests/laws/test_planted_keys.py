@@ -113,6 +113,6 @@ def test_the_spill_of_the_terminal_ui_holds_no_key(places: tuple[Path, Path, Pat
     assert process.wait(60)
     size = search(home, forms(keys))
     process.close()
-    assert process.heard.error is None
-    assert process.heard.rows > 76
+    assert process.status.error is None
+    assert process.status.rows > 76
     assert size > 10_000

@@ -216,7 +216,7 @@ def test_no_output_holds_a_planted_secret(captures: list[str], which: int) -> No
     assert "(masked)" in written
 
 
-class Heard:
+class ReaderStatus:
     """The other end of the reading process."""
 
     last: Any = None
@@ -231,7 +231,7 @@ def test_no_index_of_the_terminal_ui_holds_a_planted_secret(captures: list[str],
     for at, path in enumerate(captures[::2]):
         folder = tmp_path / str(at)
         folder.mkdir()
-        Child(ReadRequest([path], str(folder)), cast("Any", Heard()))._read()
+        Child(ReadRequest([path], str(folder)), cast("Any", ReaderStatus()))._read()
         data = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
         assert len(data) > 1000
         written = data.decode("latin-1")
@@ -249,16 +249,16 @@ def all_of(items: Sequence[Item]) -> Iterator[Item]:
 def test_neither_trees_of_the_terminal_ui_nor_notes_hold_a_planted_secret(captures: list[str], tmp_path: Path) -> None:
     """What is shown of an exchange, copied, filtered by, or saved as text; notes on every exchange, as they are exported."""
     for at, path in enumerate(captures):
-        folder, heard = tmp_path / str(at), Heard()
+        folder, status = tmp_path / str(at), ReaderStatus()
         folder.mkdir()
-        Child(ReadRequest([path], str(folder)), cast("Any", heard))._read()
+        Child(ReadRequest([path], str(folder)), cast("Any", status))._read()
         rows = RowIndex(read_file(main_path(str(folder), "exchanges")).to_batches(), arrow_schema("exchanges", COLUMNS))
         notes, written, shown = Annotations(), list[str](), list[str]()
         assert len(rows) > 0
         for number in range(len(rows)):
             notes.mark(rows, number)
             notes.comment(rows, number, "odd")
-            found = read(rows.row(number), heard.last.files, heard.last.layouts, {})
+            found = read(rows.row(number), status.last.files, status.last.layouts, {})
             shown += [item.value for item in all_of(anatomy(found, show_secrets=True))]
             for item in all_of(anatomy(found)):
                 written.append(f"{''.join(span[0] for span in item.line)} {item.value} {item.filter}")

@@ -19,7 +19,7 @@ from kcap.reports.definition import Expressions, Report, ReportRequest, Tables
 from kcap.reports.run import run
 from kcap.reports.source import Interrupted, ReportInput
 from kcap.tui.capture_model import CaptureModel, read_whole
-from kcap.tui.reader_main import Heard, ReadRequest
+from kcap.tui.reader_main import ReaderStatus, ReadRequest
 from kcap.tui.reader_process import Process
 from kcap.tui.spill import OTHERS
 from kcap.tui.views.errors import Errors
@@ -137,7 +137,7 @@ def test_a_file_that_is_no_capture(tmp_path: Path) -> None:
     path.write_bytes(b"no capture at all")
     with read_whole(str(path)) as book:
         assert book.state == "failed"
-        assert "no capture" in str(book.heard.error)
+        assert "no capture" in str(book.status.error)
         assert book.exchanges().num_rows == 0
 
 
@@ -155,7 +155,7 @@ def test_one_bad_file_among_good_ones(tmp_path: Path) -> None:
     (tmp_path / "bad.pcap").write_bytes(b"no capture at all")
     with read_whole(str(tmp_path / "good.pcap"), str(tmp_path / "bad.pcap")) as book:
         assert book.rows == 110
-        assert len(book.heard.failed) == 1
+        assert len(book.status.failed) == 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,11 +239,11 @@ def test_a_comparison_says_how_far_it_is_and_ends_when_it_is_no_longer_waited_fo
 
     class Pass:
         def __init__(self, order: ReadRequest) -> None:
-            self.order, self.heard, self.closed = order, Heard(), False
+            self.order, self.status, self.closed = order, ReaderStatus(), False
             begun.append(self)
 
         def start(self) -> None:
-            self.heard = Heard(bytes=30, total=120, captures=1)
+            self.status = ReaderStatus(bytes=30, total=120, captures=1)
 
         def close(self) -> None:
             self.closed = True
@@ -252,13 +252,13 @@ def test_a_comparison_says_how_far_it_is_and_ends_when_it_is_no_longer_waited_fo
     assert java.comparing("other") == ""
     assert not java.compared("other")
     assert java.comparing("other") == "25% of the one before was read"
-    begun[0].heard = Heard(bytes=60, total=120, captures=2)
+    begun[0].status = ReaderStatus(bytes=60, total=120, captures=2)
     assert java.comparing("other") == "50% of this capture was read"
     java.stop_comparing("other")
     assert begun[0].closed
     assert not os.path.exists(begun[0].order.folder)
     assert not java.compared("other")
-    begun[1].heard = Heard(over=True)
+    begun[1].status = ReaderStatus(over=True)
     java.stop_comparing("other")
     assert java.compared("other"), "what was made stays"
     assert [one.closed for one in begun] == [True, False]

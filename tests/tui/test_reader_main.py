@@ -18,7 +18,7 @@ import pytest
 
 import kcap
 from kcap.columns import ON_REQUEST, ONLY_ROW, PARTITIONS, exchange_column
-from kcap.tui.reader_main import KEY, NICER, Child, Heard, ReadRequest, arguments, main
+from kcap.tui.reader_main import KEY, NICER, Child, ReaderStatus, ReadRequest, arguments, main
 from kcap.tui.reader_process import Process
 from kcap.tui.spill import OWNERS, main_path, read_file
 from tests.tui.conftest import PCAPS
@@ -46,13 +46,13 @@ def test_only_what_nobody_waits_for_gives_way_to_others_from_its_start(monkeypat
 
 def test_a_comparison_says_which_capture_it_reads_and_how_far(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("kcap.tui.reader_main.EVERY_SECONDS", 0)
-    reported: list[Heard] = []
+    reported: list[ReaderStatus] = []
     line: Any = SimpleNamespace(send=reported.append)
     other = PCAPS / "java-transactions.pcap"
     Child(ReadRequest([str(NODE)], str(tmp_path), against=str(other)), line)._differ()
-    assert {(heard.captures, heard.total) for heard in reported} == {(1, other.stat().st_size), (2, NODE.stat().st_size)}
-    assert all(0 < heard.bytes <= (heard.total or 0) for heard in reported)
-    assert [heard.over for heard in reported] == [False] * (len(reported) - 1) + [True]
+    assert {(status.captures, status.total) for status in reported} == {(1, other.stat().st_size), (2, NODE.stat().st_size)}
+    assert all(0 < status.bytes <= (status.total or 0) for status in reported)
+    assert [status.over for status in reported] == [False] * (len(reported) - 1) + [True]
 
 
 def test_a_read_that_begins_just_behind_the_order_to_stop_ends_too() -> None:
@@ -104,21 +104,21 @@ def test_a_growing_file_is_followed(tmp_path: Path) -> None:
     process = Process(ReadRequest([str(growing)], str(folder), follow=True))
     process.start()
     until = time.monotonic() + 30
-    while not process.heard.rows and time.monotonic() < until:
+    while not process.status.rows and time.monotonic() < until:
         time.sleep(0.02)
-    half = process.heard.rows
-    assert process.heard.following
+    half = process.status.rows
+    assert process.status.following
     with growing.open("ab") as file:
         file.write(data[len(data) // 2 :])
-    while process.heard.rows <= half and time.monotonic() < until:
+    while process.status.rows <= half and time.monotonic() < until:
         time.sleep(0.02)
-    assert process.heard.rows > half > 0
-    while process.heard.bytes < len(data) - 2000 and time.monotonic() < until:
+    assert process.status.rows > half > 0
+    while process.status.bytes < len(data) - 2000 and time.monotonic() < until:
         time.sleep(0.02)
     process.stop()
     assert process.wait(30)
-    assert process.heard.rows == 37
-    assert process.heard.files[0].path == str(growing)
+    assert process.status.rows == 37
+    assert process.status.files[0].path == str(growing)
     rows = read_file(main_path(str(folder), "exchanges")).to_pylist()
     assert {row["capture"] for row in rows} == {"grows.pcap"}
     (capture,) = read_file(main_path(str(folder), "captures")).to_pylist()
@@ -138,7 +138,7 @@ def test_several_files_are_one_capture(tmp_path: Path) -> None:
     assert process.wait(60)
     process.close()
     wanted = kcap.open(*(str(tmp_path / name) for name in ("rotated.pcap", "rotated.pcap1", "rotated.pcap2"))).exchanges()
-    assert process.heard.rows == wanted.to_arrow().num_rows
+    assert process.status.rows == wanted.to_arrow().num_rows
 
 
 def test_the_word_to_stop_ends_it_between_packets() -> None:

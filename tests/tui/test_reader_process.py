@@ -1,4 +1,4 @@
-"""A reading process is heard, stopped, and never outlives its reader."""
+"""A reading process reports its status, is stopped, and never outlives its reader."""
 
 import os
 import subprocess
@@ -16,18 +16,18 @@ NODE = str(PCAPS / "node-platformatic.pcap")
 
 
 def test_it_tells_how_far_it_is(tmp_path: Path) -> None:
-    process, heard = Process(ReadRequest([NODE], str(tmp_path))), []
-    process.watch = lambda: heard.append(process.heard)
+    process, status = Process(ReadRequest([NODE], str(tmp_path))), []
+    process.watch = lambda: status.append(process.status)
     process.start()
     assert process.wait(60)
     process.close()
-    assert process.heard.over
-    assert process.heard.error is None
-    assert process.heard.bytes > 0
-    assert [one.rows for one in heard] == sorted(one.rows for one in heard)
-    assert heard[-1].over
-    assert process.heard.rows == 37
-    assert [file.name for file in process.heard.files] == ["node-platformatic.pcap"]
+    assert process.status.over
+    assert process.status.error is None
+    assert process.status.bytes > 0
+    assert [one.rows for one in status] == sorted(one.rows for one in status)
+    assert status[-1].over
+    assert process.status.rows == 37
+    assert [file.name for file in process.status.files] == ["node-platformatic.pcap"]
 
 
 def test_one_that_dies_is_told(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_one_that_dies_is_told(tmp_path: Path) -> None:
     process.start()
     process._kill()
     assert process.wait(30)
-    assert process.heard.error == LEFT
+    assert process.status.error == LEFT
     process.close()
     os.close(reader)
     os.close(writer)
@@ -46,7 +46,7 @@ def test_a_file_that_is_no_capture_is_told(tmp_path: Path) -> None:
     process = Process(ReadRequest([__file__], str(tmp_path)))
     process.start()
     assert process.wait(30)
-    assert "no capture" in str(process.heard.error)
+    assert "no capture" in str(process.status.error)
     process.close()
 
 
@@ -58,14 +58,14 @@ def test_one_that_waits_for_a_pipe_can_be_ended(tmp_path: Path, how: str) -> Non
     process.start()
     os.write(writer, data[: len(data) // 2])
     until = time.monotonic() + 30
-    while not process.heard.rows and time.monotonic() < until:
+    while not process.status.rows and time.monotonic() < until:
         time.sleep(0.02)
-    assert process.heard.rows, "rows come while the pipe is open"
+    assert process.status.rows, "rows come while the pipe is open"
     if how == "stop":
         process.stop()
         assert process.wait(30)
-        assert process.heard.stopped
-        assert process.heard.error is None
+        assert process.status.stopped
+        assert process.status.error is None
         assert process.spools[0].read(4, 0) == data[:4], "what a pipe gave can be read again"
     process.close()
     assert process._join() is not None, "it ended, and was waited for"
@@ -85,11 +85,11 @@ def forked(*words: str) -> str:
         "if how == 'kill': process._kill()\n"
         "if how == 'stop':\n"
         "    os.write(writer, open(sys.argv[4], 'rb').read()[:16000])\n"
-        "    while not process.heard.rows: time.sleep(0.02)\n"
+        "    while not process.status.rows: time.sleep(0.02)\n"
         "    process.stop()\n"
         "if how != 'close': assert process.wait(30)\n"
-        "heard = process.heard; process.close()\n"
-        "print(heard.rows, heard.over, heard.error, 'runs' if active_children() else 'ended')"
+        "status = process.status; process.close()\n"
+        "print(status.rows, status.over, status.error, 'runs' if active_children() else 'ended')"
     )
     made = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=True)
     assert not made.stderr

@@ -48,7 +48,7 @@ def test_what_there_is_instead_of_kafka(tmp_path: Path) -> None:
     empty.write_bytes((PCAPS / "aiokafka.pcap").read_bytes()[:24])
     with read_whole(str(empty)) as book:
         assert (book.rows, book.state) == (0, "done")
-        assert book.heard.said == no_kafka_sentence(0, Counter()), "in the words of the command line"
+        assert book.status.said == no_kafka_sentence(0, Counter()), "in the words of the command line"
 
 
 def test_values_of_a_large_capture_are_numbered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,7 +119,7 @@ def test_a_folder_of_another_user_or_damaged_is_not_opened(order: ReadRequest) -
     folder.chmod(0o755)
     assert saved_index.opened(key) is None
     folder.chmod(0o700)
-    (folder / saved_index.HEARD).write_bytes(b"no pickle")
+    (folder / saved_index.STATUS).write_bytes(b"no pickle")
     assert saved_index.opened(key) is None
 
 

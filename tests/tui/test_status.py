@@ -10,7 +10,7 @@ from kcap.model import CaptureFile
 from kcap.tui.capture_model import CaptureModel, read_whole
 from kcap.tui.hex_dump import Dump
 from kcap.tui.list_model import ListModel
-from kcap.tui.reader_main import Heard
+from kcap.tui.reader_main import ReaderStatus
 from kcap.tui.status import Pulse, names, position, progress, spark, trouble, unread
 from kcap.tui.tree_lines import Item
 from tests.tui.conftest import PCAPS
@@ -85,9 +85,10 @@ def test_a_truncated_capture_says_so_in_the_list(book: CaptureModel, tmp_path: P
 
 def test_files_that_were_not_read_and_parts_of_files() -> None:
     links = CaptureFile("c", "c", packets=3, unread_links=Counter({"USB": 1}))
-    heard = Heard(files=[CaptureFile("a", "a", complete=False), links], failed=[("a", "cut"), ("c", "USB"), ("b", "none")])
-    assert unread(heard) == "1 file not read, 1 file read in part"
-    assert unread(replace(heard, failed=[("a", "cut")])) == unread(Heard()) == ""
+    failed = [("a", "cut"), ("c", "USB"), ("b", "none")]
+    status = ReaderStatus(files=[CaptureFile("a", "a", complete=False), links], failed=failed)
+    assert unread(status) == "1 file not read, 1 file read in part"
+    assert unread(replace(status, failed=[("a", "cut")])) == unread(ReaderStatus()) == ""
 
 
 def test_the_title_counts_the_connections_that_conversations_show() -> None:
@@ -98,4 +99,4 @@ def test_the_title_counts_the_connections_that_conversations_show() -> None:
             text = progress(Pulse(), book, 100).plain
             assert f" {table.num_rows} connections" in text
             assert text.rstrip().endswith(words)
-            assert (f"({book.heard.connections} Kafka)" in text) == (book.heard.connections != table.num_rows)
+            assert (f"({book.status.connections} Kafka)" in text) == (book.status.connections != table.num_rows)

@@ -499,10 +499,10 @@ class Observed:
 
     def clients_of(self, **equal: object) -> list[str]:
         """Client ids of the classes that have these values, in their order."""
-        asked = tuple(equal.items())
-        if asked not in self._clients_of:
-            self._clients_of[asked] = clients_in(self.calls_of(**equal))
-        return self._clients_of[asked]
+        requested = tuple(equal.items())
+        if requested not in self._clients_of:
+            self._clients_of[requested] = clients_in(self.calls_of(**equal))
+        return self._clients_of[requested]
 
 
 SUMS: Final = ("n", "latency_ns", "records", "batches", "request_bytes", "response_bytes")

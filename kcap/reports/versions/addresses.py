@@ -115,8 +115,8 @@ def unused(case: DiagnosisContext) -> None:
             if ip in working or ip in reaching:
                 continue
             profile = stored.open()
-            asked = sum(use.served for (_, key, _), use in profile.uses.items() if key == METADATA)
-            if asked < STUCK or not whole_line(profile):
+            metadata_uses = sum(use.served for (_, key, _), use in profile.uses.items() if key == METADATA)
+            if metadata_uses < STUCK or not whole_line(profile):
                 continue
             case.add((server, names), stored.uid, uid(stored.uid, 1), Diagnosis(
                 "advertised_unused", WARNING,

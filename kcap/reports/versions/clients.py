@@ -194,7 +194,7 @@ class ClientUsage:
 
 
 def calls_of(usage: Usage) -> list[ApiUse]:
-    """The versions, as a release is asked about them."""
+    """The versions, in the form that a release is compared with."""
     return [
         ApiUse(
             key,

@@ -172,16 +172,16 @@ class DiagnosisContext:
         return (known.name, known.version) if known is not None else (None, None)
 
 
-def once(asked: Callable[[ConnectionProfile], T]) -> Callable[[StoredProfile], T]:
-    """A question about what connections said, asked once for all that share a tale."""
+def once(compute: Callable[[ConnectionProfile], T]) -> Callable[[StoredProfile], T]:
+    """A function of a connection's profile, computed once for all connections that share a template."""
     known: dict[ProfileTemplate, T] = {}
 
-    def answer(stored: StoredProfile) -> T:
+    def computed(stored: StoredProfile) -> T:
         if stored.template not in known:
-            known[stored.template] = asked(stored.open())
+            known[stored.template] = compute(stored.open())
         return known[stored.template]
 
-    return answer
+    return computed
 
 
 def library(known: Software | None) -> str:

@@ -215,8 +215,8 @@ def guessed(profiles: Sequence[ConnectionProfile], client_id: str | None, whole:
         return before
     matches: dict[str, list[str]] = {}
     for profile in PROFILES:
-        asked = {profile.probes} if profile.probes is not None else set()
-        if asked == probes and fits(profile, found, profiles):
+        of_profile = {profile.probes} if profile.probes is not None else set()
+        if of_profile == probes and fits(profile, found, profiles):
             matches.setdefault(profile.family, []).append(profile.releases)
     java = java_releases(found, probes)
     if java:

@@ -96,7 +96,7 @@ class ConnectionProfile:
     midstream: bool = False
     opening: list[ProfiledCall] = field(default_factory=list)
     probes: list[ApiVersionsRequest] = field(default_factory=list)
-    asked: int = 0
+    probe_count: int = 0
     uses: dict[tuple[str | None, int, int], Use] = field(default_factory=dict)
     """(client id, key, version) -> use."""
     errors: Counter[tuple[int, int]] = field(default_factory=Counter)
@@ -127,7 +127,7 @@ class ConnectionProfile:
         return self
 
     def open_for(self, _: str | None) -> "ConnectionProfile":
-        """Itself: what is asked of an open one names the client id anyway."""
+        """Itself: its functions take the client id anyway."""
         return self
 
 

@@ -217,7 +217,7 @@ class StoredProfile:
         template, figures, identity, clients = self.template, self.numbers(), self.identity, self.clients
         numbers = iter(figures[: template.first_use])
         made = ConnectionProfile(
-            identity, template.software, template.principal, template.offer, template.midstream, asked=next(numbers)
+            identity, template.software, template.principal, template.offer, template.midstream, probe_count=next(numbers)
         )  # fmt: skip
         made.opening = [_step(first, numbers) for first in template.opening]
         made.probes = [
@@ -275,7 +275,7 @@ class ProfileDeduplicator:
     def store(self, profile: ConnectionProfile, into: "ProfileColumns") -> StoredProfile:
         """Adds one to columns. Steps and questions come into the order of their exchanges."""
         opening = sorted(profile.opening, key=lambda step: step.exchange)
-        figures, places = [profile.asked], {id(step): at for at, step in enumerate(opening)}
+        figures, places = [profile.probe_count], {id(step): at for at, step in enumerate(opening)}
         for step in opening:
             figures += _times(step)
         probes: list[tuple[int | First, ApiVersionsResponse | None]] = []
@@ -448,7 +448,7 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
         self._growing: dict[str, None] = {}
         """Connections whose profiles are open, in the order in which they were opened."""
         self._stored: list[StoredProfile] | None = None
-        """All as objects, once they were asked for."""
+        """All as objects, made when they are first needed."""
 
     def __getitem__(self, uid: str) -> ConnectionProfile:
         found = self._kept[uid]

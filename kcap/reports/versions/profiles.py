@@ -158,7 +158,7 @@ class ConnectionProfiles:
                 use.died_example = example if use.died_example is None else min(use.died_example, example)
 
     def _open(self, rows: Exchanges, named: "Bools", codes: Vector) -> None:
-        """Keeps first requests, and what is asked for before work begins: of all rows, since a filter hides no beginning."""
+        """Keeps first requests, and what is requested before work begins: of all rows, since a filter hides no beginning."""
         special = named & np.isin(rows.number("api_key").values, [API_VERSIONS, HANDSHAKE, AUTHENTICATE])
         orphan = rows.columns.is_outcome("orphan")
         places = np.flatnonzero(~orphan & ((rows.number("exchange").values <= OPENING) | special))
@@ -190,20 +190,20 @@ class ConnectionProfiles:
                     profile.traits |= of_join(read(body, key, step.version, REQUEST))
             if key == API_VERSIONS:
                 data = body_of(rows.columns.batch.bodies, int(slots[RESPONSE][place])) if step.responded_ns is not None else b""
-                self._ask(profile, step, data)
+                self._take_probe(profile, step, data)
             elif key in (HANDSHAKE, AUTHENTICATE) and step.error:
                 profile.errors[key, step.error] += 1
                 profile.error_example.setdefault((key, step.error), step.exchange)
                 if key == HANDSHAKE:
-                    asked_body, told_body = (
+                    request_body, response_body = (
                         body_of(rows.columns.batch.bodies, int(slots[side][place])) for side in (REQUEST, RESPONSE)
                     )
-                    profile.mechanism = read(asked_body, key, step.version, REQUEST).get("mechanism") or profile.mechanism
-                    profile.mechanisms = tuple(read(told_body, key, step.version, RESPONSE).get("mechanisms") or ())
+                    profile.mechanism = read(request_body, key, step.version, REQUEST).get("mechanism") or profile.mechanism
+                    profile.mechanisms = tuple(read(response_body, key, step.version, RESPONSE).get("mechanisms") or ())
 
-    def _ask(self, profile: ConnectionProfile, step: ProfiledCall, data: bytes) -> None:
-        profile.asked += 1
-        answer = self._answer(step.version, data) if data else None
+    def _take_probe(self, profile: ConnectionProfile, step: ProfiledCall, data: bytes) -> None:
+        profile.probe_count += 1
+        answer = self._response(step.version, data) if data else None
         if len(profile.probes) < ASKS_KEPT:
             profile.probes.append(ApiVersionsRequest(step, answer))
         if answer is None or answer.offer is None:
@@ -215,8 +215,8 @@ class ConnectionProfiles:
         if answer.features:
             self.features[profile.server] = answer.features
 
-    def _answer(self, version: int, data: bytes) -> ApiVersionsResponse:
-        """What an answer says; equal ones are one."""
+    def _response(self, version: int, data: bytes) -> ApiVersionsResponse:
+        """What a response says; equal ones are one."""
         name = digest(version, data)
         found = self._answers.get(name)
         if found is None:

@@ -76,7 +76,7 @@ class ApiUse:
     first_ns: int
     last_ns: int
     example: str
-    asked: bool
+    negotiated: bool
     """Its connections had the broker's ranges."""
     offered: Versions | None
     """The broker's range, where it is known."""
@@ -213,7 +213,7 @@ def assessed(call: ApiUse, who: Software, target: str) -> Assessment | None:
     else:
         what, head = ABSENT, f"{target} does not take"
     why = because(call, target, what)
-    if not call.asked:
+    if not call.negotiated:
         return Assessment(call, what, False, head, f"{why}, sent without requesting the broker's versions")
     steps, cause = (newer if what == REMOVED else older)(call, who, final)
     return Assessment(call, what, steps, head, why + cause)
@@ -251,7 +251,7 @@ def step_of(calls: list[ApiUse], who: Software, target: str) -> Outlook:
     if any(one.steps is False for one in found):
         return Outlook("breaks", None)
     own = own_range(highest, who)
-    chosen = settles(own, final) if own is not None and highest.asked else None
+    chosen = settles(own, final) if own is not None and highest.negotiated else None
     if any(one.steps is None for one in found):
         return Outlook("unknown", None)
     if final is None:

@@ -52,7 +52,7 @@ def of(whole: ConnectionProfiles, connection: str, known: Clients, diagnoses: li
             "apis": [], "diagnoses": mine, "lost_ns": 0,
         }  # fmt: skip
     start = int(profile.line.get("first_ns") or 0)
-    steps, lost = asked(profile, start)
+    steps, lost = probing(profile, start)
     client = next(iter(profile.uses), (None, 0, 0))[0]
     who = known.of(profile.uid, client)
     return {
@@ -69,7 +69,7 @@ def step(at_ns: int | None, example: str, text: str) -> Row:
     return {"at_ns": at_ns, "exchange": example, "text": text}
 
 
-def asked(profile: ConnectionProfile, start: int) -> tuple[list[Row], int]:
+def probing(profile: ConnectionProfile, start: int) -> tuple[list[Row], int]:
     """The ApiVersions requests, and the time of those that did not succeed."""
     steps, lost, before = [], 0, False
     for probe in profile.probes:

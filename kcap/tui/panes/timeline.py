@@ -85,11 +85,11 @@ class TimeStrip(Painted, Widget, can_focus=True):
         if made is None or not self.due or time.monotonic() - self._began < self._cost * PATIENCE:
             return
         self._of, self._began = (self.steps, ref(made)), time.monotonic()
-        steps, asked = self.steps, Handoff((made.rows, made.order if self.view.book.only is not None else None))
+        steps, requested = self.steps, Handoff((made.rows, made.order if self.view.book.only is not None else None))
 
         def work() -> tuple[Timeline | None, float]:
             began = time.thread_time()  # what others of a busy machine take is no cost of this picture
-            rows, order = asked.take()
+            rows, order = requested.take()
             return timeline(rows, order, steps), time.thread_time() - began
 
         self.run_worker(work, thread=True, group="timeline", exclusive=True, exit_on_error=False)

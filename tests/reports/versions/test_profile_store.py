@@ -1,4 +1,4 @@
-"""Laws of folding: what is opened is what was folded, and rules cannot tell apart what shares a tale."""
+"""Laws of deduplication: what is opened is what was stored, and rules cannot tell apart what shares a template."""
 
 import pickle
 import pickletools
@@ -130,7 +130,7 @@ def test_each_client_of_a_connection_is_looked_at_alone(monkeypatch: pytest.Monk
 
 @given(st.lists(profiles(), min_size=2, max_size=2))
 def test_rules_cannot_tell_apart_what_shares_a_tale(pair: list[ConnectionProfile]) -> None:
-    """Numbers that differ where no rule asks do not make another tale; those that a rule asks about do."""
+    """Numbers that differ where no rule asks do not make another template; those that a rule reads do."""
     one, other = pair
     other.line = {name: one.line.get(name) if name not in NUMBERS else value for name, value in other.line.items()}
     made = deepcopy(one)
@@ -166,7 +166,7 @@ def test_connections_that_said_the_same_share_a_tale() -> None:
 
 
 def alike(change: Callable[[ConnectionProfile], None]) -> bool:
-    """Whether a connection shares its tale with one that differs in this."""
+    """Whether a connection shares its template with one that differs in this."""
     one, other, folder = profile([(3, 1), (1, 4)], died=True), profile([(3, 1), (1, 4)], died=True), ProfileDeduplicator()
     change(other)
     columns = ProfileColumns()
