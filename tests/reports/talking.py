@@ -63,7 +63,7 @@ def profile(
     if probe is not None:
         answer = ApiVersionsResponse(0, probe, len(offer or ()), {}, made.offer)
         made.probes.append(ApiVersionsRequest(made.opening[0], answer))
-        made.asked = 1
+        made.probe_count = 1
     made.line = {
         "connection": uid, "client_ip": "10.0.0.1", "server_ip": SERVER[0], "server_port": SERVER[1], "began": "syn",
         ""

@@ -63,7 +63,7 @@ def profiles(draw: st.DrawFn, uid: str = "C1") -> ConnectionProfile:
         identity, draw(st.sampled_from([None, ("a", "1"), ("b", "2")])), draw(st.sampled_from([None, "alice"]))
     )
     made.offer = draw(st.sampled_from(OFFERS))
-    made.midstream, made.asked = draw(st.booleans()), draw(small)
+    made.midstream, made.probe_count = draw(st.booleans()), draw(small)
     made.opening = [draw(steps(number)) for number in draw(st.lists(small, unique=True, max_size=4))]
     made.probes = [
         ApiVersionsRequest(draw(st.sampled_from([*made.opening, draw(steps(99))])), draw(st.sampled_from(ANSWERS)))
@@ -129,7 +129,7 @@ def test_each_client_of_a_connection_is_looked_at_alone(monkeypatch: pytest.Monk
 
 
 @given(st.lists(profiles(), min_size=2, max_size=2))
-def test_rules_cannot_tell_apart_what_shares_a_tale(pair: list[ConnectionProfile]) -> None:
+def test_rules_cannot_tell_apart_what_shares_a_template(pair: list[ConnectionProfile]) -> None:
     """Numbers that differ where no rule asks do not make another template; those that a rule reads do."""
     one, other = pair
     other.line = {name: one.line.get(name) if name not in NUMBERS else value for name, value in other.line.items()}
@@ -147,7 +147,7 @@ def test_rules_cannot_tell_apart_what_shares_a_tale(pair: list[ConnectionProfile
             assert sign(one.line.get(name) or 0) == sign(made.line.get(name) or 0)
 
 
-def test_connections_that_said_the_same_share_a_tale() -> None:
+def test_connections_that_said_the_same_share_a_template() -> None:
     folder, made = (
         ProfileDeduplicator(),
         [profile([(3, 1), (1, 4)], probe=3, uid=f"C{at}", client=f"app-{at}") for at in range(50)],
