@@ -81,12 +81,12 @@ class WaitingBodies:
         if at < 0:
             return None
         row = self.numbers[:, at].tolist()
-        low, high = np.searchsorted(self.topics[0], [at, at + 1]).tolist()
-        arena = self.data.tobytes()
+        first, end = np.searchsorted(self.topics[0], [at, at + 1]).tolist()
+        arena = memoryview(self.data)
         spans = zip(row[_TEXTS:_WIDTH:2], row[_TEXTS + 1 : _WIDTH : 2])
         here = row[MASK] >> _TEXTS
-        texts = tuple(arena[low:high] if here >> bit & 1 and low >= 0 else None for bit, (low, high) in enumerate(spans))
-        topics = topics_of(arena, *self.topics[1:, low:high].tolist())
+        texts = tuple(bytes(arena[low:high]) if here >> bit & 1 and low >= 0 else None for bit, (low, high) in enumerate(spans))
+        topics = topics_of(arena, *self.topics[1:, first:end].tolist())
         return BodyValues(row[STATUS], row[MASK], tuple(row[:_WIDTH]), texts, topics)
 
 
