@@ -31,8 +31,8 @@ def test_columns_come_in_the_order_asked() -> None:
     [
         ("exchanges", ["latancy_ns"], "no column 'latancy_ns'; did you mean latency_ns"),
         ("exchanges", ["packet"], "did you mean"),
-        ("exchanges", ["api", "api"], "asked for twice"),
-        ("exchanges", [], "no column is asked for"),
+        ("exchanges", ["api", "api"], "requested twice"),
+        ("exchanges", [], "no column is requested"),
         ("exchange", None, "did you mean exchanges?"),
     ],
 )
