@@ -247,7 +247,7 @@ connection string uid of the connection
 exchange int64 number within the connection
 time timestamp first byte of the request (of the response for an orphan)
 api_key int16 request header
-group_id string? group that the partition is requested, or of the message
+group_id string? group for which the partition is requested, or of the message
 topic string? name, by the message or by what the capture tells of its id
 topic_id string? as the message has it, null where the version has none
 partition int32 number within the topic

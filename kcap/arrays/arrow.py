@@ -248,3 +248,13 @@ def values(column: Any) -> list[Any]:
     kind = _pa.int64() if _pa.types.is_timestamp(column.type) else None
     found: list[Any] = (column.cast(kind) if kind is not None else column).to_pylist()
     return found
+
+
+def parquet_file(source: Any, **options: Any) -> Any:
+    """A `pyarrow.parquet.ParquetFile` to be read from front to end, by a path or an open file; `options` are its own.
+
+    What Arrow reads ahead, by default from version 20 on, it keeps until the file ends; this reads nothing ahead.
+    """
+    from pyarrow.parquet import ParquetFile
+
+    return ParquetFile(source, pre_buffer=False, **options)

@@ -165,7 +165,7 @@ def notes_of(files: Sequence[CaptureFile], form: str) -> list[PcapngAnnotations]
 
 
 def form_of(output: str | None, requested: str | None, files: Sequence[CaptureFile]) -> str:
-    """The format of the output: as asked for, as its name says, or what the input needs.
+    """The format of the output: as requested, as its name says, or what the input needs.
 
     Raises UsageError for a name that promises compression.
     """

@@ -107,7 +107,7 @@ def run(
     span: int,
     every: int,
     only: str,
-    **requested: Any,
+    **given: Any,
 ) -> int:
     """Rows of what passes an interface, as exchanges are decided. Ctrl-C ends the capture; what was seen by then is shown.
 
@@ -119,11 +119,11 @@ def run(
         return subprocess.run([found, "-D"], check=False).returncode
     if interface is None:
         raise UsageError("-i names the interface; -D lists them")
-    order = order_of(requested)
+    order = order_of(given)
     kept = ring_of(ring, ring_path)
-    if checking and (requested["form"] not in (None, "table", "jsonl") or requested["output"] is not None or only):
+    if checking and (given["form"] not in (None, "table", "jsonl") or given["output"] is not None or only):
         raise UsageError("--check writes findings to standard output, as text or --format jsonl; it takes no -o and no filter")
-    if screen and (checking or requested["form"] is not None or requested["output"] is not None):
+    if screen and (checking or given["form"] is not None or given["output"] is not None):
         raise UsageError("--tui shows rows and findings on the screen; it takes no --check, no -o and no --format")
     from kcap.session import Capture
 
@@ -144,7 +144,7 @@ def run(
             if screen:
                 return watched(source, said, interface, options, only, (span, every))
             os.dup2(source.fileno(), sys.stdin.fileno())
-            code = findings(capture, span, every, requested["form"] == "jsonl") if checking else written(capture, order)
+            code = findings(capture, span, every, given["form"] == "jsonl") if checking else written(capture, order)
         except CaptureError:
             raise CaptureError(f"{found} captured nothing: {last_line(said)}") from None
         finally:

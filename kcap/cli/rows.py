@@ -103,7 +103,7 @@ def shapes(command: F) -> F:
 def run(
     files: tuple[str, ...],
     only: str,
-    **words: Any,
+    **given: Any,
 ) -> int:
     """One row an exchange: request, response, latency and its parts, sizes, errors, throttle, topics.
 
@@ -111,7 +111,7 @@ def run(
     """
     from kcap.session import Capture
 
-    order = order_of(words)
+    order = order_of(given)
     capture = Capture(paths_of(files), analyzer_options()).filter(only)
     return written(capture, order)
 
@@ -123,31 +123,31 @@ def written(capture: "Capture", order: "OutputRequest") -> int:
     return write_rows(capture, order)
 
 
-def order_of(words: dict[str, Any]) -> "OutputRequest":
+def order_of(given: dict[str, Any]) -> "OutputRequest":
     """What `shapes` and `outputs` ask for.
 
     Raises UsageError where options contradict.
     """
     from kcap.cli.output import BINARY, OutputRequest
 
-    table, text_form, output = words["table"], words["text_form"], words["output"]
-    names = chosen(table, column_names(words["columns"], table), words["payloads"] is not None)
-    layout = fields_of(table, text_form, words["named"], words["settings"], names)
-    form = format_of(TSHARK[text_form] if text_form else words["form"] or ("parquet" if words["parted"] else None), output)
-    clock = CLOCKS[words["clock"]]
-    children = tuple(name for name in ("partitions", "records") if words[name])
+    table, text_form, output = given["table"], given["text_form"], given["output"]
+    names = chosen(table, column_names(given["columns"], table), given["payloads"] is not None)
+    layout = field_layout(table, text_form, given["named"], given["settings"], names)
+    form = format_of(TSHARK[text_form] if text_form else given["form"] or ("parquet" if given["parted"] else None), output)
+    clock = CLOCKS[given["clock"]]
+    children = tuple(name for name in ("partitions", "records") if given[name])
     parted: list[str] = []
-    if words["parted"]:
+    if given["parted"]:
         from kcap.output.partitioned import parts_of
 
-        parted = parts_of(words["parted"])
-        if output is None or table != "exchanges" or text_form or words["form"] not in (None, "parquet"):
+        parted = parts_of(given["parted"])
+        if output is None or table != "exchanges" or text_form or given["form"] not in (None, "parquet"):
             raise UsageError("--partition-by makes a folder of exchanges in Parquet; name it with -o")
     if children and (table != "exchanges" or form not in ("table", "jsonl", "json", "ek", *BINARY)):
         raise UsageError(
             f"--{children[0]} stands beside exchanges as table, JSON, Parquet or Arrow; there is --table {children[0]}"
         )
-    way = words["payloads"]
+    way = given["payloads"]
     if way == PLAIN:
         way = "text" if form == "table" else None
     if way is not None and form in BINARY:
@@ -155,14 +155,14 @@ def order_of(words: dict[str, Any]) -> "OutputRequest":
     if clock != "utc" and form in BINARY:
         raise UsageError(f"--time-format is for text; {form} holds times as they are")
     keys = []
-    if words["by"] is not None:
+    if given["by"] is not None:
         from kcap.output.sorting import sort_keys
 
-        keys = sort_keys(table, sort_columns(words["by"], table))
-    count, limit = words["count"], words["limit"]
+        keys = sort_keys(table, sort_columns(given["by"], table))
+    count, limit = given["count"], given["limit"]
     return OutputRequest(
-        table, form, names if layout is None else layout.needed, output, count if limit is None else limit, words["resolve"],
-        layout, keys, words["quiet"], clock, children, parted, way,
+        table, form, names if layout is None else layout.needed, output, count if limit is None else limit, given["resolve"],
+        layout, keys, given["quiet"], clock, children, parted, way,
     )  # fmt: skip
 
 
@@ -176,7 +176,7 @@ def sort_columns(text: str, table: str) -> str:
     return ",".join(parts)
 
 
-def fields_of(
+def field_layout(
     table: str, text_form: str | None, named: tuple[str, ...], settings: tuple[str, ...], columns: list[str] | None
 ) -> "FieldLayout | None":
     """What -T fields is to write; None for other forms.

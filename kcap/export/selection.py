@@ -41,7 +41,7 @@ HANDSHAKE_LEAD: Final = 24
 
 
 class Intervals:
-    """Pairs of numbers, low and high, that are requested in any order once they are all there."""
+    """Pairs of numbers, low and high, that are looked up in any order once they are all there."""
 
     __slots__ = ("_highs", "_lows", "_pairs")
 

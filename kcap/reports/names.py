@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from kcap import limits
-from kcap.arrays.arrow import CODED, Array, renamed
+from kcap.arrays.arrow import CODED, Array, parquet_file, renamed
 
 OTHERS: Final = "(other names)"
 """Stands for all names behind the first `limits.REPORT_NAMES_MAX` of a column."""
@@ -112,7 +112,7 @@ def bounded_files(
     from kcap.output.sink import output_errors
     from kcap.output.writers import Parquet
 
-    tables = [opened(path) for path in files]
+    tables = [parquet_file(path) for path in files]
     columns = [name for name in suspected([file.metadata for file in tables], whole) if too_many(tables, name)]
     if not columns:
         return list(files)
@@ -125,14 +125,6 @@ def bounded_files(
                 writer.write(changed(batch, [name for name in columns if name in batch.schema.names], first.__getitem__))
             writer.close()
     return made
-
-
-def opened(path: str) -> Any:
-    """A Parquet file to be read from front to end. What Arrow reads ahead it keeps until the file ends; this does not."""
-    from pyarrow.parquet import ParquetFile
-
-    read: Any = ParquetFile
-    return read(path, pre_buffer=False)
 
 
 def rows_at_once(file: Any) -> int:

@@ -60,7 +60,7 @@ class ReportInput:
         return AUTO if self.options is None else self.options.jobs
 
 
-class Interrupted(Exception):  # noqa: N818 - no error: it is what was requested
+class Interrupted(Exception):  # noqa: N818 - no error: its caller cancelled
     """The report that runs was cancelled."""
 
 

@@ -29,6 +29,7 @@ from kcap.arrays.arrow import (
     lists,
     nulls,
     numbers,
+    parquet_file,
     take,
     with_texts,
 )
@@ -316,7 +317,4 @@ def read_again(form: str, file: BinaryIO) -> Iterator[pa.RecordBatch]:
         for at in range(reader.num_record_batches):
             yield reader.get_batch(at)
         return
-    from pyarrow.parquet import ParquetFile
-
-    parquet: Any = ParquetFile(file, pre_buffer=False)
-    yield from parquet.iter_batches(batch_size=1 << 13)
+    yield from parquet_file(file).iter_batches(batch_size=1 << 13)

@@ -1,7 +1,7 @@
 """Arrow schemas of the tables, and the choice of columns.
 
 In: `kcap.columns`. Out: Arrow schemas whose metadata name the table, its schema version and each column's meaning. Law: a table
-has the columns that `kcap.columns` declares, or those of them that were requested, in the order asked.
+has the columns that `kcap.columns` declares, or those of them that were requested, in the order of the request.
 """
 
 from collections.abc import Sequence

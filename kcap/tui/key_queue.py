@@ -53,7 +53,7 @@ class KeyQueue(App[None]):
     @property
     def keys_wait(self) -> bool:
         """Whether a key waits, or is being handled."""
-        return self._busy or bool(self._typed)
+        return self._busy or self.more_keys
 
     @property
     def more_keys(self) -> bool:

@@ -7,12 +7,13 @@ import pytest
 from pyarrow import parquet
 
 from kcap import limits
+from kcap.arrays.arrow import parquet_file
 from kcap.filter.parse import parse
 from kcap.output.writers import Parquet
 from kcap.reports import clients
 from kcap.reports.definition import ReportRequest
 from kcap.reports.groups.report import groups
-from kcap.reports.names import OTHERS, bounded_files, opened, rows_at_once, shortened, shorter, texts
+from kcap.reports.names import OTHERS, bounded_files, rows_at_once, shortened, shorter, texts
 from kcap.reports.run import run
 from kcap.reports.source import ReportInput
 from tests.fuzz.hostile import CLASSES, array, greetings, request, response, string
@@ -158,7 +159,7 @@ def test_names_that_were_read_are_not_kept(tmp_path: Path) -> None:
     parquet.write_table(names, path, row_group_size=group // 128, compression="none", use_dictionary=False)
     held = []
     before = pa.total_allocated_bytes()
-    for number, _ in enumerate(texts([opened(str(path))], "client_id")):
+    for number, _ in enumerate(texts([parquet_file(str(path))], "client_id")):
         if number % 4096 == 0:
             held.append(pa.total_allocated_bytes() - before)
     assert len(held) == 40

@@ -26,9 +26,9 @@ def of_files(files: Sequence[str], filters: Sequence[str], span: Span) -> Course
     """The counts of exchanges in Parquet files, in one reading."""
     import numpy as np
     import pyarrow as pa
-    from pyarrow.parquet import ParquetFile, read_metadata
+    from pyarrow.parquet import read_metadata
 
-    from kcap.arrays.arrow import filled
+    from kcap.arrays.arrow import filled, parquet_file
     from kcap.filter.ast import columns_of
     from kcap.filter.parse import parse
     from kcap.table.arrow_filter import masks
@@ -41,7 +41,7 @@ def of_files(files: Sequence[str], filters: Sequence[str], span: Span) -> Course
         schema = metadata.schema.to_arrow_schema()
         names = set(schema.names)
         texts = [name for name in wanted & names if schema.field(name).type == pa.string()]
-        file: Any = ParquetFile(path, metadata=metadata, read_dictionary=texts, pre_buffer=False)
+        file = parquet_file(path, metadata=metadata, read_dictionary=texts)
         able = [at for at, tree in enumerate(trees) if tree is not None and names.issuperset(columns_of(tree))]
         for batch in file.iter_batches(columns=sorted((wanted | {*TIMES}) & names)):
             first, other = (filled(batch.column(name), -1).to_numpy(zero_copy_only=False) for name in TIMES)

@@ -388,7 +388,7 @@ class View(Toned, ExplainsKeys):
         self._tell_where()
 
     def _tell_detail(self) -> None:
-        if self.sheet is None or self.has_class("-alone") or not self.intact:  # it is requested after a refresh
+        if self.sheet is None or self.has_class("-alone") or not self.intact:  # this is called after a refresh
             return
         sheet, row, width = self.sheet, self.table.current, self.body.room
         if not width:
