@@ -102,9 +102,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The only Spark session of a process: a second one would get the Java of the first, with its heap and its options."""
     pytest.importorskip("pyspark")
     from spark_jobs.spark_session import session
+    from tests.support.java import SHORT_LIVED
 
     folder = str(tmp_path_factory.mktemp("spark"))
-    options = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # a JVM of some minutes
-    made = session("tests", master="local[2]", sql_shuffle_partitions="2", driver_extraJavaOptions=options, local_dir=folder)
+    made = session(
+        "tests", master="local[2]", sql_shuffle_partitions="2", driver_extraJavaOptions=SHORT_LIVED, local_dir=folder
+    )
     yield made
     made.stop()

@@ -19,11 +19,10 @@ import pytest
 import kcap
 from spark_jobs.pack import pack
 from spark_jobs.spark_session import ensure_java
+from tests.support.java import SHORT_LIVED
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 ROOT = Path(__file__).resolve().parent.parent.parent
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Seven JVMs live for some seconds each."""
 ROTATED = ("rotated.pcap", "rotated.pcap1", "rotated.pcap2")
 PROGRAM = """
 import sys
@@ -75,7 +74,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     ensure_java()
     home, folder, port = Path(pyspark.__file__).parent, tmp_path_factory.mktemp("cluster"), free_port()
     environment = os.environ | {
-        "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(home), "SPARK_LOG_DIR": str(folder), "SPARK_DAEMON_JAVA_OPTS": JAVA,
+        "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(home), "SPARK_LOG_DIR": str(folder),
+        "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
     }  # fmt: skip
     master = f"spark://127.0.0.1:{port}"
     start, children = [str(home / "bin" / "spark-class"), "org.apache.spark.deploy"], []
@@ -119,8 +119,8 @@ def submitted(cluster: str, folder: Path, paths: list[str], *settings: str) -> d
             str(Path(sys.executable).parent / "spark-submit"), "--master", cluster,
             "--conf", f"spark.pyspark.driver.python={sys.executable}",
             "--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.executor.memory=512m", "--conf", "spark.ui.enabled=false",
-            "--conf", "spark.sql.session.timeZone=UTC", "--driver-java-options", JAVA,
-            "--conf", f"spark.executor.extraJavaOptions={JAVA}", *settings, str(program), *paths,
+            "--conf", "spark.sql.session.timeZone=UTC", "--driver-java-options", SHORT_LIVED,
+            "--conf", f"spark.executor.extraJavaOptions={SHORT_LIVED}", *settings, str(program), *paths,
         ],
         cwd=folder, env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_DRIVER_PYTHON": sys.executable},
         capture_output=True, text=True, timeout=300, check=False,

@@ -28,6 +28,7 @@ from spark_jobs.report_job import bytes_of
 from spark_jobs.reports import Saved, run_report, run_reports
 from spark_jobs.versions import versions
 from tests.fuzz.hostile import CLASSES
+from tests.support.java import SHORT_LIVED
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 JOBS = (
@@ -223,7 +224,7 @@ def test_a_killed_worker_is_made_good(pcaps: Path, tmp_path: Path) -> None:
         "import os, sys, spark_jobs, kcap\n"
         "from spark_jobs import tasks as work\n"
         "from spark_jobs.scan import Scan\n"
-        "spark = spark_jobs.session('killed', master='local[2,4]', driver_extraJavaOptions='-XX:TieredStopAtLevel=1')\n"
+        f"spark = spark_jobs.session('killed', master='local[2,4]', driver_extraJavaOptions={SHORT_LIVED!r})\n"
         "real = work.Reduce.__call__\n"
         f"lock = {lock!r}\n"
         "def dying(self, batches):\n"

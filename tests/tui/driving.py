@@ -90,12 +90,17 @@ def burst(app: Any, *keys: str) -> None:
         app.post_message(events.Key(_character_to_key(key) if len(key) == 1 else key, key if len(key) == 1 else None))
 
 
-async def quiet(pilot: Any) -> None:
-    """Waits until all keys have been handled."""
+async def quiet_keys(pilot: Any) -> None:
+    """Waits until no key waits."""
     until = time.monotonic() + PATIENCE_SECONDS
     await pilot.pause(0.01)
     while pilot.app.keys_wait:
         assert time.monotonic() < until, "a key is never handled"
         await pilot.pause(0.01)
+
+
+async def quiet(pilot: Any) -> None:
+    """Waits until all keys have been handled, and what comes of them is shown."""
+    await quiet_keys(pilot)
     await settle(pilot)
     await pilot.pause(0.05)

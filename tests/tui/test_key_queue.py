@@ -19,7 +19,7 @@ from textual import events
 
 from kcap.tui.app import KcapApp
 from kcap.tui.reader_main import ReadRequest
-from tests.tui.driving import LARGE, PCAPS, SMALL, burst, opened, quiet, screen, settle
+from tests.tui.driving import LARGE, PCAPS, SMALL, burst, opened, quiet, quiet_keys, screen, settle
 
 pytestmark = pytest.mark.usefixtures("fresh_settings")
 JAVA = "java-transactions.pcap"
@@ -229,15 +229,6 @@ async def monkey(pilot: Any, chance: random.Random, bursts: int) -> None:
     burst(app, "V")
     await quiet_keys(pilot)
     assert app.screen.NAME == "versions", "it does what keys say"
-
-
-async def quiet_keys(pilot: Any) -> None:
-    """Waits until no key waits."""
-    for _ in range(3000):
-        await pilot.pause(0.01)
-        if not pilot.app.keys_wait:
-            return
-    raise AssertionError("a key is never handled")
 
 
 def read_while_typed(name: str, test: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
