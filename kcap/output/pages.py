@@ -43,6 +43,7 @@ td.m, span.m { font-family: monospace; white-space: pre }
 tr.b td:first-child { box-shadow: inset 4px 0 #c0392b; padding-left: .7em }
 .n { text-align: right; font-variant-numeric: tabular-nums }
 svg { max-width: 100%; height: auto } svg .b { fill: none } svg text { fill: currentColor }
+@media (max-width: 1400px) { table { font-size: 12px } .d { font-size: 11px } .f { font-size: 10px } }
 pre { white-space: pre-wrap; padding: .6em; background: #f4f4f4 }
 a { color: inherit; text-decoration: underline dotted } h3:target { background: #fd6; color: #222 }
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818 } th, pre { background: #2a2a2a }
