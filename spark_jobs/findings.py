@@ -22,7 +22,6 @@ from kcap.reports.groups import report as group_report
 from kcap.reports.transactions import report as transaction_report
 from spark_jobs.capture import SparkCapture
 from spark_jobs.reports import Saved, SparkEngine
-from spark_jobs.scan import persisted
 
 Source = SparkCapture | Saved
 WITH_IDS: Final = {"groups": group_report.report, "transactions": transaction_report.report}
@@ -32,7 +31,7 @@ WITH_IDS: Final = {"groups": group_report.report, "transactions": transaction_re
 @contextmanager
 def observed(source: Source) -> Iterator[Observed]:
     """The rules' view of a capture, for as long as the block lasts."""
-    frames = {name: persisted(frame, large=False) for name, frame in source.tables(COLUMNS).items()}
+    frames = source.tables(COLUMNS)
     engine = SparkEngine(frames["exchanges"].sparkSession)
     try:
         tables = {name: engine.view(frame) for name, frame in frames.items()}
@@ -41,8 +40,6 @@ def observed(source: Source) -> Iterator[Observed]:
         yield seen
     finally:
         engine.close()
-        for frame in frames.values():
-            frame.unpersist()
 
 
 def names_of(source: Source) -> list[str]:
@@ -67,13 +64,12 @@ def of_ids(source: Source, name: str, only: Sequence[str] = ()) -> Row:
 
 def side(source: Source) -> Side:
     """One side of `diff`."""
-    frame = persisted(source.table("exchanges", DIFF_COLUMNS), large=False)
+    frame = source.table("exchanges", DIFF_COLUMNS)
     engine = SparkEngine(frame.sparkSession)
     try:
         return summarized(engine.rows, engine.view(frame), names_of(source))
     finally:
         engine.close()
-        frame.unpersist()
 
 
 def diff(before: Source, after: Source) -> Row:

@@ -83,13 +83,17 @@ class SparkEngine(Engine):
         self._stopped = False
         self._session = spark
         self._connection: Any = ibis.pyspark.connect(spark)
-        self._views: list[str] = []
+        self._views: dict[str, DataFrame] = {}
 
     def view(self, frame: "DataFrame", whole: Collection[str] = ()) -> Any:
-        """A data frame as a table whose long names are shortened, but for columns named in `whole`."""
+        """A data frame as a table whose long names are shortened, but for columns named in `whole`.
+
+        It is persisted as shortened: otherwise Spark would analyze, compile and run the expressions of all names again in each
+        statement, of which `check` has some fifty.
+        """
         name = f"kcap_{next(NUMBERS)}"
-        shorter(frame, whole).createOrReplaceTempView(name)
-        self._views.append(name)
+        kept = self._views[name] = persisted(shorter(frame, whole), large=False)
+        kept.createOrReplaceTempView(name)
         return self._connection.table(name)
 
     def rows(self, expression: Any) -> list[dict[str, Any]]:
@@ -103,9 +107,10 @@ class SparkEngine(Engine):
         return found
 
     def close(self) -> None:
-        """The session stays; its views go."""
-        for name in self._views:
+        """The session stays; its views go, and what was persisted for them."""
+        for name, kept in self._views.items():
             self._connection.raw_sql(f"DROP VIEW IF EXISTS {name}")
+            kept.unpersist()
 
 
 def shorter(frame: "DataFrame", whole: Collection[str] = ()) -> "DataFrame":
@@ -171,7 +176,7 @@ def opened(
     columns = {"exchanges": [one.name for one in (*EXCHANGES, *ON_REQUEST["exchanges"]) if one.name in names]}
     if of_partitions:
         columns["partitions"] = list(dict.fromkeys([*KEY, *of_partitions]))
-    frames = {name: persisted(frame, large=False) for name, frame in source.tables(columns).items()}
+    frames = source.tables(columns)
     engine = SparkEngine(frames["exchanges"].sparkSession)
     try:
         every = engine.view(frames["exchanges"], beside)
@@ -186,5 +191,3 @@ def opened(
         yield engine, Tables.under(every, passing, partitions)
     finally:
         engine.close()
-        for frame in frames.values():
-            frame.unpersist()

@@ -1,8 +1,11 @@
 """Expressions of Ibis on Spark."""
 
-import ibis
+from typing import Any
 
-from spark_jobs.reports import counting
+import ibis
+import pytest
+
+from spark_jobs.reports import SparkEngine, counting
 
 
 def test_a_count_with_a_condition_that_is_null_everywhere_is_0() -> None:
@@ -11,3 +14,20 @@ def test_a_count_with_a_condition_that_is_null_everywhere_is_0() -> None:
     text = str(ibis.to_sql(counting(counted.filter(counted.late == 0)), dialect="pyspark"))
     assert "COALESCE(SUM(CAST(`t0`.`waited` > 0 AS BIGINT)), 0) AS `late`" in text
     assert "COUNT(*) AS `n`" in text
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_names_of_a_view_are_shortened_once(spark: Any) -> None:
+    """Law: a statement over a view reads what was persisted, and computes no name again; behind `close` nothing is kept."""
+    kept = spark.sparkContext._jsc.getPersistentRDDs
+    before, engine = kept().size(), SparkEngine(spark)
+    view = engine.view(spark.createDataFrame([("n" * 5000,)], "client_id string"))
+    assert spark.table(view.get_name())._jdf.queryExecution().optimizedPlan().nodeName() == "InMemoryRelation"
+    (row,) = engine.rows(view)
+    assert row["client_id"].startswith("nnn")
+    assert "5,000 characters" in row["client_id"]
+    assert kept().size() == before + 1
+    engine.close()
+    assert kept().size() == before
