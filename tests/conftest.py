@@ -102,11 +102,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The only Spark session of a process: a second one would get the Java of the first, with its heap and its options."""
     pytest.importorskip("pyspark")
     from spark_jobs.spark_session import session
-    from tests.support.java import SHORT_LIVED
+    from tests.support.java import SESSION
 
     folder = str(tmp_path_factory.mktemp("spark"))
-    made = session(
-        "tests", master="local[2]", sql_shuffle_partitions="2", driver_extraJavaOptions=SHORT_LIVED, local_dir=folder
-    )
+    made = session("tests", master="local[2]", sql_shuffle_partitions="2", local_dir=folder, **SESSION)
     yield made
     made.stop()
