@@ -52,7 +52,7 @@ class WaitingBodies:
     def places(self, wanted: "Int64s") -> "Int64s":
         """Where the bodies of slots are, -1 for none."""
         places = np.searchsorted(self.slots, wanted)
-        found: Int64s = np.where(np.append(self.slots, 0)[places] == wanted, places, -1)
+        found: Int64s = np.where(np.searchsorted(self.slots, wanted, "right") > places, places, -1)
         return found
 
     def picked(self, places: "Int64s") -> "WaitingBodies":
