@@ -24,8 +24,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from kcap.runtime import load_arrow  # noqa: E402
+from kcap.runtime import SCREENS, collect_rarely, load_arrow, pool, share_heap  # noqa: E402
 
+share_heap()
 load_arrow()
 
 from kcap.filter.parse import parse  # noqa: E402
@@ -183,6 +184,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--source", help="a smaller capture whose rows are repeated", default=None)
     given = parser.parse_args()
+    pool(of_library=True)  # memory and collector as `kcap.cli.tui` sets them up
+    collect_rarely(SCREENS)
     print(f"first rows           {min(first_rows(given.capture) for _ in range(3)):6.2f} s")
     with (
         read_whole(given.source or given.capture) as source,

@@ -92,6 +92,8 @@ class CaptureModel:
         self._asking = threading.local()
         self._engines: dict[object, Engine] = {}
         """Who asks for a report -> what works on it."""
+        self._groups: dict[tuple[object, ...], int] = {}
+        """Numbers of groups of the whole capture, by what `groups` was asked."""
         self._gone: WeakSet[Any] = WeakSet()
         """Those who no longer ask."""
         self._key = saved_index.key_of(order)
@@ -437,6 +439,41 @@ class CaptureModel:
             if who in self._engines:
                 self._engines[who].interrupt()
 
+    @contextmanager
+    def _engine(self) -> "Iterator[Engine]":
+        """DuckDB for what this thread computes, which `give_up` interrupts."""
+        from kcap.reports.source import Engine
+
+        engine, who = Engine(self.folder), getattr(self._asking, "who", None)
+        with self._lock:
+            self._engines[who] = engine
+            if who in self._gone:
+                engine.interrupt()
+        try:
+            yield engine
+        finally:
+            with self._lock:
+                if self._engines.get(who) is engine:
+                    del self._engines[who]
+            engine.close()
+
+    def groups(self, columns: Sequence[str], most: int) -> int:
+        """How many groups the exchanges under the filter have by some columns, counted up to `most`. Takes its time: call it in
+        a thread. Raises Interrupted where it is not waited for.
+        """
+        settled = self.done and self.only is None and not self.ignored
+        known = self._groups.get((*columns, most)) if settled else None
+        if known is None:
+            names = ", ".join(f'"{name}"' for name in columns)
+            with self._engine() as engine:
+                engine.register("kept_", self.exchanges(columns))
+                distinct = f"SELECT DISTINCT {names} FROM kept_ LIMIT {most:d}"  # noqa: S608 - names of columns of ours
+                counted = engine.rows(f"SELECT count(*) AS found FROM ({distinct})")  # noqa: S608
+            known = int(counted[0]["found"])
+            if settled:
+                self._groups[(*columns, most)] = known
+        return known
+
     def report(self, report: "Report", requested: "ReportRequest") -> dict[str, Any]:
         """A report over what was read so far, under the filter. Takes its time: call it in a thread.
 
@@ -444,7 +481,6 @@ class CaptureModel:
         """
         from kcap.reports.definition import Tables
         from kcap.reports.run import by_views, columns_of
-        from kcap.reports.source import Engine
 
         names = list(dict.fromkeys([*KEY, *columns_of(report, requested)]))
         with self._lock:
@@ -456,12 +492,7 @@ class CaptureModel:
         places, who = [self.index or self.folder, self.folder], getattr(self._asking, "who", None)
         if entry and self.wanted(who) and (found := report_cache.find(places, entry)) is not None:
             return found
-        engine = Engine(self.folder)
-        with self._lock:
-            self._engines[who] = engine
-            if who in self._gone:
-                engine.interrupt()
-        try:
+        with self._engine() as engine:
             views = {"every_": every} if kept is every else {"every_": every, "kept_": kept}
             if partitions is not None:
                 views["parts_"] = partitions.select(list(dict.fromkeys([*KEY, *report.partitions, *OF_OWNERS])))
@@ -473,11 +504,6 @@ class CaptureModel:
                 return Tables.under(found["every_"], found.get("kept_", found["every_"]), found.get("parts_"))
 
             made: dict[str, Any] = by_views(engine, list(views), tables, report, requested)
-        finally:
-            with self._lock:
-                if self._engines.get(who) is engine:
-                    del self._engines[who]
-            engine.close()
         whole = {"report": report.name, "captures": [file.name for file in self.status.files]} | made
         if entry:
             report_cache.store(self.folder, entry, whole)

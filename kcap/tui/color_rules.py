@@ -1,6 +1,6 @@
 """Coloring rules of the list: display filters with a tone and a sign; the first that matches applies.
 
-In: rules, a batch of rows. Out: the rule of each row. Law: a rule has a sign as well as a tone, so that color is never the
+In: rules, some rows. Out: the rule of each row. Law: a rule has a sign as well as a tone, so that color is never the
 only carrier of a meaning; a user's rule that does not parse is reported and ignored.
 """
 
@@ -8,12 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-import pyarrow as pa
-
 from kcap.errors import UsageError
 from kcap.filter.ast import And, Compare, FieldRef, Filter, Membership, Not, Or, columns_of, is_deep
-from kcap.table.arrow_filter import mask
+from kcap.filter.row_predicate import Columns, RowSelector
 
 TONES: Final = ("", "bold", "dim", "good", "care", "bad", "key", "one", "two", "three")
 
@@ -98,10 +95,17 @@ def columns(rules: Sequence[ColorRule]) -> list[str]:
     return list(dict.fromkeys(name for rule in rules if rule.tree is not None for name in columns_of(rule.tree)))
 
 
-def apply(rules: Sequence[ColorRule], batch: pa.RecordBatch) -> list[ColorRule | None]:
-    """The rule of each row."""
-    chosen = np.full(batch.num_rows, -1)
-    for at, rule in enumerate(rules):
-        held = mask(rule.tree, batch) & (chosen < 0)
-        chosen[held] = at
-    return [rules[at] if at >= 0 else None for at in chosen.tolist()]
+def apply(rules: Sequence[ColorRule], values: Columns, count: int) -> list[ColorRule | None]:
+    """The rule of each of `count` rows, by the values of their columns.
+
+    A row at a time: a page has few. Each call of Arrow lets other threads have the interpreter, and while one of them computes
+    the repaint would wait for it a hundred times.
+    """
+    chosen: list[ColorRule | None] = [None] * count
+    left: Sequence[int] = range(count)
+    selector = RowSelector(values)
+    for rule in rules:
+        for row in left if rule.tree is None else selector.rows(rule.tree, left):
+            chosen[row] = rule
+        left = [row for row in left if chosen[row] is None]
+    return chosen

@@ -13,10 +13,11 @@ import numpy as np
 from rich.cells import cell_len
 
 from kcap.filter.parse import parse
+from kcap.filter.row_predicate import micros
 from kcap.tui.annotations import Annotations
 from kcap.tui.color_rules import ColorRule, apply, columns, rules_of
 from kcap.tui.list_columns import DEFAULTS, HEADS, TIME_WIDTHS, WHY_COLUMN, Head, fitted, moment, reason_width
-from kcap.tui.row_index import between, in_order
+from kcap.tui.row_index import between, in_order, numeric
 
 if TYPE_CHECKING:
     from kcap.tui.capture_model import CaptureModel
@@ -338,13 +339,11 @@ class ListModel:
             numbers = made.order[start:last].astype(np.int64)
         wanted = dict.fromkeys([*(name for head in heads for name in head.columns), *columns(self.rules)])
         wanted.update(dict.fromkeys(("time", "request_first_ns", "response_first_ns")))
-        table: Any = made.rows.take(numbers, list(wanted)).combine_chunks()
-        batches = table.to_batches()
-        if not batches:
-            return []
-        batch = batches[0]
-        rules = apply(self.rules, batch)
-        rows = batch.to_pylist()
+        table: Any = made.rows.take(numbers, list(wanted))
+        held: dict[str, list[Any]] = {name: table.column(name).to_pylist() for name in wanted if name != "time"}
+        held["time"] = [time for chunk in table.column("time").chunks for time in numeric(chunk).tolist()]
+        rules = apply(self.rules, held, len(numbers))
+        rows = [dict(zip(held, values)) for values in zip(*held.values())]
         out: list[Cells] = []
         before: int | None = None
         zero_ns = self._zero_ns(made)
@@ -380,6 +379,6 @@ class ListModel:
 
 
 def time_of(row: dict[str, Any]) -> int:
-    """Time of a row in nanoseconds."""
+    """Time of a row in nanoseconds; its `time` is in microseconds or as Arrow gives it."""
     found = row["request_first_ns"] if row["request_first_ns"] is not None else row["response_first_ns"]
-    return int(found) if found is not None else int(row["time"].timestamp() * 1e9)
+    return int(found) if found is not None else int(micros(row["time"])) * 1000

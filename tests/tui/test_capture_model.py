@@ -101,6 +101,18 @@ def test_every_grouping_of_a_view_is_that_of_the_command_line(report: Report, by
     assert book.report(report, request) == run(report, ReportInput([path]), request)
 
 
+@pytest.mark.parametrize("text", ["", "api in {Fetch, Produce}"])
+def test_groups_are_counted_up_to_a_bound(book: CaptureModel, text: str) -> None:
+    """Law: as many as the rows have, null among them; other rows are counted anew."""
+    for narrowed in (text, ""):
+        book.narrow(narrowed)
+        names = ["client_ip", "client_id", "group_id"]
+        groups = {tuple(row.values()) for row in book.exchanges(names).to_pylist()}
+        assert len(groups) > 2
+        assert any(row[2] is None for row in groups)
+        assert [book.groups(names, most) for most in (1, len(groups), 1000)] == [1, len(groups), len(groups)]
+
+
 def test_an_exchange_is_read_again(book: CaptureModel) -> None:
     """Its bytes are those of the Python interface."""
     for exchange in kcap.open(JAVA):

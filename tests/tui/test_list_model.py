@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -109,6 +110,14 @@ def test_marks(book: CaptureModel) -> None:
     assert view.cursor == 3
     view.mark()
     assert len(view.marks) == 1
+
+
+def test_a_row_without_times_of_its_own_has_that_of_the_table_exactly() -> None:
+    """A time as a float of seconds would be off by up to 256 ns."""
+    row = {"request_first_ns": None, "response_first_ns": None}
+    for micros in (1_700_000_000_123_457, 1_700_000_000_999_999):
+        when = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros)
+        assert [list_model.time_of(row | {"time": time}) for time in (when, micros)] == [micros * 1000] * 2
 
 
 @given(first=st.integers(0, 109), count=st.integers(0, 30), form=st.sampled_from(["clock", "relative", "delta", "date"]))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kcap import limits
 from kcap.reports import drill_down
-from kcap.reports.definition import Key, Report, ReportRequest, Row
+from kcap.reports.definition import Key, Report, ReportRequest, Row, keys_of
 from kcap.reports.text import instant
 from kcap.tui.list_columns import NEEDED_MOST
 from kcap.tui.views.sheet import Bars, Sheet, SheetField, named
@@ -49,9 +49,18 @@ def report_of(name: str) -> Report:
     return found
 
 
-def of_busiest(book: "CaptureModel", request: ReportRequest) -> ReportRequest:
-    """The request for the groups that are shown: of more the busiest alone are computed, for their memory."""
-    return replace(request, busiest=limits.VIEW_ROWS if book.rows > limits.VIEW_ROWS else None)
+def of_busiest(book: "CaptureModel", report: Report, request: ReportRequest) -> ReportRequest:
+    """The request for the groups that are shown: of more the busiest alone are computed, for their memory.
+
+    They are counted first, since to find the busiest takes a report several times as long. Entries of lists and steps of time
+    are not counted. Takes its time: call it in a thread.
+    """
+    keys, most = keys_of(report, request), limits.VIEW_ROWS
+    if book.rows <= most:
+        return request
+    counted = not any(key.entry or key.step_ns for key in keys)
+    few = counted and book.groups([key.column for key in keys], most + 1) <= most
+    return request if few else replace(request, busiest=most)
 
 
 def with_foot(sheet: Sheet, result: Any, request: ReportRequest, which: str) -> None:

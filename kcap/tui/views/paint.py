@@ -1,23 +1,18 @@
 """Turns tones into styles: the one place where a view's plain lines get their colors.
 
-In: lines of texts with tones, a widget. Out: Rich text and strips. Law: a tone is a color of the theme and never the only
+In: lines of texts with tones, a widget. Out: styles and Rich text. Law: a tone is a color of the theme and never the only
 carrier of a meaning.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual.css.styles import RenderStyles
 from textual.dom import DOMNode
-from textual.strip import Strip
 
 from kcap.tui.views.sheet import Line
-
-if TYPE_CHECKING:
-    from textual.widget import Widget
 
 PREFIX: Final = "tone--"
 """Of the component classes of tones: those of `TONES`, and what is selected, under the cursor, at the head of a table."""
@@ -48,6 +43,19 @@ class Toned:
 
     app: Any
     _component_styles: dict[str, RenderStyles]
+    _tones: dict[str, Style] | None = None
+    """Styles of tones that were painted since the stylesheet was applied last."""
+
+    def tone_style(self, name: str) -> Style:
+        """A tone's style, without a background."""
+        if self._tones is None:
+            self._tones = {"": Style()}
+        made = self._tones.get(name)
+        if made is None:
+            found = self.get_component_rich_style(f"{PREFIX}{name}", partial=True)  # type: ignore[attr-defined]
+            made = Style(color=found.color, bold=found.bold, dim=found.dim, underline=found.underline)
+            self._tones[name] = made
+        return made
 
     def get_component_styles(self, *names: str) -> RenderStyles:
         """Styles of components, those of tones made where they are not there."""
@@ -62,34 +70,17 @@ class Toned:
 
     def notify_style_update(self) -> None:
         """The stylesheet was applied: styles of tones are made again."""
+        self._tones = None
         for name in [name for name in self._component_styles if name.startswith(PREFIX)]:
             del self._component_styles[name]
         super().notify_style_update()  # type: ignore[misc]
 
 
-def style_of(widget: "Widget", tone: str) -> Style:
-    """A tone's style, without a background."""
-    if not tone:
-        return Style()
-    found = widget.get_component_rich_style(f"tone--{tone}", partial=True)
-    return Style(color=found.color, bold=found.bold, dim=found.dim, underline=found.underline)
-
-
-def segments(widget: "Widget", line: Line) -> list[Segment]:
-    """A line as Rich has it."""
-    return [Segment(text, style_of(widget, tone)) for text, tone in line]
-
-
-def strip(widget: "Widget", line: Line, width: int, base: Style) -> Strip:
-    """A line as Textual draws it."""
-    return Strip([Segment(text, base + style_of(widget, tone)) for text, tone in line]).adjust_cell_length(width, base)
-
-
-def text(widget: "Widget", lines: Sequence[Line]) -> Text:
+def text(widget: Toned, lines: Sequence[Line]) -> Text:
     """Some lines as one text."""
     out = Text()
     for at, line in enumerate(lines):
         out.append("\n" if at else "")
         for words, tone in line:
-            out.append(words, style_of(widget, tone))
+            out.append(words, widget.tone_style(tone))
     return out

@@ -49,7 +49,7 @@ class Statistics(View):
             report = report_of(("latency", "stats")[at])
             request = ReportRequest(by, long_polls=polls and at == 0)
             if at == 0 and by != ("api",):  # there are few APIs
-                request = of_busiest(book, request)
+                request = of_busiest(book, report, request)
             result, keys = book.report(report, request), keys_of(report, request)
             time = "latency_ns" if polls else WITHOUT_POLLS
             sheets[at] = model.latency(result, keys, time) if at == 0 else model.digest(result, keys)

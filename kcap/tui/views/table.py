@@ -19,7 +19,7 @@ from kcap.output.grid import GAP
 from kcap.reports.definition import Row
 from kcap.reports.text import wrapped
 from kcap.tui.list_columns import cut
-from kcap.tui.views.paint import CSS, Toned, style_of
+from kcap.tui.views.paint import CSS, Toned
 from kcap.tui.views.sheet import Down, Sheet, SortOrder, down_of, widths_of
 
 
@@ -65,6 +65,7 @@ class SheetTable(Toned, ScrollView, can_focus=True):
         self.all_columns = False
         """All columns are shown, those out of sight too."""
         self._widths: list[int] = []
+        self._base: Style | None = None
 
     # -- what is shown ------------------------------------------------------------------------------------------------
     def show(self, sheet: Sheet, order: SortOrder, *, keep_cursor: bool) -> None:
@@ -133,10 +134,23 @@ class SheetTable(Toned, ScrollView, can_focus=True):
         return down_of(self.sheet, row, self.at) if self.sheet is not None and row is not None else None
 
     # -- painting -----------------------------------------------------------------------------------------------------
+    @property
+    def base(self) -> Style:
+        """Colors of the table, looked up once for each theme; the terminal's own may be black on black."""
+        if self._base is None:
+            style = self.rich_style
+            self._base = Style(color=style.color, bgcolor=style.bgcolor)
+        return self._base
+
+    def notify_style_update(self) -> None:
+        """Paints with the colors of the new theme."""
+        super().notify_style_update()
+        self._base = None
+
     def render_line(self, y: int) -> Strip:
         """One line of the screen."""
         width = self.size.width
-        base = Style(color=self.rich_style.color, bgcolor=self.rich_style.bgcolor)  # the terminal's own may be black on black
+        base = self.base
         if self.sheet is None:
             return Strip.blank(width, base)
         left, top = self.scroll_offset
@@ -146,12 +160,12 @@ class SheetTable(Toned, ScrollView, can_focus=True):
         if at >= len(self.rows):
             said = wrapped(self.sheet.empty, max(width - 3, 1)) if not self.rows else []
             if 0 <= y - 2 < len(said):
-                return Strip([Segment(cut(f"  {said[y - 2]}", width, right=False), base + style_of(self, "dim"))])
+                return Strip([Segment(cut(f"  {said[y - 2]}", width, right=False), base + self.tone_style("dim"))])
             return Strip.blank(width, base)
         try:
             made = self._line(at, base)
         except Exception as error:  # noqa: BLE001 - one row that cannot be painted is no reason to lose the session
-            made = Strip([Segment(f"  this row cannot be shown: {type(error).__name__}", base + style_of(self, "bad"))])
+            made = Strip([Segment(f"  this row cannot be shown: {type(error).__name__}", base + self.tone_style("bad"))])
         return made.crop_extend(left, left + width, self._back(at, base))
 
     def _back(self, at: int, base: Style) -> Style:
@@ -159,25 +173,25 @@ class SheetTable(Toned, ScrollView, can_focus=True):
 
     def _head(self, base: Style) -> Strip:
         assert self.sheet is not None
-        style = base + style_of(self, "head")
+        style = base + self.tone_style("head")
         parts = [Segment(" ", base)]
         for at, (column, width) in enumerate(zip(self.sheet.fields, self._widths)):
             if width:
                 mark = self.order.mark(at)
                 text = (column.head[: width - len(mark)] if mark else column.head[:width]) + mark
-                here = style + style_of(self, "key") if at == self.at and self.rows else style
+                here = style + self.tone_style("key") if at == self.at and self.rows else style
                 parts += [Segment(text.rjust(width) if column.right else text.ljust(width), here), Segment(GAP, base)]
         return Strip(parts[:-1] if len(parts) > 1 else parts)
 
     def _line(self, at: int, base: Style) -> Strip:
         assert self.sheet is not None
         row, back = self.rows[at], self._back(at, base)
-        parts = [Segment("▸" if at == self.row else " ", back + style_of(self, "key"))]
+        parts = [Segment("▸" if at == self.row else " ", back + self.tone_style("key"))]
         for number, (column, width) in enumerate(zip(self.sheet.fields, self._widths)):
             if not width:
                 continue
             text = cut(column.text(row), width, right=column.right)
-            style = back + style_of(self, column.tone(row) if column.tone is not None else "")
+            style = back + self.tone_style(column.tone(row) if column.tone is not None else "")
             if at == self.row and number == self.at and self.has_focus:
                 style = base + self.get_component_rich_style("tone--cell")
             parts += [Segment(text, style), Segment(GAP, back)]

@@ -50,7 +50,7 @@ class Topics(View):
         sheets = [waiting(name) for name in self.NAMES]
         report, request = report_of("clients" if at == CLIENTS else "topics"), ReportRequest(by)
         if at == CLIENTS:
-            request = of_busiest(book, request)
+            request = of_busiest(book, report, request)
             result = book.report(report, request)
             sheets[at] = model.clients(result, keys_of(report, request))
             with_foot(sheets[at], result, request, "clients with most requests")

@@ -94,6 +94,9 @@ class StubBook:
         table = whole(self.name, "exchanges", self.filter_text if filtered else "")
         return table.select(list(columns)) if columns is not None else table
 
+    def groups(self, columns: Sequence[str], most: int) -> int:
+        return min(self.exchanges(columns).group_by(list(columns)).aggregate([]).num_rows, most)
+
     @contextmanager
     def asked_by(self, who: object) -> Iterator[None]:
         yield

@@ -1,10 +1,15 @@
 """What the views of reports share."""
 
+from typing import Any, cast
+
 import pytest
 
-from kcap.reports.definition import key_of
+from kcap import limits
+from kcap.reports.definition import ReportRequest, key_of
 from kcap.reports.latency import REPORT
-from kcap.tui.views.grouping import STEPS, keyed, over_time, report_of, waiting
+from kcap.tui.capture_model import CaptureModel
+from kcap.tui.views.grouping import STEPS, keyed, of_busiest, over_time, report_of, waiting
+from tests.tui.views.stub import StubBook
 
 
 def test_reports_by_name() -> None:
@@ -40,3 +45,12 @@ def test_a_value_over_time() -> None:
     assert over_time(rows, keys[1:], "n", "title", str, "") == []
     far = [*rows, {"time": "2026-11-22T07:42:15Z", "error": "X", "n": 9}]
     assert len(over_time(far, keys, "n", "title", str, "")[0].values) == 3 < STEPS
+
+
+def test_the_busiest_are_looked_for_where_there_are_more_groups_than_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    book: Any = StubBook("java-transactions.pcap")
+    for by, wanted in ((("client_id",), None), (("api", "client_id"), 8), (("topic",), 8)):
+        monkeypatch.setattr(limits, "VIEW_ROWS", 8)
+        assert of_busiest(cast("CaptureModel", book), REPORT, ReportRequest(by)).busiest == wanted, by
+        monkeypatch.setattr(limits, "VIEW_ROWS", book.rows)
+        assert of_busiest(cast("CaptureModel", book), REPORT, ReportRequest(by)).busiest is None, "no more groups than rows"

@@ -7,7 +7,7 @@ from unittest.mock import patch
 from rich.style import Style
 from textual.app import App, ComposeResult
 
-from kcap.tui.views.paint import PREFIX, segments, strip, style_of, text
+from kcap.tui.views.paint import PREFIX, text
 from kcap.tui.views.sheet import TONES, Line
 from kcap.tui.views.styled_lines import StyledText, TextLine
 from tests.tui.driving import opened
@@ -27,14 +27,15 @@ def test_styles_of_tones_are_made_when_they_are_painted_and_anew_for_another_the
             await pilot.pause()
             reported = app.query_one(StyledText)
             assert [name for name in reported._component_styles if name.startswith(PREFIX)] == []
-            dark = style_of(reported, "good")
+            dark = reported.tone_style("good")
             assert [*reported._component_styles] == ["tone--good"]
+            assert reported.tone_style("good") is dark, "it is made once"
             app.theme = "textual-light"
             await pilot.pause()
-            assert style_of(reported, "good").color not in (None, dark.color)
+            assert reported.tone_style("good").color not in (None, dark.color)
             app.theme = "textual-dark"
             await pilot.pause()
-            assert style_of(reported, "good") == dark
+            assert reported.tone_style("good") == dark
 
     asyncio.run(look())
 
@@ -59,15 +60,11 @@ def test_every_tone_has_a_style_of_its_own_and_no_background() -> None:
         async with app.run_test() as pilot:
             await pilot.pause()
             reported = app.query_one(StyledText)
-            styles = [style_of(reported, tone) for tone in TONES]
+            styles = [reported.tone_style(tone) for tone in TONES]
             assert styles[0] == Style()
             assert all(style.bgcolor is None for style in styles)
             assert len({str(style) for style in styles}) >= len(TONES) - 1, "three shades of bars may meet in one theme"
-            assert style_of(reported, "bad").bold, "what is bad stands out without colors too"
-            assert [one.text for one in segments(reported, LINE)] == [words for words, _ in LINE]
-            drawn = strip(reported, LINE, 30, Style())
-            assert drawn.cell_length == 30
-            assert drawn.text.rstrip() == "all well and bad"
+            assert reported.tone_style("bad").bold, "what is bad stands out without colors too"
             assert text(reported, [LINE, LINE]).plain == "all well and bad\nall well and bad"
 
     asyncio.run(look())

@@ -66,6 +66,18 @@ def look(
     return asyncio.run(run())
 
 
+def test_its_colors_are_looked_up_once_for_each_theme() -> None:
+    async def change(pilot: Any, table: SheetTable) -> None:
+        dark = table.base
+        assert dark.bgcolor is not None
+        assert table.base is dark
+        pilot.app.theme = "textual-light"
+        await pilot.pause()
+        assert table.base.bgcolor not in (None, dark.bgcolor)
+
+    look(3, then=change)
+
+
 def test_a_long_sentence_about_nothing_is_whole() -> None:
     said = "No other exchange: m marks one, and = compares it with the selected one."
 
