@@ -5,6 +5,7 @@ names the failure and its traceback file; the reading process always ends with t
 """
 
 import asyncio
+import gc
 import signal
 import sys
 from collections import deque
@@ -28,11 +29,12 @@ from textual.filter import Monochrome
 from textual.keys import format_key
 from textual.message import Message
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widget import Widget
 
 from kcap.errors import KcapError, UsageError
 from kcap.output.grid import clean
-from kcap.runtime import taken_signals
+from kcap.runtime import taken_signals, trim_heap
 from kcap.tui.browser import Browser
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.color_rules import rules_of
@@ -54,9 +56,17 @@ WARM_SECONDS: Final = 1.0
 """From the start, after which modules are loaded that the first screen does not need."""
 RELEASE_SECONDS: Final = 0.5
 """Between two releases of the mapped rows that were looked at."""
+UNUSED_SECONDS: Final = 1.0
+"""Without a key for so long, screens that were left are freed: that takes as long as some keys, and no message is for them."""
 KEY_NAMES: Final = {"pgup": "PgUp", "pgdn": "PgDn"}
 SWITCH_SECONDS: Final = 0.0005
 """How long a thread that computes keeps the interpreter from the one that paints; Python lets it keep it ten times as long."""
+
+
+def collect() -> None:
+    """Frees screens that were left: their parts refer to each other, and the collector seldom looks at old objects."""
+    gc.collect()
+    trim_heap()
 
 
 class KcapApp(KeyQueue):
@@ -109,6 +119,7 @@ class KcapApp(KeyQueue):
         self._known: set[tuple[object, ...]] = set()
         """Faults that were reported, by their place."""
         self.browser = Browser(self.view)
+        self._freeing: Timer | None = None
         self._loop_of: asyncio.AbstractEventLoop | None = None
         """The event loop, once it runs."""
 
@@ -134,6 +145,17 @@ class KcapApp(KeyQueue):
         self.set_interval(RELEASE_SECONDS, self.book.release)
         for line in self.wrong:
             self.notify(clean(line), title="settings", severity="warning", timeout=10, markup=False)
+
+    def free_screens(self) -> None:
+        """Frees the screens that were left, once no key has come for a while."""
+        if self._freeing is None:
+            self._freeing = self.set_interval(UNUSED_SECONDS, self._free_screens)
+
+    def _free_screens(self) -> None:
+        if self._freeing is not None and self.unused_seconds >= UNUSED_SECONDS:
+            self._freeing.stop()
+            self._freeing = None
+            collect()
 
     def on_unmount(self) -> None:
         """Ends reading; a book that was given is its giver's to close."""

@@ -60,6 +60,11 @@ class KeyQueue(App[None]):
         """Whether keys wait behind the one that is being handled."""
         return bool(self._typed)
 
+    @property
+    def unused_seconds(self) -> float:
+        """Time since the last key began, 0 while a key waits or is being handled."""
+        return 0.0 if self.keys_wait else time.monotonic() - self._key_began
+
     async def on_event(self, event: events.Event) -> None:
         """Queues keys and pasted texts; passes other events on."""
         waits = isinstance(event, events.Key | events.Paste) and not event.is_forwarded

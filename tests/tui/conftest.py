@@ -90,5 +90,5 @@ def fresh_settings(folders: Path) -> None:
 @pytest.fixture(autouse=True)
 def kept_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Views give no memory back: collector and allocator would go through all that tests hold, each time."""
-    monkeypatch.setattr("kcap.tui.views.screen.release", lambda: None)
+    monkeypatch.setattr("kcap.tui.app.collect", lambda: None)
     monkeypatch.setattr("kcap.tui.views.screen.trim_heap", lambda: None)

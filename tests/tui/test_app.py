@@ -1,6 +1,7 @@
 """What the views ask of the app."""
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,26 @@ def test_narrowing_from_a_view() -> None:
         app.narrow("nonsense ==")
         await settle(pilot)
         assert app.book.filter_text.endswith("latency > 3ms"), "what does not read changes nothing"
+
+    on(JAVA, test)
+
+
+def test_views_that_were_left_are_freed_between_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The collector runs once for all of them, and not while keys come."""
+    collected: list[float] = []
+    monkeypatch.setattr("kcap.tui.app.UNUSED_SECONDS", 0.3)
+
+    async def test(pilot: Any) -> None:
+        monkeypatch.setattr("kcap.tui.app.collect", lambda: collected.append(pilot.app.unused_seconds))
+        for _ in range(3):
+            await press(pilot, "S")
+            await press(pilot, "escape")
+        until = time.monotonic() + 60
+        while not collected and time.monotonic() < until:
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(0.5)
+        assert len(collected) == 1
+        assert collected[0] >= 0.3
 
     on(JAVA, test)
 

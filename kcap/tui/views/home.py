@@ -47,6 +47,9 @@ class Home(Protocol):
     def save_settings(self) -> None:
         """Saves the settings."""
 
+    def free_screens(self) -> None:
+        """Frees the screens that were left, once no key has come for a while."""
+
     def narrow(self, text: str, *, stay: bool = False) -> None:
         """Sets the display filter, and shows the list; with `stay` the view goes on."""
 

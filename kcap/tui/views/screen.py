@@ -4,7 +4,6 @@ In: the app's capture model. Out: a screen. Law: pages are computed in a thread,
 shows the error, and the rest of the program continues.
 """
 
-import gc
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -47,17 +46,9 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 1.0
 """Interval of refreshes."""
-GONE_SECONDS = 0.3
-"""A screen that was left has no messages any more after this time."""
 
 ELSEWHERE = frozenset({"?", *(key for key, _, _ in VIEWS.values())})
 """Characters that leave a view for another or, as F1 does, for the help."""
-
-
-def release() -> None:
-    """Frees the screens that were left: their parts refer to each other, and the collector seldom looks at old objects."""
-    gc.collect()
-    trim_heap()
 
 
 class View(Toned, ExplainsKeys):
@@ -253,7 +244,7 @@ class View(Toned, ExplainsKeys):
         leave(self.app, self.NAME, ViewPlace(self.at, self.grouping, row, cell), self._orders)
         self.shown = Page()  # a screen waits for the garbage collector; its rows must not
         self.table.forget()
-        self.app.set_timer(GONE_SECONDS, release)
+        self.home.free_screens()
 
     def look(self) -> None:
         """Computes a new page when it is due."""
