@@ -1,7 +1,8 @@
 """Who writes and who reads which topic, how much, in what format, and how far readers are behind.
 
 In: partitions beside their exchanges. Out: a row a topic; the busiest partitions; each group's place. Law: records and bytes
-are those of the topic's own partitions; sums of Produce count what was sent, also where it was refused.
+are those of the topic's own partitions; sums of Produce count what was sent, also where it was refused; those of Fetch count
+what brokers copied from each other, which have sums of their own beside.
 """
 
 from collections import defaultdict
@@ -10,6 +11,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from kcap.columns import ONLY_ROW, exchange_column
+from kcap.reports.broker_clients import of_replicas
 from kcap.reports.definition import (
     KEY,
     PARTITIONED,
@@ -59,7 +61,8 @@ MEMBERS: Final = {
 and fill a table of their own for every distinct list."""
 FIRST: Final = (
     "produce_clients", "fetch_clients", "groups", "produce_requests", "fetch_requests", "records_in", "bytes_in", "batches_in",
-    "records_out", "bytes_out", "batches_out", "codecs", "magics", "timestamp_types",
+    "records_out", "bytes_out", "batches_out", "replica_records_out", "replica_bytes_out", "codecs", "magics",
+    "timestamp_types",
 )  # fmt: skip
 """Columns of the result behind those of the grouping, in their order; the others follow."""
 PLACES: Final = 20
@@ -111,6 +114,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
     rows = grouped(every, keys)
     by = names_by(keys)
     written, read = is_write(rows), is_read(rows)
+    copied = read & of_replicas(rows)
     group = rows.own_group.fill_null(rows.group_id) if "group_id" in rows.columns else rows.own_group
     skew = time_of(rows) // MS - rows.max_timestamp_ms.clip(-FARTHEST, FARTHEST)
     clock = (time_of(rows) // MS).cast("float64")
@@ -125,6 +129,8 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         "records_out": summed(data, read),
         "bytes_out": summed(rows.bytes, read),
         "batches_out": summed(rows.batches, read),
+        "replica_records_out": summed(data, copied),
+        "replica_bytes_out": summed(rows.bytes, copied),
         "lag_max": rows.lag.max(),
         "partitions": rows.partition.nunique(),
         "errors": total(rows.error != "NONE"),
@@ -302,6 +308,8 @@ def verdict(rows: list[Row], by: list[str], lags: list[Row]) -> Row:
     text = f"{name} has {percent(most / whole)} of the bytes" if whole else f"{name}: no records were written or read"
     if whole:
         text += f": {size(busiest['bytes_in'])} written, {size(busiest['bytes_out'])} read"
+        copied = busiest["replica_bytes_out"]
+        text += f", {size(copied)} of that by replicas" if copied else ""
     text += "."
     if behind is not None:
         text += f" The group furthest behind is {words(behind['group_id'])}: {behind['lag']:,} records on "

@@ -57,6 +57,19 @@ def test_sums_and_lag() -> None:
     assert [(place["partition"], place["bytes_in"]) for place in reported["partitions"]] == [(0, 200), (1, 100)]
 
 
+def test_what_brokers_copy_is_read_and_has_sums_of_its_own() -> None:
+    """Law: a consumer's records and bytes are none of a replica's, whoever else fetches the same."""
+    names = ("c", "broker-2-fetcher-0", "ReplicaFetcherThread-0-1", "raft-client-3", None)
+    rows = [exchange(exchange=at, took_ms=1, api="Fetch", api_key=1, client_id=name) for at, name in enumerate(names, 1)]
+    parts = [
+        partition(exchange=at, topic="t", api_key=1, records=at, control_records=0, batches=1, bytes=10**at)
+        for at in range(1, 6)
+    ]
+    (row,) = report(REPORT, rows, None, parts)["rows"]
+    assert (row["records_out"], row["bytes_out"]) == (15, 111_110)
+    assert (row["replica_records_out"], row["replica_bytes_out"]) == (9, 11_100)
+
+
 def test_numbers_of_a_message_may_have_any_64_bits() -> None:
     """Law: no timestamp and no offset makes the report fail."""
     rows = [exchange(exchange=n, took_ms=1, api="Produce", api_key=0, client_id="p") for n in range(1, 9)]
@@ -191,12 +204,14 @@ def test_leaders_are_told_whatever_the_filter(pcaps: Path) -> None:
 
 def test_the_verdict_names_the_busiest_topic_the_largest_lag_and_errors() -> None:
     rows = [
-        {"topic": "a", "bytes_in": 300, "bytes_out": 0, "errors": 1},
-        {"topic": "b", "bytes_in": 50, "bytes_out": 50, "errors": 0},
+        {"topic": "a", "bytes_in": 300, "bytes_out": 0, "replica_bytes_out": 0, "errors": 1},
+        {"topic": "b", "bytes_in": 50, "bytes_out": 50, "replica_bytes_out": 20, "errors": 0},
     ]
     lags = [{"group_id": "g", "topic": "a", "partition": 0, "lag": 1200}]
     found = verdict(rows, ["topic"], lags)
     assert (found["topic"], found["share"], found["group_id"], found["lag"], found["errors"]) == ("a", 0.75, "g", 1200, 1)
-    assert found["sentence"].startswith("a has 75% of the bytes: 300 B written")
+    assert found["sentence"].startswith("a has 75% of the bytes: 300 B written, 0 B read.")
+    copied = verdict(rows[1:], ["topic"], [])["sentence"]
+    assert copied == "b has 100% of the bytes: 50 B written, 50 B read, 20 B of that by replicas."
     assert "g: 1,200 records on a-0" in found["sentence"]
     assert verdict([], ["topic"], []) == {"sentence": "No topic was written or read."}

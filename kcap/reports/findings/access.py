@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
+from kcap.reports.broker_clients import of_brokers
 from kcap.reports.findings.model import Finding, Found, called, named, picking, rule, seconds, where
 from kcap.reports.findings.observed import (
     Observed,
@@ -10,7 +11,6 @@ from kcap.reports.findings.observed import (
     clients_in,
     cut_short,
     in_wrong_version,
-    of_brokers,
     server_of,
     times_of,
 )

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from kcap.limits import LINKS_KEPT, MESSAGES_AT_ONCE, RECREATED_MOST
+from kcap.reports.broker_clients import is_broker, of_brokers
 from kcap.reports.definition import AFTER_APPEND, uids
 from kcap.reports.findings.columns import BESIDE_COLUMNS, PARTITION_COLUMNS
 from kcap.reports.recorded import functions
@@ -24,16 +25,6 @@ CLASS = (
 """What exchanges of one class have in common."""
 RESPONSES_READ: Final = 8
 """Responses of a server that are read, where the first ones cannot be decoded."""
-OWN_CLIENTS: Final = ("ReplicaFetcherThread-", "raft-client-", "AddPartitionsManager-client-", "Persister-client-")
-"""How client ids of brokers and controllers begin: those that copy logs from their leaders (ReplicaFetcherBlockingSend,
-KafkaRaftManager), ask whether a transaction is open (AddPartitionsToTxnManager, KIP-890), keep the state of share groups
-(PersisterStateManager, KIP-932)."""
-BROKER: Final = "broker-"
-BROKER_THREADS: Final = ("-fetcher-", "-txn-marker-sender")
-"""How others begin since 0.11, and how they go on: those that copy logs and those that end transactions.
-
-Queries over saved tables test these for each row, in a third of the time of the regular expression with more of them that
-`versions` tests for each client (`kcap.reports.versions.libraries.BROKER_IDS`)."""
 REQUESTS_OF_BROKERS: Final = (
     "LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "WriteTxnMarkers", "AlterPartition", "Vote",
     "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot", "BrokerRegistration", "BrokerHeartbeat", "AllocateProducerIds",
@@ -530,20 +521,3 @@ def clients_in(rows: Iterable[Row]) -> list[str]:
 def of_cluster(table: Any) -> Any:
     """Which exchanges are those of brokers and controllers among each other."""
     return of_brokers(table) | table.api.fill_null("").isin(REQUESTS_OF_BROKERS)
-
-
-def of_brokers(table: Any) -> Any:
-    """Which rows have a client id that brokers and controllers use among each other."""
-    name = table.client_id.fill_null("")
-    copies, ends = (name.contains(thread) for thread in BROKER_THREADS)
-    own = name.startswith(BROKER) & (copies | ends)
-    for begin in OWN_CLIENTS:
-        own |= name.startswith(begin)
-    return own
-
-
-def is_broker(name: str | None) -> bool:
-    """`of_brokers` of one client id."""
-    return name is not None and (
-        name.startswith(OWN_CLIENTS) or (name.startswith(BROKER) and any(thread in name for thread in BROKER_THREADS))
-    )

@@ -181,6 +181,7 @@ WORDS: Final = {
     "timed out": "transactions of which nothing came until transaction.timeout.ms was over",
     "times": "how often",
     "to": "last time (UTC)",
+    "to replicas": "bytes fetched by brokers that copy the partition, as their client ids say",
     "took": "from begin to end",
     "topic": "topic",
     "topics": "topics of the request",

@@ -39,6 +39,7 @@ def topics(result: Row, keys: Sequence[Key]) -> Sheet:
         *keyed(keys),
         counted("records_in", "written", down=writes), sized("bytes_in", "bytes", 2, down=writes),
         counted("records_out", "read", down=reads), sized("bytes_out", "bytes", 2, down=reads),
+        *([sized("replica_bytes_out", "to replicas", 5)] if any(row["replica_bytes_out"] for row in result["rows"]) else []),
         counted("lag_max", "lag", 1, tone=lambda row: "care" if row["lag_max"] else "", down=reads),
         named("produce_clients", "writers", 4, down=writes), named("fetch_clients", "readers", 5, down=reads),
         named("groups", rank=6), counted("errors", rank=3, zero=False, tone=lambda _row: "bad",
@@ -78,7 +79,8 @@ def detail(row: Row, width: int) -> list[Line]:
         add("produced by", text + (", idempotent" if row["idempotent"] else ""))
     if row["fetch_clients"] or row["bytes_out"]:
         add("fetched by", f"{words(row['fetch_clients']) or 'clients without a client id'}; "
-            f"{count(row['records_out'], 'record')} in {count(row['fetch_requests'], 'request')}")  # fmt: skip
+            f"{count(row['records_out'], 'record')} in {count(row['fetch_requests'], 'request')}"
+            + (f", {row['replica_records_out']:,} of them by replicas" if row["replica_records_out"] else ""))  # fmt: skip
     if row["groups"]:
         add("groups", words(row["groups"]))
     if row["codecs"]:
