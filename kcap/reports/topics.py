@@ -11,7 +11,6 @@ from operator import itemgetter
 from typing import Any, Final
 
 from kcap.columns import ONLY_ROW, exchange_column
-from kcap.reports.broker_clients import of_replicas
 from kcap.reports.definition import (
     KEY,
     PARTITIONED,
@@ -109,6 +108,8 @@ def joined(tables: Tables) -> Any:
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The topics; the busiest partitions; the groups' committed offsets."""
+    from kcap.reports.broker_clients import of_replicas  # statements that are kept need no module that made them
+
     keys = keys_of(REPORT, request)
     own, every = own_rows(tables), joined(tables)
     rows = grouped(every, keys)

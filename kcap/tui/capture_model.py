@@ -93,7 +93,7 @@ class CaptureModel:
         self._engines: dict[object, Engine] = {}
         """Who asks for a report -> what works on it."""
         self._groups: dict[tuple[object, ...], int] = {}
-        """Numbers of groups of the whole capture, by what `groups` was asked."""
+        """Numbers of groups of the whole capture, by the arguments of `groups`."""
         self._gone: WeakSet[Any] = WeakSet()
         """Those who no longer ask."""
         self._key = saved_index.key_of(order)

@@ -9,7 +9,10 @@ NEEDED = {name for name in (*vars(Home), *Home.__annotations__) if not name.star
 
 def test_the_app_has_what_views_need() -> None:
     of_an_instance = {"book", "look", "pair", "other", "show_secrets"}
-    of_the_class = {"selected", "save_settings", "narrow", "show_exchange", "seek_records", "save_text", "save_packets", "mark"}
+    of_the_class = {
+        "selected", "save_settings", "narrow", "show_exchange", "seek_records", "save_text", "save_packets", "mark",
+        "free_screens",
+    }  # fmt: skip
     assert of_an_instance | of_the_class == NEEDED
     app = StubApp(StubBook("pipelined.pcap"), "health")
     for name in NEEDED - of_an_instance:
