@@ -15,7 +15,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from kcap.tui.views import VIEWS
-from tests.tui.driving import LARGE, SMALL, opened, press, screen, settle
+from tests.tui.driving import LARGE, SMALL, burst, opened, press, quiet_keys, screen, settle
 
 pytestmark = pytest.mark.usefixtures("fresh_settings")
 JAVA = "java-transactions.pcap"
@@ -46,21 +46,20 @@ def test_narrowing_from_a_view() -> None:
 
 
 def test_views_that_were_left_are_freed_between_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The collector runs once for all of them, and not while keys come."""
+    """Law: the collector does not run while keys come, and runs for several views at once."""
     collected: list[float] = []
     monkeypatch.setattr("kcap.tui.app.UNUSED_SECONDS", 0.3)
 
     async def test(pilot: Any) -> None:
         monkeypatch.setattr("kcap.tui.app.collect", lambda: collected.append(pilot.app.unused_seconds))
-        for _ in range(3):
-            await press(pilot, "S")
-            await press(pilot, "escape")
+        burst(pilot.app, *("S", "escape") * 4)
+        await quiet_keys(pilot)
         until = time.monotonic() + 60
         while not collected and time.monotonic() < until:
             await asyncio.sleep(0.05)
         await asyncio.sleep(0.5)
-        assert len(collected) == 1
-        assert collected[0] >= 0.3
+        assert 1 <= len(collected) < 4
+        assert min(collected) >= 0.3
 
     on(JAVA, test)
 
