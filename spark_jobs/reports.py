@@ -92,8 +92,8 @@ class SparkEngine(Engine):
         statement, of which `check` has some fifty.
         """
         name = f"kcap_{next(NUMBERS)}"
-        kept = self._views[name] = persisted(shorter(frame, whole), large=False)
-        kept.createOrReplaceTempView(name)
+        self._views[name] = persisted(shorter(frame, whole), large=False)
+        self._views[name].createOrReplaceTempView(name)
         return self._connection.table(name)
 
     def rows(self, expression: Any) -> list[dict[str, Any]]:
@@ -108,9 +108,9 @@ class SparkEngine(Engine):
 
     def close(self) -> None:
         """The session stays; its views go, and what was persisted for them."""
-        for name, kept in self._views.items():
+        for name, view in self._views.items():
             self._connection.raw_sql(f"DROP VIEW IF EXISTS {name}")
-            kept.unpersist()
+            view.unpersist()
 
 
 def shorter(frame: "DataFrame", whole: Collection[str] = ()) -> "DataFrame":

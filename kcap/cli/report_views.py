@@ -410,7 +410,7 @@ def topics(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]) 
         TextColumn("records/batch", lambda row: number(row["records_per_batch_in"]), rank=7),
         sized("bytes_per_batch_in", "bytes/batch", 8),
         *leading(reads, counted("records_out", "records out"), sized("bytes_out", "bytes out", 2)),
-        *([sized("replica_bytes_out", "to replicas", 4)] if any(row["replica_bytes_out"] for row in result["rows"]) else []),
+        TextColumn("to replicas", lambda row: size(row["replica_bytes_out"] or None), rank=4),
         named("produce_clients", "producers", 5),
         named("fetch_clients", "consumers", 6), named("groups", "groups", 7), named("codecs", "codecs", 9),
         TextColumn("ratio", lambda row: number(row["compression_ratio_in"]), rank=9), named("magics", "magic", 10),

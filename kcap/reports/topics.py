@@ -26,6 +26,7 @@ from kcap.reports.definition import (
     keys_of,
     named,
     names_by,
+    of_replicas,
     sort_value,
     summed,
     time_of,
@@ -108,8 +109,6 @@ def joined(tables: Tables) -> Any:
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The topics; the busiest partitions; the groups' committed offsets."""
-    from kcap.reports.broker_clients import of_replicas  # statements that are kept need no module that made them
-
     keys = keys_of(REPORT, request)
     own, every = own_rows(tables), joined(tables)
     rows = grouped(every, keys)

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from rich.cells import cell_len
 
+from kcap.arrays.arrow import values
 from kcap.filter.parse import parse
 from kcap.filter.row_predicate import micros
 from kcap.tui.annotations import Annotations
 from kcap.tui.color_rules import ColorRule, apply, columns, rules_of
 from kcap.tui.list_columns import DEFAULTS, HEADS, TIME_WIDTHS, WHY_COLUMN, Head, fitted, moment, reason_width
-from kcap.tui.row_index import between, in_order, numeric
+from kcap.tui.row_index import between, in_order
 
 if TYPE_CHECKING:
     from kcap.tui.capture_model import CaptureModel
@@ -340,10 +341,9 @@ class ListModel:
         wanted = dict.fromkeys([*(name for head in heads for name in head.columns), *columns(self.rules)])
         wanted.update(dict.fromkeys(("time", "request_first_ns", "response_first_ns")))
         table: Any = made.rows.take(numbers, list(wanted))
-        held: dict[str, list[Any]] = {name: table.column(name).to_pylist() for name in wanted if name != "time"}
-        held["time"] = [time for chunk in table.column("time").chunks for time in numeric(chunk).tolist()]
+        held = {name: values(table.column(name)) for name in wanted}
         rules = apply(self.rules, held, len(numbers))
-        rows = [dict(zip(held, values)) for values in zip(*held.values())]
+        rows = [dict(zip(held, row)) for row in zip(*held.values())]
         out: list[Cells] = []
         before: int | None = None
         zero_ns = self._zero_ns(made)

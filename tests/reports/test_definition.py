@@ -1,9 +1,23 @@
 """What reports group by."""
 
+import ibis
 import pytest
 
 from kcap.errors import UsageError
-from kcap.reports.definition import ReportRequest, first_of, grouped, key_of, keys_of, nearest_ns, slowest, step_of, uid
+from kcap.reports.definition import (
+    ReportRequest,
+    first_of,
+    grouped,
+    is_broker,
+    key_of,
+    keys_of,
+    nearest_ns,
+    of_brokers,
+    of_replicas,
+    slowest,
+    step_of,
+    uid,
+)
 from kcap.reports.latency import REPORT
 from tests.reports.made import engine, exchange, tables
 
@@ -72,3 +86,15 @@ def test_ties_go_to_the_first_by_name() -> None:
     }  # fmt: skip
     found = engine().rows(first_of(made, ["client_id"], made.latency_ns))
     assert {(row["client_id"], row["connection"], row["exchange"]) for row in found} == {(None, "C", 1), ("x", "A", 1)}
+
+
+def test_ids_that_brokers_use_among_each_other() -> None:
+    """Law: a column of ids and one id say the same."""
+    copies = ["broker-1-fetcher-0", "ReplicaFetcherThread-0-2", "raft-client-3"]
+    others = ["AddPartitionsManager-client-1", "broker-2-txn-marker-sender", "Persister-client-3"]
+    names = [*copies, *others, "app", None, "broker-of-mine", "my-fetcher-1", "client-of-broker-1-fetcher-0"]
+    table = ibis.memtable({"client_id": names}, schema={"client_id": "string"})
+    found = table.mutate(broker=of_brokers(table), replica=of_replicas(table)).to_pyarrow().to_pylist()
+    assert {row["client_id"] for row in found if row["broker"]} == {*copies, *others}
+    assert {row["client_id"] for row in found if row["replica"]} == {*copies}
+    assert [name for name in names if is_broker(name)] == [*copies, *others]

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from kcap.reports.broker_clients import of_brokers
+from kcap.reports.definition import of_brokers
 from kcap.reports.findings.model import Finding, Found, called, named, picking, rule, seconds, where
 from kcap.reports.findings.observed import (
     Observed,

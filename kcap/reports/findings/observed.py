@@ -11,8 +11,7 @@ from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from kcap.limits import LINKS_KEPT, MESSAGES_AT_ONCE, RECREATED_MOST
-from kcap.reports.broker_clients import is_broker, of_brokers
-from kcap.reports.definition import AFTER_APPEND, uids
+from kcap.reports.definition import AFTER_APPEND, is_broker, of_brokers, uids
 from kcap.reports.findings.columns import BESIDE_COLUMNS, PARTITION_COLUMNS
 from kcap.reports.recorded import functions
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from heapq import nsmallest
 from zlib import compress
 
-from kcap.reports.broker_clients import of_brokers
-from kcap.reports.definition import AFTER_APPEND
+from kcap.reports.definition import AFTER_APPEND, of_brokers
 from kcap.reports.findings.model import Finding, Found, called, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, totals
 from kcap.reports.text import count as counted

@@ -21,7 +21,7 @@ from kcap.arrays.arrow import booleans, coded
 from kcap.capture.frame_bytes import frame
 from kcap.decode.message import decode_request, decode_response
 from kcap.errors import UsageError
-from kcap.reports.broker_clients import is_broker
+from kcap.reports.definition import is_broker
 from kcap.reports.findings.columns import BESIDE_COLUMNS, COLUMNS, MESSAGE_COLUMNS
 from kcap.reports.findings.courses import of_files
 from kcap.reports.findings.observed import OF_CLUSTER, REQUESTS_OF_BROKERS, Observed, Row

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kcap.reports.definition import is_broker
 from kcap.reports.findings.report import check
 from tests.reports.findings.tables import CONNECTION, SECOND, START, exchange, many, observed
 
@@ -44,6 +45,7 @@ def test_connections_of_brokers_are_no_clients_but_count_for_the_span() -> None:
     assert {link["client_id"] for link in mine.links} == {"app", None, "broker-of-mine"}
     assert set(mine.links_of) == {"app", None, "broker-of-mine"}
     assert mine.span[1] == START + 8 * SECOND
+    assert [name for name in names if not is_broker(name)] == ["app", None, "broker-of-mine"]
 
 
 def test_responses_whose_request_was_before_the_capture_are_the_brokers_where_their_connection_is() -> None:
