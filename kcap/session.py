@@ -127,8 +127,12 @@ class CapturePass:
             pass
         return store
 
-    def message(self, batch: RowBatch, at: int, side: str) -> "Message | None":
-        """The request or the response of a decided exchange, read again; None where it was not kept."""
+    def message(self, batch: RowBatch, at: int, side: str, following: Sequence[tuple[int, str]] = ()) -> "Message | None":
+        """The request or the response of a decided exchange, read again; None where it was not kept. `following`: as of
+        `kcap.facts.tracker.Reread`.
+        """
+        if following:
+            self.frames.ahead([location(batch, *one) for one in following])
         size, found = batch.rows[at][PART[f"{side}_bytes"]] or 0, None
         if size <= REREAD_BYTES_MAX:
             exchange = Exchange(ExchangeRows(batch, self.capture_files), at, self.frames)

@@ -8,11 +8,10 @@ direction.
 import os
 import tempfile
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from operator import attrgetter
 from random import SystemRandom
-from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import finalize
 
@@ -20,13 +19,15 @@ import numpy as np
 
 from kcap.capture.fileset import ignore
 from kcap.capture.packet_source import PacketSource
-from kcap.limits import CHUNK_GAP_BYTES, FIRST_WINDOW_BYTES, INDEX_READ_PACKETS, INDEX_RUN_PACKETS
+from kcap.limits import CHUNK_GAP_BYTES, FIRST_WINDOW_BYTES, INDEX_READ_PACKETS, INDEX_RUN_PACKETS, SEGMENT_BYTES_MAX
 from kcap.model import PacketBatch, SegmentBatch
 from kcap.net.segment_columns import CLEAN, NAMES, SegmentColumns, columns_of
 from kcap.net.segments import SegmentParser
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from kcap.capture.frame_reader import FrameLocation
 
     Entries = NDArray[np.void]
 
@@ -35,8 +36,7 @@ ENTRY = np.dtype(
 )
 """A packet with data; its payload is at a place of the file, or of a datagram that came in fragments at the inverse of a place
 of the index's own file."""
-KEY = Struct("<QQ")
-"""How entries begin: what they are sorted by."""
+NO_ENTRIES = np.empty(0, ENTRY)
 FACTOR = SystemRandom().getrandbits(64) | 1
 """Made anew by each process, so that addresses with equal sums cannot be chosen."""
 SEQ, CAPTURED, LENGTH, PAYLOAD = (NAMES.index(name) for name in ("seq", "captured", "length", "payload"))
@@ -51,13 +51,15 @@ class IndexRun(NamedTuple):
     at: int
     """Place in the index's own file."""
     packets: int
+    marks: list[tuple[int, int]]
+    """Direction and position of each INDEX_READ_PACKETS-th entry; they are sorted by these."""
 
 
 class IndexedPiece(NamedTuple):
-    """Payload of a packet."""
+    """Payload of a packet, or of several that follow one another."""
 
     seq: int
-    data: bytes
+    data: bytes | memoryview
     time_ns: int
 
 
@@ -103,6 +105,47 @@ class FrameIndex:
                     have, data = place, self._source.read_bytes(file, max(size, FIRST_WINDOW_BYTES) if near else size, place)
                 yield IndexedPiece(seq, data[place - have : place - have + size], time)
 
+    def joined(self, file: int, places: Sequence["FrameLocation"]) -> list[list[IndexedPiece]]:
+        """The same for several frames, read in the order of the file: what came at the time of a frame's first byte, and what
+        did not, is one piece each. Nothing for a frame whose packets do not follow one another in the stream.
+        """
+        pieces: list[list[IndexedPiece]] = [[] for _ in places]
+        chosen: list[tuple[int, Entries]] = []
+        for number, place in enumerate(places):
+            some = np.concatenate([NO_ENTRIES, *self._entries(file, place.flow, place.low, place.high)])
+            follow = len(some) and some["payload"].min() >= 0 and (np.diff(some["seq"]) == some["captured"][:-1]).all()
+            if follow and some["captured"].sum(dtype=np.int64) <= place.size + 2 * SEGMENT_BYTES_MAX:
+                chosen.append((number, some))
+        content = self._content(file, np.concatenate([NO_ENTRIES, *(some for _, some in chosen)]))
+        at = 0
+        for number, some in chosen if content else ():
+            begins = some["time_ns"] == places[number].first_ns
+            cuts = np.flatnonzero(np.diff(begins, prepend=not begins[0]))
+            ends = at + np.cumsum(some["captured"], dtype=np.int64)
+            starts = [*(ends - some["captured"])[cuts].tolist(), int(ends[-1])]
+            data = [content[begin:end] for begin, end in pairwise(starts)]
+            pieces[number] = list(map(IndexedPiece, some["seq"][cuts].tolist(), data, some["time_ns"][cuts].tolist()))
+            at = starts[-1]
+        return pieces
+
+    def _content(self, file: int, entries: "Entries") -> memoryview:
+        """The payloads of packets, one behind the other; nothing where the file lacks some."""
+        sizes = entries["captured"].astype(np.int64)
+        content = memoryview(bytearray(int(sizes.sum())))
+        order = np.argsort(entries["payload"], kind="stable")
+        places, sizes, targets = (column[order] for column in (entries["payload"], sizes, sizes.cumsum() - sizes))
+        ends = places + sizes
+        apart = (places[1:] - ends[:-1] > CHUNK_GAP_BYTES) | (np.diff(places // FIRST_WINDOW_BYTES) > 0)
+        for low, high in pairwise([0, *(np.flatnonzero(apart) + 1).tolist(), len(entries)]):
+            begin, end = int(places[low]), int(ends[low:high].max())
+            block = memoryview(self._source.read_bytes(file, end - begin, begin))
+            if len(block) < end - begin:
+                return memoryview(b"")
+            columns = ((places[low:high] - begin).tolist(), sizes[low:high].tolist(), targets[low:high].tolist())
+            for place, size, target in zip(*columns):
+                content[target : target + size] = block[place : place + size]
+        return content
+
     def _among(self, file: int, low: int, high: int) -> list[IndexRun]:
         runs = self._runs.setdefault(file, [])
         begin = bisect_left(runs, low, key=attrgetter("last"))
@@ -112,15 +155,13 @@ class FrameIndex:
         """Those of a direction between two places, some at a time."""
         wanted = sum_of(flow)
         for run in self._among(file, low, high):
-            key = partial(self._key, run)
-            at = bisect_left(range(run.packets), (wanted, low), key=key)
-            end = bisect_right(range(run.packets), (wanted, high), lo=at, key=key)
-            for first in range(at, end, INDEX_READ_PACKETS):
-                yield self._of_run(run, first, min(end, first + INDEX_READ_PACKETS))
-
-    def _key(self, run: IndexRun, number: int) -> tuple[int, int]:
-        flow, position = KEY.unpack(self._stored(run.at + number * ENTRY.itemsize, KEY.size))
-        return flow, position
+            begin = max(bisect_left(run.marks, (wanted, low)) - 1, 0)
+            end = bisect_right(run.marks, (wanted, high), lo=begin)
+            for mark in range(begin, end):
+                first = mark * INDEX_READ_PACKETS
+                some = self._of_run(run, first, min(run.packets, first + INDEX_READ_PACKETS))
+                position = some["position"]
+                yield some[(some["flow"] == wanted) & (position >= low) & (position <= high)]
 
     def _of_run(self, run: IndexRun, first: int, end: int) -> "Entries":
         return np.frombuffer(self._stored(run.at + first * ENTRY.itemsize, (end - first) * ENTRY.itemsize), ENTRY)
@@ -175,9 +216,11 @@ class FrameIndex:
 
     def _written(self, first: int, last: int, parts: list["Entries"]) -> IndexRun:
         """A run of entries that are in the order of the file."""
-        entries = np.concatenate(parts) if parts else np.empty(0, ENTRY)
-        order = np.argsort(entries["flow"], kind="stable")
-        return IndexRun(first, last, self._store(entries[order].tobytes()), len(entries))
+        entries = np.concatenate([NO_ENTRIES, *parts])
+        entries = entries[np.argsort(entries["flow"], kind="stable")]
+        marked = entries[::INDEX_READ_PACKETS]
+        marks = list(zip(marked["flow"].tolist(), marked["position"].tolist()))
+        return IndexRun(first, last, self._store(entries.tobytes()), len(entries), marks)
 
     def _entries_of(self, base: int, batch: PacketBatch, parser: SegmentParser) -> "Entries":
         """Those of a batch whose buffer begins at `base` of the file."""

@@ -6,13 +6,14 @@ nothing where the file cannot be read twice or the frame goes over from one file
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kcap.capture.fileset import ignore
 from kcap.capture.frame_layout import FrameLayout
 from kcap.capture.packet_source import Packet, PacketSource
-from kcap.limits import CHUNK_GAP_BYTES, FRAME_SPAN_FACTOR, READ_WINDOW_BYTES
+from kcap.limits import CHUNK_GAP_BYTES, FRAME_SPAN_FACTOR, READ_WINDOW_BYTES, REREAD_AT_ONCE_BYTES
 from kcap.model import REF_FILE_SHIFT, ROW, PacketBatch, SegmentBatch
 from kcap.net.connections import flow_of, reverse_flow
 from kcap.net.fragments import FragmentPlace, FragmentTable
@@ -24,11 +25,13 @@ from kcap.weird import WeirdKind
 
 if TYPE_CHECKING:
     from kcap.analyzer import RowBatch
-    from kcap.capture.frame_index import FrameIndex
+    from kcap.capture.frame_index import FrameIndex, IndexedPiece
 
 PART = {name: at for at, name in enumerate(ROW)}
 Piece = tuple[int, bytes, Packet]
 """Place in the stream, counted from the first piece, payload, and the packet that carries it."""
+FramePlace = tuple[int | None, bytes, int, int]
+"""File, direction, and positions of the first and the last packet."""
 
 
 class FrameReader:
@@ -46,6 +49,8 @@ class FrameReader:
         """The index could not be written."""
         self._spanned = self._given = 0
         """Bytes of files that were read for a single frame each, and bytes of frames."""
+        self._ahead: dict[FramePlace, list[IndexedPiece]] = {}
+        """What packets carry of frames that come next."""
 
     def packets(self, place: "FrameLocation") -> tuple[list[Packet], bytes]:
         """The packets that gave a frame its bytes, and the bytes as far as they were captured without a break.
@@ -63,11 +68,26 @@ class FrameReader:
             return b""
         found = None
         if not place.tls:
-            found = self._by_itself(place, behind) if self._is_near(place) else self._by_index(place, place.file, behind)
+            near = place.where not in self._ahead and self._is_near(place)
+            found = self._by_itself(place, behind) if near else self._by_index(place, place.file, behind)
         if found is None:
             found = self._of_pieces(place, behind)
         self._given += len(found)
         return found
+
+    def ahead(self, places: Sequence["FrameLocation"]) -> None:
+        """Reads what lies across other frames, of all these frames together, which `frame` gives next."""
+        self._ahead.clear()
+        of_file = defaultdict[int, list[FrameLocation]](list)
+        room = REREAD_AT_ONCE_BYTES
+        for place in places:
+            if place.file is not None and not place.tls and place.size <= room and not self._is_near(place):
+                of_file[place.file].append(place)
+                room -= place.size
+        for file, some in of_file.items():
+            index = self._indexed(file, min(place.low for place in some), max(place.high for place in some))
+            if index is not None:
+                self._ahead.update(zip((place.where for place in some), index.joined(file, some)))
 
     def _is_near(self, place: "FrameLocation") -> bool:
         """Whether a frame is read with what lies between its packets: such readings are in proportion to what they give."""
@@ -86,20 +106,28 @@ class FrameReader:
     def _by_index(self, place: "FrameLocation", file: int, behind: int) -> bytes | None:
         """A frame, by its own packets; None where these cannot be looked up."""
         layout, base = FrameLayout(place, place.high - place.low), None
+        pieces: Iterable[IndexedPiece] = self._ahead.pop(place.where, ())
+        if not pieces:
+            index = self._indexed(file, place.low, place.high)
+            if index is None:
+                return None
+            pieces = index.pieces(file, place.flow, place.low, place.high)
+        for seq, data, time_ns in pieces:
+            base = seq if base is None else base
+            layout.add(signed32(seq - base), data, time_ns)
+        return layout.found(behind)[1]
+
+    def _indexed(self, file: int, low: int, high: int) -> "FrameIndex | None":
+        """The index, with all packets between two places of a file; None where they cannot be looked up."""
         try:
             if self._index is None:
                 from kcap.capture.frame_index import FrameIndex
 
                 self._index = FrameIndex(self._source)
-            if not self._index.covers(file, place.low, place.high):
-                return None
-            for seq, data, time_ns in self._index.pieces(file, place.flow, place.low, place.high):
-                base = seq if base is None else base
-                layout.add(signed32(seq - base), data, time_ns)
+            return self._index if self._index.covers(file, low, high) else None
         except OSError:  # a full disk costs time: frames are read without the index
             self._index, self._no_room = None, True
             return None
-        return layout.found(behind)[1]
 
     def _of_pieces(self, place: "FrameLocation", behind: int) -> bytes:
         """A frame, by all that is known of its packets; each piece is let go as it is laid out."""
@@ -241,6 +269,11 @@ class FrameLocation:
                 self.head += row[PART["api_version"]].to_bytes(2, "big", signed=True)
             if correlation is not None:
                 self.head += correlation.to_bytes(4, "big", signed=True)
+
+    @property
+    def where(self) -> FramePlace:
+        """Where the packets are that carry it."""
+        return self.file, self.flow, self.low, self.high
 
 
 def packet_of(batch: PacketBatch, at: int, *, whole: bool = True) -> Packet:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Flag, auto
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -62,8 +62,14 @@ HEADS: Final = (1 << 10, 1 << 13, 1 << 16, 1 << 20)
 BEHIND_BROKERS: Final = "topics"
 NEVER: Final = 1 << 62
 
-Reread = Callable[["RowBatch", int, str], "Message | None"]
-"""Reads a row's `request` or `response` again from the file; None where that cannot be done."""
+
+class Reread(Protocol):
+    """Reads a row's `request` or `response` again from the file."""
+
+    def __call__(self, batch: "RowBatch", at: int, side: str, following: Sequence[tuple[int, str]] = ()) -> "Message | None":
+        """None where that cannot be done. `following`: rows and sides, with this one, that are read next: what lies across
+        them in the file is read once for all of them.
+        """
 
 
 class Fact(Flag):

@@ -11,7 +11,7 @@ import numpy as np
 from kcap import limits
 from kcap.fastpath.body_kernels import add_body, close_frame, go_on, open_frame, whole_frame
 from kcap.fastpath.close_kernels import settled
-from kcap.fastpath.large_kernels import open_large, take_large
+from kcap.fastpath.large_kernels import open_large, take_large, too_much
 from kcap.fastpath.layout import (
     ANSWERED,
     CLIENT,
@@ -43,7 +43,6 @@ from kcap.fastpath.layout import (
     M_LARGE_WANTED,
     M_LATE,
     M_OPEN,
-    M_OPEN_MAX,
     M_ROWS,
     M_SPARE,
     M_TOP,
@@ -118,7 +117,7 @@ from kcap.kafka.headers import API_VERSIONS, PRODUCE
 from kcap.kernels import compiled, int16, int32
 from kcap.schema.quirks import DOWNGRADES
 
-FRAME_MAX, FRAME_LEAST = limits.FAST_PATH_FRAME_MAX, limits.GATHERED_LEAST
+FRAME_MAX = limits.FAST_PATH_FRAME_MAX
 FRAME_BYTES_MAX, RESPONSE_BYTES_MAX = limits.FRAME_BYTES_MAX, limits.RESPONSE_BYTES_MAX
 HEAD_KEPT = limits.FRAME_HEAD_KEPT
 """First bytes of a request's body that stay, since its acks are among them."""
@@ -242,7 +241,7 @@ def large_program(key: int, version: int, side: int, size: int, is_open: bool, b
     if not is_open:
         return GATHERED
     program = np.int64(GATHERED)
-    full = size > FRAME_LEAST and meta[M_OPEN] + size > meta[M_OPEN_MAX]
+    full = too_much(size, meta)
     if size > meta[M_LARGE_FROM] or full:
         program = big.programs[key, version, side]
         if not meta[M_LARGE_FREE]:

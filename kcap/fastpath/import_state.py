@@ -23,6 +23,7 @@ from kcap.kafka.headers import HEADER_BYTES_MAX, PRODUCE, read_header
 from kcap.kafka.requests import RequestFramer
 from kcap.kafka.responses import PAIR, ResponseFramer
 from kcap.net.tcp import Connection
+from kcap.schema.quirks import MAGIC2_ONLY
 from kcap.wire.text import is_client_id
 
 MIDSTREAM, SNAPLEN = FLAG["midstream"], FLAG["snaplen"]
@@ -51,8 +52,9 @@ def _passes(frame: OpenFrame, state: FastPathState) -> bool:
     exchange, side = _exchange_of(frame)
     if exchange is None or exchange.api_key is None or exchange.api_version is None:
         return False
+    full = not state.meta[at.M_OPEN_MAX] and side == REQUEST and exchange.api_version >= MAGIC2_ONLY[PRODUCE]
     return (
-        (frame.rest is not None or frame.size - 4 > state.meta[at.M_LARGE_FROM])
+        (frame.rest is not None or frame.size - 4 > (limits.GATHERED_LEAST if full else state.meta[at.M_LARGE_FROM]))
         and frame.contiguous
         and not frame.flags
         and not frame.crossed

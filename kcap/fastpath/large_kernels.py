@@ -46,6 +46,8 @@ from kcap.fastpath.layout import (
     M_LARGE_FREE,
     M_LARGE_FROM,
     M_LARGE_FULL,
+    M_OPEN,
+    M_OPEN_MAX,
     NEXT_RAW,
     OPEN_START,
     Q_KEY,
@@ -54,9 +56,12 @@ from kcap.fastpath.layout import (
 )  # fmt: skip
 from kcap.kafka.headers import FETCH, PRODUCE
 from kcap.kernels import compiled, int16, int32, routine
+from kcap.schema.quirks import MAGIC2_ONLY
 
 PIECE = limits.FAST_PATH_LARGE_PIECE
 COUNTED_MAX = limits.FRAME_GATHERED_MAX + 4
+FRAME_LEAST = limits.GATHERED_LEAST
+PRODUCE_MAGIC2 = MAGIC2_ONLY[PRODUCE]
 EXCERPTED_MAX = limits.FAST_PATH_EXCERPTED_MAX
 REQUEST_KEY, RESPONSE_HEAD = 6, 8
 """Bytes with which a request's API key, and a response's correlation id, are complete."""
@@ -87,9 +92,15 @@ def open_large(program: int, size: int, head: int, big: Any, meta: Any) -> int:
 
 
 @compiled
+def too_much(size: int, meta: Any) -> bool:
+    """Whether the arena has no room for one more unfinished frame of so many bytes."""
+    return bool(size > FRAME_LEAST and meta[M_OPEN] + size > meta[M_OPEN_MAX])
+
+
+@compiled
 def lacks_row(data: Any, numbers: Any, index: int, place: int, connections: Any, streams: Any, queues: Any, meta: Any) -> bool:
-    """Whether a packet begins with a large frame, for which no row is free and one can be made. A frame that begins behind
-    others in its packet is not looked for.
+    """Whether a packet begins with a large frame, or one that the arena has no room for and that wraps no messages, and no row
+    is free for it and one can be made. A frame that begins behind others in its packet is not looked for.
     """
     slot, at, captured, length = place >> 1, numbers[4, index], numbers[5, index], numbers[6, index]
     if (
@@ -103,11 +114,13 @@ def lacks_row(data: Any, numbers: Any, index: int, place: int, connections: Any,
     ):
         return False
     size = int32(data, at)
-    if size <= meta[M_LARGE_FROM] or size + 4 <= length:
+    if size + 4 <= length:
         return False
+    large = size > meta[M_LARGE_FROM]
     if place & 1 == connections[slot, CLIENT]:
-        return bool(int16(data, at + 4) == PRODUCE)
-    return bool(connections[slot, COUNT] and queues[connections[slot, HEAD], Q_KEY] in (PRODUCE, FETCH))
+        light = large or (too_much(size, meta) and int16(data, at + 6) >= PRODUCE_MAGIC2)
+        return bool(int16(data, at + 4) == PRODUCE and light)
+    return bool(large and connections[slot, COUNT] and queues[connections[slot, HEAD], Q_KEY] in (PRODUCE, FETCH))
 
 
 @compiled

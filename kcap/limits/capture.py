@@ -71,8 +71,8 @@ FRAME_SPAN_FACTOR = 2
 SEGMENT_BYTES_MAX = 1 << 20
 """Payload of a packet that gives a frame its first bytes: captures with offload have 512 KiB."""
 
-INDEX_RUN_PACKETS, INDEX_READ_PACKETS = 1 << 18, 1 << 14
-"""Packets with data, 40 bytes each, that wait in memory to be sorted; those of a direction that are looked up at once."""
+INDEX_RUN_PACKETS, INDEX_READ_PACKETS = 1 << 18, 1 << 9
+"""Packets with data, 40 bytes each, that wait in memory to be sorted; those that are read at once to look some up."""
 
 FIRST_WINDOW_BYTES = 64 << 10
 """Bytes read first, doubled up to READ_WINDOW_BYTES: the first read of each file of a set should be cheap."""

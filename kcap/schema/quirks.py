@@ -36,6 +36,11 @@ ADVERTISED: dict[int, tuple[tuple[str, int], ...]] = {0: (("4.0.0", 0),)}
 compression off where version 0 is not named (KAFKA-18659, ApiKeys.toApiVersion)."""
 
 
+MAGIC2_ONLY: dict[int, int] = {0: 3}
+"""API key -> first version whose records are batches of magic 2 alone, without compressed messages of magic 0 and 1 (KIP-98;
+ProduceRequest.validateRecords)."""
+
+
 BROKERS_ONLY: dict[int, int] = {24: 4}
 """API key -> first version that only brokers send. AddPartitionsToTxn: clients stay at 3 (KIP-890,
 AddPartitionsToTxnRequest.json)."""

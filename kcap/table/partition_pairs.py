@@ -178,9 +178,11 @@ class PartitionBodies:
         """
         arena, found = batch.bodies.arena, list[tuple[int, ...]]()
         claimed = min(sum(size for size, _, _ in absent), LARGE_BODIES_ROOM)
+        following = [(exchange, SIDES[side]) for _, _, (_, exchange, side) in absent]
         for _, slot, body in absent:
             _, exchange, side = body
-            message = reread(batch, exchange, SIDES[side])
+            message = reread(batch, exchange, SIDES[side], following)
+            following = []
             if message is None:
                 if slot >= 0:
                     found.append((int(batch.bodies.starts[slot]), int(batch.bodies.ends[slot]), *body))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 import pyarrow as pa
 
-from kcap.analyzer import RowBatch
 from kcap.arrays.arrow import values
 from kcap.batch.columns import BatchColumns
 from kcap.columns import Column
@@ -29,7 +28,7 @@ from kcap.table.schema import columns_of
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
-    from kcap.decode.message import Message
+    from kcap.facts.tracker import Reread
 
 SIDES: Final = {"request": REQUEST, "response": RESPONSE}
 DECLARED: Final = columns_of("exchanges")
@@ -47,7 +46,8 @@ class Read(Protocol):
 
     noted: list[PacketIndex]
 
-    def message(self, batch: RowBatch, at: int, side: str) -> "Message | None": ...
+    @property
+    def message(self) -> "Reread": ...
 
     @property
     def capture_files(self) -> Sequence[CaptureFile]: ...

@@ -18,7 +18,7 @@ from kcap.columns import ONLY_ROW, Column, exchange_column
 from kcap.errors import UsageError
 from kcap.facts.brokers import Server
 from kcap.facts.fetch_positions import Positions
-from kcap.facts.tracker import NO_FACT, Fact, MetadataTracker
+from kcap.facts.tracker import NO_FACT, Fact, MetadataTracker, Reread
 from kcap.limits import ROWS_AT_ONCE
 from kcap.model import CaptureFile
 from kcap.net.packet_index import PacketIndex
@@ -40,7 +40,6 @@ from kcap.weird import Weird
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
-    from kcap.decode.message import Message
     from kcap.facts.negotiations import Negotiation
     from kcap.filter.ast import Filter
     from kcap.table.row_filter import Read, RowFilter
@@ -62,7 +61,8 @@ class Reading(Protocol):
 
     def keep_bodies(self, *, records: bool = True, partitions: bool = False) -> None: ...
 
-    def message(self, batch: RowBatch, at: int, side: str) -> "Message | None": ...
+    @property
+    def message(self) -> Reread: ...
 
     @property
     def capture_files(self) -> Sequence[CaptureFile]: ...

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -121,6 +122,38 @@ def test_datagrams_in_fragments_are_indexed(pcaps: Path, tmp_path: Path) -> None
     assert not FrameIndex(source).covers(0, late, wanted[-1][0])
 
 
+@pytest.mark.parametrize("name", FILES)
+def test_frames_that_are_read_together_are_what_each_is(pcaps: Path, name: str) -> None:
+    """Law: what follows one another in the stream is joined, apart from what came at another time than the first byte; nothing
+    is given where bytes are missing or come again.
+    """
+    source, joined = source_of(pcaps / name), 0
+    wanted = payloads(source)
+    index = FrameIndex(source)
+    low, high = wanted[0][0], wanted[-1][0]
+    assert index.covers(0, low, high)
+    for begin in (0, 1, 3):
+        of_flow: dict[bytes, list[Payload]] = {}
+        for one in wanted[begin:]:
+            of_flow.setdefault(one[1], []).append(one)
+        places: list[Any] = [
+            SimpleNamespace(flow=flow, low=some[0][0], high=high, size=1 << 20, first_ns=some[0][4])
+            for flow, some in of_flow.items()
+        ]
+        for place, pieces in zip(places, index.joined(0, places)):
+            some = of_flow[place.flow]
+            if any(b[2] != (a[2] + len(a[3])) % 2**32 for a, b in pairwise(some)):
+                assert not pieces
+                continue
+            assert b"".join(piece.data for piece in pieces) == b"".join(one[3] for one in some)
+            assert pieces[0].seq == some[0][2]
+            assert all(b.seq == (a.seq + len(a.data)) % 2**32 for a, b in pairwise(pieces))
+            first = b"".join(one[3] for one in some if one[4] == place.first_ns)
+            assert b"".join(piece.data for piece in pieces if piece.time_ns == place.first_ns) == first
+            joined += 1
+    assert joined
+
+
 def bodies(path: Path, side: str = "request") -> tuple[list[bytes], list[bytes]]:
     """The large requests of a capture, as tables read them again and each alone."""
     reading, together, alone = CapturePass([str(path)]), list[bytes](), list[bytes]()
@@ -151,6 +184,31 @@ def test_frames_among_each_other_cost_one_reading(tmp_path: Path, readings: list
     assert len(together) > 15
     spans = sum(sorted(readings)[-len(alone) :])
     assert sum(readings) - spans <= 4 * path.stat().st_size < spans / 2
+
+
+@pytest.mark.usefixtures("narrow", "readings")
+def test_frames_that_are_read_next_are_read_in_the_order_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: readings of files follow from the bytes, not from how many packets carried them; each frame is what it is alone."""
+    reads, read_bytes = list[int](), PacketSource.read_bytes
+
+    def counted(self: PacketSource, file: int, size: int, at: int) -> bytes:
+        reads.append(size)
+        return read_bytes(self, file, size, at)
+
+    path, found = capture(tmp_path / "together.pcap", records, "produce", together=True), list[bytes]()
+    monkeypatch.setattr(PacketSource, "read_bytes", counted)
+    reading = CapturePass([str(path)])
+    reading.keep_bodies()
+    for batch in reading.batches():
+        passed = [number for number, values in batch.bodies.carried.items() if values.passed]
+        following = [(at, "request") for at, row in enumerate(batch.rows) if row[PART["request_slot"]] in passed]
+        for number, (at, side) in enumerate(following):
+            message = reading.message(batch, at, side, () if number else following)
+            assert message is not None
+            found.append(bytes(message.frame))
+    counted_reads = len(reads)
+    assert found == bodies(path)[1]
+    assert counted_reads < len(found) + path.stat().st_size // 10_000
 
 
 @pytest.mark.usefixtures("narrow")

@@ -3,7 +3,7 @@
 import gzip
 import random
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
@@ -160,3 +160,37 @@ def test_frames_that_hold_much_are_given_back_with_what_is_known_of_them() -> No
     segments = sorted((segment for tap in taps for segment in tap.segments), key=lambda segment: segment.time_ns)
     with patch.object(limits, "FAST_PATH_LARGE_FROM", 2_000), patch.object(limits, "GATHERED_OF_ALL", 100_000):
         assert agree(segments, 50, 10).fast_rows
+
+
+def in_turn(late: Sequence[int] = ()) -> list[Segment]:
+    """Produce v3 requests of 30 KB on connections whose packets take turns; the first one of a `late` connection comes behind
+    the second one.
+    """
+    head = struct.pack(">hhi", -1, 1, 1000) + struct.pack(">i", 1) + b"\0\1t" + struct.pack(">ii", 1, 0)
+    data = b"".join(batch(2_900, 3) for _ in range(10))
+    taps = [Tap(port=40_000 + at, time_ns=10**12 + 1_000 * at).open() for at in range(12)]
+    for number, tap in enumerate(taps):
+        tap.client(produce(0, 1)).server(produce_answer(0))
+        before = len(tap.segments)
+        tap.client(request(0, 3, 1, head + struct.pack(">i", len(data)) + data), 1_000).server(produce_answer(1))
+        if number in late:
+            one, other = tap.segments[before : before + 2]
+            tap.segments[before : before + 2] = replace(other, time_ns=one.time_ns), replace(one, time_ns=other.time_ns)
+    return sorted((segment for tap in taps for segment in tap.segments), key=lambda segment: segment.time_ns)
+
+
+def test_frames_that_have_no_room_are_read_as_they_pass() -> None:
+    """Connections that are in the midst of more than may be gathered stay on the fast path."""
+    with patch.object(limits, "GATHERED_OF_ALL", 100_000):
+        assert agree(in_turn(), 50, 10).fast_rows == 24
+
+
+def test_connections_come_back_within_a_frame_that_has_no_room() -> None:
+    """The reference path gives back what it began to gather, once all that it has gathered is too much."""
+    with (
+        patch.object(limits, "GATHERED_OF_ALL", 100_000),
+        patch.object(limits, "FAST_PATH_WAIT", 1),
+        patch.object(LargeFrames, "enter_bytes", autospec=True, side_effect=LargeFrames.enter_bytes) as entered,
+    ):
+        agree(in_turn(range(12)), 50, 10)
+    assert entered.call_count >= 12

@@ -179,9 +179,9 @@ def test_large_bodies_need_not_be_read_again(pcaps: Path, monkeypatch: pytest.Mo
     rereads: list[int] = []
     message = CapturePass.message
 
-    def counted(self: CapturePass, batch: RowBatch, at: int, side: str) -> Any:
+    def counted(self: CapturePass, batch: RowBatch, at: int, side: str, following: Any = ()) -> Any:
         rereads.append(at)
-        return message(self, batch, at, side)
+        return message(self, batch, at, side, following)
 
     monkeypatch.setattr(CapturePass, "message", counted)
     monkeypatch.setattr(limits, "FAST_PATH_AFTER_PACKETS", 0)
