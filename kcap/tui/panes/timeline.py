@@ -16,6 +16,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
+from kcap.runtime import trim_heap
 from kcap.tui.faults import stumbled
 from kcap.tui.handoff import Handoff
 from kcap.tui.list_model import Arranged, ListModel
@@ -90,7 +91,9 @@ class TimeStrip(Painted, Widget, can_focus=True):
         def work() -> tuple[Timeline | None, float]:
             began = time.thread_time()  # what others of a busy machine take is no cost of this picture
             rows, order = requested.take()
-            return timeline(rows, order, steps), time.thread_time() - began
+            made = timeline(rows, order, steps)
+            trim_heap()
+            return made, time.thread_time() - began
 
         self.run_worker(work, thread=True, group="timeline", exclusive=True, exit_on_error=False)
 

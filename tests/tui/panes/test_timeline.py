@@ -29,6 +29,18 @@ def test_a_time_is_chosen_with_keys() -> None:
     asyncio.run(run())
 
 
+def test_a_picture_gives_back_the_memory_that_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    monkeypatch.setattr("kcap.tui.panes.timeline.trim_heap", lambda: made.append(object()))
+
+    async def run() -> None:
+        async with opened("java-transactions.pcap", size=LARGE) as pilot:
+            await pilot.app.workers.wait_for_complete()
+            assert made
+
+    asyncio.run(run())
+
+
 def test_where_there_is_little_room_it_comes_when_it_is_asked_for() -> None:
     async def run() -> None:
         async with opened("java-transactions.pcap", size=SMALL) as pilot:
