@@ -24,10 +24,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from kcap.runtime import SCREENS, collect_rarely, load_arrow, pool, share_heap  # noqa: E402
+from kcap.runtime import SCREENS, collect_rarely, load_arrow, share_heap  # noqa: E402
 
-share_heap()
-load_arrow()
+share_heap()  # memory and collector as `kcap.cli.tui` sets them up
+load_arrow(of_library=True)
 
 from kcap.filter.parse import parse  # noqa: E402
 from kcap.tui.app import KcapApp  # noqa: E402
@@ -125,6 +125,7 @@ async def keys(book: CaptureModel) -> list[float]:
                 listed.render_line(line)
             taken.append(1000 * (time.perf_counter() - began))
             await pilot.pause(0.01)
+    app.view.arranged = None  # a process has one list; that of the views is another
     return taken
 
 
@@ -184,7 +185,6 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--source", help="a smaller capture whose rows are repeated", default=None)
     given = parser.parse_args()
-    pool(of_library=True)  # memory and collector as `kcap.cli.tui` sets them up
     collect_rarely(SCREENS)
     print(f"first rows           {min(first_rows(given.capture) for _ in range(3)):6.2f} s")
     with (

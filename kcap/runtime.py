@@ -36,6 +36,8 @@ ENDING: Final = tuple(signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SI
 """Signals that end a process in an orderly way: SIGHUP is that of a terminal or a session that is closed."""
 AUTOGROUP: Final = "/proc/self/autogroup"
 """The group of this process's session, where Linux schedules sessions as groups."""
+POOL: Final = "ARROW_DEFAULT_MEMORY_POOL"
+"""The memory pool that a user names, read by Arrow's C++ part when it is loaded."""
 BLAS_THREADS: Final = "OPENBLAS_NUM_THREADS"
 """numpy's linear algebra, which kcap does not use, starts a thread a core when it is loaded; these wait busily for 0.07 s."""
 
@@ -51,11 +53,20 @@ class _NotNow:
         return None
 
 
-def load_arrow() -> None:
-    """Imports pyarrow and lets it look for pandas, in both places where it does, while none can be found."""
+def load_arrow(*, of_library: bool = False) -> None:
+    """Imports pyarrow and lets it look for pandas, in both places where it does, while none can be found.
+
+    `of_library`: as of `pool`, also for what Arrow allocates without asking Python, whose pool it chooses when it is loaded:
+    those who read tables for DuckDB leave some 30 MB in mimalloc, which has a heap for each thread.
+    """
+    named = POOL in os.environ
+    if of_library:
+        os.environ.setdefault(POOL, "system")
     import pyarrow as pa
 
-    pool()
+    if not named:
+        os.environ.pop(POOL, None)  # processes that this one starts choose for themselves
+    pool(of_library=of_library)
     if "pandas" in sys.modules:
         return
     sys.meta_path.insert(0, _NotNow)
@@ -73,7 +84,7 @@ def pool(*, of_library: bool = False) -> None:
     """
     import pyarrow as pa
 
-    if "ARROW_DEFAULT_MEMORY_POOL" in os.environ:
+    if POOL in os.environ:
         return
     try:
         pa.set_memory_pool(pa.system_memory_pool() if of_library else pa.jemalloc_memory_pool())

@@ -133,10 +133,22 @@ def test_the_memory_pool_is_the_user_s_where_one_is_named() -> None:
     )
 
 
+def test_readers_of_tables_allocate_from_the_heap_of_the_library_too() -> None:
+    """Arrow's own threads do not ask Python which pool there is; what they freed would stay in the heaps of another."""
+    run(
+        "import os\nfrom kcap.runtime import load_arrow\nload_arrow(of_library=True)\n"
+        "import pyarrow as pa, pyarrow.dataset as ds\n"
+        "assert ds.dataset(pa.table({'a': range(100_000)})).to_table(filter=ds.field('a') > 5).num_rows == 99_994\n"
+        "pools = [pa.mimalloc_memory_pool, pa.jemalloc_memory_pool]\n"
+        "assert [made().max_memory() for made in pools if made.__name__[:-12] in pa.supported_memory_backends()] == [0, 0]\n"
+        "assert 'ARROW_DEFAULT_MEMORY_POOL' not in os.environ, 'the reading process has its own'"
+    )
+
+
 def test_screens_give_back_what_arrow_freed() -> None:
     """The pool of the C library, with one heap, holds nothing of what was freed in pieces between what stays."""
     run(
-        "from kcap.runtime import load_arrow, pool, share_heap, trim_heap\nload_arrow()\nshare_heap()\npool(of_library=True)\n"
+        "from kcap.runtime import load_arrow, share_heap, trim_heap\nload_arrow(of_library=True)\nshare_heap()\n"
         "import pyarrow as pa\nfrom pathlib import Path\n"
         "def held():\n"
         "    lines = Path('/proc/self/status').read_text().splitlines()\n"

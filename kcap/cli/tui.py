@@ -72,7 +72,7 @@ def request(
     if given := settings().get("check", {}):  # the rules take longer to load than the first rows of a capture
         from kcap.runtime import load_arrow
 
-        load_arrow()
+        load_arrow(of_library=True)
         from kcap.reports.findings.report import rules
         from kcap.reports.findings.thresholds import thresholds_of
 
@@ -86,14 +86,13 @@ def request(
 
 def browse(order: "ReadRequest", stdin: int | None, only: str, *, show_secrets: bool = False) -> int:
     """Shows what is read until the user leaves; the exit code. `stdin`: descriptor of the pipe that is `-`."""
-    from kcap.runtime import SCREENS, collect_rarely, load_arrow, pool, share_heap
+    from kcap.runtime import SCREENS, collect_rarely, load_arrow, share_heap
 
     share_heap()
-    load_arrow()
+    load_arrow(of_library=True)
     from kcap.tui.capture_model import CaptureModel
 
     with CaptureModel(order, stdin, forks=True) as book:  # it reads while the screens are loaded
-        pool(of_library=True)
         from kcap.tui.app import KcapApp
 
         collect_rarely(SCREENS)  # what is loaded by now stays, and is not looked at again

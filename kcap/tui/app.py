@@ -8,6 +8,7 @@ import asyncio
 import gc
 import signal
 import sys
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -55,7 +56,9 @@ FAILURES: Final = 100
 WARM_SECONDS: Final = 1.0
 """From the start, after which modules are loaded that the first screen does not need."""
 RELEASE_SECONDS: Final = 0.5
-"""Between two releases of the mapped rows that were looked at."""
+"""Between two releases of the mapped rows that were looked at, and without a new page before one."""
+HELD_SECONDS: Final = 5.0
+"""For no longer they wait for an end of new pages."""
 UNUSED_SECONDS: Final = 1.0
 """Without a key for so long, screens that were left are freed: that takes as long as some keys, and no message is for them."""
 KEY_NAMES: Final = {"pgup": "PgUp", "pgdn": "PgDn"}
@@ -120,6 +123,7 @@ class KcapApp(KeyQueue):
         """Faults that were reported, by their place."""
         self.browser = Browser(self.view)
         self._freeing: Timer | None = None
+        self._released = 0.0
         self._loop_of: asyncio.AbstractEventLoop | None = None
         """The event loop, once it runs."""
 
@@ -142,9 +146,17 @@ class KcapApp(KeyQueue):
             self.contrast.shown_by(self.console.color_system)
         self.call_after_refresh(lambda: self.browser.bar.force(self.book.filter_text))
         self.set_timer(WARM_SECONDS, partial(self.run_worker, _warm, thread=True, group="warm", exit_on_error=False))
-        self.set_interval(RELEASE_SECONDS, self.book.release)
+        self.set_interval(RELEASE_SECONDS, self._release)
         for line in self.wrong:
             self.notify(clean(line), title="settings", severity="warning", timeout=10, markup=False)
+
+    def _release(self) -> None:
+        """Gives mapped rows back, unless pages are made of them one after the other: each one after a release takes twice as
+        long, since each column of each batch is mapped again."""
+        now = time.monotonic()
+        if now - self.view.paged >= RELEASE_SECONDS or now - self._released >= HELD_SECONDS:
+            self._released = now
+            self.book.release()
 
     def free_screens(self) -> None:
         """Frees the screens that were left, once no key has come for a while."""

@@ -14,6 +14,7 @@ from textual.worker import Worker, WorkerState
 
 from kcap.limits import SORTED_FIRST_ROWS
 from kcap.output.grid import clean
+from kcap.runtime import trim_heap
 from kcap.tui.actions import ExchangeActions
 from kcap.tui.completion import joined
 from kcap.tui.handoff import Handoff, has_ended
@@ -190,8 +191,15 @@ class Browser(ExplainsKeys):
             elif settled or time.monotonic() - self._began >= self._cost * PATIENCE:
                 self._arranging = True
                 self._began = time.monotonic()
-                self.run_worker(lambda: Handoff(self.view.arrange()), thread=True, group="order", exit_on_error=False)
+                self.run_worker(self._arrange, thread=True, group="order", exit_on_error=False)
         self.show_status()
+
+    def _arrange(self) -> Handoff[Arranged]:
+        """Filters and sorts, and gives back the memory that this took. Runs in a thread."""
+        try:
+            return Handoff(self.view.arrange())
+        finally:
+            trim_heap()
 
     @on(Worker.StateChanged)
     def worked(self, event: Worker.StateChanged) -> None:

@@ -346,8 +346,10 @@ def moment(ns: int | None, form: str, first_ns: int, before_ns: int | None) -> s
     if form == "delta":
         return "" if before_ns is None else f"{'+' if ns >= before_ns else ''}{(ns - before_ns) / 1e9:.6f}"
     whole, rest = divmod(ns, 1_000_000_000)
-    when = datetime.fromtimestamp(whole, UTC)
-    return f"{when:%H:%M:%S}.{rest // 1_000_000:03d}" if form == "clock" else f"{when:%Y-%m-%d %H:%M:%S}.{rest // 1000:06d}"
+    if form == "clock":  # of each line of each page: a fifth of the time that a calendar takes
+        minutes, second = divmod(whole % 86_400, 60)
+        return f"{minutes // 60:02d}:{minutes % 60:02d}:{second:02d}.{rest // 1_000_000:03d}"
+    return f"{datetime.fromtimestamp(whole, UTC):%Y-%m-%d %H:%M:%S}.{rest // 1000:06d}"
 
 
 TIME_WIDTHS: Final = {"clock": 12, "relative": 14, "delta": 14, "date": 26}

@@ -7,6 +7,7 @@ Marks stay with their exchanges.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -164,8 +165,11 @@ class ListModel:
     arranged: Arranged | None = None
     hidden: int | None = None
     """The row that was selected when a filter hid all rows."""
-    _under: tuple[int, dict[str, Any]] | None = None
-    """The row under the cursor as it was read last, with its number."""
+    paged: float = 0.0
+    """When a page was made last, as `monotonic` counts."""
+    _under: tuple[int, str, dict[str, Any]] | None = None
+    """The number of the row under the cursor when it was read last, the column that it was read for, and the columns that this
+    is made of."""
 
     # -- the order ----------------------------------------------------------------------------------------------------
     @property
@@ -328,7 +332,7 @@ class ListModel:
 
     def page(self, first: int, count: int, heads: Sequence[Head]) -> list[Cells]:
         """Rows from a place on."""
-        made = self.arranged
+        made, self.paged = self.arranged, monotonic()
         if made is None or count <= 0:
             return []
         first = max(0, first)
@@ -373,9 +377,9 @@ class ListModel:
         number, made = self.current, self.arranged
         if number is None or made is None or head.by is None:
             return None
-        if self._under is None or self._under[0] != number:
-            self._under = number, made.rows.row(number)
-        return head.by(self._under[1])
+        if self._under is None or self._under[:2] != (number, head.name):
+            self._under = number, head.name, made.rows.row(number, head.columns)
+        return head.by(self._under[2])
 
 
 def time_of(row: dict[str, Any]) -> int:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 call: Any = call_function  # by name, as in `kcap.arrays.arrow`
 NOWHERE: Final = -1
+PAGE_MOST: Final = 256
+"""Rows that are taken as those of a page."""
 NONE: Final = np.zeros(0, np.int64)
 """No rows."""
 LEAST: Final = int(np.iinfo(np.int64).min)
@@ -102,6 +104,8 @@ class RowIndex:
         if not len(numbers):
             return pa.Table.from_batches([], schema)
         places = self._places(numbers)
+        if len(numbers) <= PAGE_MOST:
+            return self._page(numbers, places, schema)
         order = np.argsort(places, kind="stable")
         parts: list[Any] = []
         for group in np.split(order, np.flatnonzero(np.diff(places[order])) + 1):
@@ -121,6 +125,19 @@ class RowIndex:
         taken: pa.Table = table.combine_chunks().take(pa.array(back))
         return taken
 
+    def _page(self, numbers: "Numbers", places: "Numbers", schema: pa.Schema) -> pa.Table:
+        """Few rows, `places` are their batches: run by run as they stand. In an order that mixes batches that takes a third of
+        the time of looking up the rows of each batch and putting them in order behind that."""
+        ends = [*(np.flatnonzero((np.diff(numbers) != 1) | (np.diff(places) != 0)) + 1).tolist(), len(numbers)]
+        columns = [self.schema.get_field_index(name) for name in schema.names]
+        chosen = {at: self.batches[at].select(columns) for at in dict.fromkeys(places.tolist())}
+        parts: list[pa.RecordBatch] = []
+        for start, end in zip([0, *ends], ends):
+            at = int(places[start])
+            parts.append(chosen[at].slice(int(numbers[start] - self.starts[at]), end - start))
+        table: pa.Table = pa.Table.from_batches(parts, schema).combine_chunks()
+        return table
+
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
         """All of them; nothing is copied."""
         table: pa.Table = pa.Table.from_batches(list(self.batches), self.schema)
@@ -131,9 +148,9 @@ class RowIndex:
         found = self.take(np.array([number], np.int64), ["connection", "exchange"]).to_pylist()[0]
         return found["connection"], found["exchange"]
 
-    def row(self, number: int) -> dict[str, Any]:
-        """One row with all its columns."""
-        found: dict[str, Any] = self.take(np.array([number], np.int64)).to_pylist()[0]
+    def row(self, number: int, columns: Sequence[str] | None = None) -> dict[str, Any]:
+        """One row with all its columns, or some."""
+        found: dict[str, Any] = self.take(np.array([number], np.int64), columns).to_pylist()[0]
         return found
 
     def passing(self, tree: "Filter", first: int = 0) -> "Numbers":

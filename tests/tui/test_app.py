@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -60,6 +61,23 @@ def test_views_that_were_left_are_freed_between_keys(monkeypatch: pytest.MonkeyP
         await asyncio.sleep(0.5)
         assert 1 <= len(collected) < 4
         assert min(collected) >= 0.3
+
+    on(JAVA, test)
+
+
+def test_mapped_rows_are_given_back_between_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: not while one page is made after the other, for some seconds at most."""
+
+    async def test(pilot: Any) -> None:
+        app, released, now = pilot.app, list[float](), 1000.0
+        monkeypatch.setattr(app.book, "release", lambda: released.append(now))
+        monkeypatch.setattr("kcap.tui.app.time", SimpleNamespace(monotonic=lambda: now))
+        app._released = now
+        for step in range(12):
+            now = 1000.5 + step / 2
+            app.view.paged = now - 0.1 if step < 11 else app.view.paged
+            app._release()
+        assert released == [1005.0, 1006.0]
 
     on(JAVA, test)
 

@@ -1,6 +1,7 @@
 """The main screen: keys, panes, filters, as a user has them."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -155,6 +156,22 @@ def test_sorting() -> None:
         await pilot.click("ExchangeList", offset=(5, 0))
         await settle(pilot)
         assert "Time▲" in heads(app)
+
+    on(test)
+
+
+@pytest.mark.parametrize("key", ["s", "F"])
+def test_an_order_gives_back_the_memory_that_it_took(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of ten million rows that is some 70 MB; a key that needs no order gives back nothing."""
+    threads: list[bool] = []
+    monkeypatch.setattr(
+        "kcap.tui.browser.trim_heap", lambda: threads.append(threading.current_thread() is threading.main_thread())
+    )
+
+    async def test(pilot: Any) -> None:
+        threads.clear()
+        await press(pilot, key)
+        assert threads == ([False] if key == "s" else [])
 
     on(test)
 

@@ -137,6 +137,11 @@ def test_times() -> None:
     assert all(moment(None, form, first, None) == "" for form in TIME_FORMS)
 
 
+@given(st.integers(0, 4 * 10**18))
+def test_the_clock_is_that_of_the_calendar(ns: int) -> None:
+    assert moment(ns, "clock", 0, None) == moment(ns, "date", 0, None)[11:23]
+
+
 @given(st.text(max_size=20), st.integers(0, 20), st.booleans())
 def test_a_cell_has_its_width(text: str, width: int, right: bool) -> None:
     assert cell_len(cut(clean(text), width, right=right)) == width

@@ -133,18 +133,19 @@ def test_a_page_is_part_of_the_whole(java: CaptureModel, first: int, count: int,
 
 
 def test_the_row_under_the_cursor_is_read_once(book: CaptureModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Law: the filter of a cell is that of its row, which is read again for another row or other rows alone."""
+    """Law: the filter of a cell is that of its row, which is read again for another row, other rows or another cell alone, and
+    of which no more is read than the cell needs."""
     view, read = made(book), []
     row = RowIndex.row
-    monkeypatch.setattr(RowIndex, "row", lambda self, number: read.append(number) or row(self, number))
+    monkeypatch.setattr(RowIndex, "row", lambda self, *wanted: read.append(wanted) or row(self, *wanted))
     for move in (0, 0, 1, 0, -1):
         view.move(move)
         number = view.current
         assert view.filter_of(HEADS["call"]) == HEADS["call"].by(row(view.arranged.rows, number))
-    assert read == [0, 1, 0]
+    assert read == [(number, HEADS["call"].columns) for number in (0, 1, 0)]
     view.install(view.arrange())
-    view.filter_of(HEADS["call"])
-    assert read == [0, 1, 0, view.current]
+    for name, head in HEADS.items():
+        assert view.filter_of(head) == (head.by(row(view.arranged.rows, 0)) if head.by is not None else None), name
 
 
 def test_an_empty_list(tmp_path: Any) -> None:

@@ -5,7 +5,7 @@ while it has the focus.
 """
 
 import time
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 from weakref import ReferenceType, ref
 
 import numpy as np
@@ -16,11 +16,11 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
+from kcap.runtime import trim_heap
 from kcap.tui.faults import stumbled
 from kcap.tui.handoff import Handoff
 from kcap.tui.list_model import Arranged, ListModel
 from kcap.tui.panes.paint import CSS, Painted
-from kcap.tui.row_index import numeric
 from kcap.tui.timeline import Timeline, timeline
 
 LOOK_SECONDS = 0.5
@@ -66,6 +66,8 @@ class TimeStrip(Painted, Widget, can_focus=True):
         self._began = self._cost = 0.0
         self.made: Timeline | None = None
         self.shown: tuple[int, int] | None = None
+        self._window = -1, -1, 0, 0
+        """The rows in sight, and the first and last of their times."""
         self.at, self.begun = 0, -1
 
     @property
@@ -90,7 +92,9 @@ class TimeStrip(Painted, Widget, can_focus=True):
         def work() -> tuple[Timeline | None, float]:
             began = time.thread_time()  # what others of a busy machine take is no cost of this picture
             rows, order = requested.take()
-            return timeline(rows, order, steps), time.thread_time() - began
+            made = timeline(rows, order, steps)
+            trim_heap()
+            return made, time.thread_time() - began
 
         self.run_worker(work, thread=True, group="timeline", exclusive=True, exit_on_error=False)
 
@@ -120,9 +124,10 @@ class TimeStrip(Painted, Widget, can_focus=True):
         """Other rows are in sight, from one to another."""
         shown, made = None, self.made
         if rows is not None and made is not None and self.view.arranged is not None:
-            column: Any = self.view.arranged.rows.take(np.array(rows, np.int64), ["time"]).column(0)
-            times = [int(time) for chunk in column.chunks for time in numeric(chunk)]
-            shown = (made.place(min(times)), made.place(max(times)))
+            if rows != self._window[:2]:  # asked several times a second
+                first, last = sorted(self.view.arranged.rows.values("time", np.array(rows, np.int64)).tolist())
+                self._window = (*rows, first, last)
+            shown = (made.place(self._window[2]), made.place(self._window[3]))
         if shown != self.shown:
             self.shown = shown
             self.refresh()

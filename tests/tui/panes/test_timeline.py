@@ -3,8 +3,10 @@
 import asyncio
 from typing import Any
 
+import numpy as np
 import pytest
 
+from kcap.tui.row_index import RowIndex
 from tests.tui.driving import LARGE, SMALL, lines, opened, press
 
 pytestmark = pytest.mark.usefixtures("fresh_settings")
@@ -29,6 +31,18 @@ def test_a_time_is_chosen_with_keys() -> None:
     asyncio.run(run())
 
 
+def test_a_picture_gives_back_the_memory_that_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    monkeypatch.setattr("kcap.tui.panes.timeline.trim_heap", lambda: made.append(object()))
+
+    async def run() -> None:
+        async with opened("java-transactions.pcap", size=LARGE) as pilot:
+            await pilot.app.workers.wait_for_complete()
+            assert made
+
+    asyncio.run(run())
+
+
 def test_where_there_is_little_room_it_comes_when_it_is_asked_for() -> None:
     async def run() -> None:
         async with opened("java-transactions.pcap", size=SMALL) as pilot:
@@ -40,6 +54,28 @@ def test_where_there_is_little_room_it_comes_when_it_is_asked_for() -> None:
             assert lines(app)[2].startswith(" latency ")
             await press(pilot, "x")
             assert app.focused is app.browser.listed
+
+    asyncio.run(run())
+
+
+def test_times_of_the_rows_in_sight_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The status line asks ten times a second."""
+
+    async def run() -> None:
+        async with opened("java-transactions.pcap", size=LARGE) as pilot:
+            app: Any = pilot.app
+            await app.workers.wait_for_complete()
+            await press(pilot)
+            strip, read = app.browser.strip, []
+            values = RowIndex.values
+            monkeypatch.setattr(RowIndex, "values", lambda self, *asked: read.append(asked) or values(self, *asked))
+            seen = []
+            for rows in ((3, 90), (3, 90), (109, 50), (3, 90)):
+                strip.window(rows)
+                times = values(app.view.arranged.rows, "time", np.array(rows)).tolist()
+                seen.append(strip.shown == (strip.made.place(min(times)), strip.made.place(max(times))))
+            assert seen == [True] * 4
+            assert len(read) == 3
 
     asyncio.run(run())
 
