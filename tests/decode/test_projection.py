@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from kcap.decode import projection, slots
-from kcap.decode.projection import COMPLETE, MALFORMED, SHORT, TRAILING, UNKNOWN, Projection, Resumable, project
+from kcap.decode.interpreter import COMPLETE, MALFORMED, SHORT, TRAILING, UNKNOWN
+from kcap.decode.projection import Projection, Resumable, project
 from kcap.limits import FED_PROBED_BYTES, PARTITIONS_OF_MESSAGE, TOPICS_OF_MESSAGE
 from tests.decode.oracle import columns
 from tests.decode.samples import body_of, decode, program, sample, vectors

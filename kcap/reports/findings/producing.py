@@ -10,8 +10,9 @@ from kcap.reports.definition import AFTER_APPEND, of_brokers
 from kcap.reports.findings.model import Finding, Found, called, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, totals
 from kcap.reports.text import count as counted
+from kcap.schema.facts import releases
 from kcap.schema.registry import api_key
-from kcap.schema.releases import first_release, releases
+from kcap.schema.releases import first_release
 
 OLD_PRODUCE, OLD_FETCH = 2, 3
 """The last versions that carry message formats 0 and 1."""

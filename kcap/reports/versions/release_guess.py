@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kcap.schema.facts import Versions, apis, within
+from kcap.schema.facts import Versions, apis, releases, within
 from kcap.schema.registry import api_key, api_name
-from kcap.schema.releases import advertised, releases, taken
+from kcap.schema.releases import advertised, taken
 
 PRODUCE, METADATA, LEADER_AND_ISR = 0, 3, 4
 NAMES_SHOWN: Final = 4

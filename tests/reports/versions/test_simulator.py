@@ -9,9 +9,9 @@ from kcap.reports.versions.identity import identify
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.readiness import range_in
 from kcap.reports.versions.simulator import broker_of, explain, java, library_named, library_of, missing, predicted, sequence
+from kcap.schema.facts import releases
 from kcap.schema.quirks import API_VERSIONS
 from kcap.schema.registry import api_key
-from kcap.schema.releases import releases
 from tests.reports.talking import PCAPS, SHARED, gathered
 
 RECORDED = ["modern/java44-vs-3.9.2", "modern/mixed-cluster", "modern/old-java-2.8.2-vs-4.4.0",
