@@ -62,13 +62,11 @@ MEANINGS: Final[dict[str, tuple[tuple[int, str], ...]]] = {
         (1, "no controller id and no racks"), (2, "no cluster id"), (4, "asking for a topic may create it"),
         (7, "no leader epochs (KIP-320)"), (10, "no topic ids (KIP-516)"),
     ),
-    ""
     "OffsetCommit": ((2, "no retention time of its own"), (6, "no leader epochs (KIP-320)"),
                      (7, "no static membership (KIP-345)")),
     "OffsetFetch": ((2, "no request for all partitions"), (5, "no leader epochs (KIP-320)"),
                     (7, "no waiting for open transactions (KIP-447)"), (8, "one group a request (KIP-709)")),
     "FindCoordinator": ((1, "no coordinators of transactions"), (4, "one coordinator a request (KIP-699)")),
-    ""
     "JoinGroup": ((1, "one timeout for session and rebalance (before KIP-62)"), (4, "members join without an id (KIP-394)"),
                   (5, "no static membership (KIP-345)")),
     "SyncGroup": ((3, "no static membership (KIP-345)"),),
@@ -89,7 +87,6 @@ ABSENT: Final = {
     "ShareGroupHeartbeat": "share groups do not work (KIP-932)", "ShareFetch": "share groups do not work (KIP-932)",
     "StreamsGroupHeartbeat": "group.protocol=streams does not work (KIP-1071)",
     "GetTelemetrySubscriptions": "no client metrics (KIP-714)", "PushTelemetry": "no client metrics (KIP-714)",
-    ""
     "InitProducerId": "no idempotence and no transactions (KIP-98)",
     "OffsetForLeaderEpoch": "no leader epoch fencing (KIP-320)",
 }  # fmt: skip
