@@ -150,7 +150,7 @@ class JsonReader:
         if (size >= 0 and size * count > cursor.left) or (size == 0 and count > cursor.left):
             count = cursor.left // size if size else 0
             self.elements(items, kind, body, loop, count)
-            raise DamageError(f"{label.names[0]} has more elements than the body has bytes", cursor.position, short=True)
+            raise DamageError(f"{label.names[0]} has more elements than the body has bytes")
         self.elements(items, kind, body, loop, count)
 
     def elements(self, items: list[Any], kind: str, body: int, loop: int, count: int) -> None:
@@ -191,7 +191,7 @@ class JsonReader:
             key = label.keys[0]
             self.row(self.rows[case][2], out)
             if cursor.position != end:
-                raise DamageError(f"{label.names[0]} does not fill its tagged field", cursor.position)
+                raise DamageError(f"{label.names[0]} does not fill its tagged field")
             if out.get(key) == label.default and type(out.get(key)) is type(label.default):
                 del out[key]
         return exit_row
