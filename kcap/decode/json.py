@@ -212,9 +212,9 @@ def single(name: str, key: str, kind: str) -> Label:
     return found
 
 
-def read_json(plan: Plan, buffer: Buffer, start: int = 0, end: int | None = None, records: Records = "base64") -> JsonReading:
-    """The body at `buffer[start:end]` as JSON values; `position` is where it ended, bytes behind it are not read."""
-    cursor = Cursor(buffer, start, end)
+def read_json(plan: Plan, buffer: Buffer, start: int = 0, records: Records = "base64") -> JsonReading:
+    """The body from `start` on as JSON values; `position` is where it ended, bytes behind it are not read."""
+    cursor = Cursor(buffer, start)
     reader = JsonReader(plan, cursor, records)
     try:
         reader.fields(0, len(plan.rows) - 1, reader.reading.value)
