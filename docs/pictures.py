@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 
 from kcap.schema import registry
-from kcap.schema.facts import show_versions
-from kcap.schema.releases import first_release, releases, removed_in, taken
+from kcap.schema.facts import releases, show_versions
+from kcap.schema.releases import first_release, removed_in, taken
 from kcap.wire.codecs import CODECS
 from kcap.wire.formats import MINIMA
 

@@ -147,3 +147,12 @@ def refuse_input(output: str, *, folder: bool = False) -> None:
             read = "standard input" if found == STANDARD else found
             same = "an input itself" if shown == read else f"the same file as the input {read}"
             raise UsageError(f"{shown}: this output is {same if not folder else f'or holds the input {read}'}; write elsewhere")
+
+
+def is_parquet(path: str) -> bool:
+    """Whether a file begins as Parquet does, as tables do that were saved from captures."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == b"PAR1"
+    except OSError:
+        return False

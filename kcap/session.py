@@ -539,6 +539,3 @@ def open_capture(
     capture = Capture(given, options, [os.fspath(log) for log in logs])
     capture.copies = copies
     return capture
-
-
-__all__ = ["Capture", "CaptureError", "CapturePass", "Exchange", "Packet", "open_capture"]

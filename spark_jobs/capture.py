@@ -252,6 +252,3 @@ def read_capture(
         choose(table, None)
     found = open_capture(spark, paths, split_bytes, partitions, strict=strict, ship=ship, options=options)
     return found.table(table, columns, only)
-
-
-__all__ = ["SparkCapture", "open_capture", "read_capture"]

@@ -9,7 +9,7 @@ what is large, and SQL at any scale goes over what `ingest` wrote. Law: rows equ
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -144,6 +144,3 @@ def verified_ranges(files: Files, index: int, file: CaptureFile, split: int) -> 
 def register(spark: "SparkSession") -> None:
     """Registers `spark.read.format("kcap")`."""
     spark.dataSource.register(KcapSource)
-
-
-__all__: list[Any] = ["KcapSource", "register"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kcap.errors import UsageError
-from kcap.inputs import identity, parents, reading, refuse_input
+from kcap.inputs import identity, is_parquet, parents, reading, refuse_input
 
 
 def test_paths_of_one_file_are_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,3 +85,10 @@ def test_folders_are_expanded_only_for_an_output_that_exists(tmp_path: Path) -> 
         assert calls == [[str(tmp_path)]], "once for all outputs"
     assert str(refused.value) == f"{member}: this output is an input itself; write elsewhere"
     refuse_input(str(member))
+
+
+def test_saved_tables_are_known_by_their_first_bytes(tmp_path: Path) -> None:
+    (tmp_path / "rows").write_bytes(b"PAR1....")
+    (tmp_path / "capture").write_bytes(b"\n\r\r\n....")
+    found = [is_parquet(str(tmp_path / name)) for name in ("rows", "capture", "nothing")]
+    assert found == [True, False, False]

@@ -59,50 +59,40 @@ class GzipMember:
         return out
 
 
-class StandardMember:
-    """bzip2 and xz by the standard library, which keeps unread input itself."""
+STANDARD_ERRORS = OSError, EOFError, lzma.LZMAError, ValueError
 
-    errors: tuple[type[Exception], ...] = (OSError, EOFError, lzma.LZMAError, ValueError)
 
-    def __init__(self, inner: bz2.BZ2Decompressor | lzma.LZMADecompressor) -> None:
+class BufferedMember:
+    """bzip2, xz and lz4, by libraries that keep unread input themselves."""
+
+    def __init__(self, inner: Any, errors: tuple[type[Exception], ...]) -> None:
         self._inner = inner
+        self.errors = errors
         self.ended = False
         self.rest = b""
 
     def feed(self, data: bytes, size: int) -> bytes:
-        out = self._inner.decompress(data, size)
-        self.ended = self._inner.eof
-        self.rest = self._inner.unused_data if self.ended else b""
-        return out
-
-
-def bzip2_member() -> StandardMember:
-    """One bzip2 stream."""
-    return StandardMember(bz2.BZ2Decompressor())
-
-
-def xz_member() -> StandardMember:
-    """One xz stream."""
-    return StandardMember(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES))
-
-
-class Lz4Member:
-    """lz4 frame; the library keeps unread input itself."""
-
-    errors: tuple[type[Exception], ...] = (RuntimeError, EOFError)
-
-    def __init__(self) -> None:
-        import lz4.frame
-
-        self._inner = lz4.frame.LZ4FrameDecompressor()
-        self.ended = False
-        self.rest = b""
-
-    def feed(self, data: bytes, size: int) -> bytes:
-        out: bytes = self._inner.decompress(data, max_length=size)
+        out: bytes = self._inner.decompress(data, size)
         self.ended = self._inner.eof
         self.rest = (self._inner.unused_data or b"") if self.ended else b""
         return out
+
+
+def bzip2_member() -> BufferedMember:
+    """One bzip2 stream."""
+    return BufferedMember(bz2.BZ2Decompressor(), STANDARD_ERRORS)
+
+
+def xz_member() -> BufferedMember:
+    """One xz stream."""
+    return BufferedMember(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES), STANDARD_ERRORS)
+
+
+def lz4_member() -> BufferedMember:
+    """One lz4 frame."""
+    import lz4.frame
+
+    return BufferedMember(lz4.frame.LZ4FrameDecompressor(), (RuntimeError, EOFError))
 
 
 class ZstdMember:
@@ -131,7 +121,7 @@ class ZstdMember:
 
 
 MEMBERS: dict[str, Callable[[], CompressedMember]] = {
-    "gzip": GzipMember, "bzip2": bzip2_member, "xz": xz_member, "lz4": Lz4Member, "zstd": ZstdMember,
+    "gzip": GzipMember, "bzip2": bzip2_member, "xz": xz_member, "lz4": lz4_member, "zstd": ZstdMember,
 }  # fmt: skip
 PACKAGES = {"lz4": "lz4", "zstd": "zstandard"}
 

@@ -4,9 +4,8 @@ In: a path. Out: `PcapngAnnotations`, numbers in little-endian order. Law: the o
 those whose form is not known are left out where the byte order changes. Numbers are those of draft-ietf-opsawg-pcapng.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from struct import Struct, pack, unpack_from
+from struct import pack, unpack_from
 from typing import Final
 
 from kcap.capture import pcapng_blocks
@@ -51,21 +50,10 @@ class PcapngAnnotations:
     """Packets lost by the capturing machine."""
 
 
-def each_option(body: bytes, order: str, at: int, stop: int) -> Iterator[tuple[int, bytes]]:
-    """Options from `at` up to `stop`, in their order, repeated ones too."""
-    head = Struct(order + "HH")
-    while at + 4 <= stop:
-        code, size = head.unpack_from(body, at)
-        if code == pcapng_blocks.OPTION_END or at + 4 + size > stop:
-            return
-        yield code, body[at + 4 : at + 4 + size]
-        at += 4 + size + (-size & 3)
-
-
 def kept_options(body: bytes, order: str, at: int, stop: int, kept: dict[int, int]) -> bytes:
     """The options of a table, little-endian."""
     out = bytearray()  # bytes would be copied with each option
-    for code, value in each_option(body, order, at, stop):
+    for code, value in pcapng_blocks.each_option(body, order, at, stop):
         width = kept.get(code)
         if width is not None and (not width or len(value) == width):
             out += option(code, value[::-1] if width and order == ">" else value)

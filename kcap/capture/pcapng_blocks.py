@@ -4,8 +4,9 @@ In: a block's body (without type and lengths) and its byte order. Out: interface
 what contradicts the block's length is left out. Numbers are those of draft-ietf-opsawg-pcapng.
 """
 
+from collections.abc import Iterator
 from ipaddress import ip_address
-from struct import pack, unpack_from
+from struct import Struct, pack, unpack_from
 
 from kcap.capture.sections import Interface
 from kcap.limits import SECOND_NS
@@ -20,15 +21,22 @@ RESOLUTION_MAX = 63
 """Finer than 2^-63 (or 10^-63) of a second is no clock."""
 
 
+def each_option(body: bytes, order: str, at: int, stop: int) -> Iterator[tuple[int, bytes]]:
+    """Options from `at` up to `stop`, in their order, repeated ones too."""
+    head = Struct(order + "HH")
+    while at + 4 <= stop:
+        code, size = head.unpack_from(body, at)
+        if code == OPTION_END or at + 4 + size > stop:
+            return
+        yield code, body[at + 4 : at + 4 + size]
+        at += 4 + size + (-size & 3)
+
+
 def read_options(body: bytes, order: str, at: int) -> dict[int, bytes]:
     """Options from `at` on, the first of each code."""
     options: dict[int, bytes] = {}
-    while at + 4 <= len(body):
-        code, size = unpack_from(order + "HH", body, at)
-        if code == OPTION_END or at + 4 + size > len(body):
-            break
-        options.setdefault(code, body[at + 4 : at + 4 + size])
-        at += 4 + size + (-size & 3)
+    for code, value in each_option(body, order, at, len(body)):
+        options.setdefault(code, value)
     return options
 
 

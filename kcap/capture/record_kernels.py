@@ -1,7 +1,7 @@
 """Compiled loops over records and blocks.
 
 In: a window. Out: the same batches as the plain readers give, their columns as numpy arrays; where the loop stopped and the
-bytes needed to go on (0: the batch is full, BLOCK_OTHER: a block that is none of the kernel's). Law: jitted = plain. Whatever
+bytes needed to go on (0: the batch is full, -1: a block that is none of the kernel's). Law: jitted = plain. Whatever
 is not an ordinary packet record is left to the plain reader, at the place where it stands.
 """
 
@@ -15,7 +15,6 @@ from kcap.kernels import compiled, uint32
 from kcap.limits import BATCH_PACKETS_MAX
 from kcap.model import PacketBatch
 
-BLOCK_OTHER = -1
 PACKET_HEADER = 28
 
 

@@ -15,7 +15,7 @@ from kcap.cli.timelines import of_groups
 from kcap.output.grid import duration
 from kcap.reports import drill_down
 from kcap.reports.groups.events import HEARTBEATS
-from kcap.reports.text import TextColumn, count, number, time_of_day, words
+from kcap.reports.text import TextColumn, assigned, count, number, time_of_day, words
 
 Row = dict[str, Any]
 SHOWN: Final = 40
@@ -90,11 +90,6 @@ def sentence(row: Row) -> str:
     )
 
 
-def partitions(topics: dict[str, list[int]]) -> str:
-    """An assignment in words."""
-    return "; ".join(f"{topic} {','.join(map(str, some))}" for topic, some in topics.items()) or "nothing"
-
-
 def assignments(row: Row) -> str:
     """Assignments of a member in the order of time."""
     found = row["assignments"]
@@ -102,7 +97,7 @@ def assignments(row: Row) -> str:
         return ""
     shown = found if len(found) <= 3 else [found[0], found[-1]]
     rest = [] if len(found) <= 3 else [f"and {len(found) - 2} more"]
-    return " | ".join([*(f"{time_of_day(one['time_ns'])} {partitions(one['topics'])}" for one in shown), *rest])
+    return " | ".join([*(f"{time_of_day(one['time_ns'])} {assigned(one['topics'])}" for one in shown), *rest])
 
 
 def rebalance(group: str, row: Row) -> str | None:

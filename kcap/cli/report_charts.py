@@ -13,6 +13,7 @@ from typing import Any, Final
 from kcap.errors import MissingExtraError, UsageError
 from kcap.output.escaping import html_text
 from kcap.output.grid import duration
+from kcap.reports.definition import counts_of
 from kcap.reports.text import duration_short, time_of_day
 
 Row = dict[str, Any]
@@ -36,11 +37,6 @@ def drawer(path: str) -> Callable[[str, Row, str], None]:
 def draw(path: str, result: Row, page: str = "") -> None:
     """Draws a report to a file; `page` is its HTML."""
     drawer(path)(path, result, page)
-
-
-def counts_of(result: Row) -> list[int]:
-    """The histogram of all rows."""
-    return [sum(column) for column in zip(*(row["histogram"] for row in result["rows"]))]
 
 
 def svg(result: Row) -> str:
@@ -69,7 +65,7 @@ def grid_line(y: float) -> str:
 
 def histogram(result: Row) -> str:
     """The histogram: a bar for each class."""
-    counts, edges = counts_of(result), result["histogram_edges_ns"]
+    counts, edges = counts_of(result["rows"]), result["histogram_edges_ns"]
     most = max(counts, default=0) or 1
     step, room = (WIDTH - LEFT - 20) / len(counts or [0]), HEIGHT - TOP - FOOT
     out = [text(LEFT, 18, f"latency, {sum(counts):,} responses", "start", "bold"), text(LEFT - 6, TOP + 8, f"{most:,}", "end")]
@@ -151,7 +147,7 @@ def draw_png(path: str, result: Row, _page: str) -> None:
     plot = pyplot()
     series = result.get("over_time")
     figure, axes = plot.subplots(2 if series else 1, 1, figsize=(9, 6), squeeze=False)
-    counts, edges = counts_of(result), result["histogram_edges_ns"]
+    counts, edges = counts_of(result["rows"]), result["histogram_edges_ns"]
     axes[0][0].bar(["<" + duration_short(edges[0]), *map(duration_short, edges)], counts)
     axes[0][0].set_title(f"latency, {sum(counts):,} responses")
     if series:

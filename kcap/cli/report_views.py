@@ -12,7 +12,7 @@ from kcap.cli.report_formats import Block, Commands, Document, Section, Sentence
 from kcap.columns import WITHOUT_POLLS
 from kcap.output.grid import counts, duration
 from kcap.reports import drill_down
-from kcap.reports.definition import PARTITIONED, WAITS, Key, Row, group_name, key_of
+from kcap.reports.definition import PARTITIONED, WAITS, Key, Row, counts_of, group_name, key_of
 from kcap.reports.findings.model import headline
 from kcap.reports.text import (
     Style,
@@ -149,11 +149,6 @@ def listing(result: Row, by: Sequence[Key]) -> Callable[[Row], Sequence[Row]]:
 
 
 # -- blocks -----------------------------------------------------------------------------------------------------------
-def counts_of(rows: Sequence[Row]) -> list[int]:
-    """The histogram of all rows together."""
-    return [sum(column) for column in zip(*(row["histogram"] for row in rows))]
-
-
 def span_of(counts: Sequence[int]) -> tuple[int, int]:
     """The first class that has something, and the class after the last."""
     there = [at for at, count in enumerate(counts) if count] or [0]

@@ -83,8 +83,8 @@ def index() -> Iterator[str]:
     """All APIs, one a row."""
     from kcap.cli.report_formats import screen_width
     from kcap.reports.text import in_columns
-    from kcap.schema.facts import apis
-    from kcap.schema.releases import first_release, releases
+    from kcap.schema.facts import apis, releases
+    from kcap.schema.releases import first_release
 
     shown = [BEFORE_REMOVALS, releases()[-1]]
     heads = ["key", "api", "since", *shown, "flexible", "request header", "response header", "note"]
@@ -120,8 +120,8 @@ def steps(headers: Sequence[tuple[int, int]]) -> str:
 
 def note(api: "Api") -> str:
     """Which versions are gone or deprecated, and since when."""
-    from kcap.schema.facts import show_versions
-    from kcap.schema.releases import deprecated_in, releases, removed_in, taken
+    from kcap.schema.facts import releases, show_versions
+    from kcap.schema.releases import deprecated_in, removed_in, taken
 
     newest = taken(api.key, releases()[-1])
     said = []
@@ -196,7 +196,7 @@ def messages(api: "Api") -> list["MessageSpec | None"]:
 
 def history(api: "Api") -> Iterator[str]:
     """What each version of an API changed."""
-    from kcap.schema.releases import releases
+    from kcap.schema.facts import releases
 
     known = releases()
     yield f"{api.name}, API key {api.key}, served by {', '.join(api.listeners) or 'no listener'}"
@@ -230,8 +230,8 @@ def span(names: Sequence[str]) -> str:
 
 def takers(api: "Api", version: int) -> str:
     """The releases that take a version: `1.0 to 3.9`."""
-    from kcap.schema.facts import within
-    from kcap.schema.releases import releases, taken
+    from kcap.schema.facts import releases, within
+    from kcap.schema.releases import taken
 
     having = [name for name in releases() if (found := taken(api.key, name)) and within(found.versions, version)]
     return span(having) if having else "no release"

@@ -15,8 +15,9 @@ LIBRARIES: Final = (
 def version_text() -> str:
     """Some lines, the first with kcap's own version."""
     from kcap import __version__
+    from kcap.schema.facts import releases
     from kcap.schema.registry import api_keys
-    from kcap.schema.releases import line, releases
+    from kcap.schema.releases import line
 
     system = f"{platform.python_implementation()} {platform.python_version()}, {platform.system()} {platform.machine()}"
     lines = [

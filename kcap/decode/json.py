@@ -150,7 +150,7 @@ class JsonReader:
         if (size >= 0 and size * count > cursor.left) or (size == 0 and count > cursor.left):
             count = cursor.left // size if size else 0
             self.elements(items, kind, body, loop, count)
-            raise DamageError(f"{label.names[0]} has more elements than the body has bytes", cursor.position, short=True)
+            raise DamageError(f"{label.names[0]} has more elements than the body has bytes")
         self.elements(items, kind, body, loop, count)
 
     def elements(self, items: list[Any], kind: str, body: int, loop: int, count: int) -> None:
@@ -191,7 +191,7 @@ class JsonReader:
             key = label.keys[0]
             self.row(self.rows[case][2], out)
             if cursor.position != end:
-                raise DamageError(f"{label.names[0]} does not fill its tagged field", cursor.position)
+                raise DamageError(f"{label.names[0]} does not fill its tagged field")
             if out.get(key) == label.default and type(out.get(key)) is type(label.default):
                 del out[key]
         return exit_row
@@ -212,9 +212,9 @@ def single(name: str, key: str, kind: str) -> Label:
     return found
 
 
-def read_json(plan: Plan, buffer: Buffer, start: int = 0, end: int | None = None, records: Records = "base64") -> JsonReading:
-    """The body at `buffer[start:end]` as JSON values; `position` is where it ended, bytes behind it are not read."""
-    cursor = Cursor(buffer, start, end)
+def read_json(plan: Plan, buffer: Buffer, start: int = 0, records: Records = "base64") -> JsonReading:
+    """The body from `start` on as JSON values; `position` is where it ended, bytes behind it are not read."""
+    cursor = Cursor(buffer, start)
     reader = JsonReader(plan, cursor, records)
     try:
         reader.fields(0, len(plan.rows) - 1, reader.reading.value)

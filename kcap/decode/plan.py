@@ -59,7 +59,6 @@ class Plan:
 
     message: str
     version: int
-    flexible: bool
     rows: tuple[Row, ...]
     labels: tuple[Label, ...]
     slots: int
@@ -317,7 +316,6 @@ def compile_plan(message: MessageSpec, version: int, *, partitions: bool = False
     return Plan(
         message.name,
         version,
-        compiler.flexible,
         tuple((op, a, b, c) for op, a, b, c in compiler.rows),
         tuple(compiler.labels),
         compiler.slots,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from kcap.decode import opcodes, slots
 from kcap.decode.interpreter import COMPLETE, MALFORMED, SHORT, TRAILING, UNKNOWN, State, run
 from kcap.decode.plan import Row, plan_for
-from kcap.decode.programs import ROWS, place_of, program_index, with_partitions
+from kcap.decode.programs import ROWS, place_of, program_index
 from kcap.faults import Fault, fault_of
 from kcap.limits import COMPILED_FROM_BYTES, FED_COMPILED_BYTES, FED_GATHERED_BYTES, FED_PROBED_BYTES, PROJECTED_MESSAGE_BYTES
 from kcap.model import Buffer
@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "COMPLETE",
-    "MALFORMED",
-    "SHORT",
-    "TRAILING",
-    "UNKNOWN",
     "Projection",
     "Resumable",
     "acks_of_produce",
@@ -41,7 +36,6 @@ __all__ = [
     "program_index",
     "project",
     "project_some",
-    "with_partitions",
 ]
 
 Engine = Literal["auto", "plain", "jit"]

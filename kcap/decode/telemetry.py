@@ -71,7 +71,7 @@ def message_nodes(tiler: Tiler, *, descriptor: Any, depth: int) -> None:
             _sized(tiler, name, start, field, depth)
         else:
             cursor.position = start
-            raise DamageError(f"wire type {wire} of {name}", start)
+            raise DamageError(f"wire type {wire} of {name}")
 
 
 def _varint(tiler: Tiler, name: str, start: int, field: Any) -> None:

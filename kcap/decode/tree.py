@@ -145,7 +145,7 @@ class _Body:
             said = "null" if null else ""
             tiler.add(name, start, None, said, lambda: self.nullable(pc, start, end))
         if not whole:
-            raise DamageError("", end)
+            raise DamageError("")
         return a
 
     def unpacked(self, label: Label, tiler: Tiler, name: str) -> None:
@@ -259,7 +259,7 @@ class _Body:
         topic = tiler.topic
         tiler.add(f"[{index}]", start, None, "", lambda: self.struct(body, loop, start, end, topic))
         if not whole:
-            raise DamageError("", end)
+            raise DamageError("")
 
     # --- tags --------------------------------------------------------------------------------------------------------
     def tags(self, pc: int, start: int, end: int) -> list[Node]:
@@ -298,7 +298,7 @@ class _Body:
                     full = inner.cursor.position + size
                     self.row(target, inner, name)
                     if inner.cursor.position != full:
-                        raise DamageError(f"{name} does not fill its tagged field", full)
+                        raise DamageError(f"{name} does not fill its tagged field")
                     return
                 at = inner.cursor.position
                 data = inner.cursor.read_bytes(size, f"tagged field {number}")
@@ -308,7 +308,7 @@ class _Body:
 
         tiler.add(name, start, value, "" if target >= 0 else words("", "bytes", value), inside)
         if not whole:
-            raise DamageError("", end)
+            raise DamageError("")
 
 
 def body_nodes(plan: Plan, buffers: Buffers, buffer: int, start: int, end: int) -> list[Node]:

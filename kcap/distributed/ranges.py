@@ -315,6 +315,3 @@ def looks_like_blocks(buffer: bytes, at: int, order: str, *, ended: bool) -> boo
             return False
         at = end
     return True
-
-
-__all__ = ["ByteRange", "CountedWeird", "RangeContext", "RangeScan", "RangeSummary", "running_latest"]

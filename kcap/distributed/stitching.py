@@ -27,8 +27,6 @@ class PlannedFile:
     file: CaptureFile
     index: int
     ranges: list[ByteRange]
-    context: RangeContext | None = None
-    """The context behind its header; None where the file is a single range."""
     wrong: int = 0
     """Guessed ranges that turned out wrong."""
 
@@ -103,7 +101,7 @@ def plan(file: CaptureFile, index: int, context: RangeContext | None, split_byte
     for at in range(count):
         stop = (at + 1) * step if at + 1 < count else None
         ranges.append(ByteRange(numbers.take(), index, at * step, stop, context if at else None, verified=not at))
-    return PlannedFile(file, index, ranges, context)
+    return PlannedFile(file, index, ranges)
 
 
 def next_unverified(planned: PlannedFile, summaries: dict[int, RangeSummary], numbers: RangeNumbers) -> ByteRange | None:

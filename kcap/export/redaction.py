@@ -195,6 +195,3 @@ def _value(node: Node, buffer: bytearray, made: RedactionPlan) -> None:
         hide(made, buffer, node.end - len(node.value), node.end)
     elif node.value is not None:
         hide(made, buffer, node.start, node.end)
-
-
-__all__: Sequence[str] = ("RedactionPlan", "Rename", "content", "plan")

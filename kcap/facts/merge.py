@@ -153,6 +153,3 @@ def tracker_of(
         if number:
             tracker.used.take(np.full(len(keys), number, np.int64), keys, versions)
     return tracker
-
-
-__all__ = ["Facts", "FactsRecorder", "merged", "tracker_of"]

@@ -164,10 +164,6 @@ class TopicNames:
                         if record.value is not None and record.value.startswith(TOPIC_RECORD):
                             self.learn("TopicRecord", decode_data("TopicRecord", record.value).to_json())
 
-    def name(self, uuid: str | None) -> str | None:
-        """The name of an id, None while no message has it."""
-        return None if uuid is None else self.names.get(uuid)
-
 
 def _structs(node: Any, path: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
     """The structs down a path, through arrays and past nulls."""

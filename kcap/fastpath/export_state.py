@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kcap import limits
-from kcap.decode.projection import program_index
+from kcap.decode.programs import program_index
 from kcap.fastpath import layout as at
 from kcap.fastpath.frame_kernels import rejoin, unchain
 from kcap.fastpath.import_state import MOVED

@@ -9,7 +9,8 @@ from itertools import pairwise
 import numpy as np
 
 from kcap import limits
-from kcap.decode.projection import acks_of_produce, program_index
+from kcap.decode.programs import program_index
+from kcap.decode.projection import acks_of_produce
 from kcap.fastpath import layout as at
 from kcap.fastpath.flow_table import enter_all
 from kcap.fastpath.frame_kernels import HEAD_KEPT, chain, pass_over

@@ -12,7 +12,9 @@ import numpy as np
 from kcap import limits
 from kcap.arrays.sparse import emptied, sparse
 from kcap.decode import opcodes, slots
-from kcap.decode.projection import SHORT, Resumable, compiled_programs, program_index
+from kcap.decode.interpreter import SHORT
+from kcap.decode.programs import program_index
+from kcap.decode.projection import Resumable, compiled_programs
 from kcap.fastpath import layout as at
 from kcap.fastpath.large_kernels import enter_large
 from kcap.fastpath.resync_kernels import UNASKED, WANTED

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kcap.decode import projection_kernels  # noqa: F401 - where this module cannot be imported, neither can the fast path
-from kcap.decode.projection import program_index
+from kcap.decode.programs import program_index
 from kcap.fastpath.layout import VERSIONS
 from kcap.kafka.bodies import REQUEST, RESPONSE, BodyBatch, BodyCollector, mapped, projected
 from kcap.kafka.deferred_bodies import DeferredBodies

@@ -169,6 +169,3 @@ def follow(reading: "CapturePass", step: Step) -> None:
             analyzer.report_undecoded(step.batch)
         else:
             step.batch.bodies = replace(sent, arena=bytearray(sent.arena))
-
-
-__all__ = ["ReadOrder", "Step", "Steps", "follow", "portable"]

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from kcap.errors import CaptureError
+from kcap.inputs import is_parquet
 from kcap.jobs.messages import ReadOrder, Step
 from kcap.jobs.transport import Receiver
 
@@ -99,19 +100,10 @@ def expect(paths: Sequence[str]) -> None:
     """
     if _waiting.process is not None and _waiting.owner == os.getpid():
         return
-    if not any(map(is_saved_table, paths)):
+    if not any(map(is_parquet, paths)):
         with suppress(OSError):
             _waiting.process, _waiting.owner = WorkerProcess(), os.getpid()
             atexit.register(dismiss)
-
-
-def is_saved_table(path: str) -> bool:
-    """Whether a file is in Parquet: a table that was saved from captures."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(4) == b"PAR1"
-    except OSError:
-        return False
 
 
 def take() -> WorkerProcess | None:

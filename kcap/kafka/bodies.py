@@ -13,17 +13,9 @@ from operator import or_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kcap.decode import slots
-from kcap.decode.projection import (
-    MALFORMED,
-    SHORT,
-    Engine,
-    Projection,
-    Resumable,
-    program_index,
-    project,
-    project_some,
-    with_partitions,
-)
+from kcap.decode.interpreter import MALFORMED, SHORT
+from kcap.decode.programs import program_index, with_partitions
+from kcap.decode.projection import Engine, Projection, Resumable, project, project_some
 from kcap.faults import Fault, fault_of
 from kcap.kafka.body_topics import NO_TOPICS, BodyTopics, topics_of
 from kcap.kafka.frames import NO_BODY, PendingExchange, PendingResponse

@@ -10,7 +10,9 @@ from struct import Struct
 from typing import NamedTuple
 
 from kcap import limits
-from kcap.decode.projection import COMPLETE, SHORT, UNKNOWN, program_index, project
+from kcap.decode.interpreter import COMPLETE, SHORT, UNKNOWN
+from kcap.decode.programs import program_index
+from kcap.decode.projection import project
 from kcap.schema.registry import api_keys, request_header_version, version_range
 from kcap.wire.text import decode_text
 

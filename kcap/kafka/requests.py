@@ -6,7 +6,8 @@ In: stream bytes. Out: exchanges to the `Pairing`, bodies to the `BodyCollector`
 from collections.abc import Iterable
 
 from kcap import limits
-from kcap.decode.projection import Resumable, acks_of_produce, program_index
+from kcap.decode.programs import program_index
+from kcap.decode.projection import Resumable, acks_of_produce
 from kcap.kafka.bodies import REQUEST, UNKNOWN, BodyCollector, resumed
 from kcap.kafka.frames import Frame, PendingExchange
 from kcap.kafka.framing import Framer, OpenFrame

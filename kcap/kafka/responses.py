@@ -10,7 +10,9 @@ from operator import attrgetter
 from struct import Struct
 
 from kcap import limits
-from kcap.decode.projection import COMPLETE, SHORT, Resumable, program_index, project
+from kcap.decode.interpreter import COMPLETE, SHORT
+from kcap.decode.programs import program_index
+from kcap.decode.projection import Resumable, project
 from kcap.kafka.bodies import RESPONSE, UNKNOWN, BodyCollector, resumed
 from kcap.kafka.frames import Frame, PendingExchange, PendingResponse
 from kcap.kafka.framing import Framer, OpenFrame

@@ -15,7 +15,7 @@ from kcap import limits
 from kcap.model import REF_FILE_SHIFT, SegmentBatch
 from kcap.net import guard, silent
 from kcap.net.hole_timers import HoleTimers
-from kcap.net.tcp import ACK, FIN, MASK, PSH, RST, SYN, Connection, Stream, WeirdReporter, signed32
+from kcap.net.tcp import ACK, MASK, PSH, RST, SYN, Connection, Stream, WeirdReporter, signed32
 from kcap.weird import WeirdKind
 
 PLAIN_FLAGS = (ACK, PSH | ACK)
@@ -568,6 +568,3 @@ def _same_direction(stream: Stream) -> Stream | None:
 def _endpoint(flow: bytes) -> bytes:
     """Source address and port of a flow key."""
     return flow[: (len(flow) - 4) // 2] + flow[-4:-2]
-
-
-__all__ = ["ACK", "FIN", "RST", "SYN", "Connection", "ConnectionTable", "Owner", "flow_of", "reverse_flow"]

@@ -103,7 +103,7 @@ def read_record(batch: Batch, data: bytes | bytearray, at: int) -> tuple[Record,
     value, at = _field(data, at, end)
     count, at = read_varint(data, at, end)
     if count < 0:
-        raise DamageError(f"{count} headers at byte {at}", at)
+        raise DamageError(f"{count} headers at byte {at}")
     headers = []
     for _ in range(count):
         name, at = _field(data, at, end)

@@ -314,6 +314,11 @@ def classes(rows: Rows, by: Sequence[str]) -> dict[tuple[Any, ...], list[int]]:
     return out
 
 
+def counts_of(rows: Sequence[Row]) -> list[int]:
+    """The histogram of all rows of a report together."""
+    return [sum(column) for column in zip(*(row["histogram"] for row in rows))]
+
+
 def empty() -> list[int]:
     """The histogram of nothing."""
     return [0] * (len(EDGES_NS) + 1)

@@ -57,11 +57,6 @@ def every(*parts: str | None) -> str:
     return " && ".join(terms)
 
 
-def some(*parts: str) -> str:
-    """Any of the conditions."""
-    return " || ".join(f"({part})" if "&&" in part and len(parts) > 1 else part for part in parts)
-
-
 def topic(name: str | None) -> str:
     """Exchanges about a topic; a topic without a known name is matched by its id."""
     if name is None:

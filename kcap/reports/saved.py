@@ -13,9 +13,8 @@ from typing import Any, Final
 
 from kcap.columns import TABLES
 from kcap.errors import CaptureError, UsageError
+from kcap.inputs import is_parquet
 
-PARQUET: Final = b"PAR1"
-"""How a Parquet file begins."""
 PATTERN: Final = frozenset("*?[")
 """What makes a path a pattern to DuckDB."""
 
@@ -49,15 +48,6 @@ def without_tables(tables: Sequence[str], more: Sequence[str] = ()) -> UsageErro
         f"not among the saved tables: {', '.join(tables)}, which this report needs: give the capture, or write them beside the "
         f"others: {each}"
     )
-
-
-def is_parquet(path: str) -> bool:
-    """Whether a file begins as Parquet does."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(4) == PARQUET
-    except OSError:
-        return False
 
 
 def table_of(path: str) -> tuple[str, list[str]]:

@@ -110,7 +110,6 @@ class Engine:
             self._duckdb.execute("SET threads = 1")
         self._optimized = True
         self._duckdb.execute(f"SET memory_limit = '{limits.REPORT_ENGINE_BYTES:d}B'")
-        self._unnamed = 0
         self._kinds: dict[str, str] = {}
         self._columns: dict[str, list[tuple[str, str]]] = {}
 
@@ -162,23 +161,11 @@ class Engine:
             warnings.simplefilter("ignore", DeprecationWarning)  # ibis 12 calls by its old name what duckdb 2 renamed
             return self._connection.table(name)
 
-    def table(self, files: Sequence[str]) -> Any:
-        """Parquet files as an Ibis table."""
-        self._unnamed += 1
-        name = f"files_{self._unnamed}"
-        self.define(name, files)
-        return self.viewed(name)
-
     def register(self, name: str, table: Any) -> None:
         """Makes a view of an Arrow table, where it is."""
         import duckdb  # noqa: F401 - it enters what reads Arrow tables
 
         self._duckdb.register(name, table)
-
-    def given(self, name: str, table: Any) -> Any:
-        """An Arrow table as an Ibis table."""
-        self.register(name, table)
-        return self.viewed(name)
 
     def sql(self, expression: Any) -> str:
         """The SQL of an expression. Raises Interrupted once it is not waited for: to compile a report takes a second."""

@@ -350,6 +350,11 @@ def clock(time_ns: int | None) -> str:
     return time_of_day(time_ns)[:-1]
 
 
+def assigned(topics: Mapping[str, Sequence[int]]) -> str:
+    """An assignment of partitions in words: `orders 0,1; payments 3`."""
+    return "; ".join(f"{topic} {','.join(map(str, some))}" for topic, some in topics.items()) or "nothing"
+
+
 def story(row: Row) -> str:
     """How a leadership error ended: the error, the Metadata request, the next successful response."""
     text = (

@@ -60,11 +60,6 @@ def error_name(code: int) -> str | None:
     return ERRORS.get(code)
 
 
-def error_code(name: str) -> int | None:
-    """The code of an error by Kafka's name."""
-    return CODES.get(name)
-
-
 def retriable(code: int) -> bool:
     """Whether Kafka's own clients may send the request again; False for unknown codes."""
     return ERRORS.get(code) in _RETRIABLE

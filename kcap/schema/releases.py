@@ -10,8 +10,6 @@ from itertools import pairwise
 from kcap.schema.facts import Release, Versions, apis, releases, within
 from kcap.schema.quirks import ADVERTISED
 
-__all__ = ["accepts", "advertised", "deprecated_in", "first_release", "line", "releases", "removed_in", "taken"]
-
 
 @functools.cache
 def _ranges(api_key: int) -> dict[str, Release]:

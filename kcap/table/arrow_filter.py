@@ -60,7 +60,6 @@ class NumberedValues:
 
     def __init__(self, values: pa.RecordBatch) -> None:
         """`values`: a column's value with number n in row n; columns with fewer values end in nulls."""
-        self._values = values
         self._names = frozenset(values.schema.names)
         self._passing = lru_cache(maxsize=FILTERS_TESTED)(lambda tree: mask(tree, values))
 

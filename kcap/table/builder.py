@@ -47,7 +47,6 @@ class TableSet:
             needs |= kind
         self.needs = needs
         self.primed = any(builder.primed for builder in builders.values())
-        self.bodies = any(builder.bodies for builder in builders.values())
 
     @classmethod
     def of(cls, requests: Mapping[str, TableRequest], observers: Sequence[Observer] = (), needs: Fact = NO_FACT) -> "TableSet":

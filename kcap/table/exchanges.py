@@ -19,7 +19,7 @@ from kcap.arrays.vectors import Vector
 from kcap.batch.bodies import encoded
 from kcap.batch.columns import VERSIONS, BatchColumns
 from kcap.columns import EXCHANGES, FLAGS, Column
-from kcap.decode.projection import COMPLETE, MALFORMED, SHORT
+from kcap.decode.interpreter import COMPLETE, MALFORMED, SHORT
 from kcap.facts.tracker import NO_FACT, Fact, RowContext
 from kcap.kafka.frames import FLAG
 from kcap.model import REF_FILE_SHIFT

@@ -58,7 +58,6 @@ class PushDown:
 
     def __init__(self, tree: Filter, needs: Fact, reading: Read) -> None:
         """`needs` are those of all columns that will be made."""
-        self.given = tree, needs
         self._filter = RowFilter(tree, reading)
         self._files = NameColumn([file.name for file in reading.capture_files])
         self._messages = bool(needs & FROM_MESSAGES)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kcap.capture.frame_bytes import PacketSpan
 
 OFFSET: Final = 6
-PLAIN, CHOSEN, CURSOR, LENGTH = "", "cell", "cursor", "dim"
+CHOSEN: Final = "cell"
 WIDE: Final = OFFSET + 2 + 16 * 3 + 1 + 1 + 16
 NARROW: Final = OFFSET + 2 + 8 * 3 + 1 + 8
 

@@ -114,7 +114,8 @@ def _result(row: Row) -> str | None:
     return f"outcome == {row['outcome']}" + (f" && reason == {row['reason']}" if row["reason"] else "")
 
 
-def _topic(row: Row) -> str | None:
+def topics_filter(row: Row) -> str | None:
+    """Exchanges about all topics of the row that have names; None where there are none."""
     names = [name for name in row["topics"] or () if name is not None]
     return drill_down.every(*map(drill_down.topic, names)) or None
 
@@ -131,7 +132,7 @@ def _about(row: Row) -> str:
 
 def _about_filter(row: Row) -> str | None:
     if row["topics"]:
-        return _topic(row)
+        return topics_filter(row)
     for name in ("group_id", "transactional_id"):
         if row[name]:
             return equals(name, row[name])

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kcap.reports import drill_down
 from kcap.tui.color_rules import ERROR, LONG_POLL, SLOW, THROTTLED, UNANSWERED
-from kcap.tui.list_columns import equals
+from kcap.tui.list_columns import equals, topics_filter
 
 Row = Mapping[str, Any]
 
@@ -23,11 +22,6 @@ class Quick:
     title: str
     text: Callable[[Row], str | None] | str
     """The filter, or what makes it of a row; None where the row has no such thing."""
-
-
-def _topic(row: Row) -> str | None:
-    names = [name for name in row["topics"] or () if name is not None]
-    return drill_down.every(*map(drill_down.topic, names)) or None
 
 
 def _of(name: str) -> Callable[[Row], str | None]:
@@ -47,7 +41,7 @@ QUICK: Final = (
     Quick("host", "h", "This client address", lambda row: f"client_ip == {row['client_ip']}"),
     Quick("broker", "b", "This broker", lambda row: f"server_ip == {row['server_ip']} && server_port == {row['server_port']}"),
     Quick("api", "a", "This API", _of("api")),
-    Quick("topic", "T", "This topic", _topic),
+    Quick("topic", "T", "This topic", topics_filter),
     Quick("group", "g", "This group", _of("group_id")),
 )  # fmt: skip
 

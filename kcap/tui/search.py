@@ -12,8 +12,6 @@ from kcap.tui.list_columns import HEADS
 from kcap.tui.list_model import ListModel
 from kcap.tui.tree_lines import Outline
 
-STEP: Final = 4096
-"""Rows looked at together."""
 LEAST_DIGITS: Final = 2
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from rich.text import Text
 
-from kcap.output.grid import clean, duration
+from kcap.output.grid import clean
 from kcap.reports.text import count
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.hex_dump import Dump
@@ -149,6 +149,3 @@ def spark(values: list[float | None]) -> str:
     from kcap.tui.views.bars import shares
 
     return "".join(EIGHTHS[max(1, round(part * 8))] if part else " " for part in shares(values, logarithmic=True))
-
-
-__all__ = ["Pulse", "duration", "names", "position", "progress", "spark", "trouble"]

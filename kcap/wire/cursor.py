@@ -1,6 +1,6 @@
 """A position in a buffer with the readers of Kafka's primitive types (protocol guide, "Protocol Primitive Types").
 
-Law: no reader looks at or behind `end`; one that cannot go on raises `DamageError` with the position where its value began.
+Law: no reader looks at or behind `end`; one that cannot go on raises `DamageError`, which names the byte where its value began.
 """
 
 from struct import Struct
@@ -72,7 +72,7 @@ class Cursor:
         size = self.read_int16() if width == 2 else self.read_int32()
         if size < -1:
             self.position = start
-            raise DamageError(f"length {size} at byte {start}", start)
+            raise DamageError(f"length {size} at byte {start}")
         return size
 
     def read_span(self, *, compact: bool, width: int, string: bool = False) -> tuple[int, int]:
@@ -83,7 +83,7 @@ class Cursor:
             return -1, -1
         if string and size > STRING_BYTES_MAX:
             self.position = start
-            raise DamageError(f"string of {size} bytes at byte {start}", start)
+            raise DamageError(f"string of {size} bytes at byte {start}")
         if size > self.end - self.position:
             self.position = start
             raise short_of("string" if string else "bytes", start)

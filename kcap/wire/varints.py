@@ -10,13 +10,9 @@ from kcap.model import Buffer
 class DamageError(Exception):
     """The bytes do not read as they should; caught by every public reader, never seen by a caller of kcap."""
 
-    def __init__(self, reason: str, position: int, *, short: bool = False) -> None:
+    def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.position = position
-        """Byte at which reading stopped."""
-        self.short = short
-        """The bytes ended; more of them might have read well."""
 
 
 def java_long(value: int) -> int:
@@ -26,7 +22,7 @@ def java_long(value: int) -> int:
 
 def short_of(what: str, position: int) -> DamageError:
     """The bytes end inside `what`."""
-    return DamageError(f"{what} is cut at byte {position}", position, short=True)
+    return DamageError(f"{what} is cut at byte {position}")
 
 
 def read_uvarint(buffer: Buffer, position: int, end: int) -> tuple[int, int]:
@@ -41,7 +37,7 @@ def read_uvarint(buffer: Buffer, position: int, end: int) -> tuple[int, int]:
             return value, at
         shift += 7
         if shift > 28:
-            raise DamageError(f"varint of more than 5 bytes at byte {position}", position)
+            raise DamageError(f"varint of more than 5 bytes at byte {position}")
     raise short_of("varint", position)
 
 
@@ -58,7 +54,7 @@ def read_varlong(buffer: Buffer, position: int, end: int) -> tuple[int, int]:
             return (value >> 1) ^ -(value & 1), at
         shift += 7
         if shift > 63:
-            raise DamageError(f"varlong of more than 10 bytes at byte {position}", position)
+            raise DamageError(f"varlong of more than 10 bytes at byte {position}")
     raise short_of("varlong", position)
 
 

@@ -7,12 +7,12 @@ import pytest
 
 from kcap.capture.pcapng_annotations import (
     PACKET_KEPT,
-    each_option,
     kept_options,
     name_records,
     packet_notes,
     read_annotations,
 )
+from kcap.capture.pcapng_blocks import each_option
 from kcap.capture.writer import option as written
 from tests.capture import handmade
 from tests.capture.handmade import block, enhanced, interface, option, save, section

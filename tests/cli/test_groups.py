@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kcap.cli.groups import document, partitions
+from kcap.cli.groups import document
 from kcap.cli.report_output import formatted
 from kcap.reports.groups.report import groups
 from kcap.reports.source import ReportInput
@@ -31,8 +31,3 @@ def test_a_capture_without_groups_says_so() -> None:
     done = kcap("groups", PCAPS / "problems" / "zombie-fenced.pcap")
     assert done.returncode == 0
     assert "no consumer group was found" in done.stdout.decode()
-
-
-def test_an_assignment_in_words() -> None:
-    assert partitions({"a": [0, 1], "b": [2]}) == "a 0,1; b 2"
-    assert partitions({}) == "nothing"

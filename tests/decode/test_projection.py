@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from kcap.decode import projection, slots
-from kcap.decode.projection import COMPLETE, MALFORMED, SHORT, TRAILING, UNKNOWN, Projection, Resumable, project
+from kcap.decode.interpreter import COMPLETE, MALFORMED, SHORT, TRAILING, UNKNOWN
+from kcap.decode.programs import with_partitions
+from kcap.decode.projection import Projection, Resumable, project
 from kcap.limits import FED_PROBED_BYTES, PARTITIONS_OF_MESSAGE, TOPICS_OF_MESSAGE
 from tests.decode.oracle import columns
 from tests.decode.samples import body_of, decode, program, sample, vectors
@@ -109,7 +111,7 @@ def test_programs_with_partitions_give_all_that_the_others_give(engine: projecti
         pytest.importorskip("numba")
     chance = random.Random(7)
     buffer, starts, ends, programs = batch(vectors("messages"))
-    every = [projection.with_partitions(number) for number in programs]
+    every = [with_partitions(number) for number in programs]
     assert sum(one != other for one, other in zip(programs, every)) > 100
 
     def checked(data: bytes, stops: list[int]) -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from kcap.decode.projection import MALFORMED, SHORT, Projection, project
+from kcap.decode.interpreter import MALFORMED, SHORT
+from kcap.decode.projection import Projection, project
 from tests.decode.samples import body_of, program, sample
 
 pytest.importorskip("numba")

@@ -46,14 +46,14 @@ def test_names_are_learned_from_structs_that_hold_both() -> None:
     names = TopicNames()
     assert names.learn("MetadataResponse", METADATA) == 1
     assert names.learn("MetadataResponse", METADATA) == 0
-    assert (names.name(UUID), names.name(NO_ID), names.name(UUID[::-1]), names.name(None)) == ("orders", None, None, None)
+    assert (names.names[UUID], NO_ID in names.names, UUID[::-1] in names.names) == ("orders", False, False)
 
 
 def test_the_first_name_stays() -> None:
     names = TopicNames()
     names.learn("MetadataResponse", METADATA)
     names.learn("CreateTopicsResponse", {"topics": [{"name": "other", "topicId": UUID}]})
-    assert names.name(UUID) == "orders"
+    assert names.names[UUID] == "orders"
 
 
 def test_groups_tell_too() -> None:

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from kcap import limits
 from kcap.arrays.arrow import of_type
 from kcap.decode import slots
-from kcap.decode.projection import MALFORMED, Resumable, program_index, project
+from kcap.decode.interpreter import MALFORMED
+from kcap.decode.programs import program_index
+from kcap.decode.projection import Resumable, project
 from kcap.fastpath import layout as at
 from kcap.fastpath.large_frames import LargeFrames
 from kcap.fastpath.large_kernels import open_large, take_large

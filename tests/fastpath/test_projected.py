@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.decode.projection import COMPLETE, program_index
+from kcap.decode.interpreter import COMPLETE
+from kcap.decode.programs import program_index
 from kcap.fastpath.layout import KEYS, VERSIONS
 from kcap.fastpath.projected import both_projected, programs
 from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, BodyCollector

@@ -13,7 +13,7 @@ from kcap.analyzer import Options
 from kcap.errors import CaptureError
 from kcap.jobs import worker_process
 from kcap.jobs.messages import ReadOrder
-from kcap.jobs.worker_process import WorkerProcess, expect, is_saved_table, take
+from kcap.jobs.worker_process import WorkerProcess, expect, take
 
 
 def alive(pid: int) -> bool:
@@ -66,10 +66,3 @@ def test_where_no_process_can_be_started_the_reading_does_without(pcaps: Path, m
     monkeypatch.setattr(worker_process, "WorkerProcess", refused)
     expect([str(pcaps / "node-platformatic.pcap")])
     assert take() is None
-
-
-def test_saved_tables_are_known_by_their_first_bytes(tmp_path: Path) -> None:
-    (tmp_path / "rows").write_bytes(b"PAR1....")
-    (tmp_path / "capture").write_bytes(b"\n\r\r\n....")
-    found = [is_saved_table(str(tmp_path / name)) for name in ("rows", "capture", "nothing")]
-    assert found == [True, False, False]

@@ -12,7 +12,7 @@ import pytest
 from kcap import limits
 from kcap.analyzer import Options
 from kcap.decode import slots
-from kcap.decode.projection import program_index
+from kcap.decode.programs import program_index
 from kcap.kafka.bodies import (
     REQUEST,
     RESPONSE,

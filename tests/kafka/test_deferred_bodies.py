@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kcap.decode.projection import program_index
+from kcap.decode.programs import program_index
 from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, BodyBatch, BodyCollector
 from kcap.kafka.deferred_bodies import DeferredBodies
 from kcap.kafka.frames import NO_BODY, PendingExchange, PendingResponse

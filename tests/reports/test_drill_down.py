@@ -63,7 +63,6 @@ def test_conditions_keep_together() -> None:
     row = {"error_code": 0, "topics": [None], "topic_ids": ["xtzWWN4bTjitpL3kfd9s5g"]}
     assert not passes(text, row)
     assert passes(text, row | {"error_code": 3})
-    assert passes(drill_down.some("api == Fetch && client_id", "api == Produce"), {"api": "Produce", "client_id": None})
 
 
 @given(at=TIMES, step=st.integers(1, 10**9))

@@ -83,8 +83,10 @@ def test_a_damaged_file(tmp_path: Path) -> None:
 def test_what_nobody_waits_for_ends(tmp_path: Path) -> None:
     """A sum that would take an hour, and all that is asked for behind it."""
     engine, raised = Engine(str(tmp_path)), []
-    some = engine.given("some", pa.table({"n": range(100_000)}))
-    pairs = some.cross_join(engine.given("others", pa.table({"m": range(10_000_000)})))
+    engine.register("some", pa.table({"n": range(100_000)}))
+    engine.register("others", pa.table({"m": range(10_000_000)}))
+    some = engine.viewed("some")
+    pairs = some.cross_join(engine.viewed("others"))
 
     def ask() -> None:
         try:

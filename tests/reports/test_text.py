@@ -13,6 +13,7 @@ from kcap.reports.text import (
     UNLIMITED,
     Style,
     TextColumn,
+    assigned,
     count,
     duration_short,
     figures,
@@ -103,6 +104,11 @@ def test_edges() -> None:
 def test_a_series_folds_without_losing_its_peak() -> None:
     assert folded([1, None, 9, 2], 2, max) == [1, 9]
     assert folded([None, None], 1, max) == [None]
+
+
+def test_an_assignment_in_words() -> None:
+    assert assigned({"a": [0, 1], "b": [2]}) == "a 0,1; b 2"
+    assert assigned({}) == "nothing"
 
 
 def test_stories_are_sentences() -> None:

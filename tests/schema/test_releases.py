@@ -8,17 +8,8 @@ import pytest
 
 import kcap
 from kcap.schema import registry
-from kcap.schema.releases import (
-    absent_from,
-    accepts,
-    advertised,
-    deprecated_in,
-    first_release,
-    line,
-    releases,
-    removed_in,
-    taken,
-)
+from kcap.schema.facts import releases
+from kcap.schema.releases import absent_from, accepts, advertised, deprecated_in, first_release, line, removed_in, taken
 
 PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "captures"

@@ -17,7 +17,8 @@ from kcap.batch.columns import BatchColumns
 from kcap.capture import spool
 from kcap.capture.writer import PcapWriter
 from kcap.columns import RECORDS
-from kcap.decode.projection import program_index, project
+from kcap.decode.programs import program_index
+from kcap.decode.projection import project
 from kcap.facts.topic_names import METADATA_ID
 from kcap.facts.tracker import Fact, MetadataTracker
 from kcap.kafka.bodies import BodyBatch

@@ -33,11 +33,9 @@ def test_zigzag_64(value: int) -> None:
 @pytest.mark.parametrize("read", [read_uvarint, read_varint, read_varlong])
 def test_damage(read: type) -> None:
     """Cut and endless varints are told apart."""
-    with pytest.raises(DamageError, match="cut") as cut:
+    with pytest.raises(DamageError, match="is cut at byte 0"):
         read(b"\xff\xff", 0, 2)
-    assert cut.value.short
-    with pytest.raises(DamageError, match="more than") as endless:
+    with pytest.raises(DamageError, match=r"more than .* at byte 0"):
         read(b"\xff" * 20, 0, 20)
-    assert not endless.value.short
     with pytest.raises(DamageError):
         read(b"\x01", 1, 1)

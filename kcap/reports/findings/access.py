@@ -274,8 +274,7 @@ def authorization_denied(seen: Observed, _limit: Mapping[str, float]) -> Found:
         count = sum(row["n"] for row in rows)
         yield Finding(
             f"{error} for principal {principal or 'unknown'}: {counted(count, 'response')} to "
-            f"{named(sorted({row['api'] for row in rows}))} of "
-            f"{named(clients)}",
+            f"{named(sorted({row['api'] for row in rows}))} of {named(clients)}",
             {"principal": principal or None, "client_ids": clients}, count,
             where(f"error == {error}", "" if principal else "!principal", principal=principal or None),
             *times_of(rows), 0, {"denied": count},

@@ -150,8 +150,7 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
         muted = quota is not None and 2e6 * quota["throttle_ms"] >= quota["last_ns"] - quota["first_ns"] > 0
         yield Finding(
             f"{called(client)} falls behind on {counted(len(some), 'partition')} of topic {topic}: lag "
-            f"{sum(row['first'] for row in some):,} at "
-            f"first, {lag:,} at last",
+            f"{sum(row['first'] for row in some):,} at first, {lag:,} at last",
             {"client_id": client, "topic": topic}, sum(row["n"] for row in some), where("api == Fetch", client_id=client,
                 topic=topic),
             *times_of(some), 0,
@@ -171,9 +170,8 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
     for (client, group, topic), some in late.items():
         begin, end = (sum(row[name] for row in some) for name in ("first", "last"))
         yield Finding(
-            f"commits of {called(client)} for group {group} fall behind on {counted(len(some), 'partition')} of topic "
-            f"{topic}: lag "
-            f"{begin:,} at first, {end:,} at last",
+            f"commits of {called(client)} for group {group} fall behind on {counted(len(some), 'partition')} of topic {topic}: "
+            f"lag {begin:,} at first, {end:,} at last",
             {"client_id": client, "group_id": group, "topic": topic}, sum(row["n"] for row in some),
             where("api == OffsetCommit", client_id=client, group_id=group), *times_of(some), 0,
             {"lag_first": begin, "lag_last": end, "partitions": len(some)}, None, 0.75,

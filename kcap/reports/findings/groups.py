@@ -19,9 +19,8 @@ CONNECT = "connect"
     "rebalance-loop", "high", 0.9,
     needs="responses bodies",
     looks_at="generations of a classic group (JoinGroup) or member epochs of a KIP-848 group (ConsumerGroupHeartbeat)",
-    advice="See who leaves and joins. A member that leaves by itself and comes back misses max.poll.interval.ms: "
-    "raise it or lower "
-    "max.poll.records. Members that come and go with deployments: group.instance.id (KIP-345), cooperative assignors "
+    advice="See who leaves and joins. A member that leaves by itself and comes back misses max.poll.interval.ms: raise it or "
+    "lower max.poll.records. Members that come and go with deployments: group.instance.id (KIP-345), cooperative assignors "
     "(KIP-429).",
     instead="a rolling restart or scaling while the capture ran",
     sources="KIP-62, KIP-345, KIP-429, KIP-848",
@@ -261,9 +260,8 @@ def committers(seen: Observed) -> dict[tuple[str | None, str | None], int]:
     "commit-failed", "medium", 0.9,
     needs="responses bodies",
     looks_at="errors of OffsetCommit",
-    advice="ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID: the member had lost its partitions before it committed; records "
-    "are read twice. "
-    "Look at rebalances and max.poll.interval.ms.",
+    advice="ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID: the member had lost its partitions before it committed; records are read "
+    "twice. Look at rebalances and max.poll.interval.ms.",
     instead="one rebalance at an unlucky moment",
     failures=3,
 )  # fmt: skip
@@ -333,8 +331,7 @@ def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
         who = {"client_id": row["client_id"], "group_id": row["group_id"]}
         yield Finding(
             f"{called(row['client_id'])} left group {row['group_id']} {counted(row['n'], 'time')} and came back, "
-            f"{seconds(row['away_ns'])} "
-            "later in all" + (f"; it said: {reason}" if reason else ""),
+            f"{seconds(row['away_ns'])} later in all" + (f"; it said: {reason}" if reason else ""),
             who, row["n"], where("api in {LeaveGroup, JoinGroup, ConsumerGroupHeartbeat}", **who), row["first_ns"],
             row["last_ns"], int(row["away_ns"]), {"stalls": row["n"], "away_ns": row["away_ns"]},
             None if row["n"] >= limit["stalls"] else "info", 0.95 if "poll" in (reason or "") else None,

@@ -124,8 +124,7 @@ def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found
             f"{called(row['client_id'])} sent {row['hasty']} Fetch requests, {rate:.0f} a second, that brought no record"
             if often
             else f"{row['held']} Fetch responses of {called(row['client_id'])} waited for min_bytes ({row['least']:,}) "
-            "although "
-            "there were records",
+            "although there were records",
             {"client_id": row["client_id"]}, row["hasty"] if often else row["held"],
             where("api == Fetch", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
             0 if often else row["lost"] or 0,

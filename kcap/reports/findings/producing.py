@@ -10,8 +10,9 @@ from kcap.reports.definition import AFTER_APPEND, of_brokers
 from kcap.reports.findings.model import Finding, Found, called, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, totals
 from kcap.reports.text import count as counted
+from kcap.schema.facts import releases
 from kcap.schema.registry import api_key
-from kcap.schema.releases import first_release, releases
+from kcap.schema.releases import first_release
 
 OLD_PRODUCE, OLD_FETCH = 2, 3
 """The last versions that carry message formats 0 and 1."""
@@ -157,9 +158,8 @@ def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:
     "not-enough-replicas", "critical", 0.95,
     needs="responses bodies",
     looks_at="NOT_ENOUGH_REPLICAS and NOT_ENOUGH_REPLICAS_AFTER_APPEND responses to Produce",
-    advice="Bring the brokers of the missing replicas back; fewer are in sync than min.insync.replicas asks for. "
-    "Until then writes with "
-    "acks=all fail.",
+    advice="Bring the brokers of the missing replicas back; fewer are in sync than min.insync.replicas asks for. Until then "
+    "writes with acks=all fail.",
     instead="a rolling restart with a replication factor that leaves no spare replica",
     failures=2,
 )  # fmt: skip
@@ -173,9 +173,8 @@ def not_enough_replicas(seen: Observed, limit: Mapping[str, float]) -> Found:
         if row["n"] >= limit["failures"]:
             clients = sorted(client for client in writers[row["topic"]] if client)[:20]
             yield Finding(
-                f"{counted(row['n'], 'write')} to {counted(row['partitions'], 'partition')} of topic {row['topic']} "
-                "failed: not enough "
-                "replicas in sync",
+                f"{counted(row['n'], 'write')} to {counted(row['partitions'], 'partition')} of topic {row['topic']} failed: "
+                "not enough replicas in sync",
                 {"topic": row["topic"], "client_ids": clients}, row["n"], where("error contains NOT_ENOUGH",
                     topic=row["topic"]),
                 row["first_ns"], row["last_ns"], row["last_ns"] - row["first_ns"], {"failed": row["n"],
@@ -485,8 +484,7 @@ def retries_duplicate(seen: Observed, limit: Mapping[str, float]) -> Found:
         if row["n"] >= limit["batches"] and (row["good_ns"] or 0) > (row["ended_ns"] or row["first_ns"]):
             yield Finding(
                 f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} had no "
-                "certain end before others "
-                "followed; without idempotence they may stand in the log twice",
+                "certain end before others followed; without idempotence they may stand in the log twice",
                 {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
                 where("api == Produce", client_id=row["client_id"], topic=row["topic"]), row["first_ns"], row["last_ns"], 0,
                 {"batches": row["n"], "records": row["records"]},

@@ -80,9 +80,8 @@ def throttled_obedient(seen: Observed, _limit: Mapping[str, float]) -> Found:
     needs="responses requests bodies",
     looks_at="requests on the throttled connection before the throttle time was over (KIP-219); throttled connections that the "
     "client closes before, to send requests on others",
-    advice="Use a client library that honours throttle_time_ms, and lower its rate: its requests wait in the broker's "
-    "muted channel, and "
-    "its time-outs run meanwhile.",
+    advice="Use a client library that honours throttle_time_ms, and lower its rate: its requests wait in the broker's muted "
+    "channel, and its time-outs run meanwhile.",
     instead="requests that were on their way when the throttle came; they are few. For connections that are closed: processes "
     "that had ended",
     sources="KIP-219",

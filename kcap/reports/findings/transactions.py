@@ -262,9 +262,8 @@ def displaced(seen: Observed) -> set[str | None]:
     needs="requests bodies time",
     looks_at="work of a transaction that no EndTxn follows until the capture ends; last stable offsets that stand where it "
     "began",
-    advice="Find the producer (kafka-transactions.sh find-hanging, KIP-664); transaction.timeout.ms ends it. Until "
-    "then readers with "
-    "read_committed stand still.",
+    advice="Find the producer (kafka-transactions.sh find-hanging, KIP-664); transaction.timeout.ms ends it. Until then "
+    "readers with read_committed stand still.",
     instead="a transaction that ends behind the end of the capture",
     sources="KIP-664, KIP-890",
     seconds=5,

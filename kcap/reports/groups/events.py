@@ -28,7 +28,6 @@ class Event:
     """An exchange about membership."""
 
     api: str
-    group_id: str
     client_id: str | None
     client_ip: str
     coordinator: str
@@ -47,8 +46,6 @@ class Event:
     """Members that a LeaveGroup names."""
     reason: str = ""
     """Why a member joins or leaves, as it says itself (KIP-800)."""
-    members: tuple[str, ...] = ()
-    """Members of the generation, of the leader's JoinGroup response."""
     fresh: bool = False
     """A JoinGroup of a client that has no member id yet."""
     assignment: Assignment | None = None
@@ -92,13 +89,12 @@ def event(seen: Observed, row: Row, names: dict[str, str]) -> Event:
     reasons = [name_in(member, "reason") for member in sent.get("members") or []]
     epoch = answer.get("generationId", answer.get("memberEpoch", row["generation"]))
     return Event(
-        row["api"], row["group_id"], row["client_id"], row["client_ip"], f"{row['server_ip']}:{row['server_port']}",
+        row["api"], row["client_id"], row["client_ip"], f"{row['server_ip']}:{row['server_port']}",
         row["request_first_ns"], row["response_last_ns"] or row["request_last_ns"] or row["request_first_ns"], row["error"],
         name_in(answer, "memberId") or name_in(sent, "memberId") or row["member_id"] or None,
         name_in(sent, "groupInstanceId", "instanceId"), epoch,
         sent.get("generationId", sent.get("memberEpoch", row["generation"])), tuple(filter(None, left)),
         next(filter(None, [name_in(sent, "reason"), *reasons]), None) or "",
-        tuple(str(name_in(member, "memberId")) for member in answer.get("members") or [] if row["api"] == "JoinGroup"),
         row["api"] == "JoinGroup" and sent.get("memberId") == "",
         assigned(row["api"], answer, names) if row["error"] == "NONE" else None,
     )  # fmt: skip

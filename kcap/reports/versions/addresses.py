@@ -82,9 +82,8 @@ def advertised(case: DiagnosisContext) -> None:
                 case.add((host, port), stored.uid, uid(stored.uid, 1), Diagnosis(
                     "advertised_localhost" if loopback else "advertised_unroutable", ERROR,
                     f"{{servers}} sends {{who}} to {host}:{port}, which is {what}, on {{n}}",
-                    "Set advertised.listeners of that listener to a name or address that clients reach; the "
-                    "bootstrap connection "
-                    "works, every later one fails.",
+                    "Set advertised.listeners of that listener to a name or address that clients reach; the bootstrap "
+                    "connection works, every later one fails.",
                     {"client_ip": stored.address, "client_id": client, "server": place(server)},
                 ))  # fmt: skip
 

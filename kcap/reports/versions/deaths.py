@@ -173,13 +173,11 @@ def named(case: DiagnosisContext, death: Death, group: tuple[object, ...], range
         kind, advice = (
             "above_broker_max",
             (
-                "The client does not heed the versions that the broker offers (as librdkafka 2.6.0 with Fetch "
-                "12): upgrade it, or "
-                "pin it to the broker's release."
+                "The client does not heed the versions that the broker offers (as librdkafka 2.6.0 with Fetch 12): upgrade it, "
+                "or pin it to the broker's release."
                 if death.profile.probes
-                else "The client requests no versions and is newer than the broker: let it negotiate "
-                "(ApiVersions), or pin it to the "
-                "broker's release."
+                else "The client requests no versions and is newer than the broker: let it negotiate (ApiVersions), or pin it "
+                "to the broker's release."
             ),
         )
     elif ranges is None and since is None:
@@ -251,9 +249,8 @@ def headers(case: DiagnosisContext) -> None:
             continue  # it was refused for its version
         add(case, death, (*case.group(profile.uid, client), death.key, death.version), Diagnosis(
             "malformed_request", ERROR,
-            f"{{servers}} close{{vs}} the connection after {call(death.key, death.version)} of {{who}}: its body does "
-            "not read as such "
-            f"({what}), on {{n}}",
+            f"{{servers}} close{{vs}} the connection after {call(death.key, death.version)} of {{who}}: its body does not read "
+            f"as such ({what}), on {{n}}",
             "Compare header and body with `kcap schema`: flexible versions have compact lengths and tagged fields, and a "
             "header of version 2 (KIP-482).", subject(profile, death.client),
         ))  # fmt: skip

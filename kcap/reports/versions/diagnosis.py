@@ -13,7 +13,7 @@ from kcap.reports.text import count
 from kcap.reports.versions.fingerprints import Software
 from kcap.reports.versions.identity import Clients
 from kcap.reports.versions.profile import ConnectionProfile
-from kcap.reports.versions.profile_store import ALERT_BYTES, ProfileTemplate, StoredProfile
+from kcap.reports.versions.profile_store import ProfileTemplate, StoredProfile
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.release_guess import CONTROLLER
 from kcap.reports.versions.siblings import Siblings
@@ -114,10 +114,6 @@ class DiagnosisContext:
         self.kafka: set[Server] = {stored.server for stored in self.every if spoke(stored)}
         """Servers that answered in Kafka's words."""
         self.sasl = {stored.server for stored in self.every if stored.template.mechanism is not None}
-        self.tls = {
-            server_of(line) for line in whole.others if line["phase"] == "tls" and (line["server_captured"] or 0) > ALERT_BYTES
-        }
-        """Servers that took part in a TLS handshake."""
         self.controllers = {(row["server_ip"], row["server_port"]) for row in brokers if row["role"] == CONTROLLER}
         """Listeners of controllers."""
         self.siblings = Siblings(whole.tracker.brokers, whole.tracker.offers.all_latest())

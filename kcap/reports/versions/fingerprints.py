@@ -16,9 +16,10 @@ from kcap.reports.versions.profile import AUTHENTICATE, HANDSHAKE, LOGIN_APIS, C
 from kcap.reports.versions.profile_store import StoredProfile
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.traits import UNMISTAKABLE, excluded, numbered, weight
+from kcap.schema.facts import releases
 from kcap.schema.quirks import API_VERSIONS, BROKERS_ONLY
 from kcap.schema.registry import api_name
-from kcap.schema.releases import releases, taken
+from kcap.schema.releases import taken
 
 MANY_APIS: Final = 5
 CLEARLY: Final = 2

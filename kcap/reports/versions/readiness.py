@@ -18,10 +18,10 @@ from kcap.errors import UsageError
 from kcap.facts.api_versions import Offer
 from kcap.reports.versions.fingerprints import Software
 from kcap.reports.versions.libraries import BASELINES, JAVA, OLDEST
-from kcap.schema.facts import Versions, within
+from kcap.schema.facts import Versions, releases, within
 from kcap.schema.quirks import API_VERSIONS
 from kcap.schema.registry import api_key, api_name
-from kcap.schema.releases import accepts, line, releases, removed_in, stable, taken
+from kcap.schema.releases import accepts, line, removed_in, stable, taken
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"
 REMOVED, DEPRECATED, ABSENT, TRIAL = "removed", "deprecated", "not_yet", "unstable"

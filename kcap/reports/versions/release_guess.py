@@ -12,15 +12,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kcap.schema.facts import Versions, apis, within
+from kcap.schema.facts import Versions, apis, releases, within
 from kcap.schema.registry import api_key, api_name
-from kcap.schema.releases import advertised, releases, taken
+from kcap.schema.releases import advertised, taken
 
 PRODUCE, METADATA, LEADER_AND_ISR = 0, 3, 4
 NAMES_SHOWN: Final = 4
 """APIs that are named in a reason."""
-NEAR: Final = 2
-"""With no more APIs that differ than this, the nearest release is named beside the doubt."""
 LACKING: Final = 8
 """So many APIs of a release a broker may leave out: those of features that are switched off."""
 ZOOKEEPER_ONLY: Final = frozenset(

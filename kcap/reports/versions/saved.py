@@ -206,6 +206,3 @@ def read(folders: Sequence[str]) -> tuple[ConnectionProfiles, list[str]]:
                 raise CaptureError(f"{place}: {error.strerror}") from None
             sets.append(unpacked(data, place))
     return whole(sets)
-
-
-__all__ = ["SavedSet", "is_saved", "packed", "place_of", "read", "set_of", "unpacked", "whole"]

@@ -1,8 +1,9 @@
 """Which version of each API a client library settles on with a broker release, and what a lower one lacks.
 
 In: a library with its version, or the versions that a capture showed; the ranges of a release or of a broker. Out: a version
-an API and broker, and what is lost or gained between two of them. Law: what is predicted for a recorded connection is what
-was sent on it (a test holds this against recordings); an API that the table of a library lacks is not predicted.
+an API and broker, and what is lost or gained between two of them. Law: a recorded connection used the version that its library
+settles on, or one below it that the library is known to choose (a test has these, and holds recordings to it); an API that the
+table of a library lacks has none.
 
 A client that negotiates uses, with each broker by itself, the highest version that both have (KIP-35). In a rolling upgrade
 brokers of both releases are there at once, and it uses two. Facts: Kafka's definitions for Java clients, recordings for others.
@@ -10,12 +11,12 @@ brokers of both releases are there at once, and it uses two. Facts: Kafka's defi
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kcap.errors import UsageError
 from kcap.reports.versions.fingerprints import Software, family_of
-from kcap.reports.versions.libraries import IMPLEMENTED, JAVA, PROFILES, keyed
+from kcap.reports.versions.libraries import IMPLEMENTED, JAVA, PROFILES
 from kcap.reports.versions.readiness import java_release, numbers
 from kcap.schema.facts import Versions, apis
 from kcap.schema.quirks import API_VERSIONS
@@ -26,20 +27,6 @@ Row = dict[str, Any]
 CLIENT_LISTENER: Final = "broker"
 DATA: Final = (0, 1)
 """Produce and Fetch: one of them at least is what a client is for."""
-CHOSEN: Final = {
-    JAVA: keyed(
-        "Produce 11, EndTxn 4, TxnOffsetCommit 4, AddOffsetsToTxn 4, AddPartitionsToTxn 3, Fetch 12, OffsetCommit 9, "
-        "OffsetFetch 9"
-    ),
-    "librdkafka": keyed("Metadata 10, DescribeGroups 0, ListGroups 0"),
-    "sarama": keyed(
-        "Produce 3 5 6 7 8 9, Fetch 5 6 8 10 11, ListOffsets 2 3 4 5, Metadata 4 5 6 7 9, OffsetCommit 3 4 6, "
-        "OffsetFetch 3 4 5 6 7, FindCoordinator 1 2, JoinGroup 2 3 6 7, Heartbeat 1 2, LeaveGroup 1 2 4, SyncGroup 1 2 4"
-    ),
-}
-"""Family -> API -> versions that it chooses below its highest, by what it does: Java clients without transactions of version 2
-(KIP-890) or topic ids (KIP-516); librdkafka where it needs no later field; sarama by Config.Version, 0.11 to 4.0, which is 2.8
-where an application leaves it (recorded with 1.61.1)."""
 MEANINGS: Final[dict[str, tuple[tuple[int, str], ...]]] = {
     "Produce": (
         (2, "no time of append in the response"), (3, "no record headers, idempotence or transactions (message format 2)"),
@@ -62,13 +49,11 @@ MEANINGS: Final[dict[str, tuple[tuple[int, str], ...]]] = {
         (1, "no controller id and no racks"), (2, "no cluster id"), (4, "asking for a topic may create it"),
         (7, "no leader epochs (KIP-320)"), (10, "no topic ids (KIP-516)"),
     ),
-    ""
     "OffsetCommit": ((2, "no retention time of its own"), (6, "no leader epochs (KIP-320)"),
                      (7, "no static membership (KIP-345)")),
     "OffsetFetch": ((2, "no request for all partitions"), (5, "no leader epochs (KIP-320)"),
                     (7, "no waiting for open transactions (KIP-447)"), (8, "one group a request (KIP-709)")),
     "FindCoordinator": ((1, "no coordinators of transactions"), (4, "one coordinator a request (KIP-699)")),
-    ""
     "JoinGroup": ((1, "one timeout for session and rebalance (before KIP-62)"), (4, "members join without an id (KIP-394)"),
                   (5, "no static membership (KIP-345)")),
     "SyncGroup": ((3, "no static membership (KIP-345)"),),
@@ -89,7 +74,6 @@ ABSENT: Final = {
     "ShareGroupHeartbeat": "share groups do not work (KIP-932)", "ShareFetch": "share groups do not work (KIP-932)",
     "StreamsGroupHeartbeat": "group.protocol=streams does not work (KIP-1071)",
     "GetTelemetrySubscriptions": "no client metrics (KIP-714)", "PushTelemetry": "no client metrics (KIP-714)",
-    ""
     "InitProducerId": "no idempotence and no transactions (KIP-98)",
     "OffsetForLeaderEpoch": "no leader epoch fencing (KIP-320)",
 }  # fmt: skip
@@ -106,8 +90,6 @@ class Library:
     versions: Mapping[int, Sequence[int]]
     """API key -> versions that it can send, rising."""
     negotiates: bool = True
-    choices: Mapping[int, Sequence[int]] = field(default_factory=dict)
-    """API key -> the versions that it chooses among by the task, where the broker allows them."""
 
     def settles(self, key: int, offered: Versions | None) -> int | None:
         """The version that it uses where the broker offers this; None where there is none, or the API is not in the table."""
@@ -145,10 +127,10 @@ def library_of(known: Software) -> Library | None:
     for profile in PROFILES:
         if profile.family == known.family and known.version == profile.releases:
             if profile.probes is None:
-                return Library(name, "recordings of this library", profile.versions, False, profile.versions)
+                return Library(name, "recordings of this library", profile.versions, False)
             # with an older broker it uses the broker's last version
             whole = {key: range(max(some) + 1) for key, some in profile.versions.items()}
-            return Library(name, "recordings of this library", whole, choices=profile.versions)
+            return Library(name, "recordings of this library", whole)
     return None
 
 
@@ -169,16 +151,6 @@ def library_named(text: str) -> Library:
             f"{', '.join(known)}"
         )
     return found
-
-
-def predicted(library: Library, key: int, offered: Versions | None) -> set[int]:
-    """The versions that the library may use: the highest that both have, or one that it chooses below that."""
-    found = library.settles(key, offered)
-    if found is None:
-        return set()
-    family = next((name for name in CHOSEN if library.name.startswith(name)), "")
-    chosen = {*CHOSEN.get(family, {}).get(key, ()), *library.choices.get(key, ())}
-    return {found} | {version for version in chosen if version <= found and (offered is None or version >= offered[0])}
 
 
 def nothing_in_common(known: Software, offered: Mapping[int, Versions]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Final
 from kcap.output.grid import counts
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
-from kcap.reports.text import clock, number, words, wrapped
+from kcap.reports.text import assigned, clock, number, words, wrapped
 from kcap.tui.views.grouping import bold
 from kcap.tui.views.sheet import Line, Sheet, SheetField, clocked, counted, lasting, named
 from kcap.tui.views.spans import Span, timeline
@@ -98,23 +98,18 @@ def member(rows: list[Row]) -> Sheet:
         named("instance_id", "instance", 5),
         clocked("first_ns", "from"),
         clocked("last_ns", "to"),
-        SheetField("assigned last", lambda row: assigned(row["assignments"][-1]) if row["assignments"] else "", right=False,
-                   rank=2),
+        SheetField("assigned last", lambda row: assigned(row["assignments"][-1]["topics"]) if row["assignments"] else "",
+                   right=False, rank=2),
         named("member_id", "member id", 6),
     ]  # fmt: skip
     return Sheet("members", fields, rows, mine, "no members", detail=assignments)
-
-
-def assigned(one: Row) -> str:
-    """An assignment in words."""
-    return "; ".join(f"{topic} {','.join(map(str, some))}" for topic, some in one["topics"].items()) or "nothing"
 
 
 def assignments(row: Row, width: int) -> list[Line]:
     """Assignments of a member in the order of time."""
     out: list[Line] = [[(f"member {words(row['member_id'])}"[:width], "bold")]]
     for one in row["assignments"][:ASSIGNMENTS]:
-        text = f"{clock(one['time_ns'])} generation {one['generation']}: {assigned(one)}"
+        text = f"{clock(one['time_ns'])} generation {one['generation']}: {assigned(one['topics'])}"
         out += [[(line, "")] for line in wrapped(text, width, "  ")]
     rest = len(row["assignments"]) - ASSIGNMENTS
     return [*out, *([[(f"and {rest:,} more", "dim")]] if rest > 0 else []), [("", "")]]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from kcap.reports import drill_down
 from kcap.reports.definition import Key, Row
 from kcap.reports.text import left_out, milliseconds, words, wrapped
-from kcap.reports.throttle import compliance_text
+from kcap.reports.throttle import compliance_text, complied
 from kcap.tui.views.grouping import bold, keyed, over_time
 from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasting, named
 
@@ -28,7 +28,7 @@ TONES = {"yes": "good", "mixed": "care", "no": "bad", None: "dim"}
 
 def verdict(row: Row) -> str:
     """How many throttles a group complied with, in words."""
-    return f"{row['complied']:,} of {row['muting']:,}" if row["muting"] else "broker delayed"
+    return complied(row) or "broker delayed"
 
 
 def groups(result: Row, keys: Sequence[Key]) -> Sheet:

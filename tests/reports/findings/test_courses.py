@@ -29,7 +29,8 @@ def test_files_and_engine_count_the_same(tmp_path: Path) -> None:
     assert courses[2] == [], "connections are no exchanges"
     assert courses[3] == courses[0]
     engine = Engine(str(tmp_path))
-    assert by_engine(engine.rows, engine.given("exchanges", found), FILTERS, SPAN) == courses
+    engine.register("exchanges", found)
+    assert by_engine(engine.rows, engine.viewed("exchanges"), FILTERS, SPAN) == courses
     engine.close()
 
 

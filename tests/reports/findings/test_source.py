@@ -61,7 +61,8 @@ def test_exchanges_of_the_cluster_are_marked_as_the_expression_finds_them(tmp_pa
     (batch,) = table_of("exchanges", rows).combine_chunks().to_batches()
     made = marked(batch)
     engine = Engine(str(tmp_path))
-    table = engine.given("exchanges", pa.Table.from_batches([made]))
+    engine.register("exchanges", pa.Table.from_batches([made]))
+    table = engine.viewed("exchanges")
     found = engine.rows(table.select(OF_CLUSTER, own=of_cluster(table)))
     engine.close()
     assert [row[OF_CLUSTER] for row in found] == [row["own"] for row in found]

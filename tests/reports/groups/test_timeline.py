@@ -13,7 +13,7 @@ S = 1_000_000_000
 def event(api: str, at: float, member: str | None, epoch: int | None = 1, took: float = 0.01, **more: Any) -> Event:
     """An exchange of a member whose client is called as it is."""
     plain: dict[str, Any] = {
-        "api": api, "group_id": "g", "client_id": (member or "?").split("-")[0], "client_ip": "10.0.0.1",
+        "api": api, "client_id": (member or "?").split("-")[0], "client_ip": "10.0.0.1",
         "coordinator": "b1:9092", "first_ns": round(at * S), "last_ns": round((at + took) * S), "error": "NONE",
         "member_id": member, "instance_id": None, "epoch": epoch, "sent_epoch": None,
     }  # fmt: skip

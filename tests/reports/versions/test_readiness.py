@@ -24,9 +24,10 @@ from kcap.reports.versions.readiness import (
     of,
     release_of,
 )  # fmt: skip
+from kcap.schema.facts import releases
 from kcap.schema.quirks import API_VERSIONS
 from kcap.schema.registry import api_key, api_keys, version_range
-from kcap.schema.releases import accepts, advertised, line, releases, removed_in, stable, taken
+from kcap.schema.releases import accepts, advertised, line, removed_in, stable, taken
 
 NOBODY = Software(None, None, None, False, "")
 BROKER = Software("kafka-broker", None, "kafka-broker", True, "", True)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap.reports.versions.release_guess import METADATA, PRODUCE, always, differences, forwarded, guess, took
-from kcap.schema.facts import apis
-from kcap.schema.releases import advertised, line, releases
+from kcap.schema.facts import apis, releases
+from kcap.schema.releases import advertised, line
 from tests.reports.talking import SHARED, gathered
 
 

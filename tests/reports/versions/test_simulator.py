@@ -6,17 +6,47 @@ import pytest
 
 from kcap.errors import UsageError
 from kcap.reports.versions.identity import identify
+from kcap.reports.versions.libraries import JAVA, PROFILES, keyed
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.readiness import range_in
-from kcap.reports.versions.simulator import broker_of, explain, java, library_named, library_of, missing, predicted, sequence
+from kcap.reports.versions.simulator import Library, broker_of, explain, java, library_named, library_of, missing, sequence
+from kcap.schema.facts import Versions, releases
 from kcap.schema.quirks import API_VERSIONS
 from kcap.schema.registry import api_key
-from kcap.schema.releases import releases
 from tests.reports.talking import PCAPS, SHARED, gathered
 
 RECORDED = ["modern/java44-vs-3.9.2", "modern/mixed-cluster", "modern/old-java-2.8.2-vs-4.4.0",
 "legacy/2.8.2-librdkafka-2.x-auto", "modern/librdkafka-zstd", "modern/go-franz-zstd", "modern/go-sarama-none",
 "legacy/2.4.1-newclient", "legacy/3.9.2-client-0.8.2", "modern/go-segmentio-none", "legacy/3.9.2-aiokafka-0.8.1"]  # fmt: skip
+
+
+CHOSEN = {
+    JAVA: keyed(
+        "Produce 11, EndTxn 4, TxnOffsetCommit 4, AddOffsetsToTxn 4, AddPartitionsToTxn 3, Fetch 12, OffsetCommit 9, "
+        "OffsetFetch 9"
+    ),
+    "librdkafka": keyed("Metadata 10, DescribeGroups 0, ListGroups 0"),
+    "sarama": keyed(
+        "Produce 3 5 6 7 8 9, Fetch 5 6 8 10 11, ListOffsets 2 3 4 5, Metadata 4 5 6 7 9, OffsetCommit 3 4 6, "
+        "OffsetFetch 3 4 5 6 7, FindCoordinator 1 2, JoinGroup 2 3 6 7, Heartbeat 1 2, LeaveGroup 1 2 4, SyncGroup 1 2 4"
+    ),
+}
+"""Family -> API -> versions that it chooses below its highest, by what it does: Java clients without transactions of version 2
+(KIP-890) or topic ids (KIP-516); librdkafka where it needs no later field; sarama by Config.Version, 0.11 to 4.0, which is 2.8
+where an application leaves it (recorded with 1.61.1)."""
+OF_PROFILE = "recordings of this library"
+
+
+def predicted(library: Library, key: int, offered: Versions | None) -> set[int]:
+    """The versions that the library may use: the highest that both have, or one that it chooses below that."""
+    found = library.settles(key, offered)
+    if found is None:
+        return set()
+    family = next((name for name in CHOSEN if library.name.startswith(name)), "")
+    profiles = PROFILES if library.source == OF_PROFILE else ()
+    choices = next((one.versions for one in profiles if f"{one.family} {one.releases}" == library.name), {})
+    chosen = {*CHOSEN.get(family, {}).get(key, ()), *choices.get(key, ())}
+    return {found} | {version for version in chosen if version <= found and (offered is None or version >= offered[0])}
 
 
 def held(made: ConnectionProfiles) -> tuple[int, list[object]]:
