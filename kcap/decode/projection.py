@@ -25,19 +25,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "Projection",
-    "Resumable",
-    "acks_of_produce",
-    "acks_steps",
-    "compiled_programs",
-    "end_of",
-    "load_compiled",
-    "program_index",
-    "project",
-    "project_some",
-]
-
 Engine = Literal["auto", "plain", "jit"]
 
 JIT_AFTER = 2_000

@@ -63,8 +63,8 @@ COUNTED_MAX = limits.FRAME_GATHERED_MAX + 4
 FRAME_LEAST = limits.GATHERED_LEAST
 PRODUCE_MAGIC2 = MAGIC2_ONLY[PRODUCE]
 EXCERPTED_MAX = limits.FAST_PATH_EXCERPTED_MAX
-REQUEST_KEY, RESPONSE_HEAD = 6, 8
-"""Bytes with which a request's API key, and a response's correlation id, are complete."""
+RESPONSE_HEAD = 8
+"""Bytes with which the API key and version of a request, and the correlation id of a response, are complete."""
 COUNTERS = opcodes.COUNTERS
 RECORDS_START, RECORDS_END = slots.RECORDS_START, slots.RECORDS_END
 NUMBERS, TEXTS, UUID = len(slots.SLOTS), len(slots.TEXTS), 16

@@ -18,7 +18,8 @@ from kcap.arrays.vectors import Vector, grouped, nothing
 from kcap.batch.bodies import Pool, beyond, encoded, encoded_ids
 from kcap.batch.columns import SIDES, VERSIONS, BatchColumns
 from kcap.decode import slots
-from kcap.decode.projection import Projection, program_index, project
+from kcap.decode.programs import program_index
+from kcap.decode.projection import Projection, project
 from kcap.kafka.bodies import BodyValues, Pieces
 from kcap.kafka.frames import NO_BODY
 from kcap.limits import (

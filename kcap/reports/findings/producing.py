@@ -11,10 +11,11 @@ from kcap.reports.findings.model import Finding, Found, called, in_versions, nam
 from kcap.reports.findings.observed import Observed, Row, cut_short, totals
 from kcap.reports.text import count as counted
 from kcap.schema.facts import releases
+from kcap.schema.quirks import MAGIC2_ONLY
 from kcap.schema.registry import api_key
 from kcap.schema.releases import first_release
 
-OLD_PRODUCE, OLD_FETCH = 2, 3
+OLD_PRODUCE, OLD_FETCH = MAGIC2_ONLY[0] - 1, 3
 """The last versions that carry message formats 0 and 1."""
 AMONG_OLD = {"Fetch": OLD_FETCH, "UpdateMetadata": 2}
 """The last versions that brokers before 0.11 send each other, but for UpdateMetadata 3 of 0.10.2."""
