@@ -20,6 +20,9 @@ FILTER_THREADS_LEAST_ROWS = 1_000_000
 FILTER_THREADS_MAX = 8
 """Those threads: the terminal UI leaves a large machine to others."""
 
+PAGE_ROWS_MAX = 256
+"""Rows of the terminal UI that are taken as those of a page."""
+
 NUMBERED_ROWS_LEAST = 1_000_000
 """Rows of a capture from which on the values of its text columns are numbered for filters of the terminal UI."""
 

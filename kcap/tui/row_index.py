@@ -17,7 +17,7 @@ from pyarrow._compute import CastOptions, call_function
 from kcap.arrays import arrow
 from kcap.arrays.arrow import TAKE
 from kcap.jobs.cores import free_cores
-from kcap.limits import FILTER_THREADS_LEAST_ROWS, FILTER_THREADS_MAX, MAPPED_BATCHES_AT_ONCE, PLACES_AT_ONCE
+from kcap.limits import FILTER_THREADS_LEAST_ROWS, FILTER_THREADS_MAX, MAPPED_BATCHES_AT_ONCE, PAGE_ROWS_MAX, PLACES_AT_ONCE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 call: Any = call_function  # by name, as in `kcap.arrays.arrow`
 NOWHERE: Final = -1
-PAGE_MOST: Final = 256
-"""Rows that are taken as those of a page."""
 NONE: Final = np.zeros(0, np.int64)
 """No rows."""
 LEAST: Final = int(np.iinfo(np.int64).min)
@@ -104,7 +102,7 @@ class RowIndex:
         if not len(numbers):
             return pa.Table.from_batches([], schema)
         places = self._places(numbers)
-        if len(numbers) <= PAGE_MOST:
+        if len(numbers) <= PAGE_ROWS_MAX:
             return self._page(numbers, places, schema)
         order = np.argsort(places, kind="stable")
         parts: list[Any] = []

@@ -40,7 +40,7 @@ def test_taken_rows(parts: list[list[dict[str, Any]]], data: st.DataObject) -> N
     taken = rows.take(np.array(numbers, np.int64))
     assert taken.to_pylist() == [wanted[n] for n in numbers]
     assert taken.column(0).num_chunks <= 1, "a page is read column by column"
-    with mock.patch.object(row_index, "PAGE_MOST", 0):
+    with mock.patch.object(row_index, "PAGE_ROWS_MAX", 0):
         assert rows.take(np.array(numbers, np.int64)).equals(taken), "many rows are those of a page too"
     assert rows.table().to_pylist() == wanted
     for number in set(numbers):

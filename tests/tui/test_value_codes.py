@@ -26,7 +26,7 @@ ROWS = st.lists(
     }),
     max_size=6,
 )  # fmt: skip
-NAMES = [*dict.fromkeys((*NUMBERED, "request_bytes", "software_name"))]
+NAMES = [*dict.fromkeys((*NUMBERED, "request_bytes", "cluster_id"))]
 SCHEMA = arrow_schema("exchanges", [declared("exchanges")[name] for name in NAMES])
 FILTERS = (
     'client_id == "a"', "client_id", 'topic contains "c"', 'all topic != "a"', "!topic", "count(topics) > 1",
