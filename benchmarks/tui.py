@@ -44,7 +44,7 @@ from kcap.tui.views import VIEWS, load  # noqa: E402
 
 FILTERS = (
     "api == Fetch && latency > 5ms", "error != NONE", 'client_id contains "a" && topic matches "o"', "tcp.port == 9092",
-    'software_name contains "a" && software_version matches "1"', 'codecs contains "z" || response_capture contains "b"',
+    'software_name contains "a" && software_version matches "1"', 'capture contains "b" && response_capture contains "p"',
 )  # fmt: skip
 """The last one is on columns whose values have no numbers."""
 STEP = 0.02

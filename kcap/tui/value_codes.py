@@ -27,7 +27,7 @@ UNFINISHED: Final = "codes.part"
 """Names of the files."""
 NUMBERED: Final = (
     "connection", "client_ip", "server_ip", "api", "client_id", "principal", "outcome", "reason", "error", "topics", "group_id",
-    "transactional_id", "flags", "software_name", "software_version", "version_verdict",
+    "transactional_id", "flags", "codecs", "software_name", "software_version", "sasl_mechanism", "version_verdict",
 )  # fmt: skip
 """The text columns that have numbers, which filters are mostly on: each takes some 25 ns a row, unless it is null."""
 
