@@ -18,7 +18,7 @@ import numpy as np
 from grow import HEADER, MAGIC_US, RECORD, size_of
 
 import kcap
-from kcap.records.verified import CRC_AT, proven
+from kcap.records.verified import CRC_AT, find_verified
 from kcap.wire.checksums import crc32c
 from kcap.wire.formats import BATCH_ATTRIBUTES_AT, BATCH_MIN
 
@@ -64,7 +64,7 @@ class Noise:
 
     def __init__(self, request: bytes, starts: list[int]) -> None:
         data = np.frombuffer(request, np.uint8)
-        self._batches = proven(data, np.array([[0, len(data), 0]]), compiled=False).tolist()
+        self._batches = find_verified(data, np.array([[0, len(data), 0]]), compiled=False).tolist()
         places = np.arange(len(request))
         self._where = np.array(starts)[places // SEGMENT] + HEADERS + places % SEGMENT
         self._random = np.random.default_rng(1)

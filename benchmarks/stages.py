@@ -44,7 +44,8 @@ def measured(path: str, out: str) -> tuple[Clock, int, int]:
     """The stages' times, packets, rows."""
     from kcap.output.writers import Parquet
     from kcap.table.backfill import Backfill
-    from kcap.table.builder import TableRequest, TableSet
+    from kcap.table.builder import TableSet
+    from kcap.table.table_builders import TableRequest
 
     reading, request = CapturePass([path]), TableRequest.of("exchanges", None, backfill=Backfill.REWRITE)
     analyzer, tables = reading.analyzer, TableSet.of({"exchanges": request})

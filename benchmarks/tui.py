@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ share_heap()  # memory and collector as `kcap.cli.tui` sets them up
 load_arrow(of_library=True)
 
 import numpy as np  # noqa: E402
+import pyarrow as pa  # noqa: E402
 import pyarrow.compute as pc  # noqa: E402
 
 from kcap.filter.parse import parse  # noqa: E402
@@ -103,7 +105,7 @@ def later(batch: Any, micros: int) -> Any:
     for name in TIMES:
         at, column = batch.schema.get_field_index(name), batch.column(name)
         unit = 1 if name == "time" else 1000
-        moved = pc.add(column.view("int64"), micros * unit)  # type: ignore[attr-defined]
+        moved = pc.add(column.view(pa.int64()), micros * unit)
         batch = batch.set_column(at, batch.schema.field(at), moved.view(column.type))
     return batch
 
@@ -112,7 +114,7 @@ def many(source: CaptureModel, count: int, folder: str) -> RowIndex:
     """So many rows in a spill: those of the source again and again, each time behind those before."""
     spill, pages = Spill(folder, "exchanges", SCHEMA), Pages(folder, "exchanges")
     batches = source.snapshot().batches
-    times = [batch.column("time").view("int64") for batch in batches]
+    times = [batch.column("time").view(pa.int64()) for batch in batches]
     span_us = max(np.max(column) for column in times) - min(np.min(column) for column in times) + 1
     at = 0
     while spill.rows < count:
@@ -163,6 +165,11 @@ class Watch:
                 return time.perf_counter() - self.wall, time.process_time() - self.cpu
 
 
+def idle(screen: Any) -> bool:
+    """Whether a view has its sections, and none is worked out."""
+    return not screen.pace.busy and bool(screen.shown.sheets)
+
+
 async def views(book: CaptureModel) -> None:
     """Opens each view over the rows of a book that is read, and prints what that took."""
     app = KcapApp(book)
@@ -174,12 +181,12 @@ async def views(book: CaptureModel) -> None:
             before, watch = anonymous_mb(), Watch()
             screen = load(name)()
             await app.push_screen(screen)
-            wall, cpu = await watch.until(lambda screen=screen: not screen.pace.busy and bool(screen.shown.sheets))
+            wall, cpu = await watch.until(partial(idle, screen))
             slowest = 0.0
             for at in range(1, len(screen.shown.sheets)):
                 began = time.perf_counter()
                 screen.action_section(at)
-                await watch.until(lambda screen=screen: not screen.pace.busy)
+                await watch.until(partial(idle, screen))
                 slowest = max(slowest, time.perf_counter() - began)
             added, taken = anonymous_mb() - before, []
             for number in range(30):

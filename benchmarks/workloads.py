@@ -53,7 +53,7 @@ class Writer:
     def __post_init__(self) -> None:
         self.file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, self.snaplen, 1))
 
-    def packet(self, ports: tuple[int, int], sides: tuple[bytes, bytes], seq: int, ack: int, flags: int, data: bytes) -> None:
+    def packet(self, ports: tuple[int, ...], sides: tuple[bytes, ...], seq: int, ack: int, flags: int, data: bytes) -> None:
         """One segment from the first side to the second."""
         self.time_us += 20
         self.packets += 1
