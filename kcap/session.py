@@ -132,7 +132,7 @@ class CapturePass:
         `kcap.facts.tracker.Reread`.
         """
         if following:
-            self.frames.ahead([location(batch, *one) for one in following])
+            self.frames.ahead(batch, following)
         size, found = batch.rows[at][PART[f"{side}_bytes"]] or 0, None
         if size <= REREAD_BYTES_MAX:
             exchange = Exchange(ExchangeRows(batch, self.capture_files), at, self.frames)

@@ -19,7 +19,7 @@ import numpy as np
 
 from kcap.capture.fileset import ignore
 from kcap.capture.packet_source import PacketSource
-from kcap.limits import CHUNK_GAP_BYTES, FIRST_WINDOW_BYTES, INDEX_READ_PACKETS, INDEX_RUN_PACKETS, SEGMENT_BYTES_MAX
+from kcap.limits import CHUNK_GAP_BYTES, FIRST_WINDOW_BYTES, INDEX_READ_PACKETS, INDEX_RUN_PACKETS, REREAD_AT_ONCE_BYTES
 from kcap.model import PacketBatch, SegmentBatch
 from kcap.net.segment_columns import CLEAN, NAMES, SegmentColumns, columns_of
 from kcap.net.segments import SegmentParser
@@ -111,11 +111,14 @@ class FrameIndex:
         """
         pieces: list[list[IndexedPiece]] = [[] for _ in places]
         chosen: list[tuple[int, Entries]] = []
+        room = REREAD_AT_ONCE_BYTES
         for number, place in enumerate(places):
             some = np.concatenate([NO_ENTRIES, *self._entries(file, place.flow, place.low, place.high)])
             follow = len(some) and some["payload"].min() >= 0 and (np.diff(some["seq"]) == some["captured"][:-1]).all()
-            if follow and some["captured"].sum(dtype=np.int64) <= place.size + 2 * SEGMENT_BYTES_MAX:
+            size = int(some["captured"].sum(dtype=np.int64))
+            if follow and size <= room:
                 chosen.append((number, some))
+                room -= size
         content = self._content(file, np.concatenate([NO_ENTRIES, *(some for _, some in chosen)]))
         at = 0
         for number, some in chosen if content else ():

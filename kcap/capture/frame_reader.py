@@ -8,12 +8,13 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kcap.capture.fileset import ignore
 from kcap.capture.frame_layout import FrameLayout
 from kcap.capture.packet_source import Packet, PacketSource
-from kcap.limits import CHUNK_GAP_BYTES, FRAME_SPAN_FACTOR, READ_WINDOW_BYTES, REREAD_AT_ONCE_BYTES
+from kcap.limits import CHUNK_GAP_BYTES, FRAME_SPAN_FACTOR, READ_WINDOW_BYTES
 from kcap.model import REF_FILE_SHIFT, ROW, PacketBatch, SegmentBatch
 from kcap.net.connections import flow_of, reverse_flow
 from kcap.net.fragments import FragmentPlace, FragmentTable
@@ -75,19 +76,20 @@ class FrameReader:
         self._given += len(found)
         return found
 
-    def ahead(self, places: Sequence["FrameLocation"]) -> None:
-        """Reads what lies across other frames, of all these frames together, which `frame` gives next."""
+    def ahead(self, batch: "RowBatch", following: Sequence[tuple[int, str]]) -> None:
+        """Reads those frames of a batch, rows and sides, that lie across others, all together; `frame` gives them next."""
         self._ahead.clear()
         of_file = defaultdict[int, list[FrameLocation]](list)
-        room = REREAD_AT_ONCE_BYTES
-        for place in places:
-            if place.file is not None and not place.tls and place.size <= room and not self._is_near(place):
+        for at, side in following:
+            place = location(batch, at, side)
+            if place.file is not None and not place.tls and not self._is_near(place):
                 of_file[place.file].append(place)
-                room -= place.size
         for file, some in of_file.items():
-            index = self._indexed(file, min(place.low for place in some), max(place.high for place in some))
-            if index is not None:
-                self._ahead.update(zip((place.where for place in some), index.joined(file, some)))
+            low, high = min(place.low for place in some), max(place.high for place in some)
+            self._with_index(file, low, high, partial(self._take_ahead, file, some))
+
+    def _take_ahead(self, file: int, places: Sequence["FrameLocation"], index: "FrameIndex") -> None:
+        self._ahead.update(zip((place.where for place in places), index.joined(file, places)))
 
     def _is_near(self, place: "FrameLocation") -> bool:
         """Whether a frame is read with what lies between its packets: such readings are in proportion to what they give."""
@@ -105,29 +107,30 @@ class FrameReader:
 
     def _by_index(self, place: "FrameLocation", file: int, behind: int) -> bytes | None:
         """A frame, by its own packets; None where these cannot be looked up."""
-        layout, base = FrameLayout(place, place.high - place.low), None
-        pieces: Iterable[IndexedPiece] = self._ahead.pop(place.where, ())
-        if not pieces:
-            index = self._indexed(file, place.low, place.high)
-            if index is None:
-                return None
-            pieces = index.pieces(file, place.flow, place.low, place.high)
-        for seq, data, time_ns in pieces:
-            base = seq if base is None else base
-            layout.add(signed32(seq - base), data, time_ns)
+        layout = FrameLayout(place, place.high - place.low)
+
+        def look_up(index: "FrameIndex") -> None:
+            lay(layout, index.pieces(file, place.flow, place.low, place.high))
+
+        if ahead := self._ahead.pop(place.where, None):
+            lay(layout, ahead)
+        elif not self._with_index(file, place.low, place.high, look_up):
+            return None
         return layout.found(behind)[1]
 
-    def _indexed(self, file: int, low: int, high: int) -> "FrameIndex | None":
-        """The index, with all packets between two places of a file; None where they cannot be looked up."""
+    def _with_index(self, file: int, low: int, high: int, use: Callable[["FrameIndex"], None]) -> bool:
+        """Uses the index, with all packets between two places of a file; False where these cannot be looked up."""
         try:
             if self._index is None:
                 from kcap.capture.frame_index import FrameIndex
 
                 self._index = FrameIndex(self._source)
-            return self._index if self._index.covers(file, low, high) else None
+            if self._index.covers(file, low, high):
+                use(self._index)
+                return True
         except OSError:  # a full disk costs time: frames are read without the index
             self._index, self._no_room = None, True
-            return None
+        return False
 
     def _of_pieces(self, place: "FrameLocation", behind: int) -> bytes:
         """A frame, by all that is known of its packets; each piece is let go as it is laid out."""
@@ -274,6 +277,14 @@ class FrameLocation:
     def where(self) -> FramePlace:
         """Where the packets are that carry it."""
         return self.file, self.flow, self.low, self.high
+
+
+def lay(layout: FrameLayout, pieces: Iterable["IndexedPiece"]) -> None:
+    """Adds the pieces of a direction, in the order of the file."""
+    base: int | None = None
+    for seq, data, time_ns in pieces:
+        base = seq if base is None else base
+        layout.add(signed32(seq - base), data, time_ns)
 
 
 def packet_of(batch: PacketBatch, at: int, *, whole: bool = True) -> Packet:

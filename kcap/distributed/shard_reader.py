@@ -19,7 +19,7 @@ from kcap import kernels
 from kcap.analyzer import Analyzer, ClosedConnection, Options, RowBatch
 from kcap.batch.pieces import in_pieces
 from kcap.capture.fileset import as_lists
-from kcap.capture.frame_reader import FrameReader, location
+from kcap.capture.frame_reader import FrameReader
 from kcap.capture.packet_source import PacketSource
 from kcap.capture.sections import FileSections
 from kcap.distributed.chunks import AT, ReadAt, ShardPackets, merged, ranks_of, with_bytes
@@ -192,7 +192,7 @@ class ShardReader:
         `kcap.facts.tracker.Reread`.
         """
         if following:
-            self._frames.ahead([location(batch, *one) for one in following])
+            self._frames.ahead(batch, following)
         exchange = Exchange(ExchangeRows(batch, self.capture_files), at, self._frames)
         return exchange.request if side == "request" else exchange.response
 

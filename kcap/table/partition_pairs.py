@@ -180,15 +180,13 @@ class PartitionBodies:
         arena, found = batch.bodies.arena, list[tuple[int, ...]]()
         claimed = min(sum(size for size, _, _ in absent), LARGE_BODIES_ROOM)
         following = [(exchange, SIDES[side]) for _, _, (_, exchange, side) in absent]
-        for _, slot, body in absent:
-            _, exchange, side = body
-            message = reread(batch, exchange, SIDES[side], following)
-            following = []
+        for number, (_, slot, body) in enumerate(absent):
+            message = reread(batch, *following[number], () if number else following)
             if message is None:
                 if slot >= 0:
                     found.append((int(batch.bodies.starts[slot]), int(batch.bodies.ends[slot]), *body))
                 continue
-            data = memoryview(message.frame)[body_start(message.frame, side, message.header.version) :]
+            data = memoryview(message.frame)[body_start(message.frame, body[2], message.header.version) :]
             start, self._length = self._length, self._length + len(data)
             if self.buffer is arena:
                 self.buffer = bytearray(start + max(len(data), min(claimed, CLAIMED_FACTOR * len(data))))

@@ -154,6 +154,18 @@ def test_frames_that_are_read_together_are_what_each_is(pcaps: Path, name: str) 
     assert joined
 
 
+def test_frames_that_are_read_together_take_bounded_memory(pcaps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: what is joined is no more than is read again at once; a frame behind that is left out, whatever it claims."""
+    monkeypatch.setattr(frame_index, "REREAD_AT_ONCE_BYTES", 2_000)
+    source = source_of(pcaps / "go-franz.pcap")
+    wanted = payloads(source)
+    index = FrameIndex(source)
+    assert index.covers(0, wanted[0][0], wanted[-1][0])
+    places: list[Any] = [SimpleNamespace(flow=one[1], low=one[0], high=one[0], size=1, first_ns=one[4]) for one in wanted[:200]]
+    sizes = [sum(len(piece.data) for piece in pieces) for pieces in index.joined(0, places)]
+    assert 0 < sum(sizes) <= 2_000 < sum(len(one[3]) for one in wanted[:200])
+
+
 def bodies(path: Path, side: str = "request") -> tuple[list[bytes], list[bytes]]:
     """The large requests of a capture, as tables read them again and each alone."""
     reading, together, alone = CapturePass([str(path)]), list[bytes](), list[bytes]()
@@ -275,3 +287,16 @@ def test_a_full_disk_costs_no_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(frame_index.os, "pwrite", full)
     together, alone = bodies(capture(tmp_path / "together.pcap", records, "produce", together=True))
     assert together == alone
+
+
+@pytest.mark.usefixtures("narrow", "readings")
+def test_an_index_that_cannot_be_read_costs_no_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: as with a full disk, where reading what was written of the index fails."""
+
+    def broken(*_: Any) -> bytes:
+        raise OSError(5, os.strerror(5))
+
+    monkeypatch.setattr(FrameIndex, "_stored", broken)
+    together, alone = bodies(capture(tmp_path / "together.pcap", records, "produce", together=True))
+    assert together == alone
+    assert len(together) > 15

@@ -124,7 +124,7 @@ class TimeStrip(Painted, Widget, can_focus=True):
         """Other rows are in sight, from one to another."""
         shown, made = None, self.made
         if rows is not None and made is not None and self.view.arranged is not None:
-            if rows != self._window[:2]:  # asked several times a second
+            if rows != self._window[:2]:  # called several times a second
                 first, last = sorted(self.view.arranged.rows.values("time", np.array(rows, np.int64)).tolist())
                 self._window = (*rows, first, last)
             shown = (made.place(self._window[2]), made.place(self._window[3]))
