@@ -6,10 +6,10 @@ it is fed.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kcap import limits
-from kcap.fastpath.closed_rows import ClosedRow
+from kcap.fastpath.closed_rows import ClosedRow, ClosedRows
 from kcap.faults import Fault, fault_of
 from kcap.identities import Identities, Identity, endpoints, uid_of
 from kcap.kafka.bodies import BodyBatch, BodyCollector
@@ -27,7 +27,6 @@ from kcap.weird import Weird, WeirdKind
 from kcap.wire.text import client_text
 
 if TYPE_CHECKING:
-    from kcap.fastpath.closed_connections import ClosedState, ClosedStates
     from kcap.fastpath.engine import FastPath
     from kcap.fastpath.rows import FastPathRows
     from kcap.kafka.decrypted import Listen
@@ -71,23 +70,30 @@ class RowBatch:
 class KeptConnection:
     """A closed connection and its row of `connections`, which is made when it is read."""
 
-    __slots__ = ("_connection", "_values", "detail", "phase", "ref")
+    __slots__ = ("_connection", "_detail", "_phase", "_values", "ref")
 
     count = 1
 
     def __init__(
         self,
-        connection: "tuple[Connection, Conversation] | ClosedState",
-        phase: str,
-        detail: str,
-        ref: int,
+        connection: Connection,
+        conversation: Conversation,
     ) -> None:
-        """`connection`: the connection, or the numbers that it is made of."""
-        self._connection: tuple[Connection, Conversation] | ClosedState | None = connection
+        self._connection: tuple[Connection, Conversation] | None = (connection, conversation)
         self._values: dict[str, object] = {}
-        self.phase = phase if phase != "waiting" else "opaque"
-        self.detail = detail or None
-        self.ref = ref
+        self._phase = shown_phase(conversation)
+        self._detail = conversation.detail
+        self.ref = connection.first_ref
+
+    @property
+    def phases(self) -> dict[str, int]:
+        """As `SilentConnection`."""
+        return {self._phase: 1}
+
+    @property
+    def details(self) -> dict[str, int]:
+        """As `SilentConnection`."""
+        return {self._detail: 1} if self._detail else {}
 
     @property
     def values(self) -> dict[str, object]:
@@ -95,17 +101,15 @@ class KeptConnection:
         self.settle()
         return self._values
 
-    def connections(self) -> list["ClosedConnection"]:
-        """As `KeptConnections`."""
+    def each(self) -> list["ClosedConnection"]:
+        """As `SilentConnection`."""
         return [self]
 
     def settle(self) -> None:
         """Makes the row and releases the connection."""
         connection, self._connection = self._connection, None
-        if isinstance(connection, tuple):
+        if connection is not None:
             self._values = describe(*connection)
-        elif connection is not None:
-            self._values = describe_released(*connection.restore())
 
 
 class SilentConnection:
@@ -113,9 +117,12 @@ class SilentConnection:
 
     __slots__ = ("_flow", "_owner", "_packed")
 
-    phase = "empty"
-    detail = None
-    count = 1
+    count: Final = 1
+    """Connections that it stands for."""
+    phases: Final = {"empty": 1}
+    """How many were in which phase."""
+    details: Final[dict[str, int]] = {}
+    """The same of details, where there are any."""
 
     def __init__(self, flow: bytes, packed: bytes, owner: "Analyzer") -> None:
         self._flow, self._packed, self._owner = flow, packed, owner
@@ -134,10 +141,12 @@ class SilentConnection:
     def values(self) -> dict[str, object]:
         """As `KeptConnection`."""
         connection = unpack(self._packed, (self._flow, reverse_flow(self._flow)), self._owner)
-        return describe_released(connection, Conversation(connection, self._owner))
+        conversation = Conversation(connection, self._owner)
+        conversation.release()
+        return describe(connection, conversation)
 
-    def connections(self) -> list["ClosedConnection"]:
-        """As `KeptConnections`."""
+    def each(self) -> list["ClosedConnection"]:
+        """One after the other."""
         return [self]
 
     def settle(self) -> None:
@@ -148,27 +157,8 @@ ClosedConnection: TypeAlias = KeptConnection | SilentConnection | ClosedRow
 """A closed connection and its row of `connections`."""
 
 
-class KeptConnections:
-    """Kafka connections that the fast path closed together."""
-
-    __slots__ = ("_states", "count")
-
-    phase = "kafka"
-    detail = None
-
-    def __init__(self, states: "ClosedStates") -> None:
-        self._states = states
-        self.count = len(states)
-
-    def connections(self) -> list[ClosedConnection]:
-        """Each of them."""
-        return [
-            one if isinstance(one, ClosedRow) else KeptConnection(one, self.phase, "", one.ref) for one in self._states.each()
-        ]
-
-
-ClosedTogether: TypeAlias = ClosedConnection | KeptConnections
-"""What is closed at once: one connection, or many of one phase."""
+ClosedTogether: TypeAlias = KeptConnection | SilentConnection | ClosedRows
+"""What is closed at once: one connection, or many of the fast path."""
 
 
 @dataclass(slots=True)
@@ -332,7 +322,7 @@ class Analyzer:
 
     def take_connections(self) -> list[ClosedConnection]:
         """The connections closed since the last call."""
-        return [connection for together in self.take_closed() for connection in together.connections()]
+        return [connection for together in self.take_closed() for connection in together.each()]
 
     def take_closed(self) -> list[ClosedTogether]:
         """The same as they were closed, those of the fast path many at a time."""
@@ -389,9 +379,7 @@ class Analyzer:
             if conversation.untouched and speechless(connection):
                 self._close(SilentConnection(connection.flows[0], pack(connection), self))
             else:
-                kept = connection, conversation
-                closed = KeptConnection(kept, conversation.phase, conversation.detail, connection.first_ref)
-                self._close(closed)
+                self._close(KeptConnection(connection, conversation))
             conversation.release()
         if self.fast_path is not None:
             self.fast_path.closed(connection.flows[0])
@@ -420,10 +408,10 @@ class Analyzer:
         """A connection that was stored in compact form is an object again."""
         connection.conversation = Conversation(connection, self)
 
-    def over(self, kept: "ClosedStates") -> None:
-        """Kafka connections end that lived in the fast path alone."""
-        self.kafka_connections += len(kept)
-        self._close(KeptConnections(kept))
+    def over(self, closed: ClosedRows) -> None:
+        """Connections end that lived in the fast path alone."""
+        self.kafka_connections += closed.phases["kafka"]
+        self._close(closed)
 
     def report(
         self,
@@ -532,7 +520,7 @@ def describe(connection: Connection, conversation: Conversation) -> dict[str, ob
         "server_ip": peer_ip,
         "server_port": peer_port,
         **{name: getattr(connection, name) for name in ("first_ns", "last_ns", "began", "ended", "closed_ns", "closed_by")},
-        "phase": conversation.phase if conversation.phase != "waiting" else "opaque",
+        "phase": shown_phase(conversation),
         "detail": conversation.detail or None,
         "packets": client.packets + server.packets,
         "client_packets": client.packets,
@@ -574,10 +562,9 @@ def describe(connection: Connection, conversation: Conversation) -> dict[str, ob
     return values
 
 
-def describe_released(connection: Connection, conversation: Conversation) -> dict[str, object]:
-    """`describe` of objects that were made for it alone."""
-    conversation.release()
-    return describe(connection, conversation)
+def shown_phase(conversation: Conversation) -> str:
+    """The phase of a closed connection as its row has it."""
+    return conversation.phase if conversation.phase != "waiting" else "opaque"
 
 
 def community_id(flow: bytes) -> str:

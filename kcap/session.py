@@ -239,10 +239,9 @@ class CapturePass:
 
     def _drain(self) -> None:
         for closed in self.analyzer.take_closed():
-            self.phases[closed.phase] += closed.count
-            if closed.detail:
-                self.details[closed.detail] += closed.count
-            for connection in closed.connections() if self.keep_connections else ():
+            self.phases.update(closed.phases)
+            self.details.update(closed.details)
+            for connection in closed.each() if self.keep_connections else ():
                 connection.settle()
                 self.connections.append(connection)
                 self._settled += 1

@@ -112,12 +112,15 @@ def unfinished(streams: Any, place: int) -> bool:
 
 @compiled
 def settled(slot: int, connections: Any, streams: Any) -> bool:
-    """Whether an own connection can end here: a request was read, no frame and no record is open, and all that was
-    acknowledged was captured (as `Stream.finish` sees it), so that a request that waits has no response.
+    """Whether an own connection can end here: no byte came, and none was acknowledged; or a request was read, no frame and no
+    record is open, and all that was acknowledged was captured (as `Stream.finish` sees it), so that a request that waits has no
+    response.
     """
-    first, second, live = 2 * slot, 2 * slot + 1, connections[slot, LIVE]
-    if not connections[slot, OWN] or live in (CALLED, OPEN) or connections[slot, TLS] == SHAKING:
+    first, second = 2 * slot, 2 * slot + 1
+    if not connections[slot, OWN] or connections[slot, TLS] == SHAKING:
         return False
+    if connections[slot, LIVE] in (CALLED, OPEN):
+        return streams[first, ACKED] in (NONE, 0) and streams[second, ACKED] in (NONE, 0)
     fin = streams[first, FIN_NS] != NONE or streams[second, FIN_NS] != NONE
     for place in range(first, second + 1):
         if unfinished(streams, place):

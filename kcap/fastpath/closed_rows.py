@@ -4,10 +4,11 @@ In: the numbers of connections that were closed together. Out: their columns at 
 `ALIKE` alone say how a value is made, so that a column and a row agree.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -19,13 +20,14 @@ from kcap.tls.facts import tls_values
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
+    from kcap.fastpath.state import FastPathState
 
 Row = dict[str, object]
 Values = Any
 """A column: an array of numbers in which NONE is null, or a list."""
 NEVER: Final = np.iinfo(np.int64).max
 ALIKE: Final[Row] = {
-    "began": "syn", "phase": "kafka", "out_of_order": 0,
+    "began": "syn", "out_of_order": 0,
     **{f"{name}_{part}": 0 for name in ("client", "server") for part in ("pending", "missing")}, "client_skipped": 0,
 }  # fmt: skip
 """What the rows of all connections that lived in the fast path have in common."""
@@ -70,8 +72,23 @@ class ClosedRows:
     def __len__(self) -> int:
         return len(self.connections)
 
+    @property
+    def count(self) -> int:
+        """As `analyzer.SilentConnection`."""
+        return len(self)
+
+    @property
+    def phases(self) -> Counter[str]:
+        """As `analyzer.SilentConnection`."""
+        return Counter(_phases(self.connections))
+
+    @property
+    def details(self) -> Counter[str]:
+        """As `analyzer.SilentConnection`."""
+        return Counter("tls" for one in self.tls if one is not None)
+
     def each(self) -> "list[ClosedRow]":
-        """One after the other."""
+        """As `analyzer.SilentConnection`."""
         return [ClosedRow(self, place, ref) for place, ref in enumerate(self.connections[:, at.FIRST_REF].tolist())]
 
     def rows(self) -> list[Row]:
@@ -105,21 +122,25 @@ class ClosedRow:
     place: int
     ref: int
     """Reference of its first packet."""
-    phase: ClassVar[str] = "kafka"
-    detail: ClassVar[None] = None
-    count: ClassVar[int] = 1
 
     @property
     def values(self) -> Row:
         """The row, without the file's name."""
         return self.together.rows()[self.place]
 
-    def connections(self) -> "list[ClosedRow]":
-        """As `analyzer.KeptConnections`."""
-        return [self]
-
     def settle(self) -> None:
         """As `analyzer.KeptConnection`; it holds nothing that could be released."""
+
+
+def closed_rows(state: "FastPathState", slots: list[int]) -> ClosedRows:
+    """The numbers of own connections that are about to be closed."""
+    places = np.array(slots)
+    both = 2 * places[:, None] + (0, 1)
+    values, names = state.connections[places], state.all_names()
+    client_ids = [names[name] if some else None for name, some in values[:, (at.NAME, at.NUMBER)].tolist()]
+    sealed = [state.sealed[slot] for slot in slots]
+    tls = [None if one is None else ClosedTls(one) for one in sealed]
+    return ClosedRows(values, state.streams[both], state.keys[both], client_ids, tls)
 
 
 def gathered(closed: Sequence[ClosedRow]) -> ClosedRows:
@@ -184,6 +205,10 @@ def _average(sides: Sides) -> "Int64s":
     return average
 
 
+def _phases(values: Any) -> list[str]:
+    return ["empty" if live in (at.CALLED, at.OPEN) else "kafka" for live in values[:, at.LIVE].tolist()]
+
+
 def _uids(sides: Sides) -> list[str]:
     return list(map(uid_of, sides.lower, sides.values[:, at.FIRST_NS].tolist(), plain(sides.client[:, at.ISN])))  # type: ignore[arg-type]
 
@@ -218,7 +243,7 @@ def _end(place: int) -> Callable[[Sides], Values]:
 COLUMNS: Final[dict[str, Callable[[Sides], Values]]] = {
     "number": _of("values", at.PLACE), "first_ns": _of("values", at.FIRST_NS), "last_ns": _of("values", at.LAST),
     "ended": lambda sides: list(map(at.ENDS.__getitem__, sides.values[:, at.ENDED].tolist())), "closed_by": _closed_by,
-    "closed_ns": _closed_ns,
+    "closed_ns": _closed_ns, "phase": lambda sides: _phases(sides.values),
     "client_packets": _of("client", at.PACKETS), "server_packets": _of("server", at.PACKETS),
     "rtt_min_ns": _of("client", at.RTT_MIN), "client_rtt_min_ns": _of("server", at.RTT_MIN), "rtt_avg_ns": _average,
     "client_id": lambda sides: sides.client_ids, "exchanges": _of("values", at.ROWS),

@@ -8,7 +8,7 @@ A connection is *own* (it began in the fast path, there are no objects), a guest
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +16,9 @@ from kcap import limits
 from kcap.fastpath import layout as at
 from kcap.fastpath.body_kernels import carry_over
 from kcap.fastpath.close_kernels import all_settled, settled
-from kcap.fastpath.closed_connections import ClosedStates, OwnEnding, keep
-from kcap.fastpath.export_state import ConnectionOwner, export_connection
+from kcap.fastpath.closed_connections import IdleConnections, OwnEnding
+from kcap.fastpath.closed_rows import closed_rows
+from kcap.fastpath.export_state import Host, export_connection
 from kcap.fastpath.flow_table import find, pair_number
 from kcap.fastpath.frame_kernels import LATE, UNANSWERED, settled_run
 from kcap.fastpath.import_state import fits, import_connection, packets_until_fit, passing
@@ -26,13 +27,13 @@ from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.projected import both_projected
 from kcap.fastpath.rows import FastPathRows
 from kcap.fastpath.state import FastPathState, header_tables
-from kcap.identities import Identities, Identity, IdentityBlock
+from kcap.identities import Identity, IdentityBlock
 from kcap.kafka.bodies import UNKNOWN, BodyBatch
 from kcap.kafka.conversation import Conversation
 from kcap.kafka.waiting_bodies import carried
 from kcap.model import REF_FILE_SHIFT
 from kcap.net import guard
-from kcap.net.connections import Ended, Ending
+from kcap.net.connections import IDLE_DETAIL, Ended, Ending
 from kcap.net.segment_columns import ABSENT, SegmentColumns
 from kcap.net.tcp import Connection
 from kcap.weird import WeirdKind
@@ -49,44 +50,6 @@ COUNTED = (
 """What a walk counts from 0."""
 OUTSIDE = 1 << 20
 """Counters of connections outside, by endpoints; a new connection with the same counter is left to the reference path."""
-
-
-class Host(ConnectionOwner, Protocol):
-    """The interface of the analyzer that the fast path uses."""
-
-    identities: Identities
-    batch: int
-    watch: Callable[[int, Connection], None] | None
-
-    @property
-    def sighted(self) -> int:
-        """Oddities that have an entry."""
-
-    @property
-    def waiting(self) -> int:
-        """Rows that were decided since the last batch."""
-
-    @property
-    def full(self) -> bool:
-        """Whether enough rows or bodies are there for a batch."""
-
-    def constants(self, conversation: Conversation) -> Identity:
-        """The constants of a connection that has objects."""
-
-    def over(self, kept: ClosedStates) -> None:
-        """Own connections of the fast path are closed."""
-
-    def report(
-        self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0, connection: Connection | None = None, *,
-        uid: str | None = None,
-    ) -> None:  # fmt: skip
-        """Counts an oddity of a connection, which is given as such or by uid."""
-
-    def reads_handshakes(self) -> bool:
-        """Whether TLS handshakes may be read from a walk: there are key logs, and no one watches the bytes of connections."""
-
-    def takes_all(self) -> bool:
-        """Whether every connection that looks like Kafka counts as Kafka: the user set no ports."""
 
 
 class FastPath:
@@ -452,12 +415,14 @@ class FastPath:
         if table.crowded:
             self._back(np.flatnonzero((connections[:, at.LIVE] != at.FREE) & (connections[:, at.OWN] == 0)).tolist())
         time_ns = max(time_ns, table.time_ns)
-        left = self._sweep(time_ns) if table.sweeps(time_ns) else False
-        table.advance(time_ns)
+        left, silent = self._sweep(time_ns) if table.sweeps(time_ns) else (False, [])
+        table.advance(time_ns, silent)
         table.unswept |= left
 
-    def _sweep(self, time_ns: int) -> bool:
-        """Exports those of the idle connections that the table closes next; whether others are left."""
+    def _sweep(self, time_ns: int) -> tuple[bool, list[Ending]]:
+        """Exports those of the idle connections that the table closes next, but for those that carried no byte. Whether others
+        are left, and those.
+        """
         connections, table = self.state.connections, self.analyzer.table
         live, last, own = connections[:, at.LIVE], connections[:, at.LAST], connections[:, at.OWN] != 0
         idle = (live != at.FREE) & (live != at.CLOSING) & (time_ns - last >= limits.CONNECTION_IDLE_NS)
@@ -470,8 +435,19 @@ class FastPath:
         numbers = connections[slots, at.PLACE].copy()
         every = np.sort([*numbers.tolist(), *(number for number, _ in table.idle(time_ns))])
         chosen = numbers <= (every[: limits.CLOSED_TOGETHER][-1] if len(every) else -1)
-        self._back(slots[chosen].tolist())
-        return not chosen.all()
+        silent = np.isin(live[slots], (at.CALLED, at.OPEN)) & self._settled(slots)
+        self._back(slots[chosen & ~silent].tolist())
+        here, idle = chosen & silent, IdleConnections(self)
+        endings: list[Ending] = [
+            OwnEnding(number, 0, 0, slot, idle) for number, slot in zip(numbers[here].tolist(), slots[here].tolist())
+        ]
+        return not chosen.all(), endings
+
+    def _settled(self, slots: Any) -> Any:
+        """Which of these connections are settled (`close_kernels.settled`)."""
+        found = np.empty(len(slots), np.bool_)
+        all_settled(slots, found, self.state.connections, self.state.streams)
+        return found
 
     def close(self, slot: int) -> Connection | None:
         """Closes an own connection, or exports it where the reference path has to decide its end."""
@@ -490,13 +466,20 @@ class FastPath:
             self._over(slots[:count])
         return count
 
+    def close_idle(self, slots: list[int]) -> None:
+        """Closes idle connections that carried no byte."""
+        self.state.connections[slots, at.ENDED] = at.ENDS.index("idle")
+        for uid in self.state.named_slots(np.array(slots)):
+            self.analyzer.report(WeirdKind.CONNECTION_IDLE, IDLE_DETAIL, uid=uid)
+        self._over(slots)
+
     def _behind(self) -> bool:
         """Whether a row of the reference path comes first."""
         orders = self.analyzer.orders
         return bool(orders) and orders[-1] == self.analyzer.table.order
 
     def _over(self, slots: list[int]) -> None:
-        self.analyzer.over(keep(self.state, slots, self.analyzer))
+        self.analyzer.over(closed_rows(self.state, slots))
         for slot in slots:
             self.endings.pop(slot, None)
         self.state.release_all(slots)
@@ -529,8 +512,7 @@ class FastPath:
         """
         state = self.state
         live = np.array(state.live(), np.int64)
-        found = np.empty(len(live), np.bool_)
-        all_settled(live, found, state.connections, state.streams)
+        found = self._settled(live)
         found |= (state.connections[live, at.OWN] != 0) & (state.connections[live, at.LIVE] != at.CLOSING)
         places = state.connections[live[found], at.PLACE].tolist()
         own: list[Ending] = [OwnEnding(place, 0, 0, slot, self) for slot, place in zip(live[found].tolist(), places)]

@@ -4,16 +4,18 @@ In: a connection's numbers. Out: the `Conversation` as if the reference path had
 which packets the fast path took.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kcap import limits
 from kcap.decode.programs import program_index
 from kcap.fastpath import layout as at
+from kcap.fastpath.closed_rows import ClosedRows
 from kcap.fastpath.frame_kernels import rejoin, unchain
 from kcap.fastpath.import_state import MOVED
 from kcap.fastpath.resync_kernels import PREFIX
 from kcap.fastpath.state import FastPathState, none
+from kcap.identities import Identities, Identity
 from kcap.kafka.bodies import REQUEST, UNKNOWN, fed
 from kcap.kafka.conversation import Collector, Conversation
 from kcap.kafka.frames import FLAG, Frame, PendingExchange, PendingResponse
@@ -24,6 +26,7 @@ from kcap.kafka.responses import PAIR, ResponseFramer
 from kcap.kafka.resync import BoundarySearch, Piece
 from kcap.net.connections import Owner
 from kcap.net.tcp import Connection, Stream
+from kcap.weird import WeirdKind
 
 if TYPE_CHECKING:
     from kcap.fastpath.sealed_connection import SealedConnection
@@ -36,8 +39,42 @@ Numbers = list[int]
 """A row of `connections` or of `streams`."""
 
 
-class ConnectionOwner(Owner, Collector, Protocol):
-    """The analyzer, which holds all connections."""
+class Host(Owner, Collector, Protocol):
+    """The interface of the analyzer that the fast path uses."""
+
+    identities: Identities
+    batch: int
+    watch: Callable[[int, Connection], None] | None
+
+    @property
+    def sighted(self) -> int:
+        """Oddities that have an entry."""
+
+    @property
+    def waiting(self) -> int:
+        """Rows that were decided since the last batch."""
+
+    @property
+    def full(self) -> bool:
+        """Whether enough rows or bodies are there for a batch."""
+
+    def constants(self, conversation: Conversation) -> Identity:
+        """The constants of a connection that has objects."""
+
+    def over(self, closed: ClosedRows) -> None:
+        """Own connections of the fast path are closed."""
+
+    def report(
+        self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0, connection: Connection | None = None, *,
+        uid: str | None = None,
+    ) -> None:  # fmt: skip
+        """Counts an oddity of a connection, which is given as such or by uid."""
+
+    def reads_handshakes(self) -> bool:
+        """Whether TLS handshakes may be read from a walk: there are key logs, and no one watches the bytes of connections."""
+
+    def takes_all(self) -> bool:
+        """Whether every connection that looks like Kafka counts as Kafka: the user set no ports."""
 
 
 def made(
@@ -45,7 +82,7 @@ def made(
     streams: Sequence[Numbers],
     flows: tuple[bytes, bytes],
     name: str | None,
-    keeper: ConnectionOwner,
+    keeper: Host,
     sealed: "SealedConnection | None" = None,
 ) -> Conversation:
     """Makes the objects of a connection that began in the fast path; `filled` sets the rest of their attributes. Returns the
@@ -92,7 +129,7 @@ def filled(conversation: Conversation, values: Numbers, streams: Sequence[Number
             setattr(stream, attribute, None if value == at.NONE else value)
 
 
-def export_connection(state: FastPathState, slot: int, keeper: ConnectionOwner) -> Conversation:
+def export_connection(state: FastPathState, slot: int, keeper: Host) -> Conversation:
     """Exports a connection to the reference path; its slot is to be freed."""
     values: Numbers = state.connections[slot].tolist()
     streams: list[Numbers] = state.streams[2 * slot : 2 * slot + 2].tolist()

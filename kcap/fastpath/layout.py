@@ -36,7 +36,7 @@ FREE, TALKING, OPEN, CALLED, HALF, CLOSING = range(6)
 """Values of LIVE: free slot; requests and responses; a handshake and no data yet; a SYN alone; one FIN; ended."""
 CLEAR, SHAKING, SEALED = range(3)
 """Values of TLS: none; from its ClientHello on, up to the first request; requests and responses inside of TLS."""
-ENDS: Final = ("open", "fin", "rst")
+ENDS: Final = ("open", "fin", "rst", "idle")
 
 # A stream: row 2 * slot, plus 1 for the second of its connection.
 (
@@ -72,7 +72,8 @@ R_RESPONSE: Final = R_REQUEST + FRAME
 ROW_WIDTH: Final = R_RESPONSE + FRAME
 OUTCOMES: Final = ("answered", "one_way", "unanswered", "unanswered", "unanswered", "unanswered", "unanswered")
 REASONS: Final = (None, None, "capture_end", "fin", "rst", "lost_in_capture", "skipped")
-"""Values of R_OUTCOME: outcome and reason; those of requests without a response are in the order of `ENDS`."""
+"""Values of R_OUTCOME: outcome and reason; those of requests without a response are in the order of `ENDS`, of which an idle
+connection here has none."""
 CUT_REQUEST, CUT_RESPONSE, RESYNCED_RESPONSE = 1, 2, 4
 """Bits of R_CUT: the frames of which the snapshot length cut bytes off, and a response that a resync found."""
 

@@ -12,7 +12,7 @@ from kcap.fastpath.state import FastPathState
 from kcap.weird import WeirdKind
 
 if TYPE_CHECKING:
-    from kcap.fastpath.engine import Host
+    from kcap.fastpath.export_state import Host
 
 OF_RESYNCS = (WeirdKind.BOUNDARY_LOST, "server offset {}"), (WeirdKind.RESYNCED, "{} bytes passed over")
 """What a walk notes, by `layout.O_KIND`."""

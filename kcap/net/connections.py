@@ -20,6 +20,7 @@ from kcap.weird import WeirdKind
 
 PLAIN_FLAGS = (ACK, PSH | ACK)
 """Flags of segments that change no connection state."""
+IDLE_DETAIL = "no packet for an hour"
 
 
 class Owner(WeirdReporter, Protocol):
@@ -355,7 +356,7 @@ class ConnectionTable:
             # not the time at hand: when it is looked at depends on what else was captured
             time_ns = connection.last_ns + limits.CONNECTION_IDLE_NS
             connection.ended = "idle"
-            connection.report(WeirdKind.CONNECTION_IDLE, "no packet for an hour")
+            connection.report(WeirdKind.CONNECTION_IDLE, IDLE_DETAIL)
         self._close(connection, time_ns)
         return True
 
@@ -425,8 +426,10 @@ class ConnectionTable:
             self._watch(connection)
 
     # -- time ---------------------------------------------------------------------------------------------------------
-    def advance(self, time_ns: int) -> None:
-        """Capture time moves on: holes that have waited long enough are given up, idle and ended connections are closed."""
+    def advance(self, time_ns: int, idle: Iterable[Numbered] = ()) -> None:
+        """Capture time moves on: holes that have waited long enough are given up, idle and ended connections are closed, `idle`
+        among them.
+        """
         self.time_ns = max(self.time_ns, time_ns)
         time_ns = self.time_ns
         self._freeze()
@@ -442,7 +445,7 @@ class ConnectionTable:
         self._close_ended(time_ns)
         if self.sweeps(time_ns):
             self._swept_ns = time_ns
-            self._sweep(time_ns)
+            self._sweep(time_ns, idle)
         if self.crowded:
             self._bound(time_ns)
 
@@ -479,13 +482,20 @@ class ConnectionTable:
             for flow, stored in self.silent.items()
             if not isinstance(stored, Ended) and silent.last_ns_of(stored) <= before
         ]
-        return sorted(found, key=itemgetter(0))
+        return found
 
-    def _sweep(self, time_ns: int) -> None:
+    def _sweep(self, time_ns: int, others: Iterable[Numbered]) -> None:
         """Closes idle connections, so many that what is left of them until it is taken is little; the others come next time."""
-        found = self.idle(time_ns)
-        for _, connection in found[: limits.CLOSED_TOGETHER]:
-            self._over(connection if isinstance(connection, Connection) else self.thaw(connection), time_ns)
+        found = sorted([*self.idle(time_ns), *((one.number, one) for one in others)], key=itemgetter(0))
+        queue = deque(one for _, one in found[: limits.CLOSED_TOGETHER])
+        while queue:
+            one = queue.popleft()
+            if isinstance(one, bytes):
+                one = self.thaw(one)
+            if isinstance(one, Connection):
+                self._over(one, time_ns)
+            else:
+                one.close_with(queue, time_ns)
         self.unswept = len(found) > limits.CLOSED_TOGETHER
 
     def _bound(self, time_ns: int) -> None:

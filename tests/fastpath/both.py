@@ -1,6 +1,7 @@
 """The same segments through the reference path alone and with the fast path on from the first packet."""
 
 import pickle
+from collections import Counter
 from dataclasses import dataclass, field
 from unittest.mock import patch
 
@@ -24,6 +25,8 @@ class Result:
     rows: list[tuple[object, ...]] = field(default_factory=list)
     connections: list[dict[str, object]] = field(default_factory=list)
     weirds: list[tuple[Weird, int]] = field(default_factory=list)
+    tallies: Counter[str] = field(default_factory=Counter)
+    """Connections by phase and by detail, as they are counted without rows."""
     fast_rows: int = 0
     own: int = 0
     """Connections that were never more than numbers."""
@@ -41,6 +44,7 @@ class Result:
         assert self.rows == other.rows
         assert self.connections == other.connections
         assert self.weirds == other.weirds
+        assert self.tallies == other.tallies
 
 
 def said(made: RowBatch, slot: int) -> tuple[object, ...] | None:
@@ -76,7 +80,11 @@ def result_of(
                 analyzer = pickle.loads(data)
         analyzer.finish()
     result.take(analyzer)
-    closed = analyzer.take_connections()
+    together = analyzer.take_closed()
+    for one in together:
+        result.tallies.update(one.phases)
+        result.tallies.update(one.details)
+    closed = [each for one in together for each in one.each()]
     result.own = sum(
         not (isinstance(each, KeptConnection) and isinstance(each._connection, tuple))
         for each in closed

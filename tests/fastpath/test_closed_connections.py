@@ -12,7 +12,7 @@ from kcap.analyzer import Analyzer
 from kcap.fastpath.closed_connections import OwnEnding
 from kcap.fastpath.closed_rows import ClosedRow
 from kcap.net.segment_columns import columns_of
-from kcap.net.tcp import MASK
+from kcap.net.tcp import ACK, MASK, SYN
 from tests.fastpath.both import agree, cut, result_of
 from tests.fastpath.test_engine import steady
 from tests.support.wire import MS, Segment, Tap, batch, metadata, metadata_answer
@@ -69,6 +69,62 @@ def test_crowds_restored(segments: list[Segment], size: int) -> None:
     """Pickle and restore after any batch."""
     batches = cut(segments, size)
     result_of(batches, fast_path=True, pickled=True).same(result_of(batches, fast_path=False))
+
+
+@st.composite
+def quiet_crowds(draw: st.DrawFn) -> list[Segment]:
+    """Connections of which most carry no byte, over hours: SYNs alone, handshakes, acknowledgements of what never came."""
+    segments: list[Segment] = []
+    time_ns = 1_000_000_000
+    for number in range(draw(st.integers(1, 16))):
+        time_ns += draw(st.sampled_from((MS, limits.SWEEP_NS, limits.CONNECTION_IDLE_NS // 3, limits.CONNECTION_IDLE_NS)))
+        tap = Tap(number * 7919, number * 104_729, port=40_000 + draw(st.integers(0, 12)), time_ns=time_ns)
+        match draw(st.integers(0, 5)):
+            case 0 | 1:
+                tap.add(0, SYN, seq=tap.client_isn)
+            case 2 | 3:
+                tap.open()
+            case 4:
+                tap.open()
+                tap.next[0] += draw(st.integers(1, 5))
+                tap.add(1, ACK)
+            case _:
+                tap.open().client(metadata(1)).server(metadata_answer(1))
+        segments += tap.segments
+    return sorted(segments, key=lambda s: s.time_ns)
+
+
+@given(quiet_crowds(), st.integers(1, 20), st.integers(1, 9), st.sampled_from((2, limits.CLOSED_TOGETHER)))
+def test_crowds_without_a_byte(segments: list[Segment], size: int, step: int, together: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "CLOSED_TOGETHER", together)
+        agree(segments, size, step)
+
+
+def without_a_byte() -> list[Segment]:
+    """Of three connections one an hour a SYN, a handshake, and a request with its response; then the same once more."""
+    segments: list[Segment] = []
+    for number in range(6):
+        tap = Tap(port=1000 + number, time_ns=(1 + number * 3601) * 10**9)
+        if number % 3:
+            tap.open()
+        else:
+            tap.add(0, SYN, seq=tap.client_isn)
+        if number % 3 == 2:
+            tap.client(metadata(1)).server(metadata_answer(1))
+        segments += tap.segments
+    return segments
+
+
+def test_connections_without_a_byte_have_no_objects() -> None:
+    """Neither where they are idle nor at the capture's end."""
+    found = agree(without_a_byte())
+    assert [row["phase"] for row in found.connections] == ["empty", "empty", "kafka"] * 2
+    assert [row["ended"] for row in found.connections] == ["idle"] * 5 + ["open"]
+    assert [(weird.kind, count) for weird, count in found.weirds if weird.kind == "connection_idle"] == [
+        ("connection_idle", 1)
+    ] * 5
+    assert found.own == 5  # an idle one with an exchange is the reference path's
 
 
 def own_and_others() -> list[Segment]:

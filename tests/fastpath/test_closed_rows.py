@@ -9,7 +9,7 @@ from kcap.model import CaptureFile
 from kcap.net.segment_columns import columns_of
 from kcap.table.side_tables import batch_of, connection_batch, connection_rows
 from tests.fastpath.both import cut
-from tests.fastpath.test_closed_connections import own_and_others
+from tests.fastpath.test_closed_connections import own_and_others, without_a_byte
 from tests.support.wire import Segment
 
 
@@ -38,3 +38,9 @@ def test_columns_agree_with_rows_in_any_order() -> None:
     sides = gathered(own).sides()
     for name, make in COLUMNS.items():
         assert list(plain(make(sides))) == [one.values[name] for one in own]
+
+
+def test_connections_without_a_byte_are_rows_too() -> None:
+    """Columns equal rows."""
+    taken, own = closed_of(Analyzer(), without_a_byte(), 8)
+    columns_agree(taken, own)

@@ -243,7 +243,6 @@ class ConnectionProfiles:
         """Takes a connection that is over."""
         values = closed.values  # made each time it is read
         line = {name: values.get(name) for name in LINE}
-        line["phase"], line["detail"] = closed.phase, closed.detail
         if self._closed(line):
             return
         if len(self.others) < limits.OTHERS_KEPT or line["exchanges"]:  # whose rows may come yet
