@@ -165,6 +165,8 @@ class FastPath:
         self._bound_waiting()
         self._bound_open()
         meta, span = state.meta, last - first
+        if meta[at.M_SLOTS] < span and not meta[at.M_GROWS]:
+            self._bound_silent()
         meta[at.M_ORDER] = self.passed
         meta[at.M_REF] = (columns.file << REF_FILE_SHIFT) + columns.first_packet
         meta[list(COUNTED)] = 0
@@ -220,6 +222,17 @@ class FastPath:
             count = connections[:, at.COUNT] + connections[:, at.PASSED]
             many = (connections[:, at.LIVE] != at.FREE) & (count >= limits.OUTSTANDING_LEAST)
             self._back(np.flatnonzero(many).tolist())
+
+    def _bound_silent(self) -> None:
+        """Closes the oldest of the connections that carried no byte, where most of all connections are such."""
+        connections, least = self.state.connections, self.state.slots // 2
+        live = connections[:, at.LIVE]
+        silent = np.flatnonzero((live == at.CALLED) | (live == at.OPEN))
+        if len(silent) > least:
+            oldest = silent[np.argsort(connections[silent, at.PLACE])[: least // 4]]
+            detail = f"more than {least} connections without a byte"
+            self.analyzer.report(WeirdKind.CONNECTION_LIMIT, detail)
+            self._over(oldest[self._settled(oldest)].tolist())
 
     def _bound_open(self) -> None:
         """Leaves connections whose unfinished frames hold much to the reference path, where those of all hold too much."""

@@ -27,7 +27,8 @@ nothing: a new connection that begins with a burst should not stay outside for a
 
 FAST_PATH_CONNECTIONS = 1 << 17
 """Connections in the fast path, some 1 KiB each, with those that ended and are held; more than that stay on the reference path,
-where each costs several times the processor time."""
+where each costs several times the processor time. Where more than half of them carried no byte, the oldest of these are
+closed."""
 
 FAST_PATH_HANDSHAKE_BYTES = 32 << 20
 """Packets of TLS handshakes that go on behind a walk, some 5 kB each, until they are read; with more, they are left to the

@@ -2,6 +2,7 @@
 
 import struct
 from dataclasses import replace
+from operator import itemgetter
 from unittest.mock import patch
 
 import numpy as np
@@ -178,6 +179,26 @@ def test_more_connections_than_slots() -> None:
     assert agree(segments, 100, 64).own > 200
     with patch.object(limits, "FAST_PATH_CONNECTIONS", 128):
         assert 0 < agree(segments, 100, 64).own <= 128
+
+
+def test_the_oldest_of_many_without_a_byte_are_closed() -> None:
+    """A flood of SYNs leaves room in the fast path, and each of its connections has its row; those that speak lose nothing."""
+    segments: list[Segment] = []
+    for port in range(600):
+        tap = Tap(port=port, time_ns=(port + 1) * MS)
+        tap.add(0, SYN, seq=tap.client_isn)
+        segments += tap.segments
+    tap = Tap(port=600, time_ns=601 * MS).open().client(metadata(1)).server(metadata_answer(1))
+    batches = cut([*segments, *tap.segments], 32)
+    with patch.object(limits, "FAST_PATH_CONNECTIONS", 128):
+        found = result_of(batches, fast_path=True, step=16)
+    plain = result_of(batches, fast_path=False)
+    assert found.own == len(found.connections) == 601
+    assert sorted(found.connections, key=itemgetter("number")) == plain.connections
+    assert found.rows == plain.rows
+    ((weird, count),) = found.weirds
+    assert (weird.kind, weird.detail) == ("connection_limit", "more than 64 connections without a byte")
+    assert count > 1
 
 
 @given(st.binary(min_size=14, max_size=40) | st.sampled_from(list(FIRST.values())), st.integers(0, 3), st.integers(0, 255))
