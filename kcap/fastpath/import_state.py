@@ -144,10 +144,11 @@ def fits(
 
 def packets_until_fit(conversation: Conversation) -> int:
     """Packets of both sides, about, that come before the connection can fit: so many as its holes wait for, and as it stays
-    outside where it has left before; 0 where nothing is known.
+    outside where it has left before; 0 where nothing is known, as while a boundary is searched.
     """
     packets, least = conversation.packets, 0
-    for stream in conversation.tcp.streams:
+    searching = any(framer is not None and framer.search for framer in (conversation.requests, conversation.responses))
+    for stream in () if searching else conversation.tcp.streams:
         if stream.held:
             segments = stream.held[0].mark + limits.REORDER_SEGMENTS - stream.data_segments
             least = max(least, 1 + segments * packets // max(stream.data_segments, 1))

@@ -1,11 +1,12 @@
 """Who may enter the fast path; that entering changes nothing is said in test_leaving."""
 
+from kcap import limits
 from kcap.analyzer import Analyzer
-from kcap.fastpath.import_state import MOVED, fits, import_connection
+from kcap.fastpath.import_state import MOVED, fits, import_connection, packets_until_fit
 from kcap.fastpath.layout import LIVE, OPEN_START, TALKING
 from kcap.fastpath.state import FastPathState
 from kcap.kafka.conversation import Conversation
-from kcap.net.tcp import FIN
+from kcap.net.tcp import ACK, FIN
 from tests.fastpath.test_engine import steady
 from tests.support.wire import Tap, batch, metadata
 
@@ -36,6 +37,26 @@ def test_who_fits() -> None:
     assert not fit(Tap().open().client(b"GET / HTTP/1.1\r\n\r\n"))
     assert not fit(steady(6).client(metadata(9, client_id="a\0b")))
     assert fit(steady(6).client(metadata(9, client_id="a\tb")))
+
+
+def test_when_a_connection_with_a_hole_may_fit() -> None:
+    """After the segments that its hole waits for; nothing is known where a boundary is searched behind another hole."""
+    lost = steady(6)
+    lost.next[0] += 50
+    holed = talk_of(lost.client(metadata(90)))
+    assert packets_until_fit(holed) > 0
+    noise = steady(6)
+    noise.next[0] += 50
+    noise.client(b"\xff" * 40)
+    noise.add(1, ACK)
+    noise.time_ns += 2 * limits.REORDER_NS
+    noise.client(b"\xff" * 40)
+    noise.next[0] += 50
+    searching = talk_of(noise.client(b"\xff" * 40))
+    assert searching.requests is not None
+    assert searching.requests.search is not None
+    assert any(stream.held for stream in searching.tcp.streams)
+    assert packets_until_fit(searching) == 0
 
 
 def test_numbers_stand_where_the_kernel_looks() -> None:
