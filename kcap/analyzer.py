@@ -410,7 +410,7 @@ class Analyzer:
 
     def over(self, closed: ClosedRows) -> None:
         """Connections end that lived in the fast path alone."""
-        self.kafka_connections += closed.phases["kafka"]
+        self.kafka_connections += closed.phases.get("kafka", 0)
         self._close(closed)
 
     def report(

@@ -4,7 +4,6 @@ In: the numbers of connections that were closed together. Out: their columns at 
 `ALIKE` alone say how a value is made, so that a column and a row agree.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -78,14 +77,16 @@ class ClosedRows:
         return len(self)
 
     @property
-    def phases(self) -> Counter[str]:
+    def phases(self) -> dict[str, int]:
         """As `analyzer.SilentConnection`."""
-        return Counter(_phases(self.connections))
+        empty = int(np.count_nonzero(_empty(self.connections)))
+        return {name: count for name, count in (("kafka", len(self) - empty), ("empty", empty)) if count}
 
     @property
-    def details(self) -> Counter[str]:
+    def details(self) -> dict[str, int]:
         """As `analyzer.SilentConnection`."""
-        return Counter("tls" for one in self.tls if one is not None)
+        sealed = len(self) - self.tls.count(None)
+        return {"tls": sealed} if sealed else {}
 
     def each(self) -> "list[ClosedRow]":
         """As `analyzer.SilentConnection`."""
@@ -205,8 +206,10 @@ def _average(sides: Sides) -> "Int64s":
     return average
 
 
-def _phases(values: Any) -> list[str]:
-    return ["empty" if live in (at.CALLED, at.OPEN) else "kafka" for live in values[:, at.LIVE].tolist()]
+def _empty(values: Any) -> Any:
+    """Which of these connections carried no byte."""
+    live = values[:, at.LIVE]
+    return (live == at.CALLED) | (live == at.OPEN)
 
 
 def _uids(sides: Sides) -> list[str]:
@@ -243,7 +246,7 @@ def _end(place: int) -> Callable[[Sides], Values]:
 COLUMNS: Final[dict[str, Callable[[Sides], Values]]] = {
     "number": _of("values", at.PLACE), "first_ns": _of("values", at.FIRST_NS), "last_ns": _of("values", at.LAST),
     "ended": lambda sides: list(map(at.ENDS.__getitem__, sides.values[:, at.ENDED].tolist())), "closed_by": _closed_by,
-    "closed_ns": _closed_ns, "phase": lambda sides: _phases(sides.values),
+    "closed_ns": _closed_ns, "phase": lambda sides: np.where(_empty(sides.values), "empty", "kafka").tolist(),
     "client_packets": _of("client", at.PACKETS), "server_packets": _of("server", at.PACKETS),
     "rtt_min_ns": _of("client", at.RTT_MIN), "client_rtt_min_ns": _of("server", at.RTT_MIN), "rtt_avg_ns": _average,
     "client_id": lambda sides: sides.client_ids, "exchanges": _of("values", at.ROWS),
