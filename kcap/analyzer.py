@@ -74,11 +74,7 @@ class KeptConnection:
 
     count = 1
 
-    def __init__(
-        self,
-        connection: Connection,
-        conversation: Conversation,
-    ) -> None:
+    def __init__(self, connection: Connection, conversation: Conversation) -> None:
         self._connection: tuple[Connection, Conversation] | None = (connection, conversation)
         self._values: dict[str, object] = {}
         self._phase = shown_phase(conversation)

@@ -450,9 +450,9 @@ class FastPath:
         chosen = numbers <= (every[: limits.CLOSED_TOGETHER][-1] if len(every) else -1)
         silent = np.isin(live[slots], (at.CALLED, at.OPEN)) & self._settled(slots)
         self._back(slots[chosen & ~silent].tolist())
-        here, idle = chosen & silent, IdleConnections(self)
+        quiet, closer = chosen & silent, IdleConnections(self)
         endings: list[Ending] = [
-            OwnEnding(number, 0, 0, slot, idle) for number, slot in zip(numbers[here].tolist(), slots[here].tolist())
+            OwnEnding(number, 0, 0, slot, closer) for number, slot in zip(numbers[quiet].tolist(), slots[quiet].tolist())
         ]
         return not chosen.all(), endings
 
