@@ -186,3 +186,28 @@ def test_packets_full_of_messages_make_no_large_batch(fast_path: bool, tmp_path:
     cut = [len(batch) for batch in Capture([str(path)], Options(fast_path=fast_path)).read().batches()]
     assert sum(cut) == sum(whole)
     assert max(cut) < 2_500 < max(whole)
+
+
+@pytest.mark.parametrize("fast_path", [True, False])
+def test_connections_that_are_open_at_the_end_are_handed_on_a_few_at_a_time(
+    fast_path: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader that takes them when it is called never holds all of a flood."""
+    monkeypatch.setattr(limits, "CLOSED_TOGETHER", 16)
+    monkeypatch.setattr(limits, "FAST_PATH_AFTER_PACKETS", 64)
+    monkeypatch.setattr("kcap.fastpath.closed_connections.MANY", 16)
+    path = tmp_path / "flood.pcap"
+    path.write_bytes(CLASSES["syn_flood"][0](400))
+    reading = CapturePass([str(path)], Options(fast_path=fast_path), keep_connections=True)
+    taken = []
+
+    def take() -> None:
+        taken.append(len(reading.connections))
+        reading.connections.clear()
+
+    reading.watch = take
+    for _ in reading.batches():
+        pass
+    take()
+    assert sum(taken) == 400
+    assert max(taken) <= 32
