@@ -73,7 +73,7 @@ class CapturePass:
         self.not_kept = 0
         """Messages too large to be gathered that were requested and cannot be read again."""
         self.watch: Callable[[], None] | None = None
-        """Called now and then, also while the last connections are closed: to show the progress, or to take what was kept."""
+        """Called now and then, also while the last connections are closed: to show the progress, or to take `connections`."""
         self.positions = [0] * len(self.files.files)
         """How far each file was read, in bytes."""
         self._piped = any(file.path == STANDARD_INPUT for file in self.files.files)

@@ -24,12 +24,6 @@ class Closer(Protocol):
     def close_many(self, slots: list[int]) -> int: ...
 
 
-class IdleCloser(Protocol):
-    """The engine, which closes them where they were idle."""
-
-    def close_idle(self, slots: list[int]) -> None: ...
-
-
 @dataclass(eq=False, slots=True)
 class OwnEnding:
     """An own connection of the fast path in the queue of ended connections."""
@@ -67,19 +61,3 @@ class OwnEnding:
             if closed < wanted:
                 return
             run, wanted = [], min(4 * wanted, MANY)
-
-
-@dataclass(frozen=True, slots=True)
-class IdleConnections:
-    """The `Closer` of own connections that carried no byte, and for long no packet."""
-
-    fast_path: IdleCloser
-
-    def close(self, slot: int) -> None:
-        """As `Closer`."""
-        self.fast_path.close_idle([slot])
-
-    def close_many(self, slots: list[int]) -> int:
-        """As `Closer`; all of them can be closed."""
-        self.fast_path.close_idle(slots)
-        return len(slots)

@@ -16,8 +16,8 @@ from kcap import limits
 from kcap.fastpath import layout as at
 from kcap.fastpath.body_kernels import carry_over
 from kcap.fastpath.close_kernels import all_settled, settled
-from kcap.fastpath.closed_connections import IdleConnections, OwnEnding
-from kcap.fastpath.closed_rows import closed_rows
+from kcap.fastpath.closed_connections import OwnEnding
+from kcap.fastpath.closed_rows import closed_rows, without_byte
 from kcap.fastpath.export_state import Host, export_connection
 from kcap.fastpath.flow_table import find, pair_number
 from kcap.fastpath.frame_kernels import LATE, UNANSWERED, settled_run
@@ -226,13 +226,12 @@ class FastPath:
     def _bound_silent(self) -> None:
         """Closes the oldest of the connections that carried no byte, where most of all connections are such."""
         connections, least = self.state.connections, self.state.slots // 2
-        live = connections[:, at.LIVE]
-        silent = np.flatnonzero((live == at.CALLED) | (live == at.OPEN))
+        silent = np.flatnonzero(without_byte(connections))
+        silent = silent[self._settled(silent)]
         if len(silent) > least:
             oldest = silent[np.argsort(connections[silent, at.PLACE])[: least // 4]]
-            detail = f"more than {least} connections without a byte"
-            self.analyzer.report(WeirdKind.CONNECTION_LIMIT, detail)
-            self._over(oldest[self._settled(oldest)].tolist())
+            self.analyzer.report(WeirdKind.CONNECTION_LIMIT, f"more than {least} connections without a byte")
+            self._over(oldest.tolist())
 
     def _bound_open(self) -> None:
         """Leaves connections whose unfinished frames hold much to the reference path, where those of all hold too much."""
@@ -432,7 +431,7 @@ class FastPath:
         table.advance(time_ns, silent)
         table.unswept |= left
 
-    def _sweep(self, time_ns: int) -> tuple[bool, list[Ending]]:
+    def _sweep(self, time_ns: int) -> tuple[bool, list[OwnEnding]]:
         """Exports those of the idle connections that the table closes next, but for those that carried no byte. Whether others
         are left, and those.
         """
@@ -448,13 +447,12 @@ class FastPath:
         numbers = connections[slots, at.PLACE].copy()
         every = np.sort([*numbers.tolist(), *(number for number, _ in table.idle(time_ns))])
         chosen = numbers <= (every[: limits.CLOSED_TOGETHER][-1] if len(every) else -1)
-        silent = np.isin(live[slots], (at.CALLED, at.OPEN)) & self._settled(slots)
+        silent = without_byte(connections[slots]) & self._settled(slots)
         self._back(slots[chosen & ~silent].tolist())
-        quiet, closer = chosen & silent, IdleConnections(self)
-        endings: list[Ending] = [
-            OwnEnding(number, 0, 0, slot, closer) for number, slot in zip(numbers[quiet].tolist(), slots[quiet].tolist())
-        ]
-        return not chosen.all(), endings
+        quiet = chosen & silent
+        connections[slots[quiet], at.ENDED] = at.IDLE
+        both = zip(numbers[quiet].tolist(), slots[quiet].tolist())
+        return not chosen.all(), [OwnEnding(number, 0, 0, slot, self) for number, slot in both]
 
     def _settled(self, slots: Any) -> Any:
         """Which of these connections are settled (`close_kernels.settled`)."""
@@ -479,19 +477,15 @@ class FastPath:
             self._over(slots[:count])
         return count
 
-    def close_idle(self, slots: list[int]) -> None:
-        """Closes idle connections that carried no byte."""
-        self.state.connections[slots, at.ENDED] = at.ENDS.index("idle")
-        for uid in self.state.named_slots(np.array(slots)):
-            self.analyzer.report(WeirdKind.CONNECTION_IDLE, IDLE_DETAIL, uid=uid)
-        self._over(slots)
-
     def _behind(self) -> bool:
         """Whether a row of the reference path comes first."""
         orders = self.analyzer.orders
         return bool(orders) and orders[-1] == self.analyzer.table.order
 
     def _over(self, slots: list[int]) -> None:
+        places = np.array(slots)
+        for uid in self.state.named_slots(places[self.state.connections[places, at.ENDED] == at.IDLE]):
+            self.analyzer.report(WeirdKind.CONNECTION_IDLE, IDLE_DETAIL, uid=uid)
         self.analyzer.over(closed_rows(self.state, slots))
         for slot in slots:
             self.endings.pop(slot, None)

@@ -147,7 +147,8 @@ def packets_until_fit(conversation: Conversation) -> int:
     outside where it has left before; 0 where nothing is known, as while a boundary is searched.
     """
     packets, least = conversation.packets, 0
-    searching = any(framer is not None and framer.search for framer in (conversation.requests, conversation.responses))
+    framers = conversation.requests, conversation.responses
+    searching = any(framer is not None and framer.search is not None for framer in framers)
     for stream in () if searching else conversation.tcp.streams:
         if stream.held:
             segments = stream.held[0].mark + limits.REORDER_SEGMENTS - stream.data_segments

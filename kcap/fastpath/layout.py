@@ -25,18 +25,20 @@ LARGE_BASE: Final = 1 << 41
 ) = range(41)  # fmt: skip
 CONNECTION_WIDTH: Final = 41
 """OWN: it has no objects, since it began in the fast path; HOLED: bytes of it were given up; PLACE: its number among all
-connections; RST_BY: which stream reset it; ENDED: place in `ENDS`; ONE_WAYS: outstanding requests that expect no response;
-WAITING: correlation id of the last request that does; LOSSES, SKIPPED, SPENT: as in the framer of the responses; FALLING: some
-correlation id was not above the one before; PASSED: requests that a later one's response has passed over, which have a chain of
-their own; TOUCHED: of a connection with TLS, its row of `undo` in this walk, from 1; negative once the rest of the walk is for
-the reference path.
+connections; RST_BY: which stream reset it; ENDED: place in `ENDS`, or IDLE; ONE_WAYS: outstanding requests that expect no
+response; WAITING: correlation id of the last request that does; LOSSES, SKIPPED, SPENT: as in the framer of the responses;
+FALLING: some correlation id was not above the one before; PASSED: requests that a later one's response has passed over, which
+have a chain of their own; TOUCHED: of a connection with TLS, its row of `undo` in this walk, from 1; negative once the rest of
+the walk is for the reference path.
 """
 
 FREE, TALKING, OPEN, CALLED, HALF, CLOSING = range(6)
 """Values of LIVE: free slot; requests and responses; a handshake and no data yet; a SYN alone; one FIN; ended."""
 CLEAR, SHAKING, SEALED = range(3)
 """Values of TLS: none; from its ClientHello on, up to the first request; requests and responses inside of TLS."""
-ENDS: Final = ("open", "fin", "rst", "idle")
+ENDS: Final = ("open", "fin", "rst")
+IDLE: Final = len(ENDS)
+"""ENDED of a connection that carried no byte, and for long no packet."""
 
 # A stream: row 2 * slot, plus 1 for the second of its connection.
 (
@@ -72,8 +74,7 @@ R_RESPONSE: Final = R_REQUEST + FRAME
 ROW_WIDTH: Final = R_RESPONSE + FRAME
 OUTCOMES: Final = ("answered", "one_way", "unanswered", "unanswered", "unanswered", "unanswered", "unanswered")
 REASONS: Final = (None, None, "capture_end", "fin", "rst", "lost_in_capture", "skipped")
-"""Values of R_OUTCOME: outcome and reason; those of requests without a response are in the order of `ENDS`, of which an idle
-connection here has none."""
+"""Values of R_OUTCOME: outcome and reason; those of requests without a response are in the order of `ENDS`."""
 CUT_REQUEST, CUT_RESPONSE, RESYNCED_RESPONSE = 1, 2, 4
 """Bits of R_CUT: the frames of which the snapshot length cut bytes off, and a response that a resync found."""
 

@@ -20,5 +20,5 @@ def test_places_of_a_table_are_distinct() -> None:
 
 def test_reasons_are_in_the_order_of_ends() -> None:
     first = layout.OUTCOMES.index("unanswered")
-    assert layout.REASONS[first : first + 3] == ("capture_end", *layout.ENDS[1:3])
+    assert layout.REASONS[first : first + 3] == ("capture_end", *layout.ENDS[1:])
     assert set(layout.OUTCOMES[first:]) == {"unanswered"}

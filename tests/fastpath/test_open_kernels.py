@@ -201,6 +201,18 @@ def test_the_oldest_of_many_without_a_byte_are_closed() -> None:
     assert count > 1
 
 
+def test_connections_without_a_byte_of_which_something_is_left_to_decide_are_not_closed() -> None:
+    """A flood of handshakes, after which bytes are acknowledged that no packet brought: each may be lost in the capture."""
+    segments: list[Segment] = []
+    for port in range(300):
+        tap = Tap(port=port, time_ns=(port + 1) * 10 * MS).open()
+        tap.next[0] += 5
+        tap.add(1, ACK)
+        segments += tap.segments
+    with patch.object(limits, "FAST_PATH_CONNECTIONS", 128):
+        assert {weird.kind for weird, _ in agree(segments, 32, 16).weirds} == {"gap"}
+
+
 @given(st.binary(min_size=14, max_size=40) | st.sampled_from(list(FIRST.values())), st.integers(0, 3), st.integers(0, 255))
 def test_what_is_recognised_would_be(data: bytes, place: int, value: int) -> None:
     """The kernel's yes is a yes of the reference path at once."""
