@@ -119,6 +119,7 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
     from kcap.table.backfill import Backfill
     from kcap.table.builder import Table
     from kcap.table.schema import choose, is_body_field
+    from kcap.table.table_builders import CODED_TABLES
 
     table, form, columns, limit = order.table, order.form, order.columns, order.limit
     output = None if order.output == "-" else order.output
@@ -145,6 +146,7 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
         only=capture.only,
         children=order.children,
         body_fields=inside,
+        coded=form == "parquet" and table in CODED_TABLES and not order.keys and not order.parted,
     )
     reading = capture.read()
     reading.patient = in_file
@@ -258,12 +260,14 @@ def rewritable(table: str, columns: Sequence[str] | None) -> bool:
 
 def write_again(form: str, sink: "OutputSink", table: "Table") -> None:
     """Writes rows once more, with all facts of the capture; a device or a pipe keeps the rows that it has."""
+    from kcap.arrays.arrow import with_texts
     from kcap.table.backfill import Backfiller, read_again, taken_back
 
     with taken_back(sink) as written:
         if written is None or table.tracker is None:
             return
-        writer, fill = make_writer(form, sink, table.schema, None, composed=False), Backfiller(table.tracker)
+        schema = with_texts(table.schema, coded=False)  # as `read_again` gives them
+        writer, fill = make_writer(form, sink, schema, None, composed=False), Backfiller(table.tracker)
         for batch in read_again(form, written):
             writer.write(fill(batch))
         writer.close()

@@ -5,13 +5,14 @@ format has taken is out when `write` returns, Parquet gathers row groups.
 """
 
 import json
+from base64 import b64encode
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
-from kcap.arrays.arrow import Array
+from kcap.arrays.arrow import Array, with_texts
 from kcap.limits import ROW_GROUP_BYTES
 from kcap.output.sink import Counted, OutputSink
 
@@ -176,7 +177,7 @@ class Parquet:
         # `pyarrow.parquet`, which wraps it, loads file systems, with TLS for them: 2 % of a small report.
         from pyarrow._parquet import ParquetWriter
 
-        self._coded = any(pa.types.is_dictionary(field.type) for field in schema)
+        self._coded = any(pa.types.is_dictionary(kind) for kind in schema.types)
         texts = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_dictionary(field.type)]
         lists = [f"{field.name}.list.element" for field in schema if pa.types.is_list(field.type)]
         numbers = [f.name for f in schema if pa.types.is_integer(f.type) or pa.types.is_timestamp(f.type)]
@@ -192,6 +193,9 @@ class Parquet:
             store_schema=not self._coded,
             writer_engine_version="V2",
         )
+        if self._coded:  # what `store_schema` writes, of texts as they are read
+            plain = b64encode(with_texts(schema, coded=False).serialize())
+            self._file.add_key_value_metadata({b"ARROW:schema": plain, **(schema.metadata or {})})
         self._waiting: list[pa.RecordBatch] = []
         self._rows, self._bytes, self._group = 0, 0, group or ROW_GROUP
 

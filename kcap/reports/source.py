@@ -29,7 +29,7 @@ from kcap.runtime import enough_room, release_reading
 from kcap.session import Capture, CapturePass
 from kcap.table.backfill import Backfill, companions
 from kcap.table.builder import Observer, TableSet
-from kcap.table.table_builders import TableRequest
+from kcap.table.table_builders import CODED_TABLES, TableRequest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -423,7 +423,7 @@ def for_parquet(request: TableRequest) -> TableRequest:
     """The request with the columns that a backfill of its rows needs, and with texts as they are quickest to write."""
     more = companions("exchanges", request.of_exchanges)
     columns = companions(request.table, request.columns)
-    return replace(request, columns=columns, of_exchanges=more, coded=request.table in ("exchanges", "partitions"))
+    return replace(request, columns=columns, of_exchanges=more, coded=request.table in CODED_TABLES)
 
 
 def kept_input(folder: str) -> str:

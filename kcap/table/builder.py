@@ -158,16 +158,16 @@ class Table:
     def __init__(
         self, start: Callable[[], Reading], name: str, columns: Sequence[str] | None = None, *,
         backfill: Backfill = Backfill.WAIT, limit: int | None = None, only: "Filter | None" = None,
-        children: Sequence[str] = (), body_fields: Sequence[str] = (), of_exchanges: Sequence[str] = (),
+        children: Sequence[str] = (), body_fields: Sequence[str] = (), of_exchanges: Sequence[str] = (), coded: bool = False,
     ) -> None:  # fmt: skip
         """No more than `limit` rows are made; of exchanges and their parts those that pass `only`. `of_exchanges`: columns of
-        exchanges beside those of partitions.
+        exchanges beside those of partitions. `coded`: as `TableRequest.coded`.
 
         Raises UsageError for names that are not there, and for a filter on a table that is not made of exchanges.
         """
         self.request = TableRequest.of(
             name, columns, only=only, backfill=backfill, children=children, body_fields=body_fields,
-            of_exchanges=choose("exchanges", of_exchanges) if of_exchanges else (),
+            of_exchanges=choose("exchanges", of_exchanges) if of_exchanges else (), coded=coded,
         )  # fmt: skip
         self.name, self.columns, self.schema = name, self.request.columns, self.request.schema
         self.tracker: MetadataTracker | None = None

@@ -73,6 +73,10 @@ class Reading(Protocol):
     def weirds(self) -> list[tuple[Weird, int]]: ...
 
 
+CODED_TABLES: Final = ("exchanges", "partitions")
+"""Tables whose texts can be dictionary-encoded."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableRequest:
     """One table of a capture."""
@@ -89,7 +93,7 @@ class TableRequest:
     of_exchanges: Sequence[Column] = ()
     """Columns of exchanges behind those of their partitions, under the names of `exchange_column`."""
     coded: bool = False
-    """Texts of exchanges and partitions are dictionary-encoded, which takes less time to make and to write to Parquet."""
+    """Texts are dictionary-encoded, which takes less time to make and to write to Parquet."""
 
     @classmethod
     def of(cls, table: str, names: Sequence[str] | None = None, **more: Any) -> "TableRequest":

@@ -170,6 +170,7 @@ def test_coded_texts_are_texts_in_parquet(batches: list[pa.RecordBatch]) -> None
         writer.close()
         files.append(pq.ParquetFile(io.BytesIO(sink.getvalue())))
     assert files[0].read().equals(files[1].read())
+    assert files[0].schema_arrow.equals(files[1].schema_arrow, check_metadata=True)
     for at in range(files[0].metadata.num_columns):
         plain, coded = (file.metadata.row_group(0).column(at) for file in files)
         assert plain.encodings == coded.encodings
