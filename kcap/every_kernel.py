@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from kcap import kernels
+from kcap.batch.span_kernels import number_spans
 from kcap.batch.topic_kernels import topics_of_rows
 from kcap.capture.record_kernels import copy_pieces, pcap_records, pcapng_packets
 from kcap.decode.opcodes import COUNTERS
@@ -88,6 +89,7 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
         state.ids, state.rows, bodies, arena, meta, pairs, one, one, *header_tables(), counters, counters,
         counters, state.free, pairs, pairs, *names, large, state.log, state.undo,
     )  # fmt: skip
+    yield number_spans, (data, data, one, one, np.zeros(1, np.int32), one, one, 0)
     yield topics_of_rows, (one, one, one, one, one, pairs, pairs, one, pairs, one, 0)
     yield find_each, (counters, one, states, 0, one, one)
     yield enter_each, (counters, one, states, 0, 0)

@@ -172,8 +172,7 @@ def carry_over(
 def moved(old: int, bodies: Any, arena: Any, new_bodies: Any, new_arena: Any, meta: Any) -> Any:
     """Moves a body to the new batch; returns its slot there."""
     low, high, slot, top = bodies[0, old], bodies[1, old], meta[M_BODIES], meta[M_TOP]
-    for k in range(high - low):
-        new_arena[top + k] = arena[low + k]
+    copied(arena, low, high, new_arena, top)
     new_bodies[0, slot] = top
     new_bodies[1, slot] = meta[M_TOP] = top + high - low
     new_bodies[2, slot] = bodies[2, old]
