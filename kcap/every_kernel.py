@@ -19,6 +19,7 @@ from kcap.capture.record_kernels import copy_pieces, pcap_records, pcapng_packet
 from kcap.decode.opcodes import COUNTERS
 from kcap.decode.projection import compiled_programs
 from kcap.decode.projection_kernels import batch, message
+from kcap.fastpath.arrays import PacketArrays
 from kcap.fastpath.body_kernels import carry_over
 from kcap.fastpath.client_ids import name_number
 from kcap.fastpath.close_kernels import all_settled, release_all, settled
@@ -28,7 +29,7 @@ from kcap.fastpath.large_kernels import enter_large
 from kcap.fastpath.layout import FLIGHT_WIDTH, H_SIDE
 from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.sealed_kernels import delivered, flights, framed, gathered
-from kcap.fastpath.state import FastPathState, header_tables
+from kcap.fastpath.state import FastPathState
 from kcap.net.segment_kernels import parse_packets
 from kcap.records.header_kernels import read_headers
 from kcap.records.verified_kernels import TABLES, search, sums
@@ -53,7 +54,6 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     table, keys, meta, large = state.table, state.keys, state.meta, state.large.arrays
     connections, streams, queues = state.connections, state.streams, state.queues
     one, pairs, states = np.zeros(1, np.int64), np.zeros((1, 2), np.int64), np.zeros(1, np.uint8)
-    names = state.name_table, state.name_blobs, state.name_sizes
     yield pcap_records, (data, 0, False, 0, 0, np.zeros((4, 1), np.int64))
     yield pcapng_packets, (data, 0, False, np.zeros((1, 3), np.int64), np.zeros((5, 1), np.int64))
     yield copy_pieces, (data, one, one, states)
@@ -71,7 +71,7 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield message, (data, 0, 0, programs, 0, 0, 0, 0, values, pairs.astype(np.int32), 0, pairs, 0, pairs, one, loops, loops)
     yield find, (data, 0, 0, table, keys, streams)
     yield enter_all, (one, table, keys, streams)
-    yield name_number, (data, 0, 0, *names, meta)
+    yield name_number, (data, 0, 0, state.name_table, state.name_blobs, state.name_sizes, meta)
     yield chain, (connections, 0, queues, meta)
     yield unchain, (connections, 0, queues, meta)
     yield pass_over, (connections, 0, queues, 0)
@@ -84,11 +84,12 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     bodies, arena = state.bodies, state.arena
     yield carry_over, (connections, streams, queues, bodies, arena, bodies, arena, meta, one)
     counters = np.zeros(1, np.int32)
-    yield walk, (
-        data, np.zeros((7, 1), np.int64), one, one, one, one, states, 0, 0, table, keys, connections, streams, queues,
-        state.ids, state.rows, bodies, arena, meta, pairs, one, one, *header_tables(), counters, counters,
-        counters, state.free, pairs, pairs, *names, large, state.log, state.undo,
+    arrays = state.arrays(one)
+    packets = PacketArrays(
+        data, np.zeros((7, 1), np.int64), one, one, one, one, states, table, keys, state.free, pairs, one, pairs, pairs,
+        counters, counters, counters, state.log, state.undo,
     )  # fmt: skip
+    yield walk, (packets, 0, 0, arrays)
     yield number_spans, (data, data, one, one, np.zeros(1, np.int32), one, one, 0)
     yield topics_of_rows, (one, one, one, one, one, pairs, pairs, one, pairs, one, 0)
     yield find_each, (counters, one, states, 0, one, one)
@@ -105,10 +106,7 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield attempts, (records, pairs[0], one[:0], pairs, pairs)
     yield read_flights, (data, records, pairs[0], one[:0], data, one, one, pairs, data, pairs, pairs)
     yield flights, (data, pairs, one[:0], one, one, data, pairs, data, pairs)
-    yield delivered, (
-        data, pairs, 0, pairs, one, one, one, pairs, one, connections, streams, queues, state.ids, *header_tables(), state.rows,
-        arena, bodies, one, meta, large, *names,
-    )  # fmt: skip
+    yield delivered, (data, pairs, 0, pairs, one, one, one, pairs, one, arrays)
 
 
 def make() -> None:

@@ -7,40 +7,8 @@ equals the one that the framers make of the same bytes; a body that is still nee
 from typing import Any
 
 from kcap import limits
+from kcap.fastpath import layout as at
 from kcap.fastpath.large_kernels import take_large
-from kcap.fastpath.layout import (
-    CLIENT,
-    COUNT,
-    F_FIRST_NS,
-    F_FIRST_REF,
-    F_HIGH,
-    F_LAST_NS,
-    F_LAST_REF,
-    F_LOW,
-    F_SIZE,
-    F_START,
-    HEAD,
-    LARGE_BASE,
-    LIVE,
-    M_BODIES,
-    M_TOP,
-    OPEN_AT,
-    OPEN_FLAGS,
-    OPEN_HIGH,
-    OPEN_LEFT,
-    OPEN_LOW,
-    OPEN_NS,
-    OPEN_REF,
-    OPEN_SIZE,
-    OPEN_SLOT,
-    OPEN_START,
-    PASSED,
-    PASSED_HEAD,
-    Q_DONE,
-    Q_NEXT,
-    Q_SLOT,
-    SLOT_BASE,
-)
 from kcap.kafka.frames import FLAG
 from kcap.kernels import compiled, copied
 
@@ -53,82 +21,82 @@ SNAPLEN = FLAG["snaplen"]
 @compiled
 def add_body(data: Any, low: int, high: int, stop: int, program: int, arena: Any, bodies: Any, meta: Any) -> Any:
     """Adds `data[low:high]` and room up to `stop` to the arena; returns the slot."""
-    slot, top = meta[M_BODIES], meta[M_TOP]
+    slot, top = meta[at.M_BODIES], meta[at.M_TOP]
     copied(data, low, high, arena, top)
     bodies[0, slot] = top
-    bodies[1, slot] = meta[M_TOP] = top + stop - low
+    bodies[1, slot] = meta[at.M_TOP] = top + stop - low
     bodies[2, slot] = program
-    meta[M_BODIES] = slot + 1
+    meta[at.M_BODIES] = slot + 1
     return slot
 
 
 @compiled
 def open_frame(
-    streams: Any, place: int, start: int, size: int, time_ns: int, ref: int, position: int, left: int, slot: int, at: int,
+    streams: Any, place: int, start: int, size: int, time_ns: int, ref: int, position: int, left: int, slot: int, cursor: int,
     flags: int,
 ) -> None:  # fmt: skip
     """A frame of which bytes are still to come."""
-    streams[place, OPEN_START] = start
-    streams[place, OPEN_SIZE] = size
-    streams[place, OPEN_NS] = time_ns
-    streams[place, OPEN_REF] = ref
-    streams[place, OPEN_LOW] = streams[place, OPEN_HIGH] = position
-    streams[place, OPEN_LEFT] = left
-    streams[place, OPEN_SLOT] = slot
-    streams[place, OPEN_AT] = at
-    streams[place, OPEN_FLAGS] = flags
+    streams[place, at.OPEN_START] = start
+    streams[place, at.OPEN_SIZE] = size
+    streams[place, at.OPEN_NS] = time_ns
+    streams[place, at.OPEN_REF] = ref
+    streams[place, at.OPEN_LOW] = streams[place, at.OPEN_HIGH] = position
+    streams[place, at.OPEN_LEFT] = left
+    streams[place, at.OPEN_SLOT] = slot
+    streams[place, at.OPEN_AT] = cursor
+    streams[place, at.OPEN_FLAGS] = flags
 
 
 @compiled
 def go_on(
-    streams: Any, place: int, data: Any, at: int, have: int, end: int, position: int, arena: Any, bodies: Any, big: Any
+    streams: Any, place: int, data: Any, cursor: int, have: int, end: int, position: int, arena: Any, bodies: Any, big: Any
 ) -> Any:
     """More bytes of the open frame, of which those before `have` were captured; where they end. No byte of the frame is left
     over only where it ends, has no room, or is large and was cut.
     """
-    size = min(streams[place, OPEN_LEFT], end - at)
-    seen = min(size, have - at)
-    if streams[place, OPEN_SLOT] >= LARGE_BASE:
+    size = min(streams[place, at.OPEN_LEFT], end - cursor)
+    seen = min(size, have - cursor)
+    if streams[place, at.OPEN_SLOT] >= at.LARGE_BASE:
         if seen < size:
-            return at
-        size = take_large(data, at, at + size, streams[place, OPEN_SLOT] - LARGE_BASE, big) - at
-    elif not streams[place, OPEN_FLAGS] & SNAPLEN:
-        top = streams[place, OPEN_AT]
-        copied(data, at, at + seen, arena, top)
-        streams[place, OPEN_AT] = top + seen
+            return cursor
+        size = take_large(data, cursor, cursor + size, streams[place, at.OPEN_SLOT] - at.LARGE_BASE, big) - cursor
+    elif not streams[place, at.OPEN_FLAGS] & SNAPLEN:
+        top = streams[place, at.OPEN_AT]
+        copied(data, cursor, cursor + seen, arena, top)
+        streams[place, at.OPEN_AT] = top + seen
         if seen < size:
-            bodies[1, streams[place, OPEN_SLOT]] = top + seen
-            streams[place, OPEN_FLAGS] |= SNAPLEN
-    streams[place, OPEN_LEFT] -= size
-    if position < streams[place, OPEN_LOW]:
-        streams[place, OPEN_LOW] = position
-    elif position > streams[place, OPEN_HIGH]:
-        streams[place, OPEN_HIGH] = position
-    return at + size
+            bodies[1, streams[place, at.OPEN_SLOT]] = top + seen
+            streams[place, at.OPEN_FLAGS] |= SNAPLEN
+    streams[place, at.OPEN_LEFT] -= size
+    if position < streams[place, at.OPEN_LOW]:
+        streams[place, at.OPEN_LOW] = position
+    elif position > streams[place, at.OPEN_HIGH]:
+        streams[place, at.OPEN_HIGH] = position
+    return cursor + size
 
 
 @compiled
 def close_frame(streams: Any, place: int, table: Any, row: int, base: int, time_ns: int, ref: int) -> None:
     """The open frame's last byte has passed: writes it to a row of a table from column `base` on."""
-    table[row, base + F_START] = streams[place, OPEN_START]
-    table[row, base + F_SIZE] = streams[place, OPEN_SIZE]
-    table[row, base + F_FIRST_NS] = streams[place, OPEN_NS]
-    table[row, base + F_FIRST_REF] = streams[place, OPEN_REF]
-    table[row, base + F_LAST_NS] = time_ns
-    table[row, base + F_LAST_REF] = ref
-    table[row, base + F_LOW] = streams[place, OPEN_LOW]
-    table[row, base + F_HIGH] = streams[place, OPEN_HIGH]
-    streams[place, OPEN_START] = -1
+    table[row, base + at.F_START] = streams[place, at.OPEN_START]
+    table[row, base + at.F_SIZE] = streams[place, at.OPEN_SIZE]
+    table[row, base + at.F_FIRST_NS] = streams[place, at.OPEN_NS]
+    table[row, base + at.F_FIRST_REF] = streams[place, at.OPEN_REF]
+    table[row, base + at.F_LAST_NS] = time_ns
+    table[row, base + at.F_LAST_REF] = ref
+    table[row, base + at.F_LOW] = streams[place, at.OPEN_LOW]
+    table[row, base + at.F_HIGH] = streams[place, at.OPEN_HIGH]
+    streams[place, at.OPEN_START] = -1
 
 
 @compiled
 def whole_frame(table: Any, row: int, base: int, start: int, size: int, time_ns: int, ref: int, position: int) -> None:
     """A frame that one packet brought, as `close_frame`."""
-    table[row, base + F_START] = start
-    table[row, base + F_SIZE] = size
-    table[row, base + F_FIRST_NS] = table[row, base + F_LAST_NS] = time_ns
-    table[row, base + F_FIRST_REF] = table[row, base + F_LAST_REF] = ref
-    table[row, base + F_LOW] = table[row, base + F_HIGH] = position
+    table[row, base + at.F_START] = start
+    table[row, base + at.F_SIZE] = size
+    table[row, base + at.F_FIRST_NS] = table[row, base + at.F_LAST_NS] = time_ns
+    table[row, base + at.F_FIRST_REF] = table[row, base + at.F_LAST_REF] = ref
+    table[row, base + at.F_LOW] = table[row, base + at.F_HIGH] = position
 
 
 @compiled
@@ -138,32 +106,32 @@ def carry_over(
     """Moves the bodies of outstanding requests and of open frames to a new batch; lists the entries that are too large for
     that.
     """
-    count, room, meta[M_BODIES], meta[M_TOP] = 0, MOVED_BYTES, 0, 0
+    count, room, meta[at.M_BODIES], meta[at.M_TOP] = 0, MOVED_BYTES, 0, 0
     for slot in range(connections.shape[0]):
         connection = connections[slot]
-        if not connection[LIVE]:
+        if not connection[at.LIVE]:
             continue
-        place = connection[PASSED_HEAD] if connection[PASSED] else connection[HEAD]
-        for number in range(connection[PASSED] + connection[COUNT]):
-            place = connection[HEAD] if number == connection[PASSED] else place
+        place = connection[at.PASSED_HEAD] if connection[at.PASSED] else connection[at.HEAD]
+        for number in range(connection[at.PASSED] + connection[at.COUNT]):
+            place = connection[at.HEAD] if number == connection[at.PASSED] else place
             entry = queues[place]
-            old = entry[Q_SLOT] - SLOT_BASE
-            if 0 <= old < LARGE_BASE - SLOT_BASE:  # large frames have a table of their own
+            old = entry[at.Q_SLOT] - at.SLOT_BASE
+            if 0 <= old < at.LARGE_BASE - at.SLOT_BASE:  # large frames have a table of their own
                 size = bodies[1, old] - bodies[0, old]
-                if entry[Q_DONE] and (size > MOVED_BODY or size > room):
+                if entry[at.Q_DONE] and (size > MOVED_BODY or size > room):
                     heavy[count] = place
                     count += 1
                 else:
-                    if entry[Q_DONE]:
+                    if entry[at.Q_DONE]:
                         room -= size
                     new = moved(old, bodies, arena, new_bodies, new_arena, meta)
-                    entry[Q_SLOT] = SLOT_BASE + new
-                    if not entry[Q_DONE]:
-                        reopened(streams[2 * slot + connection[CLIENT]], old, new, bodies, new_bodies)
-            place = entry[Q_NEXT]
-        server = streams[2 * slot + 1 - connection[CLIENT]]
-        if server[OPEN_START] >= 0 and 0 <= server[OPEN_SLOT] < LARGE_BASE:
-            old = server[OPEN_SLOT]
+                    entry[at.Q_SLOT] = at.SLOT_BASE + new
+                    if not entry[at.Q_DONE]:
+                        reopened(streams[2 * slot + connection[at.CLIENT]], old, new, bodies, new_bodies)
+            place = entry[at.Q_NEXT]
+        server = streams[2 * slot + 1 - connection[at.CLIENT]]
+        if server[at.OPEN_START] >= 0 and 0 <= server[at.OPEN_SLOT] < at.LARGE_BASE:
+            old = server[at.OPEN_SLOT]
             reopened(server, old, moved(old, bodies, arena, new_bodies, new_arena, meta), bodies, new_bodies)
     return count
 
@@ -171,18 +139,18 @@ def carry_over(
 @compiled
 def moved(old: int, bodies: Any, arena: Any, new_bodies: Any, new_arena: Any, meta: Any) -> Any:
     """Moves a body to the new batch; returns its slot there."""
-    low, high, slot, top = bodies[0, old], bodies[1, old], meta[M_BODIES], meta[M_TOP]
+    low, high, slot, top = bodies[0, old], bodies[1, old], meta[at.M_BODIES], meta[at.M_TOP]
     copied(arena, low, high, new_arena, top)
     new_bodies[0, slot] = top
-    new_bodies[1, slot] = meta[M_TOP] = top + high - low
+    new_bodies[1, slot] = meta[at.M_TOP] = top + high - low
     new_bodies[2, slot] = bodies[2, old]
     bodies[2, old] = UNKNOWN
-    meta[M_BODIES] = slot + 1
+    meta[at.M_BODIES] = slot + 1
     return slot
 
 
 @compiled
 def reopened(stream: Any, old: int, new: int, bodies: Any, new_bodies: Any) -> None:
     """The open frame goes on in the new batch."""
-    stream[OPEN_SLOT] = new
-    stream[OPEN_AT] += new_bodies[0, new] - bodies[0, old]
+    stream[at.OPEN_SLOT] = new
+    stream[at.OPEN_AT] += new_bodies[0, new] - bodies[0, old]

@@ -14,6 +14,7 @@ import numpy as np
 
 from kcap import limits
 from kcap.fastpath import layout as at
+from kcap.fastpath.arrays import PacketArrays
 from kcap.fastpath.body_kernels import carry_over
 from kcap.fastpath.close_kernels import all_settled, settled
 from kcap.fastpath.closed_connections import OwnEnding
@@ -26,7 +27,7 @@ from kcap.fastpath.oddities import report_resyncs, report_rows
 from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.projected import both_projected
 from kcap.fastpath.rows import FastPathRows
-from kcap.fastpath.state import FastPathState, header_tables
+from kcap.fastpath.state import FastPathState
 from kcap.identities import Identity, IdentityBlock
 from kcap.kafka.bodies import UNKNOWN, BodyBatch
 from kcap.kafka.conversation import Conversation
@@ -157,7 +158,7 @@ class FastPath:
         self.advance(int(times.max()))
 
     def _look(self, columns: SegmentColumns, first: int, last: int, patience: int) -> int:
-        state, plain_steps = self.state, header_tables()
+        state = self.state
         if state.meta[at.M_TOP] == self.kept:
             state.last_arena()
         if columns.flows:
@@ -180,13 +181,12 @@ class FastPath:
         gone = np.empty(span, np.int64)
         fresh = np.empty(state.slots, np.int64)
         seen, most = np.zeros(SEEN, np.int32), np.where(self.expected, self.expected, np.int32(patience))
-        place: int = walk(
+        packets = PacketArrays(
             columns.data, columns.numbers, columns.time_ns, columns.position, columns.flow_at, columns.flow_size,
-            columns.state, first, last, state.table, state.keys, state.connections, state.streams, state.queues, state.ids,
-            state.rows, state.bodies, state.arena, meta, left, gone, fresh, *plain_steps, seen, most, self.outside,
-            state.free, opened, ended, state.name_table, state.name_blobs, state.name_sizes, state.large.arrays, state.log,
+            columns.state, state.table, state.keys, state.free, left, gone, opened, ended, seen, most, self.outside, state.log,
             state.undo,
         )  # fmt: skip
+        place: int = walk(packets, first, last, state.arrays(fresh))
         if meta[at.M_FULL]:
             state.more_room(int(columns.numbers[6, place]))
         left, gone = left[: meta[at.M_LEFT]], gone[: meta[at.M_GONE]]

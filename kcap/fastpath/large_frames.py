@@ -5,7 +5,7 @@ Law: both are those of a `Resumable` that was fed with the same bytes.
 """
 
 from array import array
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from kcap.decode.interpreter import SHORT
 from kcap.decode.programs import program_index
 from kcap.decode.projection import Resumable, compiled_programs
 from kcap.fastpath import layout as at
+from kcap.fastpath.arrays import LargeArrays, Proof
 from kcap.fastpath.large_kernels import enter_large
 from kcap.fastpath.resync_kernels import UNASKED, WANTED
 from kcap.kafka.bodies import REQUEST, RESPONSE, BodyValues, Pieces, values_of
@@ -34,17 +35,6 @@ USED: Final = {
     "excerpted": at.L_EXCERPT_BYTES,
 }  # fmt: skip
 """Arrays of one row a frame, and how much of it is in use."""
-
-
-class Proof(NamedTuple):
-    """Where the interpreter works whose results no one needs; a body with more topics is for the reference path."""
-
-    values: Any
-    topics: Any
-    wrapped: Any
-    part: Any
-    loops: Any
-    ends: Any
 
 
 def proof() -> Proof:
@@ -67,34 +57,6 @@ def light(reader: Resumable, size: int) -> bool:
         and len(reader.kept) + len(unread) <= limits.GATHERED_LEAST // 4
         and len(state.topics) <= limits.FAST_PATH_LARGE_TOPICS
     )
-
-
-class LargeArrays(NamedTuple):
-    """The arrays, one row or one column a frame."""
-
-    rows: Any
-    """The table of programs (`kcap.decode.programs.ROWS`)."""
-    programs: Any
-    """Where the program of an API key, version and side starts, -1 for none."""
-    large: Any
-    values: Any
-    stored: Any
-    topics: Any
-    wrapped: Any
-    excerpts: Any
-    """Place in the body and size of each excerpt."""
-    excerpted: Any
-    """Their bytes."""
-    excerpted_bytes: Any
-    """How many these are, of all rows that are not free."""
-    elements: Any
-    free: Any
-    """Rows that are free, M_LARGE_FREE of them."""
-    answers: Any
-    """Programs of responses by API key and version, as far as resyncs needed them."""
-    proof: Proof
-    odd: Any
-    """Oddities of a walk."""
 
 
 def arrays(frames: int) -> LargeArrays:

@@ -12,48 +12,7 @@ import numpy as np
 from kcap import limits
 from kcap.decode import opcodes, slots
 from kcap.decode.projection_kernels import COMPLETE, SHORT, TRAILING, message
-from kcap.fastpath.layout import (
-    CLEAR,
-    CLIENT,
-    COUNT,
-    HEAD,
-    L_CODE,
-    L_COUNTERS,
-    L_CURSOR,
-    L_ENDS,
-    L_EXCERPT_BYTES,
-    L_EXCERPTS,
-    L_FIELDS,
-    L_GROUP_END,
-    L_GROUP_START,
-    L_KEPT,
-    L_LOW,
-    L_MASK,
-    L_PART,
-    L_PASSED,
-    L_PC,
-    L_RECORDS_END,
-    L_SIZE,
-    L_SKIP,
-    L_STATUS,
-    L_TOP,
-    L_TOPICS,
-    L_WHOLE,
-    L_WRAPPED,
-    LARGE_WIDTH,
-    LIVE,
-    M_EXCERPTS,
-    M_LARGE_FREE,
-    M_LARGE_FROM,
-    M_LARGE_FULL,
-    M_OPEN,
-    M_OPEN_MAX,
-    NEXT_RAW,
-    OPEN_START,
-    Q_KEY,
-    TALKING,
-    TLS,
-)  # fmt: skip
+from kcap.fastpath import layout as at
 from kcap.kafka.headers import FETCH, PRODUCE
 from kcap.kernels import compiled, int16, int32, routine
 from kcap.schema.quirks import MAGIC2_ONLY
@@ -77,15 +36,15 @@ TOPICS_ROOM, WRAPPED_ROOM = PIECE // TOPIC_LEAST + 1, PIECE // WRAPPED_LEAST + 1
 @compiled
 def open_large(program: int, size: int, head: int, big: Any, meta: Any) -> int:
     """Takes a free row for a frame of `size` bytes, of whose body the first `head` bytes stay, up to its records."""
-    meta[M_LARGE_FREE] -= 1
-    frame = big.free[meta[M_LARGE_FREE]]
+    meta[at.M_LARGE_FREE] -= 1
+    frame = big.free[meta[at.M_LARGE_FREE]]
     row = big.large[frame]
-    for k in range(LARGE_WIDTH):
+    for k in range(at.LARGE_WIDTH):
         row[k] = 0
-    row[L_CODE], row[L_SIZE], row[L_PC], row[L_STATUS], row[L_KEPT] = program, size, program, SHORT, head
-    row[L_RECORDS_END] = row[L_GROUP_START] = row[L_GROUP_END] = row[L_LOW] = -1
-    if not meta[M_EXCERPTS]:
-        row[L_EXCERPTS] = -1
+    row[at.L_CODE], row[at.L_SIZE], row[at.L_PC], row[at.L_STATUS], row[at.L_KEPT] = program, size, program, SHORT, head
+    row[at.L_RECORDS_END] = row[at.L_GROUP_START] = row[at.L_GROUP_END] = row[at.L_LOW] = -1
+    if not meta[at.M_EXCERPTS]:
+        row[at.L_EXCERPTS] = -1
     for k in range(big.values.shape[0]):
         big.values[k, frame] = 0
     return int(frame)
@@ -94,7 +53,7 @@ def open_large(program: int, size: int, head: int, big: Any, meta: Any) -> int:
 @compiled
 def too_much(size: int, meta: Any) -> bool:
     """Whether the arena has no room for one more unfinished frame of so many bytes."""
-    return bool(size > FRAME_LEAST and meta[M_OPEN] + size > meta[M_OPEN_MAX])
+    return bool(size > FRAME_LEAST and meta[at.M_OPEN] + size > meta[at.M_OPEN_MAX])
 
 
 @compiled
@@ -102,57 +61,57 @@ def lacks_row(data: Any, numbers: Any, index: int, place: int, connections: Any,
     """Whether a packet begins with a large frame, or one that the arena has no room for and that wraps no messages, and no row
     is free for it and one can be made. A frame that begins behind others in its packet is not looked for.
     """
-    slot, at, captured, length = place >> 1, numbers[4, index], numbers[5, index], numbers[6, index]
+    slot, cursor, captured, length = place >> 1, numbers[4, index], numbers[5, index], numbers[6, index]
     if (
-        meta[M_LARGE_FREE]
-        or meta[M_LARGE_FULL]
+        meta[at.M_LARGE_FREE]
+        or meta[at.M_LARGE_FULL]
         or captured < RESPONSE_HEAD
-        or streams[place, OPEN_START] >= 0
-        or connections[slot, LIVE] != TALKING
-        or connections[slot, TLS] != CLEAR
-        or numbers[0, index] != streams[place, NEXT_RAW]
+        or streams[place, at.OPEN_START] >= 0
+        or connections[slot, at.LIVE] != at.TALKING
+        or connections[slot, at.TLS] != at.CLEAR
+        or numbers[0, index] != streams[place, at.NEXT_RAW]
     ):
         return False
-    size = int32(data, at)
+    size = int32(data, cursor)
     if size + 4 <= length:
         return False
-    large = size > meta[M_LARGE_FROM]
-    if place & 1 == connections[slot, CLIENT]:
-        light = large or (too_much(size, meta) and int16(data, at + 6) >= PRODUCE_MAGIC2)
-        return bool(int16(data, at + 4) == PRODUCE and light)
-    return bool(large and connections[slot, COUNT] and queues[connections[slot, HEAD], Q_KEY] in (PRODUCE, FETCH))
+    large = size > meta[at.M_LARGE_FROM]
+    if place & 1 == connections[slot, at.CLIENT]:
+        light = large or (too_much(size, meta) and int16(data, cursor + 6) >= PRODUCE_MAGIC2)
+        return bool(int16(data, cursor + 4) == PRODUCE and light)
+    return bool(large and connections[slot, at.COUNT] and queues[connections[slot, at.HEAD], at.Q_KEY] in (PRODUCE, FETCH))
 
 
 @compiled
 def moved_down(row: Any, distance: int) -> None:
     """Positions of the interpreter's state move down, since bytes before them are gone."""
-    row[L_CURSOR] -= distance
-    if row[L_RECORDS_END] >= 0:
-        row[L_RECORDS_END] -= distance
+    row[at.L_CURSOR] -= distance
+    if row[at.L_RECORDS_END] >= 0:
+        row[at.L_RECORDS_END] -= distance
     for k in range(COUNTERS):
-        row[L_ENDS + k] -= distance
+        row[at.L_ENDS + k] -= distance
 
 
 @compiled
-def excerpt(data: Any, at: int, count: int, frame: int, big: Any) -> None:
-    """Keeps `data[at:at + count]`, the next bytes of a frame's body, beside what is stored: these stay in their place."""
+def excerpt(data: Any, cursor: int, count: int, frame: int, big: Any) -> None:
+    """Keeps `data[cursor:cursor + count]`, the next bytes of a frame's body, beside what is stored."""
     row, spans, kept = big.large[frame], big.excerpts[frame], big.excerpted[frame]
-    number, top, place = row[L_EXCERPTS], row[L_EXCERPT_BYTES], row[L_PASSED]
+    number, top, place = row[at.L_EXCERPTS], row[at.L_EXCERPT_BYTES], row[at.L_PASSED]
     if number < 0:
         return
     follows = number > 0 and spans[number - 1, 0] + spans[number - 1, 1] == place
     if top + count > kept.size or (not follows and number == spans.shape[0]) or big.excerpted_bytes[0] + count > EXCERPTED_MAX:
-        row[L_EXCERPTS] = -1
+        row[at.L_EXCERPTS] = -1
         return
     big.excerpted_bytes[0] += count
     for k in range(count):
-        kept[top + k] = data[at + k]
+        kept[top + k] = data[cursor + k]
     if follows:
         spans[number - 1, 1] += count
     else:
         spans[number, 0], spans[number, 1] = place, count
-        row[L_EXCERPTS] += 1
-    row[L_EXCERPT_BYTES] += count
+        row[at.L_EXCERPTS] += 1
+    row[at.L_EXCERPT_BYTES] += count
 
 
 @compiled
@@ -160,86 +119,81 @@ def names_end(row: Any, frame: int, topics: int, mask: int, big: Any) -> int:
     """Where the names end that the state points into, of which those of the first `topics` topics and of the texts in `mask`
     but for the last topic were there before.
     """
-    end = row[L_KEPT]
-    for k in range(max(topics - 1, 0), row[L_TOPICS]):
+    end = row[at.L_KEPT]
+    for k in range(max(topics - 1, 0), row[at.L_TOPICS]):
         name, uuid = np.int64(big.topics[frame, k, 2]), np.int64(big.topics[frame, k, 3])
         end = max(end, name, uuid + UUID if uuid >= 0 else end)
     for text in range(TEXTS):
-        if (row[L_MASK] & ~mask) >> (NUMBERS + text) & 1:
+        if (row[at.L_MASK] & ~mask) >> (NUMBERS + text) & 1:
             end = max(end, big.values[NUMBERS + 2 * text + 1, frame])
-    return int(max(end, row[L_GROUP_END]))
+    return int(max(end, row[at.L_GROUP_END]))
 
 
 @routine
-def take_large(data: Any, at: int, end: int, frame: int, big: Any) -> int:
-    """Takes `data[at:end]`, the next bytes of a frame's body; returns how far it came: there is no room for more."""
-    row, body, topics, wrapped, elements = (
-        big.large[frame],
-        big.stored[frame],
-        big.topics[frame],
-        big.wrapped[frame],
-        big.elements,
-    )
-    while at < end:
-        step = min(row[L_SKIP], end - at)
-        if row[L_FIELDS] and step:
-            excerpt(data, at, step, frame, big)
-        at += step
-        row[L_SKIP] -= step
-        row[L_PASSED] += step
-        if row[L_SKIP]:
-            return at
-        if row[L_STATUS] == COMPLETE and at < end:
-            row[L_STATUS] = TRAILING
-        if row[L_STATUS] != SHORT:
-            row[L_PASSED] += end - at
+def take_large(data: Any, cursor: int, end: int, frame: int, big: Any) -> int:
+    """Takes `data[cursor:end]`, the next bytes of a frame's body; returns how far it came: there is no room for more."""
+    row, body, elements = big.large[frame], big.stored[frame], big.elements
+    topics, wrapped = big.topics[frame], big.wrapped[frame]
+    while cursor < end:
+        step = min(row[at.L_SKIP], end - cursor)
+        if row[at.L_FIELDS] and step:
+            excerpt(data, cursor, step, frame, big)
+        cursor += step
+        row[at.L_SKIP] -= step
+        row[at.L_PASSED] += step
+        if row[at.L_SKIP]:
+            return cursor
+        if row[at.L_STATUS] == COMPLETE and cursor < end:
+            row[at.L_STATUS] = TRAILING
+        if row[at.L_STATUS] != SHORT:
+            row[at.L_PASSED] += end - cursor
             return end
-        top, count = row[L_TOP], end - at if end - at < PIECE else PIECE
+        top, count = row[at.L_TOP], end - cursor if end - cursor < PIECE else PIECE
         if (
             top + count > body.size
-            or row[L_TOPICS] + TOPICS_ROOM > topics.shape[0]
-            or row[L_WRAPPED] + WRAPPED_ROOM > wrapped.shape[0]
+            or row[at.L_TOPICS] + TOPICS_ROOM > topics.shape[0]
+            or row[at.L_WRAPPED] + WRAPPED_ROOM > wrapped.shape[0]
         ):
-            return at
+            return cursor
         for k in range(count):
-            body[top + k] = data[at + k]
-        excerpt(data, at, count, frame, big)
-        at += count
+            body[top + k] = data[cursor + k]
+        excerpt(data, cursor, count, frame, big)
+        cursor += count
         top += count
-        row[L_PASSED] += count
+        row[at.L_PASSED] += count
         elements[0, RECORDS_START] = -1
-        before, records_end = row[L_WRAPPED], row[L_RECORDS_END]
-        topics_before, mask_before = row[L_TOPICS], row[L_MASK]
-        status, cursor, pc, mask, stop, t, w = message(
-            body, row[L_CURSOR], top, big.rows, row[L_PC], row[L_MASK], row[L_RECORDS_END], frame, big.values, topics,
-            row[L_TOPICS], wrapped, before, elements, row[L_PART : L_GROUP_END + 1], row[L_COUNTERS:L_ENDS],
-            row[L_ENDS : L_ENDS + COUNTERS],
+        before, records_end = row[at.L_WRAPPED], row[at.L_RECORDS_END]
+        topics_before, mask_before = row[at.L_TOPICS], row[at.L_MASK]
+        status, reached, pc, mask, stop, t, w = message(
+            body, row[at.L_CURSOR], top, big.rows, row[at.L_PC], row[at.L_MASK], row[at.L_RECORDS_END], frame, big.values,
+            topics, row[at.L_TOPICS], wrapped, before, elements, row[at.L_PART : at.L_GROUP_END + 1],
+            row[at.L_COUNTERS:at.L_ENDS], row[at.L_ENDS : at.L_ENDS + COUNTERS],
         )  # fmt: skip
-        row[L_STATUS], row[L_CURSOR], row[L_PC], row[L_MASK], row[L_RECORDS_END] = status, cursor, pc, mask, stop
-        row[L_TOPICS], row[L_WRAPPED], row[L_TOP] = t, w, top
+        row[at.L_STATUS], row[at.L_CURSOR], row[at.L_PC], row[at.L_MASK] = status, reached, pc, mask
+        row[at.L_RECORDS_END], row[at.L_TOPICS], row[at.L_WRAPPED], row[at.L_TOP] = stop, t, w, top
         if elements[0, RECORDS_START] >= 0:
-            row[L_LOW], records_end = elements[0, RECORDS_START], elements[0, RECORDS_END]
+            row[at.L_LOW], records_end = elements[0, RECORDS_START], elements[0, RECORDS_END]
         if status != SHORT:
             continue
-        row[L_KEPT] = names_end(row, frame, topics_before, mask_before, big)
-        if w > before and row[L_SIZE] <= COUNTED_MAX:
-            row[L_WHOLE] = 1  # the records inside of compressed messages are counted when the frame has passed
-        if row[L_WHOLE]:
+        row[at.L_KEPT] = names_end(row, frame, topics_before, mask_before, big)
+        if w > before and row[at.L_SIZE] <= COUNTED_MAX:
+            row[at.L_WHOLE] = 1  # the records inside of compressed messages are counted when the frame has passed
+        if row[at.L_WHOLE]:
             continue
-        inside = stop >= 0 and row[L_LOW] >= 0
-        low = row[L_LOW] if inside else min(row[L_KEPT], cursor, top)
-        rest = max(top - cursor, np.int64(0))
+        inside = stop >= 0 and row[at.L_LOW] >= 0
+        low = row[at.L_LOW] if inside else min(row[at.L_KEPT], reached, top)
+        rest = max(top - reached, np.int64(0))
         for k in range(rest):  # fields that were read and batches that were stepped over are not needed any more
             body[low + k] = body[top - rest + k]
-        row[L_SKIP], row[L_FIELDS] = max(cursor - top, np.int64(0)), 0 if inside else int(cursor != records_end)
-        row[L_TOP] = low + rest
-        moved_down(row, cursor - low)
-    return at
+        row[at.L_SKIP], row[at.L_FIELDS] = max(reached - top, np.int64(0)), 0 if inside else int(reached != records_end)
+        row[at.L_TOP] = low + rest
+        moved_down(row, reached - low)
+    return cursor
 
 
 @compiled
-def enter_large(data: Any, at: int, end: int, program: int, size: int, head: int, big: Any, meta: Any) -> int:
-    """Takes a free row as `open_large`, and `data[at:end]`, the first bytes of the frame's body, as far as there is room."""
+def enter_large(data: Any, cursor: int, end: int, program: int, size: int, head: int, big: Any, meta: Any) -> int:
+    """Takes a free row as `open_large`, and `data[cursor:end]`, the first bytes of the frame's body while there is room."""
     frame = open_large(program, size, head, big, meta)
-    take_large(data, at, end, frame, big)
+    take_large(data, cursor, end, frame, big)
     return int(frame)

@@ -10,41 +10,7 @@ import numpy as np
 
 from kcap import limits
 from kcap.decode.projection_kernels import COMPLETE, SHORT, message
-from kcap.fastpath.layout import (
-    COUNT,
-    FALLING,
-    HEAD,
-    LOSSES,
-    M_ANSWER,
-    M_ODD,
-    M_RESYNCS,
-    M_SEARCHED,
-    O_KIND,
-    O_POSITION,
-    O_REF,
-    O_SLOT,
-    O_VALUE,
-    ONE_WAYS,
-    OPEN_AT,
-    OPEN_HIGH,
-    OPEN_LEFT,
-    OPEN_LOW,
-    OPEN_NS,
-    OPEN_REF,
-    OPEN_SIZE,
-    OPEN_SLOT,
-    OPEN_START,
-    Q_CORRELATION,
-    Q_DONE,
-    Q_KEY,
-    Q_LOSSES,
-    Q_NEXT,
-    Q_ONE_WAY,
-    Q_VERSION,
-    SEARCHING,
-    SKIPPED,
-    SPENT,
-)  # fmt: skip
+from kcap.fastpath import layout as at
 from kcap.kafka.headers import API_VERSIONS, SASL_HANDSHAKE
 from kcap.kernels import compiled, int32, routine
 from kcap.limits import RESYNC_PIECE_BYTES
@@ -63,9 +29,9 @@ WANTED, UNASKED, NO_PROGRAM = -3, -2, -1
 @compiled
 def odd(kind: int, slot: int, value: int, ref: int, position: int, big: Any, meta: Any) -> None:
     """Notes an oddity, to be reported behind the walk."""
-    row = big.odd[meta[M_ODD]]
-    meta[M_ODD] += 1
-    row[O_KIND], row[O_SLOT], row[O_VALUE], row[O_REF], row[O_POSITION] = kind, slot, value, ref, position
+    row = big.odd[meta[at.M_ODD]]
+    meta[at.M_ODD] += 1
+    row[at.O_KIND], row[at.O_SLOT], row[at.O_VALUE], row[at.O_REF], row[at.O_POSITION] = kind, slot, value, ref, position
 
 
 @compiled
@@ -76,30 +42,30 @@ def pieces_of(size: int) -> int:
 
 @routine
 def lost(
-    data: Any, at: int, have: int, end: int, offset: int, time_ns: int, ref: int, position: int, place: int, connections: Any,
-    streams: Any, queues: Any, big: Any, meta: Any,
-) -> bool:  # fmt: skip
+    data: Any, cursor: int, have: int, end: int, offset: int, time_ns: int, ref: int, position: int, place: int, arrays: Any
+) -> bool:
     """Whether the packet has less of the next response's length than was sent, so that the boundary is lost here. The programs
     that read the responses to come are wanted.
     """
-    slot, seen, size = place >> 1, max(have - at, 0), end - at
-    if seen >= min(PREFIX, size) or size > HELD_MAX or not meta[M_RESYNCS]:
+    connections, queues, big, meta = arrays.connections, arrays.queues, arrays.big, arrays.meta
+    slot, seen, size = place >> 1, max(have - cursor, 0), end - cursor
+    if seen >= min(PREFIX, size) or size > HELD_MAX or not meta[at.M_RESYNCS]:
         return False
     value = 0
     for k in range(seen):
-        value = value << 8 | int(data[at + k])
-    stream = streams[place]
-    stream[OPEN_START], stream[OPEN_SIZE], stream[OPEN_NS], stream[OPEN_REF] = offset, size, time_ns, ref
-    stream[OPEN_LOW], stream[OPEN_LEFT], stream[OPEN_SLOT] = position, 0, SEARCHING
-    stream[OPEN_HIGH], stream[OPEN_AT] = seen, value
-    connections[slot, LOSSES] += 1
-    entry = connections[slot, HEAD]
-    for _ in range(min(connections[slot, COUNT], SEARCHED)):
-        if big.answers[queues[entry, Q_KEY], queues[entry, Q_VERSION]] == UNASKED:
-            big.answers[queues[entry, Q_KEY], queues[entry, Q_VERSION]] = WANTED
-            meta[M_ANSWER] = 1
-        entry = queues[entry, Q_NEXT]
-    meta[M_SEARCHED] += size + RESYNC_PIECE_BYTES * pieces_of(size)
+        value = value << 8 | int(data[cursor + k])
+    stream = arrays.streams[place]
+    stream[at.OPEN_START], stream[at.OPEN_SIZE], stream[at.OPEN_NS], stream[at.OPEN_REF] = offset, size, time_ns, ref
+    stream[at.OPEN_LOW], stream[at.OPEN_LEFT], stream[at.OPEN_SLOT] = position, 0, at.SEARCHING
+    stream[at.OPEN_HIGH], stream[at.OPEN_AT] = seen, value
+    connections[slot, at.LOSSES] += 1
+    entry = connections[slot, at.HEAD]
+    for _ in range(min(connections[slot, at.COUNT], SEARCHED)):
+        if big.answers[queues[entry, at.Q_KEY], queues[entry, at.Q_VERSION]] == UNASKED:
+            big.answers[queues[entry, at.Q_KEY], queues[entry, at.Q_VERSION]] = WANTED
+            meta[at.M_ANSWER] = 1
+        entry = queues[entry, at.Q_NEXT]
+    meta[at.M_SEARCHED] += size + RESYNC_PIECE_BYTES * pieces_of(size)
     odd(LOST_KIND, slot, offset, ref, position, big, meta)
     return True
 
@@ -107,7 +73,7 @@ def lost(
 @compiled
 def given_up(place: int, connections: Any, streams: Any, meta: Any) -> bool:
     """Ends the search of a connection that is over; whether there was one."""
-    if streams[place, OPEN_START] < 0:
+    if streams[place, at.OPEN_START] < 0:
         return False
     found(place, connections, streams, meta)
     return True
@@ -116,10 +82,10 @@ def given_up(place: int, connections: Any, streams: Any, meta: Any) -> bool:
 @compiled
 def found(place: int, connections: Any, streams: Any, meta: Any) -> None:
     """What a search held is skipped."""
-    held = streams[place, OPEN_SIZE]
-    connections[place >> 1, SKIPPED] += held
-    meta[M_SEARCHED] -= held + RESYNC_PIECE_BYTES * pieces_of(held)
-    streams[place, OPEN_START] = -1
+    held = streams[place, at.OPEN_SIZE]
+    connections[place >> 1, at.SKIPPED] += held
+    meta[at.M_SEARCHED] -= held + RESYNC_PIECE_BYTES * pieces_of(held)
+    streams[place, at.OPEN_START] = -1
 
 
 @compiled
@@ -127,16 +93,16 @@ def requested(correlation: int, slot: int, connections: Any, queues: Any) -> Any
     """The outstanding request with an id: the oldest, or one behind others whose responses were lost; -1 where there is none or
     it is for the reference path: others did not lose their responses, they identify the client, or are too many.
     """
-    entry, first, missed = connections[slot, HEAD], True, False
-    for _ in range(min(connections[slot, COUNT], SEARCHED + connections[slot, ONE_WAYS])):
-        if not queues[entry, Q_ONE_WAY]:
-            if queues[entry, Q_CORRELATION] == correlation:
+    entry, first, missed = connections[slot, at.HEAD], True, False
+    for _ in range(min(connections[slot, at.COUNT], SEARCHED + connections[slot, at.ONE_WAYS])):
+        if not queues[entry, at.Q_ONE_WAY]:
+            if queues[entry, at.Q_CORRELATION] == correlation:
                 return entry if first or missed else -1
-            key = queues[entry, Q_KEY]
-            if not connections[slot, LOSSES] or connections[slot, FALLING] or key in (API_VERSIONS, SASL_HANDSHAKE):
+            key = queues[entry, at.Q_KEY]
+            if not connections[slot, at.LOSSES] or connections[slot, at.FALLING] or key in (API_VERSIONS, SASL_HANDSHAKE):
                 return -1
-            first, missed = False, missed or queues[entry, Q_LOSSES] < connections[slot, LOSSES]
-        entry = queues[entry, Q_NEXT]
+            first, missed = False, missed or queues[entry, at.Q_LOSSES] < connections[slot, at.LOSSES]
+        entry = queues[entry, at.Q_NEXT]
     return -1
 
 
@@ -161,37 +127,35 @@ def reads(data: Any, body: int, stop: int, whole: bool, key: int, version: int, 
 
 
 @routine
-def resumes(
-    data: Any, at: int, have: int, end: int, ref: int, position: int, place: int, connections: Any, streams: Any, queues: Any,
-    big: Any, meta: Any,
-) -> bool:  # fmt: skip
+def resumes(data: Any, cursor: int, have: int, end: int, ref: int, position: int, place: int, arrays: Any) -> bool:
     """Whether the search ends where a packet begins, as `ResponseFramer.is_boundary` says of a place where a segment begins."""
-    slot, seen, length = place >> 1, have - at, end - at
-    held = streams[place, OPEN_SIZE]
-    if seen < RESPONSE_HEAD or length + held > HELD_MAX or connections[slot, FALLING]:
+    connections, streams, queues, big, meta = arrays.connections, arrays.streams, arrays.queues, arrays.big, arrays.meta
+    slot, seen, length = place >> 1, have - cursor, end - cursor
+    held = streams[place, at.OPEN_SIZE]
+    if seen < RESPONSE_HEAD or length + held > HELD_MAX or connections[slot, at.FALLING]:
         return False
-    size, correlation = int32(data, at), int32(data, at + PREFIX)
+    size, correlation = int32(data, cursor), int32(data, cursor + PREFIX)
     if size < PREFIX or size > SIZE_MAX:
         return False
     entry = requested(correlation, slot, connections, queues)
-    if entry < 0 or not queues[entry, Q_DONE]:
+    if entry < 0 or not queues[entry, at.Q_DONE]:
         return False
     following = PREFIX + size
     read, behind = min(seen, following), max(seen - following, 0)
-    if queues[entry, Q_KEY] == API_VERSIONS and read < VERSIONS_HEAD:
+    if queues[entry, at.Q_KEY] == API_VERSIONS and read < VERSIONS_HEAD:
         return False
     if behind >= RESPONSE_HEAD:
-        apart = int32(data, at + following + PREFIX) - correlation
-        if int32(data, at + following) < PREFIX or apart <= 0 or apart >= IDS_IN_FLIGHT:
+        apart = int32(data, cursor + following + PREFIX) - correlation
+        if int32(data, cursor + following) < PREFIX or apart <= 0 or apart >= IDS_IN_FLIGHT:
             return False
     elif following + behind >= length or behind >= PREFIX:
         return False  # more bytes have to come, or these are not enough
     if read > RESPONSE_HEAD or following == RESPONSE_HEAD:
-        body, stop, whole = at + RESPONSE_HEAD, at + read, read == following
-        if not reads(data, body, stop, whole, queues[entry, Q_KEY], queues[entry, Q_VERSION], big):
+        body, stop, whole = cursor + RESPONSE_HEAD, cursor + read, read == following
+        if not reads(data, body, stop, whole, queues[entry, at.Q_KEY], queues[entry, at.Q_VERSION], big):
             return False
-        connections[slot, SPENT] += PROOF_COST * (read - RESPONSE_HEAD)
-    connections[slot, SPENT] += held + length
+        connections[slot, at.SPENT] += PROOF_COST * (read - RESPONSE_HEAD)
+    connections[slot, at.SPENT] += held + length
     odd(FOUND_KIND, slot, held, ref, position, big, meta)
     found(place, connections, streams, meta)
     return True

@@ -16,7 +16,7 @@ from kcap.fastpath import layout as at
 from kcap.fastpath.handshakes import shake
 from kcap.fastpath.sealed_connection import SealedConnection
 from kcap.fastpath.sealed_kernels import delivered, framed, gathered
-from kcap.fastpath.state import FastPathState, header_tables
+from kcap.fastpath.state import FastPathState
 from kcap.kafka.decrypted import PIECE, PlaintextProgress
 from kcap.net.segment_columns import SegmentColumns
 from kcap.tls.direction import Direction
@@ -190,10 +190,8 @@ class SealedWindow:
         while first < len(records):
             meta[at.M_FULL] = 0
             first = delivered(
-                plain, records, first, self.pieces, self.done, held, self.bases, self.spans, self.count, state.connections,
-                state.streams, state.queues, state.ids, *header_tables(), state.rows, state.arena, state.bodies, fresh, meta,
-                state.large.arrays, state.name_table, state.name_blobs, state.name_sizes,
-            )  # fmt: skip
+                plain, records, first, self.pieces, self.done, held, self.bases, self.spans, self.count, state.arrays(fresh)
+            )
             if meta[at.M_FULL]:
                 stream = records[first, at.D_STREAM]
                 state.more_room(int(records[first, at.D_HIGH] - self.done[stream]))

@@ -7,79 +7,8 @@ that carried its ciphertext; a connection of which a record or a frame is not si
 
 from typing import Any
 
+from kcap.fastpath import layout as at
 from kcap.fastpath.frame_kernels import REQUEST_HEAD, RESPONSE_HEAD, lacks_room, requests, responses
-from kcap.fastpath.layout import (
-    CLIENT,
-    D_CIPHER,
-    D_FIRST,
-    D_HIGH,
-    D_LAST,
-    D_LOW,
-    D_PLACE,
-    D_STREAM,
-    ENDING,
-    F_FIRST_NS,
-    F_FIRST_REF,
-    F_LOW,
-    FIN_AT,
-    FIN_NS,
-    FLIGHT_RECORDS,
-    FULL_ROOM,
-    G_AT,
-    G_INDEX,
-    G_LENGTH,
-    G_OFFSET,
-    G_PLACE,
-    G_RTT,
-    G_TAKEN,
-    H_AT,
-    H_CONNECTION,
-    H_END,
-    H_KIND,
-    H_NS,
-    H_OFFSET,
-    H_SIDE,
-    HALF,
-    LAST,
-    LIVE,
-    M_FULL,
-    M_LOGGED,
-    M_ROWS,
-    M_TLS,
-    M_TOUCHED,
-    NEXT,
-    NONE,
-    OPEN,
-    OPEN_LOW,
-    OPEN_NS,
-    OPEN_REF,
-    OPEN_START,
-    P_AT,
-    P_END,
-    P_HIGH,
-    P_LENGTH,
-    P_LOW,
-    P_NS,
-    P_ORDER,
-    P_POSITION,
-    P_REF,
-    P_RTT,
-    Q_DONE,
-    Q_FRAME,
-    R_RESPONSE,
-    RST_NS,
-    RTT_MIN,
-    SEALED,
-    SHAKING,
-    TAIL,
-    TALKING,
-    TLS,
-    TOUCHED,
-    U_ENDING,
-    U_LAST,
-    U_SLOT,
-    U_STREAMS,
-)  # fmt: skip
 from kcap.fastpath.open_kernels import first_request
 from kcap.kernels import compiled, int32, routine, uint16
 from kcap.tls.handshake import CLIENT_HELLO
@@ -99,20 +28,20 @@ FILE_SHIFT = 40
 @compiled
 def touched(slot: int, connections: Any, streams: Any, undo: Any, meta: Any) -> bool:
     """Notes the state of a connection before its first packet of this walk; True."""
-    if connections[slot, TOUCHED]:
+    if connections[slot, at.TOUCHED]:
         return True
-    row = undo[meta[M_TOUCHED]]
-    meta[M_TOUCHED] += 1
-    connections[slot, TOUCHED] = meta[M_TOUCHED]
-    row[U_SLOT], row[U_LAST] = slot, connections[slot, LAST]
-    for k in range(ENDING):
-        row[U_ENDING + k] = connections[slot, RST_NS + k]
+    row = undo[meta[at.M_TOUCHED]]
+    meta[at.M_TOUCHED] += 1
+    connections[slot, at.TOUCHED] = meta[at.M_TOUCHED]
+    row[at.U_SLOT], row[at.U_LAST] = slot, connections[slot, at.LAST]
+    for k in range(at.ENDING):
+        row[at.U_ENDING + k] = connections[slot, at.RST_NS + k]
     for side in range(2):
-        first = U_STREAMS + side * (OPEN_START + 2)
-        for k in range(OPEN_START):
+        first = at.U_STREAMS + side * (at.OPEN_START + 2)
+        for k in range(at.OPEN_START):
             row[first + k] = streams[2 * slot + side, k]
-        row[first + OPEN_START] = streams[2 * slot + side, FIN_AT]
-        row[first + OPEN_START + 1] = streams[2 * slot + side, FIN_NS]
+        row[first + at.OPEN_START] = streams[2 * slot + side, at.FIN_AT]
+        row[first + at.OPEN_START + 1] = streams[2 * slot + side, at.FIN_NS]
     return True
 
 
@@ -120,22 +49,22 @@ def touched(slot: int, connections: Any, streams: Any, undo: Any, meta: Any) -> 
 def seals(data: Any, numbers: Any, index: int, place: int, connections: Any, streams: Any, undo: Any, meta: Any) -> bool:
     """Whether a packet is one of a connection with TLS, or begins with a ClientHello; notes that connection's state."""
     slot = place >> 1
-    live = connections[slot, LIVE]
-    if connections[slot, TOUCHED] or (connections[slot, TLS] and live in (TALKING, HALF)):
+    live = connections[slot, at.LIVE]
+    if connections[slot, at.TOUCHED] or (connections[slot, at.TLS] and live in (at.TALKING, at.HALF)):
         return bool(touched(slot, connections, streams, undo, meta))
-    at = numbers[4, index]
+    cursor = numbers[4, index]
     if (
-        live != OPEN
-        or not meta[M_TLS]
-        or place & 1 != connections[slot, CLIENT]
+        live != at.OPEN
+        or not meta[at.M_TLS]
+        or place & 1 != connections[slot, at.CLIENT]
         or numbers[5, index] < HELLO_HEAD
-        or data[at] != HANDSHAKE
-        or data[at + 1] != VERSION >> 8
-        or data[at + 5] != CLIENT_HELLO
+        or data[cursor] != HANDSHAKE
+        or data[cursor + 1] != VERSION >> 8
+        or data[cursor + 5] != CLIENT_HELLO
     ):
         return False
     touched(slot, connections, streams, undo, meta)
-    connections[slot, LIVE], connections[slot, TLS] = TALKING, SHAKING
+    connections[slot, at.LIVE], connections[slot, at.TLS] = at.TALKING, at.SHAKING
     return True
 
 
@@ -144,12 +73,12 @@ def logged(sealed: bool, numbers: Any, index: int, place: int, connections: Any,
     """Notes a packet that was taken, of a connection with TLS."""
     if not sealed:
         return
-    row = log[meta[M_LOGGED]]
-    meta[M_LOGGED] += 1
-    row[G_INDEX], row[G_PLACE], row[G_AT], row[G_LENGTH] = index, place, numbers[4, index], numbers[6, index]
-    row[G_OFFSET] = streams[place, NEXT] - numbers[6, index]
-    row[G_RTT] = streams[2 * (place >> 1) + connections[place >> 1, CLIENT], RTT_MIN]
-    row[G_TAKEN] = 0
+    row = log[meta[at.M_LOGGED]]
+    meta[at.M_LOGGED] += 1
+    row[at.G_INDEX], row[at.G_PLACE], row[at.G_AT], row[at.G_LENGTH] = index, place, numbers[4, index], numbers[6, index]
+    row[at.G_OFFSET] = streams[place, at.NEXT] - numbers[6, index]
+    row[at.G_RTT] = streams[2 * (place >> 1) + connections[place >> 1, at.CLIENT], at.RTT_MIN]
+    row[at.G_TAKEN] = 0
 
 
 # -- ciphertext -----------------------------------------------------------------------------------------------------------
@@ -157,11 +86,11 @@ def logged(sealed: bool, numbers: Any, index: int, place: int, connections: Any,
 def gathered(data: Any, pieces: Any, cipher: Any) -> None:
     """Copies the pieces of this window to where they belong in the ciphertext of all streams."""
     for piece in range(pieces.shape[0]):
-        at, length = pieces[piece, P_AT], pieces[piece, P_LENGTH]
-        if at >= 0:
-            top = pieces[piece, P_END] - length
+        cursor, length = pieces[piece, at.P_AT], pieces[piece, at.P_LENGTH]
+        if cursor >= 0:
+            top = pieces[piece, at.P_END] - length
             for k in range(length):
-                cipher[top + k] = data[at + k]
+                cipher[top + k] = data[cursor + k]
 
 
 @routine
@@ -172,21 +101,21 @@ def framed(cipher: Any, ends: Any, bounds: Any) -> int:
     """
     count, start = 0, 0
     for stream in range(ends.size):
-        at, end = start, ends[stream]
+        cursor, end = start, ends[stream]
         start = end
-        while end - at >= HEADER:
-            size = uint16(cipher, at + 3)
-            kind = cipher[at] == APPLICATION or cipher[at] == ALERT
-            simple = kind and uint16(cipher, at + 1) == VERSION and size >= SHORTEST and size <= LONGEST
-            stop = at + HEADER + size
+        while end - cursor >= HEADER:
+            size = uint16(cipher, cursor + 3)
+            kind = cipher[cursor] == APPLICATION or cipher[cursor] == ALERT
+            simple = kind and uint16(cipher, cursor + 1) == VERSION and size >= SHORTEST and size <= LONGEST
+            stop = cursor + HEADER + size
             if simple and stop > end:
                 break
             if count < bounds.shape[0]:
-                bounds[count, 0], bounds[count, 1], bounds[count, 2] = stream, at, stop if simple else -1
+                bounds[count, 0], bounds[count, 1], bounds[count, 2] = stream, cursor, stop if simple else -1
             count += 1
             if not simple:
                 break
-            at = stop
+            cursor = stop
     return count
 
 
@@ -207,90 +136,86 @@ def flights(
         low1 = low0 + size0
         room += size0 + size1
         for k in range(first, last):
-            if not log[mine[k], G_PLACE] & 1:
-                low1 += log[mine[k], G_LENGTH]
-            room += log[mine[k], G_LENGTH]
+            if not log[mine[k], at.G_PLACE] & 1:
+                low1 += log[mine[k], at.G_LENGTH]
+            room += log[mine[k], at.G_LENGTH]
         for i in range(size0):
             cipher[low0 + i] = rests[passed + i]
         for i in range(size1):
             cipher[low1 + i] = rests[passed + size0 + i]
         passed += size0 + size1
         at0, at1, end0, end1, base0, base1 = low0, low1, low0 + size0, low1 + size1, 0, 0
-        left0, left1 = FLIGHT_RECORDS, FLIGHT_RECORDS
+        left0, left1 = at.FLIGHT_RECORDS, at.FLIGHT_RECORDS
         for k in range(first, last):
             row = log[mine[k]]
-            side, length = row[G_PLACE] & 1, row[G_LENGTH]
-            base, at, end, left = (base1, at1, end1, left1) if side else (base0, at0, end0, left0)
+            side, length = row[at.G_PLACE] & 1, row[at.G_LENGTH]
+            base, cursor, end, left = (base1, at1, end1, left1) if side else (base0, at0, end0, left0)
             if not left:
                 continue
             if end == (low1 + size1 if side else low0 + size0):
-                base = row[G_OFFSET] - end
+                base = row[at.G_OFFSET] - end
             for i in range(length):
-                cipher[end + i] = data[row[G_AT] + i]
+                cipher[end + i] = data[row[at.G_AT] + i]
             end += length
-            while left and end - at >= HEADER:
-                size, kind = uint16(cipher, at + 3), int(cipher[at])
-                simple = kind >= FIRST_TYPE and kind <= LAST_TYPE and cipher[at + 1] == VERSION >> 8 and size <= LONGEST
-                stop = at + HEADER + size
+            while left and end - cursor >= HEADER:
+                size, kind = uint16(cipher, cursor + 3), int(cipher[cursor])
+                simple = kind >= FIRST_TYPE and kind <= LAST_TYPE and cipher[cursor + 1] == VERSION >> 8 and size <= LONGEST
+                stop = cursor + HEADER + size
                 if simple and stop > end:
                     break
                 out = found[count]
                 count += 1
                 left -= 1
-                out[H_CONNECTION], out[H_SIDE], out[H_KIND] = connection, side, kind if simple else -1
-                out[H_AT], out[H_END], out[H_OFFSET], out[H_NS] = at, stop, base + at, times[row[G_INDEX]]
+                out[at.H_CONNECTION], out[at.H_SIDE], out[at.H_KIND] = connection, side, kind if simple else -1
+                out[at.H_AT], out[at.H_END], out[at.H_OFFSET] = cursor, stop, base + cursor
+                out[at.H_NS] = times[row[at.G_INDEX]]
                 if not simple:
                     left = 0
-                at = stop
+                cursor = stop
             if side:
-                base1, at1, end1, left1 = base, at, end, left
+                base1, at1, end1, left1 = base, cursor, end, left
             else:
-                base0, at0, end0, left0 = base, at, end, left
+                base0, at0, end0, left0 = base, cursor, end, left
         first = last
     return count
 
 
 # -- plaintext ------------------------------------------------------------------------------------------------------------
 @compiled
-def begins(
-    plain: Any, at: int, end: int, place: int, connections: Any, ids: Any, header: Any, names: Any, blobs: Any, sizes: Any,
-    meta: Any,
-) -> bool:  # fmt: skip
+def begins(plain: Any, cursor: int, end: int, place: int, arrays: Any) -> bool:
     """Whether the first plaintext of a connection is a request. One that begins with a response is for the reference path."""
+    connections = arrays.connections
     slot = place >> 1
-    if place & 1 != connections[slot, CLIENT]:
-        connections[slot, TOUCHED] = -connections[slot, TOUCHED]
-    elif first_request(plain, at, end, slot, connections, ids, header, names, blobs, sizes, meta):
-        connections[slot, TLS] = SEALED
-    return bool(connections[slot, TLS] == SEALED)
+    if place & 1 != connections[slot, at.CLIENT]:
+        connections[slot, at.TOUCHED] = -connections[slot, at.TOUCHED]
+    elif first_request(plain, cursor, end, slot, arrays):
+        connections[slot, at.TLS] = at.SEALED
+    return bool(connections[slot, at.TLS] == at.SEALED)
 
 
 @routine
-def taken(
-    plain: Any, at: int, end: int, offset: int, piece: Any, order: int, rtt: int, place: int, connections: Any, streams: Any,
-    queues: Any, ids: Any, header: Any, steps: Any, rows: Any, arena: Any, bodies: Any, fresh: Any, meta: Any, big: Any,
-    names: Any, blobs: Any, sizes: Any,
-) -> Any:  # fmt: skip
+def taken(plain: Any, cursor: int, end: int, offset: int, piece: Any, order: int, rtt: int, place: int, arrays: Any) -> Any:
     """Takes plaintext of one stream that one packet carried; where it came to."""
-    begun = connections[place >> 1, TLS] != SHAKING
-    if not begun and not begins(plain, at, end, place, connections, ids, header, names, blobs, sizes, meta):
-        return at
-    client = connections[place >> 1, CLIENT]
+    connections, streams = arrays.connections, arrays.streams
+    begun = connections[place >> 1, at.TLS] != at.SHAKING
+    if not begun and not begins(plain, cursor, end, place, arrays):
+        return cursor
+    client = connections[place >> 1, at.CLIENT]
     if place & 1 == client:
         return requests(
-            plain, at, end, end, offset, piece[P_NS], piece[P_REF], piece[P_POSITION], order, place, connections, streams,
-            queues, ids, header, steps, rows, arena, bodies, fresh, meta, big,
-        )  # fmt: skip
-    if streams[place ^ 1, FIN_NS] != NONE and piece[P_NS] >= streams[place ^ 1, FIN_NS]:  # late, which is reported in order
-        connections[place >> 1, TOUCHED] = -abs(connections[place >> 1, TOUCHED])
-        return at
-    newest = streams[place ^ 1, RTT_MIN]
-    streams[place ^ 1, RTT_MIN] = rtt  # as it was when the packet came
+            plain, cursor, end, end, offset, piece[at.P_NS], piece[at.P_REF], piece[at.P_POSITION], order, place, arrays
+        )
+    if (
+        streams[place ^ 1, at.FIN_NS] != at.NONE and piece[at.P_NS] >= streams[place ^ 1, at.FIN_NS]
+    ):  # late, which is reported in order
+        connections[place >> 1, at.TOUCHED] = -abs(connections[place >> 1, at.TOUCHED])
+        return cursor
+    newest = streams[place ^ 1, at.RTT_MIN]
+    streams[place ^ 1, at.RTT_MIN] = rtt  # as it was when the packet came
     stop = responses(
-        plain, at, end, end, offset, piece[P_NS], piece[P_REF], piece[P_POSITION], order, place, connections, streams, queues,
-        rows, arena, bodies, fresh, meta, big,
-    )  # fmt: skip
-    streams[place ^ 1, RTT_MIN] = newest
+        plain, cursor, end, end, offset, piece[at.P_NS], piece[at.P_REF], piece[at.P_POSITION], order, place, arrays
+    )
+    streams[place ^ 1, at.RTT_MIN] = newest
     return stop
 
 
@@ -298,77 +223,74 @@ def taken(
 def begun_before(piece: Any, place: int, connections: Any, streams: Any, queues: Any, rows: Any, meta: Any) -> None:
     """The newest frame of a stream began in an earlier packet, which brought a part of its header."""
     slot = place >> 1
-    if streams[place, OPEN_START] >= 0:
-        streams[place, OPEN_NS], streams[place, OPEN_REF] = piece[P_NS], piece[P_REF]
-        streams[place, OPEN_LOW] = min(streams[place, OPEN_LOW], piece[P_POSITION])
-    elif place & 1 == connections[slot, CLIENT]:
-        entry = queues[connections[slot, TAIL]]
-        if entry[Q_DONE]:
-            entry[Q_FRAME + F_FIRST_NS], entry[Q_FRAME + F_FIRST_REF] = piece[P_NS], piece[P_REF]
-            entry[Q_FRAME + F_LOW] = min(entry[Q_FRAME + F_LOW], piece[P_POSITION])
+    if streams[place, at.OPEN_START] >= 0:
+        streams[place, at.OPEN_NS], streams[place, at.OPEN_REF] = piece[at.P_NS], piece[at.P_REF]
+        streams[place, at.OPEN_LOW] = min(streams[place, at.OPEN_LOW], piece[at.P_POSITION])
+    elif place & 1 == connections[slot, at.CLIENT]:
+        entry = queues[connections[slot, at.TAIL]]
+        if entry[at.Q_DONE]:
+            entry[at.Q_FRAME + at.F_FIRST_NS], entry[at.Q_FRAME + at.F_FIRST_REF] = piece[at.P_NS], piece[at.P_REF]
+            entry[at.Q_FRAME + at.F_LOW] = min(entry[at.Q_FRAME + at.F_LOW], piece[at.P_POSITION])
     else:
-        row = rows[meta[M_ROWS] - 1]
-        row[R_RESPONSE + F_FIRST_NS], row[R_RESPONSE + F_FIRST_REF] = piece[P_NS], piece[P_REF]
-        row[R_RESPONSE + F_LOW] = min(row[R_RESPONSE + F_LOW], piece[P_POSITION])
+        row = rows[meta[at.M_ROWS] - 1]
+        row[at.R_RESPONSE + at.F_FIRST_NS], row[at.R_RESPONSE + at.F_FIRST_REF] = piece[at.P_NS], piece[at.P_REF]
+        row[at.R_RESPONSE + at.F_LOW] = min(row[at.R_RESPONSE + at.F_LOW], piece[at.P_POSITION])
 
 
 @routine
 def delivered(
-    plain: Any, records: Any, first: int, pieces: Any, done: Any, held: Any, bases: Any, spans: Any, count: Any,
-    connections: Any, streams: Any, queues: Any, ids: Any, header: Any, steps: Any, rows: Any, arena: Any, bodies: Any,
-    fresh: Any, meta: Any, big: Any, names: Any, blobs: Any, sizes: Any,
-) -> int:  # fmt: skip
+    plain: Any, records: Any, first: int, pieces: Any, done: Any, held: Any, bases: Any, spans: Any, count: Any, arrays: Any
+) -> int:
     """Takes the plaintext of records from `first` on; returns where it stopped: there is no room for the next one's frames.
 
     By stream: `done` is how far its plaintext was taken, `held` the piece that brought the next byte where a frame's header is
     not complete, `bases` the offset of the gathered plaintext's first byte in that of the stream. `spans` gets stream,
     plaintext start and end, and stream start and end of each piece, `count[0]` of them.
     """
-    for at in range(first, records.shape[0]):
-        stream, place, low, high = records[at, D_STREAM], records[at, D_PLACE], records[at, D_LOW], records[at, D_HIGH]
+    connections, streams, rows, meta = arrays.connections, arrays.streams, arrays.rows, arrays.meta
+    for cursor in range(first, records.shape[0]):
+        stream, place = records[cursor, at.D_STREAM], records[cursor, at.D_PLACE]
+        low, high = records[cursor, at.D_LOW], records[cursor, at.D_HIGH]
         slot = place >> 1
-        if connections[slot, TOUCHED] < 0:
+        if connections[slot, at.TOUCHED] < 0:
             continue
         if low < 0:
-            connections[slot, TOUCHED] = -connections[slot, TOUCHED]
+            connections[slot, at.TOUCHED] = -connections[slot, at.TOUCHED]
             continue
-        if lacks_room(high - done[stream], rows, bodies, arena, meta):
-            meta[M_FULL] = FULL_ROOM
-            return at
-        piece, position = records[at, D_FIRST], low
-        order, rtt = pieces[records[at, D_LAST], P_ORDER], pieces[records[at, D_LAST], P_RTT]
-        head = REQUEST_HEAD if place & 1 == connections[slot, CLIENT] else RESPONSE_HEAD
+        if lacks_room(high - done[stream], rows, arrays.bodies, arrays.arena, meta):
+            meta[at.M_FULL] = at.FULL_ROOM
+            return cursor
+        piece, position = records[cursor, at.D_FIRST], low
+        order, rtt = pieces[records[cursor, at.D_LAST], at.P_ORDER], pieces[records[cursor, at.D_LAST], at.P_RTT]
+        head = REQUEST_HEAD if place & 1 == connections[slot, at.CLIENT] else RESPONSE_HEAD
         while position < high:
-            end = min(high, pieces[piece, P_END] - records[at, D_CIPHER] + low)
+            end = min(high, pieces[piece, at.P_END] - records[cursor, at.D_CIPHER] + low)
             row = spans[count[0]]
             count[0] += 1
             row[0], row[1], row[2] = stream, bases[stream] + position, bases[stream] + end
-            row[3], row[4] = pieces[piece, P_LOW], pieces[piece, P_HIGH]
+            row[3], row[4] = pieces[piece, at.P_LOW], pieces[piece, at.P_HIGH]
             while done[stream] < end:
                 start, stop = done[stream], end
                 early = start < position
                 if early:
                     earlier = pieces[held[stream]]
-                    if earlier[P_REF] >> FILE_SHIFT != pieces[piece, P_REF] >> FILE_SHIFT:
-                        connections[slot, TOUCHED] = -connections[slot, TOUCHED]
+                    if earlier[at.P_REF] >> FILE_SHIFT != pieces[piece, at.P_REF] >> FILE_SHIFT:
+                        connections[slot, at.TOUCHED] = -connections[slot, at.TOUCHED]
                         break
                     if end - start >= 4 and int32(plain, start) >= 0:
                         stop = min(end, start + 4 + int32(plain, start))
-                reached = taken(
-                    plain, start, stop, bases[stream] + start, pieces[piece], order, rtt, place, connections, streams, queues,
-                    ids, header, steps, rows, arena, bodies, fresh, meta, big, names, blobs, sizes,
-                )  # fmt: skip
+                reached = taken(plain, start, stop, bases[stream] + start, pieces[piece], order, rtt, place, arrays)
                 if early and reached > start:
-                    begun_before(pieces[held[stream]], place, connections, streams, queues, rows, meta)
+                    begun_before(pieces[held[stream]], place, connections, streams, arrays.queues, rows, meta)
                 done[stream] = reached
                 if reached == stop:
                     continue
-                if end - reached >= head or streams[place, OPEN_START] >= 0 or connections[slot, TOUCHED] < 0:
-                    connections[slot, TOUCHED] = -abs(connections[slot, TOUCHED])
+                if end - reached >= head or streams[place, at.OPEN_START] >= 0 or connections[slot, at.TOUCHED] < 0:
+                    connections[slot, at.TOUCHED] = -abs(connections[slot, at.TOUCHED])
                 elif reached >= position:
                     held[stream] = piece
                 break
-            if connections[slot, TOUCHED] < 0:
+            if connections[slot, at.TOUCHED] < 0:
                 break
             position = end
             piece += 1

@@ -16,6 +16,7 @@ from kcap import limits
 from kcap.decode import opcodes
 from kcap.decode.projection import acks_steps
 from kcap.fastpath import layout as at
+from kcap.fastpath.arrays import StateArrays
 from kcap.fastpath.client_ids import NO_NAME, name_number
 from kcap.fastpath.close_kernels import release_all
 from kcap.fastpath.flow_table import enter_all
@@ -141,6 +142,13 @@ class FastPathState:
         self.name_sizes[NO_NAME] = -1
         for number in range(NO_NAME + 1, known):
             self.name(blobs[number, : sizes[number]].tobytes())
+
+    def arrays(self, fresh: Any) -> StateArrays:
+        """What kernels take; `fresh` gets the connections with their first row in the open batch."""
+        return StateArrays(
+            self.connections, self.streams, self.queues, self.ids, self.rows, self.bodies, self.arena, self.meta, fresh,
+            *header_tables(), self.name_table, self.name_blobs, self.name_sizes, self.large.arrays,
+        )  # fmt: skip
 
     # -- slots --------------------------------------------------------------------------------------------------------
     def _more_slots(self, count: int) -> None:

@@ -7,27 +7,7 @@ numba.
 from typing import Any
 
 from kcap import limits
-from kcap.fastpath.layout import (
-    ACKED,
-    ACKED_RAW,
-    DUPLICATED,
-    LAST_NS,
-    LAST_START,
-    NEXT,
-    NEXT_RAW,
-    NONE,
-    RETRANSMITTED,
-    RTT_COUNT,
-    RTT_MIN,
-    RTT_SUM,
-    SACKED,
-    SHUT,
-    SHUT_NS,
-    SPURIOUS,
-    STALLS,
-    TIMED_END,
-    TIMED_NS,
-)
+from kcap.fastpath import layout as at
 from kcap.kafka.frames import FLAG
 from kcap.kernels import compiled
 from kcap.net.tcp import MASK
@@ -48,38 +28,42 @@ def distance(ahead: int, behind: int) -> Any:
 @compiled
 def round_trip(streams: Any, place: int, sample: int) -> None:
     """As `Stream.round_trip`."""
-    if 0 <= sample <= ROUND_TRIPS_NS - streams[place, RTT_SUM]:
-        if streams[place, RTT_MIN] == NONE or sample < streams[place, RTT_MIN]:
-            streams[place, RTT_MIN] = sample
-        streams[place, RTT_SUM] += sample
-        streams[place, RTT_COUNT] += 1
+    if 0 <= sample <= ROUND_TRIPS_NS - streams[place, at.RTT_SUM]:
+        if streams[place, at.RTT_MIN] == at.NONE or sample < streams[place, at.RTT_MIN]:
+            streams[place, at.RTT_MIN] = sample
+        streams[place, at.RTT_SUM] += sample
+        streams[place, at.RTT_COUNT] += 1
 
 
 @compiled
 def acknowledged(streams: Any, place: int, ack: int, time_ns: int) -> None:
     """As `Stream.acknowledged`, of a stream whose next number is known."""
-    streams[place, ACKED_RAW] = ack
-    offset = streams[place, NEXT] + distance(ack, streams[place, NEXT_RAW])
-    if streams[place, ACKED] != NONE and offset <= streams[place, ACKED]:
+    streams[place, at.ACKED_RAW] = ack
+    offset = streams[place, at.NEXT] + distance(ack, streams[place, at.NEXT_RAW])
+    if streams[place, at.ACKED] != at.NONE and offset <= streams[place, at.ACKED]:
         return
-    streams[place, ACKED] = offset
-    if streams[place, TIMED_END] != NONE and offset >= streams[place, TIMED_END]:
-        streams[place, TIMED_END] = NONE
-        round_trip(streams, place, time_ns - streams[place, TIMED_NS])
+    streams[place, at.ACKED] = offset
+    if streams[place, at.TIMED_END] != at.NONE and offset >= streams[place, at.TIMED_END]:
+        streams[place, at.TIMED_END] = at.NONE
+        round_trip(streams, place, time_ns - streams[place, at.TIMED_NS])
 
 
 @compiled
 def heard(streams: Any, place: int, ack: int, length: int, time_ns: int) -> bool:
     """A plain segment's acknowledgement, as `ConnectionTable.segments` takes it; False for one too far away to belong here."""
-    if ack == streams[place, ACKED_RAW]:
+    if ack == streams[place, at.ACKED_RAW]:
         return True
-    if streams[place, NEXT_RAW] == ack and streams[place, ACKED] != NONE and streams[place, ACKED] < streams[place, NEXT]:
-        streams[place, ACKED_RAW] = ack
-        streams[place, ACKED] = streams[place, NEXT]
-        if streams[place, TIMED_END] != NONE:
-            streams[place, TIMED_END] = NONE
-            round_trip(streams, place, time_ns - streams[place, TIMED_NS])
-    elif not length and abs(distance(ack, streams[place, NEXT_RAW])) >= FAR:
+    if (
+        streams[place, at.NEXT_RAW] == ack
+        and streams[place, at.ACKED] != at.NONE
+        and streams[place, at.ACKED] < streams[place, at.NEXT]
+    ):
+        streams[place, at.ACKED_RAW] = ack
+        streams[place, at.ACKED] = streams[place, at.NEXT]
+        if streams[place, at.TIMED_END] != at.NONE:
+            streams[place, at.TIMED_END] = at.NONE
+            round_trip(streams, place, time_ns - streams[place, at.TIMED_NS])
+    elif not length and abs(distance(ack, streams[place, at.NEXT_RAW])) >= FAR:
         return False
     else:
         acknowledged(streams, place, ack, time_ns)
@@ -89,33 +73,37 @@ def heard(streams: Any, place: int, ack: int, length: int, time_ns: int) -> bool
 @compiled
 def shut(streams: Any, place: int, time_ns: int) -> None:
     """The sender of this stream announces a zero window, as `Connection.segment` takes it."""
-    if streams[place, SHUT] == NONE:
-        streams[place, SHUT] = time_ns
-        streams[place, STALLS] += 1
+    if streams[place, at.SHUT] == at.NONE:
+        streams[place, at.SHUT] = time_ns
+        streams[place, at.STALLS] += 1
 
 
 @compiled
 def reopened(streams: Any, place: int, time_ns: int) -> None:
     """The sender of this stream announces a window, as `Stream.opens_window`."""
-    if streams[place, SHUT] != NONE:
-        closed = min(max(time_ns - streams[place, SHUT], 0), CLOSED_WINDOW_NS - streams[place, SHUT_NS])
-        streams[place, SHUT_NS] += closed
-        streams[place, SHUT] = NONE
+    if streams[place, at.SHUT] != at.NONE:
+        closed = min(max(time_ns - streams[place, at.SHUT], 0), CLOSED_WINDOW_NS - streams[place, at.SHUT_NS])
+        streams[place, at.SHUT_NS] += closed
+        streams[place, at.SHUT] = at.NONE
 
 
 @compiled
 def selective(streams: Any, place: int, reported: int) -> None:
     """Counts what a selective acknowledgement reports: the bits of `SACKED` and `SPURIOUS` beside the flags."""
-    streams[place, SACKED] += reported & 1
-    streams[place, SPURIOUS] += reported >> 1
+    streams[place, at.SACKED] += reported & 1
+    streams[place, at.SPURIOUS] += reported >> 1
 
 
 @compiled
 def repeat_of(streams: Any, place: int, start: int, end: int, time_ns: int) -> int:
     """The flag of a row whose bytes a segment repeats; 0 for a keep-alive probe (RFC 9293 section 3.8.4)."""
-    if end - start <= 1 and end == streams[place, NEXT]:
+    if end - start <= 1 and end == streams[place, at.NEXT]:
         return 0
-    if start == streams[place, LAST_START] and end == streams[place, NEXT] and time_ns - streams[place, LAST_NS] <= TWICE_NS:
+    if (
+        start == streams[place, at.LAST_START]
+        and end == streams[place, at.NEXT]
+        and time_ns - streams[place, at.LAST_NS] <= TWICE_NS
+    ):
         return DUPLICATE
     return RETRANSMISSION
 
@@ -124,8 +112,8 @@ def repeat_of(streams: Any, place: int, start: int, end: int, time_ns: int) -> i
 def repeated(streams: Any, place: int, start: int, flag: int) -> None:
     """Counts a repeat, as `Stream._repeated` for a stream without holes."""
     if flag == DUPLICATE:
-        streams[place, DUPLICATED] += 1
+        streams[place, at.DUPLICATED] += 1
         return
-    streams[place, RETRANSMITTED] += 1
-    if streams[place, TIMED_END] != NONE and start < streams[place, TIMED_END]:
-        streams[place, TIMED_END] = NONE
+    streams[place, at.RETRANSMITTED] += 1
+    if streams[place, at.TIMED_END] != at.NONE and start < streams[place, at.TIMED_END]:
+        streams[place, at.TIMED_END] = at.NONE

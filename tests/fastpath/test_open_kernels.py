@@ -14,7 +14,7 @@ from kcap import limits
 from kcap.analyzer import Options
 from kcap.fastpath import layout as at
 from kcap.fastpath.open_kernels import first_request, lower_source
-from kcap.fastpath.state import FastPathState, header_tables
+from kcap.fastpath.state import FastPathState
 from kcap.kafka.recognition import from_first_request
 from kcap.net.connections import _endpoint, reverse_flow
 from kcap.net.tcp import ACK, FIN, MASK, PSH, RST, SYN
@@ -216,14 +216,11 @@ def test_connections_without_a_byte_of_which_something_is_left_to_decide_are_not
 @given(st.binary(min_size=14, max_size=40) | st.sampled_from(list(FIRST.values())), st.integers(0, 3), st.integers(0, 255))
 def test_what_is_recognised_would_be(data: bytes, place: int, value: int) -> None:
     """The kernel's yes is a yes of the reference path at once."""
-    state, (plain, _) = FastPathState(), header_tables()
+    state = FastPathState()
     changed = bytearray(data)
     if place:
         changed[(place * 5) % len(changed)] = value
-    found = first_request(
-        np.frombuffer(bytes(changed), np.uint8), 0, len(changed), 0, state.connections, state.ids, plain, state.name_table,
-        state.name_blobs, state.name_sizes, state.meta,
-    )  # fmt: skip
+    found = first_request(np.frombuffer(bytes(changed), np.uint8), 0, len(changed), 0, state.arrays(np.zeros(0, np.int64)))
     assert not found or from_first_request(changed, False) is True
 
 
