@@ -25,6 +25,10 @@ class WeirdKind(StrEnum):
     FILE_UNREADABLE = "file_unreadable", "one file of several could not be read and was left out"
     BLOCK_MALFORMED = "block_malformed", "a pcapng block whose fields contradict its length"
     SECRETS_LIMIT = "secrets_limit", "a Decryption Secrets Block above the limit; its keys were not read"
+    INTERFACE_LIMIT = (
+        "interface_limit",
+        "more interfaces of a pcapng section than the limit; packets of later ones are not read",
+    )
     COMPRESSED_TRUNCATED = "compressed_truncated", "the compressed stream ends early"
     TIME_WENT_BACK = "time_went_back", "a packet older than the one before it in the same file"
     KERNEL_DROPS = "kernel_drops", "the capturing host reports dropped packets"

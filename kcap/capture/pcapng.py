@@ -12,7 +12,7 @@ from kcap.capture.reader import CaptureFileReader
 from kcap.capture.sections import FileSection, Interface
 from kcap.capture.window import FileWindow
 from kcap.errors import CaptureError
-from kcap.limits import BATCH_PACKETS_MAX, BLOCK_BYTES_MAX, HOST_NAMES_KEPT, JIT_AFTER_BYTES
+from kcap.limits import BATCH_PACKETS_MAX, BLOCK_BYTES_MAX, HOST_NAMES_KEPT, INTERFACES_MAX, JIT_AFTER_BYTES
 from kcap.model import CaptureFile, PacketBatch
 from kcap.net.packet_cursor import Report
 from kcap.weird import WeirdKind
@@ -250,6 +250,10 @@ class PcapngReader(CaptureFileReader):
     def _other(self, kind: int, body: bytes, at: int) -> None:
         file, order = self.file, self._order
         if kind == pcapng_blocks.INTERFACE:
+            if len(self._interfaces) == INTERFACES_MAX:
+                detail = f"{INTERFACES_MAX:,} at most"
+                self._report(WeirdKind.INTERFACE_LIMIT, detail, self.index, 0, self._window.base + at)
+                return
             interface, wrong = pcapng_blocks.read_interface(body, order)
             if wrong:
                 self._malformed(wrong, at)
@@ -259,7 +263,9 @@ class PcapngReader(CaptureFileReader):
             file.snaplen = max(file.snaplen or 0, interface.snaplen) or None
         elif kind == pcapng_blocks.STATISTICS:
             drops = pcapng_blocks.read_drops(body, order)
-            if drops is not None:
+            if drops is not None and drops[0] >= len(self._interfaces):
+                self._malformed(f"statistics of interface {drops[0]}, which was not described", at)
+            elif drops is not None:
                 self._dropped += drops[1] - self._drops.get(drops[0], 0)
                 self._drops[drops[0]] = drops[1]
                 file.kernel_drops = self._dropped

@@ -94,7 +94,7 @@ class NotingReader(PcapngReader):
     def _other(self, kind: int, body: bytes, at: int) -> None:
         super()._other(kind, body, at)
         notes, order = self.notes, self._order
-        if kind == pcapng_blocks.INTERFACE and notes.sections:
+        if kind == pcapng_blocks.INTERFACE and notes.sections and len(notes.sections[-1]) < len(self._interfaces):
             link, snaplen = unpack_from(order + "HxxI", body) if len(body) >= 8 else (-1, 0)
             options = kept_options(body, order, 8, len(body), INTERFACE_KEPT)
             notes.sections[-1].append(InterfaceNotes(link, snaplen, options))

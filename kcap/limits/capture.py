@@ -126,3 +126,6 @@ STRIPPED_FIRST_BYTES = 1 << 20
 
 BLOCK_BYTES_MAX = PACKET_BYTES_MAX + (64 << 10)
 """A block that claims more is damage: one of a packet has options beside it."""
+
+INTERFACES_MAX = 1 << 16
+"""Interfaces of a section of a pcapng file, some 0.4 kB each. A file that was merged from others has those of all of them."""

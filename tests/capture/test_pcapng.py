@@ -8,6 +8,7 @@ import pytest
 
 from kcap.capture import pcapng
 from kcap.capture.fileset import FileSet, ignore
+from kcap.capture.pcapng_annotations import read_annotations
 from kcap.capture.unread import faults
 from kcap.capture.window import FileWindow
 from kcap.model import CaptureFile
@@ -116,6 +117,26 @@ def test_drops_of_a_section_are_not_those_of_the_next(tmp_path):
     parts = [section(), interface(), enhanced(US, b"a"), drops(2), drops(7)]
     _, found, _ = read(tmp_path, *parts, *parts)
     assert found.files[0].kernel_drops == 14
+
+
+def test_drops_of_an_interface_that_was_not_described_are_not_counted(tmp_path):
+    drops = block(5, pack("<III", 1, 0, 0) + option(5, pack("<Q", 7)) + option(0, b""))
+    _, found, weirds = read(tmp_path, section(), interface(), enhanced(US, b"a"), drops)
+    assert weirds.kinds == ["block_malformed"]
+    assert not found.files[0].kernel_drops
+
+
+@pytest.mark.parametrize("jit_after", [None, 0])
+def test_interfaces_above_the_bound_are_not_held(tmp_path, jit_after):
+    """Packets of the others are read; those of the next section begin anew. A copy holds what was read."""
+    first = [section(), interface(), interface(101), interface(), interface()]
+    parts = [*first, *(enhanced(US, b"%d" % number, number) for number in range(4)), *first, enhanced(US, b"z")]
+    with patch.object(pcapng, "INTERFACES_MAX", 2):
+        got, _, weirds = read(tmp_path, *parts, jit_after=jit_after)
+        notes = read_annotations(str(save(tmp_path, b"".join(parts), "noted.pcapng")))
+    assert [(packet[2], packet[5]) for packet in got] == [(b"0", 1), (b"1", 101), (b"z", 1)]
+    assert weirds.kinds == ["interface_limit"] * 2 + ["block_malformed"] * 2 + ["interface_limit"] * 2
+    assert [len(described) for described in notes.sections] == [2, 2]
 
 
 def test_binary_resolution_and_offset(tmp_path):

@@ -25,7 +25,9 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of proce
 def limited(
     words: list[str], folder: Path, limits: dict[int, int], environment: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Runs kcap in a folder under limits of the process (`resource.RLIMIT_*`)."""
+    """Runs kcap in a folder under limits of the process (`resource.RLIMIT_*`). It keeps no bytecode: CPython 3.11 keeps what is
+    cut off at a file's largest size, and no program can import it after that.
+    """
 
     def bound() -> None:
         for number, value in limits.items():
@@ -34,7 +36,7 @@ def limited(
     return subprocess.run(
         [*COMMAND, *words],
         cwd=folder,
-        env=ENVIRONMENT | (environment or {}),
+        env=ENVIRONMENT | {"PYTHONDONTWRITEBYTECODE": "1"} | (environment or {}),
         preexec_fn=bound,
         capture_output=True,
         timeout=60,
