@@ -25,6 +25,7 @@ from kcap.fastpath.client_ids import name_number
 from kcap.fastpath.close_kernels import all_settled, release_all, settled
 from kcap.fastpath.flow_table import enter_all, find
 from kcap.fastpath.frame_kernels import chain, pass_over, rejoin, settled_run, unchain
+from kcap.fastpath.identity_kernels import identify
 from kcap.fastpath.large_kernels import enter_large
 from kcap.fastpath.layout import FLIGHT_WIDTH, H_SIDE
 from kcap.fastpath.packet_kernels import walk
@@ -80,6 +81,7 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield settled, (0, connections, streams)
     yield all_settled, (one, np.zeros(1, np.bool_), connections, streams)
     yield release_all, (one, table, keys, connections, streams, state.free, meta)
+    yield identify, (one, connections, streams, keys, states, np.zeros(1, np.uint64), states[None])
     yield settled_run, (one, 0, 0, False, connections, streams, queues, state.rows, one, meta)
     bodies, arena = state.bodies, state.arena
     yield carry_over, (connections, streams, queues, bodies, arena, bodies, arena, meta, one)

@@ -12,6 +12,7 @@ import numpy as np
 from kcap.analyzer import RowBatch
 from kcap.arrays.vectors import Vector
 from kcap.batch.bodies import Messages, SideColumns
+from kcap.batch.constants import Constants
 from kcap.batch.failures import Report, report_failure
 from kcap.batch.rows import RowColumns, SelectedRows
 from kcap.batch.topics import TopicColumns
@@ -44,6 +45,11 @@ class BatchColumns:
     def identities(self) -> Identities:
         """The connections that `number("identity")` refers to."""
         return self.batch.identities
+
+    @property
+    def constants(self) -> Constants:
+        """The same as columns."""
+        return self.rows.constants
 
     def is_outcome(self, name: str) -> "Bools":
         """True for rows with this outcome."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 from kcap.analyzer import RowBatch
 from kcap.arrays.arrow import Array, coded, picked, take, validity
 from kcap.arrays.vectors import Vector, vector
+from kcap.batch.constants import Constants
 from kcap.model import ROW
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class RowColumns:
         self._tuples = batch.tuples
         self._fast: Any = batch.fast_rows
         self._orders = batch.orders
+        self._identities = batch.identities
         self._structs: Any = pa.array(batch.tuples, ROW_STRUCT) if many and batch.tuples else None
         self._arrays: dict[str, Array] = {}
         self._vectors: dict[str, Vector] = {}
@@ -68,6 +70,11 @@ class RowColumns:
             return made
         kind = pa.string() if name in TEXTS else pa.int64()
         return pa.array(list(map(itemgetter(PART[name]), self._tuples)), kind)
+
+    @cached_property
+    def constants(self) -> Constants:
+        """What the rows say of their connections."""
+        return Constants(self._identities)
 
     @cached_property
     def _order(self) -> "Int64s | None":
@@ -126,6 +133,10 @@ class SelectedRows(RowColumns):
         self.size = len(places)
         self._all = rows
         self._places = places
+
+    @property
+    def constants(self) -> Constants:
+        return self._all.constants
 
     def array(self, name: str) -> Array:
         return take(self._all.array(name), self._places)

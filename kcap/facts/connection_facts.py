@@ -116,7 +116,7 @@ class FactsOfConnections:
         return found
 
     def of(self, uids: "UInt64s") -> "Int64s":
-        """The numbers of the facts of some connections so far, by `kcap.identities.numbers_of`."""
+        """The numbers of the facts of some connections so far, by the numbers of their uids."""
         found = self._recent.of(uids)
         if len(self._older) and (unknown := np.flatnonzero(found == 0)).size:
             older = self._older.of(uids[unknown])

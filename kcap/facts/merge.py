@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from kcap.batch.constants import Constants
 from kcap.batch.rows import PART
 from kcap.facts.api_versions import Offer, Software
 from kcap.facts.brokers import BrokerListing, Server
@@ -64,7 +65,7 @@ class FactsRecorder:
         # Both only grow, in the order in which they are recorded here.
         fresh_names = list(islice(tracker.topics.names, len(facts.names), None))
         fresh_listings = list(islice(tracker.brokers.listings, len(facts.listings), None))
-        facts.servers.update(batch.identities.servers())
+        facts.servers.update(Constants(batch.identities).servers[1])
         for server, times, offer in tracker.fresh_offers:
             facts.offers.setdefault(server, []).extend((time_ns, offer) for time_ns in times.tolist())
         if not fresh_names and not fresh_listings:

@@ -39,7 +39,7 @@ class QuotaMutes:
 
     def _walk(self, columns: "BatchColumns", throttle: "Int64s", muted: "Int64s", throttled: "Int64s") -> None:
         """Goes through the exchanges of throttled connections, in their order."""
-        uids, identity, service = columns.identities.column("uid"), columns.number("identity").values, columns.service
+        uids, identity, service = columns.constants.uids, columns.number("identity").values, columns.service
         spent: Int64s = np.where(service.mask(), service.values, 0)
         touched = np.zeros(len(uids), np.bool_)
         touched[identity[throttle > 0]] = True

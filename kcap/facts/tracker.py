@@ -41,7 +41,7 @@ from kcap.facts.tracked_rows import (
     tracked_rows,
 )
 from kcap.facts.version_verdicts import UsedVersions, Verdicts, VersionClassifier
-from kcap.identities import Identity, numbers_of
+from kcap.identities import Identity
 from kcap.kafka.frames import NO_BODY
 from kcap.kafka.headers import FETCH
 from kcap.model import CaptureFile
@@ -217,11 +217,10 @@ class MetadataTracker:
     def _connection_states(self, columns: "BatchColumns") -> RowContext:
         """Reads the tracked messages of a batch; the state of each row's connection by then, and its server."""
         identity, known = columns.number("identity").values, self.connections
-        uids = numbers_of(columns.identities.column("uid"))
+        uids = columns.constants.uid_numbers()
         old = np.append(known.of(uids), 0)
-        servers: dict[Server, int] = {}
-        of_server = [servers.setdefault(server, len(servers)) for server in columns.identities.servers()]
-        server = np.array([*of_server, 0], np.int64)[identity]
+        of_server, servers = columns.constants.servers
+        server = of_server[identity]
         changes = self._read_tracked(columns, server, uids, old[:-1] == 0)
         found = old[identity]
         for places, rows, facts in changes.steps:
@@ -233,7 +232,7 @@ class MetadataTracker:
             for first, number in steps:
                 found[here[here >= first]] = number
         numbers, state = occurring(found, len(known.different))
-        return RowContext([known.different[number] for number in numbers.tolist()], state, list(servers), server)
+        return RowContext([known.different[number] for number in numbers.tolist()], state, servers, server)
 
     def known(self, uid: str) -> ConnectionFacts:
         """The facts of a connection so far."""

@@ -28,7 +28,6 @@ from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.projected import both_projected
 from kcap.fastpath.rows import FastPathRows
 from kcap.fastpath.state import FastPathState
-from kcap.identities import Identity, IdentityBlock
 from kcap.kafka.bodies import UNKNOWN, BodyBatch
 from kcap.kafka.conversation import Conversation
 from kcap.kafka.waiting_bodies import carried
@@ -202,9 +201,10 @@ class FastPath:
         if not len(left) and len(opened):  # the reference path opens none in between
             count = self.analyzer.table.count
             state.connections[opened[:, 0], at.PLACE] = np.arange(count + 1, count + 1 + len(opened))
-        named = self._identify(fresh[: meta[at.M_FRESH]]) if meta[at.M_FRESH] else None
+        fresh = fresh[: meta[at.M_FRESH]]
+        first_fresh = self._identify(fresh)
         rows = state.rows[decided : meta[at.M_ROWS]] if meta[at.M_LATE] else None
-        self._settle(columns, self.passed + first, left, gone, opened, ended, named)
+        self._settle(columns, self.passed + first, left, gone, opened, ended, fresh, first_fresh)
         if rows is not None:
             late = rows[rows[:, at.R_FLAGS] & LATE != 0]
             report_rows(self.analyzer, WeirdKind.LATE_RESPONSE, late, at.R_RESPONSE)
@@ -257,22 +257,24 @@ class FastPath:
         left = np.concatenate([left, np.stack([more, np.full(len(more), at.LEAVE)], axis=1)])
         return left[np.argsort(left[:, 0], kind="stable")], np.union1d(gone, cut), ended[~np.isin(ended[:, 0], cut)]
 
-    def _identify(self, fresh: Any) -> IdentityBlock:
-        """Adds the constants of connections with their first rows in the open batch."""
+    def _identify(self, fresh: Any) -> int:
+        """Adds the constants of connections with their first rows in the open batch; the index of the first."""
         analyzer, state, first = self.analyzer, self.state, len(self.analyzer.identities)
-        block = state.identities(fresh.copy(), first)
-        objects: dict[int, Identity] = {}
-        for place in np.flatnonzero(state.connections[fresh, at.OWN] == 0).tolist():
-            conversation = state.conversations[fresh[place]]
-            assert conversation is not None
-            objects[first + place] = analyzer.constants(conversation)
-        analyzer.identities.extend(block, objects)
-        return block
+        if len(fresh):
+            analyzer.identities.extend(state.identities(fresh))
+            for place in np.flatnonzero(state.connections[fresh, at.OWN] == 0).tolist():
+                conversation = state.conversations[fresh[place]]
+                assert conversation is not None
+                analyzer.identities.put(first + place, analyzer.constants(conversation))
+        return first
 
     def _settle(
-        self, columns: SegmentColumns, first: int, left: Any, gone: Any, opened: Any, ended: Any, named: IdentityBlock | None
+        self, columns: SegmentColumns, first: int, left: Any, gone: Any, opened: Any, ended: Any, fresh: Any, first_fresh: int
     ) -> None:
-        """After a walk: exports connections, hands packets to the reference path, reports ends, all in packet order."""
+        """After a walk: exports connections, hands packets to the reference path, reports ends, all in packet order.
+
+        `fresh`: the connections with their first rows in the open batch, whose indexes begin with `first_fresh`.
+        """
         table, state = self.analyzer.table, self.state
         if len(ended):
             slots, orders = ended.T.tolist()
@@ -304,11 +306,11 @@ class FastPath:
             self._in_order(first)
         if len(opened):
             numbers = before + 1 + np.arange(len(opened)) + np.searchsorted(self.entered, opened[:, 1])
-            self._number(opened, numbers, back, named)
+            self._number(opened, numbers, back, {slot: first_fresh + place for place, slot in enumerate(fresh.tolist())})
 
-    def _number(self, opened: Any, numbers: Any, back: dict[int, Conversation], named: IdentityBlock | None) -> None:
+    def _number(self, opened: Any, numbers: Any, back: dict[int, Conversation], indexes: dict[int, int]) -> None:
         """Numbers the connections that a walk opened, now that it is known which the reference path opened in between. `back`
-        was exported since.
+        was exported since; `indexes`: those in the open batch.
         """
         number_of: dict[int, int] = dict(zip(opened[:, 0].tolist(), numbers.tolist()))
         here = np.array([slot not in back for slot in number_of], np.bool_)
@@ -322,9 +324,8 @@ class FastPath:
                 self.analyzer.identities.renumber(gone_with.identity_index, number_of[slot])
         for slot in number_of.keys() & self.endings.keys():
             self.endings[slot].number = number_of[slot]
-        if named is not None:
-            both = zip(named.slots.tolist(), named.numbers.tolist())
-            named.numbers = np.array([number_of.get(slot, number) for slot, number in both])
+        for slot in number_of.keys() & indexes.keys():
+            self.analyzer.identities.renumber(indexes[slot], number_of[slot])
 
     def _in_order(self, order: int) -> None:
         """Sorts what ended at this packet or later."""
@@ -484,7 +485,7 @@ class FastPath:
 
     def _over(self, slots: list[int]) -> None:
         places = np.array(slots)
-        for uid in self.state.named_slots(places[self.state.connections[places, at.ENDED] == at.IDLE]):
+        for uid in self.state.uids(places[self.state.connections[places, at.ENDED] == at.IDLE]):
             self.analyzer.report(WeirdKind.CONNECTION_IDLE, IDLE_DETAIL, uid=uid)
         self.analyzer.over(closed_rows(self.state, slots))
         for slot in slots:
@@ -501,8 +502,7 @@ class FastPath:
             np.array(slots), table.order, table.time_ns, self._behind(), state.connections, state.streams, state.queues,
             state.rows, fresh, meta,
         )  # fmt: skip
-        if meta[at.M_FRESH]:
-            self._identify(fresh[: meta[at.M_FRESH]])
+        self._identify(fresh[: meta[at.M_FRESH]])
         if meta[at.M_ROWS] > first:
             rows = state.rows[first : meta[at.M_ROWS]]
             unanswered = rows[rows[:, at.R_OUTCOME] >= UNANSWERED]
@@ -547,7 +547,6 @@ class FastPath:
         decode.
         """
         state, bodies, meta = self.state, self.analyzer.bodies, self.state.meta
-        state.named(self.analyzer.identities.blocks())
         rows = state.rows[: meta[at.M_ROWS]].T.copy()  # one row alone is contiguous either way, and would stay the kernel's
         if state.large.used:
             self._take_large(rows)

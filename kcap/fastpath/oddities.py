@@ -31,7 +31,7 @@ def report_resyncs(state: FastPathState, host: "Host") -> None:
             own.append(slot)
         else:
             uids[slot] = host.constants(conversation).uid
-    uids |= zip(own, state.named_slots(np.array(own, np.int64)))
+    uids |= zip(own, state.uids(np.array(own, np.int64)))
     for kind, slot, value, ref, position in odd.tolist():
         what, detail = OF_RESYNCS[kind]
         host.report(what, detail.format(value), ref, position, uid=uids[slot])

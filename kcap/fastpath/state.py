@@ -4,7 +4,6 @@ In: how much is needed. Out: that much room, with the previous contents. Law: gr
 `export_state` carry connections over.
 """
 
-from collections.abc import Sequence
 from functools import cache
 from mmap import mmap
 from sys import getrefcount
@@ -21,8 +20,9 @@ from kcap.fastpath.client_ids import NO_NAME, name_number
 from kcap.fastpath.close_kernels import release_all
 from kcap.fastpath.flow_table import enter_all
 from kcap.fastpath.frame_kernels import RESPONSE_HEAD
+from kcap.fastpath.identity_kernels import records_of
 from kcap.fastpath.large_frames import LargeFrames
-from kcap.identities import IdentityBlock, flows_of
+from kcap.identities import Identities, flows_of
 from kcap.kafka.conversation import Conversation
 from kcap.kafka.headers import PLAIN_HEADERS
 
@@ -111,8 +111,6 @@ class FastPathState:
         self.queues: Any = np.zeros((0, at.REQUEST_WIDTH), np.int64)
         self.ids: Any = np.zeros((0, at.ID_BYTES), np.uint8)
         self.keys: Any = np.zeros((0, at.FLOW_BYTES), np.uint8)
-        self.uids: Any = np.zeros(0, np.object_)
-        """Uids of connections that had rows in an earlier batch, by slot, 0 for the others."""
         self.table: Any = np.zeros(8 * FIRST_SLOTS, np.int64)
         self.dropped = 0
         """Places of the table that are marked as left."""
@@ -164,7 +162,6 @@ class FastPathState:
             ("streams", 2 * count),
             ("ids", count),
             ("keys", 2 * count),
-            ("uids", count),
         ):
             old = getattr(self, name)
             new = np.zeros((size, *old.shape[1:]), old.dtype)
@@ -193,9 +190,7 @@ class FastPathState:
             return
         for slot in slots:
             self.conversations[slot] = self.sealed[slot] = None
-        places = np.array(slots)
-        self.uids[places] = 0
-        release_all(places, self.table, self.keys, self.connections, self.streams, self.free, self.meta)
+        release_all(np.array(slots), self.table, self.keys, self.connections, self.streams, self.free, self.meta)
         self.dropped += 2 * len(slots)
         if 2 * self.dropped > len(self.table):
             self._fill_table()
@@ -249,31 +244,16 @@ class FastPathState:
         """The flow keys of streams."""
         return flows_of(self.keys[places], self.streams[places, at.FLOW_SIZE])
 
-    def identities(self, slots: Any, first: int) -> IdentityBlock:
-        """The constants of these connections, whose indexes begin with `first`."""
-        values, lower = self.connections[slots], 2 * slots
-        clients = lower + values[:, at.CLIENT]
-        sizes, isns = self.streams[clients, at.FLOW_SIZE], self.streams[clients, at.ISN]
-        times, numbers = values[:, at.FIRST_NS].copy(), values[:, at.PLACE].copy()
-        return IdentityBlock(
-            first, slots, self.uids[slots], self.keys[clients], self.keys[lower], sizes, times, isns, numbers,
-            values[:, at.TLS] != at.CLEAR,
-        )  # fmt: skip
+    def identities(self, slots: Any) -> Any:
+        """The constants of these connections, as `Identities.extend` takes them."""
+        return records_of(slots, self.connections, self.streams, self.keys)
 
-    def named_slots(self, slots: Any) -> list[str]:
-        """The uids of own connections, which are made once."""
-        new = slots[self.uids[slots] == 0]
-        if len(new):
-            self.uids[new] = self.identities(new, 0).named()
-        found: list[str] = self.uids[slots].tolist()
-        return found
-
-    def named(self, blocks: Sequence[IdentityBlock]) -> None:
-        """Keeps the uids of connections for later batches."""
-        for block in blocks:
-            live, index = self.connections[block.slots][:, (at.LIVE, at.IDENTITY)].T
-            same = (live != at.FREE) & (index == block.first + np.arange(len(block)))
-            self.uids[block.slots[same]] = block.named()[same]
+    def uids(self, slots: Any) -> list[str]:
+        """The uids of own connections."""
+        found = Identities()
+        if len(slots):
+            found.extend(self.identities(slots))
+        return list(map(found.uid, range(len(found))))
 
     # -- room ---------------------------------------------------------------------------------------------------------
     def more_entries(self, count: int) -> None:

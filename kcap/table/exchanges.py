@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kcap import limits
-from kcap.arrays.arrow import Array, Coded, batch_of_types, nulls, picked, take, with_texts
+from kcap.arrays.arrow import Array, Coded, batch_of_types, booleans, nulls, take, with_texts
 from kcap.arrays.vectors import Vector
 from kcap.batch.bodies import encoded
 from kcap.batch.columns import VERSIONS, BatchColumns
@@ -122,19 +122,19 @@ class Exchanges:
     # -- the connection -----------------------------------------------------------------------------------------------
     def stream(self) -> Array:
         """Number of each row's connection, from 0."""
-        numbers = np.array(self.columns.identities.column("number") or [1], np.int64) - 1
-        return Vector(numbers[self.number("identity").values], None).to_arrow(pa.int64())
+        return Vector(self.constant("number") - 1, None).to_arrow(pa.int64())
 
-    def constant(self, name: str, kind: pa.DataType) -> Array:
-        """An attribute of each row's connection."""
-        return picked(self._attributes(name, kind), self.number("identity").values)
+    def constant(self, name: str) -> "Int64s":
+        """An attribute of each row's connection that is a number."""
+        return self.columns.constants.number(name)[self.number("identity").values]
+
+    def port(self, name: str) -> Array:
+        """The same of a port."""
+        return Vector(self.constant(name), None).to_arrow(pa.int32())
 
     def text(self, name: str) -> Coded:
         """The same of one that is a text."""
-        return Coded(self._attributes(name, pa.string()), self.number("identity").values)
-
-    def _attributes(self, name: str, kind: pa.DataType) -> Array:
-        return pa.array(self.columns.identities.column(name), kind)
+        return self.columns.constants.text(name).take(self.number("identity").values)
 
     def coded(self, name: str) -> Coded:
         """A text that is a part of the row."""
@@ -322,12 +322,12 @@ MAKERS: Final[dict[str, Callable[[Exchanges], Made]]] = {
     "connection": lambda rows: rows.text("uid"),
     "stream": lambda rows: rows.stream(),
     "client_ip": lambda rows: rows.text("client_ip"),
-    "client_port": lambda rows: rows.constant("client_port", pa.int32()),
+    "client_port": lambda rows: rows.port("client_port"),
     "server_ip": lambda rows: rows.text("server_ip"),
-    "server_port": lambda rows: rows.constant("server_port", pa.int32()),
+    "server_port": lambda rows: rows.port("server_port"),
     "api": lambda rows: rows.api(),
     "client_id": lambda rows: rows.coded("client_id"),
-    "tls": lambda rows: rows.constant("tls", pa.bool_()),
+    "tls": lambda rows: booleans(rows.constant("tls") != 0),
     "outcome": lambda rows: rows.coded("outcome"),
     "reason": lambda rows: rows.coded("reason"),
     "request_first_packet": lambda rows: rows.packet("request_first_ref"),

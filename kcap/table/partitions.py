@@ -80,8 +80,7 @@ class Partitions:
 
     def connection(self) -> Coded:
         """Uid of the connection."""
-        known = pa.array(self._columns.identities.column("uid"), pa.string())
-        return Coded(known, self.number("identity").values)
+        return self._columns.constants.text("uid").take(self.number("identity").values)
 
     def time(self) -> Made:
         """First byte of the request, of the response where there is no request."""
@@ -149,7 +148,7 @@ class Partitions:
         rows = pairs.row[places]
         cuts = np.flatnonzero(np.diff(rows, prepend=-1))
         exchanges = rows[cuts]
-        uids = self._columns.identities.column("uid")
+        uids = self._columns.constants.uids
         links = self._columns.number("identity").values[exchanges].tolist()
         columns = (*(column.values[exchanges].tolist() for column in (session, epoch)), answered.take(exchanges).to_list())
         keys, offsets, named_here = self._keys(places), values[places].tolist(), valid[places].tolist()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kcap import limits
 from kcap.facts.connection_facts import NO_FACTS, ConnectionFacts, FactsOfConnections, NumbersOfUids
-from kcap.identities import numbers_of, uid_of_number
+from kcap.identities import number_of, uid_of_number
 
 HOUR = limits.CONNECTION_IDLE_NS
 UIDS = st.one_of(st.integers(0, 5), st.integers(0, (1 << 64) - 1)).map(uid_of_number)
@@ -18,7 +18,7 @@ FACTS = st.builds(ConnectionFacts, principal=st.sampled_from(["a", "b"]), negoti
 
 def known(facts: FactsOfConnections, uids: list[str]) -> list[ConnectionFacts]:
     """The facts of some connections, found together."""
-    return [facts.different[number] for number in facts.of(numbers_of(uids)).tolist()]
+    return [facts.different[number] for number in facts.of(np.array(list(map(number_of, uids)), np.uint64)).tolist()]
 
 
 def test_quiet_connections_are_forgotten() -> None:
@@ -57,7 +57,7 @@ def test_the_facts_are_those_that_were_given_last(given_: list[tuple[str, Connec
         if alone:
             facts[uid] = one
         else:
-            facts.update(numbers_of([uid, uid]), np.array([0, facts.number(one)]))
+            facts.update(np.array([number_of(uid)] * 2, np.uint64), np.array([0, facts.number(one)]))
         plain[uid] = one
         if at == len(given_) // 2:
             facts = pickle.loads(pickle.dumps(facts))

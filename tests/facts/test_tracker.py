@@ -202,7 +202,7 @@ def test_equal_answers_are_one_offer(tmp_path: Path) -> None:
     uids: list[str] = []
     for batch in reading.batches():
         table.turn(batch)
-        uids += batch.identities.column("uid")
+        uids += [one.uid for one in batch.identities]
     known = [table.tracker.known(uid) for uid in uids]
     assert len(known) == 20
     assert len({id(facts) for facts in known}) == 1

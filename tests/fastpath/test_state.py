@@ -3,7 +3,6 @@
 import pickle
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,9 +17,9 @@ from kcap.fastpath.import_state import import_connection
 from kcap.fastpath.layout import (
     CONNECTION_WIDTH,
     FIRST_NS,
+    FLOW_SIZE,
     FULL_ROOM,
     ID_LENGTH,
-    IDENTITY,
     L_TOP,
     LARGE_BASE,
     LIVE,
@@ -37,7 +36,7 @@ from kcap.fastpath.layout import (
     TALKING,
 )
 from kcap.fastpath.state import FastPathState, header_tables
-from kcap.identities import IdentityBlock, uid_of
+from kcap.identities import uid_of
 from kcap.kafka.conversation import Conversation
 from kcap.net.tcp import Stream
 from tests.fastpath.test_engine import steady
@@ -182,32 +181,13 @@ def anonymous() -> int:
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon"))
 
 
-def test_uids_are_kept_for_later_batches_while_their_connection_is_there() -> None:
-    """A slot that was freed since gives nothing to the next connection in it."""
-    state = FastPathState()
-    slots = np.array([state.slot(), state.slot()])
-    state.connections[slots, LIVE], state.connections[slots, IDENTITY] = TALKING, (4, 5)
-    block = state.identities(slots, 4)
-    state.release_all([int(slots[1])])
-    state.named([block])
-    assert state.uids[slots].tolist() == [block.uids[0], 0]
-    assert state.identities(slots, 0).uids[0] == block.uids[0]
-
-
-def test_uids_of_own_connections_are_made_together_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    state, identities = FastPathState(), FastPathState.identities
-    asked: list[list[int]] = []
-
-    def counted(state: FastPathState, slots: Any, first: int) -> IdentityBlock:
-        asked.append(slots.tolist())
-        return identities(state, slots, first)
-
-    monkeypatch.setattr(FastPathState, "identities", counted)
+def test_uids_of_own_connections() -> None:
+    state, flow = FastPathState(), bytes(range(12))
     state.connections[:3, FIRST_NS] = 10, 20, 30
-    first = state.named_slots(np.array([2, 0]))
-    assert first == [uid_of(b"", ns, 0) for ns in (30, 10)]
-    assert state.named_slots(np.array([0, 1, 2])) == [first[1], uid_of(b"", 20, 0), first[0]]
-    assert asked == [[2, 0], [1]]
+    state.streams[:6, FLOW_SIZE] = len(flow)
+    state.keys[:6, : len(flow)] = list(flow)
+    assert state.uids(np.array([2, 0])) == [uid_of(flow, ns, 0) for ns in (30, 10)]
+    assert state.uids(np.array([], np.int64)) == []
 
 
 def test_frames_that_hold_little_are_not_heavy() -> None:

@@ -1,0 +1,115 @@
+"""The constants of a batch's connections as columns.
+
+In: the records of `Identities`. Out: columns, an entry a connection; each is made once. Law: an entry is the attribute of the
+`Identity` with its index.
+"""
+
+from functools import cached_property, reduce
+from operator import getitem
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from kcap.arrays.arrow import Coded, binary, coded
+from kcap.identities import Identities, Server, address, uid_of_number
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kcap.arrays.vectors import Int64s
+
+    UInt64s = NDArray[np.uint64]
+
+ENDPOINT: Final[Any] = np.dtype([("ip", "V17"), ("port", ">u2")])
+RECORD: Final[Any] = np.dtype(
+    [("uid", ">u8"), ("client", ENDPOINT), ("server", ENDPOINT), ("number", ">i8"), ("tls", np.bool_)]
+)
+"""`kcap.identities.RECORD` for numpy."""
+HEX: Final = np.frombuffer("".join(f"{byte:02x}" for byte in range(256)).encode(), np.uint16)
+"""The two digits of each byte, as one number."""
+OCTETS: Final = np.frombuffer("".join(f"{byte}.".ljust(4, "\0") for byte in range(256)).encode(), np.uint8).reshape(256, 4)
+"""The decimal digits of each byte, a full stop, and zeros."""
+UID_LETTERS: Final = 17
+IPV4: Final = 4
+"""Bytes of an address."""
+
+
+class Constants:
+    """The constants of connections."""
+
+    def __init__(self, identities: Identities) -> None:
+        self._records: Any = np.frombuffer(bytes(identities.records), RECORD)
+        self._texts: dict[str, Coded] = {}
+
+    def _field(self, name: str) -> Any:
+        return reduce(getitem, name.split("_"), self._records)
+
+    def number(self, name: str) -> "Int64s":
+        """An attribute that is a number."""
+        found: Int64s = self._field(name).astype(np.int64)
+        return found
+
+    def uid_numbers(self) -> "UInt64s":
+        """The 64 bits of each uid, which are spread evenly."""
+        found: UInt64s = self._records["uid"].astype(np.uint64)
+        return found
+
+    def text(self, name: str) -> Coded:
+        """An attribute that is a text."""
+        found = self._texts.get(name)
+        if found is None:
+            found = self._texts[name] = TEXTS[name](self)
+        return found
+
+    def uid_texts(self) -> Coded:
+        """The uids as a column."""
+        letters = np.full((len(self._records), UID_LETTERS), ord("C"), np.uint8)
+        letters[:, 1:] = HEX[_bytes(self._records["uid"])].view(np.uint8).reshape(len(self._records), UID_LETTERS - 1)
+        return _each(np.arange(len(letters) + 1) * UID_LETTERS, letters)
+
+    def client_addresses(self) -> Coded:
+        """Addresses of clients, of which most have their own."""
+        field = _bytes(self._field("client_ip"))
+        if (field[:, 0] != IPV4).any():
+            return Coded(pa.array(list(map(_address, map(bytes, field))), pa.string()), np.arange(len(field)))
+        letters = OCTETS[field[:, 1 : 1 + IPV4]]
+        letters[:, -1][letters[:, -1] == ord(".")] = 0
+        here = letters != 0
+        return _each(np.append(0, np.cumsum(here.sum(axis=(1, 2)))), letters[here])
+
+    def server_addresses(self) -> Coded:
+        """Addresses of servers, each written once."""
+        numbers, known = self.servers
+        return Coded(pa.array([ip for ip, _ in known], pa.string()), numbers)
+
+    @cached_property
+    def uids(self) -> list[str]:
+        """The uids."""
+        return list(map(uid_of_number, self._records["uid"].tolist()))
+
+    @cached_property
+    def servers(self) -> "tuple[Int64s, list[Server]]":
+        """Address and port of the server of each, as a number of the distinct ones, and those as they occur first."""
+        field = self._records["server"]
+        numbers, known = coded(binary(pa.binary(field.itemsize), len(field), field.tobytes()))
+        return numbers.astype(np.int64), [(_address(one), int.from_bytes(one[-2:], "big")) for one in known]
+
+
+TEXTS: Final = {
+    "uid": Constants.uid_texts, "client_ip": Constants.client_addresses, "server_ip": Constants.server_addresses,
+}  # fmt: skip
+
+
+def _bytes(field: Any) -> "NDArray[np.uint8]":
+    """The bytes of a field, a row an entry."""
+    return np.frombuffer(field.tobytes(), np.uint8).reshape(len(field), field.itemsize)
+
+
+def _each(ends: "Int64s", letters: "NDArray[np.uint8]") -> Coded:
+    """Texts that lie one after the other, the first from 0 on."""
+    return Coded(binary(pa.string(), len(ends) - 1, ends.astype(np.int32), letters), np.arange(len(ends) - 1))
+
+
+def _address(field: bytes) -> str:
+    return address(field[1 : 1 + field[0]])
