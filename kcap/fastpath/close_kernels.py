@@ -104,15 +104,15 @@ def settled(slot: int, connections: Any, streams: Any) -> bool:
 @compiled
 def all_settled(slots: Any, found: Any, connections: Any, streams: Any) -> None:
     """Marks in `found` which of these connections are settled."""
-    for cursor in range(slots.size):
-        found[cursor] = settled(slots[cursor], connections, streams)
+    for k in range(slots.size):
+        found[k] = settled(slots[k], connections, streams)
 
 
 @compiled
 def release_all(slots: Any, table: Any, keys: Any, connections: Any, streams: Any, free: Any, meta: Any) -> None:
     """Frees these slots."""
-    for cursor in range(slots.size):
-        release(slots[cursor], table, keys, connections, streams, free, meta)
+    for k in range(slots.size):
+        release(slots[k], table, keys, connections, streams, free, meta)
 
 
 @compiled

@@ -499,13 +499,13 @@ def settled_run(
     """How many of these own connections, from the first on, are settled and end here. Their outstanding requests are decided;
     one that has any is none of them where a row of the reference path comes first (`behind`) or there is no room.
     """
-    for cursor in range(slots.size):
-        slot = slots[cursor]
+    for k in range(slots.size):
+        slot = slots[k]
         if not settled(slot, connections, streams):
-            return cursor
+            return k
         count = connections[slot, at.COUNT] + connections[slot, at.PASSED]
         if count and (behind or meta[at.M_ROWS] + count > rows.shape[0]):
-            return cursor
+            return k
         losing = given_up(2 * slot + 1 - connections[slot, at.CLIENT], connections, streams, meta)
         emit_outstanding(order, time_ns, slot, losing, connections, queues, rows, fresh, meta)
     return int(slots.size)

@@ -41,22 +41,22 @@ def records_of(slots: Any, connections: Any, streams: Any, keys: Any) -> Any:
 @compiled
 def identify(slots: Any, connections: Any, streams: Any, keys: Any, seed: Any, words: Any, made: Any) -> None:
     """Writes the record of each connection to a row of `made`, which holds zeros. In `seed` and `words` uids are made."""
-    for cursor in range(slots.size):
-        slot = slots[cursor]
+    for k in range(slots.size):
+        slot = slots[k]
         client = 2 * slot + connections[slot, at.CLIENT]
         size = streams[client, at.FLOW_SIZE]
         half = size // 2 - 2
         for side in range(2):
             first = ENDPOINTS_AT + side * ENDPOINT
-            made[cursor, first] = half
+            made[k, first] = half
             for place in range(half):
-                made[cursor, first + 1 + place] = keys[client, side * half + place]
+                made[k, first + 1 + place] = keys[client, side * half + place]
             for place in range(2):
-                made[cursor, first + PORT_AT + place] = keys[client, 2 * (half + side) + place]
+                made[k, first + PORT_AT + place] = keys[client, 2 * (half + side) + place]
         number = connections[slot, at.PLACE]
         for place in range(8):
-            made[cursor, NUMBER_AT + place] = number >> 56 - 8 * place & 0xFF
-        made[cursor, TLS_AT] = connections[slot, at.TLS] != at.CLEAR
+            made[k, NUMBER_AT + place] = number >> 56 - 8 * place & 0xFF
+        made[k, TLS_AT] = connections[slot, at.TLS] != at.CLEAR
         for place in range(size):
             seed[place] = keys[2 * slot, place]
         isn = streams[client, at.ISN]
@@ -64,7 +64,7 @@ def identify(slots: Any, connections: Any, streams: Any, keys: Any, seed: Any, w
         top = appended(-1 if isn == at.NONE else isn, seed, top)
         uid = hashed(seed, top, words)
         for place in range(UID_BYTES):
-            made[cursor, place] = uid >> 8 * place & 0xFF
+            made[k, place] = uid >> 8 * place & 0xFF
 
 
 @compiled

@@ -248,9 +248,9 @@ def delivered(
     plaintext start and end, and stream start and end of each piece, `count[0]` of them.
     """
     connections, streams, rows, meta = arrays.connections, arrays.streams, arrays.rows, arrays.meta
-    for cursor in range(first, records.shape[0]):
-        stream, place = records[cursor, at.D_STREAM], records[cursor, at.D_PLACE]
-        low, high = records[cursor, at.D_LOW], records[cursor, at.D_HIGH]
+    for number in range(first, records.shape[0]):
+        stream, place = records[number, at.D_STREAM], records[number, at.D_PLACE]
+        low, high = records[number, at.D_LOW], records[number, at.D_HIGH]
         slot = place >> 1
         if connections[slot, at.TOUCHED] < 0:
             continue
@@ -259,12 +259,12 @@ def delivered(
             continue
         if lacks_room(high - done[stream], rows, arrays.bodies, arrays.arena, meta):
             meta[at.M_FULL] = at.FULL_ROOM
-            return cursor
-        piece, position = records[cursor, at.D_FIRST], low
-        order, rtt = pieces[records[cursor, at.D_LAST], at.P_ORDER], pieces[records[cursor, at.D_LAST], at.P_RTT]
+            return number
+        piece, position = records[number, at.D_FIRST], low
+        order, rtt = pieces[records[number, at.D_LAST], at.P_ORDER], pieces[records[number, at.D_LAST], at.P_RTT]
         head = REQUEST_HEAD if place & 1 == connections[slot, at.CLIENT] else RESPONSE_HEAD
         while position < high:
-            end = min(high, pieces[piece, at.P_END] - records[cursor, at.D_CIPHER] + low)
+            end = min(high, pieces[piece, at.P_END] - records[number, at.D_CIPHER] + low)
             row = spans[count[0]]
             count[0] += 1
             row[0], row[1], row[2] = stream, bases[stream] + position, bases[stream] + end
