@@ -267,7 +267,8 @@ class Kernel:
     def made(self, key: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[str, bytes]:
         """The name in the object file and the file for arguments of these types; made and kept where there is none."""
         code = self.py_func.__code__
-        own = (self.__module__, code.co_filename, code.co_firstlineno, code.co_code.hex(), repr(code.co_consts))
+        place = code.co_filename.removeprefix(str(ROOT))  # a package that is copied or moved keeps its machine code
+        own = (self.__module__, place, code.co_firstlineno, code.co_code.hex(), repr(code.co_consts))
         name = f"{self.__name__}_{blake2b(repr((own, key)).encode(), digest_size=DIGEST).hexdigest()}"
         path = folder() / f"{name}.kernel"
         found = kept(path)

@@ -84,6 +84,16 @@ def pytest_runtest_teardown() -> None:
         gc.unfreeze()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def kept_pages() -> Iterator[None]:
+    """Commands and reports in this process keep pages of its libraries: the kernel would look through all that hundreds of
+    tests have mapped, each time, and the next one would have the pages read again.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kcap.runtime.untouched", lambda _lines: ())
+        yield
+
+
 @pytest.fixture(scope="session")
 def pcaps() -> Path:
     """The folder of small real captures; pcaps/README.md tells their stories."""

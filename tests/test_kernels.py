@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -157,6 +158,19 @@ def test_a_changed_constant_of_kcap_gives_new_results_in_spite_of_old_machine_co
     formats = tmp_path / "kcap/wire/formats.py"
     formats.write_text(formats.read_text().replace("BATCH_MIN: Final = 61", "BATCH_MIN: Final = 261"))
     assert result() == "0 True"
+
+
+def test_a_package_that_is_copied_or_moved_keeps_its_machine_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: the same function in the package at another place has the same machine code; one of another file does not."""
+    monkeypatch.setattr(module, "folder", lambda: tmp_path)
+    monkeypatch.setattr("kcap.kernel_compiler.object_code", lambda *_: b"n")
+    code = int16.py_func.__code__
+
+    def name(root: Path, file: str) -> str:
+        monkeypatch.setattr(module, "ROOT", root)
+        return Kernel(FunctionType(code.replace(co_filename=f"{root}/{file}"), {"__name__": "one"}), False).made((), ())[0]
+
+    assert name(ROOT, "kernels.py") == name(tmp_path / "copy", "kernels.py") != name(ROOT, "others.py")
 
 
 def test_damaged_machine_code_is_not_loaded(tmp_path: Path) -> None:
