@@ -14,7 +14,6 @@ from mmap import mmap
 from typing import Final
 
 from kcap.capture.compressed import Decompressed, compression
-from kcap.capture.foreign import ADVICE, foreign
 from kcap.capture.maps import FileMaps
 from kcap.capture.pcap import PcapReader, byte_order
 from kcap.capture.pcapng import MAGIC, PcapngReader
@@ -138,6 +137,8 @@ def no_capture(head: bytes, wrappings: list[str]) -> str:
     """Why these first bytes are no capture."""
     if not head:
         return f"empty{' inside ' + '+'.join(wrappings) if wrappings else ''}"
+    from kcap.capture.foreign import ADVICE, foreign  # for this message alone
+
     found = foreign(head)
     if found is not None:
         return f"{found} is not read; {ADVICE}"

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final, Literal
 
-from kcap.net.link_names import link_name
 from kcap.net.packet_cursor import PacketCursor
 from kcap.net.wireless import read_radiotap, read_wireless
 from kcap.weird import WeirdKind
@@ -81,6 +80,8 @@ def is_read(link: int) -> bool:
 
 def unknown(link: int, cursor: PacketCursor) -> int:
     """A link type that is not read, or that stands where it cannot."""
+    from kcap.net.link_names import link_name  # most captures have no such link
+
     return cursor.fail(WeirdKind.LINK_UNKNOWN, link_name(link))
 
 
