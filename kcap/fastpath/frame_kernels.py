@@ -200,28 +200,17 @@ def is_one_way(data: Any, body: int, end: int, steps: Any, key: int, version: in
 
 @compiled
 def requests(
-    data: Any,
-    cursor: int,
-    have: int,
-    end: int,
-    offset: int,
-    time_ns: int,
-    ref: int,
-    position: int,
-    order: int,
-    place: int,
+    data: Any, cursor: int, have: int, end: int, offset: int, time_ns: int, ref: int, position: int, order: int, place: int,
     arrays: Any,
-) -> Any:
-    """Takes bytes of the client, of which those before `have` were captured; returns the offset at which the reference path
-    takes over.
+) -> Any:  # fmt: skip
+    """Takes bytes of the client from `offset` of their stream on, of which those before `have` were captured; returns where the
+    reference path takes over.
     """
     connections, streams, queues, meta, big = arrays.connections, arrays.streams, arrays.queues, arrays.meta, arrays.big
     arena, bodies = arrays.arena, arrays.bodies
-    slot = place >> 1
+    slot, base = place >> 1, offset - cursor
     if streams[place, at.OPEN_START] >= 0:
-        before = cursor
         cursor = go_on(streams, place, data, cursor, have, end, position, arena, bodies, big)
-        offset += cursor - before
         if streams[place, at.OPEN_LEFT]:
             return cursor
         entry = connections[slot, at.TAIL]
@@ -279,48 +268,36 @@ def requests(
         queues[entry, at.Q_CORRELATION] = correlation
         if stop > end:
             queues[entry, at.Q_DONE] = 0
-            open_frame(streams, place, offset, size + 4, time_ns, ref, position, stop - end, kept, filled, cut)
+            open_frame(streams, place, base + cursor, size + 4, time_ns, ref, position, stop - end, kept, filled, cut)
             meta[at.M_OPEN] += reserved(streams, place)
             if program >= 0:
                 return begun(streams, place, data, body, end, big)
             return end
         queues[entry, at.Q_DONE] = 1
-        whole_frame(queues, entry, at.Q_FRAME, offset, size + 4, time_ns, ref, position)
+        whole_frame(queues, entry, at.Q_FRAME, base + cursor, size + 4, time_ns, ref, position)
         connections[slot, at.REQUEST_FRAMES] += 1
         connections[slot, at.REQUEST_BYTES] += size + 4
-        offset += size + 4
         cursor = stop
     return cursor
 
 
 @compiled
 def responses(
-    data: Any,
-    cursor: int,
-    have: int,
-    end: int,
-    offset: int,
-    time_ns: int,
-    ref: int,
-    position: int,
-    order: int,
-    place: int,
+    data: Any, cursor: int, have: int, end: int, offset: int, time_ns: int, ref: int, position: int, order: int, place: int,
     arrays: Any,
-) -> Any:
-    """Takes bytes of the broker, of which those before `have` were captured; returns the offset at which the reference path
-    takes over.
+) -> Any:  # fmt: skip
+    """Takes bytes of the broker from `offset` of their stream on, of which those before `have` were captured; returns where the
+    reference path takes over.
     """
     connections, streams, queues, meta, big = arrays.connections, arrays.streams, arrays.queues, arrays.meta, arrays.big
     rows, arena, bodies = arrays.rows, arrays.arena, arrays.bodies
-    slot, resynced = place >> 1, 0
+    slot, base, resynced = place >> 1, offset - cursor, 0
     if streams[place, at.OPEN_START] >= 0 and streams[place, at.OPEN_SLOT] == at.SEARCHING:
         if not resumes(data, cursor, have, end, ref, position, place, arrays):
             return cursor
         resynced = RESYNCED
     elif streams[place, at.OPEN_START] >= 0:
-        before = cursor
         cursor = go_on(streams, place, data, cursor, have, end, position, arena, bodies, big)
-        offset += cursor - before
         if streams[place, at.OPEN_LEFT]:
             return cursor
         close_frame(streams, place, rows, meta[at.M_ROWS], at.R_RESPONSE, time_ns, ref)
@@ -349,22 +326,21 @@ def responses(
         body = cursor + RESPONSE_HEAD
         if program >= 0:
             kept = open_large(program, size + 4, 0, big, meta) + at.LARGE_BASE
-            open_frame(streams, place, offset, size + 4, time_ns, ref, position, stop - end, kept, 0, 0)
+            open_frame(streams, place, base + cursor, size + 4, time_ns, ref, position, stop - end, kept, 0, 0)
             connections[slot, at.TAKEN] = 1
             return begun(streams, place, data, body, end, big)
         kept = add_body(data, body, seen, seen if cut else stop, UNKNOWN, arena, bodies, meta)
         if stop > end:
             filled = bodies[0, kept] + seen - body
-            open_frame(streams, place, offset, size + 4, time_ns, ref, position, stop - end, kept, filled, cut)
+            open_frame(streams, place, base + cursor, size + 4, time_ns, ref, position, stop - end, kept, filled, cut)
             meta[at.M_OPEN] += reserved(streams, place)
             connections[slot, at.TAKEN] = 1
             return end
-        whole_frame(rows, meta[at.M_ROWS], at.R_RESPONSE, offset, size + 4, time_ns, ref, position)
+        whole_frame(rows, meta[at.M_ROWS], at.R_RESPONSE, base + cursor, size + 4, time_ns, ref, position)
         flags = cut | resynced
         response(kept, flags, order, place, arrays)
-        offset, resynced = offset + size + 4, 0
-        cursor = stop
-    if cursor < end and have < end and lost(data, cursor, have, end, offset, time_ns, ref, position, place, arrays):
+        cursor, resynced = stop, 0
+    if cursor < end and have < end and lost(data, cursor, have, end, base + cursor, time_ns, ref, position, place, arrays):
         return end
     return cursor
 
