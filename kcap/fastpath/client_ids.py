@@ -10,8 +10,6 @@ from kcap.fastpath.flow_table import key_hash
 from kcap.fastpath.layout import M_NAMES
 from kcap.kernels import compiled
 
-NO_NAME = 0
-
 
 @compiled
 def name_number(data: Any, at: int, size: int, table: Any, blobs: Any, sizes: Any, meta: Any) -> int:

@@ -1,19 +1,70 @@
 """Connections that began and ended in the fast path.
 
-In: the slot of a connection that ended. Out: its place in the order of all ends. Law: it is closed when and where the
+In: the slots of connections that ended. Out: their places in the order of all ends. Law: each is closed when and where the
 reference path would close it.
 """
 
 from collections import deque
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from kcap.net.connections import Ended
+import numpy as np
+
 from kcap.net.tcp import Connection
 
-FEW, MANY = 16, 4096
-"""Connections that are looked at together: few first, since most runs are short, then up to many."""
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kcap.arrays.vectors import Int64s
+
+FEW: Final = 16
+"""Connections that are looked at together to begin with, since most runs are short."""
+MANY: Final = 4096
+"""Connections that are looked at together at most."""
+
+
+class EndedSlots:
+    """Own connections that ended and are held for packets that come late, in the order of their ends."""
+
+    def __init__(self) -> None:
+        self._slots, self._orders, self._times = np.empty((3, 0), np.int64)
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def add(self, slots: "Int64s", orders: "Int64s", times_ns: "Int64s") -> None:
+        """More that ended, each later than those before: the order of the packet that ended it, and its time."""
+        self._slots = np.concatenate([self._slots, slots])
+        self._orders = np.concatenate([self._orders, orders])
+        self._times = np.concatenate([self._times, times_ns])
+
+    def ends(self) -> "Iterator[tuple[int, int]]":
+        """Order and time of each end."""
+        return zip(self._orders.tolist(), self._times.tolist())
+
+    def due(self, until_ns: int, before: int) -> "Int64s":
+        """The first ones, up to MANY, that end before a packet and are not held beyond a time."""
+        count = min(int(self._orders.searchsorted(before)), MANY)
+        held = (self._times[:count] > until_ns).nonzero()[0]
+        return self._slots[: held[0] if len(held) else count]
+
+    def begin_before(self, order: int) -> bool:
+        """Whether the first one ended before a packet."""
+        return bool(len(self) and self._orders[0] < order)
+
+    def drop(self, count: int) -> None:
+        """Forgets the first ones, which are closed."""
+        self._slots, self._orders, self._times = self._slots[count:], self._orders[count:], self._times[count:]
+
+    def take(self, slot: int) -> int:
+        """Forgets one, which the reference path takes over; the order of its end. Raises IndexError where it is not here."""
+        place = int(np.flatnonzero(self._slots == slot)[0])
+        order = int(self._orders[place])
+        self._slots, self._orders, self._times = (
+            np.delete(column, place) for column in (self._slots, self._orders, self._times)
+        )
+        return order
 
 
 class Closer(Protocol):
@@ -21,42 +72,34 @@ class Closer(Protocol):
 
     def close(self, slot: int) -> Connection | None: ...
 
-    def close_many(self, slots: list[int]) -> int: ...
+    def close_many(self, slots: "Int64s") -> int: ...
 
 
 @dataclass(eq=False, slots=True)
-class OwnEnding:
-    """An own connection of the fast path in the queue of ended connections."""
+class OwnConnection:
+    """An own connection that is closed by its number, among those of the reference path."""
 
     number: int
-    closing_ns: int
-    closing_order: int
     slot: int
     """-1 once it is closed."""
     fast_path: Closer
-    exported: Ended | None = None
-    """The connection, where the reference path took it over since."""
 
     def close(self) -> Connection | None:
-        """As `net.connections.Ending`."""
-        if self.exported is not None:
-            return self.exported.close()
+        """As `net.connections.Numbered`."""
         return None if self.slot < 0 else self.fast_path.close(self.slot)
 
-    def close_with(self, others: deque[Any], until_ns: int) -> None:
-        """As `net.connections.Ending`."""
-        if self.exported is not None:
-            return
+    def close_with(self, others: deque[Any]) -> None:
+        """As `net.connections.Numbered`."""
         run, wanted = [self], FEW
         while True:
             for other in islice(others, wanted - len(run)):
-                if not isinstance(other, OwnEnding) or other.exported is not None or other.closing_ns > until_ns:
+                if not isinstance(other, OwnConnection):
                     break
                 run.append(other)
-            closed = self.fast_path.close_many([ending.slot for ending in run]) if run else 0
-            for ending in run[:closed]:
-                ending.slot = -1
-                if ending is not self:
+            closed = self.fast_path.close_many(np.array([one.slot for one in run])) if run else 0
+            for one in run[:closed]:
+                one.slot = -1
+                if one is not self:
                     others.popleft()
             if closed < wanted:
                 return

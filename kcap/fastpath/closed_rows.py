@@ -133,15 +133,16 @@ class ClosedRow:
         """As `analyzer.KeptConnection`; it holds nothing that could be released."""
 
 
-def closed_rows(state: "FastPathState", slots: list[int]) -> ClosedRows:
+def closed_rows(state: "FastPathState", slots: "Int64s") -> ClosedRows:
     """The numbers of own connections that are about to be closed."""
-    places = np.array(slots)
-    both = 2 * places[:, None] + (0, 1)
-    values, names = state.connections[places], state.all_names()
-    client_ids = [names[name] if some else None for name, some in values[:, (at.NAME, at.NUMBER)].tolist()]
-    sealed = [state.sealed[slot] for slot in slots]
-    tls = [None if one is None else ClosedTls(one) for one in sealed]
-    return ClosedRows(values, state.streams[both], state.keys[both], client_ids, tls)
+    both = 2 * slots[:, None] + (0, 1)
+    values, names = state.connections[slots], state.all_names()
+    numbers = np.where(values[:, at.NUMBER] != 0, values[:, at.NAME], at.NO_NAME)
+    tls: list[ClosedTls | None] = [None] * len(slots)
+    for place, slot in enumerate(slots.tolist()) if state.sealed else ():
+        sealed = state.sealed.get(slot)
+        tls[place] = None if sealed is None else ClosedTls(sealed)
+    return ClosedRows(values, state.streams[both], state.keys[both], [names[number] for number in numbers.tolist()], tls)
 
 
 def gathered(closed: Sequence[ClosedRow]) -> ClosedRows:

@@ -17,7 +17,7 @@ from kcap.fastpath import layout as at
 from kcap.fastpath.arrays import PacketArrays
 from kcap.fastpath.body_kernels import carry_over
 from kcap.fastpath.close_kernels import all_settled, settled
-from kcap.fastpath.closed_connections import OwnEnding
+from kcap.fastpath.closed_connections import EndedSlots, OwnConnection
 from kcap.fastpath.closed_rows import closed_rows, without_byte
 from kcap.fastpath.export_state import Host, export_connection
 from kcap.fastpath.flow_table import find, pair_number
@@ -33,7 +33,7 @@ from kcap.kafka.conversation import Conversation
 from kcap.kafka.waiting_bodies import carried
 from kcap.model import REF_FILE_SHIFT
 from kcap.net import guard
-from kcap.net.connections import IDLE_DETAIL, Ended, Ending
+from kcap.net.connections import IDLE_DETAIL, Numbered
 from kcap.net.segment_columns import ABSENT, SegmentColumns
 from kcap.net.tcp import Connection
 from kcap.weird import WeirdKind
@@ -75,8 +75,8 @@ class FastPath:
         """Packets until connections outside are expected to fit, by endpoints; 0 where nothing is known."""
         self.entered: list[int] = []
         """Orders of the packets of this window that opened connections outside."""
-        self.endings: dict[int, OwnEnding] = {}
-        """Own connections that ended, by slot, as they are in the table's queue."""
+        self.ended = EndedSlots()
+        analyzer.table.elsewhere = self
         self._know_outside()
 
     def _know_outside(self) -> None:
@@ -204,7 +204,7 @@ class FastPath:
         fresh = fresh[: meta[at.M_FRESH]]
         first_fresh = self._identify(fresh)
         rows = state.rows[decided : meta[at.M_ROWS]] if meta[at.M_LATE] else None
-        self._settle(columns, self.passed + first, left, gone, opened, ended, fresh, first_fresh)
+        self._settle(columns, left, gone, opened, ended, fresh, first_fresh)
         if rows is not None:
             late = rows[rows[:, at.R_FLAGS] & LATE != 0]
             report_rows(self.analyzer, WeirdKind.LATE_RESPONSE, late, at.R_RESPONSE)
@@ -231,7 +231,7 @@ class FastPath:
         if len(silent) > least:
             oldest = silent[np.argsort(connections[silent, at.PLACE])[: least // 4]]
             self.analyzer.report(WeirdKind.CONNECTION_LIMIT, f"more than {least} connections without a byte")
-            self._over(oldest.tolist())
+            self._over(oldest)
 
     def _bound_open(self) -> None:
         """Leaves connections whose unfinished frames hold much to the reference path, where those of all hold too much."""
@@ -269,7 +269,7 @@ class FastPath:
         return first
 
     def _settle(
-        self, columns: SegmentColumns, first: int, left: Any, gone: Any, opened: Any, ended: Any, fresh: Any, first_fresh: int
+        self, columns: SegmentColumns, left: Any, gone: Any, opened: Any, ended: Any, fresh: Any, first_fresh: int
     ) -> None:
         """After a walk: exports connections, hands packets to the reference path, reports ends, all in packet order.
 
@@ -277,16 +277,11 @@ class FastPath:
         """
         table, state = self.analyzer.table, self.state
         if len(ended):
-            slots, orders = ended.T.tolist()
-            times = state.connections[ended[:, 0], at.CLOSING_NS].tolist()
-            places = state.connections[ended[:, 0], at.PLACE].tolist()
-            for slot in slots:
-                sealed = state.sealed[slot]
+            for slot in ended[:, 0].tolist() if state.sealed else ():
+                sealed = state.sealed.get(slot)
                 if sealed is not None:
                     sealed.end()
-            endings = [OwnEnding(*four, self) for four in zip(places, times, orders, slots)]
-            self.endings.update(zip(slots, endings))
-            table.closing.extend(endings)
+            self.ended.add(ended[:, 0], ended[:, 1], state.connections[ended[:, 0], at.CLOSING_NS])
         before = table.count
         back: dict[int, Conversation] = {}
         if len(gone):
@@ -302,8 +297,6 @@ class FastPath:
         self._rest(columns, left)
         table.count += len(table.taken)
         table.taken.clear()
-        if len(ended):
-            self._in_order(first)
         if len(opened):
             numbers = before + 1 + np.arange(len(opened)) + np.searchsorted(self.entered, opened[:, 1])
             self._number(opened, numbers, back, {slot: first_fresh + place for place, slot in enumerate(fresh.tolist())})
@@ -322,17 +315,8 @@ class FastPath:
             gone_with = plaintext_of(conversation.tcp) or conversation.inner or conversation
             if gone_with.identity_batch == self.analyzer.batch:
                 self.analyzer.identities.renumber(gone_with.identity_index, number_of[slot])
-        for slot in number_of.keys() & self.endings.keys():
-            self.endings[slot].number = number_of[slot]
         for slot in number_of.keys() & indexes.keys():
             self.analyzer.identities.renumber(indexes[slot], number_of[slot])
-
-    def _in_order(self, order: int) -> None:
-        """Sorts what ended at this packet or later."""
-        closing, tail = self.analyzer.table.closing, []
-        while closing and closing[-1].closing_order >= order:
-            tail.append(closing.pop())
-        closing.extend(sorted(tail, key=lambda ended: ended.closing_order))
 
     def _back(self, slots: Iterable[int]) -> list[Conversation]:
         """Exports these connections to the reference path."""
@@ -345,11 +329,9 @@ class FastPath:
             if guest:
                 continue
             connection = self._adopted(conversation).tcp
-            ending = self.endings.pop(slot, None)
-            if ending is not None:
-                connection.closing_order = ending.closing_order
-                connection.ending = ending.exported = Ended(connection, table)
-        self.state.release_all(slots)
+            if connection.closing_ns is not None:
+                table.ended(connection, self.ended.take(slot))
+        self.state.release_all(np.array(slots, np.int64))
         return conversations
 
     def _adopted(self, conversation: Conversation | None) -> Conversation:
@@ -432,7 +414,7 @@ class FastPath:
         table.advance(time_ns, silent)
         table.unswept |= left
 
-    def _sweep(self, time_ns: int) -> tuple[bool, list[OwnEnding]]:
+    def _sweep(self, time_ns: int) -> tuple[bool, list[OwnConnection]]:
         """Exports those of the idle connections that the table closes next, but for those that carried no byte. Whether others
         are left, and those.
         """
@@ -453,7 +435,7 @@ class FastPath:
         quiet = chosen & silent
         connections[slots[quiet], at.ENDED] = at.IDLE
         both = zip(numbers[quiet].tolist(), slots[quiet].tolist())
-        return not chosen.all(), [OwnEnding(number, 0, 0, slot, self) for number, slot in both]
+        return not chosen.all(), [OwnConnection(number, slot, self) for number, slot in both]
 
     def _settled(self, slots: Any) -> Any:
         """Which of these connections are settled (`close_kernels.settled`)."""
@@ -467,39 +449,51 @@ class FastPath:
         if (count and self._behind()) or not settled(slot, self.state.connections, self.state.streams):
             return self._back([slot])[0].tcp
         self.state.more_rows(count)
-        self._decided([slot])
-        self._over([slot])
+        self.close_many(np.array([slot]))
         return None
 
-    def close_many(self, slots: list[int]) -> int:
+    def close_many(self, slots: Any) -> int:
         """Closes the first of these own connections, up to one that is for `close`; how many."""
         count = self._decided(slots)
         if count:
             self._over(slots[:count])
         return count
 
+    def close_ended(self, until_ns: int, before: int) -> bool:
+        """As `net.connections.Elsewhere`."""
+        while self.ended.begin_before(before):
+            slots = self.ended.due(until_ns, before)
+            if not len(slots):
+                return False
+            count = self.close_many(slots)
+            if count < len(slots):
+                slot = int(slots[count])
+                self.ended.drop(count)
+                if self.close(slot) is not None:  # it is the first of the table's queue now
+                    return True
+                count = 1
+            self.ended.drop(count)
+        return True
+
     def _behind(self) -> bool:
         """Whether a row of the reference path comes first."""
         orders = self.analyzer.orders
         return bool(orders) and orders[-1] == self.analyzer.table.order
 
-    def _over(self, slots: list[int]) -> None:
-        places = np.array(slots)
-        for uid in self.state.uids(places[self.state.connections[places, at.ENDED] == at.IDLE]):
+    def _over(self, slots: Any) -> None:
+        for uid in self.state.uids(slots[self.state.connections[slots, at.ENDED] == at.IDLE]):
             self.analyzer.report(WeirdKind.CONNECTION_IDLE, IDLE_DETAIL, uid=uid)
         self.analyzer.over(closed_rows(self.state, slots))
-        for slot in slots:
-            self.endings.pop(slot, None)
         self.state.release_all(slots)
 
-    def _decided(self, slots: list[int]) -> int:
+    def _decided(self, slots: Any) -> int:
         """Decides the outstanding requests of own connections that end; for how many of them, as `settled_run`."""
         state, meta, table = self.state, self.state.meta, self.analyzer.table
         first = int(meta[at.M_ROWS])
         fresh = np.empty(len(slots), np.int64)
         meta[at.M_FRESH], meta[at.M_IDENTITIES] = 0, len(self.analyzer.identities)
         count: int = settled_run(
-            np.array(slots), table.order, table.time_ns, self._behind(), state.connections, state.streams, state.queues,
+            slots, table.order, table.time_ns, self._behind(), state.connections, state.streams, state.queues,
             state.rows, fresh, meta,
         )  # fmt: skip
         self._identify(fresh[: meta[at.M_FRESH]])
@@ -522,7 +516,7 @@ class FastPath:
         found = self._settled(live)
         found |= (state.connections[live, at.OWN] != 0) & (state.connections[live, at.LIVE] != at.CLOSING)
         places = state.connections[live[found], at.PLACE].tolist()
-        own: list[Ending] = [OwnEnding(place, 0, 0, slot, self) for slot, place in zip(live[found].tolist(), places)]
+        own: list[Numbered] = [OwnConnection(place, slot, self) for slot, place in zip(live[found].tolist(), places)]
         others = live[~found].tolist()
         table = self.analyzer.table
         for start in range(0, len(others), STEP):
@@ -531,6 +525,7 @@ class FastPath:
         for _ in table.ends(own):
             table.order += 1  # the next connection's rows come after those of this one, whichever path decides them
             yield
+        self.ended = EndedSlots()
 
     def _take_large(self, rows: Any) -> None:
         """Values of large frames in place of their slots, for these rows."""

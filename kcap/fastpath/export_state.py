@@ -133,7 +133,7 @@ def export_connection(state: FastPathState, slot: int, keeper: Host) -> Conversa
     """Exports a connection to the reference path; its slot is to be freed."""
     values: Numbers = state.connections[slot].tolist()
     streams: list[Numbers] = state.streams[2 * slot : 2 * slot + 2].tolist()
-    conversation, sealed = state.conversations[slot], state.sealed[slot]
+    conversation, sealed = state.conversations[slot], state.sealed.get(slot)
     if conversation is None:
         name = state.all_names()[values[at.NAME]]
         low, high = state.flows([2 * slot, 2 * slot + 1])

@@ -37,7 +37,7 @@ def shake(state: FastPathState, columns: SegmentColumns, log: Any, slots: Any, s
     """Reads the handshakes of these own connections, whose packets are in `log`. `state.sealed` has those that are simple so
     far, and `G_TAKEN` the bytes that they took; the others are marked as left to the reference path from their hello on.
     """
-    wanted = np.sort(slots[[not _was_read(state.sealed[slot]) for slot in slots.tolist()]])
+    wanted = np.sort(slots[[not _was_read(state.sealed.get(slot)) for slot in slots.tolist()]])
     if not len(wanted):
         return
     connections, rows = state.connections, log[:, at.G_PLACE] >> 1
@@ -48,13 +48,13 @@ def shake(state: FastPathState, columns: SegmentColumns, log: Any, slots: Any, s
     stored, buffer = secrets.keylog.stored, columns.buffer
     known = firsts < lasts
     for place, slot in enumerate(wanted.tolist()):
-        if state.sealed[slot] is None and known[place]:
+        if state.sealed.get(slot) is None and known[place]:
             hello = int(log[mine[firsts[place]], at.G_AT])
             known[place] = buffer[hello + RANDOM.start : hello + RANDOM.stop] in stored
     simple = known.copy()
     if known.any():
         simple[known] = _read(state, columns, log, mine[np.repeat(known, lasts - firsts)], wanted[known], secrets)
-    simple |= np.array([state.sealed[slot] is not None for slot in wanted.tolist()]) & (firsts == lasts)
+    simple |= np.array([state.sealed.get(slot) is not None for slot in wanted.tolist()]) & (firsts == lasts)
     left = wanted[~simple]
     connections[left, at.TOUCHED] = -connections[left, at.TOUCHED]
     connections[left, at.TLS] = at.CLEAR
@@ -71,10 +71,10 @@ def _read(state: FastPathState, columns: SegmentColumns, log: Any, mine: Any, sl
     lasts = rows.searchsorted(slots, side="right")
     sizes, rests = np.zeros((len(slots), 2), np.int64), []
     for place, slot in enumerate(slots.tolist()):
-        sealed = state.sealed[slot]
-        for index in (0, 1) if sealed is not None else ():
-            rests.append(sealed.rest(index ^ sealed.client)[0])
-            sizes[place, index] = len(rests[-1])
+        begun = state.sealed.get(slot)
+        if begun is not None:
+            rests += [begun.rest(index ^ begun.client)[0] for index in (0, 1)]
+            sizes[place] = len(rests[-2]), len(rests[-1])
     cipher = np.empty(int(lengths.sum() + sizes.sum()), np.uint8)
     found = np.empty((2 * at.FLIGHT_RECORDS * len(slots), at.FLIGHT_WIDTH), np.int64)
     rest = np.frombuffer(b"".join(rests) or b"\0", np.uint8)
@@ -84,7 +84,7 @@ def _read(state: FastPathState, columns: SegmentColumns, log: Any, mine: Any, sl
     cuts = found[:, at.H_CONNECTION].searchsorted(np.arange(len(slots) + 1))
     data, records, suites = cipher.tobytes(), found[:, RECORD], np.empty(len(slots), np.int64)
     hellos(cipher, records, cuts, suites)
-    suites[[state.sealed[slot] is not None for slot in slots.tolist()]] = -1  # their beginning is not among these records
+    suites[[state.sealed.get(slot) is not None for slot in slots.tolist()]] = -1  # their beginning is not among these records
     ends, simple, before = [(0, 0)] * len(slots), [], 0
     whole, held = [], []
     simple_ones = simple_handshakes(secrets, suites, data, records, cuts)
@@ -95,7 +95,7 @@ def _read(state: FastPathState, columns: SegmentColumns, log: Any, mine: Any, sl
             sealed = SealedConnection(found_one, client, read=found_one.read)
             good = True
         else:
-            sealed = state.sealed[slot] or SealedConnection(TlsSession(secrets, whole=True), client)
+            sealed = state.sealed.get(slot) or SealedConnection(TlsSession(secrets, whole=True), client)
             good = sealed.handshaken or _shaken(sealed, data, records[first:last])
         if good and sealed.handshaken:
             state.handshake_bytes -= sealed.held_bytes if sealed.packets else 0

@@ -16,6 +16,9 @@ SLOT_BASE: Final = 1 << 40
 LARGE_BASE: Final = 1 << 41
 """Slots of large frames, which are read as they pass, are numbered from here."""
 
+NO_NAME: Final = 0
+"""The number of no client id."""
+
 # A connection: one row of `connections`.
 (
     LAST, FLAGS, CLIENT, IDENTITY, NAME, NUMBER, ROWS, CORRELATION, ANSWERED, ID_LENGTH, HEAD, TAIL, COUNT, TAKEN, ONE_WAYS,

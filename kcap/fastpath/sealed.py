@@ -52,7 +52,7 @@ class SealedSource:
 def source_of(state: FastPathState, place: int) -> SealedSource:
     """The direction of a connection whose stream this is."""
     slot, index = place >> 1, place & 1
-    sealed, conversation = state.sealed[slot], state.conversations[slot]
+    sealed, conversation = state.sealed.get(slot), state.conversations[slot]
     connection: SealedConnection | TlsSession
     if sealed is not None:
         connection, side, stream = sealed, index ^ sealed.client, sealed.streams[index]

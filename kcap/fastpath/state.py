@@ -16,7 +16,7 @@ from kcap.decode import opcodes
 from kcap.decode.projection import acks_steps
 from kcap.fastpath import layout as at
 from kcap.fastpath.arrays import StateArrays
-from kcap.fastpath.client_ids import NO_NAME, name_number
+from kcap.fastpath.client_ids import name_number
 from kcap.fastpath.close_kernels import release_all
 from kcap.fastpath.flow_table import enter_all
 from kcap.fastpath.frame_kernels import RESPONSE_HEAD
@@ -29,6 +29,7 @@ from kcap.kafka.headers import PLAIN_HEADERS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from kcap.arrays.vectors import Int64s
     from kcap.fastpath.sealed_connection import SealedConnection
 
 ROWS_ROOM, BODIES_ROOM = 2 * limits.ROWS_PER_BATCH, 4 * limits.ROWS_PER_BATCH
@@ -85,7 +86,7 @@ class FastPathState:
         self.slots = 0
         self.conversations: list[Conversation | None] = []
         """The conversations of imported connections, by slot."""
-        self.sealed: list[SealedConnection | None] = []
+        self.sealed: dict[int, SealedConnection] = {}
         """TLS of connections that began in the fast path, by slot."""
         self.handshake_bytes = 0
         """Bytes of packets that they hold."""
@@ -136,9 +137,9 @@ class FastPathState:
         known, blobs, sizes = state["name_table"], state["name_blobs"], state["name_sizes"]
         self._room_for_names()
         self.name_table: Any = _zeros(NAMES_TABLE, np.int64)
-        self.meta[at.M_NAMES] = NO_NAME + 1
-        self.name_sizes[NO_NAME] = -1
-        for number in range(NO_NAME + 1, known):
+        self.meta[at.M_NAMES] = at.NO_NAME + 1
+        self.name_sizes[at.NO_NAME] = -1
+        for number in range(at.NO_NAME + 1, known):
             self.name(blobs[number, : sizes[number]].tobytes())
 
     def arrays(self, fresh: Any) -> StateArrays:
@@ -152,7 +153,6 @@ class FastPathState:
     def _more_slots(self, count: int) -> None:
         first, self.slots = self.slots, count
         self.conversations += [None] * (count - first)
-        self.sealed += [None] * (count - first)
         free = int(self.meta[at.M_SLOTS])
         self.free = np.concatenate([np.arange(count - 1, first - 1, -1), self.free[:free], np.zeros(first - free, np.int64)])
         self.meta[at.M_SLOTS] += count - first
@@ -184,13 +184,15 @@ class FastPathState:
         self.meta[at.M_SLOTS] -= 1
         return int(self.free[self.meta[at.M_SLOTS]])
 
-    def release_all(self, slots: list[int]) -> None:
+    def release_all(self, slots: "Int64s") -> None:
         """Frees the slots."""
-        if not slots:
+        if not len(slots):
             return
-        for slot in slots:
-            self.conversations[slot] = self.sealed[slot] = None
-        release_all(np.array(slots), self.table, self.keys, self.connections, self.streams, self.free, self.meta)
+        for slot in slots.tolist() if self.sealed else ():
+            self.sealed.pop(slot, None)
+        for slot in slots[self.connections[slots, at.OWN] == 0].tolist():
+            self.conversations[slot] = None
+        release_all(slots, self.table, self.keys, self.connections, self.streams, self.free, self.meta)
         self.dropped += 2 * len(slots)
         if 2 * self.dropped > len(self.table):
             self._fill_table()
@@ -311,7 +313,7 @@ class FastPathState:
     def name(self, raw: bytes | None) -> int:
         """The number of a client id, -1 where there is no room for more."""
         if raw is None:
-            return NO_NAME
+            return at.NO_NAME
         data = np.frombuffer(raw or b"\0", np.uint8)
         return int(name_number(data, 0, len(raw), self.name_table, self.name_blobs, self.name_sizes, self.meta))
 
@@ -329,8 +331,8 @@ class FastPathState:
     def _no_names(self) -> None:
         self.names = [None]
         self.name_table = _zeros(NAMES_TABLE, np.int64)  # to clear the old one would take all its pages into memory
-        self.name_sizes[NO_NAME] = -1
-        self.meta[at.M_NAMES] = NO_NAME + 1
+        self.name_sizes[at.NO_NAME] = -1
+        self.meta[at.M_NAMES] = at.NO_NAME + 1
 
     @property
     def names_wasted(self) -> bool:

@@ -4,8 +4,10 @@ In: `SegmentBatch`es in capture order. Out: calls on the sinks of each connectio
 Law: reused ports (a new SYN, or sequence numbers far from the stream's) make a new connection, never a mixed one.
 """
 
+from bisect import insort
 from collections import deque
 from collections.abc import Iterable, Iterator
+from heapq import merge
 from ipaddress import ip_address
 from itertools import islice, repeat
 from operator import attrgetter, itemgetter
@@ -21,6 +23,8 @@ from kcap.weird import WeirdKind
 PLAIN_FLAGS = (ACK, PSH | ACK)
 """Flags of segments that change no connection state."""
 IDLE_DETAIL = "no packet for an hour"
+NEVER = 1 << 62
+"""An order behind that of all packets."""
 
 
 class Owner(WeirdReporter, Protocol):
@@ -67,17 +71,22 @@ class Numbered(Protocol):
     def close(self) -> Connection | None:
         """Closes it, if it is open; returns the connection where the table has to close it."""
 
-    def close_with(self, others: "deque[Any]", until_ns: int) -> None:
-        """Closes it and those of the next that are of its kind and ended by then, which are taken from the queue; none of
-        these where the table has to close it.
+    def close_with(self, others: "deque[Any]") -> None:
+        """Closes it and those of the next that are of its kind, which it takes from the queue; none of these where the table
+        has to close it.
         """
 
 
-class Ending(Numbered, Protocol):
-    """An ended connection in the queue of connections to be closed: one of the fast path, or `Ended`."""
+class Elsewhere(Protocol):
+    """The ended connections that the fast path holds, beside those of the table."""
 
-    closing_ns: int
-    closing_order: int
+    ended: Any
+    """They, with a length and, as `ends`, order of the packet and time of each end."""
+
+    def close_ended(self, until_ns: int, before: int) -> bool:
+        """Closes those that ended before a packet, in their order, up to the first one that is held beyond a time. Whether it
+        closed them all, or the table has to close the next one.
+        """
 
 
 class Ended:
@@ -101,11 +110,11 @@ class Ended:
         return silent.number_of(self.packed) if self.packed else 0
 
     def close(self) -> Connection | None:
-        """As `Ending`; None where it was closed before its time."""
+        """As `Numbered`; None where it was closed before its time."""
         return self.table.close_packed(self.flow) if self.packed else self.connection
 
-    def close_with(self, others: "deque[Any]", until_ns: int) -> None:
-        """As `Ending`; connections of the reference path are closed one by one."""
+    def close_with(self, others: "deque[Any]") -> None:
+        """As `Numbered`; connections of the reference path are closed one by one."""
 
 
 class Silent:
@@ -117,10 +126,10 @@ class Silent:
         self.flow, self.number, self.table = flow, number, table
 
     def close(self) -> Connection | None:
-        """As `Ending`."""
+        """As `Numbered`."""
         return self.table.close_packed(self.flow)
 
-    def close_with(self, others: "deque[Any]", until_ns: int) -> None:
+    def close_with(self, others: "deque[Any]") -> None:
         """As `Ended`."""
 
 
@@ -137,7 +146,9 @@ class ConnectionTable:
         """Connections that may be packed when this batch is over."""
         self.holes = HoleTimers()
         """Streams with bytes behind a hole, checked as capture time moves on."""
-        self.closing: deque[Ending] = deque()
+        self.closing: deque[Ended] = deque()
+        """Ended connections that are held for packets that come late, in the order of their ends."""
+        self.elsewhere: Elsewhere | None = None
         self.count = 0
         """Connections so far, which is the number of the next one."""
         self.objects = 0
@@ -262,7 +273,7 @@ class ConnectionTable:
         if not connection.in_order:
             self._watch(connection)
         if connection.closing_ns is not None and not was_closing:
-            self._ends(connection)
+            self.ended(connection, self.order)
             if connection.in_order:
                 self.owner.ended(connection)
         if not length:
@@ -274,10 +285,14 @@ class ConnectionTable:
         self.holes.watch(first)
         self.holes.watch(second)
 
-    def _ends(self, connection: Connection) -> None:
-        connection.closing_order = self.order
+    def ended(self, connection: Connection, order: int) -> None:
+        """A connection ended with the packet of this order."""
+        connection.closing_order = order
         connection.ending = ended = Ended(connection, self)
-        self.closing.append(ended)
+        if self.closing and self.closing[-1].closing_order > order:  # the fast path held it
+            insort(self.closing, ended, key=attrgetter("closing_order"))
+        else:
+            self.closing.append(ended)
 
     # -- compact form -------------------------------------------------------------------------------------------------
     def thaw(self, flow: bytes) -> Connection:
@@ -401,7 +416,7 @@ class ConnectionTable:
             connection.older = newest.connection
             if connection.older.closing_ns is None:  # its ports are in use again
                 connection.older.closing_ns = time_ns
-                self._ends(connection.older)
+                self.ended(connection.older, self.order)
             self._bound_older(connection, time_ns)
         self.streams[low], self.streams[high] = connection.streams
         self.objects += 1
@@ -434,7 +449,7 @@ class ConnectionTable:
         time_ns = self.time_ns
         self._freeze()
         ripe = {stream.connection: None for stream in self.holes.due(time_ns)}
-        for connection in sorted(ripe, key=_number):
+        for connection in sorted(ripe, key=attrgetter("number")):
             first, second = connection.streams
             first.decide(time_ns)
             second.decide(time_ns)
@@ -452,15 +467,21 @@ class ConnectionTable:
     def _close_ended(self, time_ns: int) -> None:
         """Closes the ended connections that were held for long enough, and the first of too many."""
         until_ns = time_ns - limits.CONNECTION_LINGER_NS
-        many = len(self.closing) - limits.LINGERING_MAX
+        elsewhere = self.elsewhere
+        many = len(self.closing) + (0 if elsewhere is None else len(elsewhere.ended)) - limits.LINGERING_MAX
         if many > 0:
-            until_ns = max(until_ns, *(ended.closing_ns for ended in islice(self.closing, many)))
+            mine = ((ended.closing_order, ended.closing_ns) for ended in self.closing)
+            ends = merge(mine, () if elsewhere is None else elsewhere.ended.ends())
+            until_ns = max(until_ns, *(closing_ns for _, closing_ns in islice(ends, many)))
             if time_ns - until_ns < limits.CONNECTION_LINGER_MIN_NS:
                 self.owner.report(WeirdKind.CONNECTION_LIMIT, f"more than {limits.LINGERING_MAX} connections that ended")
-        while self.closing and self.closing[0].closing_ns <= until_ns:
-            ended = self.closing.popleft()
-            ended.close_with(self.closing, until_ns)
-            self._end(ended, time_ns)
+        while True:
+            before = self.closing[0].closing_order if self.closing else NEVER
+            if elsewhere is not None and not elsewhere.close_ended(until_ns, before):
+                return
+            if not self.closing or self.closing[0].closing_ns > until_ns:
+                return
+            self._end(self.closing.popleft(), time_ns)
 
     def expect_end(self) -> None:
         """The next `advance` is the last one: it closes idle connections too."""
@@ -495,7 +516,7 @@ class ConnectionTable:
             if isinstance(one, Connection):
                 self._over(one, time_ns)
             else:
-                one.close_with(queue, time_ns)
+                one.close_with(queue)
         self.unswept = len(found) > limits.CLOSED_TOGETHER
 
     def _bound(self, time_ns: int) -> None:
@@ -544,20 +565,16 @@ class ConnectionTable:
         every: list[Connection | Numbered] = [*self._alive(), *others]
         for flow, stored in self.silent.items():
             every.append(stored if isinstance(stored, Ended) else Silent(flow, silent.number_of(stored), self))
-        every.sort(key=_number)
+        every.sort(key=attrgetter("number"))
         queue = deque(every)
         every.clear()
         while queue:
             ended = queue.popleft()
             if not isinstance(ended, Connection):
-                ended.close_with(queue, self.time_ns)
+                ended.close_with(queue)
             self._end(ended, self.time_ns)
             yield
         self.closing.clear()
-
-
-def _number(connection: Connection | Numbered) -> int:
-    return connection.number
 
 
 def _with_older(connection: Connection) -> Iterator[Connection]:

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.fastpath.client_ids import NO_NAME, name_number
-from kcap.fastpath.layout import ID_BYTES, M_NAMES, META_WIDTH
+from kcap.fastpath.client_ids import name_number
+from kcap.fastpath.layout import ID_BYTES, M_NAMES, META_WIDTH, NO_NAME
 
 
 @given(st.lists(st.binary(max_size=5), max_size=30), st.integers(2, 12))

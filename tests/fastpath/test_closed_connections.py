@@ -1,15 +1,19 @@
 """Connections that were never more than numbers: their order among the others, and what they say of themselves."""
 
 import pickle
+from collections import deque
 from dataclasses import replace
+from itertools import takewhile
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap import limits
 from kcap.analyzer import Analyzer
-from kcap.fastpath.closed_connections import OwnEnding
+from kcap.fastpath.closed_connections import EndedSlots, OwnConnection
 from kcap.fastpath.closed_rows import ClosedRow
 from kcap.net.segment_columns import columns_of
 from kcap.net.tcp import ACK, MASK, SYN
@@ -167,48 +171,51 @@ def test_ports_again_while_the_first_lingers() -> None:
     assert len(agree([*first.segments, *second, *other]).connections) == 2
 
 
-def test_an_ending_asks_its_lane() -> None:
-    class Asked:
-        def close(self, slot: int) -> None:
-            self.slot = slot
-
-    asked = Asked()
-    assert OwnEnding(1, 2, 3, 4, asked).close() is None
-    assert asked.slot == 4
-
-
-def test_an_ending_that_was_exported_is_the_reference_paths() -> None:
-    """The fast path's entry stays in the queue; what it stands for is closed as any connection of the table."""
-    from collections import deque
-
-    from kcap.net.connections import Ended
-
-    tap = steady(2)
-    analyzer = Analyzer()
-    analyzer.feed(batch(tap.segments))
-    (connection,) = {stream.connection for stream in analyzer.table.streams.values()}
-    closer = FastPathCloser()
-    ending = OwnEnding(1, 2, 3, 4, closer, Ended(connection, analyzer.table))
-    later = deque([OwnEnding(2, 2, 4, 5, closer)])
-    ending.close_with(later, 10)
-    assert ending.close() is connection
-    assert (closer.closed, len(later)) == ([], 1)
-    OwnEnding(0, 2, 2, 6, closer).close_with(deque([ending]), 10)
-    assert closer.closed == [6]
-
-
 class FastPathCloser:
-    """Notes which slots are closed."""
+    """Notes which slots are closed, up to one that is refused."""
 
-    def __init__(self) -> None:
+    def __init__(self, refused: int = -1) -> None:
         self.closed: list[int] = []
+        self.refused = refused
 
     def close(self, slot: int) -> None:
         self.closed.append(slot)
 
-    def close_many(self, slots: list[int]) -> int:
-        self.closed += slots
-        return len(slots)
+    def close_many(self, slots: Any) -> int:
+        found = list(takewhile(self.refused.__ne__, slots.tolist()))
+        self.closed += found
+        return len(found)
+
+
+def test_connections_of_one_kind_are_closed_together() -> None:
+    """Up to one that has to be closed alone, or is of another kind; each is closed once."""
+    closer = FastPathCloser(refused=50)
+    first, *others = (OwnConnection(number, number, closer) for number in range(60))
+    queue = deque[object]([*others, "another"])
+    first.close_with(queue)
+    assert closer.closed == list(range(50))
+    assert len(queue) == 11
+    assert first.close() is None
+    assert others[49].close() is None
+    assert closer.closed == list(range(51))
+
+
+def test_ended_slots_are_due_in_order() -> None:
+    """Before a packet, up to the first that is held for longer, which holds those behind it."""
+    ended = EndedSlots()
+    ended.add(np.array([7, 3]), np.array([10, 12]), np.array([100, 300]))
+    ended.add(np.array([9]), np.array([15]), np.array([200]))
+    assert ended.due(300, 16).tolist() == [7, 3, 9]
+    assert ended.due(250, 16).tolist() == [7]
+    assert ended.due(300, 12).tolist() == [7]
+    assert ended.due(99, 16).tolist() == []
+    assert list(ended.ends()) == [(10, 100), (12, 300), (15, 200)]
+    assert ended.take(3) == 12
+    assert ended.due(250, 16).tolist() == [7, 9]
+    ended.drop(1)
+    assert (len(ended), ended.begin_before(15), ended.begin_before(16)) == (1, False, True)
+    ended.drop(1)
+    assert not ended.begin_before(1 << 62)
 
 
 def test_an_early_acknowledgement_is_never_taken_back() -> None:

@@ -57,7 +57,7 @@ def test_room_grows() -> None:
     again = pickle.loads(pickle.dumps(state.meta))
     for slot in range(len(analyzers)):
         export_connection(state, slot, analyzers[slot])
-    state.release_all(list(range(len(analyzers))))
+    state.release_all(np.arange(len(analyzers)))
     assert state.meta[M_SLOTS] == state.slots
     assert sorted(state.free.tolist()) == list(range(state.slots))
     assert (again[[M_FREE, M_SPARE]] == state.meta[[M_FREE, M_SPARE]]).all()
@@ -79,7 +79,7 @@ def test_slots_are_used_again() -> None:
     assert sorted(taken) == list(range(len(taken)))
     state.connections[taken, LIVE] = TALKING
     for slot in taken[::2]:
-        state.release_all([slot])
+        state.release_all(np.array([slot]))
     assert sorted(state.slot() for _ in taken[::2]) == sorted(taken[::2])
     state.meta[M_SLOTS], state.meta[M_GROWS] = 0, 0
     assert state.slot() == -1
