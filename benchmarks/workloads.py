@@ -12,6 +12,7 @@ Shapes:
 - `lossy`: `small`, of which one packet in 1,000 is missing
 - `worn`: `lossy` on connections of 6,000 requests
 - `snaplen`: `medium`, of which 128 bytes of each packet were captured
+- `refused`: `short`, to brokers that are down at first: nine connections are refused before each that is not
 
 Prints a line each: packets and megabytes per CPU second, the ratio to tshark where it is installed, peak memory, exchanges
 found of those made.
@@ -46,6 +47,8 @@ class Writer:
     mss: int
     snaplen: int = 1 << 18
     loss: float = 0.0
+    refusals: int = 0
+    """Connections that are refused before each conversation."""
     packets: int = 0
     time_us: int = 1_700_000_000_000_000
     chance: random.Random = field(default_factory=lambda: random.Random(1))  # noqa: S311 - the same losses each time
@@ -75,6 +78,9 @@ class Writer:
         client, server = struct.pack(">I", 0x0A400000 + number // 20_000), b"\x0a\x01\0\1"
         sides, ports = (client, server), (20_000 + number % 20_000, 9092)
         seq = [1000, 9000]
+        for port in range(9093, 9093 + self.refusals):
+            self.packet((ports[0], port), sides, 999, 0, SYN, b"")
+            self.packet((port, ports[0]), sides[::-1], 0, 1000, RST | ACK, b"")
         self.packet(ports, sides, 999, 0, SYN, b"")
         self.packet(ports[::-1], sides[::-1], 8999, 1000, SYN | ACK, b"")
         self.packet(ports, sides, 1000, 9000, ACK, b"")
@@ -167,6 +173,7 @@ SHAPES: dict[str, tuple[Callable[[int], Exchanges], int, dict[str, float]]] = {
     "lossy": (produces(60, 300), 1400, {"loss": 0.001}),
     "worn": (produces(6000, 300), 1400, {"loss": 0.001}),
     "snaplen": (produces(6, 16_000), 1400, {"snaplen": 128}),
+    "refused": (produces(1, 300), 1400, {"refusals": 9}),
 }
 
 
@@ -174,7 +181,7 @@ def made(name: str, path: Path, size: int) -> tuple[int, int]:
     """Writes a capture of one shape; packets and exchanges."""
     conversation, mss, more = SHAPES[name]
     with path.open("wb") as file:
-        writer = Writer(file, mss, int(more.get("snaplen", 1 << 18)), more.get("loss", 0.0))
+        writer = Writer(file, mss, int(more.get("snaplen", 1 << 18)), more.get("loss", 0.0), int(more.get("refusals", 0)))
         number = exchanges = written = 0
         while written < size:
             exchanges += writer.conversation(number, conversation(number))

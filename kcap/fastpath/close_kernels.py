@@ -1,4 +1,4 @@
-"""How a connection ends, compiled: FIN and RST of connections between two frames.
+"""How a connection ends, compiled: FIN and RST of connections between two frames, and of those that carried no byte.
 
 In: a packet that is no plain segment. Out: the connection's rows as `Connection.segment` would leave them. Law: a connection
 with an open frame is exported before its end, as is one whose end is out of order.
@@ -17,7 +17,7 @@ LAST_WORD = FIN | ACK
 LAST_PUSH = FIN | PSH | ACK
 REFUSAL = RST | ACK
 FAR = limits.SEQUENCE_FAR
-LINGER = limits.CONNECTION_LINGER_NS
+IDLE, LINGER = limits.CONNECTION_IDLE_NS, limits.CONNECTION_LINGER_NS
 BY_FIN, BY_RST = at.ENDS.index("fin"), at.ENDS.index("rst")
 
 
@@ -25,16 +25,18 @@ BY_FIN, BY_RST = at.ENDS.index("fin"), at.ENDS.index("rst")
 def ending(
     packets: Any, seq: int, ack: int, flags: int, window: int, length: int, time_ns: int, order: int, place: int, arrays: Any
 ) -> int:
-    """Takes a FIN or RST of a connection with traffic: DONE where it ends the connection in order."""
+    """Takes a FIN or RST: DONE where it ends the connection in order."""
     connections, streams, meta = arrays.connections, arrays.streams, arrays.meta
     ended = packets.ended
     slot, other = place >> 1, place ^ 1
     live = connections[slot, at.LIVE]
-    if not connections[slot, at.OWN] or length or (live != at.TALKING and live != at.HALF and live != at.CLOSING):
+    if not connections[slot, at.OWN] or length:
+        return at.LEAVE
+    if live == at.CALLED and (
+        flags != REFUSAL or place & 1 == connections[slot, at.CLIENT] or ack != streams[other, at.NEXT_RAW]
+    ):
         return at.LEAVE
     if unfinished(streams, place) or unfinished(streams, other):
-        return at.LEAVE
-    if live == at.CLOSING and time_ns - connections[slot, at.CLOSING_NS] >= LINGER:
         return at.LEAVE
     by = 0
     if flags in (LAST_WORD, LAST_PUSH):
@@ -44,10 +46,12 @@ def ending(
         streams[place, at.FIN_NS] = time_ns
         if live == at.TALKING:
             connections[slot, at.LIVE] = at.HALF
+        elif live == at.OPEN:
+            connections[slot, at.LIVE] = at.HALF_EMPTY
         if streams[other, at.FIN_NS] != at.NONE:
             by = BY_FIN
     elif flags in (RST, REFUSAL):
-        if abs(distance(seq, streams[place, at.NEXT_RAW])) >= FAR:
+        if live != at.CALLED and abs(distance(seq, streams[place, at.NEXT_RAW])) >= FAR:
             return at.LEAVE
         if connections[slot, at.RST_NS] == at.NONE:
             connections[slot, at.RST_NS] = time_ns
@@ -69,6 +73,20 @@ def ending(
     if flags & ACK and ack != streams[other, at.ACKED_RAW]:
         acknowledged(streams, other, ack, time_ns)
     return at.DONE
+
+
+@compiled
+def over(slot: int, time_ns: int, connections: Any, streams: Any) -> bool:
+    """Whether a connection takes no packet of this time: it was idle or held for long enough, or it was refused, so that
+    the numbers of one stream are not known.
+    """
+    silent_ns = time_ns - connections[slot, at.LAST]
+    if silent_ns < 0 or silent_ns >= IDLE:
+        return True
+    if connections[slot, at.LIVE] != at.CLOSING:
+        return False
+    refused = streams[2 * slot, at.NEXT_RAW] == at.NONE or streams[2 * slot + 1, at.NEXT_RAW] == at.NONE
+    return bool(refused or time_ns - connections[slot, at.CLOSING_NS] >= LINGER)
 
 
 @compiled

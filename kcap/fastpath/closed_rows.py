@@ -79,7 +79,7 @@ class ClosedRows:
     @property
     def phases(self) -> dict[str, int]:
         """As `analyzer.SilentConnection`."""
-        empty = int(np.count_nonzero(without_byte(self.connections)))
+        empty = int(np.count_nonzero(without_byte(self.streams[:, 0], self.streams[:, 1])))
         return {name: count for name, count in (("kafka", len(self) - empty), ("empty", empty)) if count}
 
     @property
@@ -207,10 +207,9 @@ def _average(sides: Sides) -> "Int64s":
     return average
 
 
-def without_byte(values: Any) -> Any:
-    """Which of these connections carried no byte, of rows of the fast path's connections."""
-    live = values[:, at.LIVE]
-    return (live == at.CALLED) | (live == at.OPEN)
+def without_byte(first: Any, second: Any) -> Any:
+    """Which connections carried no byte, of their streams."""
+    return (first[:, at.SEGMENTS] == 0) & (second[:, at.SEGMENTS] == 0)
 
 
 def _uids(sides: Sides) -> list[str]:
@@ -248,7 +247,7 @@ COLUMNS: Final[dict[str, Callable[[Sides], Values]]] = {
     "number": _of("values", at.PLACE), "first_ns": _of("values", at.FIRST_NS), "last_ns": _of("values", at.LAST),
     "ended": lambda sides: list(map((*at.ENDS, "idle").__getitem__, sides.values[:, at.ENDED].tolist())),
     "closed_by": _closed_by, "closed_ns": _closed_ns,
-    "phase": lambda sides: np.where(without_byte(sides.values), "empty", "kafka").tolist(),
+    "phase": lambda sides: np.where(without_byte(sides.client, sides.server), "empty", "kafka").tolist(),
     "client_packets": _of("client", at.PACKETS), "server_packets": _of("server", at.PACKETS),
     "rtt_min_ns": _of("client", at.RTT_MIN), "client_rtt_min_ns": _of("server", at.RTT_MIN), "rtt_avg_ns": _average,
     "client_id": lambda sides: sides.client_ids, "exchanges": _of("values", at.ROWS),

@@ -18,7 +18,7 @@ from kcap.fastpath.arrays import PacketArrays
 from kcap.fastpath.body_kernels import carry_over
 from kcap.fastpath.close_kernels import all_settled, settled
 from kcap.fastpath.closed_connections import EndedSlots, OwnConnection
-from kcap.fastpath.closed_rows import closed_rows, without_byte
+from kcap.fastpath.closed_rows import closed_rows
 from kcap.fastpath.export_state import Host, export_connection
 from kcap.fastpath.flow_table import find, pair_number
 from kcap.fastpath.frame_kernels import LATE, UNANSWERED, settled_run
@@ -226,7 +226,7 @@ class FastPath:
     def _bound_silent(self) -> None:
         """Closes the oldest of the connections that carried no byte, where most of all connections are such."""
         connections, least = self.state.connections, self.state.slots // 2
-        silent = np.flatnonzero(without_byte(connections))
+        silent = np.flatnonzero(unspoken(connections))
         silent = silent[self._settled(silent)]
         if len(silent) > least:
             oldest = silent[np.argsort(connections[silent, at.PLACE])[: least // 4]]
@@ -430,7 +430,7 @@ class FastPath:
         numbers = connections[slots, at.PLACE].copy()
         every = np.sort([*numbers.tolist(), *(number for number, _ in table.idle(time_ns))])
         chosen = numbers <= (every[: limits.CLOSED_TOGETHER][-1] if len(every) else -1)
-        silent = without_byte(connections[slots]) & self._settled(slots)
+        silent = unspoken(connections[slots]) & self._settled(slots)
         self._back(slots[chosen & ~silent].tolist())
         quiet = chosen & silent
         connections[slots[quiet], at.ENDED] = at.IDLE
@@ -572,6 +572,12 @@ class FastPath:
         if state.names_wasted:
             state.forget_names()
         return taken, batch
+
+
+def unspoken(connections: Any) -> Any:
+    """Which of these connections are open and carried no byte, and no FIN."""
+    live = connections[:, at.LIVE]
+    return (live == at.CALLED) | (live == at.OPEN)
 
 
 def plaintext_of(connection: Connection) -> Conversation | None:

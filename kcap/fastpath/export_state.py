@@ -96,15 +96,15 @@ def made(
     connection.syn_ns, connection.rst_ns = none(values[at.SYN_NS]), none(values[at.RST_NS])
     connection.rst_by = None if connection.rst_ns is None else connection.streams[values[at.RST_BY]]
     connection.closing_ns = none(values[at.CLOSING_NS])
-    connection.in_order = values[at.LIVE] != at.CALLED
     for stream, numbers in zip(connection.streams, streams):
         stream.isn, stream.fin_at, stream.fin_ns = none(numbers[at.ISN]), none(numbers[at.FIN_AT]), none(numbers[at.FIN_NS])
         stream.anchored = stream.started = stream.isn is not None
+    connection.in_order = all(stream.started for stream in connection.streams)
     conversation = Conversation(connection, keeper)
     connection.conversation = conversation
     if sealed is not None:
         conversation = sealed.enter(conversation, begun=values[at.TLS] == at.SEALED)
-    elif values[at.LIVE] not in (at.CALLED, at.OPEN):
+    elif any(numbers[at.SEGMENTS] for numbers in streams):
         conversation.begin(values[at.CLIENT])
     if conversation.requests is not None and values[at.NUMBER]:
         conversation.requests.remember(name)

@@ -35,8 +35,9 @@ have a chain of their own; TOUCHED: of a connection with TLS, its row of `undo` 
 the walk is for the reference path.
 """
 
-FREE, TALKING, OPEN, CALLED, HALF, CLOSING = range(6)
-"""Values of LIVE: free slot; requests and responses; a handshake and no data yet; a SYN alone; one FIN; ended."""
+FREE, TALKING, OPEN, CALLED, HALF, HALF_EMPTY, CLOSING = range(7)
+"""Values of LIVE: free slot; requests and responses; a handshake and no data yet; a SYN alone; one FIN; one FIN and no data;
+ended."""
 CLEAR, SHAKING, SEALED = range(3)
 """Values of TLS: none; from its ClientHello on, up to the first request; requests and responses inside of TLS."""
 ENDS: Final = ("open", "fin", "rst")

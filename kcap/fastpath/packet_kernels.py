@@ -9,7 +9,7 @@ from typing import Any
 
 from kcap import limits
 from kcap.fastpath import layout as at
-from kcap.fastpath.close_kernels import ending
+from kcap.fastpath.close_kernels import ending, over
 from kcap.fastpath.flow_table import drop, find, pair_hash
 from kcap.fastpath.frame_kernels import lacks_room, requests, responses
 from kcap.fastpath.large_kernels import lacks_row
@@ -22,7 +22,6 @@ from kcap.net.segment_columns import ABSENT, CLEAN
 from kcap.net.tcp import ACK, MASK, PSH, RST, SYN
 
 PUSH = PSH | ACK
-IDLE = limits.CONNECTION_IDLE_NS
 FAR, WAIT = limits.SEQUENCE_FAR, limits.FAST_PATH_WAIT
 STOP = 1
 """What `opens` returns where the walk has to stop before the packet."""
@@ -119,11 +118,9 @@ def segment(packets: Any, index: int, time_ns: int, position: int, place: int, a
     connections, streams, meta = arrays.connections, arrays.streams, arrays.meta
     slot, other = place >> 1, place ^ 1
     seq, ack, flags, length = numbers[0, index], numbers[1, index], numbers[2, index] & 0xFF, numbers[6, index]
-    silent_ns = time_ns - connections[slot, at.LAST]
-    if silent_ns < 0 or silent_ns >= IDLE:
+    if over(slot, time_ns, connections, streams):
         return at.LEAVE
-    live = connections[slot, at.LIVE]
-    if live == at.CALLED:
+    if connections[slot, at.LIVE] == at.CALLED and not flags & RST:
         return called_back(place, seq, ack, flags, numbers[3, index], length, time_ns, connections, streams)
     if flags != ACK and flags != PUSH:
         return ending(packets, seq, ack, flags, numbers[3, index], length, time_ns, meta[at.M_ORDER] + index, place, arrays)

@@ -192,6 +192,7 @@ class ConnectionTable:
                 silent_ns = time_ns - connection.last_ns
                 if (
                     connection.in_order
+                    and connection.closing_ns is None
                     and (not length or (seq == stream.next_raw and stream.fin_at is None))
                     and 0 <= silent_ns < limits.CONNECTION_IDLE_NS
                 ):

@@ -16,7 +16,7 @@ from kcap.analyzer import Analyzer
 from kcap.fastpath.closed_connections import EndedSlots, OwnConnection
 from kcap.fastpath.closed_rows import ClosedRow
 from kcap.net.segment_columns import columns_of
-from kcap.net.tcp import ACK, MASK, SYN
+from kcap.net.tcp import ACK, FIN, MASK, PSH, RST, SYN
 from tests.fastpath.both import agree, cut, result_of
 from tests.fastpath.test_engine import steady
 from tests.support.wire import MS, Segment, Tap, batch, metadata, metadata_answer
@@ -77,7 +77,8 @@ def test_crowds_restored(segments: list[Segment], size: int) -> None:
 
 @st.composite
 def quiet_crowds(draw: st.DrawFn) -> list[Segment]:
-    """Connections of which most carry no byte, over hours: SYNs alone, handshakes, acknowledgements of what never came."""
+    """Connections of which most carry no byte, over hours: SYNs alone, handshakes, refusals, what health checks send, and
+    acknowledgements of what never came."""
     segments: list[Segment] = []
     time_ns = 1_000_000_000
     for number in range(draw(st.integers(1, 16))):
@@ -103,6 +104,66 @@ def test_crowds_without_a_byte(segments: list[Segment], size: int, step: int, to
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "CLOSED_TOGETHER", together)
         agree(segments, size, step)
+
+
+@st.composite
+def ends_without_a_byte(draw: st.DrawFn) -> list[Segment]:
+    """Handshakes of which parts are missing, refusals, probes that open and close, each with anything behind it."""
+    taps: list[Tap] = []
+    for number in range(draw(st.integers(1, 4))):
+        tap = Tap(number * 7919, number * 104_729, port=40_000 + number, time_ns=1_000_000_000 + number * MS)
+        taps.append(tap)
+        tap.add(0, SYN, seq=tap.client_isn)
+        if draw(st.booleans()):
+            tap.add(1, SYN | ACK, seq=tap.server_isn)
+        for _ in range(draw(st.integers(0, 5))):
+            side = draw(st.integers(0, 1))
+            match draw(st.integers(0, 7)):
+                case 0:
+                    tap.add(side, ACK)
+                case 1:
+                    tap.add(side, FIN | ACK)
+                    tap.next[side] = (tap.next[side] + 1) & MASK
+                case 2:
+                    tap.reset(side)
+                case 3:
+                    tap.add(side, RST)
+                case 4:
+                    tap.add(side, RST | ACK, seq=0)
+                case 5:
+                    tap.client(metadata(1)).server(metadata_answer(1))
+                case 6:
+                    tap.add(side, draw(st.sampled_from((SYN, SYN | ACK, FIN, FIN | PSH | ACK))))
+                case _:
+                    tap.time_ns += draw(st.sampled_from((LINGER // 2, LINGER, limits.CONNECTION_IDLE_NS)))
+    segments = [replace(s, window=0) if s.flags & RST and draw(st.booleans()) else s for tap in taps for s in tap.segments]
+    return sorted(segments, key=lambda s: s.time_ns)
+
+
+@given(ends_without_a_byte(), st.integers(1, 20), st.integers(1, 9))
+def test_ends_without_a_byte(segments: list[Segment], size: int, step: int) -> None:
+    agree(segments, size, step)
+
+
+def test_refused_and_probed_connections_have_no_objects() -> None:
+    """A port where no one listens, a probe that opens and closes, and one that resets."""
+    segments: list[Segment] = []
+    for number in range(9):
+        tap = Tap(port=1000 + number, time_ns=(1 + number) * 10**9)
+        match number % 3:
+            case 0:
+                tap.add(0, SYN, seq=tap.client_isn)
+                tap.add(1, RST | ACK, seq=0)
+            case 1:
+                tap.open().close()
+            case _:
+                tap.open().reset(0)
+        segments += tap.segments
+    found = agree(segments)
+    assert [(row["ended"], row["phase"], row["closed_by"]) for row in found.connections] == [
+        ("rst", "empty", "server"), ("fin", "empty", "client"), ("rst", "empty", "client")
+    ] * 3  # fmt: skip
+    assert found.own == 9
 
 
 def without_a_byte() -> list[Segment]:
@@ -151,9 +212,9 @@ def test_open_ones_are_closed_by_number_at_the_end() -> None:
 def test_what_is_kept_can_be_pickled() -> None:
     analyzer = Analyzer()
     tap = steady(4).close()
-    tap.time_ns += LINGER
-    tap.add(0, 16)
-    analyzer.feed(columns_of(batch(tap.segments)))
+    later = Tap(port=50_000, time_ns=tap.time_ns + LINGER)
+    later.add(0, SYN)
+    analyzer.feed(columns_of(batch(tap.segments + later.segments)))
     again = pickle.loads(pickle.dumps(analyzer))
     (ours,), (theirs,) = analyzer.take_connections(), again.take_connections()
     assert isinstance(ours, ClosedRow)  # its row is made of its numbers

@@ -11,7 +11,7 @@ from kcap.analyzer import Analyzer
 from kcap.net.connections import reverse_flow
 from kcap.net.tcp import Connection
 from kcap.weird import WeirdKind
-from tests.fastpath.both import agree
+from tests.fastpath.both import agree, cut, result_of
 from tests.support.wire import MS, Tap, analyze, batch, flow, metadata, metadata_answer
 
 
@@ -90,6 +90,17 @@ def test_of_too_many_that_ended_the_first_are_let_go(monkeypatch: pytest.MonkeyP
         assert [ended.number for ended in analyzer.table.closing] == list(range(1, number + 2))[-2:]
         assert sum(count for weird, count in analyzer.sightings() if weird.kind is WeirdKind.CONNECTION_LIMIT) == reported
     assert [closed.values["ended"] for closed in analyzer.take_connections()] == ["fin", "fin"]
+
+
+@pytest.mark.parametrize("fast_path", [False, True])
+@pytest.mark.parametrize("size", [1, 4, 100])
+def test_a_packet_long_after_the_end_belongs_to_no_connection(fast_path: bool, size: int) -> None:
+    """Whether packets before it were of the same batch or not."""
+    tap = Tap().open().client(metadata(1)).server(metadata_answer(1)).close()
+    tap.time_ns += limits.CONNECTION_LINGER_NS
+    tap.add(0, 16)
+    (connection,) = result_of(cut(tap.segments, size), fast_path=fast_path).connections
+    assert connection["packets"] == len(tap.segments) - 1
 
 
 class Elsewhere:
