@@ -120,6 +120,9 @@ COPIED_MAX = 1 << 17
 ZSTD_WINDOW_MAX = 16 << 20
 """Largest zstd window that is allocated; level 22 of the library asks for 128 MiB, Kafka's clients stay at or below 8 MiB."""
 
+ZSTD_KEPT_BYTES = 4 << 20
+"""Memory of a zstd decompressor that is used again; windows of 2 MiB, as at the default level of the library, take 2.5 MiB."""
+
 CALL_BYTES = 200
 """Memory of a call that waits until its connection is recognised, beside its bytes."""
 

@@ -62,8 +62,13 @@ def plain_size(batch: Batch) -> int | None:
     if not batch.codec_id:
         return batch.size
     packed = (magic2.packed_part if batch.magic == 2 else legacy.packed_part)(batch)
-    inflated = inflate(batch.codec_id, packed, magic2.inflated_limit(len(packed)))
-    return None if inflated.fault else batch.size - len(packed) + len(inflated.data)
+    return inflated_size(batch.codec_id, packed, batch.size)
+
+
+def inflated_size(codec: int, packed: memoryview, size: int) -> int | None:
+    """`plain_size` of a batch of `size` bytes that ends with its compressed part."""
+    inflated = inflate(codec, packed, magic2.inflated_limit(len(packed)))
+    return None if inflated.fault else size - len(packed) + len(inflated.data)
 
 
 def count_wrapped(buffer: Buffer, start: int, end: int, body_end: int) -> int:

@@ -94,6 +94,8 @@ class Tables:
     """Partitions of the selected exchanges, None where they were not read."""
     leading: Any = None
     """Partitions of every exchange, which say who leads them; None where no filter applies."""
+    summed: Any = None
+    """What `Report.summed` gives; None where no engine has it as a table."""
 
     @classmethod
     def under(cls, every: Any, selected: Any, partitions: Any) -> "Tables":
@@ -129,6 +131,8 @@ class Report:
     """Whether it begins with the capture's health and the findings of `check`, where a whole capture is read."""
     own: frozenset[str] = field(default_factory=frozenset)
     """Names to group by that are no columns of exchanges; they need partitions."""
+    summed: Callable[[Tables, ReportRequest], Any] | None = None
+    """Rows that several of its expressions begin with: an engine that has them as a table computes them once."""
     counted: Callable[[Tables, ReportRequest], Any] | None = None
     """The rows that its groups count, where these are not all selected exchanges: with the columns of `grouped`."""
 

@@ -6,7 +6,7 @@ result depends on the rows alone, not on how they came.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from kcap.errors import UsageError
 from kcap.reports import listing
@@ -17,6 +17,9 @@ from kcap.runtime import give_back
 
 if TYPE_CHECKING:
     from kcap.filter.ast import Filter
+
+SUMMED: Final = "summed"
+"""Name of the table of `Report.summed`, and of the statement that makes it."""
 
 
 def columns_of(report: Report, request: ReportRequest) -> list[str]:
@@ -55,8 +58,11 @@ def run(report: Report, given: ReportInput, request: ReportRequest) -> Row:
 
     Raises UsageError for a grouping or a filter that cannot be, CaptureError where nothing can be read.
     """
-    beside = columns_of(report, replace(request, listed=False)) if report.joined else ()
-    with engine_over(given, columns_of(report, request), report.partitions, beside) as (engine, names):
+    columns: Sequence[str] = columns_of(report, request)
+    beside: Sequence[str] = ()
+    if report.joined:  # what is beside partitions is nowhere else: written twice, it would take twice the time
+        columns, beside = listing.COLUMNS if request.listed else (), columns_of(report, replace(request, listed=0))
+    with engine_over(given, columns, report.partitions, beside) as (engine, names):
         return computed(engine, names, report, given, request)
 
 
@@ -81,10 +87,22 @@ def by_views(
     """
 
     def compiled() -> dict[str, str]:
-        made = {name: engine.sql(expression) for name, expression in expressions_of(tables(), report, request).items()}
+        given, made = tables(), {}
+        if report.summed is not None:
+            made[SUMMED], given = with_summed(engine, given, report.summed(given, request))
+        made |= {name: engine.sql(expression) for name, expression in expressions_of(given, report, request).items()}
         give_back()  # what Ibis is made of, 50 MB, while the engine needs memory
         return made
 
     parts = (report.name, request, *only, [(name, engine.columns(name)) for name in names])
-    results: dict[str, Rows] = {name: engine.rows(sql) for name, sql in planned(parts, compiled).items()}
+    statements = planned(parts, compiled)
+    with engine.kept(SUMMED, statements.pop(SUMMED, None)):
+        results: dict[str, Rows] = {name: engine.rows(sql) for name, sql in statements.items()}
     return finished(results, report, request)
+
+
+def with_summed(engine: Engine, tables: Tables, rows: Any) -> tuple[str, Tables]:
+    """The SQL of rows that the engine is to have as the table SUMMED, and the tables with it."""
+    import ibis
+
+    return engine.sql(rows), replace(tables, summed=ibis.table(rows.schema(), name=SUMMED))

@@ -129,6 +129,18 @@ class Engine:
         """Makes a view of a statement, a table where all files are small: each statement over a view plans all of it anew."""
         self._create(name, sql, "VIEW" not in self._kinds.values())
 
+    @contextmanager
+    def kept(self, name: str, sql: str | None) -> Iterator[None]:
+        """Has the rows of a statement as a table for as long as the block lasts. Raises Interrupted as `rows` does."""
+        if sql is None:
+            yield
+            return
+        self.rows(f'CREATE TABLE "{name}" AS {sql}')
+        try:
+            yield
+        finally:
+            self._duckdb.execute(f'DROP TABLE "{name}"')
+
     def _create(self, name: str, sql: str, small: bool) -> None:
         kind = self._kinds[name] = "TABLE" if small else "VIEW"
         self._optimize("VIEW" in self._kinds.values())
@@ -248,7 +260,8 @@ def engine_over(
     """An engine with views of the tables of a report, and their names: `exchanges`, `partitions` where they are there, `passed`
     where a filter was applied while a capture was read.
 
-    `beside`: columns of exchanges that partitions of captures have too, which is quicker than to join them and takes no memory.
+    `beside`: columns of exchanges that partitions of captures have, which is quicker than to join them and takes no memory;
+    exchanges have them where they were saved.
     `into`: an engine that has the views for as long as the block lasts, in place of one of their own.
 
     Raises UsageError for what the input does not have, CaptureError where nothing can be read.
@@ -259,7 +272,7 @@ def engine_over(
             places = read(given, folder, columns, partitions, beside)
             release_reading()
         else:
-            places = found(given, saved, columns, partitions, folder)
+            places = found(given, saved, [*beside, *columns], partitions, folder)
         names: list[str] = [name for name in VIEWS if name in places]
         engine = Engine(folder, jobs=given.jobs) if into is None else into
         try:

@@ -41,14 +41,13 @@ from kcap.schema.registry import api_key
 
 PRODUCE, FETCH, SHARE_FETCH, METADATA = (api_key(name) for name in ("Produce", "Fetch", "ShareFetch", "Metadata"))
 COLUMNS: Final = (
-    *KEY, "api_key", "topic", "topic_id", "partition", "error", "group_id", "fetch_offset", "high_watermark",
-    "committed_offset", "batches", "records", "bytes", "codec", "magic", "timestamp_type", "first_timestamp_ms",
-    "max_timestamp_ms", "lag", "crc_ok", "producer_id", "plain_bytes", "control_records", "leader_id",
+    *KEY, "api_key", "topic", "topic_id", "partition", "error", "group_id", "high_watermark", "committed_offset", "batches",
+    "records", "bytes", "codec", "magic", "timestamp_type", "max_timestamp_ms", "lag", "crc_ok", "producer_id", "plain_bytes",
+    "control_records", "leader_id",
 )  # fmt: skip
 OWN: Final = (
-    "api_key", "partition", "error", "fetch_offset", "high_watermark", "committed_offset", "batches", "records", "bytes",
-    "codec", "magic", "timestamp_type", "first_timestamp_ms", "max_timestamp_ms", "lag", "crc_ok", "producer_id", "plain_bytes",
-    "control_records",
+    "api_key", "partition", "error", "high_watermark", "committed_offset", "batches", "records", "bytes", "codec", "magic",
+    "timestamp_type", "max_timestamp_ms", "lag", "crc_ok", "producer_id", "plain_bytes", "control_records",
 )  # fmt: skip
 """Those that count by partition."""
 REQUESTED: Final = ("plain_bytes", "control_records")
@@ -97,74 +96,98 @@ def own_rows(tables: Tables, more: Mapping[str, str] | None = None) -> Any:
     return own.filter(own.topic.notnull())
 
 
-def joined(tables: Tables) -> Any:
-    """The same with the columns of their exchanges."""
+def joined(tables: Tables, request: ReportRequest) -> Any:
+    """The same with the columns of their exchanges that the report and its grouping take."""
     own = own_rows(tables)
-    names = [name for name in tables.selected.columns if name not in own.columns]
+    grouping = (name for key in keys_of(REPORT, request) if key.name not in REPORT.own for name in key.columns)
+    names = [name for name in dict.fromkeys([*REPORT.columns, *grouping]) if name not in own.columns]
     named = {name: exchange_column(name) for name in names}
-    if {*named.values()} <= {*tables.partitions.columns}:
+    if {*named.values(), ONLY_ROW} <= {*tables.partitions.columns}:
         return own_rows(tables, named | {ONLY_ROW: ONLY_ROW})
     return own.join(tables.selected.select(*KEY, *names), list(KEY))
+
+
+def summed_rows(tables: Tables, request: ReportRequest) -> Any:
+    """Rows of partitions summed by all that the figures tell apart: a row a group, topic, partition, kind of request, client
+    and format. Columns that are the sum or the largest of others have their names."""
+    keys = keys_of(REPORT, request)
+    rows = grouped(joined(tables, request), keys)
+    rows = rows.mutate(group_=rows.own_group.fill_null(rows.group_id))
+    figures = {
+        **{name: summed(rows[name]) for name in ("records", "bytes", "batches", "plain_bytes")},
+        **{name: rows[name].max() for name in ("lag", "high_watermark", "committed_offset", "producer_id")},
+        "data": summed(data_records(rows)),
+        "inflated_bytes": summed(rows.bytes, rows.plain_bytes.notnull()),
+        "behind_ms_min": behind(rows).min(),
+        "behind_ms_max": behind(rows).max(),
+        "first_ns": time_of(rows).min(),
+        "last_ns": time_of(rows).max(),
+        "errors": total(rows.error != "NONE"),
+        "unconfirmed": total(rows.error.isnull()),
+        "bad_checksums": total(~rows.crc_ok),
+        "rows": rows.count(),
+    }
+    if ONLY_ROW in rows.columns:
+        figures["alone"] = total(rows[ONLY_ROW])
+    by = ("topic", "partition", "api_key", "client_id", "broker_id", "group_", "codec", "magic", "timestamp_type")
+    return rows.group_by(*names_by(keys), *by).aggregate(**figures)
 
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The topics; the busiest partitions; the groups' committed offsets."""
     keys = keys_of(REPORT, request)
-    own, every = own_rows(tables), joined(tables)
-    rows = grouped(every, keys)
-    by = names_by(keys)
-    written, read = is_write(rows), is_read(rows)
-    copied = read & of_replicas(rows)
-    group = rows.own_group.fill_null(rows.group_id) if "group_id" in rows.columns else rows.own_group
-    skew = time_of(rows) // MS - rows.max_timestamp_ms.clip(-FARTHEST, FARTHEST)
-    clock = (time_of(rows) // MS).cast("float64")
-    timed = written & rows.max_timestamp_ms.notnull() & (rows.timestamp_type == CREATED).fill_null(False)
-    data = data_records(rows)
+    every = joined(tables, request)
+    rows, by = grouped(every, keys), names_by(keys)
+    sums = summed_rows(tables, request) if tables.summed is None else tables.summed
+    written, read = is_write(sums), is_read(sums)
+    copied = read & of_replicas(sums)
     figures = {
-        "produce_requests": requests_of(rows, written),
-        "fetch_requests": requests_of(rows, read),
-        "records_in": summed(rows.records, written),
-        "bytes_in": summed(rows.bytes, written),
-        "batches_in": summed(rows.batches, written),
-        "records_out": summed(data, read),
-        "bytes_out": summed(rows.bytes, read),
-        "batches_out": summed(rows.batches, read),
-        "replica_records_out": summed(data, copied),
-        "replica_bytes_out": summed(rows.bytes, copied),
-        "lag_max": rows.lag.max(),
-        "partitions": rows.partition.nunique(),
-        "errors": total(rows.error != "NONE"),
-        "bad_checksums": total(~rows.crc_ok),
-        "idempotent": total(written & (rows.producer_id >= 0)) > 0,
-        "behind_ms_min": skew.min(where=written),
-        "behind_ms_max": skew.max(where=written),
-        "plain_bytes_in": summed(rows.plain_bytes, written),
-        "inflated_bytes_in": summed(rows.bytes, written & rows.plain_bytes.notnull()),
-        "drift": clock.cov(skew.cast("float64"), where=timed, how="pop") / clock.var(where=timed, how="pop").nullif(0),
-        "drift_of": total(timed),
-        "drift_from": time_of(rows).min(where=timed),
-        "drift_to": time_of(rows).max(where=timed),
-        "first_ns": time_of(rows).min(),
-        "last_ns": time_of(rows).max(),
+        "records_in": summed(sums.records, written),
+        "bytes_in": summed(sums.bytes, written),
+        "batches_in": summed(sums.batches, written),
+        "records_out": summed(sums.data, read),
+        "bytes_out": summed(sums.bytes, read),
+        "batches_out": summed(sums.batches, read),
+        "replica_records_out": summed(sums.data, copied),
+        "replica_bytes_out": summed(sums.bytes, copied),
+        "lag_max": sums.lag.max(),
+        "partitions": sums.partition.nunique(),
+        "errors": summed(sums.errors),
+        "bad_checksums": summed(sums.bad_checksums),
+        "idempotent": total(written & (sums.producer_id >= 0)) > 0,
+        "behind_ms_min": sums.behind_ms_min.min(where=written),
+        "behind_ms_max": sums.behind_ms_max.max(where=written),
+        "plain_bytes_in": summed(sums.plain_bytes, written),
+        "inflated_bytes_in": summed(sums.inflated_bytes, written),
+        "first_ns": sums.first_ns.min(),
+        "last_ns": sums.last_ns.max(),
     }
+    if ONLY_ROW in every.columns:
+        figures |= {"produce_requests": summed(sums.alone, written), "fetch_requests": summed(sums.alone, read)}
+    if ONLY_ROW in every.columns and not any(key.entry for key in keys):
+        own = sent = sums
+    else:  # partitions count here whether their exchange is there or not, and once where it is in several groups
+        own = own_rows(tables).mutate(data=data_records)
+        sent = every.mutate(rows=1, errors=every.error != "NONE", unconfirmed=every.error.isnull())
     place = own.group_by("topic", "partition").aggregate(
         bytes_in=summed(own.bytes, is_write(own)), bytes_out=summed(own.bytes, is_read(own)),
-        records_in=summed(own.records, is_write(own)), records_out=summed(data_records(own), is_read(own)),
+        records_in=summed(own.records, is_write(own)), records_out=summed(own.data, is_read(own)),
         high_watermark=own.high_watermark.max(), lag_max=own.lag.max(),
     )  # fmt: skip
     place = place.left_join(last_lags(rows, ["topic", "partition"]), ["topic", "partition"])
     place = place.drop(*(column for column in place.columns if column.endswith("_right")))
     busiest = place.order_by([(place.bytes_in + place.bytes_out).desc(), "topic", "partition"]).limit(PLACES)
-    committed = rows.mutate(group_=group)
-    committed = committed.filter(committed.group_.notnull() & (committed.committed_offset >= 0))
+    committed = sums.filter(sums.group_.notnull() & (sums.committed_offset >= 0))
     places = committed.group_by("group_", "topic", "partition").aggregate(committed_offset=committed.committed_offset.max())
     ends = own.filter(own.high_watermark.notnull()).group_by("topic", "partition").aggregate(end=own.high_watermark.max())
     groups = places.left_join(ends, ["topic", "partition"])
-    return strays(tables, every) | {
-        "rows": rows.group_by(by).aggregate(**figures),
-        "members": rows.select(
-            *by, "codec", "magic", "timestamp_type", group_id=group.nullif(""),
-            produce_client=written.ifelse(rows.client_id, None), fetch_client=read.ifelse(rows.client_id, None),
+    return strays(tables, sent) | {
+        "rows": sums.group_by(by).aggregate(**figures),
+        "requests": requests_of(rows, by),
+        "drifts": drifts(rows, by),
+        "members": sums.select(
+            *by, "codec", "magic", "timestamp_type", group_id=sums.group_.nullif(""),
+            produce_client=written.ifelse(sums.client_id, None), fetch_client=read.ifelse(sums.client_id, None),
         ).distinct(),
         "last_lags": last_lags(rows, by),
         "partitions": busiest,
@@ -173,7 +196,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
             lag=groups.end.clip(lower=-1) - groups.committed_offset,
         ),
         "exchanges": tables.selected.aggregate(count=lambda some: some.count()),
-        "with_partitions": every.aggregate(count=requests_of(every, every.exchange.notnull())),
+        "with_partitions": every.aggregate(count=exchanges_of(every)),
     }  # fmt: skip
 
 
@@ -192,14 +215,41 @@ def data_records(rows: Any) -> Any:
     return rows.records.cast("int64") - rows.control_records.fill_null(0)
 
 
-def requests_of(rows: Any, where: Any) -> Any:
+def exchanges_of(rows: Any) -> Any:
     """How many exchanges the rows of partitions belong to. Where the table says of which exchange a row is the only one, those
     are counted as they are: distinct names take an engine more time and memory than all other figures together."""
     import ibis
 
     if ONLY_ROW not in rows.columns:
-        return uids(rows).nunique(where=where)
-    return total(where & rows[ONLY_ROW]) + ibis.ifelse(where & ~rows[ONLY_ROW], uids(rows), None).nunique()
+        return uids(rows).nunique()
+    return total(rows[ONLY_ROW]) + ibis.ifelse(~rows[ONLY_ROW], uids(rows), None).nunique()
+
+
+def requests_of(rows: Any, by: list[str]) -> Any:
+    """How many exchanges wrote and read, by group, but for those that `summed_rows` counts: the ones with a single row."""
+    asked = rows.filter(is_write(rows) | is_read(rows))
+    if ONLY_ROW in rows.columns:
+        asked = asked.filter(~asked[ONLY_ROW])
+    once = asked.select(*by, *KEY, written=is_write(asked)).distinct()
+    return once.group_by(*by, "written").aggregate(requests=once.count())
+
+
+def drifts(rows: Any, by: list[str]) -> Any:
+    """What `drift` takes, by group: the slope of the time from a record's timestamp to its request, and of how many it is."""
+    rows = rows.filter(is_write(rows), rows.max_timestamp_ms.notnull(), (rows.timestamp_type == CREATED).fill_null(False))
+    clock = (time_of(rows) // MS).cast("float64")
+    skew = behind(rows).cast("float64")
+    return rows.group_by(by).aggregate(
+        drift=clock.cov(skew, how="pop") / clock.var(how="pop").nullif(0),
+        drift_of=rows.count(),
+        drift_from=time_of(rows).min(),
+        drift_to=time_of(rows).max(),
+    )
+
+
+def behind(rows: Any) -> Any:
+    """Milliseconds from the largest timestamp of a row's records to its request."""
+    return time_of(rows) // MS - rows.max_timestamp_ms.clip(-FARTHEST, FARTHEST)
 
 
 def last_lags(rows: Any, by: list[str]) -> Any:
@@ -215,18 +265,19 @@ def last_lags(rows: Any, by: list[str]) -> Any:
 
 
 def strays(tables: Tables, rows: Any) -> Expressions:
-    """Requests, of `joined`, to a broker that no Metadata of the capture names leader of the partition; none where no leader is
-    named."""
+    """Requests to a broker that no Metadata of the capture names leader of the partition; none where no leader is named.
+
+    `rows`: of partitions, with the numbers of rows that each stands for, of those with an error and without a response."""
     there = tables.partitions if tables.leading is None else tables.leading
     if "leader_id" not in there.columns:
         return {}
     leaders = there.mutate(topic=topic_of(there))
     leaders = leaders.filter(leaders.leader_id >= 0).select("topic", "partition", broker_id="leader_id").distinct()
     sent = rows.filter(rows.api_key.isin([PRODUCE, FETCH]) & rows.broker_id.notnull())
-    astray = sent.anti_join(leaders, ["topic", "partition", "broker_id"])
-    routing = astray.group_by("client_id", "api_key", "topic", "partition", "broker_id").aggregate(
-        requests=astray.count(), refused=total(astray.error != "NONE"), unconfirmed=total(astray.error.isnull())
+    routing = sent.group_by("client_id", "api_key", "topic", "partition", "broker_id").aggregate(
+        requests=summed(sent.rows), refused=summed(sent.errors), unconfirmed=summed(sent.unconfirmed)
     )
+    routing = routing.anti_join(leaders, ["topic", "partition", "broker_id"])
     of_partition = leaders.group_by("topic", "partition").aggregate(leaders=leaders.broker_id.collect())
     return {"routing": routing.join(of_partition, ["topic", "partition"])}
 
@@ -257,6 +308,8 @@ def finish(results: Results, request: ReportRequest) -> Row:
     keys = keys_of(REPORT, request)
     group_of = itemgetter(*names_by(keys))
     lags_of = {group_of(row): row["lag_last"] for row in results["last_lags"]}
+    asked = {(group_of(row), row["written"]): row["requests"] for row in results["requests"]}
+    drifts_of = {group_of(row): drift(row) for row in results["drifts"]}
     members: defaultdict[Any, dict[str, set[Any]]] = defaultdict(lambda: {name: set() for name in MEMBERS})
     for row in results["members"]:
         for name, found in members[group_of(row)].items():
@@ -265,7 +318,11 @@ def finish(results: Results, request: ReportRequest) -> Row:
     for row in results["rows"]:
         group = group_of(row)
         lists: dict[str, list[Any]] = {name: sorted(found - {None}) for name, found in members[group].items()}
-        known = row | lists | {"lag_last": lags_of.get(group)}
+        counts = {
+            name: row.get(name, 0) + asked.get((group, written), 0)
+            for name, written in (("produce_requests", True), ("fetch_requests", False))
+        }
+        known = row | lists | counts | {"lag_last": lags_of.get(group)}
         row = named({name: known[name] for name in dict.fromkeys((*names_by(keys), *FIRST, *known))}, keys)
         row["records_per_batch_in"] = mean(row["records_in"], row["batches_in"])
         row["bytes_per_batch_in"] = mean(row["bytes_in"], row["batches_in"])
@@ -273,7 +330,7 @@ def finish(results: Results, request: ReportRequest) -> Row:
         row["records_per_batch_out"] = mean(row["records_out"], row["batches_out"])
         row["format_bytes_in"] = format_bytes(row)
         row["compression_ratio_in"] = ratio(row.pop("plain_bytes_in"), row.pop("inflated_bytes_in"))
-        row["drift_ppm"] = drift(row)
+        row["drift_ppm"] = drifts_of.get(group)
         out.append(row)
     out.sort(key=lambda row: [sort_value(row[key.name]) for key in keys])
     timed = any(key.step_ns for key in keys)
@@ -327,8 +384,8 @@ def ratio(plain: int, packed: int) -> float | None:
 def drift(row: Row) -> float | None:
     """By how much the clocks of writers run slower than that of the capture, in millionths: how the time from a record's
     timestamp to its request grows. None where there are too few batches or too little time."""
-    slope, seen, first, last = (row.pop(name) for name in ("drift", "drift_of", "drift_from", "drift_to"))
-    enough = slope is not None and seen >= DRIFT_BATCHES and last - first >= DRIFT_NS
+    slope, first, last = row["drift"], row["drift_from"], row["drift_to"]
+    enough = slope is not None and row["drift_of"] >= DRIFT_BATCHES and last - first >= DRIFT_NS
     return round(slope * 1_000_000, 1) if enough else None
 
 
@@ -344,17 +401,18 @@ def format_bytes(row: Row) -> int | None:
 
 def counted(tables: Tables, request: ReportRequest) -> Any:
     """The partitions by group."""
-    return grouped(joined(tables), keys_of(REPORT, request))
+    return grouped(joined(tables, request), keys_of(REPORT, request))
 
 
 REPORT: Final = Report(
     "topics",
     ("topic",),
-    (*KEY, "api_key", "client_id", "group_id", "broker_id", *TIMES),
+    (*KEY, "client_id", "group_id", "broker_id", *TIMES),
     build,
     finish,
     partitions=COLUMNS,
     joined=True,
+    summed=summed_rows,
     own=PARTITIONED,
     counted=counted,
 )

@@ -6,6 +6,8 @@ decompressed; a wrapper of magic 0 or 1 is, within its bounds, since only its re
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -17,10 +19,10 @@ from kcap.arrays.vectors import Vector
 from kcap.faults import Fault
 from kcap.records import header_facts as facts
 from kcap.records.batch import TIMESTAMP_TYPES, Batch
-from kcap.records.record_sets import RecordSet, decode_records, each_batch, plain_size
+from kcap.records.record_sets import RecordSet, each_batch, inflated_size, plain_size
 from kcap.records.verified import checksums
 from kcap.wire.codecs import codec_name
-from kcap.wire.formats import BATCH_ATTRIBUTES_AT, CODEC_MASK
+from kcap.wire.formats import BATCH_ATTRIBUTES_AT, BATCH_MIN, CODEC_MASK
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Bools, Int64s
@@ -124,19 +126,20 @@ class BatchFacts:
         size, known = np.zeros(len(self._starts), np.int64), fields & self.present
         packed = (codec > 0) & fields[field]
         np.add.at(size, field[~packed], (end - start)[~packed])
-        inflating = [
-            (one, decode_records(self._data[low:high].data).batches)
-            for one, low, high in zip(field[packed].tolist(), start[packed].tolist(), end[packed].tolist())
-        ]
-        for one, batches in (*inflating, *((one, read) for one, read in self._read.items() if fields[one])):
-            for batch in batches:
-                plain = None
-                try:
-                    plain = plain_size(batch)
-                except Exception as error:  # noqa: BLE001 - of this partition the size is not known
-                    self._failed(one, error)
-                size[one] += plain or 0
-                known[one] &= plain is not None
+        spans = zip(field[packed].tolist(), start[packed].tolist(), end[packed].tolist(), codec[packed].tolist())
+        sizes = (
+            (one, partial(inflated_size, kind, self._data[low + BATCH_MIN : high].data, high - low))
+            for one, low, high, kind in spans
+        )
+        old = ((one, partial(plain_size, batch)) for one, read in self._read.items() if fields[one] for batch in read)
+        for one, measure in chain(sizes, old):
+            plain = None
+            try:
+                plain = measure()
+            except Exception as error:  # noqa: BLE001 - of this partition the size is not known
+                self._failed(one, error)
+            size[one] += plain or 0
+            known[one] &= plain is not None
         return Vector(size, known)
 
     def column(self, name: str, kind: pa.DataType) -> Array | Coded:

@@ -151,8 +151,8 @@ class PartitionBodies:
         before, behind, after = spots
         first = column_of(self._first, at)
         if not len(first):
-            return column_of(self._later, at)[after]
-        found = first[before]
+            return column_of(self._later, at).take(after)
+        found = first.take(before)
         if len(behind):
             found[behind] = column_of(self._later, at)[after]
         return found
@@ -338,7 +338,7 @@ class Pairs:
         """For each pair the number of one side's entry, -1 for none."""
         if not len(self):
             return NO_ENTRIES
-        found: Int64s = np.where(self._there[side], numbers[self._entries[side]], -1)
+        found: Int64s = np.where(self._there[side], numbers.take(self._entries[side]), -1)
         return found
 
 

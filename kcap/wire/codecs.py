@@ -8,9 +8,9 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Final
+from typing import Any, Final
 
-from kcap.limits import ZSTD_WINDOW_MAX
+from kcap.limits import ZSTD_KEPT_BYTES, ZSTD_WINDOW_MAX
 
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 """Codec number (attributes bits 0-2 of a batch) -> Kafka's name; CompressionType.java."""
@@ -19,6 +19,8 @@ _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = 16
 _CHUNK = 1 << 20
 """Inflated bytes taken at a time, where a library can stop: what a bomb may cost beyond the limit."""
+_IDLE: Final[list[Any]] = []
+"""Decompressors of zstd that no thread uses: to make one takes twice the time of a small batch."""
 _GZIP_INPUT_LEAST, _GZIP_INPUT = 1 << 8, 1 << 16
 """Compressed bytes given to zlib at once: at the start of a member, and doubled up to the second number."""
 
@@ -130,11 +132,17 @@ def _zstd(data: bytes, limit: int) -> bytearray:
 
     out = bytearray()
     try:
-        reader = ZstdDecompressor(max_window_size=ZSTD_WINDOW_MAX).stream_reader(BytesIO(data), read_across_frames=True)
+        idle = _IDLE.pop()
+    except IndexError:
+        idle = ZstdDecompressor(max_window_size=ZSTD_WINDOW_MAX)
+    try:
+        reader = idle.stream_reader(BytesIO(data), read_across_frames=True)
         while piece := reader.read(_CHUNK):
             _take(out, piece, limit, "zstd")
     except ZstdError as error:
         raise InflateError(f"zstd: {error}", out) from error
+    if idle.memory_size() <= ZSTD_KEPT_BYTES:
+        _IDLE.append(idle)
     if not out and data:
         raise InflateError("zstd: cut", out)
     return out

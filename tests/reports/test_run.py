@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from kcap.errors import UsageError
-from kcap.reports import latency, slow
-from kcap.reports.definition import ReportRequest
-from kcap.reports.run import columns_of, run
-from kcap.reports.source import Engine, ReportInput
+from kcap.filter.parse import parse
+from kcap.reports import latency, listing, slow, topics
+from kcap.reports.definition import KEY, ReportRequest
+from kcap.reports.run import columns_of, computed, result, run
+from kcap.reports.source import Engine, ReportInput, opened
 
 
 def test_the_head_of_every_report(pcaps: Path) -> None:
@@ -22,6 +23,33 @@ def test_the_head_of_every_report(pcaps: Path) -> None:
 def test_only_columns_that_are_looked_at_are_read() -> None:
     assert "topics" not in columns_of(latency.REPORT, ReportRequest())
     assert {"topics", "topic_ids"} <= set(columns_of(latency.REPORT, ReportRequest(by=("topic",))))
+
+
+@pytest.mark.parametrize("by", [(), ("client",), ("codec", "topic"), ("time:1s", "partition")], ids=str)
+@pytest.mark.parametrize("text", ["", "api != Fetch"])
+def test_sums_in_a_table_are_those_of_the_statements(by: tuple[str, ...], text: str, pcaps: Path) -> None:
+    """What an engine has as a table, of columns beside partitions, tells the same as joined rows in each statement."""
+    request, given = ReportRequest(by), ReportInput([str(pcaps / "pipelined.pcap")], only=parse(text))
+    reported = run(topics.REPORT, given, request)
+    with opened(given, columns_of(topics.REPORT, request), topics.REPORT.partitions) as (engine, tables):
+        assert reported["rows"]
+        assert reported == {"report": "topics", "captures": given.captures} | result(engine, tables, topics.REPORT, request)
+
+
+def test_columns_beside_partitions_are_not_among_exchanges_too(pcaps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    defined: dict[str, list[str]] = {}
+
+    def noted(engine: Engine, names: list[str], *given: Any) -> Any:
+        defined.update({name: [column for column, _ in engine.columns(name)] for name in names})
+        return computed(engine, names, *given)
+
+    monkeypatch.setattr("kcap.reports.run.computed", noted)
+    given = ReportInput([str(pcaps / "aiokafka.pcap")])
+    run(topics.REPORT, given, ReportRequest())
+    assert sorted(defined["exchanges"]) == sorted(KEY)
+    assert "client_id" in defined["partitions"]
+    run(topics.REPORT, given, ReportRequest(listed=1))
+    assert {*KEY, *listing.COLUMNS} <= {*defined["exchanges"]}
 
 
 def test_a_grouping_where_there_are_no_groups() -> None:

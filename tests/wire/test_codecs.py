@@ -115,6 +115,26 @@ def test_any_bytes(codec: int, data: bytes) -> None:
         assert inflate(codec, head + data, 1 << 16).data is not None
 
 
+def test_a_decompressor_of_zstd_is_used_again_but_for_a_large_or_a_damaged_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it is left with after a batch is no part of the next one; the window of 16 MiB of one batch does not stay."""
+    idle: list[Any] = []
+    monkeypatch.setattr(codecs, "_IDLE", idle)
+    small, damaged = streamed_zstd(b"a record " * 9), streamed_zstd(b"b" * 5000)[:-6]
+    writer = zstandard.ZstdCompressor(compression_params=zstandard.ZstdCompressionParameters(window_log=24)).compressobj()
+    large = writer.compress(b"c" * 100) + writer.flush()
+    assert inflate(4, small, 1000).data == b"a record " * 9
+    (first,) = idle
+    assert inflate(4, small, 1000).data == b"a record " * 9
+    assert idle == [first]
+    assert inflate(4, damaged + b"no frame", 10_000).fault
+    assert idle == []
+    assert inflate(4, small, 20).fault == "zstd: more than 20 bytes"
+    assert inflate(4, small, 1000).data == b"a record " * 9
+    assert len(idle) == 1
+    assert inflate(4, large, 1000).data == b"c" * 100
+    assert idle == []
+
+
 def test_names() -> None:
     """Kafka's own, and a number for what it does not use."""
     assert [codec_name(codec) for codec in range(5)] == list(CODECS)
