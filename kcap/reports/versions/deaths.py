@@ -18,7 +18,7 @@ from typing import Final
 from kcap.reports.definition import uid
 from kcap.reports.versions.diagnosis import ERROR, Diagnosis, DiagnosisContext, call, once, place, subject, whole_line
 from kcap.reports.versions.profile import ConnectionProfile, Use
-from kcap.reports.versions.profile_store import ALERT_BYTES
+from kcap.reports.versions.profile_templates import ALERT_BYTES
 from kcap.reports.versions.release_guess import on_controllers
 from kcap.schema.facts import Versions
 from kcap.schema.quirks import API_VERSIONS

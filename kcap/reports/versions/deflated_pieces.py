@@ -27,12 +27,14 @@ class DeflatedPieces:
 
     def append(self, piece: bytes) -> None:
         """Adds the piece of the next place."""
-        for column in (self._block, self._start, self._size):
-            column.append(0)
-        self.set(len(self) - 1, piece)
+        self.set(len(self), piece)
 
     def set(self, place: int, piece: bytes) -> None:
-        """Gives a place another piece; the old one stays in its block."""
+        """Gives a place another piece; the old one stays in its block. Places before it that have none have nothing."""
+        missing = place + 1 - len(self)
+        if missing > 0:
+            for column in (self._block, self._start, self._size):
+                column.frombytes(bytes(column.itemsize * missing))
         if len(self._open) >= limits.PROFILE_BLOCK_BYTES:
             self._blocks.append(compress(self._open, 1))
             self._open = bytearray()
@@ -40,7 +42,9 @@ class DeflatedPieces:
         self._open += piece
 
     def get(self, place: int) -> bytes:
-        """The piece of a place."""
+        """The piece of a place; nothing where it has none."""
+        if place >= len(self):
+            return b""
         block, start, size = self._block[place], self._start[place], self._size[place]
         if not size:
             return b""

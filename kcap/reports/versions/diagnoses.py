@@ -33,7 +33,8 @@ from kcap.reports.versions.diagnosis import (
 )
 from kcap.reports.versions.identity import Clients
 from kcap.reports.versions.profile import ConnectionProfile, Use
-from kcap.reports.versions.profile_store import ProfileTemplate, StoredProfile, TemplateUse
+from kcap.reports.versions.profile_store import StoredProfile
+from kcap.reports.versions.profile_templates import ProfileTemplate, TemplateUse
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.simulator import nothing_in_common
 from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION

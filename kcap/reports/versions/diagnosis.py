@@ -13,7 +13,8 @@ from kcap.reports.text import count
 from kcap.reports.versions.fingerprints import Software
 from kcap.reports.versions.identity import Clients
 from kcap.reports.versions.profile import ConnectionProfile
-from kcap.reports.versions.profile_store import ProfileTemplate, StoredProfile
+from kcap.reports.versions.profile_store import StoredProfile
+from kcap.reports.versions.profile_templates import ProfileTemplate
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.release_guess import CONTROLLER
 from kcap.reports.versions.siblings import Siblings

@@ -16,7 +16,8 @@ from kcap.facts.api_versions import Software as Named
 from kcap.limits import PROGRAMS_COMPARED
 from kcap.reports.versions.fingerprints import Software, hint_of, release_in, who
 from kcap.reports.versions.profile import HANDSHAKE
-from kcap.reports.versions.profile_store import ProfileTemplate, StoredProfile, uses_of
+from kcap.reports.versions.profile_store import StoredProfile
+from kcap.reports.versions.profile_templates import ProfileTemplate, uses_of
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.readiness import BEGINNING, keys_of, range_in
 from kcap.reports.versions.traits import ENOUGH

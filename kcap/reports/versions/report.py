@@ -50,9 +50,10 @@ def software_text(known: Software) -> str | None:
     return " ".join(filter(None, (known.name, known.version))) or None
 
 
-def client_row(key: ClientKey, some: Sequence[StoredProfile], callers: ClientUsage, known: Software) -> tuple[Row, list[Row]]:
+def client_row(
+    key: ClientKey, some: Sequence[StoredProfile], usage: Usage, callers: ClientUsage, known: Software
+) -> tuple[Row, list[Row]]:  # fmt: skip
     """A client, and what breaks on the release."""
-    usage = callers.usage(some, key.client_id)
     findings, verdict, why = callers.assessed(usage, known)
     oldest, newest, source = partners(known)
     if verdict == YES and newest is not None and earlier(newest, callers.target):
@@ -160,8 +161,9 @@ def report(
     callers = ClientUsage(whole, target)
     known = identify(whole, by_address=by_address) if known is None else known
     ids = Counter(key.client_id for key in known.connections)
-    for key, some in known.connections.items():
-        row, found = client_row(key, some, callers, known.software[key])
+    usages = callers.usages((key.client_id, some) for key, some in known.connections.items())
+    for (key, some), usage in zip(known.connections.items(), usages):
+        row, found = client_row(key, some, usage, callers, known.software[key])
         shared = {"shares_id": ids[key.client_id] > 1}
         clients.append(row | shared)
         if shared["shares_id"]:

@@ -7,15 +7,18 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap import limits
 from kcap.facts.api_versions import Offer
-from kcap.identities import Identity
+from kcap.facts.version_verdicts import OK
+from kcap.identities import Identities, Identity
 from kcap.reports.versions import profile_store
 from kcap.reports.versions.diagnosis import answered, whole_line
+from kcap.reports.versions.growing_profiles import LATE, call_numbers
 from kcap.reports.versions.profile import (
     AUTHENTICATE,
     HANDSHAKE,
@@ -27,8 +30,11 @@ from kcap.reports.versions.profile import (
     Use,
     is_proven,
 )
-from kcap.reports.versions.profile_store import CHECKED, ProfileColumns, ProfileDeduplicator, ProfileStore, sign
-from tests.reports.talking import SERVER, of, profile
+from kcap.reports.versions.profile_store import ProfileStore, StoredProfile
+from kcap.reports.versions.profile_templates import CHECKED, sign
+from kcap.reports.versions.profiles import gather
+from kcap.session import Capture
+from tests.reports.talking import PCAPS, SERVER, of, profile
 
 OFFERS = [Offer({3: (0, 12)}), Offer({1: (4, 17), 3: (0, 13)}), None]
 ANSWERS = [ApiVersionsResponse(0, 3, 2, {"finalizedFeatures": []}, OFFERS[0]), ApiVersionsResponse(35, 0, 0), None]
@@ -82,6 +88,25 @@ def profiles(draw: st.DrawFn, uid: str = "C1") -> ConnectionProfile:
     return made
 
 
+def stored(made: ConnectionProfile, shelf: ProfileStore | None = None) -> StoredProfile:
+    """A connection as it is stored."""
+    shelf = ProfileStore() if shelf is None else shelf
+    shelf[made.uid] = made
+    return next(one for one in shelf.stored() if one.uid == made.uid)
+
+
+UIDS = [f"C{number:016x}" for number in range(5)]
+"""As connections are called in captures."""
+
+
+def used(shelf: ProfileStore, uid: str) -> None:
+    """Adds an exchange, Fetch in version 4, to a connection."""
+    growing, number = shelf.growing, shelf.number(Identities([profile([], uid=uid).identity]), 0)
+    growing.add(
+        uses=[np.array([number]), growing.clients[None], call_numbers(1, 4), OK, 1, 1, 5, 5, 9, 0, 0, 0, LATE, 0]
+    )  # fmt: skip
+
+
 def in_order(made: ConnectionProfile) -> ConnectionProfile:
     """As reports see it."""
     made.opening.sort(key=lambda step: step.exchange)
@@ -92,7 +117,7 @@ def in_order(made: ConnectionProfile) -> ConnectionProfile:
 @given(profiles())
 def test_what_is_opened_is_what_was_folded(made: ConnectionProfile) -> None:
     before = in_order(deepcopy(made))
-    opened = ProfileDeduplicator().store(made, ProfileColumns()).open()
+    opened = stored(made).open()
     before.offer, before.probes = (
         opened.offer,
         [ApiVersionsRequest(probe.step, answer.answer) for probe, answer in zip(before.probes, opened.probes)],
@@ -106,11 +131,11 @@ def test_what_is_opened_is_what_was_folded(made: ConnectionProfile) -> None:
 @given(profiles())
 def test_a_connection_of_several_clients_opens_for_one_of_them(made: ConnectionProfile) -> None:
     """All but the uses is the same; the uses are those of the client."""
-    stored = ProfileDeduplicator().store(made, ProfileColumns())
-    whole = stored.open()
-    for number, client in enumerate(stored.clients):
-        assert stored.number_of(client) == number
-        one = stored.open_for(client)
+    kept = stored(made)
+    whole = kept.open()
+    for number, client in enumerate(kept.clients):
+        assert kept.number_of(client) == number
+        one = kept.open_for(client)
         assert one.uses == {at: use for at, use in whole.uses.items() if at[0] == client}
         one.uses = whole.uses
         assert one == whole
@@ -121,10 +146,10 @@ def test_each_client_of_a_connection_is_looked_at_alone(monkeypatch: pytest.Monk
     made, read = profile([]), []
     for number in range(50):
         made.uses[f"client-{number}", 3, 1] = Use(1, 1, 1, number, 0, 1, 0, None, 0, Counter({0: 1}))
-    stored = ProfileDeduplicator().store(made, ProfileColumns())
+    kept = stored(made)
     monkeypatch.setattr(profile_store, "Use", lambda *figures: read.append(figures) or Use(*figures))
     for number in range(50):
-        assert len(stored.open_for(f"client-{number}").uses) == 1
+        assert len(kept.open_for(f"client-{number}").uses) == 1
     assert len(read) == 50
 
 
@@ -138,9 +163,8 @@ def test_rules_cannot_tell_apart_what_shares_a_template(pair: list[ConnectionPro
         name: value if name not in NUMBERS or not one.line else other.line.get(name) for name, value in one.line.items()
     }
     made.offer, made.probes = one.offer, one.probes
-    folder = ProfileDeduplicator()
-    columns = ProfileColumns()
-    first, second = folder.store(one, columns), folder.store(made, columns)
+    shelf = ProfileStore()
+    first, second = stored(one, shelf), stored(made, shelf)
     if first.template is second.template:
         assert (whole_line(one), answered(one)) == (whole_line(made), answered(made))
         for name in ("server_captured", "server_framed", "client_captured"):
@@ -148,29 +172,26 @@ def test_rules_cannot_tell_apart_what_shares_a_template(pair: list[ConnectionPro
 
 
 def test_connections_that_said_the_same_share_a_template() -> None:
-    folder, made = (
-        ProfileDeduplicator(),
-        [profile([(3, 1), (1, 4)], probe=3, uid=f"C{at}", client=f"app-{at}") for at in range(50)],
-    )
+    shelf = ProfileStore()
+    made = [profile([(3, 1), (1, 4)], probe=3, uid=f"C{at}", client=f"app-{at}") for at in range(50)]
     for number, one in enumerate(made):
         one.probes = [ApiVersionsRequest(one.opening[0], ANSWERS[0])]
         one.line |= {"packets": number, "first_ns": 7 * number}
         one.uses[f"app-{number}", 1, 4].first_ns = number
-    alike = [folder.store(one, ProfileColumns()) for one in made]
+    alike = [stored(one, shelf) for one in made]
     assert len({one.template for one in alike}) == 1
     assert [one.open().uses.keys() for one in alike[:2]] == [
         {(f"app-{number}", 18, 3), (f"app-{number}", 3, 1), (f"app-{number}", 1, 4)} for number in range(2)
     ]
-    assert folder.store(profile([(3, 1), (1, 5)], probe=3), ProfileColumns()).template is not alike[0].template
-    assert folder.store(profile([(3, 1), (1, 4)], probe=3, died=True), ProfileColumns()).template is not alike[0].template
+    assert stored(profile([(3, 1), (1, 5)], probe=3), shelf).template is not alike[0].template
+    assert stored(profile([(3, 1), (1, 4)], probe=3, died=True), shelf).template is not alike[0].template
 
 
 def alike(change: Callable[[ConnectionProfile], None]) -> bool:
     """Whether a connection shares its template with one that differs in this."""
-    one, other, folder = profile([(3, 1), (1, 4)], died=True), profile([(3, 1), (1, 4)], died=True), ProfileDeduplicator()
+    one, other, shelf = profile([(3, 1), (1, 4)], died=True), profile([(3, 1), (1, 4)], died=True), ProfileStore()
     change(other)
-    columns = ProfileColumns()
-    return folder.store(one, columns).template is folder.store(other, columns).template
+    return stored(one, shelf).template is stored(other, shelf).template
 
 
 @pytest.mark.parametrize("name", sorted(CHECKED))
@@ -201,9 +222,9 @@ def test_whether_any_was_served_makes_another_tale() -> None:
 
 
 def test_figures_take_no_more_room_than_their_numbers() -> None:
-    stored = ProfileDeduplicator().store(profile([(3, 1), (1, 4)], probe=3), ProfileColumns())
-    assert len(stored.figures) == 8 * len(stored.numbers()) < 600
-    assert stored.template.first_use == 1 + 2 * 3
+    kept = stored(profile([(3, 1), (1, 4)], probe=3))
+    assert len(kept.figures) == 8 * len(kept.numbers()) < 600
+    assert kept.template.first_use == 1 + 2 * 3
 
 
 @pytest.mark.parametrize("name", ["raw-frames.pcap", "java-transactions.pcap", "sasl-raw-tokens.pcap"])
@@ -238,19 +259,18 @@ def test_a_store_is_hardly_more_values_for_pickle_with_more_connections() -> Non
 
 def test_a_connection_that_goes_on_is_opened_again_in_its_place() -> None:
     shelf = ProfileStore()
-    for uid in ("C1", "C2", "C3"):
+    for uid in UIDS[1:4]:
         shelf[uid] = profile([(3, 1)], uid=uid)
-    shelf.store("C2")
-    grown = shelf.growing(shelf["C2"].identity)
-    grown.uses[None, 1, 4] = Use(1, 5, 5, 9, verdicts=Counter({0: 1}))
-    assert (None, 1, 4) in shelf["C2"].uses
-    assert list(shelf) == ["C1", "C2", "C3"]
-    shelf.store("C2")
-    assert (None, 1, 4) in shelf["C2"].uses
-    assert [one.uid for one in shelf.stored()] == ["C1", "C2", "C3"]
-    assert list(shelf.only({"C3", "C9"})) == ["C3"]
-    del shelf["C1"]
-    assert "C1" not in shelf
+    shelf.store(UIDS[2])
+    used(shelf, UIDS[2])
+    assert (None, 1, 4) in shelf[UIDS[2]].uses
+    assert list(shelf) == UIDS[1:4]
+    shelf.store(UIDS[2])
+    assert (None, 1, 4) in shelf[UIDS[2]].uses
+    assert [one.uid for one in shelf.stored()] == UIDS[1:4]
+    assert list(shelf.only({UIDS[3], "C9"})) == [UIDS[3]]
+    del shelf[UIDS[1]]
+    assert UIDS[1] not in shelf
     assert len(shelf) == 2
 
 
@@ -258,12 +278,12 @@ def test_profiles_that_are_opened_again_and_again_take_their_room_once(monkeypat
     monkeypatch.setattr(limits, "PROFILES_OPEN", 2)
     monkeypatch.setattr(limits, "PROFILE_BLOCK_BYTES", 1)  # figures of all but the last one are deflated
     shelf = ProfileStore()
-    for uid in ("C1", "C2", "C3", "C4"):
+    for uid in UIDS[1:5]:
         shelf[uid] = profile([(3, 1)], uid=uid)
     shelf.close()
-    for count in range(1, 30):
+    for _ in range(1, 30):
         for uid in tuple(shelf):
-            shelf.growing(shelf[uid].identity).uses[None, 1, 4] = Use(count, 5, 5, 9, verdicts=Counter({0: count}))
+            used(shelf, uid)
         shelf.settle()
     assert len(shelf._columns) <= 3 * len(shelf)
     again = pickle.loads(pickle.dumps(shelf))
@@ -291,6 +311,37 @@ def test_a_profile_that_was_stored_before_its_end_is_as_one_that_was_not(made: C
     assert late.open().midstream == midstream
 
 
+def test_rows_of_a_version_are_added_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection that goes on takes no more memory with each batch, and its figures are those of all its rows."""
+    monkeypatch.setattr(limits, "PROFILE_ROWS", 8)
+    shelf, sizes = ProfileStore(), []
+    shelf[UIDS[1]] = profile([(3, 1)], uid=UIDS[1])
+    for _ in range(100):
+        used(shelf, UIDS[1])
+        shelf.settle()
+        sizes.append(shelf.growing.size)
+    assert max(sizes) <= 8
+    assert shelf[UIDS[1]].uses[None, 1, 4] == Use(100, 5, 5, 9, verdicts=Counter({OK: 100}))
+
+
+@pytest.mark.parametrize("name", ["java-transactions.pcap", "raw-frames.pcap", "sasl-raw-tokens.pcap", "fallback-0.9.pcap"])
+def test_batches_and_what_is_open_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Profiles that grow over many batches, are stored and opened again, are those of one batch."""
+    whole = of(name).profiles
+    for bound, value in {"ROWS_PER_BATCH": 3, "PROFILES_OPEN": 2, "PROFILE_ROWS": 1}.items():
+        monkeypatch.setattr(limits, bound, value)
+    parts = gather(Capture([str(PCAPS / name)]).read(keep_connections=True)).profiles
+    assert list(parts) == list(whole)
+    for uid, one in parts.items():
+        want = whole[uid]
+        want.offer, one.offer = (found.offer and Offer(found.offer.ranges).packed for found in (want, one))
+        assert [probe.step for probe in one.probes] == [probe.step for probe in want.probes]
+        want.probes = one.probes
+        assert one == want
+    assert [one.clients for one in parts.stored()] == [one.clients for one in whole.stored()]
+    assert len({one.template for one in parts.stored()}) == len({one.template for one in whole.stored()})
+
+
 def test_an_end_comes_to_profiles_of_another_store_too() -> None:
     shelf = ProfileStore()
     uid = "C1"
@@ -313,8 +364,9 @@ def test_ends_come_in_any_order_and_take_no_second_place(monkeypatch: pytest.Mon
     monkeypatch.setattr(limits, "PROFILE_BLOCK_BYTES", 1)
     shelf, uids = ProfileStore(), [f"C{number}" for number in range(40)]
     for uid in uids:
-        shelf[uid] = profile([(3, 1)], uid=uid)
-        shelf[uid].line = {}
+        one = profile([(3, 1)], uid=uid)
+        one.line = {}
+        shelf[uid] = one
     shelf.close()
     for number, uid in enumerate(sorted(uids)):
         assert shelf.end(uid, {"began": "syn", "packets": number}, midstream=False)
