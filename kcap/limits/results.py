@@ -47,8 +47,8 @@ HOST_NAMES_KEPT = 1 << 17
 BROKERS_KEPT = 100_000
 """Endpoints of brokers that are remembered; large estates have some thousands."""
 
-PROFILES_OPEN = 4096
-"""Connections of `versions` whose profile can be added to at once; those of others are stored, and opened again."""
+PROFILES_OPEN = 8192
+"""Connections of `versions` whose profile can be added to at once, 1.5 KB each; others are stored, and opened again."""
 
 PROFILE_ROWS = 1 << 16
 """Rows of 112 bytes of what these used from which on those of one version of one API are added together."""

@@ -259,12 +259,14 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
         return ~found if found < 0 else self._add(self[uid])
 
     def settle(self) -> None:
-        """Stores the profiles that were opened first, where more than PROFILES_OPEN are: most connections are quiet long before
-        they are over, and stored profiles are a few times smaller.
+        """Stores profiles where more than PROFILES_OPEN are open: those of connections that are over, or else, since most are
+        quiet long before, those that were opened first. Stored ones are a few times smaller.
         """
         known = self.growing.known
         if len(known) > limits.PROFILES_OPEN:
-            self._store(list(islice(known, len(known) - limits.PROFILES_OPEN // 2)))
+            many = len(known) - limits.PROFILES_OPEN // 2
+            over = list(islice((number for number, one in known.items() if one.line), many))
+            self._store(over if len(known) - len(over) <= limits.PROFILES_OPEN else list(islice(known, many)))
             if len(self._columns) > 2 * len(self._kept):  # most are of profiles that were opened again
                 self._pack()
         self.growing.compact(limits.PROFILE_ROWS)

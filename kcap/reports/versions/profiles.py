@@ -275,8 +275,7 @@ class ConnectionProfiles:
     # -- connections --------------------------------------------------------------------------------------------------
     def close(self, closed: "ClosedConnection") -> None:
         """Takes a connection that is over."""
-        values = closed.values  # made each time it is read
-        line = {name: values.get(name) for name in LINE}
+        line = closed.part(LINE)
         if self._closed(line):
             return
         if len(self.others) < limits.OTHERS_KEPT or line["exchanges"]:  # whose rows may come yet

@@ -19,6 +19,7 @@ from kcap.reports.versions.features import described
 from kcap.reports.versions.fingerprints import Software
 from kcap.reports.versions.identity import ClientKey, Clients, identify
 from kcap.reports.versions.profile_store import StoredProfile
+from kcap.reports.versions.profile_templates import ProfileTemplate
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.readiness import (
     ABSENT,
@@ -130,12 +131,16 @@ def broker_row(server: Server, whole: ConnectionProfiles) -> Row:
 def silent_broker_rows(whole: ConnectionProfiles) -> list[Row]:
     """Servers without an ApiVersions response: the releases that take all that they served, where not all releases do."""
     served: dict[Server, dict[tuple[int, int], str]] = {}
+    first: dict[tuple[Server, ProfileTemplate], str] = {}
     for stored in whole.profiles.stored():
         if stored.server not in whole.offers:
-            for use in stored.template.uses:
-                if use.served:
-                    calls = served.setdefault(stored.server, {})
-                    calls[use.key, use.version] = min(stored.uid, calls.get((use.key, use.version), stored.uid))
+            where = stored.server, stored.template
+            first[where] = min(stored.uid, first.get(where, stored.uid))
+    for (server, template), uid in first.items():
+        for use in template.uses:
+            if use.served:
+                calls = served.setdefault(server, {})
+                calls[use.key, use.version] = min(uid, calls.get((use.key, use.version), uid))
     rows = []
     for server, calls in sorted(served.items()):
         found = took(calls)
