@@ -42,13 +42,13 @@ class StoredProfile:
 
     def __init__(self, uid: str, columns: "ProfileColumns", place: int) -> None:
         self.uid, self._columns, self.place = uid, columns, place
-        self.address: str = columns.address(place)
+        self.address = columns.address(place)
         """The client's address."""
-        self.server: Server = columns.server(place)
+        self.server = columns.server(place)
         """The broker's address."""
-        self.template: ProfileTemplate = columns.template(place)
+        self.template = columns.template(place)
         """What it has in common with others."""
-        self.clients: tuple[str | None, ...] = columns.clients(place)
+        self.clients = columns.clients(place)
         """Client ids, as its uses number them."""
 
     @property

@@ -72,6 +72,8 @@ class ConnectionProfiles:
         self.left_out: Counter[str] = Counter()
         """What is left out, by reason: responses without a request, and connections without an exchange above OTHERS_KEPT."""
         self._answers: dict[bytes, ApiVersionsResponse] = {}
+        self._growing: dict[int, int] = {}
+        """Connections of the batch, as its rows number them -> their numbers among growing profiles."""
         self._first_ids, self._first_principals = FirstNames(), FirstNames()
         self._first_libraries, self._first_releases = FirstNames(), FirstNames()
 
@@ -85,6 +87,7 @@ class ConnectionProfiles:
             wanted[self._only.places(rows)] = True
         keys, versions = rows.number("api_key"), rows.number("api_version")
         named = keys.mask() & versions.mask()
+        self._growing = {}
         if orphans := int((wanted & rows.columns.is_outcome("orphan")).sum()):
             self.left_out["orphan"] += orphans
         died = self._died(rows)
@@ -140,10 +143,10 @@ class ConnectionProfiles:
     def _numbers(self, rows: Exchanges, identity: "Int64s") -> "Int64s":
         """The numbers of the growing profiles of connections."""
         known, first, which = grouped(identity)
-        found = np.zeros(len(known), np.int64)
-        for nth in np.argsort(first).tolist():
-            found[nth] = self.profiles.number(rows.columns.identities, int(known[nth]))
-        return found[which]
+        for index in known[np.argsort(first)].tolist():
+            if index not in self._growing:
+                self._growing[index] = self.profiles.number(rows.columns.identities, index)
+        return np.array([self._growing[index] for index in known.tolist()])[which]
 
     def _learn(self, context: RowContext, numbers: "Int64s", state: "Int64s") -> None:
         """Gives profiles what the states of their connections say, the last of them last."""
