@@ -3,22 +3,18 @@
 import pickle
 import pickletools
 from collections import Counter
-from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap import limits
 from kcap.facts.api_versions import Offer
-from kcap.facts.version_verdicts import OK
-from kcap.identities import Identities, Identity
+from kcap.identities import Identity
 from kcap.reports.versions import profile_store
 from kcap.reports.versions.diagnosis import answered, whole_line
-from kcap.reports.versions.growing_profiles import LATE, call_numbers
 from kcap.reports.versions.profile import (
     AUTHENTICATE,
     HANDSHAKE,
@@ -30,11 +26,9 @@ from kcap.reports.versions.profile import (
     Use,
     is_proven,
 )
-from kcap.reports.versions.profile_store import ProfileStore, StoredProfile
-from kcap.reports.versions.profile_templates import CHECKED, sign
-from kcap.reports.versions.profiles import gather
-from kcap.session import Capture
-from tests.reports.talking import PCAPS, SERVER, of, profile
+from kcap.reports.versions.profile_store import ProfileStore
+from kcap.reports.versions.profile_templates import sign
+from tests.reports.talking import SERVER, UIDS, of, profile, stored, used
 
 OFFERS = [Offer({3: (0, 12)}), Offer({1: (4, 17), 3: (0, 13)}), None]
 ANSWERS = [ApiVersionsResponse(0, 3, 2, {"finalizedFeatures": []}, OFFERS[0]), ApiVersionsResponse(35, 0, 0), None]
@@ -86,25 +80,6 @@ def profiles(draw: st.DrawFn, uid: str = "C1") -> ConnectionProfile:
     made.mechanism, made.mechanisms = draw(st.sampled_from([None, "PLAIN"])), draw(st.sampled_from([(), ("PLAIN", "GSSAPI")]))
     made.line = draw(lines(identity))
     return made
-
-
-def stored(made: ConnectionProfile, shelf: ProfileStore | None = None) -> StoredProfile:
-    """A connection as it is stored."""
-    shelf = ProfileStore() if shelf is None else shelf
-    shelf[made.uid] = made
-    return next(one for one in shelf.stored() if one.uid == made.uid)
-
-
-UIDS = [f"C{number:016x}" for number in range(5)]
-"""As connections are called in captures."""
-
-
-def used(shelf: ProfileStore, uid: str) -> None:
-    """Adds an exchange, Fetch in version 4, to a connection."""
-    growing, number = shelf.growing, shelf.number(Identities([profile([], uid=uid).identity]), 0)
-    growing.add(
-        uses=[np.array([number]), growing.clients[None], call_numbers(1, 4), OK, 1, 1, 5, 5, 9, 0, 0, 0, LATE, 0]
-    )  # fmt: skip
 
 
 def in_order(made: ConnectionProfile) -> ConnectionProfile:
@@ -169,56 +144,6 @@ def test_rules_cannot_tell_apart_what_shares_a_template(pair: list[ConnectionPro
         assert (whole_line(one), answered(one)) == (whole_line(made), answered(made))
         for name in ("server_captured", "server_framed", "client_captured"):
             assert sign(one.line.get(name) or 0) == sign(made.line.get(name) or 0)
-
-
-def test_connections_that_said_the_same_share_a_template() -> None:
-    shelf = ProfileStore()
-    made = [profile([(3, 1), (1, 4)], probe=3, uid=f"C{at}", client=f"app-{at}") for at in range(50)]
-    for number, one in enumerate(made):
-        one.probes = [ApiVersionsRequest(one.opening[0], ANSWERS[0])]
-        one.line |= {"packets": number, "first_ns": 7 * number}
-        one.uses[f"app-{number}", 1, 4].first_ns = number
-    alike = [stored(one, shelf) for one in made]
-    assert len({one.template for one in alike}) == 1
-    assert [one.open().uses.keys() for one in alike[:2]] == [
-        {(f"app-{number}", 18, 3), (f"app-{number}", 3, 1), (f"app-{number}", 1, 4)} for number in range(2)
-    ]
-    assert stored(profile([(3, 1), (1, 5)], probe=3), shelf).template is not alike[0].template
-    assert stored(profile([(3, 1), (1, 4)], probe=3, died=True), shelf).template is not alike[0].template
-
-
-def alike(change: Callable[[ConnectionProfile], None]) -> bool:
-    """Whether a connection shares its template with one that differs in this."""
-    one, other, shelf = profile([(3, 1), (1, 4)], died=True), profile([(3, 1), (1, 4)], died=True), ProfileStore()
-    change(other)
-    return stored(one, shelf).template is stored(other, shelf).template
-
-
-@pytest.mark.parametrize("name", sorted(CHECKED))
-def test_a_number_that_rules_ask_about_makes_another_tale(name: str) -> None:
-    was = profile([]).line[name]
-    assert not any(
-        alike(lambda one, value=value: one.line.update({name: value})) for value in {0, 7, 55} - {was, 55 * bool(was)}
-    )
-    assert alike(lambda one: one.line.update({name: was and was + 1}))
-
-
-def test_other_numbers_make_none() -> None:
-    assert alike(lambda one: one.line.update(packets=9000, first_ns=77))
-
-    def more(one: ConnectionProfile) -> None:
-        one.uses["app", 1, 4].last_ns = 500
-
-    assert alike(more)
-
-
-def test_whether_any_was_served_makes_another_tale() -> None:
-    """A request that costs the connection is no proof of who sent it; two of which one did not are."""
-
-    def more(one: ConnectionProfile) -> None:
-        one.uses["app", 1, 4].count = 2
-
-    assert not alike(more)
 
 
 def test_figures_take_no_more_room_than_their_numbers() -> None:
@@ -309,37 +234,6 @@ def test_a_profile_that_was_stored_before_its_end_is_as_one_that_was_not(made: C
     assert late.open() == early.open()
     assert late.open().line == line
     assert late.open().midstream == midstream
-
-
-def test_rows_of_a_version_are_added_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection that goes on takes no more memory with each batch, and its figures are those of all its rows."""
-    monkeypatch.setattr(limits, "PROFILE_ROWS", 8)
-    shelf, sizes = ProfileStore(), []
-    shelf[UIDS[1]] = profile([(3, 1)], uid=UIDS[1])
-    for _ in range(100):
-        used(shelf, UIDS[1])
-        shelf.settle()
-        sizes.append(shelf.growing.size)
-    assert max(sizes) <= 8
-    assert shelf[UIDS[1]].uses[None, 1, 4] == Use(100, 5, 5, 9, verdicts=Counter({OK: 100}))
-
-
-@pytest.mark.parametrize("name", ["java-transactions.pcap", "raw-frames.pcap", "sasl-raw-tokens.pcap", "fallback-0.9.pcap"])
-def test_batches_and_what_is_open_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Profiles that grow over many batches, are stored and opened again, are those of one batch."""
-    whole = of(name).profiles
-    for bound, value in {"ROWS_PER_BATCH": 3, "PROFILES_OPEN": 2, "PROFILE_ROWS": 1}.items():
-        monkeypatch.setattr(limits, bound, value)
-    parts = gather(Capture([str(PCAPS / name)]).read(keep_connections=True)).profiles
-    assert list(parts) == list(whole)
-    for uid, one in parts.items():
-        want = whole[uid]
-        want.offer, one.offer = (found.offer and Offer(found.offer.ranges).packed for found in (want, one))
-        assert [probe.step for probe in one.probes] == [probe.step for probe in want.probes]
-        want.probes = one.probes
-        assert one == want
-    assert [one.clients for one in parts.stored()] == [one.clients for one in whole.stored()]
-    assert len({one.template for one in parts.stored()}) == len({one.template for one in whole.stored()})
 
 
 def test_an_end_comes_to_profiles_of_another_store_too() -> None:
