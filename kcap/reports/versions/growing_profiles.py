@@ -77,9 +77,8 @@ class GrowingProfile:
     mechanisms: tuple[str, ...] = ()
     ids_from: int = LATE
     traits: frozenset[Trait] = frozenset()
-    errors: tuple[tuple[int, int], ...] = ()
-    error_figures: tuple[tuple[int, int], ...] = ()
-    """Count and example of each."""
+    errors: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    """(key, error code) of SASL's two requests -> count and example."""
     probe_count: int = 0
     probes_kept: int = 0
     line: int = 0
@@ -88,12 +87,8 @@ class GrowingProfile:
 
     def failed(self, key: int, error: int, exchange: int) -> None:
         """Counts an error of SASL."""
-        if (key, error) not in self.errors:
-            self.errors += ((key, error),)
-            self.error_figures += ((0, exchange),)
-        at = self.errors.index((key, error))
-        count, example = self.error_figures[at]
-        self.error_figures = (*self.error_figures[:at], (count + 1, example), *self.error_figures[at + 1 :])
+        count, example = self.errors.get((key, error), (0, exchange))
+        self.errors[key, error] = count + 1, example
 
 
 class Common(NamedTuple):
@@ -193,8 +188,8 @@ class GrowingProfiles:
         number = self.begin(profile.identity)
         self.known[number] = GrowingProfile(
             profile.identity, profile.software, profile.principal, profile.offer, profile.mechanism, profile.mechanisms,
-            LATE if profile.ids_from is None else profile.ids_from, frozenset(profile.traits), tuple(profile.errors),
-            tuple((count, profile.error_example[error]) for error, count in profile.errors.items()), profile.probe_count,
+            LATE if profile.ids_from is None else profile.ids_from, frozenset(profile.traits),
+            {error: (count, profile.error_example[error]) for error, count in profile.errors.items()}, profile.probe_count,
             len(profile.probes), line, line_figures,
         )  # fmt: skip
         steps = [[number, 0, *self._step(step), NOT_ASKED, *_times(step), LATE] for step in profile.opening]
@@ -294,7 +289,15 @@ class GrowingProfiles:
     def _common(self, one: GrowingProfile, begins: int) -> int:
         ids = min(one.ids_from, begins)
         return self.commons[
-            Common(one.software, one.offer, one.mechanism, one.mechanisms, None if ids == LATE else ids, one.traits, one.errors)
+            Common(
+                one.software,
+                one.offer,
+                one.mechanism,
+                one.mechanisms,
+                None if ids == LATE else ids,
+                one.traits,
+                tuple(one.errors),
+            )
         ]
 
     def _used(self, rows: "Int64s") -> "tuple[Int64s, Int64s, Int64s]":

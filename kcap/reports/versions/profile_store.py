@@ -277,7 +277,7 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
             if names is None:
                 every = self.growing.clients.known
                 names = self._clients[folded.clients] = tuple(every[name] for name in memoryview(folded.clients).cast("q"))
-            more = array("q", (*chain.from_iterable(growing.error_figures), *growing.line_figures)).tobytes()
+            more = array("q", (*chain.from_iterable(growing.errors.values()), *growing.line_figures)).tobytes()
             template, identity = self._folder.template(folded, self.growing), growing.identity
             self._kept[identity.uid] = self._columns.append(identity, template, names, folded.figures + more)
         self._stored = None
