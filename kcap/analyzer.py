@@ -97,6 +97,10 @@ class KeptConnection:
         self.settle()
         return self._values
 
+    def part(self, names: tuple[str, ...]) -> dict[str, object]:
+        """Some columns of the row, None where it has none."""
+        return dict(zip(names, map(self.values.get, names)))
+
     def each(self) -> list["ClosedConnection"]:
         """As `SilentConnection`."""
         return [self]
@@ -140,6 +144,10 @@ class SilentConnection:
         conversation = Conversation(connection, self._owner)
         conversation.release()
         return describe(connection, conversation)
+
+    def part(self, names: tuple[str, ...]) -> dict[str, object]:
+        """As `KeptConnection`."""
+        return dict(zip(names, map(self.values.get, names)))
 
     def each(self) -> list["ClosedConnection"]:
         """One after the other."""

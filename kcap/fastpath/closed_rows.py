@@ -6,7 +6,7 @@ In: the numbers of connections that were closed together. Out: their columns at 
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, repeat
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -67,6 +67,7 @@ class ClosedRows:
     client_ids: list[str | None]
     tls: list[ClosedTls | None]
     _made: list[Row] = field(default_factory=list)
+    _parts: dict[tuple[str, ...], list[Row]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.connections)
@@ -101,6 +102,17 @@ class ClosedRows:
             self._made.extend(ALIKE | dict(zip(COLUMNS, row)) | more for more, row in values)
         return self._made
 
+    def parts(self, names: tuple[str, ...]) -> list[Row]:
+        """Some columns of their rows, None where a row has none; made once."""
+        found = self._parts.get(names)
+        if found is None:
+            sides = self.sides()
+            columns = [plain(COLUMNS[name](sides)) if name in COLUMNS else repeat(ALIKE.get(name), len(self)) for name in names]
+            found = self._parts[names] = [dict(zip(names, row)) for row in zip(*columns, strict=True)]
+            for row, sealed in zip(found, self.tls):
+                row.update((name, value) for name, value in tls_row(sealed).items() if name in row)
+        return found
+
     def sides(self) -> Sides:
         """What columns are made of."""
         every, side = np.arange(len(self)), self.connections[:, at.CLIENT]
@@ -128,6 +140,10 @@ class ClosedRow:
     def values(self) -> Row:
         """The row, without the file's name."""
         return self.together.rows()[self.place]
+
+    def part(self, names: tuple[str, ...]) -> Row:
+        """Some columns of it, None where it has none."""
+        return self.together.parts(names)[self.place]
 
     def settle(self) -> None:
         """As `analyzer.KeptConnection`; it holds nothing that could be released."""

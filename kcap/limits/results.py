@@ -47,8 +47,11 @@ HOST_NAMES_KEPT = 1 << 17
 BROKERS_KEPT = 100_000
 """Endpoints of brokers that are remembered; large estates have some thousands."""
 
-PROFILES_OPEN = 4096
-"""Connections of `versions` whose profile can be added to at once; those of others are stored, and opened again."""
+PROFILES_OPEN = 8192
+"""Connections of `versions` whose profile can be added to at once, 1.5 KB each; others are stored, and opened again."""
+
+PROFILE_ROWS = 1 << 16
+"""Rows of 112 bytes of what these used from which on those of one version of one API are added together."""
 
 ANSWERS_KEPT = 4096
 """Distinct bodies that are remembered so that equal ones are decoded once; dropped together."""
@@ -238,9 +241,12 @@ ROW_GROUP_BYTES = 64 << 20
 SLOW_MESSAGE_BYTES = 1 << 20
 """A message of this size takes long to make and to send: one MiB is Kafka's default limit of a batch."""
 
-PROFILE_BLOCK_BYTES = 1 << 11
-"""Bytes of figures of profiles that are deflated together: a third of them stays. Clients have connections all over a capture,
-each of which inflates a block; blocks of 64 kB would be a sixth smaller, and take twenty times as long."""
+PROFILE_BLOCK_BYTES = 1 << 13
+"""Bytes of figures of profiles that are deflated together: a third of them stays. Blocks of 2 KB take twice as long to deflate;
+those of 64 KB would be a twentieth smaller, and where one connection is looked up it inflates them whole."""
+
+PROFILES_SUMMED = 1 << 15
+"""Connections of clients whose figures, some 500 bytes each, are inflated and summed at once."""
 
 COPIED_AT_ONCE = 1 << 20
 """Bytes of a file that are copied at once."""

@@ -7,6 +7,7 @@ from kcap.columns import TABLES
 from kcap.fastpath.closed_rows import COLUMNS, ClosedRow, gathered, plain
 from kcap.model import CaptureFile
 from kcap.net.segment_columns import columns_of
+from kcap.reports.versions.profile import LINE
 from kcap.table.side_tables import batch_of, connection_batch, connection_rows
 from tests.fastpath.both import cut
 from tests.fastpath.test_closed_connections import own_and_others, without_a_byte
@@ -28,6 +29,7 @@ def columns_agree(*some: Sequence[ClosedConnection]) -> None:
     for closed in some:
         made = connection_batch(closed, columns, files)
         assert made.equals(batch_of("connections", columns, connection_rows(closed, files)))
+        assert [one.part(LINE) for one in closed] == [{name: one.values.get(name) for name in LINE} for one in closed]
 
 
 def test_columns_agree_with_rows_in_any_order() -> None:

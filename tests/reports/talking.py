@@ -4,12 +4,16 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 from kcap.facts.api_versions import Offer
 from kcap.facts.tracker import MetadataTracker
 from kcap.facts.version_verdicts import ABOVE, BELOW, OK
-from kcap.identities import Identity
+from kcap.identities import Identities, Identity
 from kcap.net.tcp import ACK, FIN, MASK
+from kcap.reports.versions.growing_profiles import LATE, call_numbers
 from kcap.reports.versions.profile import ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, ProfiledCall, Use
+from kcap.reports.versions.profile_store import ProfileStore, StoredProfile
 from kcap.reports.versions.profiles import ConnectionProfiles, gather
 from kcap.reports.versions.report import report
 from kcap.schema.quirks import API_VERSIONS
@@ -117,3 +121,22 @@ def reported(made: ConnectionProfiles, target: str = "4.4") -> dict[str, dict[st
     for row in report(made, ["made.pcap"], target)["diagnoses"]:
         found.setdefault(row["kind"], row)
     return found
+
+
+def stored(made: ConnectionProfile, shelf: ProfileStore | None = None) -> StoredProfile:
+    """A connection as it is stored."""
+    shelf = ProfileStore() if shelf is None else shelf
+    shelf[made.uid] = made
+    return next(one for one in shelf.stored() if one.uid == made.uid)
+
+
+UIDS = [f"C{number:016x}" for number in range(5)]
+"""As connections are called in captures."""
+
+
+def used(shelf: ProfileStore, uid: str) -> None:
+    """Adds an exchange, Fetch in version 4, to a connection."""
+    growing, number = shelf.growing, shelf.number(Identities([profile([], uid=uid).identity]), 0)
+    growing.add(
+        uses=[np.array([number]), growing.clients[None], call_numbers(1, 4), OK, 1, 1, 5, 5, 9, 0, 0, 0, LATE, 0]
+    )  # fmt: skip

@@ -21,6 +21,7 @@ from kcap.reports.versions.diagnosis import (
     Diagnosis,
     DiagnosisContext,
     Row,
+    of_template,
     place,
     server_of,
     subject,
@@ -59,8 +60,9 @@ def why_unroutable(host: str) -> str | None:
 def given(case: DiagnosisContext) -> dict[Server, list[tuple[StoredProfile, str | None]]]:
     """Server -> connections of clients to which it gave its list of brokers."""
     out: dict[Server, list[tuple[StoredProfile, str | None]]] = {}
+    got = of_template(lambda template: any(use.key == METADATA and use.served for use in template.uses))
     for stored, client, _ in case.clients:
-        if any(use.key == METADATA and use.served for use in stored.template.uses):
+        if got(stored):
             out.setdefault(stored.server, []).append((stored, client))
     return out
 
@@ -93,11 +95,10 @@ def unused(case: DiagnosisContext) -> None:
     brokers = case.whole.tracker.brokers
     tried: dict[str, dict[int, set[Server]]] = {}
     """Address of a client -> port -> servers there that it tried."""
-    working: set[str] = set()
-    for stored in case.every:
-        tried.setdefault(stored.address, {}).setdefault(stored.server[1], set()).add(stored.server)
-        if any(use.served and use.key not in BEGINNING for use in stored.template.uses):
-            working.add(stored.address)
+    works = of_template(lambda template: any(use.served and use.key not in BEGINNING for use in template.uses))
+    for address, server in dict.fromkeys((stored.address, stored.server) for stored in case.every):
+        tried.setdefault(address, {}).setdefault(server[1], set()).add(server)
+    working = {stored.address for stored in case.every if works(stored)}
     for line in case.whole.others:
         server = server_of(line)
         tried.setdefault(str(line["client_ip"]), {}).setdefault(server[1], set()).add(server)

@@ -6,16 +6,21 @@ once: rows of APIs are shared by clients that did the same, and are not changed.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
+import numpy as np
+
+from kcap import limits
 from kcap.facts.api_versions import Offer
 from kcap.facts.brokers import Server
 from kcap.facts.version_verdicts import VERDICTS
 from kcap.reports.definition import uid
 from kcap.reports.versions.fingerprints import Software
-from kcap.reports.versions.profile_store import USE_FIGURES, ProfileTemplate, StoredProfile, uses_of
+from kcap.reports.versions.profile_store import StoredProfile
+from kcap.reports.versions.profile_templates import USE_FIGURES, ProfileTemplate, uses_of
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.readiness import ApiUse, Assessment, of, range_in
 from kcap.schema.facts import Versions
@@ -37,6 +42,9 @@ class PlannedUse:
     """Of an API that kcap knows."""
     offered: Versions | None
     verdicts: tuple[str | None, ...]
+
+
+Plan = tuple[PlannedUse, ...]
 
 
 @dataclass(slots=True)
@@ -61,20 +69,56 @@ class Sum:
 class Usage:
     """All that a client used."""
 
-    probes: bool
-    sums: dict[tuple[int, int], Sum]
+    probes: bool = False
+    sums: dict[tuple[int, int], Sum] = field(default_factory=dict)
     """(key, version) -> sum, in order, of APIs that kcap knows."""
-    latest: dict[int, Versions]
+    latest: dict[int, Versions] = field(default_factory=dict)
     """API key -> the range of the last connection that has one."""
-    offers: dict[int, set[Versions]]
+    offers: dict[int, set[Versions]] = field(default_factory=dict)
     """API key -> the ranges that its brokers offered."""
-    first_ns: int
-    last_ns: int
-    count: int
-    servers: tuple[Server, ...]
+    first_ns: int = 1 << 62
+    last_ns: int = 0
+    count: int = 0
+    servers: tuple[Server, ...] = ()
     addresses: tuple[str, ...] = ()
     login: bool = False
     """Some of its connections began SASL."""
+    latest_of: dict[int, str] = field(default_factory=dict)
+    """API key -> the connection of the latest range."""
+
+    def add(self, plan: Plan, some: Sequence[StoredProfile], figures: Sequence[list[int]], *, midstream: bool) -> None:
+        """Adds connections of one plan, of which `figures` are columns. They are in the order of their uids, and the plans in
+        that of their first ones."""
+        last_uid = some[-1].uid
+        for use in plan:
+            counts, lows, highs, examples, refused, served, died = figures[use.at : use.at + 7]
+            low, high, count = min(lows), max(highs), sum(counts)
+            self.first_ns, self.last_ns = min(self.first_ns, low), max(self.last_ns, high)
+            if not use.named:
+                continue
+            place = lows.index(low)
+            example, at = (some[place].uid, examples[place]), (use.key, use.version)
+            found = self.sums.get(at)
+            if found is None:
+                found = self.sums[at] = Sum(use.offered, example, low, high)
+            elif (low, example[0]) < (found.first_ns, found.example[0]):
+                found.example, found.first_ns = example, low
+            found.last_ns = max(found.last_ns, high)
+            found.count += count
+            found.served += sum(served)
+            found.refused += sum(refused)
+            found.died += sum(died)
+            self.count += count
+            found.midstream = found.midstream or midstream
+            if use.offered is not None:
+                if last_uid >= self.latest_of.get(use.key, ""):
+                    self.latest[use.key], self.latest_of[use.key] = use.offered, last_uid
+                self.offers.setdefault(use.key, set()).add(use.offered)
+                if found.offered is None or use.offered[1] > found.offered[1]:
+                    found.offered = use.offered
+            for name, column in zip(use.verdicts, figures[use.at + USE_FIGURES :]):
+                if name is not None:
+                    found.verdicts[name] = found.verdicts.get(name, 0) + sum(column)
 
 
 class ClientUsage:
@@ -82,68 +126,70 @@ class ClientUsage:
 
     def __init__(self, whole: ConnectionProfiles, target: str) -> None:
         self.whole, self.target = whole, target
-        self._plans: dict[tuple[ProfileTemplate, int, Offer | None, Offer | None], list[PlannedUse]] = {}
+        self._plans: dict[tuple[ProfileTemplate, int, Offer | None, Offer | None], Plan] = {}
+        self._usual: dict[tuple[ProfileTemplate, int, Server], Plan] = {}
+        """Those of connections to a server that made one offer."""
         self._apis: dict[tuple[Any, ...], list[Row]] = {}
         self._named: dict[tuple[Server, ...], list[str]] = {}
         self._judged: dict[tuple[Any, ...], tuple[list[tuple[int, Assessment]], str, str]] = {}
 
-    def plan(self, stored: StoredProfile, client: int) -> list[PlannedUse]:
+    def plan(self, stored: StoredProfile, client: int) -> Plan:
         """The uses of a connection under one of its client ids."""
-        template, offer = stored.template, self.whole.offer_for(stored)
-        common, verdict = self.whole.tracker.offers.common(stored.server), self.whole.verdict
+        template, server = stored.template, stored.server
+        found = self._usual.get((template, client, server))
+        if found is not None:
+            return found
+        offer, common, verdict = self.whole.offer_for(stored), self.whole.tracker.offers.common(server), self.whole.verdict
         found = self._plans.get((template, client, offer, common))
         if found is None:
-            found = [
+            found = self._plans[template, client, offer, common] = tuple(
                 PlannedUse(
                     at, use.key, use.version, api_name(use.key) is not None, range_in(offer, use.key),
                     tuple(verdict(kind, offer, common, use.key, use.version, template.software) for kind in use.kinds),
                 )
                 for at, use in uses_of(template, client)
-            ]  # fmt: skip
-            self._plans[template, client, offer, common] = found
+            )  # fmt: skip
+        if self.whole.has_one_offer(stored):
+            self._usual[template, client, server] = found
         return found
+
+    def usages(self, clients: Iterable[tuple[str | None, Sequence[StoredProfile]]]) -> Iterator[Usage]:
+        """What each of some clients used, of their ids and their connections in order; the figures of many are read at once."""
+        waiting: list[tuple[str | None, Sequence[StoredProfile]]] = []
+        size = 0
+        for client_id, some in clients:
+            waiting.append((client_id, some))
+            size += len(some)
+            if size >= limits.PROFILES_SUMMED:
+                yield from self._summed(waiting)
+                waiting, size = [], 0
+        yield from self._summed(waiting)
 
     def usage(self, some: Sequence[StoredProfile], client_id: str | None) -> Usage:
         """What a client used; of connections with different brokers the one that offered most counts."""
-        sums: dict[tuple[int, int], Sum] = {}
-        latest: dict[int, Versions] = {}
-        offers: dict[int, set[Versions]] = {}
-        first, last, total, probes = 1 << 62, 0, 0, False
+        return next(self._summed([(client_id, some)]))
+
+    def _summed(self, clients: Sequence[tuple[str | None, Sequence[StoredProfile]]]) -> Iterator[Usage]:
+        # blocks of figures are inflated in their order, each once
+        every = sorted((stored for _, some in clients for stored in some), key=attrgetter("place"))
+        figures = {id(stored): stored.figures for stored in every}
+        return (self._sum(client_id, some, figures) for client_id, some in clients)
+
+    def _sum(self, client_id: str | None, some: Sequence[StoredProfile], figures: Mapping[int, bytes]) -> Usage:
+        alike: dict[tuple[ProfileTemplate, int], tuple[Plan, list[StoredProfile]]] = {}
         for stored in some:
-            numbers, template = stored.numbers(), stored.template
-            probes = probes or bool(template.probes)
-            for use in self.plan(stored, stored.number_of(client_id)):
-                at = use.at
-                count, low, high, _, refused, served, died = numbers[at : at + 7]
-                first = min(first, low)
-                last = max(last, high)
-                if not use.named:
-                    continue
-                found = sums.get((use.key, use.version))
-                if found is None:
-                    found = sums[use.key, use.version] = Sum(use.offered, (stored.uid, numbers[at + 3]), low, high)
-                elif low < found.first_ns:
-                    found.example, found.first_ns = (stored.uid, numbers[at + 3]), low
-                found.last_ns = max(found.last_ns, high)
-                found.count += count
-                found.served += served
-                found.refused += refused
-                found.died += died
-                total += count
-                if template.midstream:
-                    found.midstream = True
-                if use.offered is not None:
-                    latest[use.key] = use.offered
-                    offers.setdefault(use.key, set()).add(use.offered)
-                    if found.offered is None or use.offered[1] > found.offered[1]:
-                        found.offered = use.offered
-                for place, name in enumerate(use.verdicts, at + USE_FIGURES):
-                    if name is not None:
-                        found.verdicts[name] = found.verdicts.get(name, 0) + numbers[place]
-        servers = tuple(dict.fromkeys(stored.server for stored in some))
-        addresses = tuple(sorted({stored.address for stored in some}))
-        login = any(stored.template.mechanism is not None for stored in some)
-        return Usage(probes, dict(sorted(sums.items())), latest, offers, first, last, total, servers, addresses, login)
+            plan = self.plan(stored, stored.number_of(client_id))
+            alike.setdefault((stored.template, id(plan)), (plan, []))[1].append(stored)
+        made = Usage()
+        for (template, _), (plan, mine) in alike.items():
+            numbers = np.frombuffer(b"".join([figures[id(stored)] for stored in mine]), np.int64)
+            made.add(plan, mine, numbers.reshape(len(mine), -1).T.tolist(), midstream=template.midstream)
+            made.probes = made.probes or bool(template.probes)
+            made.login = made.login or template.mechanism is not None
+        made.sums = dict(sorted(made.sums.items()))
+        made.servers = tuple(dict.fromkeys(stored.server for stored in some))
+        made.addresses = tuple(sorted({stored.address for stored in some}))
+        return made
 
     def apis(self, usage: Usage) -> list[Row]:
         """Each API that a client used, with its versions. Equal ones are one list."""

@@ -18,7 +18,7 @@ from typing import Final
 from kcap.reports.definition import uid
 from kcap.reports.versions.diagnosis import ERROR, Diagnosis, DiagnosisContext, call, once, place, subject, whole_line
 from kcap.reports.versions.profile import ConnectionProfile, Use
-from kcap.reports.versions.profile_store import ALERT_BYTES
+from kcap.reports.versions.profile_templates import ALERT_BYTES
 from kcap.reports.versions.release_guess import on_controllers
 from kcap.schema.facts import Versions
 from kcap.schema.quirks import API_VERSIONS
@@ -84,12 +84,11 @@ def ranges_for(case: DiagnosisContext, death: Death) -> tuple[Versions | None, s
 def deaths(case: DiagnosisContext) -> None:
     """Connections that brokers closed at a request."""
     dead = once(closed_by_broker)
-    answered = {
-        (stored.server, use.key, use.version) for stored in case.every for use in stored.template.uses if use.served
-    }  # fmt: skip
+    served = dict.fromkeys((stored.server, stored.template) for stored in case.every)
+    answered = {(server, use.key, use.version) for server, template in served for use in template.uses if use.served}
     open_ = {
-        stored.server for stored in case.every
-        if stored.template.mechanism is None and any(use.served and use.key != API_VERSIONS for use in stored.template.uses)
+        server for server, template in served
+        if template.mechanism is None and any(use.served and use.key != API_VERSIONS for use in template.uses)
     }  # fmt: skip
     """Servers that served requests without a login."""
     unknown: dict[tuple[object, ...], list[Death]] = {}

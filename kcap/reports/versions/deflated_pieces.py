@@ -27,20 +27,32 @@ class DeflatedPieces:
 
     def append(self, piece: bytes) -> None:
         """Adds the piece of the next place."""
-        for column in (self._block, self._start, self._size):
-            column.append(0)
-        self.set(len(self) - 1, piece)
+        self._deflate()
+        self._block.append(len(self._blocks))
+        self._start.append(len(self._open))
+        self._size.append(len(piece))
+        self._open += piece
 
     def set(self, place: int, piece: bytes) -> None:
-        """Gives a place another piece; the old one stays in its block."""
-        if len(self._open) >= limits.PROFILE_BLOCK_BYTES:
-            self._blocks.append(compress(self._open, 1))
-            self._open = bytearray()
+        """Gives a place another piece; the old one stays in its block. Places before it that have none have nothing."""
+        missing = place + 1 - len(self)
+        if missing > 0:
+            for column in (self._block, self._start, self._size):
+                column.frombytes(bytes(column.itemsize * missing))
+        self._deflate()
         self._block[place], self._start[place], self._size[place] = len(self._blocks), len(self._open), len(piece)
         self._open += piece
 
+    def _deflate(self) -> None:
+        """Deflates the last places' pieces once there are enough of them."""
+        if len(self._open) >= limits.PROFILE_BLOCK_BYTES:
+            self._blocks.append(compress(self._open, 1))
+            self._open = bytearray()
+
     def get(self, place: int) -> bytes:
-        """The piece of a place."""
+        """The piece of a place; nothing where it has none."""
+        if place >= len(self):
+            return b""
         block, start, size = self._block[place], self._start[place], self._size[place]
         if not size:
             return b""

@@ -33,7 +33,8 @@ from kcap.reports.versions.diagnosis import (
 )
 from kcap.reports.versions.identity import Clients
 from kcap.reports.versions.profile import ConnectionProfile, Use
-from kcap.reports.versions.profile_store import ProfileTemplate, StoredProfile, TemplateUse
+from kcap.reports.versions.profile_store import StoredProfile
+from kcap.reports.versions.profile_templates import ProfileTemplate, TemplateUse
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.simulator import nothing_in_common
 from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION
@@ -116,7 +117,12 @@ def worked(profile: ConnectionProfile) -> bool:
 def outside(case: DiagnosisContext) -> None:
     """Versions outside of what the broker offers that were sent all the same, and versions below what both sides have."""
     highest: dict[tuple[tuple[str | None, ...], int], int] = {}
-    for stored, _, _ in case.clients:
+    alike: set[int] = set()
+    for stored, _, number in case.clients:
+        if number in alike:
+            continue
+        if len(stored.clients) == 1:
+            alike.add(number)
         for described in stored.template.uses:
             at = case.group(stored.uid, stored.clients[described.client]), described.key
             highest[at] = max(highest.get(at, -1), described.version)

@@ -13,7 +13,8 @@ from kcap.reports.text import count
 from kcap.reports.versions.fingerprints import Software
 from kcap.reports.versions.identity import Clients
 from kcap.reports.versions.profile import ConnectionProfile
-from kcap.reports.versions.profile_store import ProfileTemplate, StoredProfile
+from kcap.reports.versions.profile_store import StoredProfile
+from kcap.reports.versions.profile_templates import ProfileTemplate
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.release_guess import CONTROLLER
 from kcap.reports.versions.siblings import Siblings
@@ -134,13 +135,16 @@ class DiagnosisContext:
             found.connections.append(connection)
 
     def _clients(self) -> Iterator[tuple[StoredProfile, str | None, int]]:
-        kinds: dict[tuple[ProfileTemplate, Server, Software | None], int] = {}
+        numbers: dict[Software | None, int] = {}
+        number = {id(known): numbers.setdefault(known, len(numbers)) for known in (None, *self.known.software.values())}
+        kinds: dict[tuple[ProfileTemplate, Server, int], int] = {}
         for stored in self.every:
             if not stored.clients:
                 continue  # the filter passed none of it
             known = self.known.of(stored.uid, stored.clients[0])
             if known is None or not known.is_broker:
-                yield stored, stored.clients[0], kinds.setdefault((stored.template, stored.server, known), len(kinds))
+                where = stored.template, stored.server, number[id(known)]
+                yield stored, stored.clients[0], kinds.setdefault(where, len(kinds))
 
     def profiles(self) -> Iterator[tuple[ConnectionProfile, str | None]]:
         """The same opened, with the client id, for a rule that tests what was sent, to which server, by which library.
@@ -175,6 +179,18 @@ def once(compute: Callable[[ConnectionProfile], T]) -> Callable[[StoredProfile],
     def computed(stored: StoredProfile) -> T:
         if stored.template not in known:
             known[stored.template] = compute(stored.open())
+        return known[stored.template]
+
+    return computed
+
+
+def of_template(compute: Callable[[ProfileTemplate], T]) -> Callable[[StoredProfile], T]:
+    """A function of a template, computed once for all connections that share it."""
+    known: dict[ProfileTemplate, T] = {}
+
+    def computed(stored: StoredProfile) -> T:
+        if stored.template not in known:
+            known[stored.template] = compute(stored.template)
         return known[stored.template]
 
     return computed

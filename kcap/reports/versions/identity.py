@@ -16,7 +16,8 @@ from kcap.facts.api_versions import Software as Named
 from kcap.limits import PROGRAMS_COMPARED
 from kcap.reports.versions.fingerprints import Software, hint_of, release_in, who
 from kcap.reports.versions.profile import HANDSHAKE
-from kcap.reports.versions.profile_store import ProfileTemplate, StoredProfile, uses_of
+from kcap.reports.versions.profile_store import StoredProfile
+from kcap.reports.versions.profile_templates import ProfileTemplate, uses_of
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.readiness import BEGINNING, keys_of, range_in
 from kcap.reports.versions.traits import ENOUGH
@@ -78,14 +79,14 @@ def used_by(stored: StoredProfile, client: int) -> frozenset[tuple[int, int]]:
 def joined(spots: dict[Spot, list[tuple[StoredProfile, int]]]) -> Iterable[tuple[Spot, Spoke, StoredProfile, int]]:
     """Each connection with the software and principal of the client that it belongs to."""
     for spot, some in spots.items():
-        named: dict[Spoke, set[tuple[int, int]]] = {}
-        for stored, client in some:
-            if stored.template.software is not None:
-                named.setdefault((stored.template.principal, stored.template.software), set()).update(used_by(stored, client))
+        spokes = {(stored.template.principal, stored.template.software) for stored, _ in some}
         principals: dict[Named | None, set[str]] = {}
-        for principal, software in named:
-            principals.setdefault(software, set()).update(() if principal is None else (principal,))
-        sent = set().union(*named.values()) if len(principals) == 1 else set()
+        for principal, software in spokes:
+            if software is not None:
+                principals.setdefault(software, set()).update(() if principal is None else (principal,))
+        sent: set[tuple[int, int]] = set()
+        if len(principals) == 1 and any(software is None for _, software in spokes):
+            sent = sent.union(*(used_by(stored, client) for stored, client in some if stored.template.software is not None))
         for stored, client in some:
             spoke: Spoke = stored.template.principal, stored.template.software
             alone = spoke[1] is None and len(principals) == 1
@@ -170,12 +171,17 @@ def identify(whole: ConnectionProfiles, *, by_address: bool = False) -> Clients:
         groups.setdefault((spot, spoke), []).append(stored)
     guess = Guesses(whole)
     out = Clients()
+    found: dict[tuple[Any, ...], tuple[ClientKey, list[StoredProfile]]] = {}
 
     def count(some: list[StoredProfile], client_id: str | None, spoke: Spoke, library: str | None = None) -> None:
         for stored in some:
-            key = ClientKey(client_id, spoke[1], spoke[0], library, stored.address if by_address else None)
-            out.connections.setdefault(key, []).append(stored)
-            out.keys[stored.uid, client_id] = key
+            parts = client_id, spoke[1], spoke[0], library, stored.address if by_address else None
+            one = found.get(parts)
+            if one is None:
+                key = ClientKey(*parts)
+                one = found[parts] = key, out.connections.setdefault(key, [])
+            one[1].append(stored)
+            out.keys[stored.uid, client_id] = one[0]
 
     nameless: dict[tuple[str | None, Spoke], dict[str, list[list[StoredProfile]]]] = {}
     """Client id and principal -> library, nothing where it is not sure -> connections of programs."""
@@ -191,10 +197,10 @@ def identify(whole: ConnectionProfiles, *, by_address: bool = False) -> Clients:
         unsure = libraries.pop("", [])
         sure = [[one for part in parts for one in part] for parts in libraries.values()]
         # with one library there the others may be of it; of several nothing says which
-        found = united(whole, sure + unsure, client_id) if len(sure) < 2 else sure + united(whole, unsure, client_id)
-        names = [*libraries, *(f"{UNKNOWN} {number}" for number in range(len(found)))]
-        for some, name in zip(found, names):
-            count(some, client_id, spoke, name if len(found) > 1 else None)
+        made = united(whole, sure + unsure, client_id) if len(sure) < 2 else sure + united(whole, unsure, client_id)
+        names = [*libraries, *(f"{UNKNOWN} {number}" for number in range(len(made)))]
+        for some, name in zip(made, names):
+            count(some, client_id, spoke, name if len(made) > 1 else None)
     out.connections = dict(sorted(out.connections.items(), key=lambda item: item[0].order))
     for key, some in out.connections.items():
         some.sort(key=lambda one: one.uid)

@@ -26,7 +26,7 @@ from kcap.reports.versions.diagnosis import (
     whole_line,
 )
 from kcap.reports.versions.profile import AUTHENTICATE, HANDSHAKE, ConnectionProfile
-from kcap.reports.versions.profile_store import ALERT_BYTES
+from kcap.reports.versions.profile_templates import ALERT_BYTES
 from kcap.reports.versions.profiles import TOKEN
 from kcap.schema.quirks import API_VERSIONS
 from kcap.tls.handshake import ENCRYPTED_ALERT

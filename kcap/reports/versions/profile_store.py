@@ -1,191 +1,60 @@
 """Deduplicated profiles of connections: what many of them have in common is stored once as a template, and their figures each.
 
 In: profiles. Out: `StoredProfile`, and `ProfileStore`, a mapping that holds them as columns and returns profiles. Law: what is
-opened equals what was stored. Two of one `ProfileTemplate` differ in addresses, client ids, times and counts alone; what rules
-test of counts besides (is there one, did all die, is it the size of an alert) is the same for all of one template.
+opened equals what was stored.
 """
 
 from array import array
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, MutableMapping
-from dataclasses import dataclass, replace
-from enum import Enum
-from functools import lru_cache
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Container, Iterable, Iterator, MutableMapping
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Final
 
 from kcap import limits
-from kcap.facts.api_versions import Offer, Software
 from kcap.facts.brokers import Server
 from kcap.reports.versions.deflated_pieces import DeflatedPieces, ValueNumbers
-from kcap.reports.versions.profile import (
-    ApiVersionsRequest,
-    ApiVersionsResponse,
-    ConnectionProfile,
-    ProfiledCall,
-    Trait,
-    Use,
-    is_proven,
+from kcap.reports.versions.growing_profiles import NEVER, GrowingProfiles
+from kcap.reports.versions.profile import ApiVersionsRequest, ConnectionProfile, ProfiledCall, Use
+from kcap.reports.versions.profile_templates import (
+    OF_IDENTITY,
+    First,
+    Placeholder,
+    ProfileDeduplicator,
+    ProfileTemplate,
+    TemplateUse,
+    layout_of,
+    uses_of,
 )
 
 if TYPE_CHECKING:
-    from kcap.identities import Identity
+    from kcap.identities import Identities, Identity
 
-NEVER: Final = -(1 << 63)
-"""Stands for a time or an exchange that there is none of."""
 SEARCHED: Final = 1024
 """Up to so many client ids of a connection one is found by a search; else by a dictionary."""
 DICTIONARIES: Final = 64
 """Dictionaries of client ids that stay."""
-ALERT_BYTES: Final = 7
-"""A TLS alert record: 5 bytes of header, 2 of alert."""
-
-
-class Placeholder(Enum):
-    """What a template has in place of a value of a line."""
-
-    NUMBER = "a figure"
-    OWN = "what the identity says"
-
-
-USE_FIGURES: Final = 8
-"""Numbers of a use before those of its verdicts: count, first, last, example, refused, served, died, example of these."""
-OF_IDENTITY: Final = {
-    "connection": "uid", "client_ip": "client_ip", "client_port": "client_port", "server_ip": "server_ip",
-    "server_port": "server_port",
-}  # fmt: skip
-"""Columns of a line that say what the identity says."""
-CHECKED: Final = frozenset(
-    {"client_packets", "server_packets", "client_missing", "server_missing", "client_captured", "server_captured",
-     "server_framed"}
-)  # fmt: skip
-"""Numbers of a line that rules test."""
-
-OWN: Final = {name: (name, Placeholder.OWN) for name in OF_IDENTITY}
-
-Line = tuple[tuple[str, Any], ...]
-"""A row of `connections` with placeholders for what a template does not have."""
-Signs = tuple[int, ...]
-"""Of each number that rules test: 0, 7 for the size of an alert, 1 for others."""
-First = tuple[int, int, int, str, str | None, int | None]
-"""A step without its times: exchange, key, version, outcome, reason, error."""
-
-
-@dataclass(frozen=True, slots=True)
-class TemplateUse:
-    """One version of one API in a template."""
-
-    client: int
-    """Number of the client id among those of the connection."""
-    key: int
-    version: int
-    codecs: int
-    kinds: tuple[int, ...]
-    """Verdicts."""
-    spared: bool
-    """More were sent than cost the connection."""
-    served: bool
-    """Some got a response other than a refusal."""
-    refused: bool
-    died: bool
-
-    @property
-    def width(self) -> int:
-        """How many figures it has."""
-        return USE_FIGURES + len(self.kinds)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ProfileTemplate:
-    """What the profiles of several connections have in common."""
-
-    software: Software | None
-    principal: str | None
-    offer: Offer | None
-    midstream: bool
-    opening: tuple[First, ...]
-    probes: tuple[tuple[int | First, ApiVersionsResponse | None], ...]
-    """A question is one of the opening, by its place, or stands for itself."""
-    uses: tuple[TemplateUse, ...]
-    errors: tuple[tuple[int, int], ...]
-    mechanism: str | None
-    mechanisms: tuple[str, ...]
-    ids_from: int | None
-    traits: frozenset[Trait]
-    line: Line
-    signs: Signs
-
-    @property
-    def first_use(self) -> int:
-        """Where the figures of the uses begin, those of one behind those of the other."""
-        return 1 + 2 * (len(self.opening) + sum(not isinstance(which, int) for which, _ in self.probes))
-
-
-Uses = list[tuple[int, TemplateUse]]
-"""Uses, each with where its figures begin."""
-
-
-class TemplateLayout(NamedTuple):
-    """Where the figures of a template's uses are: a connection may have thousands of client ids, which are looked at one by
-    one."""
-
-    starts: "array[int]"
-    """Where the figures of each use begin, and those behind the uses."""
-    order: "array[int]"
-    """Places of the uses, those of one client id behind those of the other."""
-    clients: "array[int]"
-    """Number of a client id -> where its uses begin in the order, and the end."""
-
-
-@lru_cache(maxsize=4096)
-def layout_of(template: ProfileTemplate) -> TemplateLayout:
-    """The layout of a template."""
-    uses = template.uses
-    starts = array("I", accumulate((use.width for use in uses), initial=template.first_use))
-    order = array("I", sorted(range(len(uses)), key=lambda place: uses[place].client))
-    counts = Counter(use.client for use in uses)
-    clients = array("I", accumulate((counts[client] for client in range(len(counts))), initial=0))
-    return TemplateLayout(starts, order, clients)
-
-
-def uses_of(template: ProfileTemplate, client: int) -> Uses:
-    """The uses of one of a template's client ids, by its number."""
-    starts, order, clients = layout_of(template)
-    return [(starts[place], template.uses[place]) for place in order[clients[client] : clients[client + 1]]]
 
 
 class StoredProfile:
-    """One connection: its template, and its own figures. They stay in their columns, and are looked up each time."""
+    """One connection: its template, and its own figures, which stay in their columns and are looked up each time."""
 
-    __slots__ = ("_columns", "place", "uid")
+    __slots__ = ("_columns", "address", "clients", "place", "server", "template", "uid")
 
     def __init__(self, uid: str, columns: "ProfileColumns", place: int) -> None:
         self.uid, self._columns, self.place = uid, columns, place
+        self.address = columns.address(place)
+        """The client's address."""
+        self.server = columns.server(place)
+        """The broker's address."""
+        self.template = columns.template(place)
+        """What it has in common with others."""
+        self.clients = columns.clients(place)
+        """Client ids, as its uses number them."""
 
     @property
     def identity(self) -> "Identity":
         """Whose it is."""
         return self._columns.identity(self.uid, self.place)
-
-    @property
-    def address(self) -> str:
-        """The client's address."""
-        return self._columns.address(self.place)
-
-    @property
-    def server(self) -> Server:
-        """The broker's address."""
-        return self._columns.server(self.place)
-
-    @property
-    def template(self) -> ProfileTemplate:
-        """What it has in common with others."""
-        return self._columns.template(self.place)
-
-    @property
-    def clients(self) -> tuple[str | None, ...]:
-        """Client ids, as its uses number them."""
-        return self._columns.clients(self.place)
 
     @property
     def figures(self) -> bytes:
@@ -211,6 +80,8 @@ class StoredProfile:
 
     def number_of(self, client_id: str | None) -> int:
         """By which number its uses name a client id. Raises LookupError where it has no such."""
+        if len(self.clients) == 1 and self.clients[0] == client_id:
+            return 0
         return self._columns.number_of(self.place, client_id)
 
     def _opened(self, uses: Iterable[tuple[int, TemplateUse]]) -> ConnectionProfile:
@@ -249,112 +120,6 @@ def _step(first: First, numbers: Iterator[int]) -> ProfiledCall:
     return ProfiledCall(*first, None if requested == NEVER else requested, None if responded == NEVER else responded)
 
 
-def _first(step: ProfiledCall) -> First:
-    return step.exchange, step.key, step.version, step.outcome, step.reason, step.error
-
-
-def _times(step: ProfiledCall) -> tuple[int, int]:
-    return NEVER if step.requested_ns is None else step.requested_ns, NEVER if step.responded_ns is None else step.responded_ns
-
-
-def sign(number: int) -> int:
-    """What rules may test of a number."""
-    return number if number in (0, ALERT_BYTES) else 1
-
-
-class ProfileDeduplicator:
-    """Stores profiles; equal templates are one."""
-
-    def __init__(self) -> None:
-        self._templates: dict[tuple[Any, ...], ProfileTemplate] = {}
-        self._common: dict[ProfileTemplate, tuple[Any, ...]] = {}
-        """What the keys of templates that differ in their line alone have in common."""
-        self._ended: dict[tuple[ProfileTemplate, str | None, bool, Line, Signs], ProfileTemplate] = {}
-        """Template, and what `ended` gives it -> the template with that."""
-
-    def store(self, profile: ConnectionProfile, into: "ProfileColumns") -> StoredProfile:
-        """Adds one to columns. Steps and questions come into the order of their exchanges."""
-        opening = sorted(profile.opening, key=lambda step: step.exchange)
-        figures, places = [profile.probe_count], {id(step): at for at, step in enumerate(opening)}
-        for step in opening:
-            figures += _times(step)
-        probes: list[tuple[int | First, ApiVersionsResponse | None]] = []
-        for probe in sorted(profile.probes, key=lambda probe: probe.step.exchange):
-            at = places.get(id(probe.step))
-            probes.append((_first(probe.step) if at is None else at, probe.answer))
-            figures += _times(probe.step) if at is None else ()
-        clients: dict[str | None, int] = {}
-        uses = []
-        for (client, key, version), use in profile.uses.items():
-            lost = NEVER if use.died_example is None else use.died_example
-            figures += (use.count, use.first_ns, use.last_ns, use.example, use.refused, use.served, use.died, lost)
-            figures += use.verdicts.values()
-            uses.append((
-                clients.setdefault(client, len(clients)), key, version, use.codecs, tuple(use.verdicts),
-                use.count > use.died, use.served > 0, use.refused > 0, use.died > 0,
-            ))  # fmt: skip
-        for error, count in profile.errors.items():
-            figures += (count, profile.error_example[error])
-        first, traits = tuple(map(_first, opening)), frozenset(profile.traits)
-        line, signs, numbers = _line_of(profile.line, profile.identity)
-        figures += numbers
-        common = (
-            profile.software, id(profile.offer), first, tuple((which, id(answer)) for which, answer in probes),
-            tuple(uses), tuple(profile.errors), profile.mechanism, profile.mechanisms, profile.ids_from, traits,
-        )  # fmt: skip
-        whole = common, profile.principal, profile.midstream, line, signs
-        template = self._templates.get(whole)
-        if template is None:
-            template = self._templates[whole] = ProfileTemplate(
-                profile.software, profile.principal, profile.offer, profile.midstream, first, tuple(probes),
-                tuple(TemplateUse(*one) for one in uses),
-                tuple(profile.errors), profile.mechanism, profile.mechanisms, profile.ids_from, traits, line, signs,
-            )  # fmt: skip
-            self._common[template] = common
-        place = into.append(profile.identity, template, tuple(clients), array("q", figures).tobytes())
-        return StoredProfile(profile.uid, into, place)
-
-    def __contains__(self, template: ProfileTemplate) -> bool:
-        return template in self._common
-
-    def ended(
-        self, template: ProfileTemplate, identity: "Identity", values: Mapping[str, Any], *, midstream: bool, proven: bool
-    ) -> tuple[ProfileTemplate, bytes]:
-        """The template of a profile without a line with that of its connection, and the figures that come behind those it has:
-        `store` makes the same of the whole profile. `proven`: its principal stays.
-        """
-        line, signs, numbers = _line_of(values, identity)
-        principal = template.principal if proven else None
-        made = self._ended.get(short := (template, principal, midstream, line, signs))
-        if made is None:
-            common = self._common[template]
-            whole = common, principal, midstream, line, signs
-            made = self._templates.get(whole)
-            if made is None:
-                made = replace(template, principal=principal, midstream=midstream, line=line, signs=signs)
-                self._templates[whole], self._common[made] = made, common
-            self._ended[short] = made
-        return made, array("q", numbers).tobytes()
-
-
-def _line_of(values: Mapping[str, Any], identity: "Identity") -> tuple[Line, Signs, list[int]]:
-    """The line of a template, its signs, and the numbers that are figures."""
-    line: list[tuple[str, Any]] = []
-    signs: list[int] = []
-    numbers: list[int] = []
-    for name, value in values.items():
-        if name in OF_IDENTITY and value == getattr(identity, OF_IDENTITY[name]):
-            line.append(OWN[name])
-        elif type(value) is int:
-            line.append((name, Placeholder.NUMBER))
-            numbers.append(value)
-            if name in CHECKED:
-                signs.append(sign(value))
-        else:
-            line.append((name, value))
-    return tuple(line), tuple(signs), numbers
-
-
 class ProfileColumns:
     """Stored profiles as columns: a sixth of the memory of objects, and one value each for pickle. Append-only, but for what
     the end of a connection adds.
@@ -386,7 +151,6 @@ class ProfileColumns:
         for column, value in zip(self._columns.values(), row):
             column.append(value)
         self._figures.append(figures)
-        self._added.append(b"")
         return len(self) - 1
 
     def end(self, place: int, template: ProfileTemplate, figures: bytes) -> None:
@@ -438,28 +202,31 @@ class ProfileColumns:
 
 
 class ProfileStore(MutableMapping[str, ConnectionProfile]):
-    """Profiles by connection, in order of arrival; those of closed connections are stored, and opened on request."""
+    """Profiles by connection, in order of arrival; those that can be added to are in `growing`, the others stored."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, ConnectionProfile | int] = {}
-        """An open profile, or the place of a stored one."""
+        self._kept: dict[str, int] = {}
+        """The place of a stored one, or a number of `growing`, inverted."""
         self._columns = ProfileColumns()
         self._folder = ProfileDeduplicator()
-        self._growing: dict[str, None] = {}
-        """Connections whose profiles are open, in the order in which they were opened."""
+        self.growing = GrowingProfiles()
+        self._clients: dict[bytes, tuple[str | None, ...]] = {}
+        """Client ids by their numbers."""
         self._stored: list[StoredProfile] | None = None
         """All as objects, made when they are first needed."""
 
     def __getitem__(self, uid: str) -> ConnectionProfile:
-        found = self._kept[uid]
-        return StoredProfile(uid, self._columns, found).open() if isinstance(found, int) else found
+        self.store(uid)
+        return StoredProfile(uid, self._columns, self._kept[uid]).open()
 
     def __setitem__(self, uid: str, profile: ConnectionProfile) -> None:
-        self._kept[uid], self._stored = profile, None
+        self._forget(uid)
+        self._add(profile)
+        self.settle()
 
     def __delitem__(self, uid: str) -> None:
+        self._forget(uid)
         del self._kept[uid]
-        self._stored = None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._kept)
@@ -470,57 +237,77 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
     def __contains__(self, uid: object) -> bool:
         return uid in self._kept
 
-    def growing(self, identity: "Identity") -> ConnectionProfile:
-        """The profile of a connection to add to: as it is, opened again where it was stored, or a new one."""
-        found = self._kept.get(identity.uid)
-        if type(found) is ConnectionProfile:
-            return found
-        self[identity.uid] = made = ConnectionProfile(identity) if found is None else self[identity.uid]
-        self._growing[identity.uid] = None
-        return made
+    def _forget(self, uid: str) -> None:
+        found, self._stored = self._kept.get(uid, 0), None
+        if found < 0:
+            self.growing.forget(~found)
+
+    def _add(self, profile: ConnectionProfile) -> int:
+        form = self._folder.form(profile.line, profile.identity, midstream=profile.midstream, is_over=False)
+        number = self.growing.add_profile(profile, *form)
+        self._kept[profile.uid], self._stored = ~number, None
+        return number
+
+    def number(self, identities: "Identities", index: int) -> int:
+        """The number in `growing` of a connection that is added to; a stored one is opened again."""
+        uid = identities.uid(index)
+        found = self._kept.get(uid)
+        if found is None:
+            number = self.growing.begin(identities[index])
+            self._kept[uid], self._stored = ~number, None
+            return number
+        return ~found if found < 0 else self._add(self[uid])
 
     def settle(self) -> None:
-        """Stores the profiles that were opened first, where more than PROFILES_OPEN are: they take ten times the memory, and
-        most connections are quiet long before they are over.
+        """Stores profiles where more than PROFILES_OPEN are open: those of connections that are over, or else, since most are
+        quiet long before, those that were opened first. Stored ones are a few times smaller.
         """
-        if len(self._growing) > limits.PROFILES_OPEN:
-            for uid in list(self._growing)[: len(self._growing) - limits.PROFILES_OPEN // 2]:
-                self.store(uid)
+        known = self.growing.known
+        if len(known) > limits.PROFILES_OPEN:
+            many = len(known) - limits.PROFILES_OPEN // 2
+            over = list(islice((number for number, one in known.items() if one.line), many))
+            self._store(over if len(known) - len(over) <= limits.PROFILES_OPEN else list(islice(known, many)))
             if len(self._columns) > 2 * len(self._kept):  # most are of profiles that were opened again
                 self._pack()
+        self.growing.compact(limits.PROFILE_ROWS)
+
+    def _store(self, numbers: list[int]) -> None:
+        for folded in self.growing.fold(numbers):
+            growing, names = folded.growing, self._clients.get(folded.clients)
+            if names is None:
+                every = self.growing.clients.known
+                names = self._clients[folded.clients] = tuple(every[name] for name in memoryview(folded.clients).cast("q"))
+            more = array("q", (*chain.from_iterable(growing.errors.values()), *growing.line_figures)).tobytes()
+            template, identity = self._folder.template(folded, self.growing), growing.identity
+            self._kept[identity.uid] = self._columns.append(identity, template, names, folded.figures + more)
+        self._stored = None
 
     def store(self, uid: str) -> None:
-        """Folds one that is over; another exchange opens it again."""
+        """Stores one that is over; another exchange opens it again."""
         found = self._kept[uid]
-        self._growing.pop(uid, None)
-        if isinstance(found, ConnectionProfile):
-            self._kept[uid] = self._folder.store(found, self._columns).place
-            self._stored = None
+        if found < 0:
+            self._store([~found])
 
     def end(self, uid: str, line: dict[str, Any], *, midstream: bool) -> bool:
-        """A connection is over: gives its profile its line and stores it; whether there is one."""
+        """A connection is over: gives its profile its line; whether there is one."""
         found = self._kept.get(uid)
         if found is None:
             return False
-        if isinstance(found, int):
+        if found >= 0:
             template = self._columns.template(found)
             if not template.line and template in self._folder:
-                proven = is_proven(template.errors, ((use.key, use.served) for use in template.uses))
-                identity = self._columns.identity(uid, found)
-                self._columns.end(found, *self._folder.ended(template, identity, line, midstream=midstream, proven=proven))
+                form, figures = self._folder.form(line, self._columns.identity(uid, found), midstream=midstream, is_over=True)
+                self._columns.end(found, self._folder.ended(template, form), array("q", figures).tobytes())
                 self._stored = None
                 return True
-            self[uid] = found = self[uid]
-        found.line, found.midstream = line, midstream
-        if not is_proven(found.errors, ((key, use.served > 0) for (_, key, _), use in found.uses.items())):
-            found.principal = None
-        self.store(uid)
+            found = ~self._add(self[uid])
+        one = self.growing.known[~found]
+        one.line, one.line_figures = self._folder.form(line, one.identity, midstream=midstream, is_over=True)
         return True
 
     def close(self) -> None:
         """Stores all of them."""
-        for uid in [uid for uid, one in self._kept.items() if isinstance(one, ConnectionProfile)]:
-            self.store(uid)
+        self._store(list(self.growing.known))
 
     def stored(self) -> list[StoredProfile]:
         """All of them, stored."""
@@ -530,7 +317,7 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
         return self._stored
 
     def _each(self) -> Iterator[StoredProfile]:
-        return (StoredProfile(uid, self._columns, place) for uid, place in self._kept.items() if isinstance(place, int))
+        return (StoredProfile(uid, self._columns, place) for uid, place in self._kept.items() if place >= 0)
 
     def _pack(self) -> None:
         """Leaves out what was stored of profiles that were stored again."""
@@ -561,4 +348,5 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         uids, places, self._columns = state
         self._kept = dict(zip(uids.split(), places))
-        self._folder, self._growing, self._stored = ProfileDeduplicator(), {}, None
+        self._folder, self.growing = ProfileDeduplicator(), GrowingProfiles()
+        self._clients, self._stored = {}, None

@@ -6,31 +6,27 @@ those of the rows of `exchanges`; memory grows with connections and the versions
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable
+from dataclasses import replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from kcap import limits
 from kcap.arrays.arrow import coded, take
-from kcap.arrays.vectors import Vector
+from kcap.arrays.vectors import Vector, grouped
+from kcap.batch.columns import SIDES
 from kcap.facts.api_versions import Offer, Software, offer_of
 from kcap.facts.brokers import Server
+from kcap.facts.connection_facts import ConnectionFacts
 from kcap.facts.message_json import behind_tags, digest, read, read_as_far
-from kcap.facts.tracker import NO_FACT, Fact, MetadataTracker
+from kcap.facts.tracker import NO_FACT, Fact, MetadataTracker, RowContext
 from kcap.facts.version_verdicts import NONE, VERDICTS, final_verdict
 from kcap.kafka.frames import NO_BODY
 from kcap.limits import ASKS_KEPT, TRAITS_KEPT
 from kcap.reports.names import FirstNames
-from kcap.reports.versions.profile import (
-    AUTHENTICATE,
-    HANDSHAKE,
-    LINE,
-    ApiVersionsRequest,
-    ApiVersionsResponse,
-    ConnectionProfile,
-    ProfiledCall,
-    Use,
-)
+from kcap.reports.versions.growing_profiles import LATE, NEVER, NOT_ASKED, GrowingProfile, call_numbers
+from kcap.reports.versions.profile import AUTHENTICATE, HANDSHAKE, LINE, ApiVersionsResponse, ConnectionProfile, Use
 from kcap.reports.versions.profile_store import ProfileStore, StoredProfile
 from kcap.reports.versions.traits import SETTINGS, of_join
 from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION, response_version
@@ -41,7 +37,7 @@ from kcap.weird import WeirdKind
 
 if TYPE_CHECKING:
     from kcap.analyzer import ClosedConnection
-    from kcap.arrays.vectors import Bools
+    from kcap.arrays.vectors import Bools, Int64s
     from kcap.filter.ast import Filter
     from kcap.kafka.bodies import BodyBatch
     from kcap.table.row_filter import RowFilter
@@ -76,6 +72,8 @@ class ConnectionProfiles:
         self.left_out: Counter[str] = Counter()
         """What is left out, by reason: responses without a request, and connections without an exchange above OTHERS_KEPT."""
         self._answers: dict[bytes, ApiVersionsResponse] = {}
+        self._growing: dict[int, int] = {}
+        """Connections of the batch, as its rows number them -> their numbers among growing profiles."""
         self._first_ids, self._first_principals = FirstNames(), FirstNames()
         self._first_libraries, self._first_releases = FirstNames(), FirstNames()
 
@@ -89,6 +87,7 @@ class ConnectionProfiles:
             wanted[self._only.places(rows)] = True
         keys, versions = rows.number("api_key"), rows.number("api_version")
         named = keys.mask() & versions.mask()
+        self._growing = {}
         if orphans := int((wanted & rows.columns.is_outcome("orphan")).sum()):
             self.left_out["orphan"] += orphans
         died = self._died(rows)
@@ -109,9 +108,10 @@ class ConnectionProfiles:
         assert verdicts is not None
         found, number = verdicts.kinds, verdicts.kind
         keys, versions = rows.number("api_key").values[at], rows.number("api_version").values[at]
-        calls, call = np.unique((keys + (1 << 15)) << 16 | (versions + (1 << 15)), return_inverse=True)
+        calls, _, call = grouped(call_numbers(keys, versions))
         id_of, texts = coded(take(rows.columns.array("client_id"), at), nulls_too=True)
-        names = [None if text is None else self._first_ids(text) for text in texts]
+        clients = self.profiles.growing.clients
+        names = np.array([clients[None if text is None else self._first_ids(text)] for text in texts], np.int64)
         identity, state = rows.number("identity").values[at], context.state[at]
         refused = (codes.values == UNSUPPORTED_VERSION) & codes.mask()
         code = identity
@@ -122,98 +122,135 @@ class ConnectionProfiles:
             (state, len(context.states)), (call, len(calls)), (id_of, len(names)), (found[number[at]] - NONE, 8), (flags, 8),
         ):  # fmt: skip
             code = code * many + part
-        kinds, kind = np.unique(code, return_inverse=True)
-        order = np.argsort(kind, kind="stable")
-        starts = np.searchsorted(kind[order], np.arange(len(kinds)))
+        order = np.argsort(code, kind="stable")
+        ordered = code[order]
+        starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
         counts = np.diff(np.append(starts, len(order)))
         first = rows.number("request_first_ns").otherwise(rows.number("response_first_ns"))
         times, exchanges = first.filled()[at][order], rows.number("exchange").values[at][order]
         masks = rows.carried("codecs").filled()[at][order]
-        columns = (
-            counts, np.minimum.reduceat(times, starts), np.maximum.reduceat(times, starts),
-            np.minimum.reduceat(exchanges, starts), np.bitwise_or.reduceat(masks, starts), at[order][starts],
-        )  # fmt: skip
-        for count, low, high, example, mask, place in zip(*(column.tolist() for column in columns)):
-            profile = self.profiles.growing(rows.columns.identities[int(rows.number("identity").values[place])])
-            known = context.states[int(context.state[place])]
-            if known.software:
-                profile.software = self._first_libraries(known.software[0]), self._first_releases(known.software[1])
-            profile.principal = self._first_principals(known.principal) if known.principal else profile.principal
+        one = order[starts]
+        place, examples = at[one], np.minimum.reduceat(exchanges, starts)
+        numbers = self._numbers(rows, identity[one])
+        self.profiles.growing.add(uses=(
+            numbers, names[id_of[one]], calls[call[one]], found[number[place]], counts, counts,
+            np.minimum.reduceat(times, starts), np.maximum.reduceat(times, starts), examples, counts * refused[place],
+            counts * served[place], counts * died[place], np.where(died[place], examples, LATE),
+            np.bitwise_or.reduceat(masks, starts),
+        ))  # fmt: skip
+        self._learn(context, numbers, state[one])
+
+    def _numbers(self, rows: Exchanges, identity: "Int64s") -> "Int64s":
+        """The numbers of the growing profiles of connections."""
+        known, first, which = grouped(identity)
+        for index in known[np.argsort(first)].tolist():
+            if index not in self._growing:
+                self._growing[index] = self.profiles.number(rows.columns.identities, index)
+        return np.array([self._growing[index] for index in known.tolist()])[which]
+
+    def _learn(self, context: RowContext, numbers: "Int64s", state: "Int64s") -> None:
+        """Gives profiles what the states of their connections say, the last of them last."""
+        said: dict[int, ConnectionFacts] = {}
+        new = np.flatnonzero((np.diff(numbers, prepend=-1) != 0) | (np.diff(state, prepend=-1) != 0))
+        for number, nth in zip(numbers[new].tolist(), state[new].tolist()):
+            known = said.get(nth)
+            if known is None:
+                known = said[nth] = self._named(context.states[nth])
+            profile = self.profiles.growing.known[number]
+            profile.software = known.software or profile.software
+            profile.principal = known.principal or profile.principal
             profile.offer = known.offer or profile.offer
             profile.mechanism = known.mechanism or profile.mechanism
-            local = int(np.searchsorted(at, place))
-            key, version = int(keys[local]), int(versions[local])
-            use = profile.uses.setdefault((names[int(id_of[local])], key, version), Use())
-            use.count += count
-            use.first_ns, use.last_ns = min(use.first_ns, low), max(use.last_ns, high)
-            use.example = min(use.example, example)
-            use.verdicts[int(found[number[place]])] += count
-            use.codecs |= mask
-            if served[place]:
-                use.served += count
-            if refused[place]:
-                use.refused += count
-            if died[place]:
-                use.died += count
-                use.died_example = example if use.died_example is None else min(use.died_example, example)
+
+    def _named(self, known: ConnectionFacts) -> ConnectionFacts:
+        """The same with names that are told apart."""
+        software, principal = known.software, known.principal
+        if software:
+            software = self._first_libraries(software[0]), self._first_releases(software[1])
+        return replace(known, software=software, principal=self._first_principals(principal) if principal else None)
 
     def _open(self, rows: Exchanges, named: "Bools", codes: Vector) -> None:
         """Keeps first requests, and what is requested before work begins: of all rows, since a filter hides no beginning."""
-        special = named & np.isin(rows.number("api_key").values, [API_VERSIONS, HANDSHAKE, AUTHENTICATE])
+        keys, exchanges = rows.number("api_key"), rows.number("exchange").values
+        special = named & np.isin(keys.values, [API_VERSIONS, HANDSHAKE, AUTHENTICATE])
         orphan = rows.columns.is_outcome("orphan")
-        places = np.flatnonzero(~orphan & ((rows.number("exchange").values <= OPENING) | special))
+        places = np.flatnonzero(~orphan & ((exchanges <= OPENING) | special))
         if not len(places):
             return
+        growing = self.profiles.growing
+        numbers = self._numbers(rows, rows.number("identity").values[places])
+        key = np.where(named, keys.values, TOKEN)[places]
+        version = np.where(named, rows.number("api_version").values, 0)[places]
+        exchange, error = exchanges[places], codes.filled(NEVER)[places]
         outcomes, outcome = rows.columns.rows.codes("outcome")
         reasons, reason = rows.columns.rows.codes("reason")
-        slots = [rows.number(f"{side}_slot").filled(NO_BODY) for side in ("request", "response")]
-        settings = {key: rows.columns.request.slot(slot).take(places).to_list() for key, (slot, _) in SETTINGS.items()}
-        numbers = [rows.number(name) for name in ("identity", "exchange", "api_key", "api_version")]
-        numbers += [codes, *(rows.number(name) for name in ("request_first_ns", "response_first_ns", "correlation_id"))]
-        lists = (column.take(places).to_list() for column in numbers)
-        found = enumerate(zip(places.tolist(), named[places].tolist(), *lists))
-        for nth, (place, is_named, identity, exchange, key, version, code, requested, responded, correlation) in found:
-            profile = self.profiles.growing(rows.columns.identities[identity])
-            if not is_named:
-                key, version = TOKEN, 0
-            words = str(outcomes[int(outcome[place])]), reasons[int(reason[place])]
-            step = ProfiledCall(exchange, key, version, *words, code, requested, responded)
-            if step.exchange <= OPENING:
-                profile.opening.append(step)
-                if step.exchange <= NUMBERED and key != TOKEN and correlation is not None:
-                    beginning = min(correlation, NUMBERED)
-                    profile.ids_from = beginning if profile.ids_from is None else min(profile.ids_from, beginning)
-                if key in SETTINGS and settings[key][nth] is not None and len(profile.traits) < TRAITS_KEPT:
-                    profile.traits.add((SETTINGS[key][1], str(settings[key][nth])))
-                elif key == JOIN_GROUP and profile.software is None and len(profile.traits) < TRAITS_KEPT:
-                    body = body_of(rows.columns.batch.bodies, int(slots[REQUEST][place]))
-                    profile.traits |= of_join(read(body, key, step.version, REQUEST))
-            if key == API_VERSIONS:
-                data = body_of(rows.columns.batch.bodies, int(slots[RESPONSE][place])) if step.responded_ns is not None else b""
-                self._take_probe(profile, step, data)
-            elif key in (HANDSHAKE, AUTHENTICATE) and step.error:
-                profile.errors[key, step.error] += 1
-                profile.error_example.setdefault((key, step.error), step.exchange)
-                if key == HANDSHAKE:
-                    request_body, response_body = (
-                        body_of(rows.columns.batch.bodies, int(slots[side][place])) for side in (REQUEST, RESPONSE)
-                    )
-                    profile.mechanism = read(request_body, key, step.version, REQUEST).get("mechanism") or profile.mechanism
-                    profile.mechanisms = tuple(read(response_body, key, step.version, RESPONSE).get("mechanisms") or ())
+        said, _, words = grouped(outcome[places] * len(reasons) + reason[places])
+        known = [growing.words[str(outcomes[one // len(reasons)]), reasons[one % len(reasons)]] for one in said.tolist()]
+        requested, responded = (rows.number(f"{side}_first_ns").filled(NEVER)[places] for side in SIDES)
+        slots = [rows.number(f"{side}_slot").filled(NO_BODY)[places] for side in SIDES]
+        correlation = rows.number("correlation_id").take(places)
+        begins = (exchange <= NUMBERED) & (key != TOKEN) & correlation.mask()
+        bodies, opening = rows.columns.batch.bodies, exchange <= OPENING
+        here = np.flatnonzero(opening)
+        self._show_traits(rows, places[here], numbers[here], key[here], version[here], slots[REQUEST][here])
+        answers = np.full(len(places), NOT_ASKED)
+        here = np.flatnonzero(special[places])
+        lists = (column[here].tolist() for column in (numbers, exchange, key, version, error, responded, *slots))
+        for nth, number, at, api, form, code, answered, sent, got in zip(here.tolist(), *lists):
+            profile = growing.known[number]
+            if api == API_VERSIONS:
+                answers[nth] = self._take_probe(profile, at, form, body_of(bodies, got) if answered != NEVER else b"")
+            elif code not in (0, NEVER):
+                profile.failed(api, code, at)
+                if api == HANDSHAKE:
+                    profile.mechanism = read(body_of(bodies, sent), api, form, REQUEST).get("mechanism") or profile.mechanism
+                    profile.mechanisms = tuple(read(body_of(bodies, got), api, form, RESPONSE).get("mechanisms") or ())
+        kept = opening | (answers != NOT_ASKED)
+        growing.add(steps=[
+            column[kept] for column in (
+                numbers, ~opening, exchange, key, version, np.array(known)[words], error, answers, requested, responded,
+                np.where(begins, np.minimum(correlation.values, NUMBERED), LATE),
+            )
+        ])  # fmt: skip
 
-    def _take_probe(self, profile: ConnectionProfile, step: ProfiledCall, data: bytes) -> None:
+    def _show_traits(
+        self, rows: Exchanges, places: "Int64s", numbers: "Int64s", key: "Int64s", version: "Int64s", slots: "Int64s"
+    ) -> None:
+        """Gives profiles the settings in their first requests; `slots`: of the requests' bodies."""
+        known, found = self.profiles.growing.known, []
+        for api, (slot, name) in SETTINGS.items():
+            here = np.flatnonzero(key == api)
+            setting = rows.columns.request.slot(slot).take(places[here])
+            values, _, value = grouped(setting.values)
+            _, first, _ = grouped((numbers[here] * len(values) + value) * 2 + setting.mask())
+            new = first[setting.mask()[first]]
+            found += [(nth, {(name, str(at))}) for nth, at in zip(here[new].tolist(), setting.values[new].tolist())]
+        for nth in np.flatnonzero(key == JOIN_GROUP).tolist():
+            if known[int(numbers[nth])].software is None:
+                body = body_of(rows.columns.batch.bodies, int(slots[nth]))
+                found.append((nth, of_join(read(body, JOIN_GROUP, int(version[nth]), REQUEST))))
+        for nth, traits in sorted(found, key=itemgetter(0)):
+            profile = known[int(numbers[nth])]
+            if len(profile.traits) < TRAITS_KEPT:
+                profile.traits |= traits
+
+    def _take_probe(self, profile: GrowingProfile, exchange: int, version: int, data: bytes) -> int:
+        """Keeps an ApiVersions request by its response; the number of this, NOT_ASKED where there are enough of them."""
         profile.probe_count += 1
-        answer = self._response(step.version, data) if data else None
-        if len(profile.probes) < ASKS_KEPT:
-            profile.probes.append(ApiVersionsRequest(step, answer))
-        if answer is None or answer.offer is None:
-            return
-        profile.offer = answer.offer
-        made = self.offers.setdefault(profile.server, {})
-        if id(answer.offer) not in made and len(made) < ASKS_KEPT:
-            made[id(answer.offer)] = answer.offer, f"{profile.uid}.{step.exchange}"
-        if answer.features:
-            self.features[profile.server] = answer.features
+        answer = self._response(version, data) if data else None
+        number = NOT_ASKED
+        if profile.probes_kept < ASKS_KEPT:
+            profile.probes_kept += 1
+            number = self.profiles.growing.answer(answer)
+        if answer is not None and answer.offer is not None:
+            profile.offer = answer.offer
+            server = profile.identity.server_ip, profile.identity.server_port
+            made = self.offers.setdefault(server, {})
+            if id(answer.offer) not in made and len(made) < ASKS_KEPT:
+                made[id(answer.offer)] = answer.offer, f"{profile.identity.uid}.{exchange}"
+            if answer.features:
+                self.features[server] = answer.features
+        return number
 
     def _response(self, version: int, data: bytes) -> ApiVersionsResponse:
         """What a response says; equal ones are one."""
@@ -241,8 +278,7 @@ class ConnectionProfiles:
     # -- connections --------------------------------------------------------------------------------------------------
     def close(self, closed: "ClosedConnection") -> None:
         """Takes a connection that is over."""
-        values = closed.values  # made each time it is read
-        line = {name: values.get(name) for name in LINE}
+        line = closed.part(LINE)
         if self._closed(line):
             return
         if len(self.others) < limits.OTHERS_KEPT or line["exchanges"]:  # whose rows may come yet
@@ -278,6 +314,10 @@ class ConnectionProfiles:
     def offer_for(self, stored: StoredProfile) -> Offer | None:
         """The same of a folded one."""
         return stored.template.offer or self._server_offer(stored.server, stored.first_uses)
+
+    def has_one_offer(self, stored: StoredProfile) -> bool:
+        """Whether `offer_for` is the same for all connections of its template to its server."""
+        return stored.template.offer is not None or len(self.tracker.offers.runs(stored.server)) < 2
 
     def _server_offer(self, server: Server, times: Callable[[], Iterable[int]]) -> Offer | None:
         """The offer of a server at the first of some times."""

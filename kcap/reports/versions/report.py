@@ -19,6 +19,7 @@ from kcap.reports.versions.features import described
 from kcap.reports.versions.fingerprints import Software
 from kcap.reports.versions.identity import ClientKey, Clients, identify
 from kcap.reports.versions.profile_store import StoredProfile
+from kcap.reports.versions.profile_templates import ProfileTemplate
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.readiness import (
     ABSENT,
@@ -50,9 +51,10 @@ def software_text(known: Software) -> str | None:
     return " ".join(filter(None, (known.name, known.version))) or None
 
 
-def client_row(key: ClientKey, some: Sequence[StoredProfile], callers: ClientUsage, known: Software) -> tuple[Row, list[Row]]:
+def client_row(
+    key: ClientKey, some: Sequence[StoredProfile], usage: Usage, callers: ClientUsage, known: Software
+) -> tuple[Row, list[Row]]:  # fmt: skip
     """A client, and what breaks on the release."""
-    usage = callers.usage(some, key.client_id)
     findings, verdict, why = callers.assessed(usage, known)
     oldest, newest, source = partners(known)
     if verdict == YES and newest is not None and earlier(newest, callers.target):
@@ -129,12 +131,16 @@ def broker_row(server: Server, whole: ConnectionProfiles) -> Row:
 def silent_broker_rows(whole: ConnectionProfiles) -> list[Row]:
     """Servers without an ApiVersions response: the releases that take all that they served, where not all releases do."""
     served: dict[Server, dict[tuple[int, int], str]] = {}
+    first: dict[tuple[Server, ProfileTemplate], str] = {}
     for stored in whole.profiles.stored():
         if stored.server not in whole.offers:
-            for use in stored.template.uses:
-                if use.served:
-                    calls = served.setdefault(stored.server, {})
-                    calls[use.key, use.version] = min(stored.uid, calls.get((use.key, use.version), stored.uid))
+            where = stored.server, stored.template
+            first[where] = min(stored.uid, first.get(where, stored.uid))
+    for (server, template), uid in first.items():
+        for use in template.uses:
+            if use.served:
+                calls = served.setdefault(server, {})
+                calls[use.key, use.version] = min(uid, calls.get((use.key, use.version), uid))
     rows = []
     for server, calls in sorted(served.items()):
         found = took(calls)
@@ -160,8 +166,9 @@ def report(
     callers = ClientUsage(whole, target)
     known = identify(whole, by_address=by_address) if known is None else known
     ids = Counter(key.client_id for key in known.connections)
-    for key, some in known.connections.items():
-        row, found = client_row(key, some, callers, known.software[key])
+    usages = callers.usages((key.client_id, some) for key, some in known.connections.items())
+    for (key, some), usage in zip(known.connections.items(), usages):
+        row, found = client_row(key, some, usage, callers, known.software[key])
         shared = {"shares_id": ids[key.client_id] > 1}
         clients.append(row | shared)
         if shared["shares_id"]:

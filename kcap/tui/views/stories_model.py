@@ -18,7 +18,8 @@ from kcap.reports.text import words, wrapped
 from kcap.reports.versions.identity import Clients
 from kcap.reports.versions.pages import span
 from kcap.reports.versions.profile import ConnectionProfile
-from kcap.reports.versions.profile_store import ProfileTemplate, StoredProfile
+from kcap.reports.versions.profile_store import StoredProfile
+from kcap.reports.versions.profile_templates import ProfileTemplate
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION
 from kcap.schema.registry import api_name

@@ -3,7 +3,6 @@
 import pickle
 import pickletools
 from collections import Counter
-from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
@@ -27,8 +26,9 @@ from kcap.reports.versions.profile import (
     Use,
     is_proven,
 )
-from kcap.reports.versions.profile_store import CHECKED, ProfileColumns, ProfileDeduplicator, ProfileStore, sign
-from tests.reports.talking import SERVER, of, profile
+from kcap.reports.versions.profile_store import ProfileStore
+from kcap.reports.versions.profile_templates import sign
+from tests.reports.talking import SERVER, UIDS, of, profile, stored, used
 
 OFFERS = [Offer({3: (0, 12)}), Offer({1: (4, 17), 3: (0, 13)}), None]
 ANSWERS = [ApiVersionsResponse(0, 3, 2, {"finalizedFeatures": []}, OFFERS[0]), ApiVersionsResponse(35, 0, 0), None]
@@ -92,7 +92,7 @@ def in_order(made: ConnectionProfile) -> ConnectionProfile:
 @given(profiles())
 def test_what_is_opened_is_what_was_folded(made: ConnectionProfile) -> None:
     before = in_order(deepcopy(made))
-    opened = ProfileDeduplicator().store(made, ProfileColumns()).open()
+    opened = stored(made).open()
     before.offer, before.probes = (
         opened.offer,
         [ApiVersionsRequest(probe.step, answer.answer) for probe, answer in zip(before.probes, opened.probes)],
@@ -106,11 +106,11 @@ def test_what_is_opened_is_what_was_folded(made: ConnectionProfile) -> None:
 @given(profiles())
 def test_a_connection_of_several_clients_opens_for_one_of_them(made: ConnectionProfile) -> None:
     """All but the uses is the same; the uses are those of the client."""
-    stored = ProfileDeduplicator().store(made, ProfileColumns())
-    whole = stored.open()
-    for number, client in enumerate(stored.clients):
-        assert stored.number_of(client) == number
-        one = stored.open_for(client)
+    kept = stored(made)
+    whole = kept.open()
+    for number, client in enumerate(kept.clients):
+        assert kept.number_of(client) == number
+        one = kept.open_for(client)
         assert one.uses == {at: use for at, use in whole.uses.items() if at[0] == client}
         one.uses = whole.uses
         assert one == whole
@@ -121,10 +121,10 @@ def test_each_client_of_a_connection_is_looked_at_alone(monkeypatch: pytest.Monk
     made, read = profile([]), []
     for number in range(50):
         made.uses[f"client-{number}", 3, 1] = Use(1, 1, 1, number, 0, 1, 0, None, 0, Counter({0: 1}))
-    stored = ProfileDeduplicator().store(made, ProfileColumns())
+    kept = stored(made)
     monkeypatch.setattr(profile_store, "Use", lambda *figures: read.append(figures) or Use(*figures))
     for number in range(50):
-        assert len(stored.open_for(f"client-{number}").uses) == 1
+        assert len(kept.open_for(f"client-{number}").uses) == 1
     assert len(read) == 50
 
 
@@ -138,72 +138,18 @@ def test_rules_cannot_tell_apart_what_shares_a_template(pair: list[ConnectionPro
         name: value if name not in NUMBERS or not one.line else other.line.get(name) for name, value in one.line.items()
     }
     made.offer, made.probes = one.offer, one.probes
-    folder = ProfileDeduplicator()
-    columns = ProfileColumns()
-    first, second = folder.store(one, columns), folder.store(made, columns)
+    shelf = ProfileStore()
+    first, second = stored(one, shelf), stored(made, shelf)
     if first.template is second.template:
         assert (whole_line(one), answered(one)) == (whole_line(made), answered(made))
         for name in ("server_captured", "server_framed", "client_captured"):
             assert sign(one.line.get(name) or 0) == sign(made.line.get(name) or 0)
 
 
-def test_connections_that_said_the_same_share_a_template() -> None:
-    folder, made = (
-        ProfileDeduplicator(),
-        [profile([(3, 1), (1, 4)], probe=3, uid=f"C{at}", client=f"app-{at}") for at in range(50)],
-    )
-    for number, one in enumerate(made):
-        one.probes = [ApiVersionsRequest(one.opening[0], ANSWERS[0])]
-        one.line |= {"packets": number, "first_ns": 7 * number}
-        one.uses[f"app-{number}", 1, 4].first_ns = number
-    alike = [folder.store(one, ProfileColumns()) for one in made]
-    assert len({one.template for one in alike}) == 1
-    assert [one.open().uses.keys() for one in alike[:2]] == [
-        {(f"app-{number}", 18, 3), (f"app-{number}", 3, 1), (f"app-{number}", 1, 4)} for number in range(2)
-    ]
-    assert folder.store(profile([(3, 1), (1, 5)], probe=3), ProfileColumns()).template is not alike[0].template
-    assert folder.store(profile([(3, 1), (1, 4)], probe=3, died=True), ProfileColumns()).template is not alike[0].template
-
-
-def alike(change: Callable[[ConnectionProfile], None]) -> bool:
-    """Whether a connection shares its template with one that differs in this."""
-    one, other, folder = profile([(3, 1), (1, 4)], died=True), profile([(3, 1), (1, 4)], died=True), ProfileDeduplicator()
-    change(other)
-    columns = ProfileColumns()
-    return folder.store(one, columns).template is folder.store(other, columns).template
-
-
-@pytest.mark.parametrize("name", sorted(CHECKED))
-def test_a_number_that_rules_ask_about_makes_another_tale(name: str) -> None:
-    was = profile([]).line[name]
-    assert not any(
-        alike(lambda one, value=value: one.line.update({name: value})) for value in {0, 7, 55} - {was, 55 * bool(was)}
-    )
-    assert alike(lambda one: one.line.update({name: was and was + 1}))
-
-
-def test_other_numbers_make_none() -> None:
-    assert alike(lambda one: one.line.update(packets=9000, first_ns=77))
-
-    def more(one: ConnectionProfile) -> None:
-        one.uses["app", 1, 4].last_ns = 500
-
-    assert alike(more)
-
-
-def test_whether_any_was_served_makes_another_tale() -> None:
-    """A request that costs the connection is no proof of who sent it; two of which one did not are."""
-
-    def more(one: ConnectionProfile) -> None:
-        one.uses["app", 1, 4].count = 2
-
-    assert not alike(more)
-
-
 def test_figures_take_no_more_room_than_their_numbers() -> None:
-    stored = ProfileDeduplicator().store(profile([(3, 1), (1, 4)], probe=3), ProfileColumns())
-    assert len(stored.figures) == 8 * len(stored.numbers()) < 600
-    assert stored.template.first_use == 1 + 2 * 3
+    kept = stored(profile([(3, 1), (1, 4)], probe=3))
+    assert len(kept.figures) == 8 * len(kept.numbers()) < 600
+    assert kept.template.first_use == 1 + 2 * 3
 
 
 @pytest.mark.parametrize("name", ["raw-frames.pcap", "java-transactions.pcap", "sasl-raw-tokens.pcap"])
@@ -238,19 +184,18 @@ def test_a_store_is_hardly_more_values_for_pickle_with_more_connections() -> Non
 
 def test_a_connection_that_goes_on_is_opened_again_in_its_place() -> None:
     shelf = ProfileStore()
-    for uid in ("C1", "C2", "C3"):
+    for uid in UIDS[1:4]:
         shelf[uid] = profile([(3, 1)], uid=uid)
-    shelf.store("C2")
-    grown = shelf.growing(shelf["C2"].identity)
-    grown.uses[None, 1, 4] = Use(1, 5, 5, 9, verdicts=Counter({0: 1}))
-    assert (None, 1, 4) in shelf["C2"].uses
-    assert list(shelf) == ["C1", "C2", "C3"]
-    shelf.store("C2")
-    assert (None, 1, 4) in shelf["C2"].uses
-    assert [one.uid for one in shelf.stored()] == ["C1", "C2", "C3"]
-    assert list(shelf.only({"C3", "C9"})) == ["C3"]
-    del shelf["C1"]
-    assert "C1" not in shelf
+    shelf.store(UIDS[2])
+    used(shelf, UIDS[2])
+    assert (None, 1, 4) in shelf[UIDS[2]].uses
+    assert list(shelf) == UIDS[1:4]
+    shelf.store(UIDS[2])
+    assert (None, 1, 4) in shelf[UIDS[2]].uses
+    assert [one.uid for one in shelf.stored()] == UIDS[1:4]
+    assert list(shelf.only({UIDS[3], "C9"})) == [UIDS[3]]
+    del shelf[UIDS[1]]
+    assert UIDS[1] not in shelf
     assert len(shelf) == 2
 
 
@@ -258,12 +203,12 @@ def test_profiles_that_are_opened_again_and_again_take_their_room_once(monkeypat
     monkeypatch.setattr(limits, "PROFILES_OPEN", 2)
     monkeypatch.setattr(limits, "PROFILE_BLOCK_BYTES", 1)  # figures of all but the last one are deflated
     shelf = ProfileStore()
-    for uid in ("C1", "C2", "C3", "C4"):
+    for uid in UIDS[1:5]:
         shelf[uid] = profile([(3, 1)], uid=uid)
     shelf.close()
-    for count in range(1, 30):
+    for _ in range(1, 30):
         for uid in tuple(shelf):
-            shelf.growing(shelf[uid].identity).uses[None, 1, 4] = Use(count, 5, 5, 9, verdicts=Counter({0: count}))
+            used(shelf, uid)
         shelf.settle()
     assert len(shelf._columns) <= 3 * len(shelf)
     again = pickle.loads(pickle.dumps(shelf))
@@ -313,8 +258,9 @@ def test_ends_come_in_any_order_and_take_no_second_place(monkeypatch: pytest.Mon
     monkeypatch.setattr(limits, "PROFILE_BLOCK_BYTES", 1)
     shelf, uids = ProfileStore(), [f"C{number}" for number in range(40)]
     for uid in uids:
-        shelf[uid] = profile([(3, 1)], uid=uid)
-        shelf[uid].line = {}
+        one = profile([(3, 1)], uid=uid)
+        one.line = {}
+        shelf[uid] = one
     shelf.close()
     for number, uid in enumerate(sorted(uids)):
         assert shelf.end(uid, {"began": "syn", "packets": number}, midstream=False)

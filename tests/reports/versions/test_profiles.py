@@ -84,10 +84,10 @@ class Silent:
     detail: str | None = None
     made: int = 0
 
-    @property
-    def values(self) -> dict[str, object]:
+    def part(self, names: tuple[str, ...]) -> dict[str, object]:
         self.made += 1
-        return {"connection": f"C{self.number}", "exchanges": 0, "first_ns": self.number}
+        row = {"connection": f"C{self.number}", "exchanges": 0, "first_ns": self.number}
+        return {name: row.get(name) for name in names}
 
 
 def test_silent_connections_are_read_once_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
