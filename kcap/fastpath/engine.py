@@ -525,7 +525,7 @@ class FastPath:
         for _ in table.ends(own):
             table.order += 1  # the next connection's rows come after those of this one, whichever path decides them
             yield
-        self.ended = EndedSlots()
+        table.elsewhere = None  # so that the arrays here go with the analyzer's reference
 
     def _take_large(self, rows: Any) -> None:
         """Values of large frames in place of their slots, for these rows."""

@@ -2,6 +2,7 @@
 
 import random
 import struct
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -11,14 +12,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap import limits
+from kcap.analyzer import Analyzer
 from kcap.capture.fileset import FileSet, ignore
 from kcap.fastpath import engine
 from kcap.model import ROW
+from kcap.net.segment_columns import columns_of
 from kcap.net.segments import SegmentParser
 from kcap.net.tcp import MASK
 from tests.fastpath.both import agree, cut, result_of
 from tests.laws.test_streams import conversation, fields, message_pairs, straight_time
-from tests.support.wire import MS, Segment, Tap, metadata, metadata_answer, produce, produce_answer, request, response, shuffled
+from tests.support.wire import (
+    MS,
+    Segment,
+    Tap,
+    batch,
+    metadata,
+    metadata_answer,
+    produce,
+    produce_answer,
+    request,
+    response,
+    shuffled,
+)
 
 CALM = ("pipelined.pcap", "librdkafka-zstd.pcap", "aiokafka.pcap", "long-polls.pcap")
 ODD = (
@@ -304,3 +319,15 @@ def test_what_time_decides_has_one_place_among_the_rows(lost: bool) -> None:
     late = [replace(segment, time_ns=segment.time_ns + limits.CONNECTION_LINGER_NS) for segment in tap.segments]
     found = agree([*other.segments, *late], 1 << 13)
     assert {row[6] for row in found.rows} >= {"answered", "unanswered"}
+
+
+def test_nothing_keeps_the_fast_path_behind_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for the analyzer, which drops it: its arrays are some 20 MB, which what comes after a reading has better use for."""
+    monkeypatch.setattr(limits, "FAST_PATH_AFTER_PACKETS", 0)
+    analyzer = Analyzer()
+    analyzer.feed(columns_of(batch(steady(4).close().segments)))
+    assert analyzer.fast_path is not None
+    fast_path = weakref.ref(analyzer.fast_path)
+    analyzer.finish()
+    analyzer.fast_path = None
+    assert fast_path() is None
