@@ -1,6 +1,7 @@
 """One key map: a key has one meaning on the list, in views and on an exchange, and a key without an effect says so."""
 
 import asyncio
+import time
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +16,7 @@ from textual.widget import Widget
 from kcap.tui.app import KcapApp
 from kcap.tui.key_map import KEYS, acts
 from kcap.tui.views import VIEWS, load
-from tests.tui.driving import notified, opened, press
+from tests.tui.driving import PATIENCE_SECONDS, notified, opened, press
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = (
@@ -76,13 +77,19 @@ def test_a_key_has_an_effect_or_says_why(where: str) -> None:
                     await press(pilot, "escape")
                     return  # it asks for a file first
             await press(pilot, *(first or ()))
-            screen = app.screen
+            screen, said = app.screen, list[str]()
+            notify = app.notify
+            app.notify = lambda message, **how: (said.append(message), notify(message, **how))  # what is shown goes in 3 s
             for sign in PRINTED:
                 key = _character_to_key(sign)
                 if not acts(screen, key):
                     app.clear_notifications()
+                    said.clear()
                     await pilot.press(key)
-                    assert notified(app), (where, sign)
+                    until = time.monotonic() + PATIENCE_SECONDS
+                    while not said and time.monotonic() < until:
+                        await pilot.pause(0.02)
+                    assert said, (where, sign)
                     assert app.screen is screen
 
     asyncio.run(run())
