@@ -96,7 +96,7 @@ def by_views(
 
     parts = (report.name, request, *only, [(name, engine.columns(name)) for name in names])
     statements = planned(parts, compiled)
-    with engine.kept(SUMMED, statements.pop(SUMMED, None)):
+    with engine.table(SUMMED, statements.pop(SUMMED, None)):
         results: dict[str, Rows] = {name: engine.rows(sql) for name, sql in statements.items()}
     return finished(results, report, request)
 

@@ -130,7 +130,7 @@ class Engine:
         self._create(name, sql, "VIEW" not in self._kinds.values())
 
     @contextmanager
-    def kept(self, name: str, sql: str | None) -> Iterator[None]:
+    def table(self, name: str, sql: str | None) -> Iterator[None]:
         """Has the rows of a statement as a table for as long as the block lasts. Raises Interrupted as `rows` does."""
         if sql is None:
             yield

@@ -227,10 +227,10 @@ def exchanges_of(rows: Any) -> Any:
 
 def requests_of(rows: Any, by: list[str]) -> Any:
     """How many exchanges wrote and read, by group, but for those that `summed_rows` counts: the ones with a single row."""
-    asked = rows.filter(is_write(rows) | is_read(rows))
+    requests = rows.filter(is_write(rows) | is_read(rows))
     if ONLY_ROW in rows.columns:
-        asked = asked.filter(~asked[ONLY_ROW])
-    once = asked.select(*by, *KEY, written=is_write(asked)).distinct()
+        requests = requests.filter(~requests[ONLY_ROW])
+    once = requests.select(*by, *KEY, written=is_write(requests)).distinct()
     return once.group_by(*by, "written").aggregate(requests=once.count())
 
 
@@ -308,7 +308,7 @@ def finish(results: Results, request: ReportRequest) -> Row:
     keys = keys_of(REPORT, request)
     group_of = itemgetter(*names_by(keys))
     lags_of = {group_of(row): row["lag_last"] for row in results["last_lags"]}
-    asked = {(group_of(row), row["written"]): row["requests"] for row in results["requests"]}
+    requests = {(group_of(row), row["written"]): row["requests"] for row in results["requests"]}
     drifts_of = {group_of(row): drift(row) for row in results["drifts"]}
     members: defaultdict[Any, dict[str, set[Any]]] = defaultdict(lambda: {name: set() for name in MEMBERS})
     for row in results["members"]:
@@ -319,7 +319,7 @@ def finish(results: Results, request: ReportRequest) -> Row:
         group = group_of(row)
         lists: dict[str, list[Any]] = {name: sorted(found - {None}) for name, found in members[group].items()}
         counts = {
-            name: row.get(name, 0) + asked.get((group, written), 0)
+            name: row.get(name, 0) + requests.get((group, written), 0)
             for name, written in (("produce_requests", True), ("fetch_requests", False))
         }
         known = row | lists | counts | {"lag_last": lags_of.get(group)}

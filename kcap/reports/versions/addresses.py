@@ -60,7 +60,7 @@ def why_unroutable(host: str) -> str | None:
 def given(case: DiagnosisContext) -> dict[Server, list[tuple[StoredProfile, str | None]]]:
     """Server -> connections of clients to which it gave its list of brokers."""
     out: dict[Server, list[tuple[StoredProfile, str | None]]] = {}
-    got = of_template(lambda template: any(use.key == METADATA and use.served for use in template.uses))
+    got = of_template(lambda stored: any(use.key == METADATA and use.served for use in stored.template.uses))
     for stored, client, _ in case.clients:
         if got(stored):
             out.setdefault(stored.server, []).append((stored, client))
@@ -95,7 +95,7 @@ def unused(case: DiagnosisContext) -> None:
     brokers = case.whole.tracker.brokers
     tried: dict[str, dict[int, set[Server]]] = {}
     """Address of a client -> port -> servers there that it tried."""
-    works = of_template(lambda template: any(use.served and use.key not in BEGINNING for use in template.uses))
+    works = of_template(lambda stored: any(use.served and use.key not in BEGINNING for use in stored.template.uses))
     for address, server in dict.fromkeys((stored.address, stored.server) for stored in case.every):
         tried.setdefault(address, {}).setdefault(server[1], set()).add(server)
     working = {stored.address for stored in case.every if works(stored)}

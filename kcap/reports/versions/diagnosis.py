@@ -174,23 +174,16 @@ class DiagnosisContext:
 
 def once(compute: Callable[[ConnectionProfile], T]) -> Callable[[StoredProfile], T]:
     """A function of a connection's profile, computed once for all connections that share a template."""
+    return of_template(lambda stored: compute(stored.open()))
+
+
+def of_template(compute: Callable[[StoredProfile], T]) -> Callable[[StoredProfile], T]:
+    """A function of what a connection's template says, computed once for all connections that share it."""
     known: dict[ProfileTemplate, T] = {}
 
     def computed(stored: StoredProfile) -> T:
         if stored.template not in known:
-            known[stored.template] = compute(stored.open())
-        return known[stored.template]
-
-    return computed
-
-
-def of_template(compute: Callable[[ProfileTemplate], T]) -> Callable[[StoredProfile], T]:
-    """A function of a template, computed once for all connections that share it."""
-    known: dict[ProfileTemplate, T] = {}
-
-    def computed(stored: StoredProfile) -> T:
-        if stored.template not in known:
-            known[stored.template] = compute(stored.template)
+            known[stored.template] = compute(stored)
         return known[stored.template]
 
     return computed

@@ -32,9 +32,9 @@ LATE: Final = 1 << 62
 FIGURES: Final = (COUNT, FIRST, LAST, EXAMPLE, REFUSED, SERVED, DIED, LOST)
 NO_KIND: Final = -2
 """A verdict that is none: rows of a use that has no verdict."""
-KINDS: Final = 8
-"""More than there are verdicts with `NO_KIND`."""
 KIND_BITS: Final = 3
+KINDS: Final = 1 << KIND_BITS
+"""More than there are verdicts with `NO_KIND`."""
 SUMMED: Final = {
     OF_KIND: np.add, COUNT: np.add, FIRST: np.minimum, LAST: np.maximum, EXAMPLE: np.minimum, REFUSED: np.add, SERVED: np.add,
     DIED: np.add, LOST: np.minimum, CODECS: np.bitwise_or,
@@ -43,7 +43,7 @@ SUMMED: Final = {
 STEP_NUMBER, BEHIND, EXCHANGE, KEY, VERSION, WORDS, ERROR, ANSWER, REQUESTED, RESPONDED, BEGINS = range(11)
 """Columns of a step: the connection, whether it is an ApiVersions request behind the opening, what `profile.ProfiledCall` has,
 the response to an ApiVersions request, and where correlation ids begin as far as the step shows it, else `LATE`."""
-NOT_ASKED, NO_ANSWER = -2, -1
+NO_PROBE, NO_RESPONSE = -2, -1
 """`ANSWER` of a step that is no ApiVersions request, or none that is kept; and of one without a response."""
 STEP_WIDTH: Final = ANSWER + 1 - BEHIND
 USE_WIDTH: Final = 5
@@ -167,7 +167,7 @@ class GrowingProfiles:
     def answer(self, said: ApiVersionsResponse | None) -> int:
         """The number of a response."""
         if said is None:
-            return NO_ANSWER
+            return NO_RESPONSE
         found = self._answers.get(id(said))  # which stays with the response
         if found is None:
             found = self._answers[id(said)] = len(self.answers)
@@ -192,7 +192,7 @@ class GrowingProfiles:
             {error: (count, profile.error_example[error]) for error, count in profile.errors.items()}, profile.probe_count,
             len(profile.probes), line, line_figures,
         )  # fmt: skip
-        steps = [[number, 0, *self._step(step), NOT_ASKED, *_times(step), LATE] for step in profile.opening]
+        steps = [[number, 0, *self._step(step), NO_PROBE, *_times(step), LATE] for step in profile.opening]
         places = {id(step): place for place, step in enumerate(profile.opening)}
         for probe in profile.probes:
             place, answer = places.pop(id(probe.step), None), self.answer(probe.answer)

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kcap.facts.api_versions import Offer, Software
 from kcap.reports.versions.deflated_pieces import ValueNumbers
 from kcap.reports.versions.growing_profiles import (
+    FIGURES,
     HEAD,
     KIND_BITS,
     KINDS,
     NEVER,
-    NO_ANSWER,
     NO_KIND,
-    NOT_ASKED,
+    NO_PROBE,
+    NO_RESPONSE,
     STEP_WIDTH,
     USE_WIDTH,
     Common,
@@ -51,7 +52,7 @@ class Placeholder(Enum):
     OWN = "what the identity says"
 
 
-USE_FIGURES: Final = 8
+USE_FIGURES: Final = len(FIGURES)
 """Numbers of a use before those of its verdicts: count, first, last, example, refused, served, died, example of these."""
 OF_IDENTITY: Final = {
     "connection": "uid", "client_ip": "client_ip", "client_port": "client_port", "server_ip": "server_ip",
@@ -220,7 +221,7 @@ class ProfileDeduplicator:
         self, values: Mapping[str, Any], identity: "Identity", *, midstream: bool, is_over: bool
     ) -> tuple[int, tuple[int, ...]]:
         """The number of a line's form, and its figures. In lines of the same names and types, what is neither a figure nor of
-        the identity tells forms apart, and so do the signs."""
+        the identity distinguishes forms, and so do the signs."""
         names, parts = tuple(values), tuple(values.values())
         types = tuple(map(type, parts))
         plan = self._plans.get((names, types))
@@ -277,8 +278,8 @@ def _body_of(common: bytes, growing: GrowingProfiles) -> ProfileTemplate:
     for behind, exchange, key, version, words, error, answer in steps:
         outcome, reason = growing.words.known[words]
         first = exchange, key, version, outcome, reason, None if error == NEVER else error
-        if answer != NOT_ASKED:
-            said = None if answer == NO_ANSWER else growing.answers[answer]
+        if answer != NO_PROBE:
+            said = None if answer == NO_RESPONSE else growing.answers[answer]
             probes.append((exchange, first if behind else len(opening), said))
         if not behind:
             opening.append(first)

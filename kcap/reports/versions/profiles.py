@@ -25,7 +25,7 @@ from kcap.facts.version_verdicts import NONE, VERDICTS, final_verdict
 from kcap.kafka.frames import NO_BODY
 from kcap.limits import ASKS_KEPT, TRAITS_KEPT
 from kcap.reports.names import FirstNames
-from kcap.reports.versions.growing_profiles import LATE, NEVER, NOT_ASKED, GrowingProfile, call_numbers
+from kcap.reports.versions.growing_profiles import LATE, NEVER, NO_PROBE, GrowingProfile, call_numbers
 from kcap.reports.versions.profile import AUTHENTICATE, HANDSHAKE, LINE, ApiVersionsResponse, ConnectionProfile, Use
 from kcap.reports.versions.profile_store import ProfileStore, StoredProfile
 from kcap.reports.versions.traits import SETTINGS, of_join
@@ -163,7 +163,7 @@ class ConnectionProfiles:
             profile.mechanism = known.mechanism or profile.mechanism
 
     def _named(self, known: ConnectionFacts) -> ConnectionFacts:
-        """The same with names that are told apart."""
+        """The same with distinct names."""
         software, principal = known.software, known.principal
         if software:
             software = self._first_libraries(software[0]), self._first_releases(software[1])
@@ -193,7 +193,7 @@ class ConnectionProfiles:
         bodies, opening = rows.columns.batch.bodies, exchange <= OPENING
         here = np.flatnonzero(opening)
         self._show_traits(rows, places[here], numbers[here], key[here], version[here], slots[REQUEST][here])
-        answers = np.full(len(places), NOT_ASKED)
+        answers = np.full(len(places), NO_PROBE)
         here = np.flatnonzero(special[places])
         lists = (column[here].tolist() for column in (numbers, exchange, key, version, error, responded, *slots))
         for nth, number, at, api, form, code, answered, sent, got in zip(here.tolist(), *lists):
@@ -205,9 +205,9 @@ class ConnectionProfiles:
                 if api == HANDSHAKE:
                     profile.mechanism = read(body_of(bodies, sent), api, form, REQUEST).get("mechanism") or profile.mechanism
                     profile.mechanisms = tuple(read(body_of(bodies, got), api, form, RESPONSE).get("mechanisms") or ())
-        kept = opening | (answers != NOT_ASKED)
+        here = opening | (answers != NO_PROBE)
         growing.add(steps=[
-            column[kept] for column in (
+            column[here] for column in (
                 numbers, ~opening, exchange, key, version, np.array(known)[words], error, answers, requested, responded,
                 np.where(begins, np.minimum(correlation.values, NUMBERED), LATE),
             )
@@ -235,10 +235,10 @@ class ConnectionProfiles:
                 profile.traits |= traits
 
     def _take_probe(self, profile: GrowingProfile, exchange: int, version: int, data: bytes) -> int:
-        """Keeps an ApiVersions request by its response; the number of this, NOT_ASKED where there are enough of them."""
+        """Keeps an ApiVersions request by its response; the number of this, NO_PROBE where there are enough of them."""
         profile.probe_count += 1
         answer = self._response(version, data) if data else None
-        number = NOT_ASKED
+        number = NO_PROBE
         if profile.probes_kept < ASKS_KEPT:
             profile.probes_kept += 1
             number = self.profiles.growing.answer(answer)
