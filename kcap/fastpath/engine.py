@@ -542,7 +542,7 @@ class FastPath:
         decode.
         """
         state, bodies, meta = self.state, self.analyzer.bodies, self.state.meta
-        rows = state.rows[: meta[at.M_ROWS]].T.copy()  # one row alone is contiguous either way, and would stay the kernel's
+        rows = state.rows[: meta[at.M_ROWS]].T.copy()
         if state.large.used:
             self._take_large(rows)
         slots = rows[at.R_REQUEST_SLOT]
