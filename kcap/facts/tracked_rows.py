@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kcap.arrays.vectors import grouped
+from kcap.arrays.vectors import occurring
 from kcap.batch.bodies import Pool, encoded
 from kcap.facts.topic_names import listing_sides
 from kcap.kafka.frames import NO_BODY
@@ -85,18 +85,24 @@ def tracked_rows(columns: "BatchColumns") -> TrackedRows:
 
 def distinct(*columns: "Int64s | Bools") -> "tuple[Int64s, Int64s]":
     """The first place of each different combination of values, and for each place the number of its combination."""
-    first = alike = np.zeros(0, np.int64)
+    size = len(columns[0])
+    alike, count = np.zeros(size, np.int64), min(size, 1)
     for column in columns:
-        values = column.astype(np.int64) - column.min(initial=0)
-        joined = values if not len(alike) else alike * (int(values.max(initial=0)) + 1) + values
-        _, first, alike = grouped(joined)
+        low, high = int(column.min(initial=0)), int(column.max(initial=0))
+        if low < high:
+            known, alike = occurring(alike * (high - low + 1) + column - low, count * (high - low + 1))
+            count = len(known)
+    first = np.empty(count, np.int64)
+    first[alike[::-1]] = np.arange(size)[::-1]  # the last one that is written stays
     return first, alike
 
 
 def numbered(values: "Int64s") -> "Int64s":
-    """For each place how many before it have the same value."""
-    order = np.argsort(values, kind="stable")
+    """For each place how many before it have the same value; values are small and not negative."""
+    number = np.zeros(len(values), np.int64)
+    several = np.bincount(values) > 1
+    places = np.flatnonzero(several[values]) if several.any() else number[:0]
+    order = places[np.argsort(values[places], kind="stable")]
     begins = np.flatnonzero(np.diff(values[order], prepend=-1))
-    number = np.empty(len(values), np.int64)
-    number[order] = np.arange(len(values)) - np.repeat(begins, np.diff(begins, append=len(values)))
+    number[order] = np.arange(len(order)) - np.repeat(begins, np.diff(begins, append=len(order)))
     return number

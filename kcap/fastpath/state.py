@@ -4,8 +4,8 @@ In: how much is needed. Out: that much room, with the previous contents. Law: gr
 `export_state` carry connections over.
 """
 
+import mmap
 from functools import cache
-from mmap import mmap
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,10 +35,20 @@ if TYPE_CHECKING:
 ROWS_ROOM, BODIES_ROOM = 2 * limits.ROWS_PER_BATCH, 4 * limits.ROWS_PER_BATCH
 ARENA_ROOM = limits.BODIES_BYTES + 4 * limits.FAST_PATH_FRAME_MAX
 PAGE, SPREAD = 512, 73
-"""Numbers of a page of memory, and of the distance of two columns within it: nine lines of a cache, and what makes up a page."""
+"""Numbers of a page of memory, and of the distance of two columns within it: nine lines of a cache and what ends a page."""
 NAMES_ROOM = limits.FAST_PATH_NAMES_MAX
 NAMES_TABLE = 1 << (2 * NAMES_ROOM).bit_length()
 FIRST_SLOTS, FIRST_ENTRIES = 128, 1024
+BY_SLOT: Final = {
+    "connections": (1, at.CONNECTION_WIDTH, np.int64), "streams": (2, at.STREAM_WIDTH, np.int64),
+    "ids": (1, at.ID_BYTES, np.uint8), "keys": (2, at.FLOW_BYTES, np.uint8),
+}  # fmt: skip
+"""Arrays with rows of each slot: how many, of how many numbers, and their type."""
+RESERVED: Final = 8
+"""Times as many slots as are needed get room at once, which costs nothing before it is used: to copy arrays that grow took
+longer than to fill them."""
+PRIVATE: Final[Any] = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_ANONYMOUS") else {}
+"""Memory of this process alone, where the system is asked for that: shared memory, Python's default, costs more a page."""
 STEP_OF = {
     opcodes.FIXED: at.STEP_FIXED,
     opcodes.STRING: at.STEP_STRING,
@@ -76,16 +86,18 @@ def _zeros(size: int, kind: Any) -> Any:
     """An array of zeros, of which no page takes memory before it is written to: for numpy's, freed room may be cleared.
     Raises MemoryError."""
     try:
-        return np.frombuffer(mmap(-1, max(size * np.dtype(kind).itemsize, 1)), kind, size)
+        room = mmap.mmap(-1, max(size * np.dtype(kind).itemsize, 1), **PRIVATE)
     except OSError as error:  # what numpy says of it, and others expect
         raise MemoryError(error.strerror) from None
+    return np.frombuffer(room, kind, size)
 
 
 def _no_rows(count: int) -> Any:
-    """A table with room for at least as many rows, whose columns are contiguous: they are what is taken of it. The kernel writes
-    to all of them in turn, so they must not begin at the same place of a page, where a cache has room for eight lines.
+    """A table with room for at least as many rows, whose columns are contiguous: they are what is taken of it. The kernel
+    writes to all of them in turn, so they must not begin at the same place of a page, where a cache has room for eight lines.
     """
-    return np.empty((at.ROW_WIDTH, (count | PAGE - 1) + SPREAD), np.int64).T
+    room = (count | PAGE - 1) + SPREAD
+    return _zeros(at.ROW_WIDTH * room, np.int64).reshape(at.ROW_WIDTH, room).T
 
 
 class FastPathState:
@@ -116,11 +128,15 @@ class FastPathState:
         self.large = LargeFrames(self.meta)
         self.log: Any = np.empty((limits.FAST_PATH_PACKETS, at.LOG_WIDTH), np.int64)
         self.undo: Any = np.empty((limits.FAST_PATH_PACKETS, at.UNDO_WIDTH), np.int64)
-        self.connections: Any = np.zeros((0, at.CONNECTION_WIDTH), np.int64)
-        self.streams: Any = np.zeros((0, at.STREAM_WIDTH), np.int64)
+        self.room: dict[str, Any] = {}
+        """Arrays of `BY_SLOT` with room for more slots; what is not used of it takes no memory."""
+        self.connections: Any
+        self.streams: Any
+        self.ids: Any
+        self.keys: Any
+        for name, (_, width, kind) in BY_SLOT.items():
+            setattr(self, name, np.zeros((0, width), kind))
         self.queues: Any = np.zeros((0, at.REQUEST_WIDTH), np.int64)
-        self.ids: Any = np.zeros((0, at.ID_BYTES), np.uint8)
-        self.keys: Any = np.zeros((0, at.FLOW_BYTES), np.uint8)
         self.table: Any = np.zeros(8 * FIRST_SLOTS, np.int64)
         self.dropped = 0
         """Places of the table that are marked as left."""
@@ -137,7 +153,7 @@ class FastPathState:
             "name_blobs": self.name_blobs[:known].copy(),
             "name_sizes": self.name_sizes[:known].copy(),
         }
-        return self.__dict__ | used | names | {"log": None, "undo": None, "spare": []}
+        return self.__dict__ | used | names | {"log": None, "undo": None, "spare": [], "room": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -167,16 +183,12 @@ class FastPathState:
         self.free = np.concatenate([np.arange(count - 1, first - 1, -1), self.free[:free], np.zeros(first - free, np.int64)])
         self.meta[at.M_SLOTS] += count - first
         self.meta[at.M_GROWS] = count < limits.FAST_PATH_CONNECTIONS
-        for name, size in (
-            ("connections", count),
-            ("streams", 2 * count),
-            ("ids", count),
-            ("keys", 2 * count),
-        ):
-            old = getattr(self, name)
-            new = np.zeros((size, *old.shape[1:]), old.dtype)
-            new[: len(old)] = old
-            setattr(self, name, new)
+        for name, (each, width, kind) in BY_SLOT.items():
+            if len(self.room.get(name, ())) < each * count:
+                old, room = getattr(self, name), max(count, min(RESERVED * count, limits.FAST_PATH_CONNECTIONS))
+                self.room[name] = _zeros(each * room * width, kind).reshape(-1, width)
+                self.room[name][: len(old)] = old
+            setattr(self, name, self.room[name][: each * count])
         self._fill_table()
 
     def _fill_table(self) -> None:
