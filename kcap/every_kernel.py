@@ -20,7 +20,7 @@ from kcap.decode.opcodes import COUNTERS
 from kcap.decode.projection import compiled_programs
 from kcap.decode.projection_kernels import batch, message
 from kcap.fastpath.arrays import PacketArrays
-from kcap.fastpath.body_kernels import carry_over
+from kcap.fastpath.body_kernels import carry_over, transposed
 from kcap.fastpath.client_ids import name_number
 from kcap.fastpath.close_kernels import all_settled, release_all, settled
 from kcap.fastpath.flow_table import enter_all, find
@@ -84,6 +84,7 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield identify, (one, connections, streams, keys, states, np.zeros(1, np.uint64), states[None])
     yield settled_run, (one, 0, 0, False, connections, streams, queues, state.rows, one, meta)
     bodies, arena = state.bodies, state.arena
+    yield transposed, (pairs, pairs)
     yield carry_over, (connections, streams, queues, bodies, arena, bodies, arena, meta, one)
     counters = np.zeros(1, np.int32)
     arrays = state.arrays(one)

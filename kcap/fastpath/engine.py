@@ -15,7 +15,7 @@ import numpy as np
 from kcap import limits
 from kcap.fastpath import layout as at
 from kcap.fastpath.arrays import PacketArrays
-from kcap.fastpath.body_kernels import carry_over
+from kcap.fastpath.body_kernels import carry_over, transposed
 from kcap.fastpath.close_kernels import all_settled, settled
 from kcap.fastpath.closed_connections import EndedSlots, OwnConnection
 from kcap.fastpath.closed_rows import closed_rows
@@ -542,7 +542,8 @@ class FastPath:
         decode.
         """
         state, bodies, meta = self.state, self.analyzer.bodies, self.state.meta
-        rows = state.rows[: meta[at.M_ROWS]].T.copy()
+        rows = np.empty((at.ROW_WIDTH, int(meta[at.M_ROWS])), np.int64)
+        transposed(state.rows[: meta[at.M_ROWS]], rows)
         if state.large.used:
             self._take_large(rows)
         slots = rows[at.R_REQUEST_SLOT]

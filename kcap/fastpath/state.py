@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 ROWS_ROOM, BODIES_ROOM = 2 * limits.ROWS_PER_BATCH, 4 * limits.ROWS_PER_BATCH
 ARENA_ROOM = limits.BODIES_BYTES + 4 * limits.FAST_PATH_FRAME_MAX
-PAGE, SPREAD = 512, 73
-"""Numbers of a page of memory, and of the distance of two columns within it: nine lines of a cache and what ends a page."""
 NAMES_ROOM = limits.FAST_PATH_NAMES_MAX
 NAMES_TABLE = 1 << (2 * NAMES_ROOM).bit_length()
 FIRST_SLOTS, FIRST_ENTRIES = 128, 1024
@@ -92,14 +90,6 @@ def _zeros(size: int, kind: Any) -> Any:
     return np.frombuffer(room, kind, size)
 
 
-def _no_rows(count: int) -> Any:
-    """A table with room for at least as many rows, whose columns are contiguous: they are what is taken of it. The kernel
-    writes to all of them in turn, so they must not begin at the same place of a page, where a cache has room for eight lines.
-    """
-    room = (count | PAGE - 1) + SPREAD
-    return _zeros(at.ROW_WIDTH * room, np.int64).reshape(at.ROW_WIDTH, room).T
-
-
 class FastPathState:
     """The arrays."""
 
@@ -116,7 +106,7 @@ class FastPathState:
         self.names: list[str | None] = []
         """Client ids, by the number rows give."""
         self._room_for_names()
-        self.rows = _no_rows(ROWS_ROOM)
+        self.rows: Any = np.empty((ROWS_ROOM, at.ROW_WIDTH), np.int64)
         self.bodies: Any = np.empty((3, BODIES_ROOM), np.int64)
         self.arena: Any = _zeros(ARENA_ROOM, np.uint8)
         self.spare: list[Any] = []
@@ -157,7 +147,6 @@ class FastPathState:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._room_for_rows(max(ROWS_ROOM, len(self.rows)))
         self.log = np.empty((limits.FAST_PATH_PACKETS, at.LOG_WIDTH), np.int64)
         self.undo = np.empty((limits.FAST_PATH_PACKETS, at.UNDO_WIDTH), np.int64)
         known, blobs, sizes = state["name_table"], state["name_blobs"], state["name_sizes"]
@@ -310,11 +299,7 @@ class FastPathState:
     def more_rows(self, count: int) -> None:
         """Room for this many more rows."""
         if self.meta[at.M_ROWS] + count > len(self.rows):
-            self._room_for_rows(2 * len(self.rows) + count)
-
-    def _room_for_rows(self, count: int) -> None:
-        old, self.rows = self.rows, _no_rows(count)
-        self.rows[: len(old)] = old
+            self.rows = np.concatenate([self.rows, np.empty((max(len(self.rows), ROWS_ROOM) + count, at.ROW_WIDTH), np.int64)])
 
     def next_arena(self) -> None:
         """Goes on with another arena, since a batch takes this one."""
