@@ -80,19 +80,20 @@ class Coded:
 
     def dictionary(self) -> Array:
         """Numbers of texts, and these without null; where there are many, those alone that occur."""
-        few: Any = self.known
-        codes, valid, there = self.places.astype(np.int32), None, None
-        if few.null_count:
-            there = ~absent(few)
-            valid = there[codes]
+        few, codes, valid = self.known, self.places, None
+        there = ~absent(few) if few.null_count else None
         if len(few) > FEW:
             occurs = np.zeros(len(few), np.bool_)
             occurs[codes] = True
             there = occurs if there is None else there & occurs
         if there is not None:
-            codes = np.maximum(np.cumsum(there, dtype=np.int32) - 1, 0, dtype=np.int32)[codes]
             few = take(few, np.flatnonzero(there))
-        made: Array = _pa.DictionaryArray.from_arrays(numbers(_pa.int32(), codes, valid), few, safe=False)
+            if not len(few):
+                return nulls(len(codes), CODED)
+            number = np.maximum(np.cumsum(there, dtype=np.int32) - 1, 0, dtype=np.int32)
+            codes, valid = number[codes], there[codes]
+            valid = None if valid.all() else valid
+        made: Array = _pa.DictionaryArray.from_arrays(numbers(_pa.int32(), codes.astype(np.int32), valid), few, safe=False)
         return made
 
 
@@ -107,6 +108,8 @@ def of_type(made: "Array | Coded", kind: pa.DataType) -> Array:
     if isinstance(made, Coded):
         return made.dictionary() if kind == CODED else made.plain()
     if kind == CODED and made.type != CODED:
+        if made.null_count == len(made):
+            return nulls(len(made), kind)
         encoded: Array = _call("dictionary_encode", [made], ENCODE[0])
         return encoded
     if kind != CODED and made.type == CODED:

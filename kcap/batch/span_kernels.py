@@ -42,36 +42,44 @@ def equal(data: Any, start: int, other: Any, first: int, size: int) -> bool:
     return different == 0
 
 
+@compiled
+def alike(data: Any, more: Any, start: int, first: int, size: int) -> Any:
+    """Whether two spans of as many bytes hold the same; one that starts behind `data` is of `more`."""
+    base = data.size
+    if start < base:
+        return equal(data, start, data, first, size) if first < base else equal(data, start, more, first - base, size)
+    return equal(more, start - base, data, first, size) if first < base else equal(more, start - base, more, first - base, size)
+
+
 @routine
 def number_spans(data: Any, more: Any, starts: Any, ends: Any, table: Any, numbers: Any, firsts: Any, seed: int) -> int:
     """Writes the number of each span's content, -1 for a span that starts at -1, and the first span of each number; returns how
     many numbers there are. They are given in the order of the spans.
 
     A span that starts behind `data` is of `more`. `table`, a power of two and at least twice as large as there are spans, is 0.
+    All hashes come first: a processor reads several spans at a time from memory where nothing is decided in between.
     """
     count, base = 0, data.size
     for at in range(starts.size):
+        start, end, numbers[at] = starts[at], ends[at], -1
+        if start >= base:
+            numbers[at] = hashed(more, start - base, end - base, seed)
+        elif start >= 0:
+            numbers[at] = hashed(data, start, end, seed)
+    for at in range(starts.size):
         start, size = starts[at], ends[at] - starts[at]
-        numbers[at] = -1
         if start < 0:
             continue
-        within = start if start < base else start - base
-        code = hashed(data, within, within + size, seed) if start < base else hashed(more, within, within + size, seed)
-        place = home(code, table.size)
+        place = home(numbers[at], table.size)
+        numbers[at] = count
         while table[place] != 0:
             number = table[place] - 1
             first = starts[firsts[number]]
-            if ends[firsts[number]] - first == size:
-                there = first if first < base else first - base
-                if start < base:
-                    same = equal(data, within, data, there, size) if first < base else equal(data, within, more, there, size)
-                else:
-                    same = equal(more, within, data, there, size) if first < base else equal(more, within, more, there, size)
-                if same:
-                    numbers[at] = number
-                    break
+            if ends[firsts[number]] - first == size and alike(data, more, start, first, size):
+                numbers[at] = number
+                break
             place = (place + 1) & (table.size - 1)
-        if numbers[at] < 0:
-            table[place], numbers[at], firsts[count] = count + 1, count, at
+        if numbers[at] == count:
+            table[place], firsts[count] = count + 1, at
             count += 1
     return count
