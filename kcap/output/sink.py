@@ -19,6 +19,8 @@ from kcap.inputs import refuse_input
 from kcap.runtime import ENDING
 
 Made = TypeVar("Made")
+BUFFERED: Final = 1 << 18
+"""Bytes that are written to a file at once: Parquet writes each of its pages, and those of most columns have some kB."""
 GZIP_LEVEL: Final = 6
 """The default of gzip(1)."""
 
@@ -108,7 +110,7 @@ def new_file(path: str, *, private: bool = False) -> Iterator[BinaryIO]:
         return
     target = os.path.realpath(path)  # a link keeps pointing at what it names
     with beside(target, tempfile.mkstemp, lambda made: os.unlink(made[1]), path) as (number, temporary):
-        with os.fdopen(number, "wb") as file:
+        with os.fdopen(number, "wb", BUFFERED) as file:
             yield file
         os.chmod(temporary, mode_of(target, private=private))
         os.replace(temporary, target)
