@@ -40,16 +40,17 @@ def ending(
         return at.LEAVE
     by = 0
     if flags in (LAST_WORD, LAST_PUSH):
-        if seq != streams[place, at.NEXT_RAW] or not window or streams[place, at.FIN_NS] != at.NONE:
+        if seq != streams[place, at.NEXT_RAW] or not window:
             return at.LEAVE
-        streams[place, at.FIN_AT] = streams[place, at.NEXT]
-        streams[place, at.FIN_NS] = time_ns
-        if live == at.TALKING:
-            connections[slot, at.LIVE] = at.HALF
-        elif live == at.OPEN:
-            connections[slot, at.LIVE] = at.HALF_EMPTY
-        if streams[other, at.FIN_NS] != at.NONE:
-            by = BY_FIN
+        if streams[place, at.FIN_NS] == at.NONE:  # a FIN that is retransmitted is an acknowledgement
+            streams[place, at.FIN_AT] = streams[place, at.NEXT]
+            streams[place, at.FIN_NS] = time_ns
+            if live == at.TALKING:
+                connections[slot, at.LIVE] = at.HALF
+            elif live == at.OPEN:
+                connections[slot, at.LIVE] = at.HALF_EMPTY
+            if streams[other, at.FIN_NS] != at.NONE:
+                by = BY_FIN
     elif flags in (RST, REFUSAL):
         if live != at.CALLED and abs(distance(seq, streams[place, at.NEXT_RAW])) >= FAR:
             return at.LEAVE
