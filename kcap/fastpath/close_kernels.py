@@ -1,7 +1,8 @@
 """How a connection ends, compiled: FIN and RST of connections between two frames, and of those that carried no byte.
 
 In: a packet that is no plain segment. Out: the connection's rows as `Connection.segment` would leave them. Law: a connection
-with an open frame is exported before its end, as is one whose end is out of order.
+whose end is out of order, or inside of TLS within a frame or a record, is exported before that; what is left of a frame is
+decided when the connection is closed.
 """
 
 from typing import Any
@@ -36,7 +37,7 @@ def ending(
         flags != REFUSAL or place & 1 == connections[slot, at.CLIENT] or ack != streams[other, at.NEXT_RAW]
     ):
         return at.LEAVE
-    if unfinished(streams, place) or unfinished(streams, other):
+    if connections[slot, at.TLS] and (unfinished(streams, place) or unfinished(streams, other)):
         return at.LEAVE
     by = 0
     if flags in (LAST_WORD, LAST_PUSH):

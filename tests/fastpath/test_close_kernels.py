@@ -18,7 +18,7 @@ from tests.support.wire import Tap, metadata, metadata_answer, produce
 
 ENDS = (
     "fin", "fin push", "fin payload", "fin ahead", "fin again", "rst", "rst ack", "rst far", "rst payload", "ack", "ack far",
-    "probe", "data", "ask", "answer", "wait", "linger", "idle", "syn", "call again",
+    "probe", "data", "ask", "answer", "half", "rest", "wait", "linger", "idle", "syn", "call again",
 )  # fmt: skip
 
 
@@ -47,12 +47,13 @@ def turn(tap: Tap, side: int, what: str, number: int) -> None:
             tap.next[1 - side] = (tap.next[1 - side] - (1 << 30 if what == "ack far" else 0)) & MASK
         case "probe":
             tap.add(side, ACK, b"\0", seq=tap.next[side] - 1)
-        case "data":
-            tap.send(side, b"\0\0\0")
         case "ask":
             tap.client(metadata(number))
         case "answer":
             tap.server(metadata_answer(number - 1))
+        case "data" | "half" | "rest":
+            frame = metadata_answer(103) if side else metadata(103)
+            tap.send(side, {"data": b"\0\0\0", "half": frame[:40]}.get(what, frame[40:]))
         case "wait" | "linger" | "idle":
             tap.time_ns += {"wait": limits.CONNECTION_LINGER_NS // 2, "linger": limits.CONNECTION_LINGER_NS}.get(
                 what, limits.CONNECTION_IDLE_NS
@@ -71,6 +72,21 @@ def turn(tap: Tap, side: int, what: str, number: int) -> None:
 def test_endings(turns: list[tuple[int, str]], size: int, step: int) -> None:
     tap = steady(4)
     for number, (side, what) in enumerate(turns, 100):
+        turn(tap, side, what, number)
+    agree(tap.segments, size, step)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 1), st.sampled_from(ENDS)), max_size=4), st.integers(0, 1),
+    st.lists(st.tuples(st.integers(0, 1), st.sampled_from(ENDS)), max_size=7), st.integers(1, 40), st.integers(1, 9),
+)  # fmt: skip
+def test_endings_within_a_frame(
+    before: list[tuple[int, str]], cut: int, turns: list[tuple[int, str]], size: int, step: int
+) -> None:
+    """A request or a response has begun and does not end, or late, or behind a FIN or RST."""
+    tap = steady(4)
+    tap.client(metadata(103))
+    for number, (side, what) in enumerate([*before, (cut, "half"), *turns], 100):
         turn(tap, side, what, number)
     agree(tap.segments, size, step)
 

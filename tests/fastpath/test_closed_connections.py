@@ -41,9 +41,11 @@ def crowds(draw: st.DrawFn) -> list[Segment]:
         if draw(st.booleans()):
             other = open_taps.pop(draw(st.integers(0, len(open_taps) - 1)))
             other.time_ns = max(other.time_ns, time_ns)
-            match draw(st.integers(0, 3)):
+            match draw(st.integers(0, 4)):
                 case 0:
                     other.close()
+                case 4:
+                    other.client(metadata(99)).server(metadata_answer(99)[:40]).reset(draw(st.integers(0, 1)))
                 case 1:
                     other.reset(draw(st.integers(0, 1)))
                 case 2:
