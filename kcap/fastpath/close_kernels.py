@@ -43,15 +43,8 @@ def ending(
     if flags in (LAST_WORD, LAST_PUSH):
         if seq != streams[place, at.NEXT_RAW] or not window:
             return at.LEAVE
-        if streams[place, at.FIN_NS] == at.NONE:  # a FIN that is retransmitted is an acknowledgement
-            streams[place, at.FIN_AT] = streams[place, at.NEXT]
-            streams[place, at.FIN_NS] = time_ns
-            if live == at.TALKING:
-                connections[slot, at.LIVE] = at.HALF
-            elif live == at.OPEN:
-                connections[slot, at.LIVE] = at.HALF_EMPTY
-            if streams[other, at.FIN_NS] != at.NONE:
-                by = BY_FIN
+        if streams[place, at.FIN_NS] == at.NONE:  # a FIN that is retransmitted says what an acknowledgement says
+            by = finished(time_ns, place, connections, streams)
     elif flags in (RST, REFUSAL):
         if live != at.CALLED and abs(distance(seq, streams[place, at.NEXT_RAW])) >= FAR:
             return at.LEAVE
@@ -75,6 +68,19 @@ def ending(
     if flags & ACK and ack != streams[other, at.ACKED_RAW]:
         acknowledged(streams, other, ack, time_ns)
     return at.DONE
+
+
+@compiled
+def finished(time_ns: int, place: int, connections: Any, streams: Any) -> int:
+    """Takes a FIN; how it ends the connection, 0 where the other stream goes on."""
+    live = connections[place >> 1, at.LIVE]
+    streams[place, at.FIN_AT] = streams[place, at.NEXT]
+    streams[place, at.FIN_NS] = time_ns
+    if live == at.TALKING:
+        connections[place >> 1, at.LIVE] = at.HALF
+    elif live == at.OPEN:
+        connections[place >> 1, at.LIVE] = at.HALF_EMPTY
+    return BY_FIN if streams[place ^ 1, at.FIN_NS] != at.NONE else 0
 
 
 @compiled
