@@ -192,23 +192,36 @@ class FastPath:
         opened, ended = opened[: meta[at.M_OPENED]], ended[: meta[at.M_ENDED]]
         if meta[at.M_TOUCHED]:
             left, gone, ended = self._sealed(columns, left, gone, ended, fresh)
+        if not len(left) and len(opened):  # the reference path opens none in between
+            count = self.analyzer.table.count
+            state.connections[opened[:, 0], at.PLACE] = np.arange(count + 1, count + 1 + len(opened))
+        fresh = fresh[: meta[at.M_FRESH]]
+        first_fresh = self._identify(fresh)
+        later = self._late(decided, left) if meta[at.M_LATE] else None
         if meta[at.M_ODD] or meta[at.M_SEARCHED]:
             report_resyncs(state, self.analyzer)
         if meta[at.M_ANSWER]:
             state.large.learn()
         if meta[at.M_LARGE_WANTED]:
             state.large.make_room()
-        if not len(left) and len(opened):  # the reference path opens none in between
-            count = self.analyzer.table.count
-            state.connections[opened[:, 0], at.PLACE] = np.arange(count + 1, count + 1 + len(opened))
-        fresh = fresh[: meta[at.M_FRESH]]
-        first_fresh = self._identify(fresh)
-        rows = state.rows[decided : meta[at.M_ROWS]] if meta[at.M_LATE] else None
         self._settle(columns, left, gone, opened, ended, fresh, first_fresh)
-        if rows is not None:
-            late = rows[rows[:, at.R_FLAGS] & LATE != 0]
-            report_rows(self.analyzer, WeirdKind.LATE_RESPONSE, late, at.R_RESPONSE)
+        if later is not None:
+            report_rows(self.analyzer, WeirdKind.LATE_RESPONSE, later, at.R_RESPONSE)
         return place
+
+    def _late(self, decided: int, left: Any) -> Any:
+        """Reports late responses among the rows from `decided` on, up to the first packet that gives reason to report anything
+        else; the later ones.
+        """
+        state, meta = self.state, self.state.meta
+        rows = state.rows[decided : meta[at.M_ROWS]]
+        late = rows[rows[:, at.R_FLAGS] & LATE != 0]
+        late = late[np.argsort(late[:, at.R_ORDER], kind="stable")]
+        odd = state.large.arrays.odd[: meta[at.M_ODD], at.O_REF] - meta[at.M_REF]
+        others = meta[at.M_ORDER] + np.concatenate([left[:1, 0], odd[:1]])
+        sooner = int(np.searchsorted(late[:, at.R_ORDER], others.min())) if len(others) else len(late)
+        report_rows(self.analyzer, WeirdKind.LATE_RESPONSE, late[:sooner], at.R_RESPONSE)
+        return late[sooner:]
 
     def _bound_waiting(self) -> None:
         """Leaves connections of which many requests wait to the reference path, where those of all may become too many."""

@@ -208,8 +208,8 @@ def lacks(packets: Any, index: int, place: int, arrays: Any) -> bool:
 def walk(packets: Any, first: int, last: int, arrays: Any) -> int:
     """Walks packets `first` to `last`; returns where it stopped: arrays are full, a connection outside has as many packets as
     `patience` has of its endpoints, the reference path must take packets before the flow of the next can be looked up, or a
-    response is late, which is reported behind what the packets before it gave reason to report. Payload of connections with
-    TLS is noted in `log` alone.
+    response is late, which is reported behind what a packet before it gave reason to report. Payload of connections with TLS
+    is noted in `log` alone.
     """
     data, numbers, times, positions, kinds = packets.data, packets.numbers, packets.times, packets.positions, packets.kinds
     table, keys, seen, patience = packets.table, packets.keys, packets.seen, packets.patience
@@ -230,7 +230,7 @@ def walk(packets: Any, first: int, last: int, arrays: Any) -> int:
                     selective(streams, found, numbers[2, index] >> 8)
                 if taken == at.DONE:
                     logged(sealed, numbers, index, found, connections, streams, packets.log, meta)
-                    if meta[at.M_LATE]:
+                    if meta[at.M_LATE] and (meta[at.M_LEFT] or meta[at.M_ODD]):
                         return index + 1
                     continue
                 drop(found, table, keys, streams)

@@ -1,5 +1,6 @@
 """How connections end: in whatever order FIN, RST and later packets come, the fast path ends as the reference path do."""
 
+from dataclasses import replace
 from operator import attrgetter
 from unittest.mock import patch
 
@@ -89,6 +90,37 @@ def test_endings_within_a_frame(
     for number, (side, what) in enumerate([*before, (cut, "half"), *turns], 100):
         turn(tap, side, what, number)
     agree(tap.segments, size, step)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1), st.sampled_from((*ENDS, "cut", *8 * ["late"]))), max_size=20),
+    st.integers(1, 60), st.sampled_from((8, 64)), st.integers(1, 12),
+)  # fmt: skip
+def test_late_responses_among_others(turns: list[tuple[int, int, str]], size: int, step: int, most: int) -> None:
+    """Several connections have late responses, and some give reason to report something else; the order is that of packets,
+    since what is reported first is kept where there is no room for all.
+    """
+    taps = [Tap(5000 * place, 7000 * place, port=40_000 + place).open() for place in range(3)]
+    now_ns = 1_000_000_000
+    for tap in taps:
+        for number in range(99, 108):
+            tap.client(metadata(number))
+        tap.server(metadata_answer(99))
+        turn(tap, 0, "fin", 0)
+        now_ns = max(now_ns, tap.time_ns)
+    oldest = [100, 100, 100]
+    for number, (place, side, what) in enumerate(turns, 200):
+        tap = taps[place]
+        tap.time_ns = max(now_ns, tap.time_ns)
+        if what in ("late", "cut"):
+            tap.server(metadata_answer(oldest[place], 40))
+            oldest[place] += 1
+            tap.segments[-1] = replace(tap.segments[-1], cut=200 if what == "cut" else 0)
+        else:
+            turn(tap, side, what, number)
+        now_ns = tap.time_ns
+    with patch.object(limits, "WEIRDS_MAX", most):
+        agree(sorted((one for tap in taps for one in tap.segments), key=attrgetter("time_ns")), size, step)
 
 
 @given(st.integers(0, 1), st.sampled_from(("fin", "fin push")), st.booleans(), st.booleans(), st.integers(1, 40))
