@@ -72,7 +72,7 @@ class Coded:
 
     def take(self, places: "NDArray[Any]") -> "Coded":
         """Entries by their places."""
-        return Coded(self.known, self.places[places])
+        return Coded(self.known, self.places.take(places))
 
     def plain(self) -> Array:
         """The texts, one after the other."""
@@ -91,7 +91,7 @@ class Coded:
             if not len(few):
                 return nulls(len(codes), CODED)
             number = np.maximum(np.cumsum(there, dtype=np.int32) - 1, 0, dtype=np.int32)
-            codes, valid = number[codes], there[codes]
+            codes, valid = number.take(codes), there.take(codes)
             valid = None if valid.all() else valid
         made: Array = _pa.DictionaryArray.from_arrays(numbers(_pa.int32(), codes.astype(np.int32), valid), few, safe=False)
         return made

@@ -68,7 +68,7 @@ class Vector:
 
     def take(self, places: "Int64s") -> "Vector":
         """Entries by their places."""
-        return Vector(self.values[places], None if self.valid is None else self.valid[places])
+        return Vector(self.values.take(places), None if self.valid is None else self.valid.take(places))
 
     def to_list(self) -> list[Any]:
         """The entries as Python's integers, None for null."""
@@ -126,4 +126,4 @@ def occurring(numbers: "Int64s", bound: int) -> "tuple[Int64s, Int64s]":
     place[numbers] = 1
     found: Int64s = np.flatnonzero(place)
     place[found] = np.arange(len(found))
-    return found, place[numbers]
+    return found, place.take(numbers)

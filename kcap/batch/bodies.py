@@ -229,7 +229,7 @@ class Messages:
 
     def indices(self, wanted: "Int64s") -> "Int64s":
         """Slots to messages, -1 for none."""
-        found: Int64s = self._dense[np.maximum(wanted, NO_BODY)]
+        found: Int64s = self._dense.take(np.maximum(wanted, NO_BODY))
         rows = np.flatnonzero(wanted < NO_BODY)
         if len(rows):
             numbers = wanted[rows]
@@ -258,7 +258,7 @@ class SideColumns:
 
     def _numbers(self, column: Any, at: int) -> "Int64s":
         """A number of every row's message: of a column of the projection, of carried messages number `at`."""
-        found: Int64s = np.asarray(column, np.int64)[self._at] if len(column) else np.zeros(len(self._at), np.int64)
+        found: Int64s = np.asarray(column, np.int64).take(self._at) if len(column) else np.zeros(len(self._at), np.int64)
         if len(self._carried):
             found[self._carried] = self.messages.carried_values[at][self._which]
         return found
@@ -275,7 +275,7 @@ class SideColumns:
         rows = np.flatnonzero(self.mask & 1 << bit)
         columns = [self.messages.column(at), self.messages.column(at + 1)]
         messages = self._at[rows]
-        starts, ends = (column[messages] if len(column) else np.zeros(len(rows), np.int64) for column in columns)
+        starts, ends = (column.take(messages) if len(column) else np.zeros(len(rows), np.int64) for column in columns)
         carried = np.flatnonzero(self.index[rows] >= self.messages.count)
         if len(carried):
             which = self.index[rows[carried]] - self.messages.count

@@ -158,4 +158,4 @@ class BatchColumns:
         known = np.flatnonzero(np.bincount(codes, minlength=KEYS * VERSIONS)[: KEYS * VERSIONS])
         number = np.full(KEYS * VERSIONS + 1, len(known))
         number[known] = np.arange(len(known))
-        return number[codes], known.tolist()
+        return number.take(codes), known.tolist()

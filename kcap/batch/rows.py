@@ -123,7 +123,7 @@ class RowColumns:
             parts.append((few if here is None else np.where(here, few, len(texts))).astype(np.int64) + len(known))
             known = [*known, *texts, None]
         joined = np.concatenate(parts) if len(parts) > 1 else parts[0]
-        return known, joined if self._fast is None or self._order is None else joined[self._order]
+        return known, joined if self._fast is None or self._order is None else joined.take(self._order)
 
 
 class SelectedRows(RowColumns):

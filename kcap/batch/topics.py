@@ -44,7 +44,7 @@ class TopicColumns:
             row_of[side.index[owners]] = owners
             order[side.index[owners]] = at
         message = messages.topics[0]
-        row = row_of[message]
+        row = row_of.take(message)
         cut = row_of[message[beyond(message)]]
         self.cut = grouped(cut[cut >= 0])[0]
         """Rows of which a message has more topics than these."""

@@ -221,13 +221,13 @@ class MetadataTracker:
         uids = columns.constants.uid_numbers()
         old = np.append(known.of(uids), 0)
         of_server, servers = columns.constants.servers
-        server = of_server[identity]
+        server = of_server.take(identity)
         changes = self._read_tracked(columns, server, uids, old[:-1] == 0)
-        found = old[identity]
+        found = old.take(identity)
         for places, rows, facts in changes.steps:
             since, after = np.full(len(old), NEVER, np.int64), old.copy()
             since[places], after[places] = rows, facts
-            found = np.where(np.arange(columns.size) >= since[identity], after[identity], found)
+            found = np.where(np.arange(columns.size) >= since.take(identity), after.take(identity), found)
         for place, steps in changes.several.items():
             here = np.flatnonzero(identity == place)
             for first, number in steps:

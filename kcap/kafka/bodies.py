@@ -289,7 +289,7 @@ def projected(
 
         here = programs >= 0
         dense = np.where(here, np.cumsum(here) - 1, -1)
-        spans = starts[here], ends[here], programs[here]
+        spans = (starts, ends, programs) if here.all() else (starts[here], ends[here], programs[here])
     else:
         read = [at for at, index in enumerate(programs) if index >= 0]
         dense = [-1] * len(programs)
@@ -317,7 +317,7 @@ def mapped(numbers: Any, make: Callable[[int], int]) -> Any:
     made[numbers] = 1
     some = np.flatnonzero(made)
     made[some] = [make(number) for number in some.tolist()]
-    return made[numbers]
+    return made.take(numbers)
 
 
 class BodyCollector:

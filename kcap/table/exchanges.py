@@ -126,7 +126,8 @@ class Exchanges:
 
     def constant(self, name: str) -> "Int64s":
         """An attribute of each row's connection that is a number."""
-        return self.columns.constants.number(name)[self.number("identity").values]
+        found: Int64s = self.columns.constants.number(name).take(self.number("identity").values)
+        return found
 
     def port(self, name: str) -> Array:
         """The same of a port."""
