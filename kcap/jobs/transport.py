@@ -5,7 +5,8 @@ was received keeps its values for as long as anything refers to it. Memory is bo
 messages ahead, and shared memory is used again once nothing refers to it.
 
 A slot is a piece of anonymous shared memory (memfd_create(2)), so that nothing stays when both processes are killed. Its file
-descriptor travels over the socket (SCM_RIGHTS of unix(7)).
+descriptor travels over the socket (SCM_RIGHTS of unix(7)). What the sender writes to an `arena` is in a slot from the beginning
+and not copied; the other arrays of a message are copied to another one.
 """
 
 import mmap
@@ -14,6 +15,8 @@ import pickle
 import socket
 import tempfile
 from collections import deque
+from collections.abc import Callable
+from itertools import count
 from struct import Struct
 from typing import Any, Final
 from weakref import finalize
@@ -22,8 +25,12 @@ import numpy as np
 
 from kcap.limits import INLINE_BYTES, JOBS_SLOTS_HELD
 
-HEAD: Final = Struct("<QQqQ")
-"""Bytes of the pickle, number of buffers, slot (NO_SLOT: the buffers follow), size of a slot that is new (0: it is not)."""
+HEAD: Final = Struct("<QQQ")
+"""Bytes of the pickle, number of buffers, number of slots that are new or larger."""
+PLACE: Final = Struct("<qQQ")
+"""Of a buffer: its slot (NO_SLOT: it follows the pickle), where it begins there, its bytes."""
+MAPPED: Final = Struct("<QQ")
+"""Number and size of a slot that is new or larger; its descriptor came with the head."""
 WORD: Final = Struct("<q")
 """What the receiver sends back: the number of a slot that is free again, or TAKEN."""
 SIZE: Final = Struct("<Q")
@@ -39,31 +46,38 @@ SLOT_STEP: Final = 1 << 22
 class Slot:
     """A piece of shared memory."""
 
-    def __init__(self, number: int, descriptor: int, size: int) -> None:
-        self.number, self.descriptor, self.size = number, descriptor, size
-        self.memory = mmap.mmap(descriptor, size)
+    def __init__(self, number: int, size: int, free: "list[Slot]") -> None:
+        """`free`: where it goes when it is. Raises OSError where a limit does not allow as much."""
+        self.number, self.free, self.descriptor, self.mapped = number, free, anonymous(), 0
+        """`mapped`: how many bytes the receiver can see."""
+        try:
+            self.grow(size)
+        except OSError:
+            os.close(self.descriptor)
+            raise
 
     def grow(self, size: int) -> None:
-        """Makes it larger; the other process has to map it again. Raises OSError where that cannot be done."""
+        """Makes it larger. Raises OSError where that cannot be done."""
         os.ftruncate(self.descriptor, size)
-        larger = mmap.mmap(self.descriptor, size)
-        self.memory.close()
-        self.size, self.memory = size, larger
+        self.memory, self.size = mmap.mmap(self.descriptor, size), size
 
 
-def anonymous(size: int) -> int:
-    """File descriptor of memory that has no name. Raises OSError where a limit does not allow as much."""
+def anonymous() -> int:
+    """File descriptor of empty memory that has no name."""
     if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("kcap", os.MFD_CLOEXEC)
-    else:
-        with tempfile.TemporaryFile(prefix="kcap-") as file:
-            descriptor = os.dup(file.fileno())
-    try:
-        os.ftruncate(descriptor, size)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
+        return os.memfd_create("kcap", os.MFD_CLOEXEC)
+    with tempfile.TemporaryFile(prefix="kcap-") as file:
+        return os.dup(file.fileno())
+
+
+def address_of(buffer: Any) -> int:
+    """Where the bytes of a buffer are."""
+    return int(np.asarray(buffer).__array_interface__["data"][0])
+
+
+def aligned(size: int, to: int = ALIGNMENT) -> int:
+    """The next multiple."""
+    return -(-size // to) * to
 
 
 def exactly(line: socket.socket, size: int) -> bytearray:
@@ -84,8 +98,18 @@ class Sender:
     def __init__(self, line: socket.socket) -> None:
         self._line = line
         self._slots: list[Slot] = []
+        self._free_arenas: list[Slot] = []
         self._free: list[Slot] = []
+        """Those for other arrays, to which the receiver may refer for longer."""
+        self._arenas: dict[int, tuple[int, int, Slot]] = {}
+        """Address and size of each arena that was not sent, with its slot."""
+        self._numbers = count()
         self._ahead = 0
+
+    @property
+    def ahead(self) -> bool:
+        """Whether the receiver still has something to do."""
+        return self._ahead > 0
 
     @property
     def far_ahead(self) -> bool:
@@ -110,29 +134,76 @@ class Sender:
                 if word == TAKEN:
                     self._ahead -= 1
                 else:
-                    self._free.append(self._slots[word])
+                    self._slots[word].free.append(self._slots[word])
             wait = False
+
+    def arena(self, size: int) -> Any:
+        """An array of bytes for a later message, of unknown content; in shared memory, where a limit allows that."""
+        self.listen()
+        slot = self._slot(size, self._free_arenas)
+        if slot is None:
+            return np.empty(size, np.uint8)
+        found, number = np.frombuffer(slot.memory, np.uint8, size), next(self._numbers)
+        self._arenas[number] = address_of(found), size, slot
+        finalize(found, self._forget, number).atexit = False
+        return found
+
+    def _forget(self, number: int) -> None:
+        """Nothing refers to an arena any more; where it was not sent, its slot is free."""
+        if number in self._arenas:
+            self._free_arenas.append(self._arenas.pop(number)[2])
 
     def send(self, message: Any) -> None:
         """Sends an object, once the receiver is near enough. Raises EOFError or OSError where the receiver is gone."""
         found: list[pickle.PickleBuffer] = []
         data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL, buffer_callback=found.append)
         buffers = [buffer.raw() for buffer in found]
-        sizes = b"".join(SIZE.pack(buffer.nbytes) for buffer in buffers)
-        total = sum(-(-buffer.nbytes // ALIGNMENT) * ALIGNMENT for buffer in buffers)
-        slot, new = self._slot(total) if total > INLINE_BYTES else (None, False)
-        if slot is None:
-            self._line.sendall(HEAD.pack(len(data), len(buffers), NO_SLOT, 0) + sizes + data + b"".join(buffers))
-            return
-        at = 0
+        places = list(map(self._inside, buffers))
+        others = [number for number, (slot, _) in enumerate(places) if slot is None]
+        total = sum(aligned(buffers[number].nbytes) for number in others)
+        if total > INLINE_BYTES or len(others) < len(buffers):
+            self.listen()
+            while self.far_ahead:
+                self.listen(wait=True)
+        rest = self._slot(total, self._free) if total > INLINE_BYTES else None
+        if rest is not None:
+            self._lay(buffers, others, rest, places)
+            others = []
+        self._write(data, buffers, places, others)
+        self._ahead += len(others) < len(buffers)
+        self._arenas = {number: one for number, one in self._arenas.items() if all(one[2] is not slot for slot, _ in places)}
+
+    def _inside(self, buffer: memoryview) -> tuple[Slot | None, int]:
+        """The slot of the arena that a buffer lies in, and where; None for others."""
+        address = address_of(buffer)
+        for first, size, slot in self._arenas.values():
+            if 0 <= address - first < size:
+                return slot, address - first
+        return None, 0
+
+    @staticmethod
+    def _lay(buffers: list[memoryview], some: list[int], slot: Slot, places: list[tuple[Slot | None, int]]) -> None:
+        """Copies some buffers to a slot."""
+        top = 0
         with memoryview(slot.memory) as room:
-            for buffer in buffers:
-                room[at : at + buffer.nbytes] = buffer
-                at += -(-buffer.nbytes // ALIGNMENT) * ALIGNMENT
-        head = HEAD.pack(len(data), len(buffers), slot.number, slot.size if new else 0)
-        socket.send_fds(self._line, [head], [slot.descriptor] if new else [])
-        self._line.sendall(sizes + data)
-        self._ahead += 1
+            for number in some:
+                size = buffers[number].nbytes
+                room[top : top + size], places[number] = buffers[number], (slot, top)
+                top += aligned(size)
+
+    def _write(
+        self, data: bytes, buffers: list[memoryview], places: list[tuple[Slot | None, int]], inline: list[int]
+    ) -> None:  # fmt: skip
+        """A message to the socket."""
+        slots = {slot.number: slot for slot, _ in places if slot is not None}
+        new = [slot for slot in slots.values() if slot.mapped != slot.size]
+        socket.send_fds(self._line, [HEAD.pack(len(data), len(buffers), len(new))], [slot.descriptor for slot in new])
+        parts = [MAPPED.pack(slot.number, slot.size) for slot in new]
+        for (slot, at), buffer in zip(places, buffers):
+            parts.append(PLACE.pack(NO_SLOT if slot is None else slot.number, at, buffer.nbytes))
+        self._line.sendall(b"".join([*parts, data, *(buffers[number] for number in inline)]))
+        for slot in new:
+            slot.mapped = slot.size
 
     def close(self) -> None:
         """Closes the socket and the descriptors of shared memory."""
@@ -140,25 +211,20 @@ class Sender:
         while self._slots:
             os.close(self._slots.pop().descriptor)
 
-    def _slot(self, size: int) -> tuple[Slot | None, bool]:
-        """Waits for a free slot with room; whether the receiver has to map it.
-
-        None where a limit of this process (RLIMIT_FSIZE, RLIMIT_AS, RLIMIT_NOFILE) allows no more shared memory.
+    def _slot(self, size: int, free: list[Slot]) -> Slot | None:
+        """A slot of those that are free, or a new one, with room; None where a limit of this process (RLIMIT_FSIZE, RLIMIT_AS,
+        RLIMIT_NOFILE) allows none.
         """
-        self.listen()
-        while self.far_ahead:
-            self.listen(wait=True)
-        size = -(-size // SLOT_STEP) * SLOT_STEP
+        size = aligned(size, SLOT_STEP)
         try:
-            if not self._free:
-                self._slots.append(Slot(len(self._slots), anonymous(size), size))
-                return self._slots[-1], True
-            if self._free[-1].size >= size:
-                return self._free.pop(), False
-            self._free[-1].grow(size)
+            if not free:
+                self._slots.append(Slot(len(self._slots), size, free))
+                return self._slots[-1]
+            if free[-1].size < size:
+                free[-1].grow(size)
         except OSError:
-            return None, False
-        return self._free.pop(), True
+            return None
+        return free.pop()
 
 
 class Receiver:
@@ -189,35 +255,35 @@ class Receiver:
         self._taken = False
         if words:
             self._line.sendall(b"".join(map(WORD.pack, words)))
-        head, descriptors, _, _ = socket.recv_fds(self._line, HEAD.size, 1)
+        head, descriptors, _, _ = socket.recv_fds(self._line, HEAD.size, 2)
         if not head:
             raise EOFError
-        size, count, number, new = HEAD.unpack(head + exactly(self._line, HEAD.size - len(head)))
-        sizes = [one for (one,) in SIZE.iter_unpack(exactly(self._line, SIZE.size * count))]
+        size, count, new = HEAD.unpack(head + exactly(self._line, HEAD.size - len(head)))
+        self._map(descriptors, list(MAPPED.iter_unpack(exactly(self._line, MAPPED.size * new))))
+        places = list(PLACE.iter_unpack(exactly(self._line, PLACE.size * count)))
         data = exactly(self._line, size)
-        if number == NO_SLOT:
-            return pickle.loads(data, buffers=[exactly(self._line, one) for one in sizes])  # noqa: S301 - our own process
-        self._taken = True
-        if new:
-            with open(descriptors[0], "r+b", buffering=0) as file:
+        slots = {number: self._views(number) for number in {number for number, _, _ in places} - {NO_SLOT}}
+        self._taken = bool(slots)
+        buffers = [slots[number](at, size) if number in slots else exactly(self._line, size) for number, at, size in places]
+        return pickle.loads(data, buffers=buffers)  # noqa: S301 - our own process
+
+    def _map(self, descriptors: list[int], slots: list[Any]) -> None:
+        for descriptor, (number, size) in zip(descriptors, slots, strict=True):
+            with open(descriptor, "r+b", buffering=0) as file:
                 try:
-                    self._slots[number] = mmap.mmap(file.fileno(), new)
+                    self._slots[number] = mmap.mmap(file.fileno(), size)
                 except OSError:
                     raise MemoryError from None
-        return pickle.loads(data, buffers=self._views(number, sizes))  # noqa: S301 - our own process
 
-    def _views(self, number: int, sizes: list[int]) -> list[Any]:
-        """The buffers in a slot; copies of them where the caller holds so many slots that shared memory would grow."""
+    def _views(self, number: int) -> Callable[[int, int], Any]:
+        """What gives the buffers in a slot, by place and size; copies of them where the caller holds so many slots that shared
+        memory would grow.
+        """
         owner: Any = np.frombuffer(self._slots[number], np.uint8)
-        room, found, at = memoryview(owner), list[Any](), 0
-        copied = self._held >= JOBS_SLOTS_HELD
-        for size in sizes:
-            view = room[at : at + size]
-            found.append(bytearray(view) if copied else view)
-            at += -(-size // ALIGNMENT) * ALIGNMENT
+        room = memoryview(owner)
         self._held += 1
-        if copied:
+        if self._held > JOBS_SLOTS_HELD:
             self._freed.append(number)
-        else:
-            finalize(owner, self._freed.append, number).atexit = False
-        return found
+            return lambda at, size: bytearray(room[at : at + size])
+        finalize(owner, self._freed.append, number).atexit = False
+        return lambda at, size: room[at : at + size]

@@ -37,13 +37,8 @@ def same(paths: list[str], options: Options | None = None, **more: Any) -> None:
 def test_two_processes_tell_what_one_tells(pcaps: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every other capture takes the fast path from its first packet on, small batches, and bodies projected by either."""
     if CAPTURES.index(name) % 2:
-        chance, look = random.Random(name), Worker._look
-
-        def looked(worker: Worker) -> None:
-            look(worker)
-            worker._reading.analyzer.bodies.deferred = chance.random() < 0.5
-
-        monkeypatch.setattr(Worker, "_look", looked)
+        chance = random.Random(name)
+        monkeypatch.setattr(Worker, "_has_time", lambda _worker: chance.random() < 0.5)
         monkeypatch.setattr(limits, "FAST_PATH_AFTER_PACKETS", 0)
         monkeypatch.setattr(limits, "ROWS_PER_BATCH", 7)
         monkeypatch.setattr(FileSet.__init__, "__defaults__", (0,))
