@@ -9,6 +9,7 @@ for, plaintext that is wanted, and bodies of compressed files that are read agai
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from kcap import kernels
 from kcap.analyzer import Options, RowBatch
 from kcap.batch.pieces import in_pieces
 from kcap.capture.pcap import byte_order
@@ -37,6 +38,7 @@ class ParallelPass(CapturePass):
         try:
             self.files.close()
             process.order(self._order())
+            prepare()
             while True:
                 step = process.receive()
                 follow(self, step)
@@ -75,6 +77,19 @@ class ParallelPass(CapturePass):
         if observed or (self.unwanted is not None and self._pushed() is None):
             return False
         return not self.files.keeps or all(is_plain(file.path) for file in self.capture_files)
+
+
+def prepare() -> None:
+    """Imports what steps are made of and tables need, while the other process reads the first packets."""
+    import kcap.fastpath.rows
+
+    if kernels.usable():
+        import kcap.batch.span_kernels
+        import kcap.batch.topic_kernels
+        import kcap.decode.projection_kernels
+        import kcap.uid_kernels  # noqa: F401
+
+        kernels.engine()
 
 
 def taken(step: Step) -> RowBatch:

@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Callable
 from itertools import count
 from struct import Struct
+from time import monotonic_ns
 from typing import Any, Final
 from weakref import finalize
 
@@ -25,20 +26,22 @@ import numpy as np
 
 from kcap.limits import INLINE_BYTES, JOBS_SLOTS_HELD
 
-HEAD: Final = Struct("<QQQ")
-"""Bytes of the pickle, number of buffers, number of slots that are new or larger."""
+HEAD: Final = Struct("<QQ")
+"""Number of buffers, of which the last one is the pickle; number of slots that are new or larger."""
 PLACE: Final = Struct("<qQQ")
-"""Of a buffer: its slot (NO_SLOT: it follows the pickle), where it begins there, its bytes."""
+"""Of a buffer: its slot (NO_SLOT: it follows), where it begins there, its bytes."""
 MAPPED: Final = Struct("<QQ")
 """Number and size of a slot that is new or larger; its descriptor came with the head."""
 WORD: Final = Struct("<q")
-"""What the receiver sends back: the number of a slot that is free again, or TAKEN."""
+"""What the receiver sends back: the number of a slot that is free again; or that a message with slots was received and the next
+one is wanted, as -1 less the nanoseconds for which it had waited for that message.
+"""
 SIZE: Final = Struct("<Q")
 NO_SLOT: Final = -1
-TAKEN: Final = -1
-"""A message with a slot was received, and the next one is wanted."""
-AHEAD: Final = 2
+AHEAD: Final = 3
 """Messages with a slot that were sent and not taken."""
+LATELY: Final = 0.9
+"""What waiting counts one message later."""
 ALIGNMENT: Final = 64
 SLOT_STEP: Final = 1 << 22
 
@@ -105,11 +108,13 @@ class Sender:
         """Address and size of each arena that was not sent, with its slot."""
         self._numbers = count()
         self._ahead = 0
+        self._waited_ns = 0.0
+        """How much longer than the receiver this process waited lately."""
 
     @property
-    def ahead(self) -> bool:
-        """Whether the receiver still has something to do."""
-        return self._ahead > 0
+    def waits_more(self) -> bool:
+        """Whether it was this process that had to wait for the other one lately, rather than the other way round."""
+        return self._waited_ns > 0
 
     @property
     def far_ahead(self) -> bool:
@@ -131,8 +136,9 @@ class Sender:
                 raise EOFError
             data += exactly(self._line, -len(data) % WORD.size)
             for (word,) in WORD.iter_unpack(data):
-                if word == TAKEN:
+                if word < 0:
                     self._ahead -= 1
+                    self._waited_ns = self._waited_ns * LATELY + word + 1
                 else:
                     self._slots[word].free.append(self._slots[word])
             wait = False
@@ -157,19 +163,21 @@ class Sender:
         """Sends an object, once the receiver is near enough. Raises EOFError or OSError where the receiver is gone."""
         found: list[pickle.PickleBuffer] = []
         data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL, buffer_callback=found.append)
-        buffers = [buffer.raw() for buffer in found]
+        buffers = [*(buffer.raw() for buffer in found), memoryview(data)]
         places = list(map(self._inside, buffers))
         others = [number for number, (slot, _) in enumerate(places) if slot is None]
         total = sum(aligned(buffers[number].nbytes) for number in others)
         if total > INLINE_BYTES or len(others) < len(buffers):
             self.listen()
+            began = monotonic_ns()
             while self.far_ahead:
                 self.listen(wait=True)
+            self._waited_ns += monotonic_ns() - began
         rest = self._slot(total, self._free) if total > INLINE_BYTES else None
         if rest is not None:
             self._lay(buffers, others, rest, places)
             others = []
-        self._write(data, buffers, places, others)
+        self._write(buffers, places, others)
         self._ahead += len(others) < len(buffers)
         self._arenas = {number: one for number, one in self._arenas.items() if all(one[2] is not slot for slot, _ in places)}
 
@@ -191,17 +199,15 @@ class Sender:
                 room[top : top + size], places[number] = buffers[number], (slot, top)
                 top += aligned(size)
 
-    def _write(
-        self, data: bytes, buffers: list[memoryview], places: list[tuple[Slot | None, int]], inline: list[int]
-    ) -> None:  # fmt: skip
+    def _write(self, buffers: list[memoryview], places: list[tuple[Slot | None, int]], inline: list[int]) -> None:
         """A message to the socket."""
         slots = {slot.number: slot for slot, _ in places if slot is not None}
         new = [slot for slot in slots.values() if slot.mapped != slot.size]
-        socket.send_fds(self._line, [HEAD.pack(len(data), len(buffers), len(new))], [slot.descriptor for slot in new])
+        socket.send_fds(self._line, [HEAD.pack(len(buffers), len(new))], [slot.descriptor for slot in new])
         parts = [MAPPED.pack(slot.number, slot.size) for slot in new]
         for (slot, at), buffer in zip(places, buffers):
             parts.append(PLACE.pack(NO_SLOT if slot is None else slot.number, at, buffer.nbytes))
-        self._line.sendall(b"".join([*parts, data, *(buffers[number] for number in inline)]))
+        self._line.sendall(b"".join([*parts, *(buffers[number] for number in inline)]))
         for slot in new:
             slot.mapped = slot.size
 
@@ -237,7 +243,8 @@ class Receiver:
         self._freed: deque[int] = deque()
         """Slots to which nothing refers any more; a finalizer appends to it, at any time."""
         self._held = 0
-        self._taken = False
+        self._taken: int | None = None
+        """For how many nanoseconds the last message with slots was waited for."""
 
     def order(self, message: Any) -> None:
         """Sends the first message. Raises OSError where the sender is gone."""
@@ -250,21 +257,23 @@ class Receiver:
         while self._freed:
             words.append(self._freed.popleft())
             self._held -= 1
-        if self._taken:
-            words.append(TAKEN)
-        self._taken = False
+        if self._taken is not None:
+            words.append(-1 - self._taken)
+        began, self._taken = monotonic_ns(), None
         if words:
             self._line.sendall(b"".join(map(WORD.pack, words)))
         head, descriptors, _, _ = socket.recv_fds(self._line, HEAD.size, 2)
+        waited = monotonic_ns() - began
         if not head:
             raise EOFError
-        size, count, new = HEAD.unpack(head + exactly(self._line, HEAD.size - len(head)))
+        count, new = HEAD.unpack(head + exactly(self._line, HEAD.size - len(head)))
         self._map(descriptors, list(MAPPED.iter_unpack(exactly(self._line, MAPPED.size * new))))
         places = list(PLACE.iter_unpack(exactly(self._line, PLACE.size * count)))
-        data = exactly(self._line, size)
         slots = {number: self._views(number) for number in {number for number, _, _ in places} - {NO_SLOT}}
-        self._taken = bool(slots)
-        buffers = [slots[number](at, size) if number in slots else exactly(self._line, size) for number, at, size in places]
+        self._taken = waited if slots else None
+        *buffers, data = (
+            slots[number](at, size) if number in slots else exactly(self._line, size) for number, at, size in places
+        )
         return pickle.loads(data, buffers=buffers)  # noqa: S301 - our own process
 
     def _map(self, descriptors: list[int], slots: list[Any]) -> None:

@@ -80,9 +80,9 @@ class Worker:
             self._send(self._steps.step())
 
     def _has_time(self) -> bool:
-        """Whether the other process has enough to do: bodies are projected by whichever would wait else."""
+        """Whether this process projects the bodies of a batch: that is done by whichever would wait else."""
         self._sender.listen()
-        return self._sender.ahead
+        return self._sender.waits_more
 
     def _send(self, step: Step) -> None:
         self._sent_s = monotonic()
