@@ -16,6 +16,7 @@ from kcap.capture.pcap import byte_order
 from kcap.capture.pcapng import MAGIC
 from kcap.jobs import worker_process
 from kcap.jobs.messages import ReadOrder, Step, follow
+from kcap.runtime import give_back
 from kcap.session import CapturePass
 
 if TYPE_CHECKING:
@@ -80,7 +81,9 @@ class ParallelPass(CapturePass):
 
 
 def prepare() -> None:
-    """Imports what steps are made of and tables need, while the other process reads the first packets."""
+    """Imports what steps are made of and tables need, and releases what imports touched, while the other process reads the
+    first packets.
+    """
     import kcap.fastpath.rows
 
     if kernels.usable():
@@ -90,6 +93,7 @@ def prepare() -> None:
         import kcap.uid_kernels  # noqa: F401
 
         kernels.engine()
+    give_back()
 
 
 def taken(step: Step) -> RowBatch:

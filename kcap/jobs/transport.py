@@ -144,8 +144,10 @@ class Sender:
             wait = False
 
     def arena(self, size: int) -> Any:
-        """An array of bytes for a later message, of unknown content; in shared memory, where a limit allows that."""
-        self.listen()
+        """An array of bytes for a later message, of unknown content; in shared memory, where a limit allows that. It comes once
+        the receiver is near enough, or there would be one more of them than messages under way.
+        """
+        self._wait()
         slot = self._slot(size, self._free_arenas)
         if slot is None:
             return np.empty(size, np.uint8)
@@ -168,11 +170,7 @@ class Sender:
         others = [number for number, (slot, _) in enumerate(places) if slot is None]
         total = sum(aligned(buffers[number].nbytes) for number in others)
         if total > INLINE_BYTES or len(others) < len(buffers):
-            self.listen()
-            began = monotonic_ns()
-            while self.far_ahead:
-                self.listen(wait=True)
-            self._waited_ns += monotonic_ns() - began
+            self._wait()
         rest = self._slot(total, self._free) if total > INLINE_BYTES else None
         if rest is not None:
             self._lay(buffers, others, rest, places)
@@ -180,6 +178,14 @@ class Sender:
         self._write(buffers, places, others)
         self._ahead += len(others) < len(buffers)
         self._arenas = {number: one for number, one in self._arenas.items() if all(one[2] is not slot for slot, _ in places)}
+
+    def _wait(self) -> None:
+        """Returns once the receiver is near enough."""
+        self.listen()
+        began = monotonic_ns()
+        while self.far_ahead:
+            self.listen(wait=True)
+        self._waited_ns += monotonic_ns() - began
 
     def _inside(self, buffer: memoryview) -> tuple[Slot | None, int]:
         """The slot of the arena that a buffer lies in, and where; None for others."""

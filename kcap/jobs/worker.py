@@ -17,7 +17,7 @@ from kcap.jobs.messages import ReadOrder, Step, Steps, project
 from kcap.jobs.transport import Sender
 from kcap.limits import CLOSED_TOGETHER
 from kcap.model import PacketBatch
-from kcap.runtime import collect_rarely, start_quickly
+from kcap.runtime import PageRelease, collect_rarely, start_quickly
 
 if TYPE_CHECKING:
     from kcap.session import CapturePass
@@ -32,6 +32,7 @@ class Worker:
     def __init__(self, sender: Sender) -> None:
         self._sender = sender
         self._sent_s = monotonic()
+        self._pages = PageRelease()
 
     def run(self, order: ReadOrder) -> None:
         """Reads to the end; what stops it is sent. Raises EOFError or OSError where the other process is gone."""
@@ -74,6 +75,7 @@ class Worker:
     def _look(self) -> None:
         """Called after each piece of the capture: whether anybody is there, and how far it is."""
         self._sender.listen()
+        self._pages.step()
         reading = self._reading
         many = len(reading.connections) + reading.analyzer.sighted >= CLOSED_TOGETHER
         if many or monotonic() - self._sent_s >= EVERY_SECONDS:
