@@ -17,10 +17,11 @@ def run(
     limit: int | None,
 ) -> int:
     """One row a TCP connection: what it is, how it began and ended, and where each of its bytes went."""
+    paths = paths_of(files)
     from kcap.cli.output import OutputRequest, write_rows
     from kcap.session import Capture
 
-    capture = Capture(paths_of(files), analyzer_options())
+    capture = Capture(paths, analyzer_options())
     return write_rows(
         capture, OutputRequest("connections", format_of(form, output), column_names(columns, "connections"), output, limit)
     )

@@ -109,10 +109,11 @@ def run(
 
     FILEs are pcap or pcapng, also compressed; several are one capture, in time order; - is standard input.
     """
+    paths = paths_of(files)  # a second process imports its modules while this one imports its own
     from kcap.session import Capture
 
     order = order_of(given)
-    capture = Capture(paths_of(files), analyzer_options()).filter(only)
+    capture = Capture(paths, analyzer_options()).filter(only)
     return written(capture, order)
 
 

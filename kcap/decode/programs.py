@@ -4,6 +4,7 @@ A program is a plan with its message header's tag section in front; its jumps ar
 table never change, so an index holds for the life of the process.
 """
 
+from bisect import bisect_right
 from typing import Final
 
 from kcap.decode import opcodes, slots
@@ -94,5 +95,6 @@ def with_partitions(index: int) -> int:
 
 def place_of(row: int) -> tuple[Place, int]:
     """The inverse for a row inside a program: its place and how far behind the program's first row it is."""
-    start, place = max((index, place) for place, index in _INDEX.items() if index <= row)
-    return place, row - start
+    starts = [*_INDEX.values()]  # in the order in which they were made
+    number = bisect_right(starts, row) - 1
+    return [*_INDEX][number], row - starts[number]

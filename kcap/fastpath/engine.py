@@ -57,7 +57,7 @@ class FastPath:
 
     def __init__(self, analyzer: Host) -> None:
         self.analyzer = analyzer
-        self.state = FastPathState()
+        self.state = FastPathState(analyzer.bodies.shared)
         self.state.meta[at.M_OPENS] = analyzer.takes_all()
         self.step = STEP
         """Packets of the next window."""

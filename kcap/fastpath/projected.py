@@ -11,7 +11,7 @@ import numpy as np
 from kcap.decode import projection_kernels  # noqa: F401 - where this module cannot be imported, neither can the fast path
 from kcap.decode.programs import program_index
 from kcap.fastpath.layout import VERSIONS
-from kcap.kafka.bodies import REQUEST, RESPONSE, BodyBatch, BodyCollector, mapped, projected
+from kcap.kafka.bodies import REQUEST, RESPONSE, BodyBatch, BodyCollector, mapped
 from kcap.kafka.deferred_bodies import DeferredBodies
 
 
@@ -22,15 +22,12 @@ def both_projected(bodies: BodyCollector, table: Any, fast_arena: Any, count: in
     """
     size, here = len(bodies.arena), fast_arena[:top]
     every = np.concatenate([np.array(bodies.programs, np.int64), programs(table[2, :count])])
-    roomy = top + size <= len(fast_arena) and not bodies.deferred
+    roomy = top + size <= len(fast_arena)
     before, behind = (top, 0) if roomy else (0, size)
     starts, ends = (
         np.concatenate([np.array(mine, np.int64) + before, theirs[:count] + behind])
         for mine, theirs in ((bodies.starts, table[0]), (bodies.ends, table[1]))
     )
-    carried, partitions = bodies.carried, bodies.partitions
-    if bodies.deferred:
-        return DeferredBodies(bodies.arena, here, starts, ends, every, carried, compiled=True, partitions=partitions)
     arena: Any = bodies.arena
     room = None
     if roomy:
@@ -38,7 +35,8 @@ def both_projected(bodies: BodyCollector, table: Any, fast_arena: Any, count: in
         arena, room = memoryview(fast_arena[: top + size]), fast_arena
     else:
         arena += memoryview(here)
-    return projected(arena, starts, ends, every, carried, compiled=True, partitions=partitions, room=room)
+    batch = DeferredBodies(arena, starts, ends, every, bodies.carried, compiled=True, partitions=bodies.partitions)
+    return batch if bodies.shared else batch.projected(room)
 
 
 def programs(codes: Any) -> Any:

@@ -5,6 +5,7 @@ In: how much is needed. Out: that much room, with the previous contents. Law: gr
 """
 
 import mmap
+from collections.abc import Callable
 from functools import cache
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any, Final
@@ -93,8 +94,9 @@ def _zeros(size: int, kind: Any) -> Any:
 class FastPathState:
     """The arrays."""
 
-    def __init__(self) -> None:
-        self.slots = 0
+    def __init__(self, shared: Callable[[int], Any] | None = None) -> None:
+        """`shared`: as of `BodyCollector`."""
+        self.slots, self.shared = 0, shared
         self.conversations: list[Conversation | None] = []
         """The conversations of imported connections, by slot."""
         self.sealed: dict[int, SealedConnection] = {}
@@ -108,7 +110,7 @@ class FastPathState:
         self._room_for_names()
         self.rows: Any = np.empty((ROWS_ROOM, at.ROW_WIDTH), np.int64)
         self.bodies: Any = np.empty((3, BODIES_ROOM), np.int64)
-        self.arena: Any = _zeros(ARENA_ROOM, np.uint8)
+        self.arena: Any = _zeros(ARENA_ROOM, np.uint8) if shared is None else shared(ARENA_ROOM)
         self.spare: list[Any] = []
         """The arena that the batch before took."""
         self.meta: Any = np.zeros(at.META_WIDTH, np.int64)
@@ -143,7 +145,7 @@ class FastPathState:
             "name_blobs": self.name_blobs[:known].copy(),
             "name_sizes": self.name_sizes[:known].copy(),
         }
-        return self.__dict__ | used | names | {"log": None, "undo": None, "spare": [], "room": {}}
+        return self.__dict__ | used | names | {"log": None, "undo": None, "spare": [], "room": {}, "shared": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -304,6 +306,9 @@ class FastPathState:
     def next_arena(self) -> None:
         """Goes on with another arena, since a batch takes this one."""
         old = self.arena
+        if self.shared is not None:
+            self.arena = self.shared(old.size)
+            return
         self.arena, self.spare = self.spare[0] if self._spared else _zeros(old.size, np.uint8), [old]
 
     def last_arena(self) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, Final
 
-from kcap.analyzer import SLOTS_AT, ClosedConnection, KeptConnection, Options, RowBatch, SilentConnection
+from kcap.analyzer import SLOTS_AT, Analyzer, ClosedConnection, KeptConnection, Options, RowBatch, SilentConnection
 from kcap.capture.sections import FileSections
 from kcap.errors import CaptureError
 from kcap.fastpath.closed_rows import ClosedRow
@@ -120,6 +120,14 @@ class Steps:
         return found
 
 
+def project(batch: RowBatch, analyzer: Analyzer) -> None:
+    """Projects the bodies of a batch in this process, unless they are, and reports those that do not read as they should."""
+    bodies: Any = batch.bodies
+    if isinstance(bodies, DeferredBodies):
+        batch.bodies = bodies.projected()
+        analyzer.report_undecoded(batch)
+
+
 def portable(batch: RowBatch) -> RowBatch:
     """A batch without what another process has no use for, its bodies in buffers of their own."""
     nothing: Any = None
@@ -163,9 +171,8 @@ def follow(reading: "CapturePass", step: Step) -> None:
     analyzer.add_sightings(step.weirds)
     if step.batch is not None:
         bodies: Any = step.batch.bodies
-        sent = replace(bodies, carried={slot: BodyValues(*one) for slot, one in bodies.carried.items()})
-        if isinstance(sent, PortableBodies):
-            step.batch.bodies = sent.projected()
-            analyzer.report_undecoded(step.batch)
-        else:
-            step.batch.bodies = replace(sent, arena=bytearray(sent.arena))
+        bodies = replace(bodies, carried={slot: BodyValues(*one) for slot, one in bodies.carried.items()})
+        if isinstance(bodies, PortableBodies):
+            bodies = bodies.deferred()
+        step.batch.bodies = bodies
+        project(step.batch, analyzer)

@@ -9,12 +9,14 @@ for, plaintext that is wanted, and bodies of compressed files that are read agai
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from kcap import kernels
 from kcap.analyzer import Options, RowBatch
 from kcap.batch.pieces import in_pieces
 from kcap.capture.pcap import byte_order
 from kcap.capture.pcapng import MAGIC
 from kcap.jobs import worker_process
 from kcap.jobs.messages import ReadOrder, Step, follow
+from kcap.runtime import give_back
 from kcap.session import CapturePass
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ class ParallelPass(CapturePass):
         try:
             self.files.close()
             process.order(self._order())
+            prepare()
             while True:
                 step = process.receive()
                 follow(self, step)
@@ -75,6 +78,22 @@ class ParallelPass(CapturePass):
         if observed or (self.unwanted is not None and self._pushed() is None):
             return False
         return not self.files.keeps or all(is_plain(file.path) for file in self.capture_files)
+
+
+def prepare() -> None:
+    """Imports what steps are made of and tables need, and releases what imports touched, while the other process reads the
+    first packets.
+    """
+    import kcap.fastpath.rows
+
+    if kernels.usable():
+        import kcap.batch.span_kernels
+        import kcap.batch.topic_kernels
+        import kcap.decode.projection_kernels
+        import kcap.uid_kernels  # noqa: F401
+
+        kernels.engine()
+    give_back()
 
 
 def taken(step: Step) -> RowBatch:

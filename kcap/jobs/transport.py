@@ -5,7 +5,8 @@ was received keeps its values for as long as anything refers to it. Memory is bo
 messages ahead, and shared memory is used again once nothing refers to it.
 
 A slot is a piece of anonymous shared memory (memfd_create(2)), so that nothing stays when both processes are killed. Its file
-descriptor travels over the socket (SCM_RIGHTS of unix(7)).
+descriptor travels over the socket (SCM_RIGHTS of unix(7)). What the sender writes to an `arena` is in a slot from the beginning
+and not copied; the other arrays of a message are copied to another one.
 """
 
 import mmap
@@ -14,7 +15,10 @@ import pickle
 import socket
 import tempfile
 from collections import deque
+from collections.abc import Callable
+from itertools import count
 from struct import Struct
+from time import monotonic_ns
 from typing import Any, Final
 from weakref import finalize
 
@@ -22,16 +26,22 @@ import numpy as np
 
 from kcap.limits import INLINE_BYTES, JOBS_SLOTS_HELD
 
-HEAD: Final = Struct("<QQqQ")
-"""Bytes of the pickle, number of buffers, slot (NO_SLOT: the buffers follow), size of a slot that is new (0: it is not)."""
+HEAD: Final = Struct("<QQ")
+"""Number of buffers, of which the last one is the pickle; number of slots that are new or larger."""
+PLACE: Final = Struct("<qQQ")
+"""Of a buffer: its slot (NO_SLOT: it follows), where it begins there, its bytes."""
+MAPPED: Final = Struct("<QQ")
+"""Number and size of a slot that is new or larger; its descriptor came with the head."""
 WORD: Final = Struct("<q")
-"""What the receiver sends back: the number of a slot that is free again, or TAKEN."""
+"""What the receiver sends back: the number of a slot that is free again; or that a message with slots was received and the next
+one is wanted, as -1 less the nanoseconds for which it had waited for that message.
+"""
 SIZE: Final = Struct("<Q")
 NO_SLOT: Final = -1
-TAKEN: Final = -1
-"""A message with a slot was received, and the next one is wanted."""
-AHEAD: Final = 2
+AHEAD: Final = 3
 """Messages with a slot that were sent and not taken."""
+LATELY: Final = 0.9
+"""What waiting counts one message later."""
 ALIGNMENT: Final = 64
 SLOT_STEP: Final = 1 << 22
 
@@ -39,31 +49,38 @@ SLOT_STEP: Final = 1 << 22
 class Slot:
     """A piece of shared memory."""
 
-    def __init__(self, number: int, descriptor: int, size: int) -> None:
-        self.number, self.descriptor, self.size = number, descriptor, size
-        self.memory = mmap.mmap(descriptor, size)
+    def __init__(self, number: int, size: int, free: "list[Slot]") -> None:
+        """`free`: where it goes when it is. Raises OSError where a limit does not allow as much."""
+        self.number, self.free, self.descriptor, self.mapped = number, free, anonymous(), 0
+        """`mapped`: how many bytes the receiver can see."""
+        try:
+            self.grow(size)
+        except OSError:
+            os.close(self.descriptor)
+            raise
 
     def grow(self, size: int) -> None:
-        """Makes it larger; the other process has to map it again. Raises OSError where that cannot be done."""
+        """Makes it larger. Raises OSError where that cannot be done."""
         os.ftruncate(self.descriptor, size)
-        larger = mmap.mmap(self.descriptor, size)
-        self.memory.close()
-        self.size, self.memory = size, larger
+        self.memory, self.size = mmap.mmap(self.descriptor, size), size
 
 
-def anonymous(size: int) -> int:
-    """File descriptor of memory that has no name. Raises OSError where a limit does not allow as much."""
+def anonymous() -> int:
+    """File descriptor of empty memory that has no name."""
     if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("kcap", os.MFD_CLOEXEC)
-    else:
-        with tempfile.TemporaryFile(prefix="kcap-") as file:
-            descriptor = os.dup(file.fileno())
-    try:
-        os.ftruncate(descriptor, size)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
+        return os.memfd_create("kcap", os.MFD_CLOEXEC)
+    with tempfile.TemporaryFile(prefix="kcap-") as file:
+        return os.dup(file.fileno())
+
+
+def address_of(buffer: Any) -> int:
+    """Where the bytes of a buffer are."""
+    return int(np.asarray(buffer).__array_interface__["data"][0])
+
+
+def aligned(size: int, to: int = ALIGNMENT) -> int:
+    """The next multiple."""
+    return -(-size // to) * to
 
 
 def exactly(line: socket.socket, size: int) -> bytearray:
@@ -84,8 +101,20 @@ class Sender:
     def __init__(self, line: socket.socket) -> None:
         self._line = line
         self._slots: list[Slot] = []
+        self._free_arenas: list[Slot] = []
         self._free: list[Slot] = []
+        """Those for other arrays, to which the receiver may refer for longer."""
+        self._arenas: dict[int, tuple[int, int, Slot]] = {}
+        """Address and size of each arena that was not sent, with its slot."""
+        self._numbers = count()
         self._ahead = 0
+        self._waited_ns = 0.0
+        """How much longer than the receiver this process waited lately."""
+
+    @property
+    def waits_more(self) -> bool:
+        """Whether it was this process that had to wait for the other one lately, rather than the other way round."""
+        return self._waited_ns > 0
 
     @property
     def far_ahead(self) -> bool:
@@ -107,32 +136,86 @@ class Sender:
                 raise EOFError
             data += exactly(self._line, -len(data) % WORD.size)
             for (word,) in WORD.iter_unpack(data):
-                if word == TAKEN:
+                if word < 0:
                     self._ahead -= 1
+                    self._waited_ns = self._waited_ns * LATELY + word + 1
                 else:
-                    self._free.append(self._slots[word])
+                    self._slots[word].free.append(self._slots[word])
             wait = False
+
+    def arena(self, size: int) -> Any:
+        """An array of bytes for a later message, of unknown content; in shared memory, where a limit allows that. It comes once
+        the receiver is near enough, or there would be one more of them than messages under way.
+        """
+        self._wait()
+        slot = self._slot(size, self._free_arenas)
+        if slot is None:
+            return np.empty(size, np.uint8)
+        found, number = np.frombuffer(slot.memory, np.uint8, size), next(self._numbers)
+        self._arenas[number] = address_of(found), size, slot
+        finalize(found, self._forget, number).atexit = False
+        return found
+
+    def _forget(self, number: int) -> None:
+        """Nothing refers to an arena any more; where it was not sent, its slot is free."""
+        if number in self._arenas:
+            self._free_arenas.append(self._arenas.pop(number)[2])
 
     def send(self, message: Any) -> None:
         """Sends an object, once the receiver is near enough. Raises EOFError or OSError where the receiver is gone."""
         found: list[pickle.PickleBuffer] = []
         data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL, buffer_callback=found.append)
-        buffers = [buffer.raw() for buffer in found]
-        sizes = b"".join(SIZE.pack(buffer.nbytes) for buffer in buffers)
-        total = sum(-(-buffer.nbytes // ALIGNMENT) * ALIGNMENT for buffer in buffers)
-        slot, new = self._slot(total) if total > INLINE_BYTES else (None, False)
-        if slot is None:
-            self._line.sendall(HEAD.pack(len(data), len(buffers), NO_SLOT, 0) + sizes + data + b"".join(buffers))
-            return
-        at = 0
+        buffers = [*(buffer.raw() for buffer in found), memoryview(data)]
+        places = list(map(self._inside, buffers))
+        others = [number for number, (slot, _) in enumerate(places) if slot is None]
+        total = sum(aligned(buffers[number].nbytes) for number in others)
+        if total > INLINE_BYTES or len(others) < len(buffers):
+            self._wait()
+        rest = self._slot(total, self._free) if total > INLINE_BYTES else None
+        if rest is not None:
+            self._lay(buffers, others, rest, places)
+            others = []
+        self._write(buffers, places, others)
+        self._ahead += len(others) < len(buffers)
+        self._arenas = {number: one for number, one in self._arenas.items() if all(one[2] is not slot for slot, _ in places)}
+
+    def _wait(self) -> None:
+        """Returns once the receiver is near enough."""
+        self.listen()
+        began = monotonic_ns()
+        while self.far_ahead:
+            self.listen(wait=True)
+        self._waited_ns += monotonic_ns() - began
+
+    def _inside(self, buffer: memoryview) -> tuple[Slot | None, int]:
+        """The slot of the arena that a buffer lies in, and where; None for others."""
+        address = address_of(buffer)
+        for first, size, slot in self._arenas.values():
+            if 0 <= address - first < size:
+                return slot, address - first
+        return None, 0
+
+    @staticmethod
+    def _lay(buffers: list[memoryview], some: list[int], slot: Slot, places: list[tuple[Slot | None, int]]) -> None:
+        """Copies some buffers to a slot."""
+        top = 0
         with memoryview(slot.memory) as room:
-            for buffer in buffers:
-                room[at : at + buffer.nbytes] = buffer
-                at += -(-buffer.nbytes // ALIGNMENT) * ALIGNMENT
-        head = HEAD.pack(len(data), len(buffers), slot.number, slot.size if new else 0)
-        socket.send_fds(self._line, [head], [slot.descriptor] if new else [])
-        self._line.sendall(sizes + data)
-        self._ahead += 1
+            for number in some:
+                size = buffers[number].nbytes
+                room[top : top + size], places[number] = buffers[number], (slot, top)
+                top += aligned(size)
+
+    def _write(self, buffers: list[memoryview], places: list[tuple[Slot | None, int]], inline: list[int]) -> None:
+        """A message to the socket."""
+        slots = {slot.number: slot for slot, _ in places if slot is not None}
+        new = [slot for slot in slots.values() if slot.mapped != slot.size]
+        socket.send_fds(self._line, [HEAD.pack(len(buffers), len(new))], [slot.descriptor for slot in new])
+        parts = [MAPPED.pack(slot.number, slot.size) for slot in new]
+        for (slot, at), buffer in zip(places, buffers):
+            parts.append(PLACE.pack(NO_SLOT if slot is None else slot.number, at, buffer.nbytes))
+        self._line.sendall(b"".join([*parts, *(buffers[number] for number in inline)]))
+        for slot in new:
+            slot.mapped = slot.size
 
     def close(self) -> None:
         """Closes the socket and the descriptors of shared memory."""
@@ -140,25 +223,20 @@ class Sender:
         while self._slots:
             os.close(self._slots.pop().descriptor)
 
-    def _slot(self, size: int) -> tuple[Slot | None, bool]:
-        """Waits for a free slot with room; whether the receiver has to map it.
-
-        None where a limit of this process (RLIMIT_FSIZE, RLIMIT_AS, RLIMIT_NOFILE) allows no more shared memory.
+    def _slot(self, size: int, free: list[Slot]) -> Slot | None:
+        """A slot of those that are free, or a new one, with room; None where a limit of this process (RLIMIT_FSIZE, RLIMIT_AS,
+        RLIMIT_NOFILE) allows none.
         """
-        self.listen()
-        while self.far_ahead:
-            self.listen(wait=True)
-        size = -(-size // SLOT_STEP) * SLOT_STEP
+        size = aligned(size, SLOT_STEP)
         try:
-            if not self._free:
-                self._slots.append(Slot(len(self._slots), anonymous(size), size))
-                return self._slots[-1], True
-            if self._free[-1].size >= size:
-                return self._free.pop(), False
-            self._free[-1].grow(size)
+            if not free:
+                self._slots.append(Slot(len(self._slots), size, free))
+                return self._slots[-1]
+            if free[-1].size < size:
+                free[-1].grow(size)
         except OSError:
-            return None, False
-        return self._free.pop(), True
+            return None
+        return free.pop()
 
 
 class Receiver:
@@ -171,7 +249,8 @@ class Receiver:
         self._freed: deque[int] = deque()
         """Slots to which nothing refers any more; a finalizer appends to it, at any time."""
         self._held = 0
-        self._taken = False
+        self._taken: int | None = None
+        """For how many nanoseconds the last message with slots was waited for."""
 
     def order(self, message: Any) -> None:
         """Sends the first message. Raises OSError where the sender is gone."""
@@ -184,40 +263,42 @@ class Receiver:
         while self._freed:
             words.append(self._freed.popleft())
             self._held -= 1
-        if self._taken:
-            words.append(TAKEN)
-        self._taken = False
+        if self._taken is not None:
+            words.append(-1 - self._taken)
+        began, self._taken = monotonic_ns(), None
         if words:
             self._line.sendall(b"".join(map(WORD.pack, words)))
-        head, descriptors, _, _ = socket.recv_fds(self._line, HEAD.size, 1)
+        head, descriptors, _, _ = socket.recv_fds(self._line, HEAD.size, 2)
+        waited = monotonic_ns() - began
         if not head:
             raise EOFError
-        size, count, number, new = HEAD.unpack(head + exactly(self._line, HEAD.size - len(head)))
-        sizes = [one for (one,) in SIZE.iter_unpack(exactly(self._line, SIZE.size * count))]
-        data = exactly(self._line, size)
-        if number == NO_SLOT:
-            return pickle.loads(data, buffers=[exactly(self._line, one) for one in sizes])  # noqa: S301 - our own process
-        self._taken = True
-        if new:
-            with open(descriptors[0], "r+b", buffering=0) as file:
+        count, new = HEAD.unpack(head + exactly(self._line, HEAD.size - len(head)))
+        self._map(descriptors, list(MAPPED.iter_unpack(exactly(self._line, MAPPED.size * new))))
+        places = list(PLACE.iter_unpack(exactly(self._line, PLACE.size * count)))
+        slots = {number: self._views(number) for number in {number for number, _, _ in places} - {NO_SLOT}}
+        self._taken = waited if slots else None
+        *buffers, data = (
+            slots[number](at, size) if number in slots else exactly(self._line, size) for number, at, size in places
+        )
+        return pickle.loads(data, buffers=buffers)  # noqa: S301 - our own process
+
+    def _map(self, descriptors: list[int], slots: list[Any]) -> None:
+        for descriptor, (number, size) in zip(descriptors, slots, strict=True):
+            with open(descriptor, "r+b", buffering=0) as file:
                 try:
-                    self._slots[number] = mmap.mmap(file.fileno(), new)
+                    self._slots[number] = mmap.mmap(file.fileno(), size)
                 except OSError:
                     raise MemoryError from None
-        return pickle.loads(data, buffers=self._views(number, sizes))  # noqa: S301 - our own process
 
-    def _views(self, number: int, sizes: list[int]) -> list[Any]:
-        """The buffers in a slot; copies of them where the caller holds so many slots that shared memory would grow."""
+    def _views(self, number: int) -> Callable[[int, int], Any]:
+        """What gives the buffers in a slot, by place and size; copies of them where the caller holds so many slots that shared
+        memory would grow.
+        """
         owner: Any = np.frombuffer(self._slots[number], np.uint8)
-        room, found, at = memoryview(owner), list[Any](), 0
-        copied = self._held >= JOBS_SLOTS_HELD
-        for size in sizes:
-            view = room[at : at + size]
-            found.append(bytearray(view) if copied else view)
-            at += -(-size // ALIGNMENT) * ALIGNMENT
+        room = memoryview(owner)
         self._held += 1
-        if copied:
+        if self._held > JOBS_SLOTS_HELD:
             self._freed.append(number)
-        else:
-            finalize(owner, self._freed.append, number).atexit = False
-        return found
+            return lambda at, size: bytearray(room[at : at + size])
+        finalize(owner, self._freed.append, number).atexit = False
+        return lambda at, size: room[at : at + size]

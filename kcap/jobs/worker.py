@@ -13,11 +13,11 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from kcap.analyzer import RowBatch
-from kcap.jobs.messages import ReadOrder, Step, Steps
+from kcap.jobs.messages import ReadOrder, Step, Steps, project
 from kcap.jobs.transport import Sender
 from kcap.limits import CLOSED_TOGETHER
 from kcap.model import PacketBatch
-from kcap.runtime import collect_rarely, start_quickly
+from kcap.runtime import PageRelease, collect_rarely, start_quickly
 
 if TYPE_CHECKING:
     from kcap.session import CapturePass
@@ -32,6 +32,7 @@ class Worker:
     def __init__(self, sender: Sender) -> None:
         self._sender = sender
         self._sent_s = monotonic()
+        self._pages = PageRelease()
 
     def run(self, order: ReadOrder) -> None:
         """Reads to the end; what stops it is sent. Raises EOFError or OSError where the other process is gone."""
@@ -40,6 +41,7 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - it is raised in the other process
             self._sender.send(Step(error=error))
             return
+        reading.analyzer.bodies.shared = self._sender.arena
         reading.analyzer.take_sightings()  # the other process saw the same when it opened the files
         self._steps, self._reading = Steps(reading), reading
         packets = reading.files.batches
@@ -58,6 +60,8 @@ class Worker:
                 error.add_note("".join(traceback.format_tb(error.__traceback__)))
                 self._sender.send(Step(error=error))
                 return
+            if batch is not None and self._has_time():
+                project(batch, self._reading.analyzer)
             self._send(self._steps.step(batch, over=batch is None))
             if batch is None:
                 return
@@ -69,16 +73,18 @@ class Worker:
             yield packets
 
     def _look(self) -> None:
-        """Called after each piece of the capture: whether anybody is there, and how far it is.
-
-        Bodies are projected by whichever process has the time.
-        """
+        """Called after each piece of the capture: whether anybody is there, and how far it is."""
         self._sender.listen()
+        self._pages.step()
         reading = self._reading
-        reading.analyzer.bodies.deferred = not self._sender.far_ahead
         many = len(reading.connections) + reading.analyzer.sighted >= CLOSED_TOGETHER
         if many or monotonic() - self._sent_s >= EVERY_SECONDS:
             self._send(self._steps.step())
+
+    def _has_time(self) -> bool:
+        """Whether this process projects the bodies of a batch: that is done by whichever would wait else."""
+        self._sender.listen()
+        return self._sender.waits_more
 
     def _send(self, step: Step) -> None:
         self._sent_s = monotonic()

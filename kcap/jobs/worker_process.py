@@ -13,13 +13,16 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kcap.errors import CaptureError
 from kcap.inputs import is_parquet
-from kcap.jobs.messages import ReadOrder, Step
-from kcap.jobs.transport import Receiver
+
+if TYPE_CHECKING:
+    from kcap.jobs.messages import ReadOrder, Step
+    from kcap.jobs.transport import Receiver
 
 START: Final = "import sys; sys.path.insert(0, sys.argv[1]); from kcap.jobs.worker import main; main(sys.argv[2:])"
 """Not `-m`: what is sent must be of the same modules at both ends. -P: the user's folder is no place for modules."""
@@ -46,19 +49,25 @@ class WorkerProcess:
                 mine.close()
                 raise
         self._line = mine
-        self._receiver = Receiver(mine)
+
+    @cached_property
+    def _receiver(self) -> "Receiver":
+        """The end of the line; what it needs is imported while the process starts."""
+        from kcap.jobs.transport import Receiver
+
+        return Receiver(self._line)
 
     @property
     def pid(self) -> int:
         """Number of the process."""
         return self._process.pid
 
-    def order(self, order: ReadOrder) -> None:
+    def order(self, order: "ReadOrder") -> None:
         """Starts the reading."""
         with suppress(BrokenPipeError, ConnectionResetError):  # `receive` says what became of it
             self._receiver.order(order)
 
-    def receive(self) -> Step:
+    def receive(self) -> "Step":
         """The next step. Raises CaptureError where the process has ended, and what stopped it."""
         try:
             step: Step = self._receiver.receive()

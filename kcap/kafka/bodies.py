@@ -351,8 +351,9 @@ class BodyCollector:
         """Memory of the unfinished frames of all framers, of those that hold much."""
         self.searched_bytes = 0
         """Stream bytes that the resyncs of all framers hold."""
-        self.deferred = False
-        """Batches are projected elsewhere (`kcap.kafka.deferred_bodies`)."""
+        self.shared: Callable[[int], Any] | None = None
+        """Makes arenas of some size that another process sees, which projects the batches (`kcap.kafka.deferred_bodies`); None
+        where this one does."""
         self._settled: set[int] = set()
         self._next_carried = NO_BODY - 1
 
@@ -425,13 +426,11 @@ class BodyCollector:
 
     def projected(self) -> "BodyBatch | DeferredBodies":
         """The open batch, projected."""
-        if self.deferred:
+        spans = self.arena, self.starts, self.ends, self.programs
+        if self.shared is not None:
             from kcap.kafka.deferred_bodies import DeferredBodies
 
-            return DeferredBodies(
-                self.arena, b"", self.starts, self.ends, self.programs, self.carried, partitions=self.partitions
-            )
-        spans = self.arena, self.starts, self.ends, self.programs
+            return DeferredBodies(*spans, self.carried, partitions=self.partitions)
         return projected(*spans, self.carried, compiled=False, partitions=self.partitions)
 
     def settle_carried(self, slots: Iterable[int]) -> None:

@@ -20,12 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DeferredBodies:
-    """A closed batch whose bodies are not projected. A slot is the number of a body, those of the reference path first."""
+    """A closed batch whose bodies are not projected. A slot is the number of a body."""
 
     arena: Any
-    """Bytes of the reference path's bodies."""
-    more: Any
-    """Bytes of the fast path's bodies, behind these."""
+    """The bytes of all bodies."""
     starts: Any
     ends: Any
     programs: Any
@@ -57,11 +55,13 @@ class DeferredBodies:
         """Some bodies as a batch, in which their slots count from 0."""
         import numpy as np
 
-        pieces = [self._bytes(slot) for slot in wanted.tolist()]
-        ends = np.cumsum([len(piece) for piece in pieces])
-        starts = np.concatenate([[0], ends[:-1]])
-        programs = np.asarray(self.programs, np.int64)[wanted]
-        return projected(bytearray(b"".join(pieces)), starts, ends, programs, {}, compiled=True, keep=self.keep)
+        starts, ends, programs = (np.asarray(column, np.int64)[wanted] for column in (self.starts, self.ends, self.programs))
+        return projected(self.arena, starts, ends, programs, {}, compiled=True, keep=self.keep)
+
+    def projected(self, room: Any = None) -> BodyBatch:
+        """The batch with its bodies projected. `room`: as of `BodyBatch`."""
+        how: Any = {"compiled": self.compiled, "keep": self.keep, "partitions": self.partitions, "room": room}
+        return replace(projected(self.arena, self.starts, self.ends, self.programs, self.carried, **how), waiting=self.waiting)
 
     def token(self, slot: int) -> BodyValues | None:
         """As `BodyBatch.token`."""
@@ -69,13 +69,8 @@ class DeferredBodies:
 
     def _alone(self, slot: int) -> BodyBatch:
         """A batch of one body."""
-        data = bytearray(self._bytes(slot))
+        data = bytearray(self.arena[self.starts[slot] : self.ends[slot]])
         return projected(data, [0], [len(data)], [int(self.programs[slot])], {}, compiled=False, keep=self.keep)
-
-    def _bytes(self, slot: int) -> Any:
-        """The bytes of a body."""
-        start, end, size = int(self.starts[slot]), int(self.ends[slot]), len(self.arena)
-        return self.arena[start:end] if start < size or end <= size else memoryview(self.more)[start - size : end - size]
 
     def portable(self) -> "PortableBodies":
         """The form that can be sent, which refers to the bytes of this one."""
@@ -89,10 +84,9 @@ class DeferredBodies:
         for number in np.flatnonzero(entry).tolist():
             entry[number] = len(calls)
             calls.append(place_of(number)[0][:3])
-        spans = np.asarray(self.starts, np.int64), np.asarray(self.ends, np.int64)
-        pieces, places = (PickleBuffer(self.arena), PickleBuffer(self.more)), entry[programs]
+        spans = np.asarray(self.starts, np.int64), np.asarray(self.ends, np.int64), entry[programs]
         return PortableBodies(
-            pieces, *spans, places, calls, self.carried, self.compiled, self.keep, self.partitions, self.waiting
+            PickleBuffer(self.arena), *spans, calls, self.carried, self.compiled, self.keep, self.partitions, self.waiting
         )
 
 
@@ -100,7 +94,7 @@ class DeferredBodies:
 class PortableBodies:
     """Such a batch on its way: numbers of programs differ from process to process, APIs and versions do not."""
 
-    pieces: tuple[Any, Any]
+    arena: Any
     starts: Any
     ends: Any
     places: Any
@@ -113,16 +107,12 @@ class PortableBodies:
     partitions: bool
     waiting: "WaitingBodies | None"
 
-    def projected(self) -> BodyBatch:
-        """The batch with its bodies projected; it refers to nothing of this one's bytes."""
+    def deferred(self) -> DeferredBodies:
+        """The batch in this process."""
         import numpy as np
 
         programs = np.array([UNKNOWN if call is None else program_index(*call) for call in self.calls], np.int64)[self.places]
-        arena = bytearray(self.pieces[0])
-        arena += self.pieces[1]
-        starts, ends = self.starts.copy(), self.ends.copy()
-        spans: tuple[Any, Any, Any] = starts, ends, programs
+        spans: tuple[Any, Any, Any] = self.starts, self.ends, programs
         if not self.compiled:
-            spans = starts.tolist(), ends.tolist(), programs.tolist()
-        how: Any = {"compiled": self.compiled, "keep": self.keep, "partitions": self.partitions}
-        return replace(projected(arena, *spans, self.carried, **how), waiting=self.waiting)
+            spans = self.starts.tolist(), self.ends.tolist(), programs.tolist()
+        return DeferredBodies(self.arena, *spans, self.carried, self.compiled, self.keep, self.partitions, self.waiting)

@@ -48,7 +48,7 @@ JOBS_LEAST_BYTES = 2 << 30
 0.9 s of 2.5 and costs 0.25 s of the other processor; on large records, of which 1 GB takes a second, it saves nothing."""
 
 JOBS_SLOTS_HELD = 8
-"""Batches in shared memory, some 20 MiB each, that rows may refer to; arrays of further ones are copied."""
+"""Pieces of shared memory that rows may refer to, some 8 MiB each, or 20 for the bodies; arrays of further ones are copied."""
 
 ADDRESS_SPACE_TABLES = 352 << 20
 """Bytes that a process must be able to address (`ulimit -v`) to load Arrow and numpy with room for a capture: with 300 MiB they

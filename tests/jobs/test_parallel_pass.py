@@ -4,9 +4,11 @@ import gzip
 import os
 import random
 import signal
+import struct
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +16,15 @@ import pytest
 
 import kcap
 from kcap import limits
-from kcap.analyzer import Options
+from kcap.analyzer import Options, RowBatch
 from kcap.capture.fileset import FileSet
 from kcap.filter.parse import parse
+from kcap.jobs import messages
 from kcap.jobs.parallel_pass import ParallelPass, is_plain
 from kcap.jobs.worker import Worker
 from kcap.session import Capture, CapturePass
 from tests.support.jobs import ThreadedWorker, everything, threaded
+from tests.support.wire import produce, produce_answer
 
 __all__ = ["threaded"]
 CAPTURES = sorted(path.name for path in (Path(__file__).parents[2] / "pcaps").glob("*.pcap*"))
@@ -37,13 +41,8 @@ def same(paths: list[str], options: Options | None = None, **more: Any) -> None:
 def test_two_processes_tell_what_one_tells(pcaps: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every other capture takes the fast path from its first packet on, small batches, and bodies projected by either."""
     if CAPTURES.index(name) % 2:
-        chance, look = random.Random(name), Worker._look
-
-        def looked(worker: Worker) -> None:
-            look(worker)
-            worker._reading.analyzer.bodies.deferred = chance.random() < 0.5
-
-        monkeypatch.setattr(Worker, "_look", looked)
+        chance = random.Random(name)
+        monkeypatch.setattr(Worker, "_has_time", lambda _worker: chance.random() < 0.5)
         monkeypatch.setattr(limits, "FAST_PATH_AFTER_PACKETS", 0)
         monkeypatch.setattr(limits, "ROWS_PER_BATCH", 7)
         monkeypatch.setattr(FileSet.__init__, "__defaults__", (0,))
@@ -83,7 +82,6 @@ def test_filters_and_children_see_the_same(pcaps: Path, monkeypatch: pytest.Monk
     same([path], exchanges={"children": ["partitions", "records"]}, partitions={"only": parse("api == Fetch")})
 
 
-@pytest.mark.usefixtures("threaded")
 @pytest.mark.usefixtures("threaded")
 @pytest.mark.parametrize("patient", [False, True])
 def test_the_other_process_is_as_patient(pcaps: Path, patient: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,6 +125,51 @@ def test_the_number_of_processes_is_a_choice_of_the_capture(pcaps: Path) -> None
     for reading in readings:
         reading.files.close()
     assert [type(reading) for reading in readings] == [CapturePass, CapturePass, CapturePass, ParallelPass, ParallelPass]
+
+
+def packets(exchanges: int, size: int, wait: int) -> Iterator[bytes]:
+    """A pcap file of one connection, whose Produce requests of some size are answered after so many others."""
+    yield struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1 << 18, 1)
+    sent, time_us = [1, 1], 1_700_000_000_000_000
+
+    def packet(side: int, flags: int, data: bytes = b"") -> bytes:
+        nonlocal time_us
+        ports, hosts = (40_000, 9092), (b"\x0a\0\0\1", b"\x0a\0\0\2")
+        tcp = struct.pack(">HHIIBBHHH", ports[side], ports[1 - side], sent[side], sent[1 - side], 0x50, flags, 65535, 0, 0)
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 40 + len(data), 0, 0, 64, 6, 0, hosts[side], hosts[1 - side])
+        frame, time_us = b"\2" * 12 + b"\x08\0" + ip + tcp + data, time_us + 20
+        sent[side] += len(data) + (flags & 2) // 2
+        return struct.pack("<IIII", *divmod(time_us, 1_000_000), len(frame), len(frame)) + frame
+
+    yield packet(0, 2) + packet(1, 18) + packet(0, 16)
+    for number in range(exchanges + wait):
+        data = produce(number, 1, bytes(size + number)) if number < exchanges else b""
+        for at in range(0, len(data), 60_000):
+            yield packet(0, 24, data[at : at + 60_000])
+        if number >= wait:
+            yield packet(1, 24, produce_answer(number - wait))
+
+
+@pytest.mark.usefixtures("threaded")
+def test_bodies_that_wait_across_full_batches_say_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests that wait for their responses over two batches of the size that large captures have."""
+    path, made = tmp_path / "waiting.pcap", list[tuple[int, int]]()
+    size = limits.FAST_PATH_LARGE_FROM // 2
+    path.write_bytes(b"".join(packets(4 * limits.BODIES_BYTES // size, size, 2 * limits.BODIES_BYTES // size)))
+    portable = messages.portable
+
+    def noted(batch: RowBatch) -> RowBatch:
+        made.append((len(batch.bodies.arena), len(batch.bodies.carried) + len(batch.bodies.waiting or ())))
+        return portable(batch)
+
+    monkeypatch.setattr(messages, "portable", noted)
+    monkeypatch.setattr("kcap.session.EAGER_SECONDS", 1000)
+    same([str(path)])
+    alone, both = (Capture([str(path)], Options(jobs=jobs)).exchanges().to_arrow() for jobs in (1, 2))
+    assert both.equals(alone)
+    for some in (made[: len(made) // 2], made[len(made) // 2 :]):
+        assert sum(size >= limits.BODIES_BYTES for size, _ in some) >= 3
+        assert max(waiting for _, waiting in some) > 100
 
 
 def children(pid: int) -> list[int]:

@@ -119,7 +119,7 @@ def test_a_batch_that_another_process_projects_is_carried_alike(batch: BodyBatch
     programs = np.full(len(batch.starts), -1)
     table = BodyCollector(), BodyCollector()
     numbers = carried(table[0], batch, wanted)
-    deferred = DeferredBodies(bytearray(batch.arena), b"", batch.starts, batch.ends, programs, {}, compiled=True)
+    deferred = DeferredBodies(bytearray(batch.arena), batch.starts, batch.ends, programs, {}, compiled=True)
     assert (carried(table[1], deferred, wanted) == -1).all(), "no program reads them"
     assert table[1].waiting is None
     waiting = table[0].waiting
