@@ -182,7 +182,6 @@ class MetadataTracker:
         """Every different offer, by what it packs."""
         self._fresh: dict[bytes, ConnectionFacts] = {}
         """ApiVersions exchange, by its `digest` -> the facts of a connection that reported nothing before."""
-        self._read_offers: dict[bytes, Offer | None] = {}
         self._mechanisms: dict[bytes, str | None] = {}
         self._heads: set[int] = set()
         self.logs: set[Identity] = set()
@@ -425,19 +424,10 @@ class MetadataTracker:
         software = (
             software_of(request, version, behind_tags(request, quirks.API_VERSIONS, version, REQUEST)) if request else None
         )
-        offer = self._offer_in(response, version) if response else None
+        offer = self.same_offer(offer_of(response, version)) if response else None
         found = ConnectionFacts(software, offer=offer, negotiated=response[:2] in (b"", b"\0\0"))
         self._fresh[name] = found
         return found
-
-    def _offer_in(self, response: bytes, version: int) -> Offer | None:
-        """The offer of an ApiVersions response; those of equal ones are read once, whoever sent the request."""
-        name = digest(version, response)
-        if name not in self._read_offers:
-            if len(self._read_offers) >= limits.ANSWERS_KEPT:
-                self._read_offers.clear()
-            self._read_offers[name] = self.same_offer(offer_of(response, version))
-        return self._read_offers[name]
 
     def same_offer(self, offer: Offer | None) -> Offer | None:
         """The one object of all equal offers; None for one above OFFERS_KEPT."""

@@ -21,9 +21,9 @@ from kcap.fastpath.closed_connections import EndedSlots, OwnConnection
 from kcap.fastpath.closed_rows import closed_rows
 from kcap.fastpath.export_state import Host, export_connection
 from kcap.fastpath.flow_table import find, pair_number
-from kcap.fastpath.frame_kernels import LATE, UNANSWERED, settled_run
+from kcap.fastpath.frame_kernels import UNANSWERED, settled_run
 from kcap.fastpath.import_state import fits, import_connection, packets_until_fit, passing
-from kcap.fastpath.oddities import report_resyncs, report_rows
+from kcap.fastpath.oddities import report_late, report_resyncs, report_rows
 from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.projected import both_projected
 from kcap.fastpath.rows import FastPathRows
@@ -197,7 +197,7 @@ class FastPath:
             state.connections[opened[:, 0], at.PLACE] = np.arange(count + 1, count + 1 + len(opened))
         fresh = fresh[: meta[at.M_FRESH]]
         first_fresh = self._identify(fresh)
-        later = self._late(decided, left) if meta[at.M_LATE] else None
+        later = report_late(state, self.analyzer, decided, left[:1, 0]) if meta[at.M_LATE] else None
         if meta[at.M_ODD] or meta[at.M_SEARCHED]:
             report_resyncs(state, self.analyzer)
         if meta[at.M_ANSWER]:
@@ -208,20 +208,6 @@ class FastPath:
         if later is not None:
             report_rows(self.analyzer, WeirdKind.LATE_RESPONSE, later, at.R_RESPONSE)
         return place
-
-    def _late(self, decided: int, left: Any) -> Any:
-        """Reports late responses among the rows from `decided` on, up to the first packet that gives reason to report anything
-        else; the later ones.
-        """
-        state, meta = self.state, self.state.meta
-        rows = state.rows[decided : meta[at.M_ROWS]]
-        late = rows[rows[:, at.R_FLAGS] & LATE != 0]
-        late = late[np.argsort(late[:, at.R_ORDER], kind="stable")]
-        odd = state.large.arrays.odd[: meta[at.M_ODD], at.O_REF] - meta[at.M_REF]
-        others = meta[at.M_ORDER] + np.concatenate([left[:1, 0], odd[:1]])
-        sooner = int(np.searchsorted(late[:, at.R_ORDER], others.min())) if len(others) else len(late)
-        report_rows(self.analyzer, WeirdKind.LATE_RESPONSE, late[:sooner], at.R_RESPONSE)
-        return late[sooner:]
 
     def _bound_waiting(self) -> None:
         """Leaves connections of which many requests wait to the reference path, where those of all may become too many."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kcap.fastpath import layout as at
+from kcap.fastpath.frame_kernels import LATE
 from kcap.fastpath.state import FastPathState
 from kcap.weird import WeirdKind
 
@@ -35,6 +36,21 @@ def report_resyncs(state: FastPathState, host: "Host") -> None:
     for kind, slot, value, ref, position in odd.tolist():
         what, detail = OF_RESYNCS[kind]
         host.report(what, detail.format(value), ref, position, uid=uids[slot])
+
+
+def report_late(state: FastPathState, host: "Host", decided: int, left: Any) -> Any:
+    """Reports the late responses among the rows from `decided` on, up to the first packet that gives reason to report anything
+    else: one that a walk noted, or the first that it `left`. Returns the later ones, which are to be reported behind that.
+    """
+    meta = state.meta
+    rows = state.rows[decided : meta[at.M_ROWS]]
+    late = rows[rows[:, at.R_FLAGS] & LATE != 0]
+    late = late[np.argsort(late[:, at.R_ORDER], kind="stable")]
+    odd = state.large.arrays.odd[: meta[at.M_ODD], at.O_REF] - meta[at.M_REF]
+    others = meta[at.M_ORDER] + np.concatenate([left, odd[:1]])
+    sooner = int(np.searchsorted(late[:, at.R_ORDER], others.min())) if len(others) else len(late)
+    report_rows(host, WeirdKind.LATE_RESPONSE, late[:sooner], at.R_RESPONSE)
+    return late[sooner:]
 
 
 def report_rows(host: "Host", kind: WeirdKind, rows: Any, frame: int) -> None:

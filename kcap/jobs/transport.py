@@ -38,6 +38,8 @@ one is wanted, as -1 less the nanoseconds for which it had waited for that messa
 """
 SIZE: Final = Struct("<Q")
 NO_SLOT: Final = -1
+DESCRIPTORS: Final = 8
+"""Slots of a message that may be new: the receiver has to say how many it takes."""
 AHEAD: Final = 3
 """Messages with a slot that were sent and not taken."""
 LATELY: Final = 0.9
@@ -268,7 +270,7 @@ class Receiver:
         began, self._taken = monotonic_ns(), None
         if words:
             self._line.sendall(b"".join(map(WORD.pack, words)))
-        head, descriptors, _, _ = socket.recv_fds(self._line, HEAD.size, 2)
+        head, descriptors, _, _ = socket.recv_fds(self._line, HEAD.size, DESCRIPTORS)
         waited = monotonic_ns() - began
         if not head:
             raise EOFError
