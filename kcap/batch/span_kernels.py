@@ -59,18 +59,18 @@ def number_spans(data: Any, more: Any, starts: Any, ends: Any, table: Any, numbe
     A span that starts behind `data` is of `more`. `table`, a power of two and at least twice as large as there are spans, is 0.
     All hashes come first: a processor reads several spans at a time from memory where nothing is decided in between.
     """
-    count, base = 0, data.size
+    count, base, room = 0, data.size, table.size
     for at in range(starts.size):
         start, end, numbers[at] = starts[at], ends[at], -1
         if start >= base:
-            numbers[at] = hashed(more, start - base, end - base, seed)
+            numbers[at] = home(hashed(more, start - base, end - base, seed), room)
         elif start >= 0:
-            numbers[at] = hashed(data, start, end, seed)
+            numbers[at] = home(hashed(data, start, end, seed), room)
     for at in range(starts.size):
         start, size = starts[at], ends[at] - starts[at]
         if start < 0:
             continue
-        place = home(numbers[at], table.size)
+        place = numbers[at]
         numbers[at] = count
         while table[place] != 0:
             number = table[place] - 1
@@ -78,7 +78,7 @@ def number_spans(data: Any, more: Any, starts: Any, ends: Any, table: Any, numbe
             if ends[firsts[number]] - first == size and alike(data, more, start, first, size):
                 numbers[at] = number
                 break
-            place = (place + 1) & (table.size - 1)
+            place = (place + 1) & (room - 1)
         if numbers[at] == count:
             table[place], firsts[count] = count + 1, at
             count += 1
