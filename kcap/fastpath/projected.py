@@ -36,7 +36,7 @@ def both_projected(bodies: BodyCollector, table: Any, fast_arena: Any, count: in
     else:
         arena += memoryview(here)
     batch = DeferredBodies(arena, starts, ends, every, bodies.carried, compiled=True, partitions=bodies.partitions)
-    return batch if bodies.shared else batch.projected(room)
+    return batch if bodies.shared is not None else batch.projected(room)
 
 
 def programs(codes: Any) -> Any:

@@ -47,7 +47,7 @@ RESERVED: Final = 8
 """Times as many slots as are needed get room at once, which costs nothing before it is used: to copy arrays that grow took
 longer than to fill them."""
 PRIVATE: Final[Any] = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_ANONYMOUS") else {}
-"""Memory of this process alone, where the system is asked for that: shared memory, Python's default, costs more a page."""
+"""Memory of this process alone, where the system has such: shared memory, Python's default, costs more a page."""
 STEP_OF = {
     opcodes.FIXED: at.STEP_FIXED,
     opcodes.STRING: at.STEP_STRING,
