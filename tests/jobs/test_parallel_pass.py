@@ -4,11 +4,9 @@ import gzip
 import os
 import random
 import signal
-import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,7 @@ from kcap.jobs import messages
 from kcap.jobs.parallel_pass import ParallelPass, is_plain
 from kcap.jobs.worker import Worker
 from kcap.session import Capture, CapturePass
+from tests.fuzz.hostile import Connection
 from tests.support.jobs import ThreadedWorker, everything, threaded
 from tests.support.wire import produce, produce_answer
 
@@ -127,27 +126,15 @@ def test_the_number_of_processes_is_a_choice_of_the_capture(pcaps: Path) -> None
     assert [type(reading) for reading in readings] == [CapturePass, CapturePass, CapturePass, ParallelPass, ParallelPass]
 
 
-def packets(exchanges: int, size: int, wait: int) -> Iterator[bytes]:
+def waiting_requests(exchanges: int, size: int, wait: int) -> bytes:
     """A pcap file of one connection, whose Produce requests of some size are answered after so many others."""
-    yield struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1 << 18, 1)
-    sent, time_us = [1, 1], 1_700_000_000_000_000
-
-    def packet(side: int, flags: int, data: bytes = b"") -> bytes:
-        nonlocal time_us
-        ports, hosts = (40_000, 9092), (b"\x0a\0\0\1", b"\x0a\0\0\2")
-        tcp = struct.pack(">HHIIBBHHH", ports[side], ports[1 - side], sent[side], sent[1 - side], 0x50, flags, 65535, 0, 0)
-        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 40 + len(data), 0, 0, 64, 6, 0, hosts[side], hosts[1 - side])
-        frame, time_us = b"\2" * 12 + b"\x08\0" + ip + tcp + data, time_us + 20
-        sent[side] += len(data) + (flags & 2) // 2
-        return struct.pack("<IIII", *divmod(time_us, 1_000_000), len(frame), len(frame)) + frame
-
-    yield packet(0, 2) + packet(1, 18) + packet(0, 16)
+    connection = Connection(step=20).open()
     for number in range(exchanges + wait):
-        data = produce(number, 1, bytes(size + number)) if number < exchanges else b""
-        for at in range(0, len(data), 60_000):
-            yield packet(0, 24, data[at : at + 60_000])
+        if number < exchanges:
+            connection.send(0, produce(number, 1, bytes(size + number)), 60_000)
         if number >= wait:
-            yield packet(1, 24, produce_answer(number - wait))
+            connection.send(1, produce_answer(number - wait))
+    return connection.file()
 
 
 @pytest.mark.usefixtures("threaded")
@@ -155,7 +142,7 @@ def test_bodies_that_wait_across_full_batches_say_the_same(tmp_path: Path, monke
     """Requests that wait for their responses over two batches of the size that large captures have."""
     path, made = tmp_path / "waiting.pcap", list[tuple[int, int]]()
     size = limits.FAST_PATH_LARGE_FROM // 2
-    path.write_bytes(b"".join(packets(4 * limits.BODIES_BYTES // size, size, 2 * limits.BODIES_BYTES // size)))
+    path.write_bytes(waiting_requests(4 * limits.BODIES_BYTES // size, size, 2 * limits.BODIES_BYTES // size))
     portable = messages.portable
 
     def noted(batch: RowBatch) -> RowBatch:
