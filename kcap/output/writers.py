@@ -20,6 +20,11 @@ ROW_GROUP: Final = 1 << 15
 """Rows gathered for a row group: some 500 bytes a row wait in memory."""
 BATCH: Final = 1 << 13
 """Values that a column's encoder takes at once: with eight times Parquet's own default it takes 5 % less time."""
+AS_DIFFERENCES: Final = (
+    "time", "exchange", "correlation_id", "offset", "first_ns", "last_ns", "_packet", "_pos", "latency_ns", "service_ns",
+    "request_bytes", "response_bytes",
+)  # fmt: skip
+"""How the names of columns end whose numbers nearly always differ from row to row."""
 FILTERED: Final = frozenset((
     "time", "capture", "connection", "client_ip", "server_ip", "client_id", "api_key", "api", "error_code", "error", "outcome",
     "latency_ns", "throttle_time_ms", "request_first_ns", "first_ns", "group_id", "topic", "partition", "offset",
@@ -166,9 +171,9 @@ class Arrow:
 class Parquet:
     """Parquet in row groups.
 
-    Numbers of rows that follow each other are near each other, so that their differences are small. As differences they take a
-    third of the time of zstd over plain ones and hardly more room, and lz4 does for the rest (measured on 370,459 exchanges:
-    0.75 instead of 1.16 us a row, 52 instead of 47 bytes).
+    Columns whose numbers differ in every row are written as differences (DELTA_BINARY_PACKED), which for times, packets and
+    positions take a third of the time of zstd over plain numbers and hardly more room. Columns with few different numbers, or
+    many nulls, take less time and room as plain numbers. Everything is compressed with lz4.
     """
 
     def __init__(self, sink: OutputSink, schema: pa.Schema, compression: str = "lz4", group: int | None = None) -> None:
@@ -180,7 +185,7 @@ class Parquet:
         self._coded = any(pa.types.is_dictionary(kind) for kind in schema.types)
         texts = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_dictionary(field.type)]
         lists = [f"{field.name}.list.element" for field in schema if pa.types.is_list(field.type)]
-        numbers = [f.name for f in schema if pa.types.is_integer(f.type) or pa.types.is_timestamp(f.type)]
+        differences = [name for name in schema.names if name.endswith(AS_DIFFERENCES)]
         make: Any = ParquetWriter
         self._file = make(
             Counted(sink),
@@ -188,7 +193,7 @@ class Parquet:
             compression=compression,
             use_dictionary=[*texts, *lists],
             write_batch_size=BATCH,
-            column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+            column_encoding=dict.fromkeys(differences, "DELTA_BINARY_PACKED"),
             write_statistics=[name for name in schema.names if name in FILTERED],
             store_schema=not self._coded,
             writer_engine_version="V2",

@@ -79,12 +79,12 @@ def test_parquet_is_what_the_public_writer_of_pyarrow_makes(batches: list[pa.Rec
     schema, sink = batches[0].schema, io.BytesIO()
     texts = [field.name for field in schema if pa.types.is_string(field.type)]
     lists = [f"{field.name}.list.element" for field in schema if pa.types.is_list(field.type)]
-    numbers = [field.name for field in schema if pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type)]
+    differences = [name for name in schema.names if name.endswith(writers.AS_DIFFERENCES)]
     make: Any = pq.ParquetWriter
     table = pa.Table.from_batches(batches)
     with make(
         sink, schema, compression="lz4", use_dictionary=[*texts, *lists], write_batch_size=writers.BATCH,
-        column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+        column_encoding=dict.fromkeys(differences, "DELTA_BINARY_PACKED"),
         write_statistics=[name for name in schema.names if name in writers.FILTERED],
     ) as public:  # fmt: skip
         public.write_table(table, row_group_size=table.num_rows)
@@ -119,11 +119,13 @@ def test_wide_rows_do_not_wait_for_a_row_group(monkeypatch: pytest.MonkeyPatch) 
     assert found.read().num_rows == 6
 
 
-def test_parquet_tells_differences_and_what_is_filtered_by(batches: list[pa.RecordBatch]) -> None:
+def test_encodings_and_statistics_of_parquet(batches: list[pa.RecordBatch]) -> None:
     group = pq.ParquetFile(pa.BufferReader(written("parquet", batches))).metadata.row_group(0)
     columns = {column.path_in_schema: column for column in map(group.column, range(group.num_columns))}
-    for name in ("time", "request_pos", "api_key", "latency_ns"):
+    for name in ("time", "request_pos", "correlation_id", "latency_ns"):
         assert "DELTA_BINARY_PACKED" in columns[name].encodings, name
+    for name in ("api_key", "error_code", "throttle_ns"):
+        assert "DELTA_BINARY_PACKED" not in columns[name].encodings, name
     for name in ("connection", "topics.list.element", "api"):
         assert "RLE_DICTIONARY" in columns[name].encodings, name
     assert columns["latency_ns"].statistics.has_min_max
