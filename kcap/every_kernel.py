@@ -82,7 +82,7 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield all_settled, (one, np.zeros(1, np.bool_), connections, streams)
     yield release_all, (one, table, keys, connections, streams, state.free, meta)
     yield identify, (one, connections, streams, keys, states, np.zeros(1, np.uint64), states[None])
-    yield settled_run, (one, 0, 0, False, connections, streams, queues, state.rows, one, meta)
+    yield settled_run, (one, 0, 0, False, state.arrays(one))
     bodies, arena = state.bodies, state.arena
     yield transposed, (pairs, pairs)
     yield carry_over, (connections, streams, queues, bodies, arena, bodies, arena, meta, one)

@@ -105,10 +105,20 @@ def unfinished(streams: Any, place: int) -> bool:
 
 
 @compiled
+def unended(place: int, connections: Any, streams: Any) -> bool:
+    """Whether a response is open whose bytes so far are all in the arena."""
+    slot = place >> 1
+    if connections[slot, at.TLS] or place & 1 == connections[slot, at.CLIENT]:
+        return False
+    is_open = streams[place, at.OPEN_START] >= 0 and not streams[place, at.OPEN_FLAGS]
+    return bool(is_open and 0 <= streams[place, at.OPEN_SLOT] < at.LARGE_BASE)
+
+
+@compiled
 def settled(slot: int, connections: Any, streams: Any) -> bool:
     """Whether an own connection can end here: no byte came, and none was acknowledged; or a request was read, no frame and no
-    record is open, and all that was acknowledged was captured (as `Stream.finish` sees it), so that a request that waits has no
-    response.
+    record is open but for an `unended` response, and all that was acknowledged was captured (as `Stream.finish` sees it), so
+    that a request that waits has no response.
     """
     first, second = 2 * slot, 2 * slot + 1
     if not connections[slot, at.OWN] or connections[slot, at.TLS] == at.SHAKING:
@@ -117,7 +127,7 @@ def settled(slot: int, connections: Any, streams: Any) -> bool:
         return streams[first, at.ACKED] in (at.NONE, 0) and streams[second, at.ACKED] in (at.NONE, 0)
     fin = streams[first, at.FIN_NS] != at.NONE or streams[second, at.FIN_NS] != at.NONE
     for place in range(first, second + 1):
-        if unfinished(streams, place):
+        if unfinished(streams, place) and not unended(place, connections, streams):
             return False
         tail = streams[place, at.ACKED] - streams[place, at.NEXT] if streams[place, at.ACKED] != at.NONE else 0
         if tail == 1 or fin:

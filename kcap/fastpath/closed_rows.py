@@ -27,7 +27,7 @@ Values = Any
 NEVER: Final = np.iinfo(np.int64).max
 ALIKE: Final[Row] = {
     "began": "syn", "out_of_order": 0,
-    **{f"{name}_{part}": 0 for name in ("client", "server") for part in ("pending", "missing")}, "client_skipped": 0,
+    "client_pending": 0, "client_missing": 0, "server_missing": 0, "client_skipped": 0,
 }  # fmt: skip
 """What the rows of all connections that lived in the fast path have in common."""
 
@@ -217,6 +217,12 @@ def _closed_window(sides: Sides) -> "Int64s":
     return total
 
 
+def _pending(sides: Sides) -> "Int64s":
+    """Bytes of a response that has no end."""
+    left = sides.server[:, at.OPEN_LEFT]
+    return np.where(left > 0, sides.server[:, at.OPEN_SIZE] - left, 0)
+
+
 def _average(sides: Sides) -> "Int64s":
     count = sides.client[:, at.RTT_COUNT]
     average: Int64s = np.where(count > 0, sides.client[:, at.RTT_SUM] // np.maximum(count, 1), at.NONE)
@@ -270,7 +276,7 @@ COLUMNS: Final[dict[str, Callable[[Sides], Values]]] = {
     "request_frames": _of("values", at.REQUEST_FRAMES), "response_frames": _of("values", at.RESPONSE_FRAMES),
     "client_captured": _of("client", at.CAPTURED), "client_framed": _of("values", at.REQUEST_BYTES),
     "server_captured": _of("server", at.CAPTURED), "server_framed": _of("values", at.RESPONSE_BYTES),
-    "server_skipped": _of("values", at.SKIPPED),
+    "server_skipped": _of("values", at.SKIPPED), "server_pending": _pending,
     "packets": _both(at.PACKETS), "retransmitted": _both(at.RETRANSMITTED), "duplicated": _both(at.DUPLICATED),
     "sacked": _both(at.SACKED), "spurious": _both(at.SPURIOUS),
     "client_unacked_ns": _unacked_ns("client"), "server_unacked_ns": _unacked_ns("server"),

@@ -21,9 +21,9 @@ from kcap.fastpath.closed_connections import EndedSlots, OwnConnection
 from kcap.fastpath.closed_rows import closed_rows
 from kcap.fastpath.export_state import Host, export_connection
 from kcap.fastpath.flow_table import find, pair_number
-from kcap.fastpath.frame_kernels import UNANSWERED, settled_run
+from kcap.fastpath.frame_kernels import settled_run
 from kcap.fastpath.import_state import fits, import_connection, packets_until_fit, passing
-from kcap.fastpath.oddities import report_late, report_resyncs, report_rows
+from kcap.fastpath.oddities import report_ends, report_late, report_resyncs, report_rows
 from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.projected import both_projected
 from kcap.fastpath.rows import FastPathRows
@@ -206,7 +206,7 @@ class FastPath:
             state.large.make_room()
         self._settle(columns, left, gone, opened, ended, fresh, first_fresh)
         if later is not None:
-            report_rows(self.analyzer, WeirdKind.LATE_RESPONSE, later, at.R_RESPONSE)
+            report_rows(self.analyzer, later)
         return place
 
     def _bound_waiting(self) -> None:
@@ -491,15 +491,9 @@ class FastPath:
         first = int(meta[at.M_ROWS])
         fresh = np.empty(len(slots), np.int64)
         meta[at.M_FRESH], meta[at.M_IDENTITIES] = 0, len(self.analyzer.identities)
-        count: int = settled_run(
-            slots, table.order, table.time_ns, self._behind(), state.connections, state.streams, state.queues,
-            state.rows, fresh, meta,
-        )  # fmt: skip
+        count: int = settled_run(slots, table.order, table.time_ns, self._behind(), state.arrays(fresh))
         self._identify(fresh[: meta[at.M_FRESH]])
-        if meta[at.M_ROWS] > first:
-            rows = state.rows[first : meta[at.M_ROWS]]
-            unanswered = rows[rows[:, at.R_OUTCOME] >= UNANSWERED]
-            report_rows(self.analyzer, WeirdKind.UNANSWERED, unanswered, at.R_REQUEST)
+        report_ends(state, self.analyzer, first)
         return count
 
     def leave(self) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from kcap import limits
 from kcap.fastpath import layout as at
 from kcap.fastpath.body_kernels import add_body, close_frame, go_on, open_frame, whole_frame
-from kcap.fastpath.close_kernels import settled
+from kcap.fastpath.close_kernels import settled, unended
 from kcap.fastpath.large_kernels import open_large, take_large, too_much
 from kcap.fastpath.resync_kernels import given_up, lost, requested, resumes
 from kcap.kafka.frames import FLAG, NO_BODY
@@ -30,7 +30,7 @@ REFUSED_VERSION = DOWNGRADES[API_VERSIONS][1]
 UNKNOWN = -1
 GATHERED, TOO_LARGE = -1, -2
 UNREAD = -100
-LATE, SNAPLEN, RESYNCED = FLAG["late"], FLAG["snaplen"], FLAG["resynced"]
+LATE, SNAPLEN, RESYNCED, TRUNCATED = FLAG["late"], FLAG["snaplen"], FLAG["resynced"], FLAG["truncated"]
 ANSWERED_ROW, ONE_WAY, UNANSWERED = map(at.OUTCOMES.index, ("answered", "one_way", "unanswered"))
 LOST_ROW, SKIPPED_ROW = map(at.REASONS.index, ("lost_in_capture", "skipped"))
 IN_FLIGHT_DATED = limits.IN_FLIGHT_DATED
@@ -419,12 +419,27 @@ def response(kept: int, flags: int, order: int, place: int, arrays: Any) -> None
         rows[row, at.R_CUT] |= at.CUT_RESPONSE
     if flags & RESYNCED:
         rows[row, at.R_CUT] |= at.RESYNCED_RESPONSE
+    if flags & TRUNCATED:
+        rows[row, at.R_CUT] |= at.UNENDED_RESPONSE
     rows[row, at.R_RTT] = streams[place ^ 1, at.RTT_MIN]
     rows[row, at.R_PREVIOUS] = connections[slot, at.ANSWERED]
     rows[row, at.R_IN_FLIGHT] = 1 + without_response_yet(slot, rows[row, at.R_RESPONSE + at.F_LAST_NS], connections, queues)
+    if flags & TRUNCATED:
+        return
     connections[slot, at.ANSWERED] = rows[row, at.R_RESPONSE + at.F_LAST_NS]
     connections[slot, at.RESPONSE_FRAMES] += 1
     connections[slot, at.RESPONSE_BYTES] += rows[row, at.R_RESPONSE + at.F_SIZE]
+
+
+@compiled
+def response_without_end(order: int, place: int, arrays: Any) -> None:
+    """The connection ends within a response: as `Framer.finish`."""
+    streams, rows, meta = arrays.streams, arrays.rows, arrays.meta
+    kept = streams[place, at.OPEN_SLOT]
+    arrays.bodies[1, kept] = streams[place, at.OPEN_AT]
+    meta[at.M_OPEN] -= streams[place, at.OPEN_SIZE]
+    close_frame(streams, place, rows, meta[at.M_ROWS], at.R_RESPONSE, at.NONE, at.NONE)
+    response(kept, TRUNCATED, order, place, arrays)
 
 
 @compiled
@@ -468,13 +483,11 @@ def emit_outstanding(
 
 
 @compiled
-def settled_run(
-    slots: Any, order: int, time_ns: int, behind: bool, connections: Any, streams: Any, queues: Any, rows: Any, fresh: Any,
-    meta: Any,
-) -> int:  # fmt: skip
+def settled_run(slots: Any, order: int, time_ns: int, behind: bool, arrays: Any) -> int:
     """How many of these own connections, from the first on, are settled and end here. Their outstanding requests are decided;
     one that has any is none of them where a row of the reference path comes first (`behind`) or there is no room.
     """
+    connections, streams, queues, rows, meta = arrays.connections, arrays.streams, arrays.queues, arrays.rows, arrays.meta
     for k in range(slots.size):
         slot = slots[k]
         if not settled(slot, connections, streams):
@@ -482,6 +495,9 @@ def settled_run(
         count = connections[slot, at.COUNT] + connections[slot, at.PASSED]
         if count and (behind or meta[at.M_ROWS] + count > rows.shape[0]):
             return k
-        losing = given_up(2 * slot + 1 - connections[slot, at.CLIENT], connections, streams, meta)
-        emit_outstanding(order, time_ns, slot, losing, connections, queues, rows, fresh, meta)
+        server = 2 * slot + 1 - connections[slot, at.CLIENT]
+        if unended(server, connections, streams):
+            response_without_end(order, server, arrays)
+        losing = given_up(server, connections, streams, meta)
+        emit_outstanding(order, time_ns, slot, losing, connections, queues, rows, arrays.fresh, meta)
     return int(slots.size)

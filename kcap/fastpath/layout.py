@@ -79,8 +79,10 @@ ROW_WIDTH: Final = R_RESPONSE + FRAME
 OUTCOMES: Final = ("answered", "one_way", "unanswered", "unanswered", "unanswered", "unanswered", "unanswered")
 REASONS: Final = (None, None, "capture_end", "fin", "rst", "lost_in_capture", "skipped")
 """Values of R_OUTCOME: outcome and reason; those of requests without a response are in the order of `ENDS`."""
-CUT_REQUEST, CUT_RESPONSE, RESYNCED_RESPONSE = 1, 2, 4
-"""Bits of R_CUT: the frames of which the snapshot length cut bytes off, and a response that a resync found."""
+CUT_REQUEST, CUT_RESPONSE, RESYNCED_RESPONSE, UNENDED_RESPONSE = 1, 2, 4, 8
+"""Bits of R_CUT: the frames of which the snapshot length cut bytes off, a response that a resync found, and one within which
+the connection ended.
+"""
 
 # Counters that kernel and engine share.
 (

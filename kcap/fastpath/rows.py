@@ -31,7 +31,7 @@ CODED: Final[dict[str, tuple[str | None, ...]]] = {"outcome": at.OUTCOMES, "reas
 """Parts that R_OUTCOME stands for."""
 FRAME_FLAGS: Final = {
     "request_flags": (("snaplen", at.CUT_REQUEST),),
-    "response_flags": (("snaplen", at.CUT_RESPONSE), ("resynced", at.RESYNCED_RESPONSE)),
+    "response_flags": (("snaplen", at.CUT_RESPONSE), ("resynced", at.RESYNCED_RESPONSE), ("truncated", at.UNENDED_RESPONSE)),
 }
 """Flags that frames of the fast path may have, by the bits of R_CUT."""
 

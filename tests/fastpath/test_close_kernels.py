@@ -93,6 +93,31 @@ def test_endings_within_a_frame(
 
 
 @given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=4), st.integers(0, 2), st.booleans(),
+    st.sampled_from(("fin", "server", "rst", "server rst", "open")), st.integers(1, 40), st.integers(1, 9),
+)  # fmt: skip
+def test_a_response_without_its_end_stays_in_the_fast_path(
+    pieces: list[int], waiting: int, late: bool, end: str, size: int, step: int
+) -> None:
+    """A connection ends within a response, which is late where the client's FIN came before: no object is ever made."""
+    tap, answer, at_byte = steady(4), metadata_answer(103, 40), 8
+    for number in range(103, 104 + waiting):
+        tap.client(metadata(number))
+    if late:
+        turn(tap, 0, "fin", 0)
+    tap.send(1, answer[:at_byte])
+    for piece in pieces:
+        tap.send(1, answer[at_byte : at_byte + piece])
+        at_byte += piece
+    assert at_byte < len(answer)
+    if end != "open":
+        turn(tap, int(late or "server" in end), {"server": "fin", "server rst": "rst"}.get(end, end), 0)
+    other = Tap(port=50_000, time_ns=tap.time_ns + limits.CONNECTION_LINGER_NS)
+    other.add(0, SYN)
+    assert agree([*tap.segments, *other.segments], size, step).own == 2
+
+
+@given(
     st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1), st.sampled_from((*ENDS, "cut", *8 * ["late"]))), max_size=20),
     st.integers(1, 60), st.sampled_from((8, 64)), st.integers(1, 12),
 )  # fmt: skip
