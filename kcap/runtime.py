@@ -17,6 +17,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Final
 
+from kcap import limits
 from kcap.errors import CaptureError
 
 MAPPING: Final = re.compile(r"([0-9a-f]+)-([0-9a-f]+) .-.p \S+ \S+ \d+ .*\.so\b")
@@ -207,7 +208,8 @@ def c_library() -> Any:
 
 
 def give_back() -> None:
-    """Releases library pages, which count as memory of this process until they are needed elsewhere.
+    """Releases library pages, which count as memory of this process until they are needed elsewhere, where they are many: to
+    find them takes the kernel 10 ms.
 
     Most were touched while libraries were loaded, those of numba's compiler (70 MB) while kernels were. Linux only.
     """
@@ -217,6 +219,10 @@ def give_back() -> None:
 
     libc = c_library()
     try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            held = int(file.read().split()[2]) * os.sysconf("SC_PAGE_SIZE")
+        if held < limits.LIBRARY_BYTES_KEPT:
+            return
         with open("/proc/self/smaps", encoding="utf-8", errors="replace") as file:
             places = list(untouched(file))
     except OSError:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kcap import runtime
-from kcap.runtime import STEPS, PageRelease, give_way, untouched
+from kcap.runtime import STEPS, PageRelease, give_back, give_way, untouched
 from tests.cli.running import COMMAND, ENVIRONMENT, PCAPS
 
 
@@ -106,6 +106,16 @@ def test_libraries_work_when_their_pages_were_given_back() -> None:
         "assert pa.array(['b', 'a']).dictionary_encode().dictionary.to_pylist() == ['b', 'a']\n"
         "assert json.loads('[1]') == [1]"
     )
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="Linux tells what a process holds, others do not")
+def test_few_library_pages_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr("kcap.runtime.untouched", lambda _lines: calls.append(1) or ())
+    for least, expected in ((0, [1]), (1 << 40, [1]), (0, [1, 1])):
+        monkeypatch.setattr("kcap.limits.LIBRARY_BYTES_KEPT", least)
+        give_back()
+        assert calls == expected
 
 
 def test_memory_is_looked_at_less_and_less(monkeypatch: pytest.MonkeyPatch) -> None:

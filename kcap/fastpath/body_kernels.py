@@ -21,6 +21,12 @@ TOGETHER = 64
 
 
 @compiled
+def program_code(key: int, version: int, side: int) -> int:
+    """The code of the program for the requests (`side` 0) or responses (1) of a version, until the batch is projected."""
+    return -2 - ((key * at.VERSIONS + version) << 1 | side)
+
+
+@compiled
 def add_body(data: Any, low: int, high: int, stop: int, program: int, arena: Any, bodies: Any, meta: Any) -> Any:
     """Adds `data[low:high]` and room up to `stop` to the arena; returns the slot."""
     slot, top = meta[at.M_BODIES], meta[at.M_TOP]

@@ -203,8 +203,7 @@ def _body(state: FastPathState, conversation: Conversation, exchange: PendingExc
     start, end, index = state.bodies[:, slot - at.SLOT_BASE].tolist()
     state.bodies[2, slot - at.SLOT_BASE] = UNKNOWN
     if index <= -2:
-        code = -2 - index >> 1
-        index = program_index(code >> 16, code & 0xFFFF, REQUEST)
+        index = program_index(*divmod(-2 - index >> 1, at.VERSIONS), REQUEST)
     exchange.request_slot = bodies.add(state.arena[start:end].tobytes(), 0, end - start, index, exchange)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from kcap import limits
 from kcap.fastpath import layout as at
-from kcap.fastpath.body_kernels import add_body, close_frame, go_on, open_frame, whole_frame
+from kcap.fastpath.body_kernels import add_body, close_frame, go_on, open_frame, program_code, whole_frame
 from kcap.fastpath.close_kernels import settled, unended
 from kcap.fastpath.large_kernels import open_large, take_large, too_much
 from kcap.fastpath.resync_kernels import given_up, lost, requested, resumes
@@ -259,7 +259,7 @@ def requests(
             queues[entry, at.Q_SLOT] = kept
         else:
             room = seen if cut else stop
-            kept = add_body(data, body, seen, room, -2 - ((key << 16 | version) << 1), arena, bodies, meta)
+            kept = add_body(data, body, seen, room, program_code(key, version, 0), arena, bodies, meta)
             filled = bodies[0, kept] + seen - body
             queues[entry, at.Q_SLOT] = at.SLOT_BASE + kept
         queues[entry, at.Q_NUMBER] = connections[slot, at.NUMBER]
@@ -409,7 +409,7 @@ def response(kept: int, flags: int, order: int, place: int, arrays: Any) -> None
         rows[row, at.R_RESPONSE_SLOT] = at.SLOT_BASE + kept
         if key == API_VERSIONS and int16(arrays.arena, bodies[0, kept]) == REFUSED:
             version = REFUSED_VERSION
-        bodies[2, kept] = -2 - ((key << 16 | version) << 1 | 1)
+        bodies[2, kept] = program_code(key, version, 1)
     closed = streams[place ^ 1, at.FIN_NS]
     if closed != at.NONE and rows[row, at.R_RESPONSE + at.F_FIRST_NS] > closed:
         flags |= LATE

@@ -40,11 +40,9 @@ def both_projected(bodies: BodyCollector, table: Any, fast_arena: Any, count: in
 
 
 def programs(codes: Any) -> Any:
-    """The programs for the kernel's codes: key, version and side as one number from -2 down; others are programs already."""
+    """The programs for the codes of `body_kernels.program_code`; others are programs already."""
     noted = codes <= -2
-    numbers = np.where(noted, -2 - codes, 0)
-    keys, versions, sides = numbers >> 17, numbers >> 1 & 0xFFFF, numbers & 1
-    return np.where(noted, mapped((keys * VERSIONS + versions) * 2 + sides, _program), codes)
+    return np.where(noted, mapped(np.where(noted, -2 - codes, 0), _program), codes)
 
 
 def _program(place: int) -> int:

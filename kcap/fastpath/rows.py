@@ -34,6 +34,11 @@ FRAME_FLAGS: Final = {
     "response_flags": (("snaplen", at.CUT_RESPONSE), ("resynced", at.RESYNCED_RESPONSE), ("truncated", at.UNENDED_RESPONSE)),
 }
 """Flags that frames of the fast path may have, by the bits of R_CUT."""
+CUT_BY_SLOT: Final = (
+    (at.R_REQUEST_SLOT, at.CUT_REQUEST), (at.R_RESPONSE_SLOT, at.CUT_RESPONSE | at.UNENDED_RESPONSE),
+)  # fmt: skip
+"""The slot of a body, and the bits of R_CUT that say that it is not whole."""
+NO_ROWS: Final = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,8 @@ class FastPathRows:
         """A part that is a number: values, and which of them are there (None: all)."""
         if name in FRAME_FLAGS:
             bits = self.columns[at.R_CUT]
+            if not bits.any():
+                return np.zeros(len(self), np.int64), None
             return sum(np.where(bits & bit, FLAG[flag], 0) for flag, bit in FRAME_FLAGS[name]), None
         place = COLUMN.get(name)
         if place is None:
@@ -90,10 +97,11 @@ class FastPathRows:
         self, names: tuple[str, ...], slots: dict[int, str], tuples: list[tuple[object, ...]], orders: list[int]
     ) -> list[tuple[object, ...]]:
         """The rows whose bodies have these slots and were not cut, merged with some rows of the reference path, in order."""
-        wanted, bits = np.array(sorted(slots), np.int64), self.columns[at.R_CUT]
-        where = np.zeros(len(self), np.bool_)
-        for place, cut in ((at.R_REQUEST_SLOT, at.CUT_REQUEST), (at.R_RESPONSE_SLOT, at.CUT_RESPONSE)):
-            where |= (bits & cut == 0) & np.isin(self.columns[place], wanted)
+        bits, left = self.columns[at.R_CUT], set(slots)
+        for place, cut in CUT_BY_SLOT:
+            left.difference_update(self.columns[place, bits & cut != 0].tolist())
+        wanted = np.array(sorted(left), np.int64)
+        where = np.isin(self.columns[[place for place, _ in CUT_BY_SLOT]], wanted).any(axis=0) if left else NO_ROWS
         some = FastPathRows(np.ascontiguousarray(self.columns[:, where]), self.names)
         both = some.tuples(names) + tuples
         return [both[place] for place in some.merged(orders).tolist()]

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from kcap.decode.interpreter import COMPLETE
 from kcap.decode.programs import program_index
+from kcap.fastpath.body_kernels import program_code
 from kcap.fastpath.layout import KEYS, VERSIONS
 from kcap.fastpath.projected import both_projected, programs
 from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, BodyCollector
@@ -22,7 +23,7 @@ from tests.support.wire import produce, produce_answer
 )
 def test_programs(noted: list[int | tuple[int, int, int]]) -> None:
     """A program stays what it is; a key, version and side become their program, or none."""
-    codes = [-2 - ((each[0] << 16 | each[1]) << 1 | each[2]) if isinstance(each, tuple) else each for each in noted]
+    codes = [program_code(*each) if isinstance(each, tuple) else each for each in noted]
     expected = [program_index(*each) if isinstance(each, tuple) else each for each in noted]
     assert programs(np.array(codes, np.int64)).tolist() == expected
 
