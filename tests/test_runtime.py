@@ -111,7 +111,12 @@ def test_libraries_work_when_their_pages_were_given_back() -> None:
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="Linux tells what a process holds, others do not")
 def test_few_library_pages_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    monkeypatch.setattr("kcap.runtime.untouched", lambda _lines: calls.append(1) or ())
+
+    def untouched_pages(_lines: object) -> tuple[()]:
+        calls.append(1)
+        return ()
+
+    monkeypatch.setattr("kcap.runtime.untouched", untouched_pages)
     for least, expected in ((0, [1]), (1 << 40, [1]), (0, [1, 1])):
         monkeypatch.setattr("kcap.limits.LIBRARY_BYTES_KEPT", least)
         give_back()
