@@ -203,7 +203,8 @@ def _body(state: FastPathState, conversation: Conversation, exchange: PendingExc
     start, end, index = state.bodies[:, slot - at.SLOT_BASE].tolist()
     state.bodies[2, slot - at.SLOT_BASE] = UNKNOWN
     if index <= -2:
-        index = program_index(*divmod(-2 - index >> 1, at.VERSIONS), REQUEST)
+        key, version = divmod(-2 - index >> 1, at.VERSIONS)
+        index = program_index(key, version, REQUEST)
     exchange.request_slot = bodies.add(state.arena[start:end].tobytes(), 0, end - start, index, exchange)
 
 
