@@ -216,6 +216,7 @@ def _open(state: FastPathState, stream: Numbers, header: bytes, subject: object)
     if slot >= at.LARGE_BASE:
         frame.rest = state.large.reader(slot)
         fed(frame.rest, b"")  # counts the records of compressed messages that have passed, whose bytes go
+        frame.excerpts = state.large.excerpts(slot)
         frame.head = bytearray(header) + state.large.stored(slot)[: limits.FRAME_HEAD_KEPT].tobytes()
         state.large.release(slot)
     else:

@@ -13,7 +13,7 @@ from typing import Final
 
 from kcap import limits
 from kcap.decode.projection import Resumable
-from kcap.kafka.bodies import BodyCollector, fed
+from kcap.kafka.bodies import BodyCollector, Pieces, fed
 from kcap.kafka.frames import FLAG, Frame
 from kcap.kafka.resync import NO_PACKET, BoundarySearch, Piece, Region
 from kcap.limits import PIECE_COST
@@ -58,8 +58,8 @@ class OpenFrame:
     """A frame of which not everything has passed yet."""
 
     __slots__ = (
-        "contiguous", "crossed", "first_ns", "first_ref", "flags", "head", "header", "high", "last_ns", "last_ref", "low",
-        "pieces", "received", "rest", "size", "start", "subject",
+        "contiguous", "crossed", "excerpts", "first_ns", "first_ref", "flags", "head", "header", "high", "last_ns", "last_ref",
+        "low", "pieces", "received", "rest", "size", "start", "subject",
     )  # fmt: skip
 
     def __init__(self, start: int) -> None:
@@ -70,6 +70,8 @@ class OpenFrame:
         """The contiguous bytes from the prefix on, as far as they are buffered."""
         self.rest: Resumable | None = None
         """The resumable reader of a frame that is not buffered; it has had all bytes of the body so far."""
+        self.excerpts: Pieces = ()
+        """All of these bytes that is no record, where the fast path kept it, and no byte and no hole came since."""
         self.contiguous = True
         self.header = False
         """The header is known, or known to be lost."""
@@ -107,7 +109,7 @@ class OpenFrame:
     @property
     def held(self) -> int:
         """Memory that it takes."""
-        held = len(self.head)
+        held = len(self.head) + sum(len(data) for _, data in self.excerpts)
         if self.pieces is not None:
             held += self.received + PIECE_COST * len(self.pieces)
         return held if self.rest is None else held + self.rest.held
@@ -269,6 +271,7 @@ class Framer:
                 return False
             self._passes(frame, rest)
         assert frame.rest is not None
+        frame.excerpts = ()
         fed(frame.rest, buffer[at + room : at + have])
         return True
 
@@ -332,7 +335,7 @@ class Framer:
                 return []
             lost = not frame.size
             if frame.size:
-                frame.contiguous = False
+                frame.contiguous, frame.excerpts = False, ()  # packets that come too late may have what is missing
                 frame.flags |= GAP
                 take = min(frame.start + frame.size - offset, length)
                 offset, length = offset + take, length - take
@@ -352,7 +355,7 @@ class Framer:
         """The stream is over."""
         self._finish()
         if self.open is not None:
-            self.open.head, self.open.rest, self.open.pieces = bytearray(), None, None
+            self.open.head, self.open.rest, self.open.excerpts, self.open.pieces = bytearray(), None, (), None
         self.count()
 
     def _finish(self) -> None:

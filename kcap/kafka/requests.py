@@ -195,7 +195,7 @@ class RequestFramer(Framer):
                 low = 4 + header.body
                 index = program_index(key, version, REQUEST)
                 if frame.rest is not None:
-                    exchange.request_slot = self.bodies.carry_large(frame.rest, frame.received)
+                    exchange.request_slot = self.bodies.carry_large(frame.rest, frame.received, frame.excerpts)
                 else:
                     exchange.request_slot = self.bodies.add(frame.head, low, len(frame.head), index, exchange)
                 if key == PRODUCE and acks_of_produce(frame.head, low, len(frame.head), version) == 0:

@@ -133,7 +133,7 @@ class ResponseFramer(Framer):
             self.last_ns = frame.last_ns
         exchange = response.exchange
         if frame.rest is not None:
-            response.slot = self.bodies.carry_large(frame.rest, frame.received)
+            response.slot = self.bodies.carry_large(frame.rest, frame.received, frame.excerpts)
         elif exchange is None or not exchange.token:
             response.slot = self.bodies.add(frame.head, HEAD, len(frame.head), UNKNOWN, response)
         self.pairing.response_done(response)
