@@ -1,5 +1,6 @@
 """Entering the fast path and leaving it changes nothing."""
 
+from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
@@ -14,11 +15,13 @@ from kcap.fastpath.import_state import fits, import_connection
 from kcap.fastpath.layout import LIVE
 from kcap.fastpath.state import FastPathState
 from kcap.kafka.conversation import Conversation
+from kcap.kafka.frames import FLAG
 from kcap.net.segment_columns import columns_of
 from kcap.net.tcp import Connection
+from tests.fastpath.both import agree
 from tests.laws.test_streams import conversation, message_pairs
 from tests.records import batches
-from tests.support.wire import Tap, batch, produce, produce_answer
+from tests.support.wire import MS, Tap, analyze, batch, produce, produce_answer
 
 OTHERS = {
     "peer",
@@ -124,6 +127,19 @@ def test_excerpts_of_a_frame_are_all_of_it_or_none(behind: int, hole: bool) -> N
     assert values.passed
     assert bool(values.excerpts) == (not behind and not hole)
     assert not values.excerpts or 0 < size - values.excerpts[-1][0] < 60  # the header
+
+
+def test_only_bytes_that_came_can_come_again() -> None:
+    """A request that announces more than it has came twice, the next one did not."""
+    tap, damaged = Tap().open().client(produce(0, 1)).server(produce_answer(0)), bytearray(produce(1, 1))
+    damaged[2] ^= 8
+    tap.client(bytes(damaged))
+    tap.time_ns += 100 * MS
+    tap.segments.append(replace(tap.segments[-1], time_ns=tap.time_ns))
+    tap.server(produce_answer(1)).client(produce(2, 1)).server(produce_answer(2))
+    agree(tap.close().segments)
+    flags = [flags for (flags,) in analyze(tap.segments).brief("flags")]
+    assert flags == [0, FLAG["truncated"] | FLAG["retransmitted"], FLAG["resynced"]]
 
 
 def comparable(connection: Connection) -> list[object]:
