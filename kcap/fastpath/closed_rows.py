@@ -66,8 +66,7 @@ class ClosedRows:
     keys: Any
     client_ids: list[str | None]
     tls: list[ClosedTls | None]
-    _made: list[Row] = field(default_factory=list)
-    _parts: dict[tuple[str, ...], list[Row]] = field(default_factory=dict)
+    _made: dict[tuple[str, ...] | None, list[Row]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.connections)
@@ -93,24 +92,15 @@ class ClosedRows:
         """As `analyzer.SilentConnection`."""
         return [ClosedRow(self, place, ref) for place, ref in enumerate(self.connections[:, at.FIRST_REF].tolist())]
 
-    def rows(self) -> list[Row]:
-        """Their rows, which are made once."""
-        if not self._made:
-            sides = self.sides()
-            columns = [plain(make(sides)) for make in COLUMNS.values()]
-            values = zip(map(tls_row, self.tls), zip(*columns, strict=True))
-            self._made.extend(ALIKE | dict(zip(COLUMNS, row)) | more for more, row in values)
-        return self._made
-
-    def parts(self, names: tuple[str, ...]) -> list[Row]:
-        """Some columns of their rows, None where a row has none; made once."""
-        found = self._parts.get(names)
+    def rows(self, names: tuple[str, ...] | None = None) -> list[Row]:
+        """Their rows, or some columns of these, None where a row has none; made once."""
+        found = self._made.get(names)
         if found is None:
-            sides = self.sides()
-            columns = [plain(COLUMNS[name](sides)) if name in COLUMNS else repeat(ALIKE.get(name), len(self)) for name in names]
-            found = self._parts[names] = [dict(zip(names, row)) for row in zip(*columns, strict=True)]
+            sides, some = self.sides(), EVERY if names is None else names
+            columns = [plain(COLUMNS[name](sides)) if name in COLUMNS else repeat(ALIKE.get(name), len(self)) for name in some]
+            found = self._made[names] = [dict(zip(some, row)) for row in zip(*columns, strict=True)]
             for row, sealed in zip(found, self.tls):
-                row.update((name, value) for name, value in tls_row(sealed).items() if name in row)
+                row.update((name, value) for name, value in tls_row(sealed).items() if names is None or name in row)
         return found
 
     def sides(self) -> Sides:
@@ -143,7 +133,7 @@ class ClosedRow:
 
     def part(self, names: tuple[str, ...]) -> Row:
         """Some columns of it, None where it has none."""
-        return self.together.parts(names)[self.place]
+        return self.together.rows(names)[self.place]
 
     def settle(self) -> None:
         """As `analyzer.KeptConnection`; it holds nothing that could be released."""
@@ -287,3 +277,5 @@ COLUMNS: Final[dict[str, Callable[[Sides], Values]]] = {
     "client_ip": _end(0), "client_port": _end(1), "server_ip": _end(2), "server_port": _end(3),
 }  # fmt: skip
 """How each column is made."""
+EVERY: Final = (*ALIKE, *COLUMNS)
+"""The columns of all rows."""

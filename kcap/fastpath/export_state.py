@@ -170,7 +170,7 @@ def _queue(
         number, key, version, correlation, body, done, one_way, flags, losses, passed_ns = entry[at.Q_NUMBER : at.Q_FRAME]
         exchange = PendingExchange(number, key, version, correlation, requests.client_id, losses)
         exchange.skipped_ns = none(passed_ns)
-        start, size = entry[at.Q_FRAME : at.Q_FRAME + 2] if done else (stream[at.OPEN_START], stream[at.OPEN_SIZE])
+        start, size = entry[at.Q_FRAME : at.Q_FRAME + 2] if done else (stream[at.OPEN_START], came(stream))
         if flags:  # none of a connection with TLS
             _repeats(requests.stream, start, start + size, flags)
         if done and one_way:
@@ -216,6 +216,7 @@ def _open(state: FastPathState, stream: Numbers, header: bytes, subject: object)
     if slot >= at.LARGE_BASE:
         frame.rest = state.large.reader(slot)
         fed(frame.rest, b"")  # counts the records of compressed messages that have passed, whose bytes go
+        frame.excerpts = state.large.excerpts(slot)
         frame.head = bytearray(header) + state.large.stored(slot)[: limits.FRAME_HEAD_KEPT].tobytes()
         state.large.release(slot)
     else:
@@ -224,12 +225,17 @@ def _open(state: FastPathState, stream: Numbers, header: bytes, subject: object)
         state.meta[at.M_OPEN] -= frame.size
         frame.head = bytearray(header) + state.arena[start : stream[at.OPEN_AT]].tobytes()
     frame.header, frame.subject, frame.pieces = True, subject, None
-    frame.received = frame.size - stream[at.OPEN_LEFT]
+    frame.received = came(stream)
     frame.first_ns, frame.first_ref = stream[at.OPEN_NS], stream[at.OPEN_REF]
     frame.low, frame.high = stream[at.OPEN_LOW], stream[at.OPEN_HIGH]
     frame.flags = stream[at.OPEN_FLAGS] & SNAPLEN
     frame.contiguous = not frame.flags
     return frame
+
+
+def came(stream: Numbers) -> int:
+    """Bytes of the open frame so far."""
+    return stream[at.OPEN_SIZE] - stream[at.OPEN_LEFT]
 
 
 def _repeats(stream: Stream, start: int, end: int, flags: int) -> None:
@@ -248,9 +254,9 @@ def _open_response(state: FastPathState, conversation: Conversation, responses: 
     response = PendingResponse(exchange.correlation_id, responses.requests.stream.data_segments, stream[at.OPEN_NS])
     response.exchange, exchange.response = exchange, response
     header = PAIR.pack(stream[at.OPEN_SIZE] - 4, exchange.correlation_id)
-    start, end = stream[at.OPEN_START], stream[at.OPEN_START] + stream[at.OPEN_SIZE]
     if stream[at.OPEN_FLAGS]:
-        _repeats(responses.stream, start, end, stream[at.OPEN_FLAGS])
+        start = stream[at.OPEN_START]
+        _repeats(responses.stream, start, start + came(stream), stream[at.OPEN_FLAGS])
     responses.open = _open(state, stream, header, response)
     responses.count()
 

@@ -21,6 +21,7 @@ from kcap.schema.quirks import DOWNGRADES
 
 FRAME_MAX = limits.FAST_PATH_FRAME_MAX
 FRAME_BYTES_MAX, RESPONSE_BYTES_MAX = limits.FRAME_BYTES_MAX, limits.RESPONSE_BYTES_MAX
+RESYNC_FRAME_MAX = limits.RESYNC_FRAME_MAX
 HEAD_KEPT = limits.FRAME_HEAD_KEPT
 """First bytes of a request's body that stay, since its acks are among them."""
 REQUEST_HEAD = 14
@@ -167,6 +168,49 @@ def begun(streams: Any, place: int, data: Any, body: int, end: int, big: Any) ->
 
 
 @compiled
+def has_id(data: Any, cursor: int, length: int, slot: int, connections: Any, ids: Any) -> bool:
+    """Whether a request has the client id of those before it, which has `length` bytes."""
+    same = length == connections[slot, at.ID_LENGTH]
+    for k in range(length if same else 0):
+        same &= ids[slot, k] == data[cursor + REQUEST_HEAD + k]
+    return bool(same)
+
+
+@compiled
+def next_request(data: Any, cursor: int, have: int, slot: int, arrays: Any) -> bool:
+    """Whether a packet begins with what looks like a request, though one is open: as `RequestFramer.follows`."""
+    if have - cursor < REQUEST_HEAD:
+        return False
+    size, key, version = int32(data, cursor), int16(data, cursor + 4), int16(data, cursor + 6)
+    length = int16(data, cursor + 12)
+    if size < 8 or size > RESYNC_FRAME_MAX or length <= 0 or cursor + REQUEST_HEAD + length > have:
+        return False
+    if key < 0 or key >= at.KEYS or version < 0 or version >= at.VERSIONS or not arrays.header[key, version]:
+        return False
+    return bool(has_id(data, cursor, length, slot, arrays.connections, arrays.ids))
+
+
+@compiled
+def next_response(data: Any, cursor: int, have: int, slot: int, connections: Any, queues: Any) -> bool:
+    """Whether a packet begins with what looks like a response to a request that waits, though one is open: as
+    `ResponseFramer.follows`.
+    """
+    if have - cursor < RESPONSE_HEAD or int32(data, cursor) < 4 or int32(data, cursor) > RESYNC_FRAME_MAX:
+        return False
+    correlation, entry = int32(data, cursor + 4), connections[slot, at.HEAD]
+    for _ in range(connections[slot, at.COUNT] - 1):  # the first one has the open response
+        entry = queues[entry, at.Q_NEXT]
+        if queues[entry, at.Q_CORRELATION] == correlation:
+            return True
+    entry = connections[slot, at.PASSED_HEAD]
+    for _ in range(connections[slot, at.PASSED]):
+        if queues[entry, at.Q_CORRELATION] == correlation:
+            return True
+        entry = queues[entry, at.Q_NEXT]
+    return False
+
+
+@compiled
 def expected(
     data: Any, cursor: int, size: int, length: int, correlation: int, slot: int, connections: Any, queues: Any, ids: Any,
     meta: Any,
@@ -174,13 +218,10 @@ def expected(
     """Whether a request may be as large, has the client id of those before it, and another correlation id than the last that
     waits.
     """
-    if size > FRAME_BYTES_MAX or length != connections[slot, at.ID_LENGTH]:
+    if size > FRAME_BYTES_MAX or not has_id(data, cursor, length, slot, connections, ids):
         return False
     if connections[slot, at.COUNT] + connections[slot, at.PASSED] >= meta[at.M_WAITING_MAX]:
         return False
-    for k in range(length):
-        if ids[slot, k] != data[cursor + REQUEST_HEAD + k]:
-            return False
     waiting = connections[slot, at.COUNT] - connections[slot, at.ONE_WAYS] - connections[slot, at.TAKEN]
     if waiting > 0:
         return bool(connections[slot, at.WAITING] != correlation)
@@ -210,7 +251,8 @@ def requests(
     arena, bodies = arrays.arena, arrays.bodies
     slot, base = place >> 1, offset - cursor
     if streams[place, at.OPEN_START] >= 0:
-        cursor = go_on(streams, place, data, cursor, have, end, position, arena, bodies, big)
+        over = next_request(data, cursor, have, slot, arrays)
+        cursor = cursor if over else go_on(streams, place, data, cursor, have, end, position, arena, bodies, big)
         if streams[place, at.OPEN_LEFT]:
             return cursor
         entry = connections[slot, at.TAIL]
@@ -297,7 +339,8 @@ def responses(
             return cursor
         resynced = RESYNCED
     elif streams[place, at.OPEN_START] >= 0:
-        cursor = go_on(streams, place, data, cursor, have, end, position, arena, bodies, big)
+        over = next_response(data, cursor, have, slot, connections, queues)
+        cursor = cursor if over else go_on(streams, place, data, cursor, have, end, position, arena, bodies, big)
         if streams[place, at.OPEN_LEFT]:
             return cursor
         close_frame(streams, place, rows, meta[at.M_ROWS], at.R_RESPONSE, time_ns, ref)

@@ -204,9 +204,7 @@ class LargeFrames:
 
     def take(self, slot: int, *, excerpts: bool) -> BodyValues:
         """The values of a frame that has passed, whose row is free then; with its `excerpts`, where that is wanted."""
-        values = values_of(self.reader(slot))
-        if excerpts:
-            values = values._replace(excerpts=self.excerpts(slot))
+        values = values_of(self.reader(slot), self.excerpts(slot) if excerpts else ())
         self.release(slot)
         return values
 

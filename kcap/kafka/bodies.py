@@ -248,9 +248,9 @@ def _count_passed(reader: Resumable, data: bytearray) -> None:
     del data[: reader.shift - shift]
 
 
-def values_of(reader: Resumable) -> BodyValues:
-    """The values of a body that was read as it passed. Where compressed messages of magic 0 and 1 were not stored, their
-    records cannot be counted, so the number of its records is then null.
+def values_of(reader: Resumable, excerpts: Pieces = ()) -> BodyValues:
+    """The values of a body that was read as it passed, and its excerpts. Where compressed messages of magic 0 and 1 were not
+    stored, their records cannot be counted, so the number of its records is then null.
     """
     found, kept = reader.result(), reader.kept
     if reader.whole is not None:
@@ -264,7 +264,8 @@ def values_of(reader: Resumable) -> BodyValues:
         status = MALFORMED
     texts = tuple(_slice(kept, row[_TEXTS + 2 * i], row[_TEXTS + 2 * i + 1]) for i in range(len(NO_TEXTS)))
     _, starts, ends, ids = found.topics
-    return BodyValues(status, mask, tuple(row), texts, topics_of(kept, starts, ends, ids), fault=reader.fault, passed=True)
+    topics = topics_of(kept, starts, ends, ids)
+    return BodyValues(status, mask, tuple(row), texts, topics, fault=reader.fault, excerpts=excerpts, passed=True)
 
 
 def projected(
@@ -452,10 +453,10 @@ class BodyCollector:
         self.carried[slot] = values
         return slot
 
-    def carry_large(self, reader: Resumable, size: int) -> int:
-        """Carries the values of a large frame of which `size` bytes came; returns their slot."""
+    def carry_large(self, reader: Resumable, size: int, excerpts: Pieces) -> int:
+        """Carries the values of a large frame of which `size` bytes came, and its excerpts; returns their slot."""
         self.large_bytes += size
-        return self.carry(values_of(reader))
+        return self.carry(values_of(reader, excerpts))
 
     def close(self, batch: "BodyBatch | DeferredBodies | None" = None) -> Any:
         """Projects the batch, unless the fast path projected it with its own bodies, and starts the next one."""

@@ -1,10 +1,12 @@
 """Cuts one direction's bytes into length-prefixed frames; steps over holes, and resyncs where the frame boundary is lost.
 
 In: `data` and `gap` of a stream. Out: `begun` when a frame's header is known, `completed` when its last byte has passed. Laws:
-any chunking of the same bytes gives the same frames; every unique stream byte is counted as framed, skipped or pending.
+any chunking of the same whole messages gives the same frames; every unique stream byte is counted as framed, skipped or
+pending.
 
 A hole inside a frame does no harm: the length says where the next frame starts. A hole over a length prefix, or bytes that
-cannot start a frame, start a resync (`kcap.kafka.resync.BoundarySearch`). `TRANSITIONS` is the state table.
+cannot start a frame, start a resync (`kcap.kafka.resync.BoundarySearch`). A frame that announces more bytes than its message
+has, since its length was damaged, ends where a segment begins with the next one. `TRANSITIONS` is the state table.
 """
 
 from collections import deque
@@ -12,8 +14,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from kcap import limits
+from kcap.decode.interpreter import COMPLETE, TRAILING
 from kcap.decode.projection import Resumable
-from kcap.kafka.bodies import BodyCollector, fed
+from kcap.kafka.bodies import BodyCollector, Pieces, fed
 from kcap.kafka.frames import FLAG, Frame
 from kcap.kafka.resync import NO_PACKET, BoundarySearch, Piece, Region
 from kcap.limits import PIECE_COST
@@ -58,8 +61,8 @@ class OpenFrame:
     """A frame of which not everything has passed yet."""
 
     __slots__ = (
-        "contiguous", "crossed", "first_ns", "first_ref", "flags", "head", "header", "high", "last_ns", "last_ref", "low",
-        "pieces", "received", "rest", "size", "start", "subject",
+        "contiguous", "crossed", "excerpts", "first_ns", "first_ref", "flags", "head", "header", "high", "last_ns", "last_ref",
+        "low", "pieces", "received", "rest", "size", "start", "subject",
     )  # fmt: skip
 
     def __init__(self, start: int) -> None:
@@ -70,6 +73,8 @@ class OpenFrame:
         """The contiguous bytes from the prefix on, as far as they are buffered."""
         self.rest: Resumable | None = None
         """The resumable reader of a frame that is not buffered; it has had all bytes of the body so far."""
+        self.excerpts: Pieces = ()
+        """All of these bytes that is no record, where the fast path kept it, and no byte and no hole came since."""
         self.contiguous = True
         self.header = False
         """The header is known, or known to be lost."""
@@ -107,7 +112,7 @@ class OpenFrame:
     @property
     def held(self) -> int:
         """Memory that it takes."""
-        held = len(self.head)
+        held = len(self.head) + sum(len(data) for _, data in self.excerpts)
         if self.pieces is not None:
             held += self.received + PIECE_COST * len(self.pieces)
         return held if self.rest is None else held + self.rest.held
@@ -172,6 +177,10 @@ class Framer:
         """Places from `region[start]` on at which a frame could start."""
         raise NotImplementedError
 
+    def follows(self, frame: OpenFrame, buffer: bytes, at: int, captured: int) -> bool:
+        """Whether a segment, of which these bytes were captured, begins with what looks like the frame behind an open one."""
+        raise NotImplementedError
+
     # -- bytes --------------------------------------------------------------------------------------------------------
     def slow(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
@@ -207,6 +216,22 @@ class Framer:
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
     ) -> list[Piece]:
         """Reads frames until the bytes end; returns the pieces to resync over where the boundary is lost."""
+        frame = self.open
+        if (
+            frame is not None
+            and self.follows(frame, buffer, at, captured)
+            and self._is_over(frame, buffer, at, captured, length)
+        ):
+            if not frame.header:
+                again = self._lose(frame, WeirdKind.BOUNDARY_LOST)
+                return [*again, Piece(offset, bytes(buffer[at : at + captured]), length, time_ns, ref, position)]
+            self._give_up(frame, ref)
+        return self._read_on(offset, buffer, at, captured, length, time_ns, ref, position)
+
+    def _read_on(
+        self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
+    ) -> list[Piece]:
+        """As `_read`, from the open frame on."""
         while length > 0:
             frame = self.open
             if frame is None:
@@ -269,6 +294,7 @@ class Framer:
                 return False
             self._passes(frame, rest)
         assert frame.rest is not None
+        frame.excerpts = ()
         fed(frame.rest, buffer[at + room : at + have])
         return True
 
@@ -332,7 +358,7 @@ class Framer:
                 return []
             lost = not frame.size
             if frame.size:
-                frame.contiguous = False
+                frame.contiguous, frame.excerpts = False, ()  # packets that come too late may have what is missing
                 frame.flags |= GAP
                 take = min(frame.start + frame.size - offset, length)
                 offset, length = offset + take, length - take
@@ -352,7 +378,7 @@ class Framer:
         """The stream is over."""
         self._finish()
         if self.open is not None:
-            self.open.head, self.open.rest, self.open.pieces = bytearray(), None, None
+            self.open.head, self.open.rest, self.open.excerpts, self.open.pieces = bytearray(), None, (), None
         self.count()
 
     def _finish(self) -> None:
@@ -372,8 +398,7 @@ class Framer:
             frame.contiguous = False
             if self._progress(frame):
                 self.completed(frame, False)
-                detail = f"{frame.received} of {frame.size or 4} bytes, {self.stream.side} offset {frame.start}"
-                self.stream.connection.report(WeirdKind.FRAME_INCOMPLETE, detail, frame.first_ref or 0, frame.low or 0)
+                self._report_incomplete(frame)
                 return
             self._reread(self._lose(frame, WeirdKind.BOUNDARY_LOST))
 
@@ -399,6 +424,40 @@ class Framer:
             self.frames += 1
             self.framed += frame.received
         self.completed(frame, True)
+
+    def _report_incomplete(self, frame: OpenFrame) -> None:
+        detail = f"{frame.received} of {frame.size or 4} bytes, {self.stream.side} offset {frame.start}"
+        self.stream.connection.report(WeirdKind.FRAME_INCOMPLETE, detail, frame.first_ref or 0, frame.low or 0)
+
+    # -- a length that was damaged ------------------------------------------------------------------------------------
+    def _is_over(self, frame: OpenFrame, buffer: bytes, at: int, captured: int, length: int) -> bool:
+        """Whether the open frame has no more bytes, though it announced them: the segment, of which `follows` is true, begins
+        with the next frame, in the midst of this one's header or behind the end of its message.
+        """
+        if not frame.contiguous or self.overspent:
+            return False
+        region = Region()
+        region.add(Piece(0, bytes(buffer[at : at + captured]), length, 0, 0, 0))
+        return bool(self.is_boundary(region, 0, True, False)) and (not frame.header or self._has_message(frame))
+
+    def _has_message(self, frame: OpenFrame) -> bool:
+        """Whether all bytes of the open frame's message are there, and perhaps more."""
+        reader = frame.rest
+        if reader is None and self.proof_room(len(frame.head)) == len(frame.head):
+            reader = self.resumed(frame)
+        if reader is None:
+            return False
+        reader.settled()
+        return reader.state.status in (COMPLETE, TRAILING)
+
+    def _give_up(self, frame: OpenFrame, ref: int) -> None:
+        """The open frame ends here, where the packet `ref` begins with the next one."""
+        self.losses += 1
+        frame.flags |= TRUNCATED
+        self._close(frame)
+        self._report_incomplete(frame)
+        self.boundary_flags = RESYNCED
+        self.stream.connection.searched(ref)
 
     # -- searching ----------------------------------------------------------------------------------------------------
     @property

@@ -195,7 +195,7 @@ class RequestFramer(Framer):
                 low = 4 + header.body
                 index = program_index(key, version, REQUEST)
                 if frame.rest is not None:
-                    exchange.request_slot = self.bodies.carry_large(frame.rest, frame.received)
+                    exchange.request_slot = self.bodies.carry_large(frame.rest, frame.received, frame.excerpts)
                 else:
                     exchange.request_slot = self.bodies.add(frame.head, low, len(frame.head), index, exchange)
                 if key == PRODUCE and acks_of_produce(frame.head, low, len(frame.head), version) == 0:
@@ -205,6 +205,17 @@ class RequestFramer(Framer):
         self.pairing.request_done(exchange)
 
     # -- searching ----------------------------------------------------------------------------------------------------
+    def follows(self, frame: OpenFrame, buffer: bytes, at: int, captured: int) -> bool:
+        if captured < HEAD or not self.raw_id:
+            return False
+        size, key, version, _, length = REQUEST_HEAD.unpack_from(buffer, at)
+        return (
+            8 <= size <= limits.RESYNC_FRAME_MAX
+            and (key << 16 | version) in PLAIN_HEADERS
+            and length == len(self.raw_id)
+            and buffer[at + HEAD : at + min(HEAD + length, captured)] == self.raw_id
+        )
+
     def candidates(self, region: Region, start: int) -> Iterable[int]:
         patterns = [p for p in self.client_ids.values() if len(p) > SHORTEST_ID]
         places = []

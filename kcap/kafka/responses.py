@@ -125,6 +125,7 @@ class ResponseFramer(Framer):
 
     def completed(self, frame: OpenFrame, whole: bool) -> None:
         response = frame.subject
+        self.pairing.losses = self.losses
         if not isinstance(response, PendingResponse):
             return
         response.frame = frame.frame()
@@ -133,7 +134,7 @@ class ResponseFramer(Framer):
             self.last_ns = frame.last_ns
         exchange = response.exchange
         if frame.rest is not None:
-            response.slot = self.bodies.carry_large(frame.rest, frame.received)
+            response.slot = self.bodies.carry_large(frame.rest, frame.received, frame.excerpts)
         elif exchange is None or not exchange.token:
             response.slot = self.bodies.add(frame.head, HEAD, len(frame.head), UNKNOWN, response)
         self.pairing.response_done(response)
@@ -179,6 +180,12 @@ class ResponseFramer(Framer):
         if exchange.received(piece.ref, acked):
             return True
         return acked == exchange.place and HEAD <= 4 + PAIR.unpack_from(region.data, at)[0] <= region.have(at)
+
+    def follows(self, frame: OpenFrame, buffer: bytes, at: int, captured: int) -> bool:
+        if captured < HEAD or not frame.header:  # some brokers write the length apart
+            return False
+        size, correlation = PAIR.unpack_from(buffer, at)
+        return 4 <= size <= limits.RESYNC_FRAME_MAX and self._known(correlation)
 
     def _known(self, correlation: int) -> bool:
         return self.pairing.outstanding.oldest(correlation) is not None

@@ -1,8 +1,13 @@
 """Entering the fast path and leaving it changes nothing."""
 
+from dataclasses import replace
+from unittest.mock import patch
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcap import limits
 from kcap.analyzer import Analyzer
 from kcap.fastpath.engine import FastPath
 from kcap.fastpath.export_state import export_connection
@@ -10,10 +15,13 @@ from kcap.fastpath.import_state import fits, import_connection
 from kcap.fastpath.layout import LIVE
 from kcap.fastpath.state import FastPathState
 from kcap.kafka.conversation import Conversation
+from kcap.kafka.frames import FLAG
 from kcap.net.segment_columns import columns_of
 from kcap.net.tcp import Connection
+from tests.fastpath.both import agree
 from tests.laws.test_streams import conversation, message_pairs
-from tests.support.wire import batch
+from tests.records import batches
+from tests.support.wire import MS, Tap, analyze, batch, produce, produce_answer
 
 OTHERS = {
     "peer",
@@ -91,6 +99,47 @@ def test_objects_made_of_numbers(messages: list[tuple[bytes, bytes]], sizes: int
     for flow, stream in plain.table.streams.items():
         assert comparable(fast.table.streams[flow].connection) == comparable(stream.connection)
     assert [each.number for each in plain.table.closing] == [each.number for each in fast.table.closing]
+
+
+@pytest.mark.parametrize(("behind", "hole"), [(0, False), (500, False), (0, True)])
+def test_excerpts_of_a_frame_are_all_of_it_or_none(behind: int, hole: bool) -> None:
+    """Those of a large frame go to the reference path, up to the next bytes of it or the next hole."""
+    records = batches.batch(batches.record(0, value=bytes(9_000)), 1)
+    tap = Tap().open().client(produce(0, 1)).server(produce_answer(0)).client(produce(1, 1, records), 1_000)
+    fast = Analyzer()
+    fast.bodies.retain(records=False)
+    fast.fast_path = FastPath(fast)
+    with patch.object(limits, "FAST_PATH_LARGE_FROM", 300):
+        fast.feed(columns_of(batch(tap.segments[:-3])))
+        fast.fast_path.leave()
+    owner = next(iter(fast.table.streams.values())).connection.conversation
+    assert isinstance(owner, Conversation)
+    requests = owner.requests
+    assert requests is not None
+    assert requests.open is not None
+    start, size = requests.stream.next, requests.open.received
+    if behind:
+        requests.data(start, bytes(behind), 0, behind, behind, 0, 0, 0)
+    if hole:
+        requests.gap(start, 100, 0)
+    requests.finish()
+    (values,) = fast.bodies.carried.values()
+    assert values.passed
+    assert bool(values.excerpts) == (not behind and not hole)
+    assert not values.excerpts or 0 < size - values.excerpts[-1][0] < 60  # the header
+
+
+def test_only_bytes_that_came_can_come_again() -> None:
+    """A request that announces more than it has came twice, the next one did not."""
+    tap, damaged = Tap().open().client(produce(0, 1)).server(produce_answer(0)), bytearray(produce(1, 1))
+    damaged[2] ^= 8
+    tap.client(bytes(damaged))
+    tap.time_ns += 100 * MS
+    tap.segments.append(replace(tap.segments[-1], time_ns=tap.time_ns))
+    tap.server(produce_answer(1)).client(produce(2, 1)).server(produce_answer(2))
+    agree(tap.close().segments)
+    flags = [flags for (flags,) in analyze(tap.segments).brief("flags")]
+    assert flags == [0, FLAG["truncated"] | FLAG["retransmitted"], FLAG["resynced"]]
 
 
 def comparable(connection: Connection) -> list[object]:

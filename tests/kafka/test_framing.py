@@ -1,10 +1,19 @@
 """Frames through holes, cuts and damage."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
 
+import pytest
+
+from kcap import limits
 from kcap.analyzer import Analyzer
 from kcap.kafka.frames import FLAG
-from tests.support.wire import Tap, analyze, batch, metadata, metadata_answer, produce, produce_answer
+from kcap.kafka.framing import OpenFrame
+from kcap.kafka.requests import RequestFramer
+from tests.fastpath.both import agree
+from tests.support.wire import Segment, Tap, analyze, batch, metadata, metadata_answer, produce, produce_answer
 
 
 def pairs(tap: Tap, ids: range, brokers: int = 0) -> Tap:
@@ -97,3 +106,80 @@ def test_bytes_that_say_too_little_are_no_row() -> None:
     seen = analyze(tap.segments)
     assert len(seen.rows) == 1
     assert seen.connections[0]["client_pending"] == 9
+
+
+FACTS = ("correlation_id", "api_key", "outcome", "request_bytes", "response_bytes", "request_first_ns", "response_last_ns")
+
+
+def in_many_segments() -> Tap:
+    """Twelve exchanges, one at a time."""
+    tap = Tap().open()
+    for at in range(1, 13, 2):
+        tap.client(metadata(at)).server(metadata_answer(at, 20), 150)
+        tap.client(produce(at + 1, 1, bytes(300)), 200).server(produce_answer(at + 1), 20)
+    return tap.close()
+
+
+def flipped(segments: list[Segment], message: bytes) -> Iterator[list[Segment]]:
+    """The segments, with each bit of the length of one message wrong in turn."""
+    at = next(at for at, one in enumerate(segments) if one.payload and message.startswith(one.payload))
+    for bit in range(32):
+        payload = (int.from_bytes(segments[at].payload[:4], "big") ^ 1 << bit).to_bytes(4, "big") + segments[at].payload[4:]
+        yield [*segments[:at], replace(segments[at], payload=payload), *segments[at + 1 :]]
+
+
+@pytest.mark.parametrize(
+    ("correlation", "message"),
+    [(7, metadata(7)), (7, metadata_answer(7, 20)), (6, produce(6, 1, bytes(300))), (6, produce_answer(6))],
+)
+def test_a_damaged_length_costs_one_exchange(correlation: int, message: bytes) -> None:
+    """Law: on either path all other rows are what they were, whichever bit of a length is wrong."""
+    segments = in_many_segments().segments
+    others = [row for row in analyze(segments).brief(*FACTS) if row[0] != correlation]
+    assert len(others) == 11
+    for damaged in flipped(segments, message):
+        assert [row for row in analyze(damaged).brief(*FACTS) if row[0] != correlation] == others
+        agree(damaged, 7, 3)
+
+
+def test_records_that_hold_messages_do_not_end_their_frame() -> None:
+    """Of a topic to which packets of this very connection are written, whose segments begin with them."""
+    tap, followed = Tap().open(), []
+    for at in range(1, 40, 4):
+        inner = [produce(at + other, 1, bytes(300)) for other in range(1, 9)]
+        outer = produce(at + 2, 1, b"".join(inner))
+        tap.client(produce(at, 1)).client(produce(at + 1, 1)).client(outer[: -sum(map(len, inner))])
+        for message in inner:
+            tap.client(message)
+        tap.server(b"".join(map(produce_answer, range(at, at + 3))))
+
+    def counted(*given: Any) -> bool:
+        followed.append(follows(*given))
+        return followed[-1]
+
+    follows = RequestFramer.follows
+    with patch.object(RequestFramer, "follows", counted):
+        found = agree(tap.close().segments)
+    assert any(followed)
+    assert len(found.rows) == 30
+    assert not found.weirds
+
+
+def test_looking_for_the_next_frame_is_linear_in_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: however many segments begin with what looks like one, in the midst of a message."""
+    monkeypatch.setattr(limits, "RESYNC_SPENT_MAX", 1 << 12)
+    monkeypatch.setattr(limits, "RESYNC_SPENT_FACTOR", 2)
+    tap = Tap().open().client(produce(1, 1)).server(produce_answer(1)).client(produce(2, 1, bytes(100_000))[:1_000])
+    for _ in range(1_000):
+        tap.client(produce(3, 1, bytes(40)))
+    read, resumed = list[int](), RequestFramer.resumed
+
+    def counted(self: RequestFramer, frame: OpenFrame, *, light: bool = False) -> object:
+        read.append(len(frame.head))
+        return resumed(self, frame, light=light)
+
+    with patch.object(RequestFramer, "resumed", counted):
+        assert len(analyze(tap.segments).rows) == 2
+    allowed = (1 << 12) + 2 * sum(len(one.payload) for one in tap.segments)
+    assert 3 < len(read) < 100
+    assert limits.RESYNC_PROOF_COST * sum(read[:-1]) <= allowed
