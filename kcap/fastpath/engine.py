@@ -16,7 +16,7 @@ from kcap import limits
 from kcap.fastpath import layout as at
 from kcap.fastpath.arrays import PacketArrays
 from kcap.fastpath.body_kernels import carry_over, transposed
-from kcap.fastpath.close_kernels import all_settled, settled
+from kcap.fastpath.close_kernels import all_settled
 from kcap.fastpath.closed_connections import EndedSlots, OwnConnection
 from kcap.fastpath.closed_rows import closed_rows
 from kcap.fastpath.export_state import Host, export_connection
@@ -444,12 +444,8 @@ class FastPath:
 
     def close(self, slot: int) -> Connection | None:
         """Closes an own connection, or exports it where the reference path has to decide its end."""
-        count = int(self.state.connections[slot, (at.COUNT, at.PASSED)].sum())
-        if (count and self._behind()) or not settled(slot, self.state.connections, self.state.streams):
-            return self._back([slot])[0].tcp
-        self.state.more_rows(count)
-        self.close_many(np.array([slot]))
-        return None
+        self.state.more_rows(int(self.state.connections[slot, (at.COUNT, at.PASSED)].sum()))
+        return None if self.close_many(np.array([slot])) else self._back([slot])[0].tcp
 
     def close_many(self, slots: Any) -> int:
         """Closes the first of these own connections, up to one that is for `close`; how many."""
