@@ -36,7 +36,9 @@ settings.load_profile(os.environ.get("KCAP_LAWS") or ("ci" if os.environ.get("CI
 
 def pytest_configure(config: pytest.Config) -> None:
     """Makes the machine code of kernels first, where it can be made: tests of the fast path must not run without it."""
-    if not os.environ.get("PYTEST_XDIST_WORKER") and not config.option.collectonly:
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        config.args = in_turn(config.args)
+    elif not config.option.collectonly:
         if sys.dont_write_bytecode:
             keep_bytecode(config)
         subprocess.run([sys.executable, "-m", "kcap.every_kernel"], check=False, stderr=subprocess.DEVNULL)
@@ -51,6 +53,18 @@ def keep_bytecode(config: pytest.Config) -> None:
     sys.dont_write_bytecode, sys.pycache_prefix = False, folder.name
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # it may have been an option (-B)
     os.environ["PYTHONPYCACHEPREFIX"] = folder.name
+
+
+def in_turn(args: list[str]) -> list[str]:
+    """The files of the whole suite, from another one on in each process: to compile the assertions of all of them takes longer
+    than to load them, and so each process compiles a part and finds the others compiled.
+    """
+    if [Path(arg).resolve() for arg in args] != [ROOT / "tests"]:
+        return args
+    files = sorted(map(str, (ROOT / "tests").rglob("test_*.py")))
+    number, count = int(os.environ["PYTEST_XDIST_WORKER"][2:]), int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    first = number * len(files) // count
+    return files[first:] + files[:first]
 
 
 def pytest_xdist_auto_num_workers() -> int:
@@ -69,7 +83,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         spark = item.get_closest_marker("spark") is not None
         item.add_marker(pytest.mark.xdist_group("spark" if spark else item.path.relative_to(ROOT).as_posix()))
     if os.environ.get("PYTEST_XDIST_WORKER"):
-        items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+        items.sort(key=lambda item: (item.get_closest_marker("spark") is None, item.path))
 
 
 COLLECTOR = gc.get_threshold()
