@@ -101,10 +101,12 @@ def pytest_runtest_teardown() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def kept_pages() -> Iterator[None]:
     """Commands and reports in this process keep pages of its libraries: the kernel would look through all that hundreds of
-    tests have mapped, each time, and the next one would have the pages read again.
+    tests have mapped, each time, and the next one would have the pages read again. They keep its priority too, which would be
+    the lowest after some readings of the terminal UI.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kcap.runtime.untouched", lambda _lines: ())
+        patch.setattr("os.nice", lambda _by: 0)
         yield
 
 
