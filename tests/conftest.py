@@ -89,24 +89,35 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 COLLECTOR = gc.get_threshold()
 
 
+def pytest_collection_finish() -> None:
+    """Modules and tests, half a million objects that stay, are not looked at by the garbage collector again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """What DuckDB left is collected when Python ends, or its bindings list it on standard error."""
+    gc.unfreeze()
+
+
 def pytest_runtest_teardown() -> None:
     """Commands that a test runs in this process let its garbage collector run rarely, as their own process may. Here it would
     leave the analyzers of hundreds of examples in memory, 20 GB of them.
     """
     if gc.get_threshold() != COLLECTOR:
         gc.set_threshold(*COLLECTOR)
-        gc.unfreeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def kept_pages() -> Iterator[None]:
     """Commands and reports in this process keep pages of its libraries: the kernel would look through all that hundreds of
     tests have mapped, each time, and the next one would have the pages read again. They keep its priority too, which would be
-    the lowest after some readings of the terminal UI.
+    the lowest after some readings of the terminal UI, and leave what tests hold to the garbage collector.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kcap.runtime.untouched", lambda _lines: ())
         patch.setattr("os.nice", lambda _by: 0)
+        patch.setattr("gc.freeze", lambda: None)
         yield
 
 
