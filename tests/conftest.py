@@ -68,22 +68,37 @@ def in_turn(args: list[str]) -> list[str]:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Processes for `-n auto`: two more than there are cores, since tests of screens wait for more than half of their time."""
+    """Processes for `-n auto`: two more than there are cores, since tests of screens wait."""
     return 2 + free_cores()
+
+
+SCREENS = ("tests/tui/", "tests/golden/", "tests/laws/test_survival.py", "tests/test_screenshots.py", "tests/test_terminal.py")
+"""Folders and files whose tests wait for screens."""
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the marks in a hook of the same name
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Side by side (`-n`), a file stays with one process, since its tests share what they read; all tests of Spark stay with
-    one too, for a session takes seconds to start, and come first, as they take longest.
+    one too, for a session takes seconds to start, and come first, as they take longest. Files that wait and files that compute
+    come in turn, so that there is always something to compute.
     """
     if not config.pluginmanager.hasplugin("xdist"):
         return
     for item in items:
-        spark = item.get_closest_marker("spark") is not None
-        item.add_marker(pytest.mark.xdist_group("spark" if spark else item.path.relative_to(ROOT).as_posix()))
+        group = "spark" if item.get_closest_marker("spark") else item.path.relative_to(ROOT).as_posix()
+        item.add_marker(pytest.mark.xdist_group(group))
     if os.environ.get("PYTEST_XDIST_WORKER"):
-        items.sort(key=lambda item: (item.get_closest_marker("spark") is None, item.path))
+        items.sort(key=lambda item: item.path)
+        places: dict[Path, float] = {}
+        for waits in (True, False):
+            files = [path for path in dict.fromkeys(item.path for item in items) if waits_for_screens(path) is waits]
+            places |= {path: at / len(files) for at, path in enumerate(files)}
+        items.sort(key=lambda item: (item.get_closest_marker("spark") is None, places[item.path]))
+
+
+def waits_for_screens(path: Path) -> bool:
+    """Whether the tests of a file do so for more than half of their time."""
+    return path.relative_to(ROOT).as_posix().startswith(SCREENS)
 
 
 COLLECTOR = gc.get_threshold()
