@@ -76,7 +76,7 @@ def result_of(
             if often:
                 result.take(analyzer)
             if pickled:
-                data = pickle.dumps(analyzer)
+                data = pickle.dumps(analyzer, pickle.HIGHEST_PROTOCOL)
                 analyzer.fast_path = None
                 analyzer = pickle.loads(data)
         analyzer.finish()
