@@ -36,7 +36,9 @@ settings.load_profile(os.environ.get("KCAP_LAWS") or ("ci" if os.environ.get("CI
 
 def pytest_configure(config: pytest.Config) -> None:
     """Makes the machine code of kernels first, where it can be made: tests of the fast path must not run without it."""
-    if not os.environ.get("PYTEST_XDIST_WORKER") and not config.option.collectonly:
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        config.args = in_turn(config.args)
+    elif not config.option.collectonly:
         if sys.dont_write_bytecode:
             keep_bytecode(config)
         subprocess.run([sys.executable, "-m", "kcap.every_kernel"], check=False, stderr=subprocess.DEVNULL)
@@ -53,26 +55,64 @@ def keep_bytecode(config: pytest.Config) -> None:
     os.environ["PYTHONPYCACHEPREFIX"] = folder.name
 
 
+def in_turn(args: list[str]) -> list[str]:
+    """The files of the whole suite, from another one on in each process: to compile the assertions of all of them takes longer
+    than to load them, and so each process compiles a part and finds the others compiled.
+    """
+    if [Path(arg).resolve() for arg in args] != [ROOT / "tests"]:
+        return args
+    files = sorted(map(str, (ROOT / "tests").rglob("test_*.py")))
+    number, count = int(os.environ["PYTEST_XDIST_WORKER"][2:]), int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    first = number * len(files) // count
+    return files[first:] + files[:first]
+
+
 def pytest_xdist_auto_num_workers() -> int:
-    """Processes for `-n auto`: two more than there are cores, since tests of screens wait for more than half of their time."""
+    """Processes for `-n auto`: two more than there are cores, since tests of screens wait."""
     return 2 + free_cores()
+
+
+SCREENS = ("tests/tui/", "tests/golden/", "tests/laws/test_survival.py", "tests/test_screenshots.py", "tests/test_terminal.py")
+"""Folders and files whose tests wait for screens."""
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the marks in a hook of the same name
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Side by side (`-n`), a file stays with one process, since its tests share what they read; all tests of Spark stay with
-    one too, for a session takes seconds to start, and come first, as they take longest.
+    one too, for a session takes seconds to start, and come first, as they take longest. Files that wait and files that compute
+    come in turn, so that there is always something to compute.
     """
     if not config.pluginmanager.hasplugin("xdist"):
         return
     for item in items:
-        spark = item.get_closest_marker("spark") is not None
-        item.add_marker(pytest.mark.xdist_group("spark" if spark else item.path.relative_to(ROOT).as_posix()))
+        group = "spark" if item.get_closest_marker("spark") else item.path.relative_to(ROOT).as_posix()
+        item.add_marker(pytest.mark.xdist_group(group))
     if os.environ.get("PYTEST_XDIST_WORKER"):
-        items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+        items.sort(key=lambda item: item.path)
+        places: dict[Path, float] = {}
+        for waits in (True, False):
+            files = [path for path in dict.fromkeys(item.path for item in items) if waits_for_screens(path) is waits]
+            places |= {path: at / len(files) for at, path in enumerate(files)}
+        items.sort(key=lambda item: (item.get_closest_marker("spark") is None, places[item.path]))
+
+
+def waits_for_screens(path: Path) -> bool:
+    """Whether the tests of a file do so for more than half of their time."""
+    return path.relative_to(ROOT).as_posix().startswith(SCREENS)
 
 
 COLLECTOR = gc.get_threshold()
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests, half a million objects that stay, are not looked at by the garbage collector again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """What DuckDB left is collected when Python ends, or its bindings list it on standard error."""
+    gc.unfreeze()
 
 
 def pytest_runtest_teardown() -> None:
@@ -81,16 +121,18 @@ def pytest_runtest_teardown() -> None:
     """
     if gc.get_threshold() != COLLECTOR:
         gc.set_threshold(*COLLECTOR)
-        gc.unfreeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def kept_pages() -> Iterator[None]:
     """Commands and reports in this process keep pages of its libraries: the kernel would look through all that hundreds of
-    tests have mapped, each time, and the next one would have the pages read again.
+    tests have mapped, each time, and the next one would have the pages read again. They keep its priority too, which would be
+    the lowest after some readings of the terminal UI, and leave what tests hold to the garbage collector.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kcap.runtime.untouched", lambda _lines: ())
+        patch.setattr("os.nice", lambda _by: 0)
+        patch.setattr("gc.freeze", lambda: None)
         yield
 
 

@@ -35,6 +35,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Final
@@ -141,15 +142,19 @@ class Module:
         return 100.0 * (self.lines - self.missing) / self.lines if self.lines else 100.0
 
 
+@cache
+def holds_function(path: Path) -> bool:
+    """Whether a source has a function, a method or a lambda."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) for node in nodes)
+
+
 def modules() -> list[Module]:
     """All modules that hold a function."""
     found = []
     for path in sorted(path for package in ("kcap", "spark_jobs") for path in (ROOT / package).rglob("*.py")):
         inner = path.relative_to(ROOT)
-        if path.name.startswith("__") or not any(
-            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        ):
+        if path.name.startswith("__") or not holds_function(path):
             continue
         place = inner.relative_to("kcap") if inner.parts[0] == "kcap" else inner
         found.append(Module(path, ROOT / "tests" / place.with_name(f"test_{path.name}")))

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,19 @@ def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The tree of a source."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _trees() -> Iterator[None]:
+    """Trees are objects by the million, which later tests do not need."""
+    yield
+    parsed.cache_clear()
+
+
 def own_text_files() -> Iterator[Path]:
     """The project's own text files; what tools leave behind is not among them."""
     yield from (p for p in ROOT.iterdir() if p.is_file() and p.suffix in TEXT and p.name != ".git")
@@ -75,7 +89,7 @@ ARITHMETIC = ast.Tuple | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop | 
 
 def numbers_of(path: Path) -> Iterator[tuple[str, float | None]]:
     """Names of a module whose values are written there as numbers, or calculated from others; the largest that is written."""
-    for node in ast.parse(path.read_text()).body:
+    for node in parsed(path).body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             names = [one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
             parts = list(ast.walk(node.value))
@@ -142,7 +156,7 @@ def test_no_two_classes_have_one_name() -> None:
     """A name that is searched for leads to one place."""
     found: dict[str, list[str]] = {}
     for path in SOURCES:
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, []).append(relative(path))
     assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
@@ -150,7 +164,7 @@ def test_no_two_classes_have_one_name() -> None:
 
 def test_modules_say_what_they_are_for() -> None:
     """Every module that holds code opens with a docstring."""
-    trees = {relative(p): ast.parse(p.read_text(encoding="utf-8")) for p in SOURCES}
+    trees = {relative(p): parsed(p) for p in SOURCES}
     assert [name for name, tree in trees.items() if tree.body and not ast.get_docstring(tree)] == []
 
 
@@ -160,7 +174,7 @@ def test_every_weird_is_seen_somewhere() -> None:
         node.attr
         for p in SOURCES
         if relative(p) != "kcap/weird.py"
-        for node in ast.walk(ast.parse(p.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(p))
         if isinstance(node, ast.Attribute)
     }
     assert {kind.name for kind in WeirdKind} - used == set()
@@ -170,7 +184,7 @@ def test_only_the_front_ends_print() -> None:
     """The core has no output: neither print nor the standard streams."""
     talkers = set()
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             prints = isinstance(node, ast.Name) and node.id == "print"
             streams = isinstance(node, ast.Attribute) and node.attr in ("stdout", "stderr", "__stdout__", "__stderr__")
             if prints or (streams and isinstance(node.value, ast.Name) and node.value.id == "sys"):
@@ -182,7 +196,7 @@ def test_nothing_swallows_what_it_does_not_know() -> None:
     """No bare except, and no `except Exception` that goes on as if nothing had happened."""
     silent = []
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ExceptHandler):
                 broad = isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")
                 if node.type is None or (broad and isinstance(node.body[0], ast.Pass)):
@@ -298,7 +312,7 @@ def test_the_layers_name_every_part() -> None:
 def test_no_class_of_the_terminal_ui_is_half_of_another() -> None:
     """A class that no code makes and only one class inherits from is a part of that class, which holds it instead."""
     text = {path: path.read_text(encoding="utf-8") for path in SOURCES if "tui" in path.parts}
-    nodes = [node for one in text.values() for node in ast.walk(ast.parse(one))]
+    nodes = [node for path in text for node in ast.walk(parsed(path))]
     kinds = {node.name: node.bases for node in nodes if isinstance(node, ast.ClassDef)}
     made = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     bases = [ast.unparse(base).partition("[")[0] for some in kinds.values() for base in some]

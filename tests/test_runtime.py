@@ -37,6 +37,13 @@ def test_a_group_that_may_not_be_changed_now_stays_as_it_is(tmp_path: Path, monk
     assert nicer == [4]
 
 
+def test_tests_keep_their_priority() -> None:
+    """Or those behind some readings in this process would have the lowest, for good."""
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    give_way(1)
+    assert os.getpriority(os.PRIO_PROCESS, 0) == before
+
+
 def run(program: str) -> None:
     subprocess.run([sys.executable, "-c", program], env=ENVIRONMENT, check=True)
 

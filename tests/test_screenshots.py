@@ -10,10 +10,10 @@ from types import ModuleType
 import pytest
 
 from kcap.tui.views import VIEWS
-from tests.tui.conftest import collects_rarely, folders, kept_memory, shared_plans, users_plans
+from tests.tui.conftest import base, collects_rarely, folders, kept_memory, shared_plans, users_plans
 from tests.tui.driving import book_of
 
-__all__ = ["collects_rarely", "folders", "kept_memory", "shared_plans", "users_plans"]
+__all__ = ["base", "collects_rarely", "folders", "kept_memory", "shared_plans", "users_plans"]
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDE = (ROOT / "docs" / "tui.md").read_text(encoding="utf-8")

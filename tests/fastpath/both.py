@@ -2,6 +2,7 @@
 
 import pickle
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from unittest.mock import patch
 
@@ -75,7 +76,7 @@ def result_of(
             if often:
                 result.take(analyzer)
             if pickled:
-                data = pickle.dumps(analyzer)
+                data = pickle.dumps(analyzer, pickle.HIGHEST_PROTOCOL)
                 analyzer.fast_path = None
                 analyzer = pickle.loads(data)
         analyzer.finish()
@@ -108,11 +109,18 @@ def agree(
     segments: list[Segment], size: int = 60, step: int = 8, slow: frozenset[int] = frozenset(), options: Options | None = None
 ) -> Result:
     """Both ways give the same; what the fast path gave."""
+    return agree_in_steps(segments, (step,), size, slow, options)
+
+
+def agree_in_steps(
+    segments: list[Segment], steps: Iterable[int], size: int = 60, slow: frozenset[int] = frozenset(),
+    options: Options | None = None,
+) -> Result:  # fmt: skip
+    """The same, with walks of each of these sizes; what the fast path gave with the last one."""
     batches = cut(segments, size, slow)
     for often in (False, True):
-        plain, fast = (
-            result_of(batches, fast_path=False, often=often, options=options),
-            result_of(batches, fast_path=True, often=often, step=step, options=options),
-        )
-        fast.same(plain)
+        plain = result_of(batches, fast_path=False, often=often, options=options)
+        for step in steps:
+            fast = result_of(batches, fast_path=True, often=often, step=step, options=options)
+            fast.same(plain)
     return fast

@@ -12,7 +12,7 @@ from kcap.analyzer import Analyzer, Options
 from kcap.fastpath import engine
 from kcap.net.segment_columns import columns_of
 from kcap.tls.secrets import Secrets
-from tests.fastpath.both import agree
+from tests.fastpath.both import agree, agree_in_steps
 from tests.fastpath.test_sealed import KINDS, options_of, sealer_of
 from tests.support.tls import CLIENT, SERVER, Sealer
 from tests.support.wire import MS, Tap, batch, metadata, metadata_answer
@@ -108,8 +108,7 @@ def test_handshakes_that_no_simple_request_follows(kind: int, between: str, coun
     BETWEEN[between](tap, sealer)
     asked(tap, sealer, count)
     segments = tap.close().segments
-    for step in (9, 14, 1 << 12):
-        agree(segments, 1 << 12, step, options=options_of(sealer))
+    agree_in_steps(segments, (9, 14, 1 << 12), 1 << 12, options=options_of(sealer))
 
 
 def asked(tap: Tap, sealer: Sealer, count: int) -> None:
@@ -164,8 +163,7 @@ def test_handshakes_that_stop_at_any_packet(kind: int, end: str) -> None:
                 tap.send(side, data)
             CUT[end](tap, sealer)
             other = Tap(port=41_000, time_ns=tap.time_ns + MS).open().client(metadata(1)).server(metadata_answer(1)).close()
-            for step in (4, 5, 1 << 12):
-                agree([*tap.segments, *other.segments], 1 << 12, step, options=options_of(sealer))
+            agree_in_steps([*tap.segments, *other.segments], (4, 5, 1 << 12), 1 << 12, options=options_of(sealer))
 
 
 @pytest.mark.parametrize("missing", [b"CLIENT_HANDSHAKE", b"SERVER_HANDSHAKE", b"CLIENT_TRAFFIC", b"SERVER_TRAFFIC"])

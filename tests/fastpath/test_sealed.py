@@ -15,7 +15,7 @@ from kcap.analyzer import Options
 from kcap.net.connections import reverse_flow
 from kcap.net.tcp import MASK
 from kcap.tls.secrets import Secrets
-from tests.fastpath.both import Result, agree
+from tests.fastpath.both import Result, agree, agree_in_steps
 from tests.laws.test_streams import fields, message_pairs, straight_time
 from tests.support.tls import CLIENT, SERVER, Sealer, converse
 from tests.support.wire import MS, Segment, Tap, metadata, metadata_answer, produce, produce_answer, shuffled
@@ -219,5 +219,4 @@ def test_a_part_of_a_record_that_the_tap_saw_twice(kind: int) -> None:
     for place in range(HANDSHAKE_SEGMENTS, len(segments)):
         if segments[place].payload:
             out = [*segments[:2], twice[1], *segments[2 : place + 1], twice[place], *segments[place + 1 :]]
-            for step in (place + 2, place + 3, 12):
-                agree(out, 60, step, options=options)
+            agree_in_steps(out, (place + 2, place + 3, 12), 60, options=options)

@@ -95,8 +95,9 @@ async def drawn(name: str) -> list[str]:
         while name in ("topics", "errors") and app.book.table("partitions") is None:
             await pilot.pause(0.05)
         for key in scene.keys:
+            typed = len(key) == 1 and isinstance(app.focused, Input)
             await pilot.press(key)
-            for _ in range(3):  # a key may open a page, which may be followed by another, before the next key is for it
+            for _ in range(1 if typed else 3):  # a key may open a page, and that another, before the next key is for it
                 await app.workers.wait_for_complete()
                 await settle(pilot)
         for line in app.screen.query(Input):

@@ -12,6 +12,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from operator import itemgetter
 from pathlib import Path
 
@@ -103,16 +104,16 @@ def converse(folder: Path, client: list[str], server: list[str], typed: list[str
     serving = subprocess.Popen(["openssl", "s_server", *words], **quiet)
     wire: list[tuple[int, bytes]] = []
     try:
+        await_server(serving, port)  # before the relay listens, which may be given a port that is free
         with socket.create_server(("127.0.0.1", 0)) as listener:
-            await_server(serving, port)
             carrying = threading.Thread(target=relay, args=(listener, port, wire), daemon=True)
             carrying.start()
             options = [pem if word == "PEM" else word for word in client]
             place = f"127.0.0.1:{listener.getsockname()[1]}"
-            with subprocess.Popen(
-                ["openssl", "s_client", "-connect", place, "-keylogfile", str(log), *options],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            ) as speaking:  # fmt: skip
+            words = ["openssl", "s_client", "-connect", place, "-keylogfile", str(log), *options]
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+            with subprocess.Popen(words, **pipes) as speaking, ExitStack() as ended:
+                ended.callback(speaking.kill)  # else one that hangs would be waited for
                 assert speaking.stdin is not None
                 assert speaking.stdout is not None
                 said = b""

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,20 +18,6 @@ import spark_jobs.daemon as daemon
 daemon.load()
 names = [open(f"/proc/self/task/{task}/comm").read().strip() for task in os.listdir("/proc/self/task")]
 print(json.dumps(sorted(name for name in names if name != "jemalloc_bg_thd")))
-"""
-WORKER = """
-import spark_jobs
-
-def loaded(batches):
-    import sys
-    import pyarrow as pa
-    was = [name for name in ("spark_jobs.scan", "kcap.fastpath.engine") if name in sys.modules]
-    source = sys.modules["pyspark"].__file__
-    for batch in batches:
-        yield pa.RecordBatch.from_pydict({"was": [",".join(was) + "|" + source]})
-
-spark = spark_jobs.session("forked", **{"spark.master": "local[1]"})
-print(spark.range(1).mapInArrow(loaded, "was string").collect()[0].was)
 """
 
 
@@ -56,14 +43,10 @@ def test_it_can_be_forked() -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_workers_have_it() -> None:
+def test_workers_have_it(alone: dict[str, Any]) -> None:
     """A worker has all in memory as it starts, and pyspark's modules from files."""
-    pytest.importorskip("pyspark")
-    done = subprocess.run([sys.executable, "-c", WORKER], cwd=ROOT, capture_output=True, text=True, timeout=180, check=False)
-    assert done.returncode == 0, done.stderr
-    was, source = done.stdout.strip().split("|")
-    assert was == "spark_jobs.scan,kcap.fastpath.engine"
-    assert ".zip" not in source
+    assert alone["was"] == "spark_jobs.scan,kcap.fastpath.engine"
+    assert ".zip" not in alone["source"]
 
 
 def test_pyspark_s_own_workers_do_not_have_it() -> None:

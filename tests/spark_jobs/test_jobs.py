@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -28,7 +27,6 @@ from spark_jobs.report_job import bytes_of
 from spark_jobs.reports import Saved, run_report, run_reports
 from spark_jobs.versions import versions
 from tests.fuzz.hostile import CLASSES
-from tests.support.java import SHORT_LIVED
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 JOBS = (
@@ -216,37 +214,10 @@ def test_ingest_and_what_comes_after_it(spark: Any, tmp_path: Path, pcaps: Path,
 
 
 @on_spark
-def test_a_killed_worker_is_made_good(pcaps: Path, tmp_path: Path) -> None:
+def test_a_killed_worker_is_made_good(alone: dict[str, Any]) -> None:
     """A Python worker that dies in mid-job: its task runs again, and the rows are right."""
-    program = tmp_path / "killed.py"
-    path, lock = str(pcaps / "pipelined.pcap"), str(tmp_path / "killed")
-    program.write_text(
-        "import os, sys, spark_jobs, kcap\n"
-        "from spark_jobs import tasks as work\n"
-        "from spark_jobs.scan import Scan\n"
-        f"spark = spark_jobs.session('killed', master='local[2,4]', driver_extraJavaOptions={SHORT_LIVED!r})\n"
-        "real = work.Reduce.__call__\n"
-        f"lock = {lock!r}\n"
-        "def dying(self, batches):\n"
-        "    for at, made in enumerate(real(self, batches)):\n"
-        "        if not os.path.exists(lock):\n"
-        "            open(lock, 'w').close()\n"
-        "            os._exit(9)\n"
-        "        yield made\n"
-        "class Dying(work.Reduce):\n"
-        "    __call__ = dying\n"
-        "import spark_jobs.scan\n"
-        "spark_jobs.scan.Reduce = Dying\n"
-        f"frame = spark_jobs.read_capture(spark, {path!r}, split_bytes=20000, partitions=3)\n"
-        "print(frame.count(), os.path.exists(lock))\n",
-        encoding="utf-8",
-    )
-    done = subprocess.run(
-        [sys.executable, str(program)], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
-        timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.split() == [str(kcap.open(path).exchanges().to_arrow().num_rows), "True"]
+    assert alone["killed"]
+    assert alone["again"] == kcap.open(alone["path"]).exchanges().to_arrow().num_rows
 
 
 def test_jobs_stand_alone(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 """Books of real captures, read by the real reading process."""
 
 import gc
-import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -49,25 +49,34 @@ def shared_plans(users_plans: Path | None) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def folders(tmp_path_factory: pytest.TempPathFactory, users_plans: Path | None) -> Iterator[Path]:
-    """A cache and settings of the tests' own."""
-    base = tmp_path_factory.mktemp("xdg")
-    before = {name: os.environ.get(name) for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")}
-    os.environ["XDG_CACHE_HOME"], os.environ["XDG_CONFIG_HOME"] = str(base / "cache"), str(base / "config")
-    os.environ["XDG_STATE_HOME"] = str(base / "state")
-    yield base
-    for name, value in before.items():
-        if value is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = value
+@pytest.fixture(scope="session")
+def base(tmp_path_factory: pytest.TempPathFactory, users_plans: Path | None) -> Path:
+    """Where the tests have a cache and settings of their own."""
+    return tmp_path_factory.mktemp("xdg")
+
+
+@contextmanager
+def own_folders(base: Path) -> Iterator[None]:
+    """The user's folders are below this one, for as long as the block lasts."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("cache", "config", "state"):
+            patch.setenv(f"XDG_{name.upper()}_HOME", str(base / name))
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folders(base: Path) -> Iterator[Path]:
+    """A cache and settings of the tests' own; files of other folders, which run between these, have the user's."""
+    with own_folders(base):
+        yield base
 
 
 @pytest.fixture(scope="session")
-def java(folders: Path) -> Iterator[CaptureModel]:
+def java(base: Path) -> Iterator[CaptureModel]:
     """A book of transactions by Kafka's own clients."""
-    with read_whole(str(PCAPS / "java-transactions.pcap")) as book:
+    with own_folders(base):
+        book = read_whole(str(PCAPS / "java-transactions.pcap"))
+    with book:
         yield book
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from kcap.reports.findings.consuming import ends_in_order, ends_joined
 from tests.reports.findings.tables import CONNECTION, MS, SECOND, START, Row, exchange, found, many, observed
+from tests.reports.made import engine
 
 
 def fetched(lags: list[int], step: float = 1.0, **more: Any) -> tuple[list[Row], list[Row]]:
@@ -72,12 +73,9 @@ def test_the_end_of_the_log_is_the_same_by_pairs_and_in_one_order_of_time(commit
         schema={"topic": "string", "partition": "int32", "at": "int64", "log_end": "int64"},
     )
     columns = ["group_id", "topic", "partition", "begin", "end"]
-    engine = ibis.duckdb.connect()
     both = [ways(lasted, known) for ways in (ends_joined, ends_in_order)]
     # without any report before them a pair may lack what the order has as null
-    made = [
-        sorted(map(repr, engine.to_pyarrow(ends.filter(ends.begin.notnull()).select(*columns)).to_pylist())) for ends in both
-    ]
+    made = [sorted(map(repr, engine().rows(ends.filter(ends.begin.notnull()).select(*columns)))) for ends in both]
     assert made[0] == made[1]
 
 
