@@ -21,7 +21,7 @@ from kcap.schema.quirks import DOWNGRADES
 
 FRAME_MAX = limits.FAST_PATH_FRAME_MAX
 FRAME_BYTES_MAX, RESPONSE_BYTES_MAX = limits.FRAME_BYTES_MAX, limits.RESPONSE_BYTES_MAX
-RESYNC_FRAME_MAX = limits.RESYNC_FRAME_MAX
+RESYNC_FRAME_MAX, IDS_SEARCHED = limits.RESYNC_FRAME_MAX, limits.IDS_SEARCHED
 HEAD_KEPT = limits.FRAME_HEAD_KEPT
 """First bytes of a request's body that stay, since its acks are among them."""
 REQUEST_HEAD = 14
@@ -192,18 +192,21 @@ def next_request(data: Any, cursor: int, have: int, slot: int, arrays: Any) -> b
 
 @compiled
 def next_response(data: Any, cursor: int, have: int, slot: int, connections: Any, queues: Any) -> bool:
-    """Whether a packet begins with what looks like a response to a request that waits, though one is open: as
-    `ResponseFramer.follows`.
+    """Whether a packet may begin with a response to a request that waits, though one is open: where `ResponseFramer.follows`
+    says so, and where so many wait that to search their ids takes longer than that path.
     """
+    passed, behind = connections[slot, at.PASSED], connections[slot, at.COUNT] - 1  # the first one has the open response
     if have - cursor < RESPONSE_HEAD or int32(data, cursor) < 4 or int32(data, cursor) > RESYNC_FRAME_MAX:
         return False
+    if passed + behind > IDS_SEARCHED:
+        return True
     correlation, entry = int32(data, cursor + 4), connections[slot, at.HEAD]
-    for _ in range(connections[slot, at.COUNT] - 1):  # the first one has the open response
+    for _ in range(behind):
         entry = queues[entry, at.Q_NEXT]
         if queues[entry, at.Q_CORRELATION] == correlation:
             return True
     entry = connections[slot, at.PASSED_HEAD]
-    for _ in range(connections[slot, at.PASSED]):
+    for _ in range(passed):
         if queues[entry, at.Q_CORRELATION] == correlation:
             return True
         entry = queues[entry, at.Q_NEXT]

@@ -183,3 +183,17 @@ def test_looking_for_the_next_frame_is_linear_in_the_stream(monkeypatch: pytest.
     allowed = (1 << 12) + 2 * sum(len(one.payload) for one in tap.segments)
     assert 3 < len(read) < 100
     assert limits.RESYNC_PROOF_COST * sum(read[:-1]) <= allowed
+
+
+@pytest.mark.parametrize("waiting", [1, 9, limits.IDS_SEARCHED + 9])
+def test_a_damaged_length_while_many_requests_wait(waiting: int) -> None:
+    """As many responses as wait come behind the damaged one, on either path."""
+    tap = Tap().open().client(metadata(1)).server(metadata_answer(1))
+    for number in range(2, 3 + waiting):
+        tap.client(metadata(number))
+    for number in range(2, 3 + waiting):
+        tap.server(metadata_answer(number, 20), 150)
+    for damaged in flipped(tap.close().segments, metadata_answer(2, 20)):
+        answered = [row[0] for row in analyze(damaged).brief("correlation_id", "outcome") if row[1] == "answered"]
+        assert {*answered, 2} == {*range(1, 3 + waiting)}
+        agree(damaged, 300, 7)
