@@ -208,8 +208,7 @@ def c_library() -> Any:
 
 
 def give_back() -> None:
-    """Releases library pages, which count as memory of this process until they are needed elsewhere, where they are many: to
-    find them takes the kernel 10 ms.
+    """Releases library pages, which count as memory of this process until they are needed elsewhere.
 
     Most were touched while libraries were loaded, those of numba's compiler (70 MB) while kernels were. Linux only.
     """
@@ -219,16 +218,21 @@ def give_back() -> None:
 
     libc = c_library()
     try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            held = int(file.read().split()[2]) * os.sysconf("SC_PAGE_SIZE")
-        if held < limits.LIBRARY_BYTES_KEPT:
-            return
         with open("/proc/self/smaps", encoding="utf-8", errors="replace") as file:
             places = list(untouched(file))
     except OSError:
         return
     for address, size in places:
         libc.madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), MADV_DONTNEED)
+
+
+def file_bytes() -> int:
+    """Resident bytes of this process that are of files, or shared; 0 where the system does not say. Linux only."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[2]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
 
 
 def share_heap() -> None:
@@ -262,7 +266,7 @@ def release_reading() -> None:
 
 
 class PageRelease:
-    """Releases library pages now and then while a capture is read."""
+    """Releases library pages now and then while a capture is read, where they are many: to list them takes the kernel 10 ms."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -273,7 +277,8 @@ class PageRelease:
         self._count += 1
         if self._count == self._next:
             self._next *= 8
-            give_back()
+            if file_bytes() >= limits.LIBRARY_BYTES_KEPT:
+                give_back()
 
 
 def releasing(_reading: object) -> Callable[[], None]:

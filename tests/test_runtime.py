@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kcap import runtime
-from kcap.runtime import STEPS, PageRelease, give_back, give_way, untouched
+from kcap.runtime import STEPS, PageRelease, file_bytes, give_way, untouched
 from tests.cli.running import COMMAND, ENVIRONMENT, PCAPS
 
 
@@ -115,30 +115,25 @@ def test_libraries_work_when_their_pages_were_given_back() -> None:
     )
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="Linux tells what a process holds, others do not")
-def test_few_library_pages_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[int] = []
-
-    def untouched_pages(_lines: object) -> tuple[()]:
-        calls.append(1)
-        return ()
-
-    monkeypatch.setattr("kcap.runtime.untouched", untouched_pages)
-    for least, expected in ((0, [1]), (1 << 40, [1]), (0, [1, 1])):
-        monkeypatch.setattr("kcap.limits.LIBRARY_BYTES_KEPT", least)
-        give_back()
-        assert calls == expected
-
-
 def test_memory_is_looked_at_less_and_less(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
     steps: list[int] = []
     monkeypatch.setattr("kcap.runtime.give_back", lambda: calls.append(len(steps)))
+    monkeypatch.setattr("kcap.runtime.file_bytes", lambda: 0 if STEPS < len(steps) < 64 * STEPS else 1 << 40)
     pages = PageRelease()
     for _ in range(70 * STEPS):
         steps.append(1)
         pages.step()
-    assert calls == [STEPS, 8 * STEPS, 64 * STEPS]
+    assert calls == [STEPS, 64 * STEPS], "few pages are kept"
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="Linux tells what a process holds, others do not")
+def test_pages_of_files_count() -> None:
+    """The same as the status of the process says (proc_pid_status(5))."""
+    found = [line.split() for line in Path("/proc/self/status").read_text().splitlines()]
+    held = sum(int(line[1]) << 10 for line in found if line[0] in ("RssFile:", "RssShmem:"))
+    assert held > 1 << 20
+    assert abs(file_bytes() - held) < 1 << 20
 
 
 def test_the_memory_pool_is_the_user_s_where_one_is_named() -> None:
