@@ -22,7 +22,7 @@ from kcap.decode.projection_kernels import batch, message
 from kcap.fastpath.arrays import PacketArrays
 from kcap.fastpath.body_kernels import carry_over, transposed
 from kcap.fastpath.client_ids import name_number
-from kcap.fastpath.close_kernels import all_settled, release_all, settled
+from kcap.fastpath.close_kernels import all_settled, release_all
 from kcap.fastpath.flow_table import enter_all, find
 from kcap.fastpath.frame_kernels import chain, pass_over, rejoin, settled_run, unchain
 from kcap.fastpath.identity_kernels import identify
@@ -78,7 +78,6 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield pass_over, (connections, 0, queues, 0)
     yield rejoin, (connections, 0, queues)
     yield enter_large, (data, 0, 0, 0, 0, 0, large, meta)
-    yield settled, (0, connections, streams)
     yield all_settled, (one, np.zeros(1, np.bool_), connections, streams)
     yield release_all, (one, table, keys, connections, streams, state.free, meta)
     yield identify, (one, connections, streams, keys, states, np.zeros(1, np.uint64), states[None])

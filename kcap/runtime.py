@@ -277,7 +277,7 @@ class PageRelease:
         self._count += 1
         if self._count == self._next:
             self._next *= 8
-            if file_bytes() >= limits.LIBRARY_BYTES_KEPT:
+            if file_bytes() >= limits.LIBRARY_BYTES_LEAST:
                 give_back()
 
 

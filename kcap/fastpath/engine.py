@@ -23,7 +23,7 @@ from kcap.fastpath.export_state import Host, export_connection
 from kcap.fastpath.flow_table import find, pair_number
 from kcap.fastpath.frame_kernels import settled_run
 from kcap.fastpath.import_state import fits, import_connection, packets_until_fit, passing
-from kcap.fastpath.oddities import report_ends, report_late, report_resyncs, report_rows
+from kcap.fastpath.oddities import report_ends, report_late, report_late_rows, report_resyncs
 from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.projected import both_projected
 from kcap.fastpath.rows import FastPathRows
@@ -206,7 +206,7 @@ class FastPath:
             state.large.make_room()
         self._settle(columns, left, gone, opened, ended, fresh, first_fresh)
         if later is not None:
-            report_rows(self.analyzer, later)
+            report_late_rows(self.analyzer, later)
         return place
 
     def _bound_waiting(self) -> None:
@@ -521,7 +521,7 @@ class FastPath:
         bodies = self.analyzer.bodies
         for place in (at.R_REQUEST_SLOT, at.R_RESPONSE_SLOT):
             for row in np.flatnonzero(rows[place] >= at.LARGE_BASE).tolist():
-                values = self.state.large.take(int(rows[place, row]), excerpts=bodies.keep)
+                values = self.state.large.take(int(rows[place, row]))
                 rows[place, row] = number = bodies.carry(values)
                 bodies.settle_carried([number])
 

@@ -8,15 +8,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kcap import limits
-from kcap.decode.programs import program_index
 from kcap.fastpath import layout as at
 from kcap.fastpath.closed_rows import ClosedRows
 from kcap.fastpath.frame_kernels import rejoin, unchain
 from kcap.fastpath.import_state import MOVED
+from kcap.fastpath.projected import program_of
 from kcap.fastpath.resync_kernels import PREFIX
 from kcap.fastpath.state import FastPathState, none
 from kcap.identities import Identities, Identity
-from kcap.kafka.bodies import REQUEST, UNKNOWN, fed
+from kcap.kafka.bodies import UNKNOWN, fed
 from kcap.kafka.conversation import Collector, Conversation
 from kcap.kafka.frames import FLAG, Frame, PendingExchange, PendingResponse
 from kcap.kafka.framing import OpenFrame, halves
@@ -170,7 +170,7 @@ def _queue(
         number, key, version, correlation, body, done, one_way, flags, losses, passed_ns = entry[at.Q_NUMBER : at.Q_FRAME]
         exchange = PendingExchange(number, key, version, correlation, requests.client_id, losses)
         exchange.skipped_ns = none(passed_ns)
-        start, size = entry[at.Q_FRAME : at.Q_FRAME + 2] if done else (stream[at.OPEN_START], came(stream))
+        start, size = entry[at.Q_FRAME : at.Q_FRAME + 2] if done else (stream[at.OPEN_START], received(stream))
         if flags:  # none of a connection with TLS
             _repeats(requests.stream, start, start + size, flags)
         if done and one_way:
@@ -198,13 +198,12 @@ def _body(state: FastPathState, conversation: Conversation, exchange: PendingExc
         exchange.request_slot = slot
         return
     if slot >= at.LARGE_BASE:
-        exchange.request_slot = bodies.carry(state.large.take(slot, excerpts=bodies.keep))
+        exchange.request_slot = bodies.carry(state.large.take(slot))
         return
     start, end, index = state.bodies[:, slot - at.SLOT_BASE].tolist()
     state.bodies[2, slot - at.SLOT_BASE] = UNKNOWN
     if index <= -2:
-        key, version = divmod(-2 - index >> 1, at.VERSIONS)
-        index = program_index(key, version, REQUEST)
+        index = program_of(-2 - index)
     exchange.request_slot = bodies.add(state.arena[start:end].tobytes(), 0, end - start, index, exchange)
 
 
@@ -225,7 +224,7 @@ def _open(state: FastPathState, stream: Numbers, header: bytes, subject: object)
         state.meta[at.M_OPEN] -= frame.size
         frame.head = bytearray(header) + state.arena[start : stream[at.OPEN_AT]].tobytes()
     frame.header, frame.subject, frame.pieces = True, subject, None
-    frame.received = came(stream)
+    frame.received = received(stream)
     frame.first_ns, frame.first_ref = stream[at.OPEN_NS], stream[at.OPEN_REF]
     frame.low, frame.high = stream[at.OPEN_LOW], stream[at.OPEN_HIGH]
     frame.flags = stream[at.OPEN_FLAGS] & SNAPLEN
@@ -233,8 +232,8 @@ def _open(state: FastPathState, stream: Numbers, header: bytes, subject: object)
     return frame
 
 
-def came(stream: Numbers) -> int:
-    """Bytes of the open frame so far."""
+def received(stream: Numbers) -> int:
+    """Bytes of the open frame so far, captured or not."""
     return stream[at.OPEN_SIZE] - stream[at.OPEN_LEFT]
 
 
@@ -256,7 +255,7 @@ def _open_response(state: FastPathState, conversation: Conversation, responses: 
     header = PAIR.pack(stream[at.OPEN_SIZE] - 4, exchange.correlation_id)
     if stream[at.OPEN_FLAGS]:
         start = stream[at.OPEN_START]
-        _repeats(responses.stream, start, start + came(stream), stream[at.OPEN_FLAGS])
+        _repeats(responses.stream, start, start + received(stream), stream[at.OPEN_FLAGS])
     responses.open = _open(state, stream, header, response)
     responses.count()
 

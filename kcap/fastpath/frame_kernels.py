@@ -177,6 +177,12 @@ def has_id(data: Any, cursor: int, length: int, slot: int, connections: Any, ids
 
 
 @compiled
+def is_plain(key: int, version: int, header: Any) -> bool:
+    """Whether requests of a version have a header that takes the short way."""
+    return bool(0 <= key < at.KEYS and 0 <= version < at.VERSIONS and header[key, version])
+
+
+@compiled
 def next_request(data: Any, cursor: int, have: int, slot: int, arrays: Any) -> bool:
     """Whether a packet begins with what looks like a request, though one is open: as `RequestFramer.follows`."""
     if have - cursor < REQUEST_HEAD:
@@ -185,9 +191,17 @@ def next_request(data: Any, cursor: int, have: int, slot: int, arrays: Any) -> b
     length = int16(data, cursor + 12)
     if size < 8 or size > RESYNC_FRAME_MAX or length <= 0 or cursor + REQUEST_HEAD + length > have:
         return False
-    if key < 0 or key >= at.KEYS or version < 0 or version >= at.VERSIONS or not arrays.header[key, version]:
-        return False
-    return bool(has_id(data, cursor, length, slot, arrays.connections, arrays.ids))
+    return bool(is_plain(key, version, arrays.header) and has_id(data, cursor, length, slot, arrays.connections, arrays.ids))
+
+
+@compiled
+def waits(correlation: int, entry: int, count: int, queues: Any) -> bool:
+    """Whether an id is that of one of so many requests, from an entry of their chain on."""
+    for _ in range(count):
+        if queues[entry, at.Q_CORRELATION] == correlation:
+            return True
+        entry = queues[entry, at.Q_NEXT]
+    return False
 
 
 @compiled
@@ -200,17 +214,9 @@ def next_response(data: Any, cursor: int, have: int, slot: int, connections: Any
         return False
     if passed + behind > IDS_SEARCHED:
         return True
-    correlation, entry = int32(data, cursor + 4), connections[slot, at.HEAD]
-    for _ in range(behind):
-        entry = queues[entry, at.Q_NEXT]
-        if queues[entry, at.Q_CORRELATION] == correlation:
-            return True
-    entry = connections[slot, at.PASSED_HEAD]
-    for _ in range(passed):
-        if queues[entry, at.Q_CORRELATION] == correlation:
-            return True
-        entry = queues[entry, at.Q_NEXT]
-    return False
+    correlation, following = int32(data, cursor + 4), queues[connections[slot, at.HEAD], at.Q_NEXT]
+    head = connections[slot, at.PASSED_HEAD]
+    return bool(waits(correlation, following, behind, queues) or waits(correlation, head, passed, queues))
 
 
 @compiled
@@ -254,8 +260,9 @@ def requests(
     arena, bodies = arrays.arena, arrays.bodies
     slot, base = place >> 1, offset - cursor
     if streams[place, at.OPEN_START] >= 0:
-        over = next_request(data, cursor, have, slot, arrays)
-        cursor = cursor if over else go_on(streams, place, data, cursor, have, end, position, arena, bodies, big)
+        if next_request(data, cursor, have, slot, arrays):
+            return cursor
+        cursor = go_on(streams, place, data, cursor, have, end, position, arena, bodies, big)
         if streams[place, at.OPEN_LEFT]:
             return cursor
         entry = connections[slot, at.TAIL]
@@ -268,10 +275,8 @@ def requests(
     while have - cursor >= REQUEST_HEAD:
         size, key, version = int32(data, cursor), int16(data, cursor + 4), int16(data, cursor + 6)
         correlation, length = int32(data, cursor + 8), int16(data, cursor + 12)
-        if key < 0 or key >= at.KEYS or version < 0 or version >= at.VERSIONS or not arrays.header[key, version]:
-            return cursor
         body, stop = cursor + REQUEST_HEAD + max(length, 0), cursor + 4 + size
-        if body > min(stop, have) or not expected(
+        if not is_plain(key, version, arrays.header) or body > min(stop, have) or not expected(
             data, cursor, size, length, correlation, slot, connections, queues, arrays.ids, meta
         ):  # fmt: skip
             return cursor
@@ -342,8 +347,9 @@ def responses(
             return cursor
         resynced = RESYNCED
     elif streams[place, at.OPEN_START] >= 0:
-        over = next_response(data, cursor, have, slot, connections, queues)
-        cursor = cursor if over else go_on(streams, place, data, cursor, have, end, position, arena, bodies, big)
+        if next_response(data, cursor, have, slot, connections, queues):
+            return cursor
+        cursor = go_on(streams, place, data, cursor, have, end, position, arena, bodies, big)
         if streams[place, at.OPEN_LEFT]:
             return cursor
         close_frame(streams, place, rows, meta[at.M_ROWS], at.R_RESPONSE, time_ns, ref)
@@ -481,11 +487,11 @@ def response(kept: int, flags: int, order: int, place: int, arrays: Any) -> None
 def response_without_end(order: int, place: int, arrays: Any) -> None:
     """The connection ends within a response: as `Framer.finish`."""
     streams, rows, meta = arrays.streams, arrays.rows, arrays.meta
-    kept = streams[place, at.OPEN_SLOT]
-    arrays.bodies[1, kept] = streams[place, at.OPEN_AT]
+    body = streams[place, at.OPEN_SLOT]
+    arrays.bodies[1, body] = streams[place, at.OPEN_AT]
     meta[at.M_OPEN] -= streams[place, at.OPEN_SIZE]
     close_frame(streams, place, rows, meta[at.M_ROWS], at.R_RESPONSE, at.NONE, at.NONE)
-    response(kept, TRUNCATED, order, place, arrays)
+    response(body, TRUNCATED, order, place, arrays)
 
 
 @compiled

@@ -202,14 +202,14 @@ class LargeFrames:
         arrays.free[self.meta[at.M_LARGE_FREE]] = frame
         self.meta[at.M_LARGE_FREE] += 1
 
-    def take(self, slot: int, *, excerpts: bool) -> BodyValues:
-        """The values of a frame that has passed, whose row is free then; with its `excerpts`, where that is wanted."""
-        values = values_of(self.reader(slot), self.excerpts(slot) if excerpts else ())
+    def take(self, slot: int) -> BodyValues:
+        """The values of a frame that has passed, and its excerpts; its row is free then."""
+        values = values_of(self.reader(slot), self.excerpts(slot))
         self.release(slot)
         return values
 
     def excerpts(self, slot: int) -> Pieces:
-        """All of a frame's body that is no record; nothing where that is more than there is room for."""
+        """All of a frame's body that is no record; nothing where that is not wanted, or more than there is room for."""
         frame = slot - at.LARGE_BASE
         row, kept = self.arrays.large[frame], self.arrays.excerpted[frame]
         if row[at.L_EXCERPTS] < 0:

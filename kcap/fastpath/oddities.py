@@ -49,11 +49,11 @@ def report_late(state: FastPathState, host: "Host", decided: int, left: Any) -> 
     odd = state.large.arrays.odd[: meta[at.M_ODD], at.O_REF] - meta[at.M_REF]
     others = meta[at.M_ORDER] + np.concatenate([left, odd[:1]])
     sooner = int(np.searchsorted(late[:, at.R_ORDER], others.min())) if len(others) else len(late)
-    report_rows(host, late[:sooner])
+    report_late_rows(host, late[:sooner])
     return late[sooner:]
 
 
-def report_rows(host: "Host", late: Any) -> None:
+def report_late_rows(host: "Host", late: Any) -> None:
     """Reports rows whose responses came late."""
     columns = at.R_IDENTITY, at.R_CORRELATION, at.R_RESPONSE + at.F_FIRST_REF, at.R_RESPONSE + at.F_LOW
     uids = {identity: host.identities.uid(identity) for identity in set(late[:, at.R_IDENTITY].tolist())}
@@ -68,15 +68,15 @@ def report_ends(state: FastPathState, host: "Host", first: int) -> None:
     rows = state.rows[first : state.meta[at.M_ROWS]]
     for row in np.flatnonzero((rows[:, at.R_OUTCOME] >= UNANSWERED) | (rows[:, at.R_CUT] & at.UNENDED_RESPONSE != 0)).tolist():
         one = rows[row].tolist()
-        uid, detail = host.identities.uid(one[at.R_IDENTITY]), f"correlation id {one[at.R_CORRELATION]}"
+        uid = host.identities.uid(one[at.R_IDENTITY])
         if one[at.R_OUTCOME] >= UNANSWERED:
             request = one[at.R_REQUEST : at.R_RESPONSE]
-            why = f"{detail}: {at.REASONS[one[at.R_OUTCOME]]}"
+            why = f"correlation id {one[at.R_CORRELATION]}: {at.REASONS[one[at.R_OUTCOME]]}"
             host.report(WeirdKind.UNANSWERED, why, request[at.F_FIRST_REF], request[at.F_LOW], uid=uid)
             continue
         response = one[at.R_RESPONSE :]
         if one[at.R_FLAGS] & LATE:
-            host.report(WeirdKind.LATE_RESPONSE, detail, response[at.F_FIRST_REF], response[at.F_LOW], uid=uid)
+            report_late_rows(host, rows[row : row + 1])
         start, end, _ = state.bodies[:, one[at.R_RESPONSE_SLOT] - at.SLOT_BASE].tolist()
         bytes_of = f"{RESPONSE_HEAD + end - start} of {response[at.F_SIZE]} bytes, server offset {response[at.F_START]}"
         host.report(WeirdKind.FRAME_INCOMPLETE, bytes_of, response[at.F_FIRST_REF], response[at.F_LOW], uid=uid)

@@ -42,9 +42,10 @@ def both_projected(bodies: BodyCollector, table: Any, fast_arena: Any, count: in
 def programs(codes: Any) -> Any:
     """The programs for the codes of `body_kernels.program_code`; others are programs already."""
     noted = codes <= -2
-    return np.where(noted, mapped(np.where(noted, -2 - codes, 0), _program), codes)
+    return np.where(noted, mapped(np.where(noted, -2 - codes, 0), program_of), codes)
 
 
-def _program(place: int) -> int:
+def program_of(place: int) -> int:
+    """The program for a number from 0 on: that of an API key, a version and a side."""
     key, version = divmod(place >> 1, VERSIONS)
     return program_index(key, version, RESPONSE if place & 1 else REQUEST)

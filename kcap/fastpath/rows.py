@@ -38,7 +38,6 @@ CUT_BY_SLOT: Final = (
     (at.R_REQUEST_SLOT, at.CUT_REQUEST), (at.R_RESPONSE_SLOT, at.CUT_RESPONSE | at.UNENDED_RESPONSE),
 )  # fmt: skip
 """The slot of a body, and the bits of R_CUT that say that it is not whole."""
-NO_ROWS: Final = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ class FastPathRows:
         for place, cut in CUT_BY_SLOT:
             left.difference_update(self.columns[place, bits & cut != 0].tolist())
         wanted = np.array(sorted(left), np.int64)
-        where = np.isin(self.columns[[place for place, _ in CUT_BY_SLOT]], wanted).any(axis=0) if left else NO_ROWS
+        where = np.isin(self.columns[[place for place, _ in CUT_BY_SLOT]], wanted).any(axis=0)
         some = FastPathRows(np.ascontiguousarray(self.columns[:, where]), self.names)
         both = some.tuples(names) + tuples
         return [both[place] for place in some.merged(orders).tolist()]

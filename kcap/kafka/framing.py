@@ -74,7 +74,7 @@ class OpenFrame:
         self.rest: Resumable | None = None
         """The resumable reader of a frame that is not buffered; it has had all bytes of the body so far."""
         self.excerpts: Pieces = ()
-        """All of these bytes that is no record, where the fast path kept it, and no byte and no hole came since."""
+        """All of these bytes that is no record, where the fast path stored it, and no byte and no hole came since."""
         self.contiguous = True
         self.header = False
         """The header is known, or known to be lost."""

@@ -269,5 +269,5 @@ MESSAGES_AT_ONCE = 2048
 PAGE_ROWS = 500
 """Rows of a table of a page of `versions`; JSON has all."""
 
-LIBRARY_BYTES_KEPT = 32 << 20
-"""Library pages of a process up to which these are not released."""
+LIBRARY_BYTES_LEAST = 32 << 20
+"""Least bytes of library pages that are worth the time to release them while a capture is read."""

@@ -4,13 +4,14 @@ from dataclasses import replace
 from operator import attrgetter
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap import limits
 from kcap.fastpath import layout as at
-from kcap.fastpath.close_kernels import settled
+from kcap.fastpath.close_kernels import all_settled
 from kcap.fastpath.state import FastPathState
 from kcap.net.tcp import ACK, FIN, MASK, PSH, RST, SYN
 from tests.fastpath.both import agree
@@ -219,6 +220,12 @@ def test_what_is_open_is_decided_by_the_reference_path() -> None:
         assert agree(tap.segments).own == 0
 
 
+def settled(slot: int, state: FastPathState) -> bool:
+    found = np.empty(1, np.bool_)
+    all_settled(np.array([slot]), found, state.connections, state.streams)
+    return bool(found[0])
+
+
 def test_settled() -> None:
     """Each of the things that may be left to be decided."""
     state = FastPathState()
@@ -226,7 +233,7 @@ def test_settled() -> None:
     connection, streams = state.connections[slot], state.streams[2 * slot : 2 * slot + 2]
     connection[[at.OWN, at.LIVE]] = 1, at.TALKING
     streams[:, [at.OPEN_START, at.FIN_NS, at.ACKED, at.NEXT]] = -1, at.NONE, 100, 100
-    assert settled(slot, state.connections, state.streams)
+    assert settled(slot, state)
     for row, place, value, still in (
         (connection, at.OWN, 0, False),
         (connection, at.COUNT, 1, True),
@@ -239,5 +246,5 @@ def test_settled() -> None:
     ):
         before = row[place]
         row[place] = value
-        assert settled(slot, state.connections, state.streams) is still
+        assert settled(slot, state) is still
         row[place] = before

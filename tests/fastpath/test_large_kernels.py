@@ -152,7 +152,7 @@ def test_of_small_fields_what_was_read_is_not_stored() -> None:
         assert head <= stored < most
         first = min(head, limits.FAST_PATH_LARGE_PIECE)
         assert large.arrays.stored[frame, :first].tobytes() == body[:first]
-        values = large.take(frame + at.LARGE_BASE, excerpts=True)
+        values = large.take(frame + at.LARGE_BASE)
         assert values.values[slots.PARTITION_COUNT] == 50_000
         assert values.topics.names == b"name"
         assert values.excerpts == ()  # none were kept
@@ -171,7 +171,7 @@ def test_what_excerpts_of_all_frames_hold_is_bounded() -> None:
         taken(data, 0, len(body), frame, large.arrays)
         return int(frame) + at.LARGE_BASE
 
-    assert large.take(slot_of_next(), excerpts=True).excerpts != ()
+    assert large.take(slot_of_next()).excerpts != ()
     assert large.arrays.excerpted_bytes[0] == 0
     first = slot_of_next()
     held = int(large.arrays.excerpted_bytes[0])
@@ -206,7 +206,7 @@ def test_excerpts_are_enough_but_for_the_records(body: tuple[int, bytes], sizes:
         assert taken(array, start, end, slot - at.LARGE_BASE, large.arrays) == end
         start = end
     excerpts = large.excerpts(slot)
-    values = large.take(slot, excerpts=True)
+    values = large.take(slot)
     assert values.excerpts == excerpts
     if values.values[slots.MAGICS] not in HEADED:
         return
@@ -240,4 +240,4 @@ def test_a_frame_of_many_batches_has_no_excerpts() -> None:
     data, reached = np.frombuffer(body, np.uint8), 0
     reached = taken(data, 0, len(body), slot - at.LARGE_BASE, large.arrays)
     assert reached == len(body)
-    assert large.take(slot, excerpts=True).excerpts == ()
+    assert large.take(slot).excerpts == ()
