@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Final
 
-from kcap.limits import FETCH_PARTITIONS_KEPT
+from kcap.limits import FETCH_PARTITIONS_KEPT, FETCH_SESSIONS_KEPT
 
 FIRST_EPOCH: Final = 0
 """Of a full request that asks for a session; -1 closes one (FetchMetadata)."""
@@ -67,7 +67,7 @@ class Positions:
 
     def _bound(self, newest: Session) -> None:
         """Sessions that were not used for longest go first; of one that is too large alone, the partitions named first."""
-        while self._kept > FETCH_PARTITIONS_KEPT and len(self._sessions) > 1:
+        while len(self._sessions) > (1 if self._kept > FETCH_PARTITIONS_KEPT else FETCH_SESSIONS_KEPT):
             self._drop(next(session for session in self._sessions if session != newest))
         more = self._kept - FETCH_PARTITIONS_KEPT
         if more > 0:

@@ -77,6 +77,10 @@ FETCH_PARTITIONS_KEPT = 500_000
 """Partitions of all fetch sessions that are remembered, some 300 bytes each; Kafka's max.incremental.fetch.session.cache.slots
 holds sessions of any size, a follower's has every partition it follows."""
 
+FETCH_SESSIONS_KEPT = 1 << 14
+"""Fetch sessions that are remembered, some 700 bytes each beside their partitions. A broker holds 1,000 at a time
+(max.incremental.fetch.session.cache.slots); those of connections that ended long ago are never used again."""
+
 MUTE_CLOCK_NS = 10_000_000
 """By how much a response may come before its broker's mute is over: the mute began before the throttled response was on the
 wire, and is counted in whole milliseconds. Seen: 1.8 ms."""

@@ -55,6 +55,18 @@ def test_memory_is_bounded() -> None:
     assert len(held.fetched("C", 3, 1, {}, 3)) == len(many)
 
 
+def test_the_number_of_sessions_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Consumers that come and go leave sessions without end, however few partitions each has."""
+    assert fetch_positions.FETCH_SESSIONS_KEPT == limits.FETCH_SESSIONS_KEPT
+    monkeypatch.setattr(fetch_positions, "FETCH_SESSIONS_KEPT", 3)
+    held = Positions()
+    for session in range(1, 5):
+        held.fetched("C", 0, 0, {A: session} if session % 2 else {}, session)
+        held.fetched("C", 2, 1, {B: 1}, 2)
+    assert [len(held.fetched("C", session, 1, {}, session)) for session in (4, 3, 2)] == [0, 1, 1]
+    assert held.fetched("C", 1, 1, {}, 1) == {}, "not used for longest"
+
+
 def test_one_session_is_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a session that grows without end the partitions named first are forgotten."""
     monkeypatch.setattr(fetch_positions, "FETCH_PARTITIONS_KEPT", 80)
