@@ -15,9 +15,10 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from kcap.output.grid import clean
-from kcap.tui.color_rules import DEFAULTS, TONES, rules_of
+from kcap.tui.color_rules import DEFAULTS, rules_of
 from kcap.tui.keys import Keys
 from kcap.tui.menu import FRAME, LISTED, TYPED, Choices, Window
+from kcap.tui.views.sheet import TONES
 
 FIELDS: Final = (
     ("name", "Name"), ("filter", "Display filter"), ("sign", "Letter at the left of the row"),

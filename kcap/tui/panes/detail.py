@@ -11,23 +11,17 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
-from kcap.tui.panes.paint import CSS, Lines
 from kcap.tui.tree_lines import Item, Outline
+from kcap.tui.views.paint import PANE_CSS, Lines
 from kcap.tui.views.sheet import Line
 
 
 class Detail(Lines):
     """The tree."""
 
-    DEFAULT_CSS = f"Detail {{ height: 1fr; scrollbar-size: 0 1; scrollbar-gutter: stable; {CSS} }}"
+    DEFAULT_CSS = f"Detail {{ height: 1fr; scrollbar-size: 0 1; scrollbar-gutter: stable; {PANE_CSS} }}"
     BINDING_GROUP_TITLE = "The tree"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", show=False),
-        Binding("down,j", "move(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home,g", "edge(-1)", "First", show=False),
-        Binding("end,G", "edge(1)", "Last", show=False),
         Binding("right,l", "open", "Open"),
         Binding("left,h", "shut", "Close"),
         Binding("enter,space", "flip", "Open or close", show=False),
@@ -76,15 +70,15 @@ class Detail(Lines):
         width, at = self.size.width, top + y
         base = self.rich_style
         if at >= len(self.outline.lines):
-            return self._painter.strip([(f" {self.empty}", "dim")] if not at else [], width, base)
+            return self.strip([(f" {self.empty}", "dim")] if not at else [], width, base)
         item = self.outline.lines[at]
         sign = " " if item.make is None else "▾" if item.open and not item.more else "▸"
         line: Line = [("  " * item.depth + sign + " ", "dim"), *item.line]
         if at == self.outline.cursor:
-            base = base + self._painter.style("cell" if self.has_focus else "cursor")
+            base = base + self.tone_style("cell" if self.has_focus else "cursor")
             if self.has_focus:
                 line = [(text, "") for text, _ in line]
-        return self._painter.strip(line, max(width, self.virtual_size.width), base).crop_extend(left, left + width, base)
+        return self.strip(line, max(width, self.virtual_size.width), base).crop_extend(left, left + width, base)
 
     def _keep_in_sight(self) -> None:
         self.scroll_up_to(self.see_line(self.outline.cursor, self.scroll_offset.y, max(1, self.size.height)))
@@ -139,7 +133,7 @@ class Detail(Lines):
 
     def action_slide(self, by: int) -> None:
         """Moves sideways, for long values."""
-        self.scroll_to(x=max(0, self.scroll_offset.x + by), animate=False, force=True, immediate=True)
+        self.scroll_aside_to(max(0, self.scroll_offset.x + by))
 
     def on_click(self, event: events.Click) -> None:
         """A line; its sign opens it."""

@@ -16,7 +16,7 @@ from textual.strip import Strip
 from kcap.reports.text import wrapped
 from kcap.tui.list_columns import GAP, SORTED, Head, cut
 from kcap.tui.list_model import GUTTER, Cells, ListModel
-from kcap.tui.panes.paint import CSS, Lines
+from kcap.tui.views.paint import PANE_CSS, Lines
 from kcap.tui.views.sheet import Line
 
 CACHED_SCREENS = 4
@@ -28,14 +28,9 @@ TONED = frozenset({"call", "result", "latency"})
 class ExchangeList(Lines):
     """The list."""
 
-    DEFAULT_CSS = f"ExchangeList {{ height: 1fr; scrollbar-size: 1 1; scrollbar-gutter: stable; {CSS} }}"
+    DEFAULT_CSS = f"ExchangeList {{ height: 1fr; scrollbar-size: 1 1; scrollbar-gutter: stable; {PANE_CSS} }}"
     BINDING_GROUP_TITLE = "The list"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", show=False),
-        Binding("down,j", "move(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home,g", "edge(-1)", "First", show=False),
         Binding("end,G", "edge(1)", "Last, and auto scroll", show=False),
         Binding("enter", "choose", "Open"),
         Binding("right,l", "side(1)", "Column to the right", show=False),
@@ -159,15 +154,15 @@ class ExchangeList(Lines):
         """One line of the list."""
         left, top = self.scroll_offset
         width = self.size.width
-        base = self._painter.base
+        base = self.base
         full = max(width, self.virtual_size.width)
         if not y:
-            return self._painter.strip(self._titles(), full, base).crop_extend(left, left + width, base)
+            return self.strip(self._titles(), full, base).crop_extend(left, left + width, base)
         place = top + y - 1
         if place >= len(self.view):
             message = wrapped(self.empty, max(width - 3, 1)) if not len(self.view) else []
             line: Line = [("  " + message[y - 2], "dim")] if 0 <= y - 2 < len(message) else []
-            return self._painter.strip(line, width, base)
+            return self.strip(line, width, base)
         found = self._strips.get(place) if place != self.view.cursor else None
         if found is None:
             cells = self.cells(place)
@@ -200,8 +195,8 @@ class ExchangeList(Lines):
             line.append((shown, "cell" if here else cell_tone))
             line.append((" " * GAP, ""))
         if under:
-            base = base + self._painter.style("cursor")
-        return self._painter.strip(line, full, base)
+            base = base + self.tone_style("cursor")
+        return self.strip(line, full, base)
 
     # -- moving -------------------------------------------------------------------------------------------------------
     def _keep_in_sight(self) -> None:
@@ -220,7 +215,7 @@ class ExchangeList(Lines):
         if self.view.column == 0:
             wanted = 0
         if wanted != left:
-            self.scroll_to(x=wanted, animate=False, force=True, immediate=True)
+            self.scroll_aside_to(wanted)
 
     def _line(self, place: int) -> None:
         """Paints one row anew."""
