@@ -1,7 +1,7 @@
 """The application: a capture model, the main screen, the views, and the services they share.
 
-In: captures. Out: an application. Law: when a part of the screen fails, the list still responds to keys, and a notification
-names the failure and its traceback file; the reading process always ends with this one.
+In: a capture model. Out: an application. Law: when a part of the screen fails, the list still responds to keys, and a
+notification names the failure and its traceback file.
 """
 
 import asyncio
@@ -46,7 +46,6 @@ from kcap.tui.history import History
 from kcap.tui.key_queue import KeyQueue
 from kcap.tui.list_model import ListModel
 from kcap.tui.menu import Prompt
-from kcap.tui.reader_main import ReadRequest
 from kcap.tui.status import Pulse
 from kcap.tui.views import VIEWS, load
 
@@ -88,14 +87,15 @@ class KcapApp(KeyQueue):
 
     def __init__(
         self,
-        given: ReadRequest | CaptureModel,
-        stdin: int | None = None,
+        book: CaptureModel,
         *,
         only: str = "",
         show_secrets: bool = False,
         judges: bool = True,
     ) -> None:
-        """`judges`: problems of the capture are looked for when it has been read, and shown above the list."""
+        """`book` is the caller's to close. `judges`: problems of the capture are looked for when it has been read, and shown
+        above the list.
+        """
         super().__init__()
         self.contrast = ContrastFilter()
         self._filters = [Greys() if isinstance(one, Monochrome) else one for one in self._filters]
@@ -103,8 +103,7 @@ class KcapApp(KeyQueue):
         self._filters.append(self.contrast)
         self.look, self.wrong = read_config()
         self.show_secrets, self.judges = show_secrets, judges
-        self.book = given if isinstance(given, CaptureModel) else CaptureModel(given, stdin)
-        self._own = not isinstance(given, CaptureModel)
+        self.book = book
         self.book.narrow(only)
         rules, wrong = rules_of(self.look.rules)
         self.wrong += wrong
@@ -170,10 +169,8 @@ class KcapApp(KeyQueue):
             collect()
 
     def on_unmount(self) -> None:
-        """Ends reading; a book that was given is its giver's to close."""
+        """Gives the interpreter back as it was."""
         sys.setswitchinterval(self._interval)
-        if self._own:
-            self.book.close()
 
     def get_driver_class(self) -> type[Driver]:
         """The driver of a terminal is kcap's."""

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 OFFSET: Final = 6
 CHOSEN: Final = "cell"
 WIDE: Final = OFFSET + 2 + 16 * 3 + 1 + 1 + 16
-NARROW: Final = OFFSET + 2 + 8 * 3 + 1 + 8
 
 
 @dataclass(slots=True)

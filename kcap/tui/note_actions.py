@@ -4,7 +4,7 @@ In: the main screen. Out: notes of the capture, settings of the profile, both wr
 exchange; for a pipe nothing is written.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap.errors import UsageError
@@ -297,9 +297,8 @@ class NoteActions:
         self.changed()
         self._say(f"{count(len(view.annotations.noted), 'noted exchange')}, {count(len(notes.filters), 'filter')}")
 
-    def lines(self, numbers: "Sequence[int] | None" = None) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         """Comments of exchanges, a line each: they go into the comment of a capture that is saved."""
         noted, rows = self.screen.view.annotations, self.screen.view.book.snapshot()
         for number in sorted(noted.comments):
-            if numbers is None or number in numbers:
-                yield f"{name_of(rows, number)}: {noted.comments[number]}"
+            yield f"{name_of(rows, number)}: {noted.comments[number]}"

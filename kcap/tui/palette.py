@@ -8,10 +8,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from kcap.errors import UsageError
-from kcap.filter.parse import parse
 from kcap.output.grid import clean
 from kcap.reports import drill_down
+from kcap.tui.completion import check
 from kcap.tui.finder import Finder, FinderEntry, Typed
 from kcap.tui.list_columns import COMPOSED, HEADS, TIME_FORMS
 from kcap.tui.quick_filters import QUICK, text_of
@@ -97,7 +96,7 @@ class Palette:
             for entry in out
         ]
 
-    def open(self, text: str = "") -> None:
+    def open(self) -> None:
         """Opens the window."""
         history = self.screen.home.history
         self.screen.app.push_screen(
@@ -171,7 +170,7 @@ class Palette:
             "notes": lambda: self.screen.notes.load(value),
         }
         if value and word in values:
-            return values[word] if word != "filter" or _parses(value) else None
+            return values[word] if word != "filter" or check(value)[1] is None else None
         if value and word in FILTERED:
             only = drill_down.topic(value) if word == "topic" else drill_down.equals(FILTERED[word], value)
             return lambda: home.narrow(f"&& {only}")
@@ -180,11 +179,3 @@ class Palette:
         if not value and word in VIEWS:
             return lambda: home.open_view(word)
         return (lambda: actions.go(text)) if actions.is_place(text) else None
-
-
-def _parses(text: str) -> bool:
-    try:
-        parse(text)
-    except UsageError:
-        return False
-    return True

@@ -19,7 +19,6 @@ from kcap.tui.list_columns import cut
 from kcap.tui.list_model import ListModel
 from kcap.tui.reader_main import ReaderStatus
 from kcap.tui.tree_lines import Item
-from kcap.tui.views.bars import EIGHTHS
 
 BAR: Final = 14
 RATE_SECONDS: Final = 2.0
@@ -142,10 +141,3 @@ def position(view: ListModel, item: Item | None, dump: Dump | None, width: int, 
         hint = f"←→ column   a: {cell}" if cell else ""
     hint = cut(clean(hint), max(1, width - 3 - len(where)), right=False)
     return Text.assemble(hint, " ", (where, "bold"), no_wrap=True, overflow="ellipsis")
-
-
-def spark(values: list[float | None]) -> str:
-    """A line of bars, by order of magnitude."""
-    from kcap.tui.views.bars import shares
-
-    return "".join(EIGHTHS[max(1, round(part * 8))] if part else " " for part in shares(values, logarithmic=True))
