@@ -6,7 +6,7 @@ shows the error, and the rest of the program continues.
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -19,6 +19,7 @@ from textual.worker import Worker, WorkerState
 from kcap.output.grid import ELLIPSIS, clean
 from kcap.reports.text import count
 from kcap.runtime import trim_heap
+from kcap.tui.capture_model import CaptureModel
 from kcap.tui.faults import write_fault
 from kcap.tui.handoff import Handoff, has_ended
 from kcap.tui.key_map import ExplainsKeys, forwarded
@@ -40,9 +41,6 @@ from kcap.tui.views.styled_lines import StyledText, TextLine
 from kcap.tui.views.table import SheetTable
 from kcap.tui.views.view_filter import ViewFilter
 from kcap.tui.views.view_search import ViewSearch
-
-if TYPE_CHECKING:
-    from kcap.tui.capture_model import CaptureModel
 
 LOOK_SECONDS = 1.0
 """Interval of refreshes."""
@@ -144,7 +142,7 @@ class View(Toned, ExplainsKeys):
         """The settings of the page that is being computed."""
 
     # -- what a view says ---------------------------------------------------------------------------------------------
-    def page(self, book: "CaptureModel") -> Page:
+    def page(self, book: CaptureModel) -> Page:
         """Computes the page. Runs in a thread and touches no widget."""
         raise NotImplementedError
 
@@ -261,7 +259,7 @@ class View(Toned, ExplainsKeys):
         elif self.pace.busy and not self.ready and not self.table.rows:
             self.table.say(self.moment)
 
-    def _made(self, book: "CaptureModel") -> Handoff[Page]:
+    def _made(self, book: CaptureModel) -> Handoff[Page]:
         if not book.wanted(self):
             return Handoff(Page())  # a thread became free for it when the view had been left
         try:
