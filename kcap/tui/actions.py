@@ -116,8 +116,7 @@ class ExchangeActions:
 
     def quick(self) -> None:
         """Opens the menu of quick filters."""
-        number, made = self.screen.view.current, self.screen.view.arranged
-        row = made.rows.row(number) if number is not None and made is not None else None
+        row = self.row()
         texts = {quick.name: text_of(quick, row) for quick in QUICK}
         why = "this exchange has none" if row is not None else NOTHING
         choices = [Choice(q.name, q.key, q.title, texts[q.name] or "", texts[q.name] is not None, why) for q in QUICK]

@@ -48,6 +48,7 @@ from kcap.tui.list_model import ListModel
 from kcap.tui.menu import Prompt
 from kcap.tui.status import Pulse
 from kcap.tui.views import VIEWS, load
+from kcap.tui.views.home import ViewPlace
 
 SAMPLE_BATCHES: Final = 4
 SAMPLE_VALUES: Final = 200
@@ -112,6 +113,7 @@ class KcapApp(KeyQueue):
         self.view.follow = bool(self.book.order.source)
         self.other = ""
         """Path of the capture that this one is compared with."""
+        self.places: dict[str, ViewPlace] = {}
         self.history = History()
         self.pulse = Pulse()
         self.failures: deque[Exception] = deque(maxlen=FAILURES)

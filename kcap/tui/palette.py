@@ -119,28 +119,19 @@ class Palette:
             home.open_view(value)
             return
         home.to_list()
-        if verb == "action":
-            screen.call_later(screen.run_action, value)
-        elif verb in ("set", "saved"):
-            home.narrow(screen.notes.filters().get(value, "") if verb == "saved" else value)
-        elif verb == "slowest":
-            screen.actions.slowest(value)
-        elif verb == "save":
-            screen.actions.save(value)
-        elif verb == "theme":
-            home.theme = value
-        elif verb == "time":
-            screen.actions.set_time(value)
-        elif verb == "profile":
-            screen.notes.switch(value)
-        elif verb == "column":
-            self._flip_column(value)
-        elif verb == "sort":
-            screen.view.order_by(value)
-            screen.rearrange()
-            home.save_settings()
-        elif verb == "field":
-            screen.bar.prepare(f"{value} ")
+        does: dict[str, Callable[[str], Any]] = {
+            "action": lambda action: screen.call_later(screen.run_action, action),
+            "set": home.narrow, "saved": lambda name: home.narrow(screen.notes.filters().get(name, "")),
+            "slowest": screen.actions.slowest, "save": screen.actions.save, "theme": lambda name: setattr(home, "theme", name),
+            "time": screen.actions.set_time, "profile": screen.notes.switch, "column": self._flip_column, "sort": self._sort,
+            "field": lambda name: screen.bar.prepare(f"{name} "),
+        }  # fmt: skip
+        does[verb](value)
+
+    def _sort(self, name: str) -> None:
+        self.screen.view.order_by(name)
+        self.screen.rearrange()
+        self.screen.home.save_settings()
 
     def _flip_column(self, name: str) -> None:
         names = [head.name for head, _ in self.screen.listed.heads]

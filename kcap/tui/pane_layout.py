@@ -3,7 +3,7 @@
 In: actions, the mouse at an edge. Out: styles, settings. Law: the layout is saved and holds at any size of the terminal.
 """
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -18,9 +18,6 @@ from kcap.tui.splitters import Edges
 
 if TYPE_CHECKING:
     from kcap.tui.app import KcapApp
-
-LIST_HEIGHTS: Final = (15, 85)
-"""The least and the most height of the list, in per cent."""
 
 
 class Panes(Container):
@@ -138,7 +135,7 @@ class Panes(Container):
 
     def _resized(self, name: str, size: int) -> None:
         """Sets a size within its bounds."""
-        least, most = SIZES.get(name, LIST_HEIGHTS)
+        least, most = SIZES[name]
         setattr(self.home.look, name, max(least, min(most, size)))
         self.lay()
 

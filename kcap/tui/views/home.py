@@ -4,10 +4,12 @@ In: an app. Out: its capture model, navigation to the list. Law: a view uses not
 interface can show it.
 """
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.config import UiSettings
+from kcap.tui.views.sheet import SortOrder
 
 
 def knows_partitions(book: CaptureModel) -> bool:
@@ -30,10 +32,23 @@ def no_partitions(book: CaptureModel, what: str) -> str:
     return computing if book.done and book.state != "failed" else later(book, what)
 
 
+@dataclass(frozen=True, slots=True)
+class ViewPlace:
+    """Where a view was left, so that it opens there again."""
+
+    section: int
+    grouping: int
+    row: int
+    cell: int
+    orders: dict[str, SortOrder]
+
+
 class Home(Protocol):
     """Interface of an app that shows views."""
 
     book: CaptureModel
+    places: dict[str, ViewPlace]
+    """Views that were left, by name."""
     selected: tuple[str, int] | None
     pair: tuple[tuple[str, int] | None, tuple[str, int] | None]
     """The exchanges to compare; the first is None where the user named one alone."""

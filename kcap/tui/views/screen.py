@@ -29,10 +29,9 @@ from kcap.tui.menu import views_menu
 from kcap.tui.splitters import SplitSide
 from kcap.tui.views import VIEWS, load
 from kcap.tui.views.body import Body
-from kcap.tui.views.home import Home
+from kcap.tui.views.home import Home, ViewPlace
 from kcap.tui.views.paint import CSS, Toned
 from kcap.tui.views.picture import Picture
-from kcap.tui.views.places import ViewPlace, leave, left
 from kcap.tui.views.refresh import Pace
 from kcap.tui.views.row_actions import RowActions
 from kcap.tui.views.sections import SectionLine
@@ -230,16 +229,14 @@ class View(Toned, ExplainsKeys):
         return f"computing{since} over {count(self.home.book.rows, 'exchange')}; Esc cancels"
 
     def _return(self) -> None:
-        found = left(self.app, self.NAME) if self.REMEMBERS else None
-        if found is not None:
-            self._came, self._orders = found
-            self.at, self.grouping = self._came.section, self._came.grouping
+        self._came = self.home.places.get(self.NAME) if self.REMEMBERS else None
+        if self._came is not None:
+            self._orders, self.at, self.grouping = self._came.orders, self._came.section, self._came.grouping
 
     def on_unmount(self) -> None:
         """Remembers the place of the cursor and cancels the page that is being computed."""
         self.home.book.give_up(self)
-        row, cell = self._here
-        leave(self.app, self.NAME, ViewPlace(self.at, self.grouping, row, cell), self._orders)
+        self.home.places[self.NAME] = ViewPlace(self.at, self.grouping, *self._here, self._orders)
         self.shown = Page()  # a screen waits for the garbage collector; its rows must not
         self.table.forget()
         self.home.free_screens()
