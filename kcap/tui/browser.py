@@ -120,7 +120,6 @@ class Browser(ExplainsKeys):
         self._wanted: tuple[str, int] | None = None
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
         yield TextLine(id="title")
         yield LiveLine(id="live")
         yield Banner(id="banner")
@@ -142,7 +141,6 @@ class Browser(ExplainsKeys):
 
     @property
     def bar(self) -> FilterBar:
-        """The filter bar."""
         return self.query_one(FilterBar)
 
     def on_mount(self) -> None:
@@ -326,7 +324,6 @@ class Browser(ExplainsKeys):
         return "the list has 3 panes: list, tree, bytes; v lists the views" if key.isdecimal() else None
 
     def action_filter(self) -> None:
-        """Focuses the filter bar."""
         self.set_focus(self.bar.line)
 
     @on(TimeStrip.Chosen)
@@ -433,7 +430,6 @@ class Browser(ExplainsKeys):
 
     # -- others -------------------------------------------------------------------------------------------------------
     def action_stop(self) -> None:
-        """Stops reading."""
         if not self.view.book.done:
             self.view.book.stop()
             self.notify("reading stopped; the rows read so far remain", timeout=3)
@@ -451,9 +447,7 @@ class Browser(ExplainsKeys):
             self.home.narrow("")
 
     def action_view(self, name: str) -> None:
-        """Opens a view."""
         self.home.open_view(name)
 
     def action_views(self) -> None:
-        """The menu of views."""
         self.app.push_screen(views_menu(), lambda name: self.home.open_view(name) if name is not None else None)

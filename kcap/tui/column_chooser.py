@@ -23,8 +23,6 @@ DOCS = {column.name: column.doc for column in EXCHANGES}
 
 
 class ColumnChooser(Window["list[str] | None"]):
-    """The window."""
-
     DEFAULT_CSS = (
         f"ColumnChooser {{ {FRAME} #box {{ width: 76; height: 90%; }} }}\n"
         + f"ColumnChooser OptionList, ColumnChooser OptionList:focus {{ {LISTED} }}\n"
@@ -47,7 +45,6 @@ class ColumnChooser(Window["list[str] | None"]):
         self.sought = ""
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
         with Vertical(id="box") as box:
             box.border_title = "Columns of the list"
             yield Input(placeholder="name or meaning", compact=True)

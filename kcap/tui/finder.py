@@ -81,8 +81,6 @@ def ranked(entries: Sequence[FinderEntry], text: str) -> list[FinderEntry]:
 
 
 class Finder(Window["str | Typed | None"]):
-    """The window."""
-
     DEFAULT_CSS = (
         f"Finder {{ {FRAME} #box {{ width: {WIDTH + 6}; height: 80%; }} }}\n"
         + f"Finder Input {{ {TYPED} }}\n"
@@ -103,7 +101,6 @@ class Finder(Window["str | Typed | None"]):
         self._behind = False
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
         with Vertical(id="box") as box:
             box.border_title = self.heading
             box.border_subtitle = "⏎ go   ↑↓ choose   Esc back"

@@ -79,8 +79,6 @@ class Window(ModalScreen[Result]):
 
 
 class Menu(Window[str | None]):
-    """A menu."""
-
     DEFAULT_CSS = (
         f"Menu {{ {FRAME} }}\n"
         + "Menu OptionList, Menu OptionList:focus { border: none; padding: 0; width: auto; max-width: 100%; height: auto;"
@@ -93,7 +91,6 @@ class Menu(Window[str | None]):
         self.heading, self.choices, self.note = title, choices, note
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
         width = max((len(choice.title) for choice in self.choices), default=0)
         with Vertical(id="box") as box:
             box.border_title = self.heading
@@ -181,7 +178,6 @@ class Prompt(Window[str | None]):
         self.heading, self.value, self.note, self.empties = title, value, note, empties
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
         with Vertical(id="box") as box:
             box.border_title = self.heading
             box.border_subtitle = "⏎ go   Esc back"
@@ -220,7 +216,6 @@ class TextWindow(Window[None]):
         self.heading, self.text = title, text
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
         with VerticalScroll(id="box") as box:
             box.border_title = self.heading
             box.border_subtitle = "Esc back"

@@ -59,7 +59,6 @@ class NoteActions:
             self.screen.listed.renew()
 
     def save(self) -> None:
-        """Writes the notes."""
         book, notes = self.screen.view.book, self.notes
         if book.status.following:  # it has another size now
             self.identity = identity(book.paths)

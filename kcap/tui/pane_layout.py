@@ -32,7 +32,6 @@ class Panes(Container):
         self.panes: dict[str, Widget] = {"list": listed, "detail": lower.detail, "bytes": lower.hexes}
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
         yield self.listed
         yield self.lower
 

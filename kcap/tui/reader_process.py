@@ -35,7 +35,6 @@ class KeptSpool:
         return os.pread(self.number, min(size, max(self.kept - at, 0)), at)
 
     def close(self) -> None:
-        """Closes the descriptor."""
         os.close(self.number)
 
 

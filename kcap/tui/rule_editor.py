@@ -42,7 +42,6 @@ class RuleForm(Window["dict[str, Any] | None"]):
         self.rule = {"name": "", "filter": "", "sign": "", "tone": "key"} | rule
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
         with Vertical(id="box") as box:
             box.border_title = "Coloring rule"
             box.border_subtitle = "⏎ take   Tab next   Esc back"
@@ -93,7 +92,6 @@ class RuleEditor(Window["list[dict[str, Any]] | None"]):
         self.suggested = suggested
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
         with Vertical(id="box") as box:
             box.border_title = "Coloring rules: the first that matches applies"
             yield Choices()
@@ -127,7 +125,6 @@ class RuleEditor(Window["list[dict[str, Any]] | None"]):
         return found if found is not None and found < len(self.rules) else None
 
     def action_add(self) -> None:
-        """Adds a rule before the others."""
 
         def done(rule: dict[str, Any] | None) -> None:
             if rule is not None:
@@ -137,7 +134,6 @@ class RuleEditor(Window["list[dict[str, Any]] | None"]):
         self.app.push_screen(RuleForm({"filter": self.suggested}), done)
 
     def action_edit(self) -> None:
-        """Edits the rule."""
         at = self.at
         if at is None:
             self.notify("kcap's own rules cannot be edited; a adds one before them", timeout=4)
@@ -157,7 +153,6 @@ class RuleEditor(Window["list[dict[str, Any]] | None"]):
         self.action_edit()
 
     def action_remove(self) -> None:
-        """Removes the rule."""
         if (at := self.at) is not None:
             del self.rules[at]
             self._tell(at)

@@ -230,7 +230,6 @@ class Pages:
 
     @property
     def tail(self) -> Sequence[pa.RecordBatch]:
-        """The last rows."""
         return self._tail.batches if self._tail is not None else ()
 
 

@@ -16,8 +16,6 @@ from kcap.tui.views.paint import PANE_CSS, Lines
 
 
 class Bytes(Lines):
-    """The bytes."""
-
     DEFAULT_CSS = f"Bytes {{ height: 1fr; scrollbar-size: 1 1; scrollbar-gutter: stable; {PANE_CSS} }}"
     BINDING_GROUP_TITLE = "The bytes"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -53,7 +51,6 @@ class Bytes(Lines):
         self.renew()
 
     def paint(self, y: int) -> Strip:
-        """One line."""
         base, width, at = self.rich_style, self.size.width, self.scroll_offset.y + y
         if not self.dump.data:
             return self.strip([(f" {self.empty}", "dim")] if not at else [], width, base)
@@ -71,7 +68,6 @@ class Bytes(Lines):
         self.scroll_up_to(wanted)
 
     def go(self, at: int) -> None:
-        """Moves the cursor."""
         if self.dump.data:
             self.dump.cursor = max(0, min(at, len(self.dump.data) - 1))
             self._keep_in_sight()

@@ -17,8 +17,6 @@ from kcap.tui.views.sheet import Line
 
 
 class Detail(Lines):
-    """The tree."""
-
     DEFAULT_CSS = f"Detail {{ height: 1fr; scrollbar-size: 0 1; scrollbar-gutter: stable; {PANE_CSS} }}"
     BINDING_GROUP_TITLE = "The tree"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -65,7 +63,6 @@ class Detail(Lines):
         self.post_message(self.Resized())
 
     def paint(self, y: int) -> Strip:
-        """One line."""
         left, top = self.scroll_offset
         width, at = self.size.width, top + y
         base = self.rich_style

@@ -151,7 +151,6 @@ class ExchangeList(Lines):
         return self._page.get(place)
 
     def paint(self, y: int) -> Strip:
-        """One line of the list."""
         left, top = self.scroll_offset
         width = self.size.width
         base = self.base
@@ -222,7 +221,6 @@ class ExchangeList(Lines):
         self.refresh(Region(0, place - self.scroll_offset.y + 1, self.size.width, 1))
 
     def go(self, place: int) -> None:
-        """Moves the cursor."""
         before, top = self.view.cursor, self.scroll_offset.y
         self.view.go(place)
         self._keep_in_sight()
@@ -259,7 +257,6 @@ class ExchangeList(Lines):
         self.post_message(self.Chosen())
 
     def action_sort(self) -> None:
-        """Sorts by the column."""
         if self.head is not None:
             self.view.order_by(self.head.name)
             self.post_message(self.Sorted())
@@ -270,7 +267,6 @@ class ExchangeList(Lines):
         self.post_message(self.Sorted())
 
     def action_mark(self) -> None:
-        """Marks the exchange."""
         self.view.mark()
         self.post_message(self.Noted())
         self._forget()

@@ -40,7 +40,6 @@ class Line(Input):
 
     @property
     def bar(self) -> "FilterBar":
-        """The bar."""
         return self.query_ancestor(FilterBar)
 
     action_bar_complete = forwarded("bar.complete")
@@ -60,8 +59,6 @@ class Help(Static):
 
 
 class FilterBar(Vertical):
-    """The bar."""
-
     DEFAULT_CSS = """
     FilterBar {
         height: auto;
@@ -107,7 +104,6 @@ class FilterBar(Vertical):
         self._number = -1
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
         with Horizontal(id="line"):
             yield Static("/", id="sign")
             yield Line(
@@ -121,7 +117,6 @@ class FilterBar(Vertical):
 
     @property
     def line(self) -> Line:
-        """The line."""
         return self.query_one(Line)
 
     # -- from outside -------------------------------------------------------------------------------------------------

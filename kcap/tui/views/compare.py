@@ -40,7 +40,6 @@ class Comparison(View):
         return super().settled(), self.pair
 
     def page(self, book: CaptureModel) -> Page:
-        """Compares the pair."""
         first, second = self.pair
         if second is None:
             return Page([waiting("compare", "No exchange is selected.")])

@@ -34,7 +34,6 @@ class Concluded(View):
         return super().settled(), found is not None, book.no_conclusions(), counts  # problems come and go while it goes on
 
     def page(self, book: CaptureModel) -> Page:
-        """Computes all sections."""
         found = book.conclusions()
         if found is None or self.REPORT not in found:
             return Page([waiting(self.REPORT, book.no_conclusions())])

@@ -15,8 +15,6 @@ from kcap.tui.views.sheet import Page
 
 
 class Conversations(View):
-    """Conversations."""
-
     NAME = "conversations"
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = model.BY
 

@@ -18,8 +18,6 @@ from kcap.tui.views.sheet import Page
 
 
 class Differences(View):
-    """Differences."""
-
     NAME = "differences"
     REMEMBERS = False
 
@@ -65,7 +63,6 @@ class Differences(View):
         return super().settled(), self.other, bool(self.other) and book.compared(self.other)
 
     def page(self, book: CaptureModel) -> Page:
-        """The differences."""
         if not self.other:
             return Page([waiting("differences", "No other capture was named: `:` and `diff FILE` name one.")])
         found = book.differences(self.other)

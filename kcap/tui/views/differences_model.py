@@ -24,7 +24,6 @@ WORDS: Final = {f"service_{quantile}_ns": f"broker {quantile}" for quantile in (
 
 
 def sheets(result: Row) -> list[Sheet]:
-    """All sections."""
     from kcap.reports.diff.summaries import SCOPES
 
     found = [row for row in result["rows"] if row["significant"]]

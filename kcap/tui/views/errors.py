@@ -16,8 +16,6 @@ from kcap.tui.views.sheet import Page, Sheet
 
 
 class Errors(View):
-    """Errors."""
-
     NAME = "errors"
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = (
         ("error", "api", "client_id"), ("error", "topic", "partition"), ("error",), ("client_ip", "client_id"), ("server_ip",),
@@ -29,7 +27,6 @@ class Errors(View):
         return super().settled(), knows_partitions(self.home.book)
 
     def page(self, book: CaptureModel) -> Page:
-        """Computes all sections."""
         report, by = report_of("errors"), self.by
         known = knows_partitions(book)
         if not known:

@@ -40,7 +40,6 @@ def server(row: Row) -> tuple[str, int] | None:
 
 
 def sheets(result: Row) -> list[Sheet]:
-    """All sections."""
     if "ended" in result:
         return [
             findings("problems now", problems(result), "the rules see no problem now"),

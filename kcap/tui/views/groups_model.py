@@ -19,7 +19,6 @@ ASSIGNMENTS: Final = 40
 
 
 def sheets(result: Row) -> list[Sheet]:
-    """All sections."""
     rows = result["rows"]
     rebalances = [{"group_id": row["group_id"]} | one for row in rows for one in row["rebalances"]]
     members = [{"group_id": row["group_id"]} | one for row in rows for one in row["members"]]

@@ -17,12 +17,9 @@ UNFILTERED: Final = "the whole capture: the display filter does not apply here"
 
 
 class Health(View):
-    """Capture health."""
-
     NAME = "health"
 
     def page(self, book: CaptureModel) -> Page:
-        """Computes all sections."""
         connections, captures, weirds = (
             book.table(name) if book.done else None for name in ("connections", "captures", "weirds")
         )

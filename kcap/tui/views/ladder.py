@@ -25,8 +25,6 @@ UNFILTERED = "no display filter is set: all exchanges are shown"
 
 
 class Ladder(View):
-    """A ladder."""
-
     NAME = "ladder"
     REMEMBERS = False
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = (("connection",), ("client",))
@@ -72,7 +70,6 @@ class Ladder(View):
         self.look()
 
     def page(self, book: CaptureModel) -> Page:
-        """The ladder."""
         table = book.exchanges(model.COLUMNS, filtered=self.filtered)
         uid = self.connection if self.connection is not None else model.busiest(table)
         if uid is None:

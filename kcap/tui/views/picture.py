@@ -63,7 +63,6 @@ class Picture(Toned, Widget, can_focus=True):
         return height_of(self.bars) + (self.has_focus and self.bars.upright)
 
     def render(self) -> Text:
-        """The picture."""
         return text(self, lines(self.bars, self.size.width, height_of(self.bars), self.at if self.has_focus else None))
 
     def on_focus(self, _event: events.Focus) -> None:

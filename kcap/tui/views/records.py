@@ -17,8 +17,6 @@ from kcap.tui.views.sheet import Page
 
 
 class Records(View):
-    """Records."""
-
     NAME = "records"
     REMEMBERS = False
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -40,7 +38,6 @@ class Records(View):
         return super().settled(), self.exchange
 
     def page(self, book: CaptureModel) -> Page:
-        """The records."""
         if self.exchange is None:
             return Page([model.sheet([], None, "No exchange is selected.")])
         found = book.exchange(*self.exchange)

@@ -198,7 +198,6 @@ class View(Toned, ExplainsKeys):
 
     # -- the screen ---------------------------------------------------------------------------------------------------
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
         yield TextLine(id="title")
         yield self.sections
         yield StyledText(id="banner", classes="hidden")
@@ -502,7 +501,6 @@ class View(Toned, ExplainsKeys):
             self.focus_previous()
 
     def action_views(self) -> None:
-        """The menu of views."""
         self.app.push_screen(views_menu(), lambda name: self.action_switch(name) if name is not None else None)
 
     def action_switch(self, name: str) -> None:

@@ -20,8 +20,6 @@ TOP = 100
 
 
 class Statistics(View):
-    """Statistics."""
-
     NAME = "statistics"
     LAZY = True
     GROUPED = frozenset({0, 1})

@@ -127,7 +127,6 @@ class SheetTable(Lines):
 
     # -- painting -----------------------------------------------------------------------------------------------------
     def paint(self, y: int) -> Strip:
-        """One line of the table."""
         width = self.size.width
         base = self.base
         if self.sheet is None:

@@ -14,8 +14,6 @@ from kcap.tui.views.sheet import Page
 
 
 class Throttling(View):
-    """Throttling."""
-
     NAME = "throttling"
     LAZY = True
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = (

@@ -19,8 +19,6 @@ CLIENTS = 3
 
 
 class Topics(View):
-    """Topics and clients."""
-
     NAME = "topics"
     LAZY = True
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = (

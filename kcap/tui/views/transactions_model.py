@@ -21,7 +21,6 @@ OUTCOMES: Final = tuple(TONES)
 
 
 def sheets(result: Row) -> list[Sheet]:
-    """All sections."""
     return [transactions(result["rows"]), ids(result["transactional_ids"], result["rows"]), fences(result["fences"])]
 
 

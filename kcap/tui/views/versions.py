@@ -27,8 +27,6 @@ def passing(book: CaptureModel) -> set[str | None]:
 
 
 class Versions(View):
-    """Versions."""
-
     NAME = "versions"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left_square_bracket", "release(-1)", "Older target", key_display="["),
@@ -46,7 +44,6 @@ class Versions(View):
         return super().settled(), self.target
 
     def page(self, book: CaptureModel) -> Page:
-        """Computes all sections."""
         text = book.filter_text
         self._source = self._source or book.versions()
         if self._source is None:
