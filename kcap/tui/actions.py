@@ -5,6 +5,7 @@ long work runs in a thread and reports its end as a notification; a file is writ
 """
 
 import re
+from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap.errors import KcapError
@@ -14,6 +15,7 @@ from kcap.reports.text import count
 from kcap.tui.clipboard import item_text, row_json, span_hex, tree_text
 from kcap.tui.completion import joined
 from kcap.tui.export import PACKETS, cut, protected, write_rows
+from kcap.tui.list_columns import DEFAULTS
 from kcap.tui.menu import Choice, Menu, Prompt, copied, copy_menu
 from kcap.tui.quick_filters import QUICK, text_of
 from kcap.tui.search import Needle, find_in_list, find_in_tree
@@ -338,8 +340,6 @@ class ExchangeActions:
 
     def go_to_time(self, text: str) -> None:
         """Goes to the first exchange at or after a time of day, UTC, on the day of the selected exchange."""
-        from datetime import UTC, datetime, time
-
         self.screen.home.to_list()
         row = self.row()
         at = (row or {}).get("request_first_ns") or (row or {}).get("response_first_ns")
@@ -372,8 +372,6 @@ class ExchangeActions:
 
     def take_columns(self, names: list[str] | None) -> None:
         """Shows columns: none for those that fit, None for no change."""
-        from kcap.tui.list_columns import DEFAULTS
-
         if names is not None:
             self.screen.view.names, self.screen.view.chosen = (names, True) if names else (list(DEFAULTS), False)
             self.screen.listed.renew()

@@ -6,6 +6,7 @@ notification names the failure and its traceback file.
 
 import asyncio
 import gc
+import os
 import signal
 import sys
 import time
@@ -359,8 +360,6 @@ class KcapApp(KeyQueue):
 
     def compare_with(self, path: str) -> None:
         """Shows what changed from another capture to this one."""
-        import os
-
         self.other = os.path.expanduser(path)
         self.to_list()
         self.open_view("differences")
@@ -380,8 +379,6 @@ class KcapApp(KeyQueue):
 
     def write(self, path: str, data: bytes) -> None:
         """Writes a file, and says so."""
-        import os
-
         from kcap.output.sink import new_file
         from kcap.tui.export import protected
 

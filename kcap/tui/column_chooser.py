@@ -10,14 +10,13 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from kcap.columns import EXCHANGES
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import COMPOSED, HEADS
-from kcap.tui.menu import FRAME, LISTED, TYPED, Choices, Window
+from kcap.tui.menu import FRAME, LISTED, TYPED, Box, Choices, Window
 
 DOCS = {column.name: column.doc for column in EXCHANGES}
 
@@ -45,8 +44,7 @@ class ColumnChooser(Window["list[str] | None"]):
         self.sought = ""
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="box") as box:
-            box.border_title = "Columns of the list"
+        with Box("Columns of the list"):
             yield Input(placeholder="name or meaning", compact=True)
             yield Choices()
             yield Keys()

@@ -78,6 +78,14 @@ class Window(ModalScreen[Result]):
         return super().dismiss(result) if self.app.screen is self else AwaitComplete()
 
 
+class Box(Vertical):
+    """The frame of a window, with what stands on its upper and its lower edge."""
+
+    def __init__(self, title: str, below: str = "") -> None:
+        super().__init__(id="box")
+        self.border_title, self.border_subtitle = title, below
+
+
 class Menu(Window[str | None]):
     DEFAULT_CSS = (
         f"Menu {{ {FRAME} }}\n"
@@ -92,9 +100,7 @@ class Menu(Window[str | None]):
 
     def compose(self) -> ComposeResult:
         width = max((len(choice.title) for choice in self.choices), default=0)
-        with Vertical(id="box") as box:
-            box.border_title = self.heading
-            box.border_subtitle = self.note
+        with Box(self.heading, self.note):
             yield Choices(*(Option(self._line(choice, width), choice.name, not choice.able) for choice in self.choices))
 
     def _line(self, choice: Choice, width: int) -> Text:
@@ -178,9 +184,7 @@ class Prompt(Window[str | None]):
         self.heading, self.value, self.note, self.empties = title, value, note, empties
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="box") as box:
-            box.border_title = self.heading
-            box.border_subtitle = "⏎ go   Esc back"
+        with Box(self.heading, "⏎ go   Esc back"):
             yield Input(self.value, compact=True, select_on_focus=False)
             if self.note:
                 yield Static(self.note, id="note", markup=False)

@@ -4,6 +4,7 @@ In: the main screen. Out: notes of the capture, settings of the profile, both wr
 exchange; for a pipe nothing is written.
 """
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -280,8 +281,6 @@ class NoteActions:
 
     def load(self, path: str) -> None:
         """Takes the notes of a file in place of these."""
-        import os
-
         try:
             with open(os.path.expanduser(path), "rb") as file:
                 notes = parsed(file.read())

@@ -10,14 +10,13 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from kcap.output.grid import clean
 from kcap.tui.color_rules import DEFAULTS, rules_of
 from kcap.tui.keys import Keys
-from kcap.tui.menu import FRAME, LISTED, TYPED, Choices, Window
+from kcap.tui.menu import FRAME, LISTED, TYPED, Box, Choices, Window
 from kcap.tui.views.sheet import TONES
 
 FIELDS: Final = (
@@ -42,9 +41,7 @@ class RuleForm(Window["dict[str, Any] | None"]):
         self.rule = {"name": "", "filter": "", "sign": "", "tone": "key"} | rule
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="box") as box:
-            box.border_title = "Coloring rule"
-            box.border_subtitle = "⏎ take   Tab next   Esc back"
+        with Box("Coloring rule", "⏎ take   Tab next   Esc back"):
             for name, title in FIELDS:
                 yield Static(title, classes="label", markup=False)
                 yield Input(str(self.rule[name]), id=name, compact=True)
@@ -92,8 +89,7 @@ class RuleEditor(Window["list[dict[str, Any]] | None"]):
         self.suggested = suggested
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="box") as box:
-            box.border_title = "Coloring rules: the first that matches applies"
+        with Box("Coloring rules: the first that matches applies"):
             yield Choices()
             yield Keys()
 

@@ -10,8 +10,8 @@ from kcap.filter.fields import fields
 from kcap.output.grid import clean, duration
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
-from kcap.reports.text import figures, number, words, wrapped
-from kcap.tui.views.sheet import Down, Line, Sheet, SheetField
+from kcap.reports.text import figures, number, words
+from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, paragraph
 
 SIDES: Final = ("before", "after")
 FIGURES: Final = (
@@ -60,12 +60,12 @@ def differing(rows: list[Row]) -> Sheet:
 
 def detail(row: Row, width: int) -> list[Line]:
     """A difference in full."""
-    out: list[Line] = [[(text, "bold")] for text in wrapped(clean(row["sentence"]), width)]
+    out: list[Line] = paragraph(clean(row["sentence"]), width, "bold")
     if row["p_adjusted"] is not None:
-        out += [[(text, "")] for text in wrapped(f"p {row['p_adjusted']:.2g} after Holm's correction", width)]
+        out += paragraph(f"p {row['p_adjusted']:.2g} after Holm's correction", width)
     for side in SIDES:
         shown = figures(row[side] or {}, WORDS)
-        out += [[(text, "")] for text in wrapped(clean(f"{side}: {shown or 'none'}"), width, "  ")]
+        out += paragraph(clean(f"{side}: {shown or 'none'}"), width, indent="  ")
     return out
 
 

@@ -13,7 +13,7 @@ from kcap.reports.findings.evidence import evidence_line
 from kcap.reports.findings.model import nothing_judged, passed
 from kcap.reports.text import clock, figures, listed, wrapped
 from kcap.tui.conclusions import problems
-from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, clocked, counted
+from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, clocked, counted, paragraph
 
 TONES: Final = {"critical": "bad", "high": "bad", "medium": "care", "low": "", "info": "dim"}
 CLIENTS: Final = ("client_id", "client_ids", "client_ip", "client_ips")
@@ -97,7 +97,7 @@ def detail(row: Row, width: int) -> list[Line]:
         "filter": f"{row['filter']}{around}" if row["filter"] else WITHOUT,
         "rule": f"{row['id']}, confidence {row['confidence']:.0%}",
     }  # fmt: skip
-    out: list[Line] = [[(text, TONES[row["severity"]] or "bold")] for text in wrapped(row["sentence"], width)]
+    out: list[Line] = paragraph(row["sentence"], width, TONES[row["severity"]] or "bold")
     for head, text in parts.items():
         lines = wrapped(f"{head}: {text}", width, "  ") if text else []
         out += [[(line[: len(head) + 1], "key"), (line[len(head) + 1 :], "")] if not at else [(line, "")]

@@ -13,7 +13,7 @@ from kcap.reports import drill_down
 from kcap.reports.definition import EDGES_NS, WAITS, Key, Row, group_name
 from kcap.reports.text import BARS, count, duration_short, instant, left_out, number, words
 from kcap.tui.views.grouping import keyed
-from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasting, named, sized
+from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasting, named, paragraph, sized
 
 PARTS: Final = {
     "queue_ns": "queue", "service_ns": "broker", "rtt_ns": "network", "long_poll_ns": "long poll", "throttle_ns": "throttle",
@@ -203,16 +203,14 @@ def slow(result: Row) -> Sheet:
 
 def slow_detail(row: Row, width: int) -> list[Line]:
     """One of them in words."""
-    from kcap.reports.text import wrapped
-
     ends = f"{words(row['client_id'])} {row['client_ip']} to {row['server_ip']}:{row['server_port']}"
     out: list[Line] = [
         [(f"{row['api'] or '?'} v{words(row['api_version'])}", "bold"), (f"  {duration(row['latency_ns'])}", "key")]
     ]
-    out += [[(text, "")] for text in wrapped(row["why"], width)]
-    out += [[(text, "dim")] for text in wrapped(ends, width)]
+    out += paragraph(row["why"], width)
+    out += paragraph(ends, width, "dim")
     topics = [name for name in row["topics"] or () if name]  # of some only the id is known
-    out += [[(text, "dim")] for text in wrapped(f"topics {words(topics)}", width)] if topics else []
+    out += paragraph(f"topics {words(topics)}", width, "dim") if topics else []
     return [*out, [("", "")]]
 
 

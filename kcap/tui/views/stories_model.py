@@ -26,7 +26,7 @@ from kcap.schema.registry import api_name
 from kcap.schema.releases import removed_in
 from kcap.tui.views.conversations_model import protocol
 from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasting, named
+from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasting, named, paragraph
 
 LEVEL_TONES: Final = {"error": "bad", "warning": "care", "note": "dim"}
 VERDICT_TONES: Final = {"ok": "good", "not_highest": "care", "unnegotiated": "care", "": "dim"}
@@ -40,7 +40,7 @@ Known = Clients
 
 def para(text: str, width: int, tone: str = "", indent: str = "") -> list[Line]:
     """A sentence on as many lines as it needs."""
-    return [[(line, tone)] for line in wrapped(clean(text), width, indent)]
+    return paragraph(clean(text), width, tone, indent)
 
 
 def question(profile: ConnectionProfile) -> tuple[str, str]:
