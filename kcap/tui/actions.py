@@ -365,7 +365,6 @@ class ExchangeActions:
             self.screen.app.push_screen(FollowedStream(row["connection"], row["exchange"]))
 
     def columns(self) -> None:
-        """Chooses columns."""
         from kcap.tui.column_chooser import ColumnChooser
 
         self.screen.app.push_screen(ColumnChooser([head.name for head, _ in self.screen.listed.heads]), self.take_columns)

@@ -144,7 +144,6 @@ class Browser(ExplainsKeys):
         return self.query_one(FilterBar)
 
     def on_mount(self) -> None:
-        """Starts the periodic refresh."""
         self.lower.show_secrets = self.home.show_secrets
         self.set_focus(self.listed)
         self.panes.lay()
@@ -304,7 +303,6 @@ class Browser(ExplainsKeys):
     # -- filters ------------------------------------------------------------------------------------------------------
     @on(FilterBar.Applied)
     def applied(self, event: FilterBar.Applied) -> None:
-        """Applies the filter."""
         self.home.narrow(event.text)
         self.set_focus(self.listed)
 
@@ -328,13 +326,11 @@ class Browser(ExplainsKeys):
 
     @on(TimeStrip.Chosen)
     def timed(self, event: TimeStrip.Chosen) -> None:
-        """Filters by a time range."""
         self.home.narrow(joined(self.view.book.filter_text, "and", event.text))
         self.set_focus(self.listed)
 
     @on(TimeStrip.Pointed)
     def pointed(self, event: TimeStrip.Pointed) -> None:
-        """Goes to a time."""
         place = self.view.place_of_time(event.time_us)
         if place is not None:
             self.listed.go(place)
@@ -350,7 +346,6 @@ class Browser(ExplainsKeys):
     # -- the list -----------------------------------------------------------------------------------------------------
     @on(ExchangeList.Chosen)
     def chosen(self, _event: ExchangeList.Chosen) -> None:
-        """Opens the exchange."""
         if not self.home.look.detail:
             self.panes.action_detail()
         self.set_focus(self.detail)

@@ -50,7 +50,6 @@ class ColumnChooser(Window["list[str] | None"]):
             yield Keys()
 
     def on_mount(self) -> None:
-        """Shows the names."""
         self._tell()
         self.query_one(OptionList).focus()
 
@@ -104,7 +103,6 @@ class ColumnChooser(Window["list[str] | None"]):
         self._tell(name)
 
     def action_shift(self, by: int) -> None:
-        """Moves the column."""
         name = self.current
         if name not in self.shown or name is None:
             return

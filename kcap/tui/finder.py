@@ -161,7 +161,6 @@ class Finder(Window["str | Typed | None"]):
 
     @on(OptionList.OptionSelected)
     def clicked(self, event: OptionList.OptionSelected) -> None:
-        """Takes the clicked entry."""
         event.stop()
         self.dismiss(self.listed[event.option_index].name)
 

@@ -42,7 +42,6 @@ class History:
         return list(self._texts[kind])
 
     def add(self, kind: str, text: str) -> None:
-        """Keeps a text."""
         if not text or len(text) > LONGEST or self._texts[kind][-1:] == [text]:
             return
         self._texts[kind] = [*(old for old in self._texts[kind] if old != text), text][-HISTORY_MOST:]

@@ -77,7 +77,6 @@ class KeyQueue(App[None]):
             await super().on_event(event)
 
     async def _deliver(self) -> None:
-        """Delivers the next key."""
         if not self._typed:
             return
         event = self._typed.popleft()

@@ -130,12 +130,10 @@ class Menu(Window[str | None]):
 
     @on(OptionList.OptionSelected)
     def selected(self, event: OptionList.OptionSelected) -> None:
-        """A choice."""
         self.dismiss(event.option_id)
 
 
 def views_menu() -> Menu:
-    """The menu of views."""
     return Menu("Views", [Choice(name, key, title) for name, (key, title, _) in VIEWS.items()])
 
 

@@ -36,7 +36,6 @@ class NoteActions:
 
     @property
     def notes(self) -> CaptureNotes:
-        """The notes."""
         return self.screen.view.annotations.notes
 
     # -- kept between sessions ----------------------------------------------------------------------------------------
@@ -180,7 +179,6 @@ class NoteActions:
         self.screen.app.push_screen(Prompt(f"Name of this filter, {where}", "", text), done)
 
     def forget_filter(self, name: str) -> None:
-        """Removes a saved filter."""
         look = self.screen.home.look
         if self.notes.filters.pop(name, None) is None:
             look.filters = [one for one in look.filters if one["name"] != name]
@@ -258,7 +256,6 @@ class NoteActions:
         return wrong + more
 
     def rules(self) -> None:
-        """Edits the coloring rules."""
         from kcap.tui.rule_editor import RuleEditor
 
         home = self.screen.home

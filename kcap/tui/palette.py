@@ -97,7 +97,6 @@ class Palette:
         ]
 
     def open(self) -> None:
-        """Opens the window."""
         history = self.screen.home.history
         self.screen.app.push_screen(
             Finder("Command", self.entries(), NOTE, history=history.of("commands"), accepts=self.accepts), self.done

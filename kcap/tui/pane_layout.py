@@ -94,7 +94,6 @@ class Panes(Container):
         self.post_message(self.Changed())
 
     def action_zoom(self) -> None:
-        """Zooms the focused pane, or shows all panes."""
         zoomed = self.zoomed
         for name, pane in self.panes.items():
             self.set_class(not zoomed and pane is self.screen.focused, f"-only-{name}")
@@ -107,7 +106,6 @@ class Panes(Container):
         self.home.save_settings()
 
     def action_bytes(self) -> None:
-        """Shows or hides the bytes."""
         self.home.look.bytes = not self.home.look.bytes
         if self.screen.focused is self.lower.hexes:
             self.screen.set_focus(self.listed)

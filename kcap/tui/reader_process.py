@@ -163,7 +163,6 @@ class Process:
         return self._ended.wait(seconds)
 
     def close(self) -> None:
-        """Kills the process."""
         self._kill()
         self._join()
         if self._thread.ident is not None:

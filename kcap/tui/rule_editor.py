@@ -94,7 +94,6 @@ class RuleEditor(Window["list[dict[str, Any]] | None"]):
             yield Keys()
 
     def on_mount(self) -> None:
-        """Shows the rules."""
         self._tell(0)
         self.query_one(OptionList).focus()
 
@@ -154,7 +153,6 @@ class RuleEditor(Window["list[dict[str, Any]] | None"]):
             self._tell(at)
 
     def action_shift(self, by: int) -> None:
-        """Moves the rule."""
         if (at := self.at) is not None:
             to = max(0, min(len(self.rules) - 1, at + by))
             self.rules.insert(to, self.rules.pop(at))

@@ -66,7 +66,6 @@ class SpillStream:
         return self._file.tell()
 
     def close(self) -> None:
-        """Ends the stream."""
         self._writer.close()
         self._file.close()
 

@@ -47,7 +47,6 @@ class Bytes(Lines):
         self.refresh()
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Lays out for the new width."""
         self.renew()
 
     def paint(self, y: int) -> Strip:
@@ -75,19 +74,15 @@ class Bytes(Lines):
             self.post_message(self.Moved())
 
     def action_move(self, by: int) -> None:
-        """Moves the cursor by bytes."""
         self.go(self.dump.cursor + by)
 
     def action_line(self, by: int) -> None:
-        """Moves the cursor by lines."""
         self.go(self.dump.cursor + by * self.dump.per_line(self.room))
 
     def action_page(self, by: int) -> None:
-        """Moves the cursor by pages."""
         self.action_line(by * max(1, self.size.height - 1))
 
     def action_edge(self, side: int) -> None:
-        """The first or the last byte."""
         self.go(0 if side < 0 else len(self.dump.data) - 1)
 
     def on_click(self, event: events.Click) -> None:

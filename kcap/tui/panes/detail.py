@@ -81,18 +81,15 @@ class Detail(Lines):
         self.scroll_up_to(self.see_line(self.outline.cursor, self.scroll_offset.y, max(1, self.size.height)))
 
     def action_move(self, by: int) -> None:
-        """Moves the cursor by lines."""
         self.outline.move(by)
         self._keep_in_sight()
         self.refresh()
         self.post_message(self.Moved())
 
     def action_page(self, by: int) -> None:
-        """Moves the cursor by pages."""
         self.action_move(by * max(1, self.size.height - 1))
 
     def action_edge(self, side: int) -> None:
-        """The first or the last line."""
         self.action_move(side * len(self.outline.lines))
 
     def action_open(self) -> None:
@@ -106,19 +103,16 @@ class Detail(Lines):
         self.renew()
 
     def action_flip(self) -> None:
-        """Opens or closes."""
         if self.outline.current is not None:
             self.outline.toggle(self.outline.cursor)
             self.renew()
 
     def action_open_all(self) -> None:
-        """Opens everything below."""
         if self.outline.current is not None:
             self.outline.set_all(self.outline.cursor, wanted=True)
             self.renew()
 
     def action_shut_all(self) -> None:
-        """Closes everything below."""
         if self.outline.current is not None:
             self.outline.set_all(self.outline.cursor, wanted=False)
             self.renew()

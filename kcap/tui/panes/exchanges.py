@@ -232,15 +232,12 @@ class ExchangeList(Lines):
         self._tell()
 
     def action_move(self, by: int) -> None:
-        """Moves the cursor by rows."""
         self.go(self.view.cursor + by)
 
     def action_page(self, by: int) -> None:
-        """Moves the cursor by pages."""
         self.go(self.view.cursor + by * max(1, self.size.height - 2))
 
     def action_edge(self, side: int) -> None:
-        """The first or the last row."""
         self.go(0 if side < 0 else len(self.view) - 1)
         if side > 0 and not self.view.book.done:
             self.view.follow = True
@@ -253,7 +250,6 @@ class ExchangeList(Lines):
         self.refresh()
 
     def action_choose(self) -> None:
-        """Opens the exchange."""
         self.post_message(self.Chosen())
 
     def action_sort(self) -> None:
@@ -262,7 +258,6 @@ class ExchangeList(Lines):
             self.post_message(self.Sorted())
 
     def action_turn(self) -> None:
-        """Reverses the order."""
         self.view.order_by(self.view.sort)
         self.post_message(self.Sorted())
 

@@ -59,7 +59,6 @@ def differing(rows: list[Row]) -> Sheet:
 
 
 def detail(row: Row, width: int) -> list[Line]:
-    """A difference in full."""
     out: list[Line] = paragraph(clean(row["sentence"]), width, "bold")
     if row["p_adjusted"] is not None:
         out += paragraph(f"p {row['p_adjusted']:.2g} after Holm's correction", width)

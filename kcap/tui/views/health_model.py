@@ -6,6 +6,7 @@ of `kcap.reports.capture_quality`, taken from the tables of the same pass; the v
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Final
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from kcap.output.grid import duration, endpoint
 from kcap.reports import drill_down
 from kcap.reports.capture_quality import SIDES, CaptureQuality
 from kcap.reports.definition import Row
-from kcap.reports.health import Point, judge
+from kcap.reports.health import judge
 from kcap.reports.text import count, number, words
 from kcap.tui.views.grouping import bold
 from kcap.tui.views.sheet import Line, Sheet, SheetField, clocked, counted, named, paragraph, sized
@@ -79,13 +80,8 @@ def points(evidence: CaptureQuality) -> Sheet:
               tone=lambda row: str(row["verdict"])),
         named("name", "point", tone=bold), named("sentence", "finding"),
     ]  # fmt: skip
-    rows = [row_of(point) for point in found]
+    rows = [asdict(point) for point in found]
     return Sheet("verdict", fields, rows, leads, "no verdict", note=sentence, detail=point_detail)
-
-
-def row_of(point: Point) -> Row:
-    """A point as a row."""
-    return {"name": point.name, "verdict": point.verdict, "sentence": point.sentence, "numbers": point.numbers}
 
 
 LEADS: Final = {

@@ -211,7 +211,6 @@ class View(Toned, ExplainsKeys):
         return len(self.query("#title, #sections, #banner, #main, #side, #detail, #where")) == 7
 
     def on_mount(self) -> None:
-        """Starts the periodic refresh."""
         self.table.show(Sheet("", (), [], lambda _row: None, self.moment), SortOrder(), keep_cursor=False)
         self.add_class("-alone")
         self.table.focus()
@@ -285,7 +284,6 @@ class View(Toned, ExplainsKeys):
             self.look()  # a change of settings meanwhile is due at once
 
     def show_page(self, page: Page) -> None:
-        """Shows a page."""
         keep_cursor = bool(self.shown.sheets)
         self.shown = page
         self.at = max(0, min(self.at, len(page.sheets) - 1))
@@ -426,7 +424,6 @@ class View(Toned, ExplainsKeys):
             self.notify("no exchanges belong to this cell", severity="warning", timeout=3)
 
     def action_section(self, at: int) -> None:
-        """Shows another section."""
         if at < len(self.shown.sheets) and at != self.at:
             self._places[self.at] = self._here
             self.at = at
@@ -436,7 +433,6 @@ class View(Toned, ExplainsKeys):
             self.look()
 
     def action_regroup(self) -> None:
-        """The next grouping."""
         self.grouping = (self.grouping + 1) % len(self.GROUPINGS)
         self.look()
 
@@ -456,7 +452,6 @@ class View(Toned, ExplainsKeys):
             self._show(self.sheet, keep_cursor=True)
 
     def action_turn(self) -> None:
-        """Reverses the order."""
         if self.sheet is not None and (at := self.order(self.sheet).at) is not None:
             self.sort_by(at)
         else:
@@ -504,7 +499,6 @@ class View(Toned, ExplainsKeys):
         self.app.push_screen(views_menu(), lambda name: self.action_switch(name) if name is not None else None)
 
     def action_switch(self, name: str) -> None:
-        """Switches to another view."""
         uid = self.actions.connection() if name == "ladder" else None
         if name == self.NAME:
             self.say_once(f"this is the view: {VIEWS[name][1]}")

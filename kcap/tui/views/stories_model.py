@@ -34,8 +34,6 @@ LAST_LEAST: Final = 20
 """Columns for `ok  removed in 4.0`."""
 TROUBLE: Final = {"bad": 0, "care": 1}
 WRONG: Final = ("above_broker_max", "below_broker_min")
-Known = Clients
-"""The clients of a capture, and their libraries."""
 
 
 def para(text: str, width: int, tone: str = "", indent: str = "") -> list[Line]:
@@ -59,7 +57,7 @@ def question(profile: ConnectionProfile) -> tuple[str, str]:
     return ", ".join(dict.fromkeys(steps)), "bad" if not good else "care" if len(set(steps)) > 1 else "good"
 
 
-def profile_row(profile: ConnectionProfile, profiles: ConnectionProfiles, known: Known) -> Row:
+def profile_row(profile: ConnectionProfile, profiles: ConnectionProfiles, known: Clients) -> Row:
     """One connection that spoke Kafka."""
     client_id = next(iter(profile.uses), (None, 0, 0))[0]
     found: set[str] = set()
@@ -98,7 +96,7 @@ def other_row(line: Row) -> Row:
     }  # fmt: skip
 
 
-def rows_of(profiles: ConnectionProfiles, known: Known) -> list[Row]:
+def rows_of(profiles: ConnectionProfiles, known: Clients) -> list[Row]:
     """A row a connection, in the order of time."""
     alike: dict[tuple[ProfileTemplate, Offer | None], int] = {}
 

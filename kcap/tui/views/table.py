@@ -203,15 +203,12 @@ class SheetTable(Lines):
             self.scroll_aside_to(end - self.size.width + 2)
 
     def action_move(self, by: int) -> None:
-        """A row up or down."""
         self.go(self.row + by)
 
     def action_page(self, by: int) -> None:
-        """A page up or down."""
         self.go(self.row + by * max(1, self.scrollable_content_region.height - 2))
 
     def action_edge(self, end: int) -> None:
-        """The first or the last row."""
         self.go(0 if end < 0 else len(self.rows) - 1)
 
     def action_side(self, by: int) -> None:
