@@ -373,13 +373,14 @@ class Browser(ExplainsKeys):
         if row < 0 or self.view.arranged is None:
             self.notify(f"no exchange {uid}.{number}", severity="warning")
             return
-        if self.view.arranged.place(row) is None or self.view.due:
-            self._wanted = (uid, number)
-            if self.view.arranged.place(row) is None and self.view.book.only is not None and not self.view.due:
-                self.home.narrow("")
-            self.look()
+        place = self.view.arranged.place(row)
+        if place is not None and not self.view.due:
+            self.listed.go(place)
             return
-        self.listed.go(self.view.arranged.place(row) or 0)
+        self._wanted = (uid, number)
+        if place is None and self.view.book.only is not None and not self.view.due:
+            self.home.narrow("")
+        self.look()
 
     def _seek(self) -> None:
         """Goes to the exchange that was requested before its row was read."""

@@ -41,7 +41,6 @@ class ColumnChooser(Window["list[str] | None"]):
         self.shown = [*shown]
         every = dict.fromkeys([*(head.name for head in COMPOSED), *HEADS])
         self.names = [*shown, *(name for name in every if name not in shown)]
-        self.sought = ""
 
     def compose(self) -> ComposeResult:
         with Box("Columns of the list"):
@@ -65,7 +64,7 @@ class ColumnChooser(Window["list[str] | None"]):
     def _tell(self, at: str | None = None) -> None:
         listed = self.query_one(OptionList)
         listed.clear_options()
-        sought = self.sought.lower()
+        sought = self.query_one(Input).value.lower()
         able = [name for name in self.names if sought in name.lower() or sought in DOCS.get(name, HEADS[name].title).lower()]
         listed.add_options([Option(self._line(name), name) for name in able])
         listed.highlighted = able.index(at) if at in able else 0 if able else None
@@ -86,7 +85,6 @@ class ColumnChooser(Window["list[str] | None"]):
     def changed(self, event: Input.Changed) -> None:
         """Other names."""
         event.stop()
-        self.sought = event.value
         self._tell()
 
     def action_flip(self) -> None:

@@ -11,6 +11,7 @@ from kcap.output.grid import clean, duration
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
 from kcap.reports.text import figures, number, words
+from kcap.tui.views.grouping import bold
 from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, paragraph
 
 SIDES: Final = ("before", "after")
@@ -49,7 +50,7 @@ def differing(rows: list[Row]) -> Sheet:
     """A line a difference."""
     columns = [
         SheetField("what", lambda row: row["what"], right=False, whole=True, tone=lambda _row: "care"),
-        SheetField("difference", lambda row: clean(row["sentence"]), right=False, tone=lambda _row: "bold", least=50),
+        SheetField("difference", lambda row: clean(row["sentence"]), right=False, tone=bold, least=50),
         SheetField("effect", lambda row: f"{row['effect']:+.3g}" if row["effect"] is not None else "", rank=2,
                    key=lambda row: row["effect"]),
         SheetField("p", lambda row: f"{row['p_adjusted']:.1g}" if row["p_adjusted"] is not None else "", rank=1,
@@ -80,7 +81,7 @@ def classes(scope: str, rows: list[Row]) -> Sheet:
     found = [row for row in rows if row["scope"] == scope]
     found.sort(key=lambda row: -sum((row[side] or {"count": 0})["count"] for side in SIDES))
     columns = [
-        SheetField("api", lambda row: words(row["who"]["api"]), right=False, whole=True, tone=lambda _row: "bold"),
+        SheetField("api", lambda row: words(row["who"]["api"]), right=False, whole=True, tone=bold),
         *([SheetField(scope, lambda row: clean(":".join(words(v) for n, v in row["who"].items() if n != "api")), right=False)]
           if scope != "api" else []),
         SheetField("only", lambda row: "" if row["in"] == "both" else row["in"], right=False, tone=lambda _row: "care"),

@@ -12,7 +12,7 @@ from kcap.output.grid import counts, duration
 from kcap.reports import drill_down
 from kcap.reports.definition import EDGES_NS, WAITS, Key, Row, group_name
 from kcap.reports.text import BARS, count, duration_short, instant, left_out, number, words
-from kcap.tui.views.grouping import keyed
+from kcap.tui.views.grouping import bold, keyed
 from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasting, named, paragraph, sized
 
 PARTS: Final = {
@@ -183,7 +183,7 @@ def digest(result: Row, keys: Sequence[Key]) -> Sheet:
 def slow(result: Row) -> Sheet:
     """The slowest, each with its reason, by the latency with or without the time of long polls."""
     fields = [
-        lasting("timed_ns", "latency", tone=lambda _row: "bold"),
+        lasting("timed_ns", "latency", tone=bold),
         SheetField("long poll", lambda row: duration(row["long_poll_ns"] or None), rank=3, key=lambda row: row["long_poll_ns"]),
         SheetField("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False, whole=True),
         named("client_id", "client", 1),
