@@ -14,6 +14,7 @@ from typing import Any, Final
 from kcap.folders import config_folder, write_whole
 from kcap.tui.list_columns import DEFAULTS, HEADS, TIME_FORMS
 from kcap.tui.list_model import ListModel
+from kcap.tui.notes import entries
 
 LAYOUTS: Final = ("rows", "columns")
 PROFILE: Final = re.compile(r"[\w][\w .-]{0,39}")
@@ -90,13 +91,7 @@ def read_config(profile: str = "") -> tuple[UiSettings, list[str]]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         look.readable = False
         return look, [f"{path}: {error}"]
-
-    def entries(name: str, kind: type) -> list[Any]:
-        """Those of a list that are of a type."""
-        some = given.get(name)
-        return [one for one in some if isinstance(one, kind)] if isinstance(some, list) else []
-
-    look.columns = [name for name in entries("columns", str) if name in HEADS]
+    look.columns = [name for name in entries(given, "columns", str) if name in HEADS]
     widths = given.get("widths")
     if isinstance(widths, dict):
         look.widths = {name: width for name, width in widths.items() if name in HEADS and isinstance(width, int) and width > 2}
@@ -110,10 +105,10 @@ def read_config(profile: str = "") -> tuple[UiSettings, list[str]]:
     look.bytes, look.detail = given.get("bytes") is not False, given.get("detail") is not False
     theme = given.get("theme")
     look.theme = theme if isinstance(theme, str) else ""
-    look.rules = entries("rules", dict)
+    look.rules = entries(given, "rules", dict)
     look.filters = [
         {"name": str(one["name"]), "filter": str(one["filter"])}
-        for one in entries("filters", dict)
+        for one in entries(given, "filters", dict)
         if {"name", "filter"} <= one.keys()
     ]
     return look, []

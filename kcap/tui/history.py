@@ -10,6 +10,7 @@ from typing import Final
 
 from kcap.folders import state_folder, write_whole
 from kcap.limits import HISTORY_MOST
+from kcap.tui.notes import entries
 
 LONGEST: Final = 4_000
 """Characters of a text that is kept."""
@@ -32,10 +33,7 @@ class History:
             given = None
         if isinstance(given, dict):
             for kind in KINDS:
-                some = given.get(kind)
-                self._texts[kind] = (
-                    [text for text in some if isinstance(text, str)][-HISTORY_MOST:] if isinstance(some, list) else []
-                )
+                self._texts[kind] = entries(given, kind, str)[-HISTORY_MOST:]
 
     def of(self, kind: str) -> list[str]:
         """Texts of a kind, the last one last."""

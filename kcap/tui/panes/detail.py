@@ -3,6 +3,7 @@
 In: an `Outline`. Out: a message when the cursor moves to another line. Law: only visible lines are painted.
 """
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual import events
@@ -14,6 +15,17 @@ from textual.strip import Strip
 from kcap.tui.tree_lines import Item, Outline
 from kcap.tui.views.paint import PANE_CSS, Lines
 from kcap.tui.views.sheet import Line
+
+
+def outlined(change: Callable[[Outline], None]) -> Callable[["Detail"], None]:
+    """The action that changes the outline at its cursor, and shows it."""
+
+    def act(pane: "Detail") -> None:
+        if pane.outline.current is not None:
+            change(pane.outline)
+            pane.renew()
+
+    return act
 
 
 class Detail(Lines):
@@ -92,35 +104,12 @@ class Detail(Lines):
     def action_edge(self, side: int) -> None:
         self.action_move(side * len(self.outline.lines))
 
-    def action_open(self) -> None:
-        """Opens the line, or goes into it."""
-        self.outline.right()
-        self.renew()
-
-    def action_shut(self) -> None:
-        """Closes the line, or goes to the one above it."""
-        self.outline.left()
-        self.renew()
-
-    def action_flip(self) -> None:
-        if self.outline.current is not None:
-            self.outline.toggle(self.outline.cursor)
-            self.renew()
-
-    def action_open_all(self) -> None:
-        if self.outline.current is not None:
-            self.outline.set_all(self.outline.cursor, wanted=True)
-            self.renew()
-
-    def action_shut_all(self) -> None:
-        if self.outline.current is not None:
-            self.outline.set_all(self.outline.cursor, wanted=False)
-            self.renew()
-
-    def action_up(self) -> None:
-        """The line above."""
-        self.outline.up()
-        self.renew()
+    action_open = outlined(Outline.right)
+    action_shut = outlined(Outline.left)
+    action_flip = outlined(lambda outline: outline.toggle(outline.cursor))
+    action_open_all = outlined(lambda outline: outline.set_all(outline.cursor, wanted=True))
+    action_shut_all = outlined(lambda outline: outline.set_all(outline.cursor, wanted=False))
+    action_up = outlined(Outline.up)
 
     def action_slide(self, by: int) -> None:
         """Moves sideways, for long values."""
