@@ -5,6 +5,7 @@ long work runs in a thread and reports its end as a notification; a file is writ
 """
 
 import re
+from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap.errors import KcapError
@@ -14,6 +15,7 @@ from kcap.reports.text import count
 from kcap.tui.clipboard import item_text, row_json, span_hex, tree_text
 from kcap.tui.completion import joined
 from kcap.tui.export import PACKETS, cut, protected, write_rows
+from kcap.tui.list_columns import DEFAULTS
 from kcap.tui.menu import Choice, Menu, Prompt, copied, copy_menu
 from kcap.tui.quick_filters import QUICK, text_of
 from kcap.tui.search import Needle, find_in_list, find_in_tree
@@ -116,8 +118,7 @@ class ExchangeActions:
 
     def quick(self) -> None:
         """Opens the menu of quick filters."""
-        number, made = self.screen.view.current, self.screen.view.arranged
-        row = made.rows.row(number) if number is not None and made is not None else None
+        row = self.row()
         texts = {quick.name: text_of(quick, row) for quick in QUICK}
         why = "this exchange has none" if row is not None else NOTHING
         choices = [Choice(q.name, q.key, q.title, texts[q.name] or "", texts[q.name] is not None, why) for q in QUICK]
@@ -339,8 +340,6 @@ class ExchangeActions:
 
     def go_to_time(self, text: str) -> None:
         """Goes to the first exchange at or after a time of day, UTC, on the day of the selected exchange."""
-        from datetime import UTC, datetime, time
-
         self.screen.home.to_list()
         row = self.row()
         at = (row or {}).get("request_first_ns") or (row or {}).get("response_first_ns")
@@ -366,15 +365,12 @@ class ExchangeActions:
             self.screen.app.push_screen(FollowedStream(row["connection"], row["exchange"]))
 
     def columns(self) -> None:
-        """Chooses columns."""
         from kcap.tui.column_chooser import ColumnChooser
 
         self.screen.app.push_screen(ColumnChooser([head.name for head, _ in self.screen.listed.heads]), self.take_columns)
 
     def take_columns(self, names: list[str] | None) -> None:
         """Shows columns: none for those that fit, None for no change."""
-        from kcap.tui.list_columns import DEFAULTS
-
         if names is not None:
             self.screen.view.names, self.screen.view.chosen = (names, True) if names else (list(DEFAULTS), False)
             self.screen.listed.renew()

@@ -1,11 +1,12 @@
 """The application: a capture model, the main screen, the views, and the services they share.
 
-In: captures. Out: an application. Law: when a part of the screen fails, the list still responds to keys, and a notification
-names the failure and its traceback file; the reading process always ends with this one.
+In: a capture model. Out: an application. Law: when a part of the screen fails, the list still responds to keys, and a
+notification names the failure and its traceback file.
 """
 
 import asyncio
 import gc
+import os
 import signal
 import sys
 import time
@@ -46,9 +47,9 @@ from kcap.tui.history import History
 from kcap.tui.key_queue import KeyQueue
 from kcap.tui.list_model import ListModel
 from kcap.tui.menu import Prompt
-from kcap.tui.reader_main import ReadRequest
 from kcap.tui.status import Pulse
 from kcap.tui.views import VIEWS, load
+from kcap.tui.views.home import ViewPlace
 
 SAMPLE_BATCHES: Final = 4
 SAMPLE_VALUES: Final = 200
@@ -88,14 +89,15 @@ class KcapApp(KeyQueue):
 
     def __init__(
         self,
-        given: ReadRequest | CaptureModel,
-        stdin: int | None = None,
+        book: CaptureModel,
         *,
         only: str = "",
         show_secrets: bool = False,
         judges: bool = True,
     ) -> None:
-        """`judges`: problems of the capture are looked for when it has been read, and shown above the list."""
+        """`book` is the caller's to close. `judges`: problems of the capture are looked for when it has been read, and shown
+        above the list.
+        """
         super().__init__()
         self.contrast = ContrastFilter()
         self._filters = [Greys() if isinstance(one, Monochrome) else one for one in self._filters]
@@ -103,8 +105,7 @@ class KcapApp(KeyQueue):
         self._filters.append(self.contrast)
         self.look, self.wrong = read_config()
         self.show_secrets, self.judges = show_secrets, judges
-        self.book = given if isinstance(given, CaptureModel) else CaptureModel(given, stdin)
-        self._own = not isinstance(given, CaptureModel)
+        self.book = book
         self.book.narrow(only)
         rules, wrong = rules_of(self.look.rules)
         self.wrong += wrong
@@ -113,6 +114,7 @@ class KcapApp(KeyQueue):
         self.view.follow = bool(self.book.order.source)
         self.other = ""
         """Path of the capture that this one is compared with."""
+        self.places: dict[str, ViewPlace] = {}
         self.history = History()
         self.pulse = Pulse()
         self.failures: deque[Exception] = deque(maxlen=FAILURES)
@@ -170,10 +172,8 @@ class KcapApp(KeyQueue):
             collect()
 
     def on_unmount(self) -> None:
-        """Ends reading; a book that was given is its giver's to close."""
+        """Gives the interpreter back as it was."""
         sys.setswitchinterval(self._interval)
-        if self._own:
-            self.book.close()
 
     def get_driver_class(self) -> type[Driver]:
         """The driver of a terminal is kcap's."""
@@ -360,8 +360,6 @@ class KcapApp(KeyQueue):
 
     def compare_with(self, path: str) -> None:
         """Shows what changed from another capture to this one."""
-        import os
-
         self.other = os.path.expanduser(path)
         self.to_list()
         self.open_view("differences")
@@ -381,8 +379,6 @@ class KcapApp(KeyQueue):
 
     def write(self, path: str, data: bytes) -> None:
         """Writes a file, and says so."""
-        import os
-
         from kcap.output.sink import new_file
         from kcap.tui.export import protected
 

@@ -120,7 +120,6 @@ class Browser(ExplainsKeys):
         self._wanted: tuple[str, int] | None = None
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
         yield TextLine(id="title")
         yield LiveLine(id="live")
         yield Banner(id="banner")
@@ -142,11 +141,9 @@ class Browser(ExplainsKeys):
 
     @property
     def bar(self) -> FilterBar:
-        """The filter bar."""
         return self.query_one(FilterBar)
 
     def on_mount(self) -> None:
-        """Starts the periodic refresh."""
         self.lower.show_secrets = self.home.show_secrets
         self.set_focus(self.listed)
         self.panes.lay()
@@ -306,7 +303,6 @@ class Browser(ExplainsKeys):
     # -- filters ------------------------------------------------------------------------------------------------------
     @on(FilterBar.Applied)
     def applied(self, event: FilterBar.Applied) -> None:
-        """Applies the filter."""
         self.home.narrow(event.text)
         self.set_focus(self.listed)
 
@@ -326,18 +322,15 @@ class Browser(ExplainsKeys):
         return "the list has 3 panes: list, tree, bytes; v lists the views" if key.isdecimal() else None
 
     def action_filter(self) -> None:
-        """Focuses the filter bar."""
         self.set_focus(self.bar.line)
 
     @on(TimeStrip.Chosen)
     def timed(self, event: TimeStrip.Chosen) -> None:
-        """Filters by a time range."""
         self.home.narrow(joined(self.view.book.filter_text, "and", event.text))
         self.set_focus(self.listed)
 
     @on(TimeStrip.Pointed)
     def pointed(self, event: TimeStrip.Pointed) -> None:
-        """Goes to a time."""
         place = self.view.place_of_time(event.time_us)
         if place is not None:
             self.listed.go(place)
@@ -353,7 +346,6 @@ class Browser(ExplainsKeys):
     # -- the list -----------------------------------------------------------------------------------------------------
     @on(ExchangeList.Chosen)
     def chosen(self, _event: ExchangeList.Chosen) -> None:
-        """Opens the exchange."""
         if not self.home.look.detail:
             self.panes.action_detail()
         self.set_focus(self.detail)
@@ -381,13 +373,14 @@ class Browser(ExplainsKeys):
         if row < 0 or self.view.arranged is None:
             self.notify(f"no exchange {uid}.{number}", severity="warning")
             return
-        if self.view.arranged.place(row) is None or self.view.due:
-            self._wanted = (uid, number)
-            if self.view.arranged.place(row) is None and self.view.book.only is not None and not self.view.due:
-                self.home.narrow("")
-            self.look()
+        place = self.view.arranged.place(row)
+        if place is not None and not self.view.due:
+            self.listed.go(place)
             return
-        self.listed.go(self.view.arranged.place(row) or 0)
+        self._wanted = (uid, number)
+        if place is None and self.view.book.only is not None and not self.view.due:
+            self.home.narrow("")
+        self.look()
 
     def _seek(self) -> None:
         """Goes to the exchange that was requested before its row was read."""
@@ -433,7 +426,6 @@ class Browser(ExplainsKeys):
 
     # -- others -------------------------------------------------------------------------------------------------------
     def action_stop(self) -> None:
-        """Stops reading."""
         if not self.view.book.done:
             self.view.book.stop()
             self.notify("reading stopped; the rows read so far remain", timeout=3)
@@ -451,9 +443,7 @@ class Browser(ExplainsKeys):
             self.home.narrow("")
 
     def action_view(self, name: str) -> None:
-        """Opens a view."""
         self.home.open_view(name)
 
     def action_views(self) -> None:
-        """The menu of views."""
         self.app.push_screen(views_menu(), lambda name: self.home.open_view(name) if name is not None else None)

@@ -7,11 +7,10 @@ none raises for what is not there yet.
 """
 
 import os
-import pickle
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
@@ -33,7 +32,7 @@ from kcap.tui.folders import spill_folder
 from kcap.tui.reader_main import KEY, ReaderStatus, ReadRequest
 from kcap.tui.reader_process import Process, ReadBefore
 from kcap.tui.row_index import NONE, NOWHERE, RowIndex, between
-from kcap.tui.spill import COLUMNS, OWNERS, PROFILES, Pages, learned, main_path, read_file
+from kcap.tui.spill import COLUMNS, OWNERS, PROFILES, Pages, learned, main_path, read_file, unpickled
 from kcap.tui.value_codes import ValueCodes
 
 if TYPE_CHECKING:
@@ -51,6 +50,8 @@ OF_OWNERS: Final = (*map(exchange_column, OWNERS), ONLY_ROW)
 """Columns of exchanges in the table of partitions."""
 CONCLUSIONS: Final = "conclusions"
 """Folder of the pass that makes them."""
+PIPED: Final = "a pipe is read once; save it and open the file"
+"""Why a pipe has neither conclusions nor differences."""
 
 
 class CaptureModel:
@@ -60,13 +61,11 @@ class CaptureModel:
         self,
         order: ReadRequest,
         stdin: int | None = None,
-        watch: Callable[[], None] | None = None,
         *,
         forks: bool = False,
     ) -> None:
-        """`stdin`: descriptor of the pipe that is `-`. `watch` is called from another thread when there is news.
-
-        `forks`: the reading process may begin as a copy of this one (`kcap.tui.reader_process.Fork`).
+        """`stdin`: descriptor of the pipe that is `-`. `forks`: the reading process may begin as a copy of this one
+        (`kcap.tui.reader_process.serve_as_copy`).
         """
         self.order = order
         self._plaintext: PlaintextStore | None = None
@@ -103,7 +102,6 @@ class CaptureModel:
         self.process: Process | ReadBefore = (
             ReadBefore(saved[1]) if saved is not None else Process(replace(order, folder=self.folder), stdin, forks=forks)
         )
-        self.process.watch = watch
         self.process.start()
 
     def __enter__(self) -> "CaptureModel":
@@ -324,12 +322,16 @@ class CaptureModel:
         """
         if self.order.span_seconds and self.order.endless and (not self._resolved or STANDARD_INPUT in self.paths):
             return {"check": conclusions.now(self.status)}
-        if self._conclusions is None and self._resolved and not self._closed and self._made_conclusions():
+        if (
+            self._conclusions is None
+            and self._resolved
+            and not self._closed
+            and self._beside_done(CONCLUSIONS, replace(self.order, conclusions=True))
+        ):
             path = os.path.join(self._beside_folder(CONCLUSIONS), conclusions.NAME)
             with self._lock:
                 if os.path.exists(path):
-                    with open(path, "rb") as file:
-                        self._conclusions = pickle.load(file)  # noqa: S301 - a process of ours wrote it for this user alone
+                    self._conclusions = unpickled(path)
         return self._conclusions
 
     def concerning(self, number: int) -> list[dict[str, Any]]:
@@ -348,9 +350,6 @@ class CaptureModel:
             if tree is not None and not is_deep(tree) and mask(tree, row.to_batches()[0]).any():
                 out.append(one)
         return out
-
-    def _made_conclusions(self) -> bool:
-        return self._beside_done(CONCLUSIONS, replace(self.order, conclusions=True))
 
     def compared(self, other: str) -> bool:
         """Whether `differences` from another capture are made, or cannot be; begins to make them."""
@@ -386,21 +385,20 @@ class CaptureModel:
         from its file each time, which takes long where there are many classes.
         """
         if STANDARD_INPUT in self.paths:
-            return "a pipe is read once; save it and open the file"
+            return PIPED
         if not self.compared(other):
             return None
         name = self._comparison(other)
         error = self._beside[name].status.error if name in self._beside else "this capture is closed"
         if error is not None:
             return error
-        with open(os.path.join(self.folder, name, conclusions.DIFFERENCES), "rb") as file:
-            found: dict[str, Any] = pickle.load(file)  # noqa: S301 - a process of ours wrote it for this user alone
+        found: dict[str, Any] = unpickled(os.path.join(self.folder, name, conclusions.DIFFERENCES))
         return found
 
     def no_conclusions(self) -> str:
         """Why there are no conclusions now."""
         if STANDARD_INPUT in self.paths:
-            return "a pipe is read once; save it and open the file"
+            return PIPED
         if not self._resolved:
             return "they are made when the capture has been read"
         process = self._beside.get(CONCLUSIONS)

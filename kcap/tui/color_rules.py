@@ -11,8 +11,7 @@ from typing import Any, Final
 from kcap.errors import UsageError
 from kcap.filter.ast import And, Compare, FieldRef, Filter, Membership, Not, Or, columns_of, is_deep
 from kcap.filter.row_predicate import Columns, RowSelector
-
-TONES: Final = ("", "bold", "dim", "good", "care", "bad", "key", "one", "two", "three")
+from kcap.tui.views.sheet import TONES
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,21 +10,18 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from kcap.columns import EXCHANGES
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import COMPOSED, HEADS
-from kcap.tui.menu import FRAME, LISTED, TYPED, Choices, Window
+from kcap.tui.menu import FRAME, LISTED, TYPED, Box, Choices, Window
 
 DOCS = {column.name: column.doc for column in EXCHANGES}
 
 
 class ColumnChooser(Window["list[str] | None"]):
-    """The window."""
-
     DEFAULT_CSS = (
         f"ColumnChooser {{ {FRAME} #box {{ width: 76; height: 90%; }} }}\n"
         + f"ColumnChooser OptionList, ColumnChooser OptionList:focus {{ {LISTED} }}\n"
@@ -44,18 +41,14 @@ class ColumnChooser(Window["list[str] | None"]):
         self.shown = [*shown]
         every = dict.fromkeys([*(head.name for head in COMPOSED), *HEADS])
         self.names = [*shown, *(name for name in every if name not in shown)]
-        self.sought = ""
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
-        with Vertical(id="box") as box:
-            box.border_title = "Columns of the list"
+        with Box("Columns of the list"):
             yield Input(placeholder="name or meaning", compact=True)
             yield Choices()
             yield Keys()
 
     def on_mount(self) -> None:
-        """Shows the names."""
         self._tell()
         self.query_one(OptionList).focus()
 
@@ -71,7 +64,7 @@ class ColumnChooser(Window["list[str] | None"]):
     def _tell(self, at: str | None = None) -> None:
         listed = self.query_one(OptionList)
         listed.clear_options()
-        sought = self.sought.lower()
+        sought = self.query_one(Input).value.lower()
         able = [name for name in self.names if sought in name.lower() or sought in DOCS.get(name, HEADS[name].title).lower()]
         listed.add_options([Option(self._line(name), name) for name in able])
         listed.highlighted = able.index(at) if at in able else 0 if able else None
@@ -92,7 +85,6 @@ class ColumnChooser(Window["list[str] | None"]):
     def changed(self, event: Input.Changed) -> None:
         """Other names."""
         event.stop()
-        self.sought = event.value
         self._tell()
 
     def action_flip(self) -> None:
@@ -109,7 +101,6 @@ class ColumnChooser(Window["list[str] | None"]):
         self._tell(name)
 
     def action_shift(self, by: int) -> None:
-        """Moves the column."""
         name = self.current
         if name not in self.shown or name is None:
             return

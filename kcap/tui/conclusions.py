@@ -4,9 +4,10 @@ In: captures, options of the analyzer, thresholds of rules. Out: a file with the
 `transactions`. Law: the capture is read once for all three, and the results are those of the commands of the same names.
 """
 
-import pickle
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
+
+from kcap.tui.spill import pickled
 
 if TYPE_CHECKING:
     from kcap.analyzer import Options
@@ -14,13 +15,12 @@ if TYPE_CHECKING:
     from kcap.session import CapturePass
     from kcap.tui.reader_main import ReaderStatus
 
-REPORTS: Final = ("check", "groups", "transactions")
 NAME: Final = "conclusions.pickle"
 DIFFERENCES: Final = "differences.pickle"
 
 
 def conclude(paths: list[str], options: "Options", thresholds: Mapping[str, Mapping[str, float]], target: str) -> None:
-    """Writes the results by the names of `REPORTS` to the file `target`. Raises CaptureError where nothing can be read."""
+    """Writes the results by the names of the reports to the file `target`. Raises CaptureError where nothing can be read."""
     from kcap.reports.findings.report import check
     from kcap.reports.findings.source import observed
     from kcap.reports.groups.report import report as groups
@@ -35,8 +35,7 @@ def conclude(paths: list[str], options: "Options", thresholds: Mapping[str, Mapp
             "groups": groups(seen, given.captures),
             "transactions": transactions(seen, given.captures),
         }
-    with open(target, "wb") as file:
-        pickle.dump(found, file, pickle.HIGHEST_PROTOCOL)
+    pickled(target, found)
 
 
 def differ(
@@ -48,9 +47,7 @@ def differ(
     from kcap.reports.diff.report import diff
     from kcap.reports.source import ReportInput
 
-    found = diff(*(ReportInput(paths, options, watch=watch) for paths in ([before], after)))
-    with open(target, "wb") as file:
-        pickle.dump(found, file, pickle.HIGHEST_PROTOCOL)
+    pickled(target, diff(*(ReportInput(paths, options, watch=watch) for paths in ([before], after))))
 
 
 def now(status: "ReaderStatus") -> "Row":

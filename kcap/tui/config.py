@@ -14,12 +14,14 @@ from typing import Any, Final
 from kcap.folders import config_folder, write_whole
 from kcap.tui.list_columns import DEFAULTS, HEADS, TIME_FORMS
 from kcap.tui.list_model import ListModel
+from kcap.tui.notes import entries
 
 LAYOUTS: Final = ("rows", "columns")
 PROFILE: Final = re.compile(r"[\w][\w .-]{0,39}")
 """Name of a profile: it becomes the name of a file."""
 SIZES: Final = {
-    "bytes_share": (10, 90), "bytes_width": (20, 400), "beside_width": (30, 400), "view_width": (0, 80), "view_height": (0, 80),
+    "share": (15, 85), "bytes_share": (10, 90), "bytes_width": (20, 400), "beside_width": (30, 400), "view_width": (0, 80),
+    "view_height": (0, 80),
 }  # fmt: skip
 """Setting -> the least and the most of it."""
 
@@ -81,24 +83,21 @@ def profile_names() -> list[str]:
 
 def read_config(profile: str = "") -> tuple[UiSettings, list[str]]:
     """The settings, of a profile or of none, and what is wrong with them."""
-    path = config_path(profile)
+    path, look = config_path(profile), UiSettings(profile=profile)
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return UiSettings(profile=profile), []
+        return look, []
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        return UiSettings(profile=profile, readable=False), [f"{path}: {error}"]
-    look = UiSettings(profile=profile)
-    columns = given.get("columns")
-    if isinstance(columns, list):
-        look.columns = [name for name in columns if name in HEADS]
+        look.readable = False
+        return look, [f"{path}: {error}"]
+    look.columns = [name for name in entries(given, "columns", str) if name in HEADS]
     widths = given.get("widths")
     if isinstance(widths, dict):
         look.widths = {name: width for name, width in widths.items() if name in HEADS and isinstance(width, int) and width > 2}
-    look.time = str(given.get("time")) if given.get("time") in TIME_FORMS else look.time
-    look.layout = str(given.get("layout")) if given.get("layout") in LAYOUTS else look.layout
-    share = given.get("share")
-    look.share = share if isinstance(share, int) and 15 <= share <= 85 else look.share
+    for name, forms in (("time", TIME_FORMS), ("layout", LAYOUTS)):
+        if given.get(name) in forms:
+            setattr(look, name, given[name])
     for name, (least, most) in SIZES.items():
         size = given.get(name)
         if isinstance(size, int) and least <= size <= most:
@@ -106,14 +105,11 @@ def read_config(profile: str = "") -> tuple[UiSettings, list[str]]:
     look.bytes, look.detail = given.get("bytes") is not False, given.get("detail") is not False
     theme = given.get("theme")
     look.theme = theme if isinstance(theme, str) else ""
-    rules = given.get("rules")
-    look.rules = [rule for rule in rules if isinstance(rule, dict)] if isinstance(rules, list) else []
-    filters = given.get("filters")
-    entries = filters if isinstance(filters, list) else []
+    look.rules = entries(given, "rules", dict)
     look.filters = [
         {"name": str(one["name"]), "filter": str(one["filter"])}
-        for one in entries
-        if isinstance(one, dict) and {"name", "filter"} <= one.keys()
+        for one in entries(given, "filters", dict)
+        if {"name", "filter"} <= one.keys()
     ]
     return look, []
 

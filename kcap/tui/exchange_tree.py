@@ -19,6 +19,7 @@ from kcap.filter.fields import deep_fields, snake
 from kcap.limits import WORDS_MAX
 from kcap.output.grid import call, clean, duration, endpoint, result
 from kcap.reports.definition import Row
+from kcap.reports.drill_down import quoted
 from kcap.reports.slow import RETRANSMITTED, why
 from kcap.reports.text import count, wrapped
 from kcap.tui.color_rules import NEW_MEMBER_ERROR
@@ -296,8 +297,7 @@ class TreeWalk:
         if isinstance(value, bool):
             return f"api == {self.api} && {'' if value else '!'}{dotted}"
         if isinstance(value, str):
-            plain = value.replace("\\", "\\\\").replace('"', '\\"')
-            return f'api == {self.api} && {dotted} == "{plain}"'
+            return f"api == {self.api} && {dotted} == {quoted(value)}"
         return f"api == {self.api} && {dotted} == {value}" if isinstance(value, int | float) else None
 
 

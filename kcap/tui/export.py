@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
@@ -33,7 +33,7 @@ STEP: Final = 8192
 START: Final = "import sys; from kcap.tui.export import main; main(sys.argv[1:])"
 
 
-def write_rows(rows: "RowIndex", order: "Numbers | None", path: str, stop: Callable[[], bool] = bool) -> int:
+def write_rows(rows: "RowIndex", order: "Numbers | None", path: str) -> int:
     """Writes all columns of rows in an order; how many.
 
     Raises UsageError for a name that says no format, OutputError for what cannot be written.
@@ -50,8 +50,6 @@ def write_rows(rows: "RowIndex", order: "Numbers | None", path: str, stop: Calla
     with new_file(path) as file, output_errors(path), compressed(file, compression(path)) as sink:
         writer = writer_of(form, sink, arrow_schema("exchanges", EXCHANGES))
         for at in range(0, len(numbers), STEP):
-            if stop():
-                raise OutputError(f"{path}: stopped before the end")
             part: Any = rows.take(numbers[at : at + STEP].astype(np.int64), names).combine_chunks()
             for batch in part.to_batches():
                 writer.write(batch)

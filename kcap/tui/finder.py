@@ -13,14 +13,13 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.fuzzy import Matcher
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from kcap.output.grid import clean
 from kcap.tui.list_columns import cut
-from kcap.tui.menu import FRAME, LISTED, TYPED, Choices, Window
+from kcap.tui.menu import FRAME, LISTED, TYPED, Box, Choices, Window
 
 SHOWN: Final = 200
 """Entries that are listed at once."""
@@ -81,8 +80,6 @@ def ranked(entries: Sequence[FinderEntry], text: str) -> list[FinderEntry]:
 
 
 class Finder(Window["str | Typed | None"]):
-    """The window."""
-
     DEFAULT_CSS = (
         f"Finder {{ {FRAME} #box {{ width: {WIDTH + 6}; height: 80%; }} }}\n"
         + f"Finder Input {{ {TYPED} }}\n"
@@ -103,10 +100,7 @@ class Finder(Window["str | Typed | None"]):
         self._behind = False
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
-        with Vertical(id="box") as box:
-            box.border_title = self.heading
-            box.border_subtitle = "⏎ go   ↑↓ choose   Esc back"
+        with Box(self.heading, "⏎ go   ↑↓ choose   Esc back"):
             yield FinderLine(compact=True, select_on_focus=False)
             if self.note:
                 yield Static(self.note, id="note", markup=False)
@@ -167,7 +161,6 @@ class Finder(Window["str | Typed | None"]):
 
     @on(OptionList.OptionSelected)
     def clicked(self, event: OptionList.OptionSelected) -> None:
-        """Takes the clicked entry."""
         event.stop()
         self.dismiss(self.listed[event.option_index].name)
 

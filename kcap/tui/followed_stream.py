@@ -143,7 +143,6 @@ class FollowedStream(ExplainsKeys):
         return cast("KcapApp", self.app)
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
         yield Static(id="head", markup=False)
         yield RichLog(wrap=True, auto_scroll=False, max_lines=200_000, min_width=1)
         yield Keys()

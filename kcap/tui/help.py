@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.actions import parse
-from textual.binding import Binding, BindingsMap
+from textual.binding import BindingsMap
 from textual.dom import DOMNode
 from textual.screen import Screen
 
@@ -68,7 +68,7 @@ def _lines(part: DOMNode, seen: set[str]) -> list[tuple[str, str]]:
                 continue
             seen.add(key)
             what = getattr(part, "describe", lambda _action, _parameters: "")(action, parameters) or binding.description
-            found.setdefault((binding.action, what), []).append(_display(part, binding))
+            found.setdefault((binding.action, what), []).append(part.app.get_key_display(binding))
     return [(", ".join(dict.fromkeys(keys)), what) for (_, what), keys in found.items()]
 
 
@@ -76,7 +76,3 @@ def _declared(kind: type) -> set[str]:
     """Keys that kcap binds; those that a widget merely inherits from Textual are no part of the program."""
     kinds = [one for one in kind.__mro__ if not one.__module__.startswith("textual.")]
     return {key for one in kinds for key in BindingsMap(one.__dict__.get("BINDINGS", ())).key_to_bindings}
-
-
-def _display(part: DOMNode, binding: Binding) -> str:
-    return part.app.get_key_display(binding)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 OFFSET: Final = 6
 CHOSEN: Final = "cell"
 WIDE: Final = OFFSET + 2 + 16 * 3 + 1 + 1 + 16
-NARROW: Final = OFFSET + 2 + 8 * 3 + 1 + 8
 
 
 @dataclass(slots=True)
@@ -62,7 +61,6 @@ class Dump:
         return next((span.packet for span in self.spans if span.start <= at < span.end), None)
 
     def line(self, number: int, width: int, *, focused: bool) -> Line:
-        """One line."""
         per = self.per_line(width)
         first = number * per
         row = self.data[first : first + per]
@@ -85,15 +83,12 @@ class Dump:
             texts.append((sign, tone or self._base(at, row[place])))
         out.append((" ", ""))
         out += texts
-        packet = self.packet(first) if self.spans else None
-        if packet is not None and width >= WIDE + 10 and (not number or self._begins(first, per)):
-            fresh = next((span.packet for span in self.spans if first <= span.start < first + per), packet)
-            out.append((" " * (per - len(row)) + f"  #{fresh}", "dim"))
+        packet = self.packet(first)
+        if packet is not None and width >= WIDE + 10:
+            begun = next((span.packet for span in self.spans if first <= span.start < first + per), None)
+            if begun is not None or not number:
+                out.append((" " * (per - len(row)) + f"  #{packet if begun is None else begun}", "dim"))
         return out
-
-    def _begins(self, first: int, per: int) -> bool:
-        """Whether a packet begins in a line."""
-        return any(first <= span.start < first + per for span in self.spans)
 
     def _tone(self, at: int, focused: bool) -> str:
         if focused and at == self.cursor:

@@ -10,6 +10,7 @@ from typing import Final
 
 from kcap.folders import state_folder, write_whole
 from kcap.limits import HISTORY_MOST
+from kcap.tui.notes import entries
 
 LONGEST: Final = 4_000
 """Characters of a text that is kept."""
@@ -32,17 +33,13 @@ class History:
             given = None
         if isinstance(given, dict):
             for kind in KINDS:
-                some = given.get(kind)
-                self._texts[kind] = (
-                    [text for text in some if isinstance(text, str)][-HISTORY_MOST:] if isinstance(some, list) else []
-                )
+                self._texts[kind] = entries(given, kind, str)[-HISTORY_MOST:]
 
     def of(self, kind: str) -> list[str]:
         """Texts of a kind, the last one last."""
         return list(self._texts[kind])
 
     def add(self, kind: str, text: str) -> None:
-        """Keeps a text."""
         if not text or len(text) > LONGEST or self._texts[kind][-1:] == [text]:
             return
         self._texts[kind] = [*(old for old in self._texts[kind] if old != text), text][-HISTORY_MOST:]

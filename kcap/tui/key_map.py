@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from textual import events
 from textual.actions import parse
 from textual.binding import Binding
+from textual.dom import DOMNode
 from textual.screen import Screen
 
 from kcap.tui.views import VIEWS
@@ -127,11 +128,11 @@ def acts(screen: "Screen[Any]", key: str) -> bool:
 
 
 def forwarded(path: str) -> Callable[..., None]:
-    """The action of a screen that a part of it does: `actions.copy`."""
+    """The action of a screen or a widget that another object does: `actions.copy`."""
     find = attrgetter(path)
 
-    def act(screen: Screen[Any], *given: Any) -> None:
-        find(screen)(*given)
+    def act(node: DOMNode, *given: Any) -> None:
+        find(node)(*given)
 
     return act
 

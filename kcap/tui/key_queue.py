@@ -77,7 +77,6 @@ class KeyQueue(App[None]):
             await super().on_event(event)
 
     async def _deliver(self) -> None:
-        """Delivers the next key."""
         if not self._typed:
             return
         event = self._typed.popleft()
@@ -115,16 +114,12 @@ class KeyQueue(App[None]):
         screen, waited = self.screen, time.monotonic() - self._key_began
         if waited >= CANCEL_SECONDS:
             self._cancel(screen)
-        if not getattr(screen, "ready", True) and not self._may_leave(screen, waited) and self._waits(screen, waited):
+        patient = waited < float(getattr(screen, "PATIENCE_SECONDS", 0.0))
+        if patient and not getattr(screen, "ready", True) and not self._may_leave(screen, waited):
             self.set_timer(LOOK_SECONDS, lambda: self._came(lap))
             return
         self._busy = False
         await self._deliver()
-
-    @staticmethod
-    def _waits(screen: Any, waited: float) -> bool:
-        """Whether a screen that is not ready may become it; `waited`: s."""
-        return waited < float(getattr(screen, "PATIENCE_SECONDS", 0.0))
 
     def _may_leave(self, screen: Any, waited: float) -> bool:
         """Whether the next key leaves a screen for which it need not become ready."""

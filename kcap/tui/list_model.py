@@ -240,10 +240,6 @@ class ListModel:
         self.sort = name
 
     # -- moving -------------------------------------------------------------------------------------------------------
-    def move(self, by: int) -> None:
-        """Moves the cursor by so many rows."""
-        self.go(self.cursor + by)
-
     def go(self, place: int) -> None:
         """Moves the cursor to a place; the end is followed no longer."""
         self.follow, self.chose = False, True

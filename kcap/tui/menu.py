@@ -78,9 +78,15 @@ class Window(ModalScreen[Result]):
         return super().dismiss(result) if self.app.screen is self else AwaitComplete()
 
 
-class Menu(Window[str | None]):
-    """A menu."""
+class Box(Vertical):
+    """The frame of a window, with what stands on its upper and its lower edge."""
 
+    def __init__(self, title: str, below: str = "") -> None:
+        super().__init__(id="box")
+        self.border_title, self.border_subtitle = title, below
+
+
+class Menu(Window[str | None]):
     DEFAULT_CSS = (
         f"Menu {{ {FRAME} }}\n"
         + "Menu OptionList, Menu OptionList:focus { border: none; padding: 0; width: auto; max-width: 100%; height: auto;"
@@ -93,11 +99,8 @@ class Menu(Window[str | None]):
         self.heading, self.choices, self.note = title, choices, note
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
         width = max((len(choice.title) for choice in self.choices), default=0)
-        with Vertical(id="box") as box:
-            box.border_title = self.heading
-            box.border_subtitle = self.note
+        with Box(self.heading, self.note):
             yield Choices(*(Option(self._line(choice, width), choice.name, not choice.able) for choice in self.choices))
 
     def _line(self, choice: Choice, width: int) -> Text:
@@ -127,12 +130,10 @@ class Menu(Window[str | None]):
 
     @on(OptionList.OptionSelected)
     def selected(self, event: OptionList.OptionSelected) -> None:
-        """A choice."""
         self.dismiss(event.option_id)
 
 
 def views_menu() -> Menu:
-    """The menu of views."""
     return Menu("Views", [Choice(name, key, title) for name, (key, title, _) in VIEWS.items()])
 
 
@@ -181,10 +182,7 @@ class Prompt(Window[str | None]):
         self.heading, self.value, self.note, self.empties = title, value, note, empties
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
-        with Vertical(id="box") as box:
-            box.border_title = self.heading
-            box.border_subtitle = "⏎ go   Esc back"
+        with Box(self.heading, "⏎ go   Esc back"):
             yield Input(self.value, compact=True, select_on_focus=False)
             if self.note:
                 yield Static(self.note, id="note", markup=False)
@@ -220,7 +218,6 @@ class TextWindow(Window[None]):
         self.heading, self.text = title, text
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
         with VerticalScroll(id="box") as box:
             box.border_title = self.heading
             box.border_subtitle = "Esc back"

@@ -4,7 +4,8 @@ In: the main screen. Out: notes of the capture, settings of the profile, both wr
 exchange; for a pipe nothing is written.
 """
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap.errors import UsageError
@@ -35,7 +36,6 @@ class NoteActions:
 
     @property
     def notes(self) -> CaptureNotes:
-        """The notes."""
         return self.screen.view.annotations.notes
 
     # -- kept between sessions ----------------------------------------------------------------------------------------
@@ -59,7 +59,6 @@ class NoteActions:
             self.screen.listed.renew()
 
     def save(self) -> None:
-        """Writes the notes."""
         book, notes = self.screen.view.book, self.notes
         if book.status.following:  # it has another size now
             self.identity = identity(book.paths)
@@ -180,7 +179,6 @@ class NoteActions:
         self.screen.app.push_screen(Prompt(f"Name of this filter, {where}", "", text), done)
 
     def forget_filter(self, name: str) -> None:
-        """Removes a saved filter."""
         look = self.screen.home.look
         if self.notes.filters.pop(name, None) is None:
             look.filters = [one for one in look.filters if one["name"] != name]
@@ -258,7 +256,6 @@ class NoteActions:
         return wrong + more
 
     def rules(self) -> None:
-        """Edits the coloring rules."""
         from kcap.tui.rule_editor import RuleEditor
 
         home = self.screen.home
@@ -281,8 +278,6 @@ class NoteActions:
 
     def load(self, path: str) -> None:
         """Takes the notes of a file in place of these."""
-        import os
-
         try:
             with open(os.path.expanduser(path), "rb") as file:
                 notes = parsed(file.read())
@@ -297,9 +292,8 @@ class NoteActions:
         self.changed()
         self._say(f"{count(len(view.annotations.noted), 'noted exchange')}, {count(len(notes.filters), 'filter')}")
 
-    def lines(self, numbers: "Sequence[int] | None" = None) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         """Comments of exchanges, a line each: they go into the comment of a capture that is saved."""
         noted, rows = self.screen.view.annotations, self.screen.view.book.snapshot()
         for number in sorted(noted.comments):
-            if numbers is None or number in numbers:
-                yield f"{name_of(rows, number)}: {noted.comments[number]}"
+            yield f"{name_of(rows, number)}: {noted.comments[number]}"

@@ -8,10 +8,10 @@ capture without notes has no file.
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from kcap.capture.paths import expand
 from kcap.errors import UsageError
@@ -19,6 +19,7 @@ from kcap.folders import config_folder, write_whole
 from kcap.inputs import STANDARD as STANDARD_INPUT
 from kcap.limits import FILE_END_BYTES
 
+Entry = TypeVar("Entry")
 VERSION: Final = 1
 LONGEST: Final = 10_000
 """Characters of a comment or a filter that are kept."""
@@ -81,6 +82,12 @@ def read_notes(path: Path) -> tuple[CaptureNotes, list[str]]:
         return CaptureNotes(readable=False), [f"{path}: {error}"]
 
 
+def entries(given: Mapping[str, Any], name: str, kind: type[Entry]) -> list[Entry]:
+    """Entries of a list in a file that are of a type; none where there is no list of that name."""
+    some = given.get(name)
+    return [one for one in some if isinstance(one, kind)] if isinstance(some, list) else []
+
+
 def parsed(data: bytes) -> CaptureNotes:
     """Notes from their JSON; entries of another type are left out. Raises UsageError for what is no JSON object of notes."""
     try:
@@ -91,8 +98,7 @@ def parsed(data: bytes) -> CaptureNotes:
         raise UsageError("these are no notes of kcap, or of another version")
 
     def texts(name: str) -> list[str]:
-        some = given.get(name)
-        return [one[:LONGEST] for one in some if isinstance(one, str)] if isinstance(some, list) else []
+        return [one[:LONGEST] for one in entries(given, name, str)]
 
     def pairs(name: str) -> dict[str, str]:
         some = given.get(name)

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from kcap.errors import UsageError
-from kcap.filter.parse import parse
 from kcap.output.grid import clean
 from kcap.reports import drill_down
+from kcap.tui.completion import check
 from kcap.tui.finder import Finder, FinderEntry, Typed
 from kcap.tui.list_columns import COMPOSED, HEADS, TIME_FORMS
 from kcap.tui.quick_filters import QUICK, text_of
@@ -97,8 +96,7 @@ class Palette:
             for entry in out
         ]
 
-    def open(self, text: str = "") -> None:
-        """Opens the window."""
+    def open(self) -> None:
         history = self.screen.home.history
         self.screen.app.push_screen(
             Finder("Command", self.entries(), NOTE, history=history.of("commands"), accepts=self.accepts), self.done
@@ -120,28 +118,19 @@ class Palette:
             home.open_view(value)
             return
         home.to_list()
-        if verb == "action":
-            screen.call_later(screen.run_action, value)
-        elif verb in ("set", "saved"):
-            home.narrow(screen.notes.filters().get(value, "") if verb == "saved" else value)
-        elif verb == "slowest":
-            screen.actions.slowest(value)
-        elif verb == "save":
-            screen.actions.save(value)
-        elif verb == "theme":
-            home.theme = value
-        elif verb == "time":
-            screen.actions.set_time(value)
-        elif verb == "profile":
-            screen.notes.switch(value)
-        elif verb == "column":
-            self._flip_column(value)
-        elif verb == "sort":
-            screen.view.order_by(value)
-            screen.rearrange()
-            home.save_settings()
-        elif verb == "field":
-            screen.bar.prepare(f"{value} ")
+        does: dict[str, Callable[[str], Any]] = {
+            "action": lambda action: screen.call_later(screen.run_action, action),
+            "set": home.narrow, "saved": lambda name: home.narrow(screen.notes.filters().get(name, "")),
+            "slowest": screen.actions.slowest, "save": screen.actions.save, "theme": lambda name: setattr(home, "theme", name),
+            "time": screen.actions.set_time, "profile": screen.notes.switch, "column": self._flip_column, "sort": self._sort,
+            "field": lambda name: screen.bar.prepare(f"{name} "),
+        }  # fmt: skip
+        does[verb](value)
+
+    def _sort(self, name: str) -> None:
+        self.screen.view.order_by(name)
+        self.screen.rearrange()
+        self.screen.home.save_settings()
 
     def _flip_column(self, name: str) -> None:
         names = [head.name for head, _ in self.screen.listed.heads]
@@ -171,7 +160,7 @@ class Palette:
             "notes": lambda: self.screen.notes.load(value),
         }
         if value and word in values:
-            return values[word] if word != "filter" or _parses(value) else None
+            return values[word] if word != "filter" or check(value)[1] is None else None
         if value and word in FILTERED:
             only = drill_down.topic(value) if word == "topic" else drill_down.equals(FILTERED[word], value)
             return lambda: home.narrow(f"&& {only}")
@@ -180,11 +169,3 @@ class Palette:
         if not value and word in VIEWS:
             return lambda: home.open_view(word)
         return (lambda: actions.go(text)) if actions.is_place(text) else None
-
-
-def _parses(text: str) -> bool:
-    try:
-        parse(text)
-    except UsageError:
-        return False
-    return True

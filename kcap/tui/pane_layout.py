@@ -3,7 +3,7 @@
 In: actions, the mouse at an edge. Out: styles, settings. Law: the layout is saved and holds at any size of the terminal.
 """
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -19,9 +19,6 @@ from kcap.tui.splitters import Edges
 if TYPE_CHECKING:
     from kcap.tui.app import KcapApp
 
-LIST_HEIGHTS: Final = (15, 85)
-"""The least and the most height of the list, in per cent."""
-
 
 class Panes(Container):
     """The list, and tree and bytes of an exchange below or beside it."""
@@ -35,7 +32,6 @@ class Panes(Container):
         self.panes: dict[str, Widget] = {"list": listed, "detail": lower.detail, "bytes": lower.hexes}
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
         yield self.listed
         yield self.lower
 
@@ -98,7 +94,6 @@ class Panes(Container):
         self.post_message(self.Changed())
 
     def action_zoom(self) -> None:
-        """Zooms the focused pane, or shows all panes."""
         zoomed = self.zoomed
         for name, pane in self.panes.items():
             self.set_class(not zoomed and pane is self.screen.focused, f"-only-{name}")
@@ -111,7 +106,6 @@ class Panes(Container):
         self.home.save_settings()
 
     def action_bytes(self) -> None:
-        """Shows or hides the bytes."""
         self.home.look.bytes = not self.home.look.bytes
         if self.screen.focused is self.lower.hexes:
             self.screen.set_focus(self.listed)
@@ -138,7 +132,7 @@ class Panes(Container):
 
     def _resized(self, name: str, size: int) -> None:
         """Sets a size within its bounds."""
-        least, most = SIZES.get(name, LIST_HEIGHTS)
+        least, most = SIZES[name]
         setattr(self.home.look, name, max(least, min(most, size)))
         self.lay()
 

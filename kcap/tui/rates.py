@@ -8,18 +8,16 @@ slow.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from kcap.output.grid import duration
 from kcap.reports.text import size
 from kcap.tui.color_rules import FAILING
+from kcap.tui.row_index import RowIndex
 from kcap.tui.views.bars import EIGHTHS, shares
 from kcap.tui.views.sheet import Line
-
-if TYPE_CHECKING:
-    from kcap.tui.row_index import RowIndex
 
 SECONDS: Final = 120
 """Seconds that are held."""
@@ -66,7 +64,7 @@ class Rates:
         self._newest, self._newest_s = 0, now()
         """The latest second, and when it came."""
 
-    def take(self, rows: "RowIndex") -> None:
+    def take(self, rows: RowIndex) -> None:
         """Counts the rows that are new."""
         names = ["time", "request_bytes", "response_bytes", "latency_ns", "long_poll_ns"]
         first = max(self._seen, rows.first)

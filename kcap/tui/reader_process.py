@@ -35,7 +35,6 @@ class KeptSpool:
         return os.pread(self.number, min(size, max(self.kept - at, 0)), at)
 
     def close(self) -> None:
-        """Closes the descriptor."""
         os.close(self.number)
 
 
@@ -164,7 +163,6 @@ class Process:
         return self._ended.wait(seconds)
 
     def close(self) -> None:
-        """Kills the process."""
         self._kill()
         self._join()
         if self._thread.ident is not None:

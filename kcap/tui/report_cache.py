@@ -12,6 +12,8 @@ import tempfile
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from kcap.tui.spill import unpickled
+
 if TYPE_CHECKING:
     from kcap.reports.definition import Report, ReportRequest
 
@@ -28,8 +30,7 @@ def find(folders: Sequence[str], name: str) -> dict[str, Any] | None:
     """The result in the first of some folders that has it."""
     for folder in folders:
         try:
-            with open(os.path.join(folder, FOLDER, name), "rb") as file:
-                found: dict[str, Any] = pickle.load(file)  # noqa: S301 - a process of ours wrote it, for this user alone
+            found: dict[str, Any] = unpickled(os.path.join(folder, FOLDER, name))
         except FileNotFoundError:
             continue
         return found

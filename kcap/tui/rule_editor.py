@@ -10,14 +10,14 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from kcap.output.grid import clean
-from kcap.tui.color_rules import DEFAULTS, TONES, rules_of
+from kcap.tui.color_rules import DEFAULTS, rules_of
 from kcap.tui.keys import Keys
-from kcap.tui.menu import FRAME, LISTED, TYPED, Choices, Window
+from kcap.tui.menu import FRAME, LISTED, TYPED, Box, Choices, Window
+from kcap.tui.views.sheet import TONES
 
 FIELDS: Final = (
     ("name", "Name"), ("filter", "Display filter"), ("sign", "Letter at the left of the row"),
@@ -41,10 +41,7 @@ class RuleForm(Window["dict[str, Any] | None"]):
         self.rule = {"name": "", "filter": "", "sign": "", "tone": "key"} | rule
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
-        with Vertical(id="box") as box:
-            box.border_title = "Coloring rule"
-            box.border_subtitle = "⏎ take   Tab next   Esc back"
+        with Box("Coloring rule", "⏎ take   Tab next   Esc back"):
             for name, title in FIELDS:
                 yield Static(title, classes="label", markup=False)
                 yield Input(str(self.rule[name]), id=name, compact=True)
@@ -92,14 +89,11 @@ class RuleEditor(Window["list[dict[str, Any]] | None"]):
         self.suggested = suggested
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
-        with Vertical(id="box") as box:
-            box.border_title = "Coloring rules: the first that matches applies"
+        with Box("Coloring rules: the first that matches applies"):
             yield Choices()
             yield Keys()
 
     def on_mount(self) -> None:
-        """Shows the rules."""
         self._tell(0)
         self.query_one(OptionList).focus()
 
@@ -126,7 +120,6 @@ class RuleEditor(Window["list[dict[str, Any]] | None"]):
         return found if found is not None and found < len(self.rules) else None
 
     def action_add(self) -> None:
-        """Adds a rule before the others."""
 
         def done(rule: dict[str, Any] | None) -> None:
             if rule is not None:
@@ -136,7 +129,6 @@ class RuleEditor(Window["list[dict[str, Any]] | None"]):
         self.app.push_screen(RuleForm({"filter": self.suggested}), done)
 
     def action_edit(self) -> None:
-        """Edits the rule."""
         at = self.at
         if at is None:
             self.notify("kcap's own rules cannot be edited; a adds one before them", timeout=4)
@@ -156,13 +148,11 @@ class RuleEditor(Window["list[dict[str, Any]] | None"]):
         self.action_edit()
 
     def action_remove(self) -> None:
-        """Removes the rule."""
         if (at := self.at) is not None:
             del self.rules[at]
             self._tell(at)
 
     def action_shift(self, by: int) -> None:
-        """Moves the rule."""
         if (at := self.at) is not None:
             to = max(0, min(len(self.rules) - 1, at + by))
             self.rules.insert(to, self.rules.pop(at))

@@ -24,7 +24,7 @@ from kcap.limits import INDEXES_BYTES
 from kcap.tui import conclusions, report_cache
 from kcap.tui.notes import identity
 from kcap.tui.reader_main import ReaderStatus, ReadRequest
-from kcap.tui.spill import OTHERS, PROFILES, RESOLVED, main_path
+from kcap.tui.spill import OTHERS, PROFILES, RESOLVED, main_path, pickled, read_file, unpickled
 from kcap.tui.value_codes import CODES, VALUES
 
 PREFIX: Final = "index-"
@@ -68,7 +68,7 @@ def opened(key: str) -> tuple[str, ReaderStatus] | None:
         owned = folder.lstat()
         if not stat.S_ISDIR(owned.st_mode) or owned.st_uid != os.getuid() or owned.st_mode & 0o077:
             return None
-        status = pickle.loads((folder / STATUS).read_bytes())  # noqa: S301 - a process of ours wrote it, for this user alone
+        status = unpickled(str(folder / STATUS))
         os.utime(folder)
     except (OSError, ValueError, EOFError, pickle.UnpicklingError, AttributeError, ImportError):
         return None
@@ -87,8 +87,7 @@ def keep(order: ReadRequest, key: str, folder: str, status: ReaderStatus) -> boo
                 shutil.rmtree(path)
             elif path.is_file() and path.name not in FILES:
                 path.unlink()
-        with open(os.path.join(folder, STATUS), "wb") as file:
-            pickle.dump(status, file, pickle.HIGHEST_PROTOCOL)
+        pickled(os.path.join(folder, STATUS), status)
         if target.exists():
             return False
         os.rename(folder, target)
@@ -112,8 +111,6 @@ def add(index: str, folder: str) -> None:
 def _decrypted(folder: str) -> bool:
     """Whether exchanges of encrypted connections are among the rows."""
     import pyarrow.compute as pc
-
-    from kcap.tui.spill import read_file
 
     found = pc.any(read_file(main_path(folder, "exchanges")).column("tls"))
     return bool(found.as_py())

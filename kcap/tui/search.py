@@ -5,6 +5,7 @@ displayed text of cells and lines, case-insensitively.
 """
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Final
 
 from kcap.filter.ast import Compare, Filter, Or
@@ -57,14 +58,11 @@ def _texts(view: ListModel, needle: Needle) -> Filter:
 
     names = [name for head in (HEADS[name] for name in view.names) for name in head.columns]
     known = fields()
-    tests = [
+    tests: list[Filter] = [
         Compare(known[name], "matches", re.escape(needle.text)) for name in dict.fromkeys([*names, "connection"])
         if known[name].kind in ("text", "address")
     ]  # fmt: skip
-    tree: Filter = tests[0]
-    for test in tests[1:]:
-        tree = Or(tree, test)
-    return tree
+    return reduce(Or, tests)
 
 
 def find_in_tree(outline: Outline, needle: Needle, step: int) -> int | None:

@@ -66,7 +66,6 @@ class SpillStream:
         return self._file.tell()
 
     def close(self) -> None:
-        """Ends the stream."""
         self._writer.close()
         self._file.close()
 
@@ -202,7 +201,6 @@ class Pages:
         self._main = Mapped(main_path(folder, name))
         self._tail: Mapped | None = None
         self._tail_number = 0
-        self.rows = 0
 
     def follow(self, mark: Mark) -> None:
         """Maps the announced rows."""
@@ -212,7 +210,6 @@ class Pages:
         if mark.tail_end:
             self._tail = self._tail or Mapped(tail_path(self._folder, self._name, mark.tail))
             self._tail.grow(mark.tail_end)
-        self.rows = mark.rows
 
     def _forget(self, number: int) -> None:
         """Removes the tails before a number: their rows are in the main file, or in this one."""
@@ -232,7 +229,6 @@ class Pages:
 
     @property
     def tail(self) -> Sequence[pa.RecordBatch]:
-        """The last rows."""
         return self._tail.batches if self._tail is not None else ()
 
 
@@ -240,6 +236,12 @@ def pickled(path: str, value: object) -> None:
     """Writes a value for the other process."""
     with open(path, "wb") as file:
         pickle.dump(value, file, pickle.HIGHEST_PROTOCOL)
+
+
+def unpickled(path: str) -> Any:
+    """The value of such a file."""
+    with open(path, "rb") as file:
+        return pickle.load(file)  # noqa: S301 - a process of ours wrote it, for this user alone
 
 
 def mapped_whole(path: str) -> Mapped:

@@ -60,5 +60,4 @@ class SplitSide(Edges, VerticalScroll):
         """There is another width for texts."""
 
     def on_resize(self) -> None:
-        """Another size."""
         self.post_message(SplitSide.Resized())

@@ -19,7 +19,7 @@ from kcap.tui.list_columns import cut
 from kcap.tui.list_model import ListModel
 from kcap.tui.reader_main import ReaderStatus
 from kcap.tui.tree_lines import Item
-from kcap.tui.views.bars import EIGHTHS
+from kcap.tui.views.bars import lying_bar
 
 BAR: Final = 14
 RATE_SECONDS: Final = 2.0
@@ -62,9 +62,7 @@ def progress(pulse: Pulse, book: CaptureModel, width: int) -> Text:
             right = f"● live{speed}, {count(status.packets, 'packet')}  Ctrl+S stop"
         elif status.total:
             part = min(1.0, status.bytes / status.total)
-            whole = round(part * BAR * 8)
-            bar = "█" * (whole // 8) + (" ▏▎▍▌▋▊▉"[whole % 8] if whole % 8 else "")
-            right = f"reading {bar:<{BAR}} {part:4.0%}{speed}  Ctrl+S stop"
+            right = f"reading {lying_bar(round(part * BAR * 8)):<{BAR}} {part:4.0%}{speed}  Ctrl+S stop"
         else:
             right = f"reading {status.bytes / 1e6:.1f} MB{speed}  Ctrl+S stop"
     elif book.state != "done":
@@ -142,10 +140,3 @@ def position(view: ListModel, item: Item | None, dump: Dump | None, width: int, 
         hint = f"←→ column   a: {cell}" if cell else ""
     hint = cut(clean(hint), max(1, width - 3 - len(where)), right=False)
     return Text.assemble(hint, " ", (where, "bold"), no_wrap=True, overflow="ellipsis")
-
-
-def spark(values: list[float | None]) -> str:
-    """A line of bars, by order of magnitude."""
-    from kcap.tui.views.bars import shares
-
-    return "".join(EIGHTHS[max(1, round(part * 8))] if part else " " for part in shares(values, logarithmic=True))

@@ -53,7 +53,6 @@ class LastingFile:
             return len(text)
 
     def flush(self) -> None:
-        """Flushes what was written."""
         try:
             self._file.flush()
         except (OSError, ValueError) as error:
@@ -67,13 +66,10 @@ class LastingFile:
         self._gone()
 
     def fileno(self) -> int:
-        """The descriptor."""
         return self._file.fileno()
 
 
 class TerminalDriver(LinuxDriver):
-    """The driver."""
-
     def __init__(self, app: App[Any], **settings: Any) -> None:
         super().__init__(app, **settings)
         self._file: Any = LastingFile(self._file, self._left)

@@ -151,7 +151,6 @@ class Outline:
             here += 1
 
     def move(self, by: int) -> None:
-        """Moves the cursor."""
         self.cursor = max(0, min(self.cursor + by, len(self.lines) - 1))
 
     # -- bytes --------------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ forms give the same; keys never wait for profiles of a large capture to be loade
 """
 
 import os
-import pickle
 import subprocess
 import sys
 import threading
@@ -15,6 +14,7 @@ from multiprocessing.connection import Connection, Pipe
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kcap.limits import PROFILES_INSIDE_BYTES
+from kcap.tui.spill import unpickled
 
 if TYPE_CHECKING:
     from kcap.reports.definition import Row
@@ -145,14 +145,7 @@ class VersionsProcess:
 
 def source_of(path: str) -> VersionsSource:
     """Computes in this process where the profiles are few."""
-    return VersionsInside(loaded(path)) if os.path.getsize(path) <= PROFILES_INSIDE_BYTES else VersionsProcess(path)
-
-
-def loaded(path: str) -> "ConnectionProfiles":
-    """The profiles of a file."""
-    with open(path, "rb") as file:
-        found: ConnectionProfiles = pickle.load(file)  # noqa: S301 - the reading process wrote it, into a folder of this user
-    return found
+    return VersionsInside(unpickled(path)) if os.path.getsize(path) <= PROFILES_INSIDE_BYTES else VersionsProcess(path)
 
 
 def main(words: Sequence[str]) -> None:
@@ -164,7 +157,7 @@ def main(words: Sequence[str]) -> None:
     for_tables()
     path, line = words[0], Connection(int(words[1]))
     try:
-        source = VersionsInside(loaded(path))
+        source = VersionsInside(unpickled(path))
         while True:
             requested = line.recv()
             try:

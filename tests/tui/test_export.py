@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -16,6 +17,7 @@ from kcap.tui.capture_model import CaptureModel
 from kcap.tui.export import _cut, cut, protected, write_rows
 from kcap.tui.list_model import ListModel
 from kcap.tui.reader_main import ReadRequest
+from kcap.tui.row_index import RowIndex
 from tests.tui.conftest import PCAPS
 
 JAVA = str(PCAPS / "java-transactions.pcap")
@@ -47,8 +49,8 @@ def test_what_cannot_be_written_leaves_nothing(book: CaptureModel, tmp_path: Pat
         write_rows(book.snapshot(), None, str(tmp_path / "x.txt"))
     with pytest.raises(OutputError):
         write_rows(book.snapshot(), None, str(tmp_path / "none" / "x.csv"))
-    with pytest.raises(OutputError, match="stopped"):
-        write_rows(book.snapshot(), None, str(tmp_path / "x.csv"), lambda: True)
+    with pytest.raises(OutputError, match="no room"), patch.object(RowIndex, "take", side_effect=OSError(28, "no room")):
+        write_rows(book.snapshot(), None, str(tmp_path / "x.csv"))
     assert list(tmp_path.iterdir()) == []
 
 

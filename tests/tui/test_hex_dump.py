@@ -4,7 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap.capture.frame_bytes import PacketSpan
-from kcap.tui.hex_dump import NARROW, WIDE, Dump
+from kcap.tui.hex_dump import OFFSET, WIDE, Dump
+
+NARROW = OFFSET + 2 + 8 * 3 + 1 + 8
+"""Cells of a line of eight bytes."""
 
 
 def text(dump: Dump, width: int) -> list[str]:

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PARTS = (
     "app:KcapApp", "browser:Browser", "followed_stream:FollowedStream",
     "panes.exchanges:ExchangeList", "panes.detail:Detail", "panes.bytes:Bytes", "panes.timeline:TimeStrip",
-    "views.table:SheetTable", "views.picture:Picture", "views.screen:View",
+    "views.paint:Lines", "views.table:SheetTable", "views.picture:Picture", "views.screen:View",
     *(module.removeprefix("kcap.tui.") for _, _, module in VIEWS.values()),
 )  # fmt: skip
 """What reacts to keys beside menus and windows to type in."""

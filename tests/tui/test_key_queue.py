@@ -18,6 +18,7 @@ import pytest
 from textual import events
 
 from kcap.tui.app import KcapApp
+from kcap.tui.capture_model import CaptureModel
 from kcap.tui.reader_main import ReadRequest
 from tests.tui.driving import LARGE, PCAPS, SMALL, burst, opened, quiet, quiet_keys, screen, settle
 
@@ -235,9 +236,10 @@ def read_while_typed(name: str, test: Callable[[Any], Coroutine[Any, Any, None]]
     """The same with an app that begins to read the capture when the first key comes."""
 
     async def run() -> None:
-        app = KcapApp(ReadRequest([str(PCAPS / name)]))
-        async with app.run_test(size=SMALL) as pilot:
-            await test(pilot)
+        with CaptureModel(ReadRequest([str(PCAPS / name)])) as book:
+            app = KcapApp(book)
+            async with app.run_test(size=SMALL) as pilot:
+                await test(pilot)
         assert not app.failures, "".join(line for error in app.failures for line in format_exception(error))
 
     asyncio.run(run())

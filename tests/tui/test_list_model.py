@@ -93,7 +93,7 @@ def test_following_the_end(book: CaptureModel) -> None:
     view.follow = True
     view.install(view.arrange())
     assert view.cursor == len(view) - 1
-    view.move(-1)
+    view.go(view.cursor - 1)
     assert not view.follow, "moving ends it"
 
 
@@ -139,7 +139,7 @@ def test_the_row_under_the_cursor_is_read_once(book: CaptureModel, monkeypatch: 
     row = RowIndex.row
     monkeypatch.setattr(RowIndex, "row", lambda self, *wanted: read.append(wanted) or row(self, *wanted))
     for move in (0, 0, 1, 0, -1):
-        view.move(move)
+        view.go(view.cursor + move)
         number = view.current
         assert view.filter_of(HEADS["call"]) == HEADS["call"].by(row(view.arranged.rows, number))
     assert read == [(number, HEADS["call"].columns) for number in (0, 1, 0)]
@@ -153,7 +153,7 @@ def test_an_empty_list(tmp_path: Any) -> None:
     with read_whole(str(tmp_path / "empty.pcap")) as book:
         view = made(book)
         assert (len(view), view.current, view.page(0, 10, [HEADS["time"]])) == (0, None, [])
-        view.move(1)
+        view.go(1)
         view.mark()
         assert view.cursor == 0
         assert not view.marks

@@ -12,9 +12,8 @@ from kcap.output.verdict import no_kafka_sentence
 from kcap.tui import reader_tables
 from kcap.tui.capture_model import CaptureModel, read_whole
 from kcap.tui.reader_tables import ReaderTables
-from kcap.tui.spill import OTHERS, PROFILES, learned, main_path, read_file
+from kcap.tui.spill import OTHERS, PROFILES, learned, main_path, read_file, unpickled
 from kcap.tui.value_codes import NUMBERED, VALUES, ValueCodes
-from kcap.tui.versions_source import loaded
 from tests.tui.conftest import PCAPS
 
 
@@ -39,7 +38,7 @@ def test_rows_are_those_of_the_table(name: str) -> None:
 
 
 def test_talks_come_along(book: CaptureModel) -> None:
-    found = loaded(os.path.join(book.folder, PROFILES))
+    found = unpickled(os.path.join(book.folder, PROFILES))
     assert len(found.profiles) == len(set(book.exchanges(["connection"])["connection"].to_pylist()))
 
 

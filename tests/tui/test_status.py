@@ -11,7 +11,7 @@ from kcap.tui.capture_model import CaptureModel, read_whole
 from kcap.tui.hex_dump import Dump
 from kcap.tui.list_model import ListModel
 from kcap.tui.reader_main import ReaderStatus
-from kcap.tui.status import Pulse, names, position, progress, spark, trouble, unread
+from kcap.tui.status import Pulse, names, position, progress, trouble, unread
 from kcap.tui.tree_lines import Item
 from tests.tui.conftest import PCAPS
 
@@ -67,10 +67,6 @@ def test_the_rate_is_that_of_the_last_seconds(monkeypatch: pytest.MonkeyPatch) -
         now[0] = float(second)
         rate = pulse.rate(second * 100)
     assert rate == 100
-
-
-def test_sparks() -> None:
-    assert spark([None, 1, 1000, 0]) == " ▁█ "
 
 
 def test_a_truncated_capture_says_so_in_the_list(book: CaptureModel, tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import pytest
 from kcap.errors import UsageError
 from kcap.schema.facts import releases
 from kcap.tui import versions_source
-from kcap.tui.spill import PROFILES
-from kcap.tui.versions_source import VersionsInside, VersionsProcess, VersionsRequest, loaded, source_of
+from kcap.tui.spill import PROFILES, unpickled
+from kcap.tui.versions_source import VersionsInside, VersionsProcess, VersionsRequest, source_of
 from tests.tui.driving import book_of
 
 REQUEST = VersionsRequest(["java-transactions.pcap"], releases()[-1])
@@ -28,7 +28,7 @@ def process(path: str) -> Iterator[VersionsProcess]:
 
 
 def test_both_forms_give_the_same(path: str, process: VersionsProcess) -> None:
-    inside = VersionsInside(loaded(path))
+    inside = VersionsInside(unpickled(path))
     assert inside.story("C") is None, "before there is a page"
     page = inside.page(REQUEST)
     assert process.page(REQUEST) == page

@@ -12,21 +12,17 @@ from textual.message import Message
 from textual.strip import Strip
 
 from kcap.tui.hex_dump import OFFSET, Dump
-from kcap.tui.panes.paint import CSS, Lines
+from kcap.tui.views.paint import PANE_CSS, Lines
 
 
 class Bytes(Lines):
-    """The bytes."""
-
-    DEFAULT_CSS = f"Bytes {{ height: 1fr; scrollbar-size: 1 1; scrollbar-gutter: stable; {CSS} }}"
+    DEFAULT_CSS = f"Bytes {{ height: 1fr; scrollbar-size: 1 1; scrollbar-gutter: stable; {PANE_CSS} }}"
     BINDING_GROUP_TITLE = "The bytes"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "line(-1)", "Line up", show=False),
         Binding("down,j", "line(1)", "Line down", show=False),
         Binding("left,h", "move(-1)", "Previous byte", show=False),
         Binding("right,l", "move(1)", "Next byte", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
         Binding("home,g", "edge(-1)", "First byte", show=False),
         Binding("end,G", "edge(1)", "Last byte", show=False),
     ]
@@ -51,17 +47,15 @@ class Bytes(Lines):
         self.refresh()
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Lays out for the new width."""
         self.renew()
 
     def paint(self, y: int) -> Strip:
-        """One line."""
         base, width, at = self.rich_style, self.size.width, self.scroll_offset.y + y
         if not self.dump.data:
-            return self._painter.strip([(f" {self.empty}", "dim")] if not at else [], width, base)
+            return self.strip([(f" {self.empty}", "dim")] if not at else [], width, base)
         if at >= self.dump.height(self.room):
             return Strip.blank(width, base)
-        return self._painter.strip(self.dump.line(at, self.room, focused=self.has_focus), width, base)
+        return self.strip(self.dump.line(at, self.room, focused=self.has_focus), width, base)
 
     def _keep_in_sight(self) -> None:
         per = self.dump.per_line(self.room)
@@ -73,7 +67,6 @@ class Bytes(Lines):
         self.scroll_up_to(wanted)
 
     def go(self, at: int) -> None:
-        """Moves the cursor."""
         if self.dump.data:
             self.dump.cursor = max(0, min(at, len(self.dump.data) - 1))
             self._keep_in_sight()
@@ -81,19 +74,15 @@ class Bytes(Lines):
             self.post_message(self.Moved())
 
     def action_move(self, by: int) -> None:
-        """Moves the cursor by bytes."""
         self.go(self.dump.cursor + by)
 
     def action_line(self, by: int) -> None:
-        """Moves the cursor by lines."""
         self.go(self.dump.cursor + by * self.dump.per_line(self.room))
 
     def action_page(self, by: int) -> None:
-        """Moves the cursor by pages."""
         self.action_line(by * max(1, self.size.height - 1))
 
     def action_edge(self, side: int) -> None:
-        """The first or the last byte."""
         self.go(0 if side < 0 else len(self.dump.data) - 1)
 
     def on_click(self, event: events.Click) -> None:

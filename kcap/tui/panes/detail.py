@@ -3,6 +3,7 @@
 In: an `Outline`. Out: a message when the cursor moves to another line. Law: only visible lines are painted.
 """
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual import events
@@ -11,23 +12,26 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
-from kcap.tui.panes.paint import CSS, Lines
 from kcap.tui.tree_lines import Item, Outline
+from kcap.tui.views.paint import PANE_CSS, Lines
 from kcap.tui.views.sheet import Line
 
 
-class Detail(Lines):
-    """The tree."""
+def outlined(change: Callable[[Outline], None]) -> Callable[["Detail"], None]:
+    """The action that changes the outline at its cursor, and shows it."""
 
-    DEFAULT_CSS = f"Detail {{ height: 1fr; scrollbar-size: 0 1; scrollbar-gutter: stable; {CSS} }}"
+    def act(pane: "Detail") -> None:
+        if pane.outline.current is not None:
+            change(pane.outline)
+            pane.renew()
+
+    return act
+
+
+class Detail(Lines):
+    DEFAULT_CSS = f"Detail {{ height: 1fr; scrollbar-size: 0 1; scrollbar-gutter: stable; {PANE_CSS} }}"
     BINDING_GROUP_TITLE = "The tree"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", show=False),
-        Binding("down,j", "move(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home,g", "edge(-1)", "First", show=False),
-        Binding("end,G", "edge(1)", "Last", show=False),
         Binding("right,l", "open", "Open"),
         Binding("left,h", "shut", "Close"),
         Binding("enter,space", "flip", "Open or close", show=False),
@@ -71,75 +75,45 @@ class Detail(Lines):
         self.post_message(self.Resized())
 
     def paint(self, y: int) -> Strip:
-        """One line."""
         left, top = self.scroll_offset
         width, at = self.size.width, top + y
         base = self.rich_style
         if at >= len(self.outline.lines):
-            return self._painter.strip([(f" {self.empty}", "dim")] if not at else [], width, base)
+            return self.strip([(f" {self.empty}", "dim")] if not at else [], width, base)
         item = self.outline.lines[at]
         sign = " " if item.make is None else "▾" if item.open and not item.more else "▸"
         line: Line = [("  " * item.depth + sign + " ", "dim"), *item.line]
         if at == self.outline.cursor:
-            base = base + self._painter.style("cell" if self.has_focus else "cursor")
+            base = base + self.tone_style("cell" if self.has_focus else "cursor")
             if self.has_focus:
                 line = [(text, "") for text, _ in line]
-        return self._painter.strip(line, max(width, self.virtual_size.width), base).crop_extend(left, left + width, base)
+        return self.strip(line, max(width, self.virtual_size.width), base).crop_extend(left, left + width, base)
 
     def _keep_in_sight(self) -> None:
         self.scroll_up_to(self.see_line(self.outline.cursor, self.scroll_offset.y, max(1, self.size.height)))
 
     def action_move(self, by: int) -> None:
-        """Moves the cursor by lines."""
         self.outline.move(by)
         self._keep_in_sight()
         self.refresh()
         self.post_message(self.Moved())
 
     def action_page(self, by: int) -> None:
-        """Moves the cursor by pages."""
         self.action_move(by * max(1, self.size.height - 1))
 
     def action_edge(self, side: int) -> None:
-        """The first or the last line."""
         self.action_move(side * len(self.outline.lines))
 
-    def action_open(self) -> None:
-        """Opens the line, or goes into it."""
-        self.outline.right()
-        self.renew()
-
-    def action_shut(self) -> None:
-        """Closes the line, or goes to the one above it."""
-        self.outline.left()
-        self.renew()
-
-    def action_flip(self) -> None:
-        """Opens or closes."""
-        if self.outline.current is not None:
-            self.outline.toggle(self.outline.cursor)
-            self.renew()
-
-    def action_open_all(self) -> None:
-        """Opens everything below."""
-        if self.outline.current is not None:
-            self.outline.set_all(self.outline.cursor, wanted=True)
-            self.renew()
-
-    def action_shut_all(self) -> None:
-        """Closes everything below."""
-        if self.outline.current is not None:
-            self.outline.set_all(self.outline.cursor, wanted=False)
-            self.renew()
-
-    def action_up(self) -> None:
-        """The line above."""
-        self.outline.up()
-        self.renew()
+    action_open = outlined(Outline.right)
+    action_shut = outlined(Outline.left)
+    action_flip = outlined(lambda outline: outline.toggle(outline.cursor))
+    action_open_all = outlined(lambda outline: outline.set_all(outline.cursor, wanted=True))
+    action_shut_all = outlined(lambda outline: outline.set_all(outline.cursor, wanted=False))
+    action_up = outlined(Outline.up)
 
     def action_slide(self, by: int) -> None:
         """Moves sideways, for long values."""
-        self.scroll_to(x=max(0, self.scroll_offset.x + by), animate=False, force=True, immediate=True)
+        self.scroll_aside_to(max(0, self.scroll_offset.x + by))
 
     def on_click(self, event: events.Click) -> None:
         """A line; its sign opens it."""

@@ -54,7 +54,6 @@ class ExchangePane(Edges, Container):
         self._known: dict[tuple[str, ...], bool] = {}
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
         with SplitFrame(id="tree") as tree:
             tree.border_title = "Exchange"
             yield self.detail

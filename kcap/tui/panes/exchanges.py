@@ -16,7 +16,7 @@ from textual.strip import Strip
 from kcap.reports.text import wrapped
 from kcap.tui.list_columns import GAP, SORTED, Head, cut
 from kcap.tui.list_model import GUTTER, Cells, ListModel
-from kcap.tui.panes.paint import CSS, Lines
+from kcap.tui.views.paint import PANE_CSS, Lines
 from kcap.tui.views.sheet import Line
 
 CACHED_SCREENS = 4
@@ -28,14 +28,9 @@ TONED = frozenset({"call", "result", "latency"})
 class ExchangeList(Lines):
     """The list."""
 
-    DEFAULT_CSS = f"ExchangeList {{ height: 1fr; scrollbar-size: 1 1; scrollbar-gutter: stable; {CSS} }}"
+    DEFAULT_CSS = f"ExchangeList {{ height: 1fr; scrollbar-size: 1 1; scrollbar-gutter: stable; {PANE_CSS} }}"
     BINDING_GROUP_TITLE = "The list"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", show=False),
-        Binding("down,j", "move(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home,g", "edge(-1)", "First", show=False),
         Binding("end,G", "edge(1)", "Last, and auto scroll", show=False),
         Binding("enter", "choose", "Open"),
         Binding("right,l", "side(1)", "Column to the right", show=False),
@@ -156,18 +151,17 @@ class ExchangeList(Lines):
         return self._page.get(place)
 
     def paint(self, y: int) -> Strip:
-        """One line of the list."""
         left, top = self.scroll_offset
         width = self.size.width
-        base = self._painter.base
+        base = self.base
         full = max(width, self.virtual_size.width)
         if not y:
-            return self._painter.strip(self._titles(), full, base).crop_extend(left, left + width, base)
+            return self.strip(self._titles(), full, base).crop_extend(left, left + width, base)
         place = top + y - 1
         if place >= len(self.view):
             message = wrapped(self.empty, max(width - 3, 1)) if not len(self.view) else []
             line: Line = [("  " + message[y - 2], "dim")] if 0 <= y - 2 < len(message) else []
-            return self._painter.strip(line, width, base)
+            return self.strip(line, width, base)
         found = self._strips.get(place) if place != self.view.cursor else None
         if found is None:
             cells = self.cells(place)
@@ -200,8 +194,8 @@ class ExchangeList(Lines):
             line.append((shown, "cell" if here else cell_tone))
             line.append((" " * GAP, ""))
         if under:
-            base = base + self._painter.style("cursor")
-        return self._painter.strip(line, full, base)
+            base = base + self.tone_style("cursor")
+        return self.strip(line, full, base)
 
     # -- moving -------------------------------------------------------------------------------------------------------
     def _keep_in_sight(self) -> None:
@@ -220,14 +214,13 @@ class ExchangeList(Lines):
         if self.view.column == 0:
             wanted = 0
         if wanted != left:
-            self.scroll_to(x=wanted, animate=False, force=True, immediate=True)
+            self.scroll_aside_to(wanted)
 
     def _line(self, place: int) -> None:
         """Paints one row anew."""
         self.refresh(Region(0, place - self.scroll_offset.y + 1, self.size.width, 1))
 
     def go(self, place: int) -> None:
-        """Moves the cursor."""
         before, top = self.view.cursor, self.scroll_offset.y
         self.view.go(place)
         self._keep_in_sight()
@@ -239,15 +232,12 @@ class ExchangeList(Lines):
         self._tell()
 
     def action_move(self, by: int) -> None:
-        """Moves the cursor by rows."""
         self.go(self.view.cursor + by)
 
     def action_page(self, by: int) -> None:
-        """Moves the cursor by pages."""
         self.go(self.view.cursor + by * max(1, self.size.height - 2))
 
     def action_edge(self, side: int) -> None:
-        """The first or the last row."""
         self.go(0 if side < 0 else len(self.view) - 1)
         if side > 0 and not self.view.book.done:
             self.view.follow = True
@@ -260,22 +250,18 @@ class ExchangeList(Lines):
         self.refresh()
 
     def action_choose(self) -> None:
-        """Opens the exchange."""
         self.post_message(self.Chosen())
 
     def action_sort(self) -> None:
-        """Sorts by the column."""
         if self.head is not None:
             self.view.order_by(self.head.name)
             self.post_message(self.Sorted())
 
     def action_turn(self) -> None:
-        """Reverses the order."""
         self.view.order_by(self.view.sort)
         self.post_message(self.Sorted())
 
     def action_mark(self) -> None:
-        """Marks the exchange."""
         self.view.mark()
         self.post_message(self.Noted())
         self._forget()

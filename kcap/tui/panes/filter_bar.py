@@ -18,6 +18,7 @@ from textual.widgets import Input, Static
 
 from kcap.filter.parse import FilterError
 from kcap.tui.completion import check, offers, put_in
+from kcap.tui.key_map import forwarded
 from kcap.tui.views.styled_lines import TextLine
 
 HISTORY: int = 100
@@ -39,20 +40,11 @@ class Line(Input):
 
     @property
     def bar(self) -> "FilterBar":
-        """The bar."""
         return self.query_ancestor(FilterBar)
 
-    def action_bar_complete(self, step: int) -> None:
-        """Inserts a completion."""
-        self.bar.complete(step)
-
-    def action_bar_history(self, step: int) -> None:
-        """Recalls a filter from the history."""
-        self.bar.recall(step)
-
-    def action_bar_leave(self) -> None:
-        """Back to the list; restores the applied filter."""
-        self.bar.leave()
+    action_bar_complete = forwarded("bar.complete")
+    action_bar_history = forwarded("bar.recall")
+    action_bar_leave = forwarded("bar.leave")
 
 
 class Help(Static):
@@ -67,8 +59,6 @@ class Help(Static):
 
 
 class FilterBar(Vertical):
-    """The bar."""
-
     DEFAULT_CSS = """
     FilterBar {
         height: auto;
@@ -114,7 +104,6 @@ class FilterBar(Vertical):
         self._number = -1
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
         with Horizontal(id="line"):
             yield Static("/", id="sign")
             yield Line(
@@ -128,7 +117,6 @@ class FilterBar(Vertical):
 
     @property
     def line(self) -> Line:
-        """The line."""
         return self.query_one(Line)
 
     # -- from outside -------------------------------------------------------------------------------------------------

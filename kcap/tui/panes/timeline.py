@@ -20,8 +20,8 @@ from kcap.runtime import trim_heap
 from kcap.tui.faults import stumbled
 from kcap.tui.handoff import Handoff
 from kcap.tui.list_model import Arranged, ListModel
-from kcap.tui.panes.paint import CSS, Painted
 from kcap.tui.timeline import Timeline, timeline
+from kcap.tui.views.paint import PANE_CSS, Toned
 
 LOOK_SECONDS = 0.5
 PATIENCE = 20
@@ -30,10 +30,10 @@ LABEL = 9
 """Signs before the line."""
 
 
-class TimeStrip(Painted, Widget, can_focus=True):
+class TimeStrip(Toned, Widget, can_focus=True):
     """The line."""
 
-    DEFAULT_CSS = f"TimeStrip {{ height: 1; {CSS} }}\nTimeStrip:focus {{ height: 2; background: $boost; }}"
+    DEFAULT_CSS = f"TimeStrip {{ height: 1; {PANE_CSS} }}\nTimeStrip:focus {{ height: 2; background: $boost; }}"
     BINDING_GROUP_TITLE = "The latency timeline"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "move(-1)", "Earlier", show=False),
@@ -143,12 +143,12 @@ class TimeStrip(Painted, Widget, can_focus=True):
     def line(self) -> Text:
         """The line, and the step in words."""
         text = Text(no_wrap=True, overflow="ellipsis")
-        text.append(" latency ", self._painter.style("dim"))
+        text.append(" latency ", self.tone_style("dim"))
         if self.made is None:
             return text
         chosen = (self.at if self.begun < 0 else self.begun, self.at) if self.has_focus else None
         for sign, tone in self.made.line(self.shown, chosen):
-            text.append(sign, self._painter.style(tone))
+            text.append(sign, self.tone_style(tone))
         if self.has_focus:
             text.append(f"\n{'':>{LABEL}}{self.made.describe(self.at)}   space: from here   ⏎ filter by this time", "")
         return text

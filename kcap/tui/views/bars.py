@@ -28,6 +28,11 @@ def shares(values: Sequence[float | None], *, logarithmic: bool) -> list[float]:
     return [LOW + (1 - LOW) * (log10(value) - low) / span if value is not None and value > 0 else 0.0 for value in values]
 
 
+def lying_bar(eighths: int) -> str:
+    """A bar from left to right, so many eighths of a cell long."""
+    return "█" * (eighths // 8) + (LEFTS[eighths % 8] if eighths % 8 else "")
+
+
 def lying(bars: Bars, width: int, chosen: int | None) -> list[Line]:
     """A line a bar: label, bar, value."""
     label = max((len(text) for text in bars.labels), default=0)
@@ -36,7 +41,7 @@ def lying(bars: Bars, width: int, chosen: int | None) -> list[Line]:
     out: list[Line] = []
     for at, share in enumerate(shares(bars.values, logarithmic=bars.logarithmic)):
         eighths = max(1, round(share * room * 8)) if share else 0
-        bar = "█" * (eighths // 8) + (LEFTS[eighths % 8] if eighths % 8 else "")
+        bar = lying_bar(eighths)
         tone = "key" if at == chosen else "one"
         head = "bold" if at == chosen else "dim"
         mark = "▸" if at == chosen else " "

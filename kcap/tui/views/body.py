@@ -31,7 +31,6 @@ class Body(Vertical):
         self.side = SplitSide(id="side", can_focus=False)
 
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
         yield self.table
         with self.side:
             yield self.detail

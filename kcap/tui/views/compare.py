@@ -4,18 +4,16 @@ In: the pair of exchanges that the list names: two marked ones, or the marked an
 sections. Law: without a mark the selected exchange is compared with the one before it of the same API on its connection.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from textual.binding import Binding, BindingType
 
 from kcap.reports.drill_down import equals, every
+from kcap.tui.capture_model import CaptureModel
 from kcap.tui.views import compare_model as model
 from kcap.tui.views.grouping import waiting
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
-
-if TYPE_CHECKING:
-    from kcap.tui.capture_model import CaptureModel
 
 
 class Comparison(View):
@@ -41,8 +39,7 @@ class Comparison(View):
         """Adds the pair."""
         return super().settled(), self.pair
 
-    def page(self, book: "CaptureModel") -> Page:
-        """Compares the pair."""
+    def page(self, book: CaptureModel) -> Page:
         first, second = self.pair
         if second is None:
             return Page([waiting("compare", "No exchange is selected.")])
@@ -71,7 +68,7 @@ class Comparison(View):
 NO_OTHER = "No other exchange: m marks one, and = compares it with the selected one."
 
 
-def neighbor(book: "CaptureModel", exchange: model.Exchange, step: int) -> model.Exchange | None:
+def neighbor(book: CaptureModel, exchange: model.Exchange, step: int) -> model.Exchange | None:
     """The exchange of the same API before or behind another on its connection, None where there is none."""
     from kcap.filter.parse import parse
 

@@ -16,7 +16,7 @@ from kcap.reports.definition import PARTS, Row
 from kcap.reports.text import clock, number, words
 from kcap.tui.exchange_tree import TreeWalk, message
 from kcap.tui.tree_lines import Item
-from kcap.tui.views.sheet import Sheet, SheetField
+from kcap.tui.views.sheet import Sheet, SheetField, paragraph
 
 KEYS: Final = frozenset({
     "Name", "Topic", "TopicName", "TopicId", "Partition", "PartitionIndex", "PartitionId", "Index", "NodeId", "BrokerId",
@@ -224,12 +224,7 @@ def title(first: Row, second: Row) -> str:
 
 def detail(row: Row, width: int) -> list[Any]:
     """A field in full: its path and both values, one above the other."""
-    from kcap.reports.text import wrapped
-
-    out: list[Any] = [[(text, "bold")] for text in wrapped(row["field"].strip(), width)]
+    out: list[Any] = paragraph(row["field"].strip(), width, "bold")
     for name in NAMES:
-        out += [
-            [(text, "care" if row["differs"] else "")]
-            for text in wrapped(f"{name}: {row[name] or 'no such field'}", width, "  ")
-        ]
+        out += paragraph(f"{name}: {row[name] or 'no such field'}", width, "care" if row["differs"] else "", "  ")
     return out

@@ -4,16 +4,14 @@ In: the capture model. Out: a screen. Law: the display filter does not apply, an
 its exchanges in place of the one in force.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from kcap.reports.definition import Row
+from kcap.tui.capture_model import CaptureModel
 from kcap.tui.views.grouping import waiting
 from kcap.tui.views.health import UNFILTERED
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Down, Line, Page, Sheet
-
-if TYPE_CHECKING:
-    from kcap.tui.capture_model import CaptureModel
 
 
 class Concluded(View):
@@ -35,8 +33,7 @@ class Concluded(View):
         counts = [len(rows) for rows in (found or {}).get(self.REPORT, {}).values() if isinstance(rows, list)]
         return super().settled(), found is not None, book.no_conclusions(), counts  # problems come and go while it goes on
 
-    def page(self, book: "CaptureModel") -> Page:
-        """Computes all sections."""
+    def page(self, book: CaptureModel) -> Page:
         found = book.conclusions()
         if found is None or self.REPORT not in found:
             return Page([waiting(self.REPORT, book.no_conclusions())])

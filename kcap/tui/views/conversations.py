@@ -4,21 +4,17 @@ In: the capture model. Out: a screen. Law: the TCP columns appear when the captu
 where there is any.
 """
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from kcap.output.grid import endpoint
+from kcap.tui.capture_model import CaptureModel
 from kcap.tui.views import conversations_model as model
 from kcap.tui.views import tls_model
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 
-if TYPE_CHECKING:
-    from kcap.tui.capture_model import CaptureModel
-
 
 class Conversations(View):
-    """Conversations."""
-
     NAME = "conversations"
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = model.BY
 
@@ -27,7 +23,7 @@ class Conversations(View):
         super().__init__()
         self.server = server
 
-    def page(self, book: "CaptureModel") -> Page:
+    def page(self, book: CaptureModel) -> Page:
         """Both sections, where the second has connections."""
         connections = book.table("connections") if book.done else None
         exchanges, of = book.exchanges(model.COLUMNS), ""

@@ -20,7 +20,7 @@ from kcap.reports import drill_down
 from kcap.reports.definition import Row
 from kcap.reports.text import count, number, words
 from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, clocked, counted, lasting, named, sized
+from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, clocked, counted, lasting, named, paragraph, sized
 
 COLUMNS: Final = (
     "connection", "client_ip", "client_port", "client_id", "server_ip", "server_port", "api", "outcome", "error_code",
@@ -281,11 +281,9 @@ def protocol(row: Row) -> str:
 
 def detail(row: Row, width: int) -> list[Line]:
     """One connection in words."""
-    from kcap.reports.text import wrapped
-
     out: list[Line] = [[(str(row["connection"]), "bold")]]
     ends = f"{endpoint(row['client_ip'], row['client_port'])} to {endpoint(row['server_ip'], row['server_port'])}"
-    out += [[(text, "")] for text in wrapped(ends, width, "  ")]
+    out += paragraph(ends, width, indent="  ")
     if row.get("software_name"):
         out.append([(f"{words(row['software_name'])} {words(row.get('software_version'))}"[:width], "")])
     if row.get("principal") or row.get("sasl_mechanism"):
@@ -295,7 +293,7 @@ def detail(row: Row, width: int) -> list[Line]:
         for name, head in TLS:
             value = row.get(name)
             text = "" if value in (None, []) else duration(value) if name.endswith("_ns") else words(value)
-            out += [[(line, "bad" if name == "tls_alerts" else "")] for line in wrapped(f"{head}: {text}", width, "  ") if text]
+            out += paragraph(f"{head}: {text}", width, "bad" if name == "tls_alerts" else "", "  ") if text else []
     if row.get("packets") is not None:
         began, ended = (TCP_FLAGS.get(str(row[name]), str(row[name])) for name in ("began", "ended"))
         tcp = f"began: {began}, ended: {ended}, lasted {duration(life(row))}; {count(row['packets'], 'packet')}, "
@@ -303,7 +301,7 @@ def detail(row: Row, width: int) -> list[Line]:
         tcp += f", {count(row['duplicated'], 'duplicate')}, "
         tcp += count(row["zero_window_stalls"], "zero window stall")
         tcp += f" of {duration(row['zero_window_ns'])}" if row["zero_window_ns"] else ""
-        out += [[(text, "dim")] for text in wrapped(tcp, width)]
+        out += paragraph(tcp, width, "dim")
         for side, name in (("client", "client to broker"), ("server", "broker to client")):
             ledger = f"{name}: {count(row[f'{side}_captured'], 'byte')} = {row[f'{side}_framed']:,} framed"
             ledger += "".join(
@@ -311,5 +309,5 @@ def detail(row: Row, width: int) -> list[Line]:
             )
             lost = row[f"{side}_missing"]
             ledger += f"; {lost:,} missing" if lost else ""
-            out += [[(text, "care" if lost else "dim")] for text in wrapped(ledger, width, "  ")]
+            out += paragraph(ledger, width, "care" if lost else "dim", "  ")
     return [*out, [("", "")]]

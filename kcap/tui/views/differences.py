@@ -5,9 +5,10 @@ for each grouping. Law: it shows what `kcap diff OTHER THIS` does; the other cap
 """
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kcap.output.grid import clean
+from kcap.tui.capture_model import CaptureModel
 from kcap.tui.menu import Prompt
 from kcap.tui.views import differences_model as model
 from kcap.tui.views.grouping import waiting
@@ -15,13 +16,8 @@ from kcap.tui.views.health import UNFILTERED
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 
-if TYPE_CHECKING:
-    from kcap.tui.capture_model import CaptureModel
-
 
 class Differences(View):
-    """Differences."""
-
     NAME = "differences"
     REMEMBERS = False
 
@@ -66,8 +62,7 @@ class Differences(View):
         book = self.home.book
         return super().settled(), self.other, bool(self.other) and book.compared(self.other)
 
-    def page(self, book: "CaptureModel") -> Page:
-        """The differences."""
+    def page(self, book: CaptureModel) -> Page:
         if not self.other:
             return Page([waiting("differences", "No other capture was named: `:` and `diff FILE` name one.")])
         found = book.differences(self.other)

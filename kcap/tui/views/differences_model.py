@@ -10,8 +10,9 @@ from kcap.filter.fields import fields
 from kcap.output.grid import clean, duration
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
-from kcap.reports.text import figures, number, words, wrapped
-from kcap.tui.views.sheet import Down, Line, Sheet, SheetField
+from kcap.reports.text import figures, number, words
+from kcap.tui.views.grouping import bold
+from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, paragraph
 
 SIDES: Final = ("before", "after")
 FIGURES: Final = (
@@ -24,7 +25,6 @@ WORDS: Final = {f"service_{quantile}_ns": f"broker {quantile}" for quantile in (
 
 
 def sheets(result: Row) -> list[Sheet]:
-    """All sections."""
     from kcap.reports.diff.summaries import SCOPES
 
     found = [row for row in result["rows"] if row["significant"]]
@@ -50,7 +50,7 @@ def differing(rows: list[Row]) -> Sheet:
     """A line a difference."""
     columns = [
         SheetField("what", lambda row: row["what"], right=False, whole=True, tone=lambda _row: "care"),
-        SheetField("difference", lambda row: clean(row["sentence"]), right=False, tone=lambda _row: "bold", least=50),
+        SheetField("difference", lambda row: clean(row["sentence"]), right=False, tone=bold, least=50),
         SheetField("effect", lambda row: f"{row['effect']:+.3g}" if row["effect"] is not None else "", rank=2,
                    key=lambda row: row["effect"]),
         SheetField("p", lambda row: f"{row['p_adjusted']:.1g}" if row["p_adjusted"] is not None else "", rank=1,
@@ -60,13 +60,12 @@ def differing(rows: list[Row]) -> Sheet:
 
 
 def detail(row: Row, width: int) -> list[Line]:
-    """A difference in full."""
-    out: list[Line] = [[(text, "bold")] for text in wrapped(clean(row["sentence"]), width)]
+    out: list[Line] = paragraph(clean(row["sentence"]), width, "bold")
     if row["p_adjusted"] is not None:
-        out += [[(text, "")] for text in wrapped(f"p {row['p_adjusted']:.2g} after Holm's correction", width)]
+        out += paragraph(f"p {row['p_adjusted']:.2g} after Holm's correction", width)
     for side in SIDES:
         shown = figures(row[side] or {}, WORDS)
-        out += [[(text, "")] for text in wrapped(clean(f"{side}: {shown or 'none'}"), width, "  ")]
+        out += paragraph(clean(f"{side}: {shown or 'none'}"), width, indent="  ")
     return out
 
 
@@ -82,7 +81,7 @@ def classes(scope: str, rows: list[Row]) -> Sheet:
     found = [row for row in rows if row["scope"] == scope]
     found.sort(key=lambda row: -sum((row[side] or {"count": 0})["count"] for side in SIDES))
     columns = [
-        SheetField("api", lambda row: words(row["who"]["api"]), right=False, whole=True, tone=lambda _row: "bold"),
+        SheetField("api", lambda row: words(row["who"]["api"]), right=False, whole=True, tone=bold),
         *([SheetField(scope, lambda row: clean(":".join(words(v) for n, v in row["who"].items() if n != "api")), right=False)]
           if scope != "api" else []),
         SheetField("only", lambda row: "" if row["in"] == "both" else row["in"], right=False, tone=lambda _row: "care"),

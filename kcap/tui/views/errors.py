@@ -4,22 +4,18 @@ In: the capture model. Out: a screen of four sections. Law: until partitions hav
 error.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from kcap.reports.definition import ReportRequest, keys_of
+from kcap.tui.capture_model import CaptureModel
 from kcap.tui.views import errors_model as model
 from kcap.tui.views.grouping import report_of, waiting
 from kcap.tui.views.home import knows_partitions, no_partitions
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page, Sheet
 
-if TYPE_CHECKING:
-    from kcap.tui.capture_model import CaptureModel
-
 
 class Errors(View):
-    """Errors."""
-
     NAME = "errors"
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = (
         ("error", "api", "client_id"), ("error", "topic", "partition"), ("error",), ("client_ip", "client_id"), ("server_ip",),
@@ -30,8 +26,7 @@ class Errors(View):
         """Adds the state of the partitions, which are read in a second pass."""
         return super().settled(), knows_partitions(self.home.book)
 
-    def page(self, book: "CaptureModel") -> Page:
-        """Computes all sections."""
+    def page(self, book: CaptureModel) -> Page:
         report, by = report_of("errors"), self.by
         known = knows_partitions(book)
         if not known:
@@ -48,6 +43,6 @@ class Errors(View):
         return Page(sheets, f"by {', '.join(by)}")
 
     @staticmethod
-    def _unknown(book: "CaptureModel") -> list[Sheet]:
+    def _unknown(book: CaptureModel) -> list[Sheet]:
         """Sections that are made of partitions, while these are not known."""
         return [waiting(name, no_partitions(book, name)) for name in ("retries", "leader changes")]

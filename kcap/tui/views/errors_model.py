@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 from kcap.reports import drill_down
 from kcap.reports.definition import PARTITIONED, Key, Row
-from kcap.reports.text import left_out, number, story, words, wrapped
+from kcap.reports.text import left_out, number, story, words
 from kcap.schema.errors import CODES
 from kcap.tui.list_columns import NEEDED_MOST
 from kcap.tui.views.grouping import bold, keyed, over_time
-from kcap.tui.views.sheet import Line, Sheet, SheetField, clocked, counted, lasting, named, when
+from kcap.tui.views.sheet import Line, Sheet, SheetField, clocked, counted, lasting, named, paragraph, when
 
 
 def errors(result: Row, keys: Sequence[Key]) -> Sheet:
@@ -55,7 +55,7 @@ def detail(row: Row, width: int) -> list[Line]:
     out.append([(f"{row['count']:,} {when(row)}"[:width], "")])
     if row["storm"]:
         text = f"a storm: {row['peak_per_s']:,} in one second, which retries without backoff cause, or many clients at once"
-        out += [[(line, "care")] for line in wrapped(text, width)]
+        out += paragraph(text, width, "care")
     return out
 
 
@@ -108,6 +108,6 @@ def stories(result: Row) -> Sheet:
     ]  # fmt: skip
     return Sheet(
         "leader changes", fields, result["stories"], lambda row: drill_down.exchange(row["example"]),
-        "no leadership errors", detail=lambda row, width: [[(line, "")] for line in wrapped(story(row), width)],
+        "no leadership errors", detail=lambda row, width: paragraph(story(row), width),
         connection=lambda row: row["example"].rpartition(".")[0],
     )  # fmt: skip

@@ -11,8 +11,6 @@ from kcap.tui.views.sheet import Down
 
 
 class Findings(Concluded):
-    """Findings."""
-
     NAME = "findings"
     REPORT = "check"
     sheets = staticmethod(model.sheets)

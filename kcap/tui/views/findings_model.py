@@ -13,7 +13,8 @@ from kcap.reports.findings.evidence import evidence_line
 from kcap.reports.findings.model import nothing_judged, passed
 from kcap.reports.text import clock, figures, listed, wrapped
 from kcap.tui.conclusions import problems
-from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, clocked, counted
+from kcap.tui.views.grouping import bold
+from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, clocked, counted, paragraph
 
 TONES: Final = {"critical": "bad", "high": "bad", "medium": "care", "low": "", "info": "dim"}
 CLIENTS: Final = ("client_id", "client_ids", "client_ip", "client_ips")
@@ -40,7 +41,6 @@ def server(row: Row) -> tuple[str, int] | None:
 
 
 def sheets(result: Row) -> list[Sheet]:
-    """All sections."""
     if "ended" in result:
         return [
             findings("problems now", problems(result), "the rules see no problem now"),
@@ -54,7 +54,7 @@ def sheets(result: Row) -> list[Sheet]:
         findings("notes", notes, "no notes"),
         Sheet(
             "not judged",
-            [SheetField("rule", lambda row: row["rule"], right=False, whole=True, tone=lambda _row: "bold"),
+            [SheetField("rule", lambda row: row["rule"], right=False, whole=True, tone=bold),
              SheetField("why", lambda row: row["why"], right=False)],
             skipped, lambda _row: None, "every rule could judge this capture",
         ),
@@ -73,7 +73,7 @@ def findings(name: str, rows: list[Row], empty: str) -> Sheet:
     fields = [
         SheetField("severity", lambda row: row["severity"], right=False, whole=True, tone=lambda row: TONES[row["severity"]],
                    key=lambda row: order.index(row["severity"])),
-        SheetField("finding", lambda row: row["sentence"], right=False, tone=lambda _row: "bold", least=SENTENCE),
+        SheetField("finding", lambda row: row["sentence"], right=False, tone=bold, least=SENTENCE),
         SheetField("client", lambda row: first_of(row, CLIENTS), right=False, rank=2),
         SheetField("broker", lambda row: first_of(row, BROKERS), right=False, rank=3),
         clocked("first_ns", "from", 1),
@@ -98,7 +98,7 @@ def detail(row: Row, width: int) -> list[Line]:
         "filter": f"{row['filter']}{around}" if row["filter"] else WITHOUT,
         "rule": f"{row['id']}, confidence {row['confidence']:.0%}",
     }  # fmt: skip
-    out: list[Line] = [[(text, TONES[row["severity"]] or "bold")] for text in wrapped(row["sentence"], width)]
+    out: list[Line] = paragraph(row["sentence"], width, TONES[row["severity"]] or "bold")
     for head, text in parts.items():
         lines = wrapped(f"{head}: {text}", width, "  ") if text else []
         out += [[(line[: len(head) + 1], "key"), (line[len(head) + 1 :], "")] if not at else [(line, "")]

@@ -8,8 +8,6 @@ from kcap.tui.views.concluded import Concluded
 
 
 class Groups(Concluded):
-    """Consumer groups."""
-
     NAME = "groups"
     REPORT = "groups"
     sheets = staticmethod(model.sheets)

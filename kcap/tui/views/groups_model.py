@@ -9,9 +9,9 @@ from typing import Final
 from kcap.output.grid import counts
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
-from kcap.reports.text import assigned, clock, number, words, wrapped
+from kcap.reports.text import assigned, clock, number, words
 from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Line, Sheet, SheetField, clocked, counted, lasting, named
+from kcap.tui.views.sheet import Line, Sheet, SheetField, clocked, counted, lasting, named, paragraph
 from kcap.tui.views.spans import Span, timeline
 
 ASSIGNMENTS: Final = 40
@@ -19,7 +19,6 @@ ASSIGNMENTS: Final = 40
 
 
 def sheets(result: Row) -> list[Sheet]:
-    """All sections."""
     rows = result["rows"]
     rebalances = [{"group_id": row["group_id"]} | one for row in rows for one in row["rebalances"]]
     members = [{"group_id": row["group_id"]} | one for row in rows for one in row["members"]]
@@ -59,14 +58,10 @@ def detail(row: Row, width: int) -> list[Line]:
         for one in row["members"] if one["first_ns"] is not None
     ]  # fmt: skip
     out: list[Line] = [[("members", "bold")], *timeline([*lines, ("rebalances", marks)], width)]
-    out += [
-        [(text, "bad")]
-        for one in row["fences"]
-        for text in wrapped(
-            f"{clock(one['time_ns'])} static member {one['instance_id']} of client {words(one['client_id'])} was fenced", width
-        )
-    ]
-    return out  # fmt: skip
+    for one in row["fences"]:
+        fenced = f"static member {one['instance_id']} of client {words(one['client_id'])} was fenced"
+        out += paragraph(f"{clock(one['time_ns'])} {fenced}", width, "bad")
+    return out
 
 
 def rebalanced(rows: list[Row]) -> Sheet:
@@ -110,6 +105,6 @@ def assignments(row: Row, width: int) -> list[Line]:
     out: list[Line] = [[(f"member {words(row['member_id'])}"[:width], "bold")]]
     for one in row["assignments"][:ASSIGNMENTS]:
         text = f"{clock(one['time_ns'])} generation {one['generation']}: {assigned(one['topics'])}"
-        out += [[(line, "")] for line in wrapped(text, width, "  ")]
+        out += paragraph(text, width, indent="  ")
     rest = len(row["assignments"]) - ASSIGNMENTS
     return [*out, *([[(f"and {rest:,} more", "dim")]] if rest > 0 else []), [("", "")]]

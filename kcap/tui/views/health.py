@@ -4,27 +4,22 @@ In: the capture model. Out: a screen of four sections. Law: the verdict needs th
 apply, and the screen says so.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from kcap.tui.capture_model import CaptureModel
 from kcap.tui.views import health_model as model
 from kcap.tui.views.grouping import waiting
 from kcap.tui.views.home import later
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Line, Page
 
-if TYPE_CHECKING:
-    from kcap.tui.capture_model import CaptureModel
-
 UNFILTERED: Final = "the whole capture: the display filter does not apply here"
 
 
 class Health(View):
-    """Capture health."""
-
     NAME = "health"
 
-    def page(self, book: "CaptureModel") -> Page:
-        """Computes all sections."""
+    def page(self, book: CaptureModel) -> Page:
         connections, captures, weirds = (
             book.table(name) if book.done else None for name in ("connections", "captures", "weirds")
         )

@@ -6,6 +6,7 @@ of `kcap.reports.capture_quality`, taken from the tables of the same pass; the v
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Final
 
 import pyarrow as pa
@@ -18,10 +19,10 @@ from kcap.output.grid import duration, endpoint
 from kcap.reports import drill_down
 from kcap.reports.capture_quality import SIDES, CaptureQuality
 from kcap.reports.definition import Row
-from kcap.reports.health import Point, judge
-from kcap.reports.text import count, number, words, wrapped
+from kcap.reports.health import judge
+from kcap.reports.text import count, number, words
 from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Line, Sheet, SheetField, clocked, counted, named, sized
+from kcap.tui.views.sheet import Line, Sheet, SheetField, clocked, counted, named, paragraph, sized
 
 MARKS: Final = {"good": "✓ ok", "care": "! care", "bad": "✗ BAD"}
 COLUMNS: Final = ("outcome", "reason")
@@ -79,13 +80,8 @@ def points(evidence: CaptureQuality) -> Sheet:
               tone=lambda row: str(row["verdict"])),
         named("name", "point", tone=bold), named("sentence", "finding"),
     ]  # fmt: skip
-    rows = [row_of(point) for point in found]
+    rows = [asdict(point) for point in found]
     return Sheet("verdict", fields, rows, leads, "no verdict", note=sentence, detail=point_detail)
-
-
-def row_of(point: Point) -> Row:
-    """A point as a row."""
-    return {"name": point.name, "verdict": point.verdict, "sentence": point.sentence, "numbers": point.numbers}
 
 
 LEADS: Final = {
@@ -104,13 +100,13 @@ def leads(row: Row) -> str | None:
 def point_detail(row: Row, width: int) -> list[Line]:
     """A point with its numbers."""
     out: list[Line] = [[(MARKS[row["verdict"]], row["verdict"]), (f"  {row['name']}", "bold")]]
-    out += [[(text, "")] for text in wrapped(row["sentence"], width)]
+    out += paragraph(row["sentence"], width)
     for name, value in row["numbers"].items():
         if isinstance(value, dict):
             shown = ", ".join(f"{key} {number(count)}" for key, count in value.items() if count)
         else:
             shown = number(value) if isinstance(value, int) and not name.endswith("_ns") else words(value)
-        out += [[(text, "dim")] for text in wrapped(f"{name.replace('_', ' ')}: {shown}", width, "  ")] if shown else []
+        out += paragraph(f"{name.replace('_', ' ')}: {shown}", width, "dim", "  ") if shown else []
     return out
 
 
@@ -135,7 +131,7 @@ def oddities(weirds: pa.Table, connections: pa.Table) -> Sheet:
 def odd_detail(row: Row, width: int) -> list[Line]:
     """One oddity in words."""
     head: Line = [(words(row["kind"]), "bold"), (f"  {count(row['count'], 'time')}", "dim")]
-    return [head, *([(text, "")] for text in wrapped(words(sighting(row)), width))]
+    return [head, *paragraph(words(sighting(row)), width)]
 
 
 def files(captures: pa.Table) -> Sheet:

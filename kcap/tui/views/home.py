@@ -4,26 +4,27 @@ In: an app. Out: its capture model, navigation to the list. Law: a view uses not
 interface can show it.
 """
 
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from kcap.tui.capture_model import CaptureModel
-    from kcap.tui.config import UiSettings
+from kcap.tui.capture_model import CaptureModel
+from kcap.tui.config import UiSettings
+from kcap.tui.views.sheet import SortOrder
 
 
-def knows_partitions(book: "CaptureModel") -> bool:
+def knows_partitions(book: CaptureModel) -> bool:
     """Whether the table of partitions is complete; it is read in a second pass over the files."""
     return book.done and book.table("partitions") is not None
 
 
-def later(book: "CaptureModel", what: str) -> str:
+def later(book: CaptureModel, what: str) -> str:
     """Why a table is missing that is complete when the capture has been read."""
     if book.state == "failed":
         return f"the capture was not read to its end: {what} are not available"
     return f"{what} are available when the capture has been read"
 
 
-def no_partitions(book: "CaptureModel", what: str) -> str:
+def no_partitions(book: CaptureModel, what: str) -> str:
     """Why what is made of the table of partitions is missing."""
     if "-" in book.paths:
         return f"{what} need a second pass, which a pipe does not allow"
@@ -31,17 +32,30 @@ def no_partitions(book: "CaptureModel", what: str) -> str:
     return computing if book.done and book.state != "failed" else later(book, what)
 
 
+@dataclass(frozen=True, slots=True)
+class ViewPlace:
+    """Where a view was left, so that it opens there again."""
+
+    section: int
+    grouping: int
+    row: int
+    cell: int
+    orders: dict[str, SortOrder]
+
+
 class Home(Protocol):
     """Interface of an app that shows views."""
 
-    book: "CaptureModel"
+    book: CaptureModel
+    places: dict[str, ViewPlace]
+    """Views that were left, by name."""
     selected: tuple[str, int] | None
     pair: tuple[tuple[str, int] | None, tuple[str, int] | None]
     """The exchanges to compare; the first is None where the user named one alone."""
     show_secrets: bool
     other: str
     """Path of the capture to compare with; empty where none was named."""
-    look: "UiSettings"
+    look: UiSettings
     """Settings."""
 
     def save_settings(self) -> None:

@@ -4,19 +4,17 @@ In: the capture model, a connection or the app's selected exchange. Out: a scree
 are highlighted.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from textual import on
 from textual.binding import Binding, BindingType
 
 from kcap.reports.text import count
+from kcap.tui.capture_model import CaptureModel
 from kcap.tui.views import ladder_model as model
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 from kcap.tui.views.table import SheetTable
-
-if TYPE_CHECKING:
-    from kcap.tui.capture_model import CaptureModel
 
 NOT_HERE = {
     "s": ("sort", "arrows stand in the order of time"), "z": ("turn", "arrows stand in the order of time"),
@@ -27,8 +25,6 @@ UNFILTERED = "no display filter is set: all exchanges are shown"
 
 
 class Ladder(View):
-    """A ladder."""
-
     NAME = "ladder"
     REMEMBERS = False
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = (("connection",), ("client",))
@@ -73,8 +69,7 @@ class Ladder(View):
         """Draws the arrows to the new width of the table."""
         self.look()
 
-    def page(self, book: "CaptureModel") -> Page:
-        """The ladder."""
+    def page(self, book: CaptureModel) -> Page:
         table = book.exchanges(model.COLUMNS, filtered=self.filtered)
         uid = self.connection if self.connection is not None else model.busiest(table)
         if uid is None:

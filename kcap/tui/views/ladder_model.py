@@ -17,8 +17,8 @@ from kcap.output.grid import ELLIPSIS, call, clean, duration, endpoint, result
 from kcap.output.grid import topics as topic_names
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
-from kcap.reports.text import count, instant, number, size, words, wrapped
-from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField
+from kcap.reports.text import count, instant, number, size, words
+from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, paragraph
 from kcap.tui.views.statistics_model import spent
 
 COLUMNS: Final = (
@@ -312,14 +312,14 @@ def detail(event: Row, width: int) -> list[Line]:
     tone = "good" if ended == "ok" else "bad" if event["outcome"] in ("answered", "unanswered") else ""
     out.append([(ended, tone), (f" after {duration(event['latency_ns'])}" if event["latency_ns"] is not None else "", "")])
     if event["queue_ns"]:
-        out += [[(text, "care")] for text in wrapped(f"queued {duration(event['queue_ns'])} behind earlier requests", width)]
+        out += paragraph(f"queued {duration(event['queue_ns'])} behind earlier requests", width, "care")
     if event["throttle_time_ms"]:
         out.append([(f"throttled for {event['throttle_time_ms']:,} ms"[:width], "care")])
     names = topic_names(event["topics"], event["topic_ids"]).replace(",", ", ")
-    out += [[(text, "")] for text in wrapped(f"topics {names}", width, "  ")] if names else []
+    out += paragraph(f"topics {names}", width, indent="  ") if names else []
     sizes = f"request bytes {size(event['request_bytes']) or '-'}, response bytes {size(event['response_bytes']) or '-'}"
     sizes += f", {count(event['record_count'], 'record')}" if event["record_count"] is not None else ""
-    out += [[(text, "dim")] for text in wrapped(sizes, width, "  ")]
+    out += paragraph(sizes, width, "dim", "  ")
     packets = [number(event[name]) for name in ("request_first_packet", "response_first_packet") if event[name] is not None]
     out.append([(f"from packet {' to '.join(packets)}"[:width], "dim")])
     if event["flags"]:

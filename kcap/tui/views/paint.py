@@ -1,17 +1,25 @@
-"""Turns tones into styles: the one place where a view's plain lines get their colors.
+"""Turns tones into styles: the one place where plain lines get their colors.
 
-In: lines of texts with tones, a widget. Out: styles and Rich text. Law: a tone is a color of the theme and never the only
-carrier of a meaning.
+In: lines of texts with tones, a widget. Out: styles, Rich text, strips of a pane. Law: a tone is a color of the theme and never
+the only carrier of a meaning: the selected span of the bytes is underlined, too. A line that cannot be painted affects only
+that line.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, ClassVar, Final
 
+from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
+from textual.binding import Binding, BindingType
 from textual.css.styles import RenderStyles
 from textual.dom import DOMNode
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
 
+from kcap.tui.faults import stumbled
 from kcap.tui.views.sheet import Line
 
 PREFIX: Final = "tone--"
@@ -31,6 +39,17 @@ CSS: Final = """
     & > .tone--head { color: $text-secondary; text-style: bold; }
 """
 """Of every widget that paints lines."""
+PANE_CSS: Final = (
+    CSS
+    + """
+    & > .tone--dim { color: $foreground; text-style: dim; }
+    & > .tone--pick { background: $primary 45%; color: $text; text-style: underline; }
+"""
+)
+"""Of the panes of the main screen."""
+FILLED: Final = frozenset({"pick", "cell", "cursor"})
+"""Tones with a background."""
+TONE: Final = itemgetter(1)
 
 
 class Toned:
@@ -47,14 +66,17 @@ class Toned:
     """Styles of tones that were painted since the stylesheet was applied last."""
 
     def tone_style(self, name: str) -> Style:
-        """A tone's style, without a background."""
+        """A tone's style, without a background unless the tone is one of `FILLED`."""
         if self._tones is None:
             self._tones = {"": Style()}
         made = self._tones.get(name)
         if made is None:
-            found = self.get_component_rich_style(f"{PREFIX}{name}", partial=True)  # type: ignore[attr-defined]
-            made = Style(color=found.color, bold=found.bold, dim=found.dim, underline=found.underline)
-            self._tones[name] = made
+            filled = name in FILLED
+            found = self.get_component_rich_style(f"{PREFIX}{name}", partial=not filled)  # type: ignore[attr-defined]
+            made = self._tones[name] = Style(
+                color=found.color, bgcolor=found.bgcolor if filled else None, bold=found.bold, dim=found.dim,
+                underline=found.underline,
+            )  # fmt: skip
         return made
 
     def get_component_styles(self, *names: str) -> RenderStyles:
@@ -74,6 +96,65 @@ class Toned:
         for name in [name for name in self._component_styles if name.startswith(PREFIX)]:
             del self._component_styles[name]
         super().notify_style_update()  # type: ignore[misc]
+
+
+class Lines(Toned, ScrollView, can_focus=True):
+    """A pane of lines, of which those in sight are painted."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Up", show=False),
+        Binding("down,j", "move(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("home,g", "edge(-1)", "First", show=False),
+        Binding("end,G", "edge(1)", "Last", show=False),
+    ]
+    _base: Style | None = None
+
+    @property
+    def base(self) -> Style:
+        """The pane's own style: to look it up for each line takes a sixth of a repaint."""
+        if self._base is None:
+            self._base = self.rich_style
+        return self._base
+
+    def notify_style_update(self) -> None:
+        """Repaints with the colors of the new theme."""
+        super().notify_style_update()
+        self._base = None
+
+    def see_line(self, at: int, top: int, room: int) -> int:
+        """The first of `room` lines with which line `at` is in sight, as near to `top` as can be."""
+        return at if at < top else at - room + 1 if at >= top + room else top
+
+    def scroll_up_to(self, line: int) -> None:
+        """Makes this the first line in sight."""
+        if line != self.scroll_offset.y:
+            self.scroll_to(y=line, animate=False, force=True, immediate=True)
+
+    def scroll_aside_to(self, column: int) -> None:
+        """Makes this the first column in sight."""
+        self.scroll_to(x=column, animate=False, force=True, immediate=True)
+
+    def strip(self, line: Line, width: int, base: Style) -> Strip:
+        """A line in its width. Texts of one tone are one segment: whatever is done to a line on its way costs by segments."""
+        segments = [
+            Segment("".join(text for text, _ in run), base + self.tone_style(tone) if tone else base)
+            for tone, run in groupby(line, TONE)
+        ]
+        return Strip(segments).adjust_cell_length(width, base)
+
+    def paint(self, y: int) -> Strip:
+        """One line of the pane; `y` from its top."""
+        raise NotImplementedError
+
+    def render_line(self, y: int) -> Strip:
+        """The same; an exception is shown in the line."""
+        try:
+            return self.paint(y)
+        except Exception as error:  # noqa: BLE001 - one line that cannot be painted is no reason to lose the others
+            stumbled(self, error)
+            return Strip([Segment(f"  this line cannot be shown: {type(error).__name__}")]).adjust_cell_length(self.size.width)
 
 
 def text(widget: Toned, lines: Sequence[Line]) -> Text:

@@ -45,7 +45,6 @@ class Picture(Toned, Widget, can_focus=True):
         self.at = 0
 
     def set(self, bars: Bars) -> None:
-        """Sets the bars."""
         if bars == self.bars:
             return
         changed = height_of(bars) != height_of(self.bars)
@@ -63,7 +62,6 @@ class Picture(Toned, Widget, can_focus=True):
         return height_of(self.bars) + (self.has_focus and self.bars.upright)
 
     def render(self) -> Text:
-        """The picture."""
         return text(self, lines(self.bars, self.size.width, height_of(self.bars), self.at if self.has_focus else None))
 
     def on_focus(self, _event: events.Focus) -> None:
@@ -84,7 +82,6 @@ class Picture(Toned, Widget, can_focus=True):
         self.action_to(self.at + by * step)
 
     def action_edge(self, end: int) -> None:
-        """The first or the last."""
         self.action_to(0 if end < 0 else len(self.bars.values) - 1)
 
     def action_to(self, at: int) -> None:
@@ -94,7 +91,6 @@ class Picture(Toned, Widget, can_focus=True):
         self.post_message(self.Moved())
 
     def action_choose(self) -> None:
-        """Opens the selected bar."""
         self.post_message(self.Chosen(self.down))
 
     def on_click(self, event: events.Click) -> None:

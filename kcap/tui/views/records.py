@@ -4,23 +4,19 @@ In: the app's selected exchange. Out: a screen. Law: it shows the exchange that 
 user stepped to. Where the selected one has no records, the list goes on to the next that has.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from textual.binding import Binding, BindingType
 
 from kcap.output.grid import call
 from kcap.reports.text import count
+from kcap.tui.capture_model import CaptureModel
 from kcap.tui.views import records_model as model
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 
-if TYPE_CHECKING:
-    from kcap.tui.capture_model import CaptureModel
-
 
 class Records(View):
-    """Records."""
-
     NAME = "records"
     REMEMBERS = False
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -41,8 +37,7 @@ class Records(View):
         """Another exchange."""
         return super().settled(), self.exchange
 
-    def page(self, book: "CaptureModel") -> Page:
-        """The records."""
+    def page(self, book: CaptureModel) -> Page:
         if self.exchange is None:
             return Page([model.sheet([], None, "No exchange is selected.")])
         found = book.exchange(*self.exchange)

@@ -31,9 +31,7 @@ class Pace:
         return rows != self.seen and now >= self.ended + SHARE * self.took
 
     def begin(self, rows: int, settled: Any) -> None:
-        """Starts a refresh."""
         self.seen, self.settled, self.busy = rows, settled, True
 
     def end(self, began: float, now: float) -> None:
-        """Ends a refresh."""
         self.took, self.ended, self.busy = now - began, now, False

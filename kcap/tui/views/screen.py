@@ -6,7 +6,7 @@ shows the error, and the rest of the program continues.
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -19,6 +19,7 @@ from textual.worker import Worker, WorkerState
 from kcap.output.grid import ELLIPSIS, clean
 from kcap.reports.text import count
 from kcap.runtime import trim_heap
+from kcap.tui.capture_model import CaptureModel
 from kcap.tui.faults import write_fault
 from kcap.tui.handoff import Handoff, has_ended
 from kcap.tui.key_map import ExplainsKeys, forwarded
@@ -28,10 +29,9 @@ from kcap.tui.menu import views_menu
 from kcap.tui.splitters import SplitSide
 from kcap.tui.views import VIEWS, load
 from kcap.tui.views.body import Body
-from kcap.tui.views.home import Home
+from kcap.tui.views.home import Home, ViewPlace
 from kcap.tui.views.paint import CSS, Toned
 from kcap.tui.views.picture import Picture
-from kcap.tui.views.places import ViewPlace, leave, left
 from kcap.tui.views.refresh import Pace
 from kcap.tui.views.row_actions import RowActions
 from kcap.tui.views.sections import SectionLine
@@ -40,9 +40,6 @@ from kcap.tui.views.styled_lines import StyledText, TextLine
 from kcap.tui.views.table import SheetTable
 from kcap.tui.views.view_filter import ViewFilter
 from kcap.tui.views.view_search import ViewSearch
-
-if TYPE_CHECKING:
-    from kcap.tui.capture_model import CaptureModel
 
 LOOK_SECONDS = 1.0
 """Interval of refreshes."""
@@ -144,7 +141,7 @@ class View(Toned, ExplainsKeys):
         """The settings of the page that is being computed."""
 
     # -- what a view says ---------------------------------------------------------------------------------------------
-    def page(self, book: "CaptureModel") -> Page:
+    def page(self, book: CaptureModel) -> Page:
         """Computes the page. Runs in a thread and touches no widget."""
         raise NotImplementedError
 
@@ -201,7 +198,6 @@ class View(Toned, ExplainsKeys):
 
     # -- the screen ---------------------------------------------------------------------------------------------------
     def compose(self) -> ComposeResult:
-        """Yields the child widgets."""
         yield TextLine(id="title")
         yield self.sections
         yield StyledText(id="banner", classes="hidden")
@@ -215,7 +211,6 @@ class View(Toned, ExplainsKeys):
         return len(self.query("#title, #sections, #banner, #main, #side, #detail, #where")) == 7
 
     def on_mount(self) -> None:
-        """Starts the periodic refresh."""
         self.table.show(Sheet("", (), [], lambda _row: None, self.moment), SortOrder(), keep_cursor=False)
         self.add_class("-alone")
         self.table.focus()
@@ -232,16 +227,14 @@ class View(Toned, ExplainsKeys):
         return f"computing{since} over {count(self.home.book.rows, 'exchange')}; Esc cancels"
 
     def _return(self) -> None:
-        found = left(self.app, self.NAME) if self.REMEMBERS else None
-        if found is not None:
-            self._came, self._orders = found
-            self.at, self.grouping = self._came.section, self._came.grouping
+        self._came = self.home.places.get(self.NAME) if self.REMEMBERS else None
+        if self._came is not None:
+            self._orders, self.at, self.grouping = self._came.orders, self._came.section, self._came.grouping
 
     def on_unmount(self) -> None:
         """Remembers the place of the cursor and cancels the page that is being computed."""
         self.home.book.give_up(self)
-        row, cell = self._here
-        leave(self.app, self.NAME, ViewPlace(self.at, self.grouping, row, cell), self._orders)
+        self.home.places[self.NAME] = ViewPlace(self.at, self.grouping, *self._here, self._orders)
         self.shown = Page()  # a screen waits for the garbage collector; its rows must not
         self.table.forget()
         self.home.free_screens()
@@ -261,7 +254,7 @@ class View(Toned, ExplainsKeys):
         elif self.pace.busy and not self.ready and not self.table.rows:
             self.table.say(self.moment)
 
-    def _made(self, book: "CaptureModel") -> Handoff[Page]:
+    def _made(self, book: CaptureModel) -> Handoff[Page]:
         if not book.wanted(self):
             return Handoff(Page())  # a thread became free for it when the view had been left
         try:
@@ -291,7 +284,6 @@ class View(Toned, ExplainsKeys):
             self.look()  # a change of settings meanwhile is due at once
 
     def show_page(self, page: Page) -> None:
-        """Shows a page."""
         keep_cursor = bool(self.shown.sheets)
         self.shown = page
         self.at = max(0, min(self.at, len(page.sheets) - 1))
@@ -432,7 +424,6 @@ class View(Toned, ExplainsKeys):
             self.notify("no exchanges belong to this cell", severity="warning", timeout=3)
 
     def action_section(self, at: int) -> None:
-        """Shows another section."""
         if at < len(self.shown.sheets) and at != self.at:
             self._places[self.at] = self._here
             self.at = at
@@ -442,7 +433,6 @@ class View(Toned, ExplainsKeys):
             self.look()
 
     def action_regroup(self) -> None:
-        """The next grouping."""
         self.grouping = (self.grouping + 1) % len(self.GROUPINGS)
         self.look()
 
@@ -462,7 +452,6 @@ class View(Toned, ExplainsKeys):
             self._show(self.sheet, keep_cursor=True)
 
     def action_turn(self) -> None:
-        """Reverses the order."""
         if self.sheet is not None and (at := self.order(self.sheet).at) is not None:
             self.sort_by(at)
         else:
@@ -507,11 +496,9 @@ class View(Toned, ExplainsKeys):
             self.focus_previous()
 
     def action_views(self) -> None:
-        """The menu of views."""
         self.app.push_screen(views_menu(), lambda name: self.action_switch(name) if name is not None else None)
 
     def action_switch(self, name: str) -> None:
-        """Switches to another view."""
         uid = self.actions.connection() if name == "ladder" else None
         if name == self.NAME:
             self.say_once(f"this is the view: {VIEWS[name][1]}")

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from kcap.output.grid import duration
 from kcap.reports.definition import Row
-from kcap.reports.text import TextColumn, clock, fitted, line, number, size, words
+from kcap.reports.text import TextColumn, clock, fitted, line, number, size, words, wrapped
 
 Down = str | tuple[str, int] | None
 """A filter, an exchange, or nothing."""
@@ -162,6 +162,11 @@ def as_text(page: Page, sheet: Sheet, order: SortOrder) -> str:
     out += [line([column.text(row) for column in sheet.fields], sheet.fields, longest) for row in rows]
     out += [] if rows else [sheet.empty]
     return "\n".join([*out, *(["", sheet.foot] if sheet.foot else [])]) + "\n"
+
+
+def paragraph(text: str, width: int, tone: str = "", indent: str = "") -> list[Line]:
+    """A sentence on as many lines as it needs."""
+    return [[(part, tone)] for part in wrapped(text, width, indent)]
 
 
 # -- columns that many sheets have ------------------------------------------------------------------------------------

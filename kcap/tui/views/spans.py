@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from kcap.output.grid import clean, duration
-from kcap.reports.text import clock, count, wrapped
-from kcap.tui.views.sheet import Line
+from kcap.reports.text import clock, count
+from kcap.tui.views.sheet import Line, paragraph
 
 NAMES: Final = 0.3
 """Share of the width that names take at most."""
@@ -47,5 +47,5 @@ def timeline(rows: Sequence[tuple[str, Sequence[Span]]], width: int) -> list[Lin
         out.append([(f"{head:<{left}} "[:width], ""), *cells])
     rest = len(rows) - SHOWN
     foot = f"{clock(begin)} to {clock(end)} ({duration(end - begin)})" + (f"; {count(rest, 'more line')}" if rest > 0 else "")
-    out += [[(text, "dim")] for text in wrapped(foot, width)]
+    out += paragraph(foot, width, "dim")
     return [*out, [("", "")]]

@@ -3,27 +3,23 @@
 In: the capture model. Out: a screen of three sections. Law: only the displayed section is computed.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from textual.binding import Binding, BindingType
 
 from kcap.columns import WITHOUT_POLLS
 from kcap.reports.definition import ReportRequest, keys_of
+from kcap.tui.capture_model import CaptureModel
 from kcap.tui.views import statistics_model as model
 from kcap.tui.views.grouping import of_busiest, report_of, waiting, with_foot
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
-
-if TYPE_CHECKING:
-    from kcap.tui.capture_model import CaptureModel
 
 TOP = 100
 """The slowest that are shown."""
 
 
 class Statistics(View):
-    """Statistics."""
-
     NAME = "statistics"
     LAZY = True
     GROUPED = frozenset({0, 1})
@@ -41,7 +37,7 @@ class Statistics(View):
         """Refreshes when long polls are included or excluded."""
         return super().settled(), self.polls
 
-    def page(self, book: "CaptureModel") -> Page:
+    def page(self, book: CaptureModel) -> Page:
         """Computes the displayed section only."""
         at, by, polls = self.at, self.by, self.polls
         sheets = [waiting(name) for name in ("latency", "digest", "slowest")]

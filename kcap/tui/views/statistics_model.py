@@ -12,8 +12,8 @@ from kcap.output.grid import counts, duration
 from kcap.reports import drill_down
 from kcap.reports.definition import EDGES_NS, WAITS, Key, Row, group_name
 from kcap.reports.text import BARS, count, duration_short, instant, left_out, number, words
-from kcap.tui.views.grouping import keyed
-from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasting, named, sized
+from kcap.tui.views.grouping import bold, keyed
+from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasting, named, paragraph, sized
 
 PARTS: Final = {
     "queue_ns": "queue", "service_ns": "broker", "rtt_ns": "network", "long_poll_ns": "long poll", "throttle_ns": "throttle",
@@ -183,7 +183,7 @@ def digest(result: Row, keys: Sequence[Key]) -> Sheet:
 def slow(result: Row) -> Sheet:
     """The slowest, each with its reason, by the latency with or without the time of long polls."""
     fields = [
-        lasting("timed_ns", "latency", tone=lambda _row: "bold"),
+        lasting("timed_ns", "latency", tone=bold),
         SheetField("long poll", lambda row: duration(row["long_poll_ns"] or None), rank=3, key=lambda row: row["long_poll_ns"]),
         SheetField("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False, whole=True),
         named("client_id", "client", 1),
@@ -203,16 +203,14 @@ def slow(result: Row) -> Sheet:
 
 def slow_detail(row: Row, width: int) -> list[Line]:
     """One of them in words."""
-    from kcap.reports.text import wrapped
-
     ends = f"{words(row['client_id'])} {row['client_ip']} to {row['server_ip']}:{row['server_port']}"
     out: list[Line] = [
         [(f"{row['api'] or '?'} v{words(row['api_version'])}", "bold"), (f"  {duration(row['latency_ns'])}", "key")]
     ]
-    out += [[(text, "")] for text in wrapped(row["why"], width)]
-    out += [[(text, "dim")] for text in wrapped(ends, width)]
+    out += paragraph(row["why"], width)
+    out += paragraph(ends, width, "dim")
     topics = [name for name in row["topics"] or () if name]  # of some only the id is known
-    out += [[(text, "dim")] for text in wrapped(f"topics {words(topics)}", width)] if topics else []
+    out += paragraph(f"topics {words(topics)}", width, "dim") if topics else []
     return [*out, [("", "")]]
 
 

@@ -26,7 +26,7 @@ from kcap.schema.registry import api_name
 from kcap.schema.releases import removed_in
 from kcap.tui.views.conversations_model import protocol
 from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasting, named
+from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasting, named, paragraph
 
 LEVEL_TONES: Final = {"error": "bad", "warning": "care", "note": "dim"}
 VERDICT_TONES: Final = {"ok": "good", "not_highest": "care", "unnegotiated": "care", "": "dim"}
@@ -34,13 +34,11 @@ LAST_LEAST: Final = 20
 """Columns for `ok  removed in 4.0`."""
 TROUBLE: Final = {"bad": 0, "care": 1}
 WRONG: Final = ("above_broker_max", "below_broker_min")
-Known = Clients
-"""The clients of a capture, and their libraries."""
 
 
 def para(text: str, width: int, tone: str = "", indent: str = "") -> list[Line]:
     """A sentence on as many lines as it needs."""
-    return [[(line, tone)] for line in wrapped(clean(text), width, indent)]
+    return paragraph(clean(text), width, tone, indent)
 
 
 def question(profile: ConnectionProfile) -> tuple[str, str]:
@@ -59,7 +57,7 @@ def question(profile: ConnectionProfile) -> tuple[str, str]:
     return ", ".join(dict.fromkeys(steps)), "bad" if not good else "care" if len(set(steps)) > 1 else "good"
 
 
-def profile_row(profile: ConnectionProfile, profiles: ConnectionProfiles, known: Known) -> Row:
+def profile_row(profile: ConnectionProfile, profiles: ConnectionProfiles, known: Clients) -> Row:
     """One connection that spoke Kafka."""
     client_id = next(iter(profile.uses), (None, 0, 0))[0]
     found: set[str] = set()
@@ -98,7 +96,7 @@ def other_row(line: Row) -> Row:
     }  # fmt: skip
 
 
-def rows_of(profiles: ConnectionProfiles, known: Known) -> list[Row]:
+def rows_of(profiles: ConnectionProfiles, known: Clients) -> list[Row]:
     """A row a connection, in the order of time."""
     alike: dict[tuple[ProfileTemplate, Offer | None], int] = {}
 

@@ -12,29 +12,22 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kcap.output.grid import GAP
 from kcap.reports.definition import Row
 from kcap.reports.text import wrapped
 from kcap.tui.list_columns import cut
-from kcap.tui.views.paint import CSS, Toned
+from kcap.tui.views.paint import CSS, Lines
 from kcap.tui.views.sheet import Down, Sheet, SortOrder, down_of, widths_of
 
 
-class SheetTable(Toned, ScrollView, can_focus=True):
+class SheetTable(Lines):
     """A sheet to walk through."""
 
     DEFAULT_CSS = f"SheetTable {{ height: 1fr; scrollbar-gutter: stable; scrollbar-size: 1 1; {CSS} }}"
     BINDING_GROUP_TITLE = "The table"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", show=False),
-        Binding("down,j", "move(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home,g", "edge(-1)", "First", show=False),
-        Binding("end,G", "edge(1)", "Last", show=False),
         Binding("left,h", "side(-1)", "Cell to the left", show=False),
         Binding("right,l", "side(1)", "Cell to the right", show=False),
         Binding("enter", "choose", "Show"),
@@ -65,7 +58,6 @@ class SheetTable(Toned, ScrollView, can_focus=True):
         self.all_columns = False
         """All columns are shown, those out of sight too."""
         self._widths: list[int] = []
-        self._base: Style | None = None
 
     # -- what is shown ------------------------------------------------------------------------------------------------
     def show(self, sheet: Sheet, order: SortOrder, *, keep_cursor: bool) -> None:
@@ -134,21 +126,7 @@ class SheetTable(Toned, ScrollView, can_focus=True):
         return down_of(self.sheet, row, self.at) if self.sheet is not None and row is not None else None
 
     # -- painting -----------------------------------------------------------------------------------------------------
-    @property
-    def base(self) -> Style:
-        """Colors of the table, looked up once for each theme; the terminal's own may be black on black."""
-        if self._base is None:
-            style = self.rich_style
-            self._base = Style(color=style.color, bgcolor=style.bgcolor)
-        return self._base
-
-    def notify_style_update(self) -> None:
-        """Paints with the colors of the new theme."""
-        super().notify_style_update()
-        self._base = None
-
-    def render_line(self, y: int) -> Strip:
-        """One line of the screen."""
+    def paint(self, y: int) -> Strip:
         width = self.size.width
         base = self.base
         if self.sheet is None:
@@ -169,7 +147,7 @@ class SheetTable(Toned, ScrollView, can_focus=True):
         return made.crop_extend(left, left + width, self._back(at, base))
 
     def _back(self, at: int, base: Style) -> Style:
-        return base + self.get_component_rich_style("tone--cursor") if at == self.row else base
+        return base + self.tone_style("cursor") if at == self.row else base
 
     def _head(self, base: Style) -> Strip:
         assert self.sheet is not None
@@ -193,7 +171,7 @@ class SheetTable(Toned, ScrollView, can_focus=True):
             text = cut(column.text(row), width, right=column.right)
             style = back + self.tone_style(column.tone(row) if column.tone is not None else "")
             if at == self.row and number == self.at and self.has_focus:
-                style = base + self.get_component_rich_style("tone--cell")
+                style = base + self.tone_style("cell")
             parts += [Segment(text, style), Segment(GAP, back)]
         return Strip(parts[:-1] if len(parts) > 1 else parts)
 
@@ -214,29 +192,23 @@ class SheetTable(Toned, ScrollView, can_focus=True):
     def _follow(self) -> None:
         """The cursor stays in sight."""
         height, top = max(1, self.scrollable_content_region.height - 1), self.scroll_offset.y
-        if self.row < top:
-            self.scroll_to(y=self.row, animate=False, force=True, immediate=True)
-        elif self.row >= top + height:
-            self.scroll_to(y=self.row - height + 1, animate=False, force=True, immediate=True)
+        self.scroll_up_to(self.see_line(self.row, top, height))
         if not self.all_columns or self.at >= len(self._widths):
             return
         start = 1 + sum(width + len(GAP) for width in self._widths[: self.at] if width)
         left, end = self.scroll_offset.x, start + self._widths[self.at]
         if start - 1 < left:
-            self.scroll_to(x=start - 1, animate=False, force=True, immediate=True)
+            self.scroll_aside_to(start - 1)
         elif end > left + self.size.width - 2:
-            self.scroll_to(x=end - self.size.width + 2, animate=False, force=True, immediate=True)
+            self.scroll_aside_to(end - self.size.width + 2)
 
     def action_move(self, by: int) -> None:
-        """A row up or down."""
         self.go(self.row + by)
 
     def action_page(self, by: int) -> None:
-        """A page up or down."""
         self.go(self.row + by * max(1, self.scrollable_content_region.height - 2))
 
     def action_edge(self, end: int) -> None:
-        """The first or the last row."""
         self.go(0 if end < 0 else len(self.rows) - 1)
 
     def action_side(self, by: int) -> None:

@@ -3,28 +3,24 @@
 In: the capture model. Out: a screen of two sections. Law: only the displayed section is computed.
 """
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from kcap.reports.definition import ReportRequest, keys_of
+from kcap.tui.capture_model import CaptureModel
 from kcap.tui.views import throttling_model as model
 from kcap.tui.views.grouping import report_of, waiting
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 
-if TYPE_CHECKING:
-    from kcap.tui.capture_model import CaptureModel
-
 
 class Throttling(View):
-    """Throttling."""
-
     NAME = "throttling"
     LAZY = True
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = (
         ("client_ip", "client_id", "api"), ("client_id",), ("api",), ("server_ip",), ("principal",), ("time:1s",),
     )  # fmt: skip
 
-    def page(self, book: "CaptureModel") -> Page:
+    def page(self, book: CaptureModel) -> Page:
         """The section that is shown; the other waits."""
         if self.at:
             return Page(

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from kcap.reports import drill_down
 from kcap.reports.definition import Key, Row
-from kcap.reports.text import left_out, milliseconds, words, wrapped
+from kcap.reports.text import left_out, milliseconds, words
 from kcap.reports.throttle import compliance_text, complied
 from kcap.tui.views.grouping import bold, keyed, over_time
-from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasting, named
+from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasting, named, paragraph
 
 HAS_TIME = "throttle_time_ms"
 
@@ -67,13 +67,13 @@ def groups(result: Row, keys: Sequence[Key]) -> Sheet:
 def detail(row: Row, width: int) -> list[Line]:
     """One group in words."""
     text, tone = compliance_text(row), TONES[row["obeys"]]
-    out: list[Line] = [[(line, tone)] for line in wrapped(text, width)]
+    out: list[Line] = paragraph(text, width, tone)
     if row.get("software_name"):
         out.append([(f"{words(row['software_name'])} {words(row['software_version'])}"[:width], "dim")])
     if row.get("known"):
-        out += [[(line, "care")] for line in wrapped(f"this library {row['known']}", width)]
+        out += paragraph(f"this library {row['known']}", width, "care")
     if row.get("quota"):
-        out += [[(line, "dim")] for line in wrapped(f"quota: {row['quota']}", width)]
+        out += paragraph(f"quota: {row['quota']}", width, "dim")
     return [*out, [("", "")]]
 
 

@@ -16,6 +16,7 @@ from kcap.reports import drill_down
 from kcap.reports.definition import Row
 from kcap.reports.text import count, words
 from kcap.tui.views.conversations_model import ENDS, REASON_LEAST, alerts, detail, whole
+from kcap.tui.views.grouping import bold
 from kcap.tui.views.sheet import Sheet, SheetField, counted, lasting, named
 
 FACTS: Final = (
@@ -50,8 +51,7 @@ def tls(connections: pa.Table, spoke: "pa.ChunkedArray[Any] | None") -> Sheet | 
         return SheetField(head, lambda row: words(row[name]) if row[name] else "", right=False, rank=rank, **more)
 
     fields = [
-        SheetField("client", lambda row: endpoint(row["client_ip"], row["client_port"]), right=False,
-              tone=lambda _row: "bold"),
+        SheetField("client", lambda row: endpoint(row["client_ip"], row["client_port"]), right=False, tone=bold),
         SheetField("broker", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, rank=1),
         SheetField("alerts", alerts, right=False, rank=2, least=REASON_LEAST, tone=lambda _row: "bad"),
         text("tls_version", "version", 3, whole=True), lasting("tls_handshake_ns", "handshake", 4),

@@ -4,25 +4,21 @@ In: the capture model. Out: a screen of four sections. Law: sections with record
 clients does not.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from kcap.reports.definition import ReportRequest, keys_of
+from kcap.tui.capture_model import CaptureModel
 from kcap.tui.views import topics_model as model
 from kcap.tui.views.grouping import of_busiest, report_of, waiting, with_foot
 from kcap.tui.views.home import knows_partitions, no_partitions
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 
-if TYPE_CHECKING:
-    from kcap.tui.capture_model import CaptureModel
-
 CLIENTS = 3
 """Number of their section."""
 
 
 class Topics(View):
-    """Topics and clients."""
-
     NAME = "topics"
     LAZY = True
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = (
@@ -44,7 +40,7 @@ class Topics(View):
         """Adds the state of the partitions, which are read in a second pass."""
         return super().settled(), knows_partitions(self.home.book)
 
-    def page(self, book: "CaptureModel") -> Page:
+    def page(self, book: CaptureModel) -> Page:
         """Computes the displayed section only."""
         at, by = self.at, self.by
         sheets = [waiting(name) for name in self.NAMES]

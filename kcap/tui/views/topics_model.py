@@ -9,9 +9,9 @@ from typing import Final
 
 from kcap.reports import drill_down
 from kcap.reports.definition import Key, Row, group_name
-from kcap.reports.text import count, left_out, number, size, words, wrapped
+from kcap.reports.text import count, left_out, number, size, words
 from kcap.tui.views.grouping import bold, keyed, over_time
-from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, named, sized
+from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, named, paragraph, sized
 
 PRODUCE: Final = "api == Produce"
 FETCH: Final = "(api == Fetch || api == ShareFetch)"
@@ -71,7 +71,7 @@ def detail(row: Row, width: int) -> list[Line]:
     out: list[Line] = [[(words(row.get("topic"))[:width], "bold")]]
 
     def add(head: str, text: str, tone: str = "") -> None:
-        out.extend([[(line, tone)] for line in wrapped(f"{head}: {text}", width, "  ")])
+        out.extend(paragraph(f"{head}: {text}", width, tone, "  "))
 
     if row["produce_clients"] or row["bytes_in"]:
         text = f"{words(row['produce_clients']) or 'clients without a client id'}; {count(row['records_in'], 'record')} in "
@@ -170,6 +170,6 @@ def client_detail(row: Row, keys: Sequence[Key], width: int) -> list[Line]:
     }  # fmt: skip
     for head, name in lists.items():
         if row[name]:
-            out += [[(line, "")] for line in wrapped(f"{head}: {words(row[name])}", width, "  ")]
+            out += paragraph(f"{head}: {words(row[name])}", width, indent="  ")
     out.append([(f"request bytes {size(row['request_bytes'])}, response bytes {size(row['response_bytes'])}"[:width], "dim")])
     return out

@@ -8,8 +8,6 @@ from kcap.tui.views.concluded import Concluded
 
 
 class Transactions(Concluded):
-    """Transactions."""
-
     NAME = "transactions"
     REPORT = "transactions"
     sheets = staticmethod(model.sheets)

@@ -8,9 +8,9 @@ from typing import Final
 
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
-from kcap.reports.text import number, words, wrapped
+from kcap.reports.text import number, words
 from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Line, Sheet, SheetField, clocked, counted, lasting, named, sized
+from kcap.tui.views.sheet import Line, Sheet, SheetField, clocked, counted, lasting, named, paragraph, sized
 from kcap.tui.views.spans import Span, timeline
 
 TONES: Final = {
@@ -21,7 +21,6 @@ OUTCOMES: Final = tuple(TONES)
 
 
 def sheets(result: Row) -> list[Sheet]:
-    """All sections."""
     return [transactions(result["rows"]), ids(result["transactional_ids"], result["rows"]), fences(result["fences"])]
 
 
@@ -75,7 +74,7 @@ def detail(row: Row, width: int) -> list[Line]:
         f"offsets of group {words(row['group_id'])}" if row["group_id"] else "",
         f"partitions: {', '.join(row['partitions'])}" if row["partitions"] else "",
     ):
-        out += [[(line, "")] for line in wrapped(text, width, "  ")]
+        out += paragraph(text, width, indent="  ")
     return [*out, [("", "")]]
 
 

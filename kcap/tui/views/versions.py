@@ -4,32 +4,29 @@ In: the capture model. Out: a screen of six sections. Law: it is computed when t
 release, the newest is the default. Under a display filter it covers the connections with an exchange that passes.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from pathlib import PurePath
+from typing import Any, ClassVar, Final
 
 from textual.binding import Binding, BindingType
 
 from kcap.schema.facts import releases
+from kcap.tui.capture_model import CaptureModel
+from kcap.tui.versions_source import VersionsRequest, VersionsSource
 from kcap.tui.views import versions_model as model
 from kcap.tui.views.grouping import waiting
 from kcap.tui.views.home import later
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 
-if TYPE_CHECKING:
-    from kcap.tui.capture_model import CaptureModel
-    from kcap.tui.versions_source import VersionsSource
-
 UNDER: Final = "connections with an exchange that passes the filter, with all their exchanges"
 
 
-def passing(book: "CaptureModel") -> set[str | None]:
+def passing(book: CaptureModel) -> set[str | None]:
     """Connections with an exchange that passes the filter."""
     return set(book.exchanges(["connection"])["connection"].unique().to_pylist())
 
 
 class Versions(View):
-    """Versions."""
-
     NAME = "versions"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left_square_bracket", "release(-1)", "Older target", key_display="["),
@@ -46,12 +43,7 @@ class Versions(View):
         """Another release is another page."""
         return super().settled(), self.target
 
-    def page(self, book: "CaptureModel") -> Page:
-        """Computes all sections."""
-        from pathlib import PurePath
-
-        from kcap.tui.versions_source import VersionsRequest
-
+    def page(self, book: CaptureModel) -> Page:
         text = book.filter_text
         self._source = self._source or book.versions()
         if self._source is None:

@@ -6,7 +6,7 @@ report's; without a filter each count drills down to as many exchanges.
 """
 
 from collections.abc import Callable, Container
-from typing import Any, Final
+from typing import Final
 
 from kcap.output.grid import clean, endpoint
 from kcap.reports import drill_down
@@ -209,7 +209,7 @@ def offers(made: Row) -> Sheet:
 def sheets(page: VersionsPage, story: Callable[[str], Row | None]) -> list[Sheet]:
     """All sections. `story`: how a connection negotiated versions, None where that is not known now."""
     made = page.made
-    every: list[Any] = [
+    return [
         clients(made),
         against(made),
         diagnoses(made, page.spoke),
@@ -217,4 +217,3 @@ def sheets(page: VersionsPage, story: Callable[[str], Row | None]) -> list[Sheet
         brokers(made),
         offers(made),
     ]
-    return every

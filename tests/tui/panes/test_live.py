@@ -45,7 +45,7 @@ def test_rows_rates_and_problems_arise_while_packets_pass_and_stay_when_it_is_ov
     feeder.start()
 
     async def run() -> None:
-        app = KcapApp(ReadRequest(["-"], span_seconds=60, every_seconds=1, source="eth0"), reader)
+        app = KcapApp(book)
         async with app.run_test(size=(140, 40)) as pilot:
             os.close(reader)
             await until(pilot, lambda: "exchanges/s" in screen(app) and "failed/s" in screen(app))
@@ -70,7 +70,9 @@ def test_rows_rates_and_problems_arise_while_packets_pass_and_stay_when_it_is_ov
         await pilot.press(key)
         await pilot.pause(0.2)
 
-    asyncio.run(run())
+    order = ReadRequest(["-"], span_seconds=60, every_seconds=1, source="eth0")
+    with capture_model.CaptureModel(order, reader) as book:
+        asyncio.run(run())
     feeder.join()
 
 

@@ -25,6 +25,7 @@ from kcap.tui.conclusions import conclude, differ
 from kcap.tui.config import UiSettings
 from kcap.tui.versions_source import VersionsInside, VersionsSource
 from kcap.tui.views import load
+from kcap.tui.views.home import ViewPlace
 
 PCAPS = Path(__file__).resolve().parents[3] / "pcaps"
 
@@ -197,6 +198,7 @@ class StubApp(App[None]):
         self.cut: list[str] = []
         self.saved: list[tuple[str, str]] = []
         self.look = UiSettings()
+        self.places: dict[str, ViewPlace] = {}
         self.kept = 0
 
     def save_settings(self) -> None:

@@ -8,7 +8,7 @@ NEEDED = {name for name in (*vars(Home), *Home.__annotations__) if not name.star
 
 
 def test_the_app_has_what_views_need() -> None:
-    of_an_instance = {"book", "look", "pair", "other", "show_secrets"}
+    of_an_instance = {"book", "look", "pair", "other", "places", "show_secrets"}
     of_the_class = {
         "selected", "save_settings", "narrow", "show_exchange", "seek_records", "save_text", "save_packets", "mark",
         "free_screens",

@@ -7,7 +7,7 @@ from unittest.mock import patch
 from rich.style import Style
 from textual.app import App, ComposeResult
 
-from kcap.tui.views.paint import PREFIX, text
+from kcap.tui.views.paint import FILLED, PANE_CSS, PREFIX, text
 from kcap.tui.views.sheet import TONES, Line
 from kcap.tui.views.styled_lines import StyledText, TextLine
 from tests.tui.driving import opened
@@ -66,5 +66,26 @@ def test_every_tone_has_a_style_of_its_own_and_no_background() -> None:
             assert len({str(style) for style in styles}) >= len(TONES) - 1, "three shades of bars may meet in one theme"
             assert reported.tone_style("bad").bold, "what is bad stands out without colors too"
             assert text(reported, [LINE, LINE]).plain == "all well and bad\nall well and bad"
+
+    asyncio.run(look())
+
+
+def test_every_tone_of_a_pane_has_a_style_in_every_theme() -> None:
+    """Law: tones for rows exist; a line keeps its words and has its width."""
+    assert all(f".tone--{tone} " in PANE_CSS for tone in TONES if tone)
+
+    async def look() -> None:
+        async with opened("node-platformatic.pcap") as pilot:
+            app: Any = pilot.app
+            pane = app.browser.listed
+            for theme in app.available_themes:
+                app.theme = theme
+                await pilot.pause()
+                styles = {tone: pane.tone_style(tone) for tone in (*TONES, *FILLED)}
+                assert styles[""] == Style()
+                assert styles["bad"] != styles["good"]
+                assert all((styles[tone].bgcolor is not None) == (tone in FILLED) for tone in styles)
+                strip = pane.strip([("one ", "bad"), ("two", "")], 12, Style())
+                assert (strip.text, strip.cell_length) == ("one two     ", 12)
 
     asyncio.run(look())
