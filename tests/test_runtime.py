@@ -217,7 +217,26 @@ libc.fclose(file)
 """
 
 
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="another C library than glibc")
+glibc = pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="another C library than glibc")
+
+
+@glibc
+def test_freed_memory_is_used_again_without_the_system() -> None:
+    """By default what is freed together, more than twice the largest block, goes back to the system and comes page by page."""
+    run(
+        "import resource\nfrom kcap import limits\nfrom kcap.runtime import keep_heap\nkeep_heap()\n"
+        "def faults():\n"
+        "    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
+        "    blocks = [b'1' * (limits.HEAP_KEPT_BYTES // 4) for _ in range(3)]\n"
+        "    del blocks\n"
+        "    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before\n"
+        "pages = 3 * limits.HEAP_KEPT_BYTES // 4 // resource.getpagesize()\n"
+        "first, *later = [faults() for _ in range(5)]\n"
+        "assert first > pages // 2 and sum(later) < pages // 2, (first, later)"
+    )
+
+
+@glibc
 def test_threads_share_a_heap() -> None:
     heaps = [
         subprocess.run([sys.executable, "-c", HEAPS.format(shared=shared)], capture_output=True, text=True, check=True).stdout

@@ -17,7 +17,7 @@ from kcap.jobs.messages import ReadOrder, Step, Steps, project
 from kcap.jobs.transport import Sender
 from kcap.limits import CLOSED_TOGETHER
 from kcap.model import PacketBatch
-from kcap.runtime import PageRelease, collect_rarely, start_quickly
+from kcap.runtime import PageRelease, collect_rarely, keep_heap, start_quickly
 
 if TYPE_CHECKING:
     from kcap.session import CapturePass
@@ -132,4 +132,6 @@ def prepare() -> None:
         import kcap.capture.record_kernels
         import kcap.fastpath.engine
         import kcap.net.segment_kernels  # noqa: F401
+
+        keep_heap()
     collect_rarely()

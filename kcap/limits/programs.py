@@ -50,6 +50,9 @@ JOBS_LEAST_BYTES = 2 << 30
 JOBS_SLOTS_HELD = 8
 """Pieces of shared memory that rows may refer to, some 8 MiB each, or 20 for the bodies; arrays of further ones are copied."""
 
+HEAP_KEPT_BYTES = 32 << 20
+"""Freed memory at the end of the heap that the process that analyzes packets keeps for itself."""
+
 ADDRESS_SPACE_TABLES = 352 << 20
 """Bytes that a process must be able to address (`ulimit -v`) to load Arrow and numpy with room for a capture: with 300 MiB they
 load, with 260 they fail."""
