@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kcap.limits import OFFSET_MOST, SILENCES_MOST
 from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, clients_in, times_of, totals
+from kcap.reports.findings.observed import Observed, Row, clients_in, rows_by, times_of, totals
 from kcap.reports.text import count as counted
 
 JOINS = ("JoinGroup", "SyncGroup")
@@ -124,10 +124,7 @@ def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
             n=beats.count(), first_ns=beats.request_first_ns.min(), last_ns=beats.request_first_ns.max()
         )
     )
-    late: dict[str, list[Row]] = {}
-    for member in members:
-        if member["n"] >= limit["heartbeats"]:
-            late.setdefault(member["group_id"], []).append(member)
+    late = rows_by((member for member in members if member["n"] >= limit["heartbeats"]), "group_id")
     for group in late.keys() - {row["group_id"] for row in waits}:  # with one that was lost, no member waits in JoinGroup
         longer = [one for one in late[group] if one["last_ns"] - one["first_ns"] >= limit["seconds"] * 1e9]
         if longer:

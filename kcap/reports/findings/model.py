@@ -9,6 +9,7 @@ from kcap.limits import CONNECTED_MOST, FILTER_MAX, PICKED_MOST
 from kcap.output.grid import duration
 from kcap.reports import text
 from kcap.reports.drill_down import about, quoted
+from kcap.reports.findings.observed import rows_by
 
 if TYPE_CHECKING:
     from kcap.reports.findings.observed import Observed
@@ -140,12 +141,9 @@ def picking(seen: "Observed", chosen: Any, *keys: str) -> Callable[..., str]:
     """
 
     @cache
-    def small() -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-        found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    def small() -> dict[Any, list[dict[str, Any]]]:
         sized = chosen.mutate(many=chosen.count().over(group_by=keys))
-        for row in seen.run(sized.filter(sized.many <= PICKED_MOST).select(*keys, "request_first_packet")):
-            found.setdefault(tuple(row[key] for key in keys), []).append(row)
-        return found
+        return rows_by(seen.run(sized.filter(sized.many <= PICKED_MOST).select(*keys, "request_first_packet")), keys)
 
     def condition(*groups: Mapping[str, Any]) -> str:
         if sum(group["n"] for group in groups) > PICKED_MOST:
