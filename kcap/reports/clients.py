@@ -15,17 +15,16 @@ from kcap.reports.definition import (
     Row,
     Tables,
     counts_without,
-    cut,
+    group_of,
     grouped,
+    in_order,
     keys_of,
     named,
     names_by,
     of_busiest,
-    sort_value,
     summed,
     time_of,
     total,
-    without_zeros,
 )
 from kcap.schema.registry import api_key
 
@@ -112,24 +111,21 @@ def finish(results: Results, request: ReportRequest) -> Row:
     keys = keys_of(REPORT, request)
     by = names_by(keys)
     lists = {
-        name: {tuple(row[key] for key in by): sorted(row["entries"]) for row in results[name]}
+        name: {group_of(row, by): sorted(row["entries"]) for row in results[name]}
         for name in ("topics_in", "topics_out", "codecs_in", "magics_in")
     }
     out = []
     for row in results["rows"]:
         row = dict(row)
-        at = tuple(row[name] for name in by)
+        at = group_of(row, by)
         row |= {name: found.get(at, []) for name, found in lists.items()}
         row |= {name: sorted(row[name] or ()) for name in SETS}
         row = named(row, keys)
         head = {name: row[name] for name in (*(key.name for key in keys), *FIRST)}
         out.append(head | row)
-    out.sort(key=lambda row: [sort_value(row[key.name]) for key in keys])
-    timed = any(key.step_ns for key in keys)
-    out.sort(key=lambda row: sort_value(row["time"]) if timed else (False, -row["requests"]))
     return {
-        "rows": cut(out, request.top),
-        "left_out": without_zeros(dict(results["left_out"][0]) | dict(*results.get("without", ()))),
+        "rows": in_order(out, keys, lambda row: -row["requests"]),
+        "left_out": results["left_out"][0] | dict(*results.get("without", ())),
     }
 
 

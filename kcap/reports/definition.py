@@ -120,7 +120,8 @@ class Report:
     """Columns of exchanges that it looks at."""
     build: Callable[[Tables, ReportRequest], Expressions]
     finish: Callable[[Results, ReportRequest], Row]
-    """The keys that go beside `report` and `captures`: rows, left_out and the report's own."""
+    """The keys that go beside `report` and `captures`: all rows in order, left_out with reasons that do not apply too, and the
+    report's own."""
     partitions: tuple[str, ...] = ()
     """Columns of partitions that it looks at where it can."""
     joined: bool = False
@@ -263,6 +264,19 @@ def counts_without(rows: Any, keys: Sequence[Key]) -> dict[str, Any]:
     return {f"no_{key.name}": (rows[key.column].length().fill_null(0) == 0).sum() for key in keys if key.entry}
 
 
+def group_of(row: Row, by: Sequence[str]) -> tuple[Any, ...]:
+    """The group of a row: its values in columns that `grouped` made."""
+    return tuple(row[name] for name in by)
+
+
+def in_order(rows: list[Row], keys: Sequence[Key], cost: Callable[[Row], Any]) -> list[Row]:
+    """Rows with the columns of the grouping, the least cost first, ties by name; in order of time where these have it."""
+    timed = any(key.step_ns for key in keys)
+    rows.sort(key=lambda row: [sort_value(row[key.name]) for key in keys])
+    rows.sort(key=lambda row: sort_value(row["time"]) if timed else cost(row))
+    return rows
+
+
 def total(condition: Any) -> Any:
     """How often a condition holds, 0 for no rows."""
     return summed(condition)
@@ -273,11 +287,11 @@ def summed(column: Any, where: Any = None) -> Any:
     return column.cast("int64").sum(where=where).fill_null(0).cast("int64")
 
 
-def added(column: Any, where: Any = None) -> Any:
+def added(column: Any) -> Any:
     """The sum of a column of times, 0 for no rows; of times centuries long the largest or smallest that 64 bits hold."""
     import ibis
 
-    exact, rough = column.sum(where=where), column.cast("float64").sum(where=where)
+    exact, rough = column.sum(), column.cast("float64").sum()
     held = ibis.ifelse(rough >= FAR, LARGEST, ibis.ifelse(rough <= -FAR, -LARGEST, exact))
     return held.fill_null(0).cast("int64")
 
@@ -313,8 +327,7 @@ def classes(rows: Rows, by: Sequence[str]) -> dict[tuple[Any, ...], list[int]]:
     """Rows of `histogram`: group -> values by class."""
     out: dict[tuple[Any, ...], list[int]] = {}
     for row in rows:
-        counts = out.setdefault(tuple(row[name] for name in by), [0] * (len(EDGES_NS) + 1))
-        counts[row["class_"]] += row["values"]
+        out.setdefault(group_of(row, by), empty())[row["class_"]] += row["values"]
     return out
 
 
@@ -360,11 +373,6 @@ def uid(connection: str, exchange: int) -> str:
 def uids(rows: Any) -> Any:
     """`uid` of the exchange of each row, as a column."""
     return rows.connection.concat(".").concat(rows.exchange.cast("string"))
-
-
-def cut(rows: Rows, top: int | None) -> Rows:
-    """The first rows."""
-    return rows if top is None else rows[:top]
 
 
 def without_zeros(counts: Mapping[str, Any]) -> dict[str, int]:

@@ -19,9 +19,10 @@ from kcap.reports.definition import (
     Row,
     Tables,
     counts_without,
-    cut,
     first_of,
+    group_of,
     grouped,
+    in_order,
     key_of,
     keys_of,
     named,
@@ -31,7 +32,6 @@ from kcap.reports.definition import (
     topic_of,
     total,
     uid,
-    without_zeros,
 )
 from kcap.reports.retries import COLUMNS as STORIES
 from kcap.reports.retries import retries, stories
@@ -102,36 +102,28 @@ def finish(results: Results, request: ReportRequest) -> Row:
     """Most frequent first."""
     keys = keys_of(REPORT, request)
     by = names_by(keys)
-    examples = {place(row, by): uid(row["connection"], row["exchange"]) for row in results["examples"]}
-    peaks = {place(row, by): row["peak_per_s"] for row in results["peaks"]}
+    examples = {group_of(row, by): uid(row["connection"], row["exchange"]) for row in results["examples"]}
+    peaks = {group_of(row, by): row["peak_per_s"] for row in results["peaks"]}
     out = []
     for row in results["rows"]:
-        at = place(row, by)
+        at = group_of(row, by)
         row = named(dict(row), keys)
         row |= {"example": examples.get(at), "peak_per_s": peaks.get(at), "storm": (peaks.get(at) or 0) >= STORM}
         out.append(row)
-    out.sort(key=lambda row: [sort_value(row[key.name]) for key in keys])
-    timed = any(key.step_ns for key in keys)
-    out.sort(key=lambda row: sort_value(row["time"]) if timed else (False, -row["count"]))
     return {
-        "rows": cut(out, request.top),
-        "left_out": without_zeros(dict(results["left_out"][0]) | dict(*results.get("without", ()))),
+        "rows": in_order(out, keys, lambda row: -row["count"]),
+        "left_out": results["left_out"][0] | dict(*results.get("without", ())),
         "unanswered": silent(results),
         "retries": sorted(results.get("retries", ()), key=lambda row: (-row["retries"], repr(sorted(row.items(), key=str)))),
         "stories": [row_of(row) for row in sorted(results.get("stories", ()), key=order)],
     }
 
 
-def place(row: Row, by: list[str]) -> tuple[Any, ...]:
-    """The group of a row."""
-    return tuple(row[name] for name in by)
-
-
 def silent(results: Results) -> list[Row]:
     """Requests without a response, by API, client and reason."""
     by = ["api", "client_id", "reason"]
-    examples = {place(row, by): uid(row["connection"], row["exchange"]) for row in results["unanswered_examples"]}
-    rows = [row | {"example": examples.get(place(row, by))} for row in results["unanswered"]]
+    examples = {group_of(row, by): uid(row["connection"], row["exchange"]) for row in results["unanswered_examples"]}
+    rows = [row | {"example": examples.get(group_of(row, by))} for row in results["unanswered"]]
     return sorted(rows, key=lambda row: (-row["count"], [sort_value(row[name]) for name in by]))
 
 

@@ -22,16 +22,16 @@ from kcap.reports.definition import (
     added,
     classes,
     counts_without,
-    cut,
     empty,
+    group_of,
     grouped,
     histogram,
+    in_order,
     keys_of,
     named,
     names_by,
     nearest_ns,
     of_busiest,
-    sort_value,
     time_of,
     total,
     without_zeros,
@@ -199,13 +199,10 @@ def finish(results: Results, request: ReportRequest) -> Row:
     keys = keys_of(REPORT, request)
     by = names_by(keys)
     shapes = classes(results["histograms"], by)
-    quantiles = [
-        {tuple(row[name] for name in by): row["percentiles"] for row in results[name]}
-        for name in ("with_polls", "with_unanswered")
-    ]
+    quantiles = [{group_of(row, by): row["percentiles"] for row in results[name]} for name in ("with_polls", "with_unanswered")]
     out = []
     for row in results["rows"]:
-        group = tuple(row[name] for name in by)
+        group = group_of(row, by)
         with_polls, with_unanswered = (found.get(group) for found in quantiles)
         made: Row = {}
         for name, value in with_quantiles(named(dict(row), keys), PERCENTILES).items():
@@ -215,13 +212,12 @@ def finish(results: Results, request: ReportRequest) -> Row:
         made["with_unanswered"] = figures(BESIDE, with_unanswered)
         made["histogram"] = shapes.get(group, empty())
         out.append(made)
-    out = in_order(out, [key.name for key in keys], "time" if any(key.step_ns for key in keys) else None)
     left = dict(results["left_out"][0])
     flagged = {name.removeprefix("flag_"): left.pop(name) for name in list(left) if name.startswith("flag_")}
     age, whole = left.pop("age_ns_max"), left.pop("all_ns")
     return {
-        "rows": cut(out, request.top),
-        "left_out": without_zeros(left),
+        "rows": in_order(out, keys, lambda row: (row["count"] == 0, -row["sum_ns"])),
+        "left_out": left,
         "verdict": verdict(results, whole, left["unanswered"], age, long_polls=request.long_polls),
         "with_long_polls": request.long_polls,
         "flagged": without_zeros(flagged),
@@ -298,10 +294,14 @@ def verdict(results: Results, whole: int, unanswered: int, age_ns: int | None, *
         found["sentence"] = text
     elif source is not None:
         found = {"sentence": "The summed latency is not above zero: the clock of the capture does not tell what dominates."}
-    if unanswered:
-        oldest = "" if age_ns is None else f", the oldest after {duration(age_ns)}"
-        found["sentence"] += f" {unanswered:,} {'requests have' if unanswered > 1 else 'request has'} no response{oldest}."
+    found["sentence"] += without_response(unanswered, age_ns)
     return found
+
+
+def without_response(many: int, age_ns: int | None) -> str:
+    """How many requests have no response, and for how long the oldest of them waits, as a sentence behind others."""
+    oldest = "" if age_ns is None else f", the oldest after {duration(age_ns)}"
+    return f" {many:,} {'requests have' if many > 1 else 'request has'} no response{oldest}." if many else ""
 
 
 def percent(share: float) -> str:
@@ -331,16 +331,6 @@ def half_of(rows: list[Row], whole: int) -> tuple[int | None, int | None, float]
         return None, None, 0.0
     length = last_ns - first_ns + 1
     return first_ns + -(-low * length // STEPS), first_ns + high * length // STEPS, width / STEPS
-
-
-def in_order(rows: list[Row], names: list[str], time: str | None) -> list[Row]:
-    """Most time first, ties by name; in order of time where the grouping has time buckets."""
-    rows.sort(key=lambda row: [sort_value(row[name]) for name in names])
-    if time is None:
-        rows.sort(key=lambda row: (row["count"] == 0, -row["sum_ns"]))
-    else:
-        rows.sort(key=lambda row: sort_value(row[time]))
-    return rows
 
 
 def series(rows: list[Row]) -> Row | None:

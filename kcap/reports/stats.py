@@ -20,20 +20,19 @@ from kcap.reports.definition import (
     added,
     classes,
     counts_without,
-    cut,
     empty,
+    group_of,
     grouped,
     histogram,
+    in_order,
     keys_of,
     named,
     names_by,
     slowest,
-    sort_value,
     summed,
     time_of,
     total,
     uid,
-    without_zeros,
 )
 from kcap.reports.latency import is_poll, with_quantiles, with_times
 
@@ -107,20 +106,17 @@ def finish(results: Results, request: ReportRequest) -> Row:
     whole = sum(row["sum_ns"] for row in found)
     out = []
     for row in found:
-        at = tuple(row[name] for name in by)
+        at = group_of(row, by)
         row = with_quantiles(named(row, keys), PERCENTILES)
         row["share"] = round(row["sum_ns"] / whole, DIGITS) if whole else 0.0
         worst = row.pop("worst")
         row["worst"] = worst and uid(worst["connection"], worst["exchange"])
         row["histogram"] = shapes.get(at, empty())
         out.append(row)
-    out.sort(key=lambda row: [sort_value(row[key.name]) for key in keys])
-    timed = any(key.step_ns for key in keys)
-    out.sort(key=lambda row: sort_value(row["time"]) if timed else (False, (-row["sum_ns"], -row["count"])))
     return {
         "totals": totals,
-        "rows": cut(out, request.top),
-        "left_out": without_zeros(left),
+        "rows": in_order(out, keys, lambda row: (-row["sum_ns"], -row["count"])),
+        "left_out": left,
         "histogram_edges_ns": list(EDGES_NS),
     }
 

@@ -18,15 +18,13 @@ from kcap.reports.definition import (
     Tables,
     added,
     counts_without,
-    cut,
     grouped,
+    in_order,
     keys_of,
     named,
     names_by,
-    sort_value,
     time_of,
     total,
-    without_zeros,
 )
 from kcap.reports.throttle_compliance import COLUMNS as COMPLIANCE
 from kcap.reports.throttle_compliance import MS, compliance, is_muting, obeys
@@ -114,10 +112,8 @@ def finish(results: Results, request: ReportRequest) -> Row:
         row["sentence"] = compliance_text(row)
         out.append(row)
     never = results["responses"][0]["responses"] - sum(row["responses"] for row in out)
-    out.sort(key=lambda row: [sort_value(row[key.name]) for key in keys])
-    timed = any(key.step_ns for key in keys)
-    out.sort(key=lambda row: sort_value(row["time"]) if timed else (False, -row["throttle_ms_sum"]))
-    return {"rows": cut(out, request.top), "left_out": without_zeros(dict(results["left_out"][0]) | {"never_throttled": never})}
+    rows = in_order(out, keys, lambda row: -row["throttle_ms_sum"])
+    return {"rows": rows, "left_out": results["left_out"][0] | {"never_throttled": never}}
 
 
 def phase(delayed: int, muting: int) -> str | None:

@@ -21,19 +21,17 @@ from kcap.reports.definition import (
     Results,
     Row,
     Tables,
-    cut,
     grouped,
+    in_order,
     keys_of,
     named,
     names_by,
     of_replicas,
-    sort_value,
     summed,
     time_of,
     topic_of,
     total,
     uids,
-    without_zeros,
 )
 from kcap.reports.latency import percent
 from kcap.reports.saved import without_tables
@@ -332,15 +330,13 @@ def finish(results: Results, request: ReportRequest) -> Row:
         row["compression_ratio_in"] = ratio(row.pop("plain_bytes_in"), row.pop("inflated_bytes_in"))
         row["drift_ppm"] = drifts_of.get(group)
         out.append(row)
-    out.sort(key=lambda row: [sort_value(row[key.name]) for key in keys])
-    timed = any(key.step_ns for key in keys)
-    out.sort(key=lambda row: sort_value(row["time"]) if timed else (False, -row["bytes_in"] - row["bytes_out"]))
+    out = in_order(out, keys, lambda row: -row["bytes_in"] - row["bytes_out"])
     hot = sorted(results["partitions"], key=lambda row: (-row["bytes_in"] - row["bytes_out"], row["topic"], row["partition"]))
     lags = sorted(results["lags"], key=lambda row: (-(row["lag"] or 0), row["group_id"], row["topic"], row["partition"]))
     return {
         "verdict": verdict(out, [key.name for key in keys], lags),
-        "rows": cut(out, request.top),
-        "left_out": without_zeros({"no_partitions": results["exchanges"][0]["count"] - results["with_partitions"][0]["count"]}),
+        "rows": out,
+        "left_out": {"no_partitions": results["exchanges"][0]["count"] - results["with_partitions"][0]["count"]},
         "partitions": hot[:PLACES],
         "lags": lags,
         "routing": routes(results),
