@@ -77,7 +77,6 @@ def run(
     else:
         for line in message_lines(message, shift, show_secrets):
             print(line)
-    sys.stdout.flush()
     return 0
 
 

@@ -34,11 +34,6 @@ def drawer(path: str) -> Callable[[str, Row, str], None]:
     return found
 
 
-def draw(path: str, result: Row, page: str = "") -> None:
-    """Draws a report to a file; `page` is its HTML."""
-    drawer(path)(path, result, page)
-
-
 def svg(result: Row) -> str:
     """Both charts."""
     panels = [histogram(result)]

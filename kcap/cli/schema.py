@@ -4,7 +4,6 @@ In: nothing, an API, an API and a version, or an option for the tables. Out: the
 both messages, or the dictionary. Law: all of it comes from the registry and the facts that decoding goes by.
 """
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
@@ -64,7 +63,6 @@ def run(api: str | None, version: int | None, listing: str | None, table: str | 
         lines = within_screen(history(found) if version is None else fields_of(found, version))
     for line in lines:
         print(line)
-    sys.stdout.flush()
     return 0
 
 

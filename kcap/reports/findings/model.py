@@ -9,7 +9,6 @@ from kcap.limits import CONNECTED_MOST, FILTER_MAX, PICKED_MOST
 from kcap.output.grid import duration
 from kcap.reports import text
 from kcap.reports.drill_down import about, quoted
-from kcap.reports.findings.observed import rows_by
 
 if TYPE_CHECKING:
     from kcap.reports.findings.observed import Observed
@@ -139,6 +138,7 @@ def picking(seen: "Observed", chosen: Any, *keys: str) -> Callable[..., str]:
 
     It reads all small groups when it is first called for one: findings may be many, and a query for each would be all for each.
     """
+    from kcap.reports.findings.observed import rows_by  # what shows findings finds none
 
     @cache
     def small() -> dict[Any, list[dict[str, Any]]]:
