@@ -58,7 +58,7 @@ def of(whole: ConnectionProfiles, connection: str, known: Clients, diagnoses: li
     return {
         "connection": profile.uid, "client_ip": profile.identity.client_ip, "client_id": client,
         "server": place(profile.server),
-        "software": " ".join(filter(None, (who.name, who.version))) if who else "", "guessed": bool(who and who.guessed),
+        "software": who.text if who else "", "guessed": bool(who and who.guessed),
         "why": who.why if who else "", "midstream": profile.midstream, "ended": profile.line.get("ended"),
         "steps": steps + openings(profile, start), "apis": apis(profile, whole), "diagnoses": mine, "lost_ns": lost,
     }  # fmt: skip
