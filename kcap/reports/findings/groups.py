@@ -44,7 +44,7 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
             generations=chosen.generation.nunique(where=chosen.generation > 0),
             newcomers=chosen.generation.count(where=chosen.generation == 0),
             members=chosen.member_id.nunique(), clients=chosen.client_id.nunique(),
-            first_ns=chosen.request_first_ns.min(), last_ns=chosen.response_last_ns.max(), server_ip=chosen.server_ip.min(),
+            first_ns=chosen.request_first_ns.min(), last_ns=chosen.response_last_ns.max(),
             connection=chosen.connection.argmin(chosen.request_first_ns),
             exchange=chosen.exchange.argmin(chosen.request_first_ns),
         )

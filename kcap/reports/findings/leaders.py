@@ -64,11 +64,9 @@ def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
     good = parts.filter(parts.error.isin(list(OF_LEADERS)), parts.client_id.notnull())
     slot = {"client": "client_id", "what": "api", "name": "topic", "number": "partition", "at_ns": "request_first_ns"}
     ibis = functions(parts)
-    bad = bad.filter(bad.client_id.notnull()).select(
-        **slot, link="connection", step="exchange", served=ibis.literal(0, "int64"), good_ns=ibis.null("int64")
-    )
+    bad = bad.filter(bad.client_id.notnull()).select(**slot, served=ibis.literal(0, "int64"), good_ns=ibis.null("int64"))
     good = good.semi_join(bad, [(slot[name], name) for name in ("client", "what", "name", "number")]).select(
-        **slot, link="connection", step="exchange", served=ibis.literal(1, "int64"), good_ns="request_first_ns"
+        **slot, served=ibis.literal(1, "int64"), good_ns="request_first_ns"
     )
     # in one order of time: pairs of errors and successes would be the product of both
     both = ibis.union(bad, good)

@@ -376,7 +376,7 @@ class Observed:
             chosen = chosen.filter(chosen.api.isin(list(apis)))
         groups = chosen.group_by(*by).aggregate(
             n=chosen.count(), first_ns=chosen.request_first_ns.min(), last_ns=chosen.response_last_ns.max(),
-            latency_ns=chosen.latency_ns.sum(), error_name=chosen.error.min(), api_name=chosen.api.min(),
+            latency_ns=chosen.latency_ns.sum(), error_name=chosen.error.min(),
             connection=chosen.connection.argmin(chosen.request_first_ns),
                 exchange=chosen.exchange.argmin(chosen.request_first_ns),
         )  # fmt: skip
@@ -397,7 +397,7 @@ class Observed:
                 n=chosen.count(), requests=uids(chosen).nunique(),
                 first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(),
                     latency_ns=chosen.latency_ns.sum(),
-                partitions=chosen.partition.nunique(), error_name=chosen.error.min(), api_name=chosen.api.min(),
+                partitions=chosen.partition.nunique(),
                 connection=chosen.connection.argmin(chosen.request_first_ns),
                     exchange=chosen.exchange.argmin(chosen.request_first_ns),
             )
@@ -462,9 +462,9 @@ class Observed:
     @cached_property
     def flows(self) -> list[Row]:
         """Partitions of Produce and Fetch by API, client, topic and codec: n, bytes, batches, records, first_ns, last_ns; and
-        what decides whether rules need look closer: `newest` and `oldest` magic, `doubtful` (Produce of which it is not
-        known whether it was done), `behind` (high watermark less last stable offset), `lag`, `early_ms` and `late_ms` (records'
-        timestamps less the time of the request).
+        what decides whether rules need look closer: `oldest` magic, `doubtful` (Produce of which it is not known whether it
+        was done), `behind` (high watermark less last stable offset), `lag`, `early_ms` and `late_ms` (records' timestamps less
+        the time of the request).
         """
         parts = self.parts
         chosen = parts.filter(parts.api.isin(["Produce", "Fetch"]))
@@ -475,7 +475,7 @@ class Observed:
         return self.run(
             in_groups(
                 chosen, ("api", "client_id", "topic", "codec"),
-                bytes=chosen.bytes.sum(), batches=chosen.batches.sum(), records=chosen.records.sum(), newest=chosen.magic.max(),
+                bytes=chosen.bytes.sum(), batches=chosen.batches.sum(), records=chosen.records.sum(),
                 oldest=chosen.magic.min(), doubtful=chosen.count(where=closed | chosen.error.isin(list(AFTER_APPEND))),
                 behind=behind.max(where=chosen.last_stable_offset >= 0),
                 lag=chosen.lag.max(), early_ms=off.min(where=stamped), late_ms=off.max(where=stamped),

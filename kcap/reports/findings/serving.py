@@ -391,7 +391,7 @@ def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
     if max(cut.values(), default=0) < limit["connections"]:
         return
     table, links = seen.exchanges, seen.connections
-    used = table.group_by("connection").aggregate(used_ns=table.request_first_ns.max(), done_ns=table.response_last_ns.max())
+    used = table.group_by("connection").aggregate(done_ns=table.response_last_ns.max())
     joined = links.filter(links.ended.isin(["fin", "rst"])).inner_join(used, "connection")
     idle = joined.mutate(idle_ns=joined.closed_ns - joined.done_ns)
     idle = idle.filter(idle.closed_by == "server").filter(idle.idle_ns >= int(limit["seconds"] * 1e9), idle.client_id.notnull())
