@@ -14,6 +14,7 @@ from kcap.reports.definition import (
     PARTS,
     TIMES,
     Expressions,
+    Grouping,
     Report,
     ReportRequest,
     Results,
@@ -21,15 +22,9 @@ from kcap.reports.definition import (
     Tables,
     added,
     classes,
-    counts_without,
     empty,
     group_of,
-    grouped,
     histogram,
-    in_order,
-    keys_of,
-    named,
-    names_by,
     nearest_ns,
     of_busiest,
     time_of,
@@ -83,12 +78,12 @@ def with_times(rows: Any, request: ReportRequest) -> Any:
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The groups, the figures over time, the source of most time, what is not counted."""
-    keys = keys_of(REPORT, request)
+    grouping = Grouping.of(REPORT, request)
     timed = with_times(tables.selected, request)
-    rows, by = grouped(timed.mutate(**parts_where(timed.timed_ns.notnull(), timed)), keys), names_by(keys)
+    rows, by = grouping.rows(timed.mutate(**parts_where(timed.timed_ns.notnull(), timed))), grouping.by
     if request.busiest is not None:
-        needed = dict.fromkeys((*(name for key in keys for name in key.columns), *TIMED))
-        slim = grouped(with_times(tables.selected.select(*needed), request), keys)  # see `answered`
+        needed = dict.fromkeys((*(name for key in grouping.keys for name in key.columns), *TIMED))
+        slim = grouping.rows(with_times(tables.selected.select(*needed), request))  # see `answered`
         rows = of_busiest(rows, slim, by, added(slim.timed_ns), request.busiest)
     waiting, value = rows.outcome == "unanswered", rows.timed_ns
     figures = {
@@ -114,7 +109,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         "one_way": total(timed.outcome == "one_way"),
         "orphan": total(timed.outcome == "orphan"),
         "no_latency": total((timed.outcome == "answered") & timed.latency_ns.isnull()),
-        **counts_without(timed, keys),
+        **grouping.without(timed),
         **{f"flag_{flag}": total(timed.flags.contains(flag) & counted) for flag in INEXACT},
         "age_ns_max": timed.age_ns.max(where=timed.outcome == "unanswered"),
         "all_ns": added(timed.timed_ns),
@@ -196,8 +191,8 @@ def source_of(steps: list[Row]) -> Row | None:
 
 def finish(results: Results, request: ReportRequest) -> Row:
     """Names for the percentiles; the groups with most time first."""
-    keys = keys_of(REPORT, request)
-    by = names_by(keys)
+    grouping = Grouping.of(REPORT, request)
+    by = grouping.by
     shapes = classes(results["histograms"], by)
     quantiles = [{group_of(row, by): row["percentiles"] for row in results[name]} for name in ("with_polls", "with_unanswered")]
     out = []
@@ -205,7 +200,7 @@ def finish(results: Results, request: ReportRequest) -> Row:
         group = group_of(row, by)
         with_polls, with_unanswered = (found.get(group) for found in quantiles)
         made: Row = {}
-        for name, value in with_quantiles(named(dict(row), keys), PERCENTILES).items():
+        for name, value in with_quantiles(grouping.named(row), PERCENTILES).items():
             if name == "with_polls_max_ns":
                 made["with_polls_p99_ns"] = nearest_ns((with_polls or [None])[0])
             made[name] = value
@@ -216,7 +211,7 @@ def finish(results: Results, request: ReportRequest) -> Row:
     flagged = {name.removeprefix("flag_"): left.pop(name) for name in list(left) if name.startswith("flag_")}
     age, whole = left.pop("age_ns_max"), left.pop("all_ns")
     return {
-        "rows": in_order(out, keys, lambda row: (row["count"] == 0, -row["sum_ns"])),
+        "rows": grouping.in_order(out, lambda row: (row["count"] == 0, -row["sum_ns"])),
         "left_out": left,
         "verdict": verdict(results, whole, left["unanswered"], age, long_polls=request.long_polls),
         "with_long_polls": request.long_polls,
