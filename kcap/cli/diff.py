@@ -13,10 +13,9 @@ from kcap.cli.report_output import FORMS, carried_out
 from kcap.errors import UsageError, did_you_mean
 from kcap.output.grid import duration
 from kcap.reports import drill_down
-from kcap.reports.definition import key_of
+from kcap.reports.definition import Row, key_of
 from kcap.reports.text import Aim, TextColumn, number, words
 
-Row = dict[str, Any]
 ANY: Final = "any"
 SHOWN: Final = 20
 """Rows that text shows of each table of classes."""

@@ -13,10 +13,9 @@ from typing import Any, Final
 from kcap.errors import MissingExtraError, UsageError
 from kcap.output.escaping import html_text
 from kcap.output.grid import duration
-from kcap.reports.definition import counts_of
+from kcap.reports.definition import Row, counts_of
 from kcap.reports.text import duration_short, time_of_day
 
-Row = dict[str, Any]
 WIDTH, HEIGHT, LEFT, TOP, FOOT = 860, 230, 70, 34, 34
 COLORS: Final = {"p50_ns": "#2a7", "p99_ns": "#c53", "max_ns": "#999"}
 

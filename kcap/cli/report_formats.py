@@ -162,11 +162,11 @@ def text(document: Document, style: Style) -> list[str]:
                 some = [indent + line for line in wrapped(sentence, style.width - len(indent), "  ")]
                 out += some if block.title else map(tone, some)
             out += more(block.texts, most)
-        elif isinstance(block, Section):
-            out += [style.bold(visible(block.title))] if block.title else []
+            continue
+        out += [style.bold(visible(block.title))] if block.title else []
+        if isinstance(block, Section):
             out += table(block, style) if block.rows else [block.empty]
         else:
-            out += [style.bold(visible(block.title))] if block.title else []
             out += [("  " if block.title else "") + visible(line) for line in block.texts]
     return out
 

@@ -6,7 +6,7 @@ producer id and epoch and ends with the response to its EndTxn; another InitProd
 then, else `open`. Sources: KIP-98, KIP-360, KIP-447, KIP-890.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -198,12 +198,8 @@ def summary(name: str, timeline: TransactionTimeline) -> Row:
     return {
         "transactional_id": name, "transactions": len(outcomes),
         **{outcome: outcomes.count(outcome) for outcome in ("committed", "aborted", "fenced", "timed_out", "open")},
-        "fences": len(timeline.fences), "p50_ns": middle(lasted), "max_ns": lasted[-1] if lasted else None,
+        "fences": len(timeline.fences), "p50_ns": lasted[len(lasted) // 2] if lasted else None,
+        "max_ns": lasted[-1] if lasted else None,
         "records": sum(one.records for one in timeline.done),
         "group_ids": sorted({one.group_id for one in timeline.done if one.group_id}), "producers": timeline.producers,
     }  # fmt: skip
-
-
-def middle(values: Sequence[int]) -> int | None:
-    """The median of sorted values."""
-    return values[len(values) // 2] if values else None

@@ -12,7 +12,8 @@ from typing import Final
 
 from kcap.facts.api_versions import Offer
 from kcap.facts.brokers import Server
-from kcap.reports.versions.clients import ClientUsage, Row, Usage, calls_of
+from kcap.reports.definition import Row
+from kcap.reports.versions.clients import ClientUsage, Usage, calls_of
 from kcap.reports.versions.diagnoses import diagnose
 from kcap.reports.versions.diagnosis import ERROR
 from kcap.reports.versions.features import described
