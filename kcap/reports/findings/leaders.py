@@ -74,13 +74,7 @@ def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
     both = both.mutate(next_ns=both.good_ns.min().over(behind))
     times = both.filter(both.served == 0, both.next_ns.notnull())
     times = times.mutate(took=times.next_ns - times.at_ns)
-    rows = seen.run(
-        times.group_by("client", "name").aggregate(
-            n=times.count(), longest=times.took.max(), total=times.took.sum(), first_ns=times.at_ns.min(),
-            last_ns=times.next_ns.max(),
-        )
-    )  # fmt: skip
-    for row in rows:
+    for row in seen.run(in_groups(times, ("client", "name"), ("at_ns", "next_ns"), longest=times.took.max())):
         yield Finding(
             f"{called(row['client'])} took up to {seconds(row['longest'])} to follow topic {row['name']} to its new leader",
             {"client_id": row["client"], "topic": row["name"]}, row["n"],

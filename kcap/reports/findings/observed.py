@@ -374,11 +374,10 @@ class Observed:
         chosen = table.filter(table.error.isin(list(names)))
         if apis is not None:
             chosen = chosen.filter(chosen.api.isin(list(apis)))
-        groups = chosen.group_by(*by).aggregate(
-            n=chosen.count(), first_ns=chosen.request_first_ns.min(), last_ns=chosen.response_last_ns.max(),
-            latency_ns=chosen.latency_ns.sum(), error_name=chosen.error.min(),
-            connection=chosen.connection.argmin(chosen.request_first_ns),
-                exchange=chosen.exchange.argmin(chosen.request_first_ns),
+        groups = in_groups(
+            chosen, by, ("request_first_ns", "response_last_ns"), latency_ns=chosen.latency_ns.sum(),
+            error_name=chosen.error.min(), connection=chosen.connection.argmin(chosen.request_first_ns),
+            exchange=chosen.exchange.argmin(chosen.request_first_ns),
         )  # fmt: skip
         return self.run(groups.filter(groups.n >= least))
 
@@ -392,16 +391,12 @@ class Observed:
         chosen = joined.filter(joined.error.isin(list(names)))
         if led:
             chosen = chosen.anti_join(self.not_yet_led(names), ["topic", "partition"])
-        return self.run(
-            chosen.group_by(*by).aggregate(
-                n=chosen.count(), requests=uids(chosen).nunique(),
-                first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(),
-                    latency_ns=chosen.latency_ns.sum(),
-                partitions=chosen.partition.nunique(),
-                connection=chosen.connection.argmin(chosen.request_first_ns),
-                    exchange=chosen.exchange.argmin(chosen.request_first_ns),
-            )
+        groups = in_groups(
+            chosen, by, requests=uids(chosen).nunique(), latency_ns=chosen.latency_ns.sum(),
+            partitions=chosen.partition.nunique(), connection=chosen.connection.argmin(chosen.request_first_ns),
+            exchange=chosen.exchange.argmin(chosen.request_first_ns),
         )  # fmt: skip
+        return self.run(groups)
 
     def not_yet_led(self, errors: Sequence[str]) -> Any:
         """Partitions, as a table of `topic` and `partition`, that one broker refused with some of these errors and served
