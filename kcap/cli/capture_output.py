@@ -4,17 +4,14 @@ In: readings as they go by. Out: one line of progress at a time, on a terminal o
 """
 
 import os
-from collections.abc import Sequence
 from types import TracebackType
 from typing import Final
 
 from kcap.cli.progress import Progress, Watched
-from kcap.cli.standard_streams import say
 from kcap.errors import UsageError
 
 FORMS: Final = ("pcap", "pcapng")
 COMPRESSED: Final = (".gz", ".zst", ".lz4")
-UNREADABLE: Final = 3
 SECRETS_STAY: Final = "TLS secrets of the input stay behind; --keep-secrets writes them too"
 
 
@@ -57,10 +54,3 @@ def only_plain(output: str, form: str | None = None) -> None:
         raise UsageError(f"{output}: {suffix} is no capture; name a .pcap or .pcapng (kcap rows writes tables)")
     if form is not None and suffix.removeprefix(".") in FORMS and suffix != f".{form}":
         raise UsageError(f"{output}: {suffix} says another format than -F {form}")
-
-
-def unreadable(failed: Sequence[str]) -> int:
-    """Says which files could not be read; the exit code."""
-    for error in failed:
-        say(error)
-    return UNREADABLE if failed else 0

@@ -13,7 +13,20 @@ from kcap.cli.options import analyzer_options, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.errors import UsageError, did_you_mean
 from kcap.output.escaping import json_text
-from kcap.reports.findings.model import NO_KAFKA, SEVERITIES, headline
+from kcap.reports.findings.evidence import evidence_line
+from kcap.reports.findings.model import NO_KAFKA, SEVERITIES, headline, passed
+from kcap.reports.text import (
+    UNLIMITED,
+    Style,
+    TextColumn,
+    figures,
+    in_columns,
+    left_out,
+    number,
+    spark,
+    time_of_day,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from kcap.cli.report_formats import Document
@@ -93,7 +106,6 @@ def rules_listed() -> str:
     """Every rule: id, severity, what it looks at."""
     from kcap.cli.report_formats import screen_width
     from kcap.reports.findings.report import rules
-    from kcap.reports.text import in_columns
 
     found = sorted(rules().values(), key=lambda rule: rule.id)
     return "\n".join(in_columns([(rule.id, rule.severity, rule.looks_at) for rule in found], screen_width()))
@@ -103,7 +115,6 @@ def explained(name: str, changed: Mapping[str, Mapping[str, float]] | None = Non
     """A rule in full; `changed` has thresholds that the configuration sets."""
     from kcap.cli.report_formats import screen_width
     from kcap.reports.findings.report import rules
-    from kcap.reports.text import wrapped
 
     rule = rules()[known(name)[0]]
     own = (changed or {}).get(rule.id, {})
@@ -139,7 +150,6 @@ def formatted(result: Row, form: str, output: str | None, files: Sequence[str] =
 def document(result: Row, *, unicode: bool = True) -> "Document":
     """The findings for people: the worst first, a paragraph each; `unicode`: bars are block characters."""
     from kcap.cli.report_formats import Document, Section, Sentences
-    from kcap.reports.text import TextColumn, figures, left_out, number, time_of_day
 
     rows = result["rows"]
     blocks: list[Any] = [Sentences([headline(rows, result)], tone="bold")]
@@ -170,10 +180,6 @@ def named_rules(why: str, some: Sequence[str]) -> str:
 
 def lines_of(row: Row, *, unicode: bool = True) -> list[str]:
     """What stands below a finding's sentence."""
-    from kcap.reports.findings.evidence import evidence_line
-    from kcap.reports.findings.model import passed
-    from kcap.reports.text import UNLIMITED, Style, figures, spark
-
     around = f" ({more})" if (more := passed(row)) else ""
     bars = spark(row["course"], Style(UNLIMITED, color=False, unicode=unicode)) if any(row.get("course") or ()) else ""
     return [

@@ -1,31 +1,21 @@
 """`kcap cut`: the packets of the exchanges that a filter selects, as a capture that Wireshark opens."""
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from kcap.cli.capture_output import FORMS, SECRETS_STAY, Passes, only_plain, unreadable
+from kcap.cli.capture_output import FORMS, SECRETS_STAY, Passes, only_plain
 from kcap.cli.options import analyzer_options, filters, inputs, paths_of
 from kcap.cli.places import Writes
+from kcap.cli.standard_streams import say, unreadable
 from kcap.errors import UsageError
 from kcap.reports.text import count
 
 if TYPE_CHECKING:
-    from kcap.analyzer import Options
     from kcap.export.cut import Cut
     from kcap.export.rewrite import Rewritten
 
 MADE: Final = "cut"
-
-
-class Disguise(NamedTuple):
-    """What is done to the packets."""
-
-    redact: bool = False
-    key: str | None = None
-
-    def __bool__(self) -> bool:
-        return self.redact or self.key is not None
 
 
 @click.command("cut", short_help="The packets of the exchanges that a filter selects.")
@@ -77,26 +67,10 @@ def run(
     options = analyzer_options()
     if key is not None and not key:
         raise UsageError("--anonymize takes a key of at least one character")
-    changes = Disguise(redact, key)
+    changes = redact or key is not None
     if secrets and changes:
         raise UsageError("--keep-secrets writes what --redact and --anonymize are to hide: leave one of them out")
     paths = paths_of(files)
-    return cut_out(paths, options, only, output, form, changes, whole=whole, allow_empty=allow_empty, secrets=secrets)
-
-
-def cut_out(
-    paths: list[str],
-    options: "Options",
-    only: str,
-    output: str,
-    form: str | None,
-    changes: Disguise,
-    *,
-    whole: bool,
-    allow_empty: bool,
-    secrets: bool = False,
-) -> int:
-    """Cuts, says what was cut; the exit code."""
     from kcap.runtime import load_arrow
 
     load_arrow()
@@ -121,8 +95,8 @@ def cut_out(
         if done.packets or allow_empty:
             with place(output, private=secrets) as sink:
                 if changes and done.packets:
-                    names = Pseudonyms(changes.key) if changes.key is not None else None
-                    rewriter = Rewriter(made, options, redact=changes.redact, names=names)
+                    names = Pseudonyms(key) if key is not None else None
+                    rewriter = Rewriter(made, options, redact=redact, names=names)
                     rewritten = rewriter.write(sink, done.form, "" if names else comment)
                 else:
                     hand_over(made, sink)
@@ -134,8 +108,6 @@ def cut_out(
 
 def report_cut(done: "Cut", output: str, *, written: bool) -> None:
     """What was cut, on stderr."""
-    from kcap.cli.standard_streams import say
-
     rows = done.picked.rows
     if not rows:
         what = "no exchange matches" if done.picked.kafka else "no Kafka found"
@@ -157,8 +129,6 @@ def report_cut(done: "Cut", output: str, *, written: bool) -> None:
 
 def tell_changes(done: "Rewritten") -> None:
     """What was done to the packets, on stderr."""
-    from kcap.cli.standard_streams import say
-
     if done.compressed:
         say(f"compressed batches whose records are zeros that do not inflate any more: {done.compressed:,}")
     if done.encrypted:

@@ -54,9 +54,9 @@ def run(
     """
     import kcap.records.batch_nodes  # noqa: F401 - the trees of messages open their records fields with it
 
-    if as_lines:
-        return _lines(read_bytes(as_hex, files), show_secrets)
     data = read_bytes(as_hex, files)
+    if as_lines:
+        return _lines(data, show_secrets)
     if as_hex is None:
         data = from_text(data) or data
     if is_records:
@@ -77,7 +77,6 @@ def run(
     else:
         for line in message_lines(message, shift, show_secrets):
             print(line)
-    sys.stdout.flush()
     return 0
 
 

@@ -13,21 +13,21 @@ from kcap.cli.report_output import FORMS, carried_out
 from kcap.errors import UsageError, did_you_mean
 from kcap.output.grid import duration
 from kcap.reports import drill_down
-from kcap.reports.definition import key_of
+from kcap.reports.definition import Row, key_of
 from kcap.reports.text import Aim, TextColumn, number, words
 
-Row = dict[str, Any]
 ANY: Final = "any"
 SHOWN: Final = 20
 """Rows that text shows of each table of classes."""
 
 
+@partial(inputs, tables=True)
 @click.command("diff", short_help="What changed between two captures.")
 @filters
 @click.option("--format", "form", type=click.Choice(FORMS), help="How it is written. Default: text, or what -o says.")
 @click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
 @click.option("--fail-on", metavar="WHAT,...", default="", help="Exit with 1 where one of these differs: any, latency, ...")
-def command(
+def run(
     files: tuple[str, ...], form: str | None, output: str | None, only: str, fail_on: str,
 ) -> int:  # fmt: skip
     """What changed from BEFORE to AFTER: times, rates, errors, versions, settings, clients, brokers, topics.
@@ -49,9 +49,6 @@ def command(
     result, code = carried_out(sides, lambda: diff(*sides), form, output, partial(document, only=only))
     failed = any(row["significant"] and (row["what"] in kinds or ANY in kinds) for row in result["rows"])
     return code or (1 if failed else 0)
-
-
-run = inputs(command, tables=True)
 
 
 def kinds_of(words: str) -> list[str]:

@@ -22,11 +22,12 @@ SHOWN: Final = 40
 """Rows that text shows of a group's tables."""
 
 
+@partial(inputs, tables=True)
 @click.command("groups", short_help="Consumer groups: members, rebalances, commits.")
 @click.option("--group", metavar="ID", multiple=True, help="This group alone; may repeat.")
 @click.option("--format", "form", type=click.Choice(FORMS), help="How it is written. Default: text, or what -o says.")
 @click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
-def command(
+def run(
     files: tuple[str, ...], group: tuple[str, ...], form: str | None, output: str | None,
 ) -> int:  # fmt: skip
     """Consumer groups: members and what they were assigned, rebalances with their cause, who waited for whom, commits.
@@ -42,9 +43,6 @@ def command(
 
     given = ReportInput(paths_of(files), analyzer_options())
     return carried_out([given], lambda: groups(given, group), form, output, document, of_groups)[1]
-
-
-run = inputs(command, tables=True)
 
 
 def document(result: Row) -> Document:

@@ -1,6 +1,5 @@
 """`kcap health`: is this capture good enough to trust?"""
 
-import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -53,7 +52,6 @@ def run(
     }  # fmt: skip
     with place(output) as sink:
         sink.write(formatted(result, form, output, page).encode(errors="replace"))
-    sys.stdout.flush()
     return report_failed(reading)
 
 

@@ -14,7 +14,7 @@ import click
 
 from kcap.cli.options import analyzer_options, filters, keys, outputs, ports
 from kcap.cli.places import Writes
-from kcap.cli.rows import WithPayloads, order_of, shapes, written
+from kcap.cli.rows import WithPayloads, order_of, shapes
 from kcap.errors import CaptureError, MissingExtraError, UsageError
 from kcap.limits import SAID_MAX
 from kcap.output.escaping import json_text
@@ -125,6 +125,7 @@ def run(
         raise UsageError("--check writes findings to standard output, as text or --format jsonl; it takes no -o and no filter")
     if screen and (checking or given["form"] is not None or given["output"] is not None):
         raise UsageError("--tui shows rows and findings on the screen; it takes no --check, no -o and no --format")
+    from kcap.cli.output import write_rows
     from kcap.session import Capture
 
     options = analyzer_options()
@@ -144,7 +145,7 @@ def run(
             if screen:
                 return watched(source, said, interface, options, only, (span, every))
             os.dup2(source.fileno(), sys.stdin.fileno())
-            code = findings(capture, span, every, given["form"] == "jsonl") if checking else written(capture, order)
+            code = findings(capture, span, every, given["form"] == "jsonl") if checking else write_rows(capture, order)
         except CaptureError:
             raise CaptureError(f"{found} captured nothing: {last_line(said)}") from None
         finally:
@@ -173,13 +174,11 @@ def watched(source: IO[bytes], said: IO[bytes], interface: str, options: "Option
 
 def findings(capture: "Capture", span: int, every: int, machine: bool) -> int:
     """Writes findings as they begin and end, until the capture does; the exit code."""
-    from kcap.cli.configuration import config_file, settings
+    from kcap.cli.configuration import rule_thresholds
     from kcap.output.escaping import visible
     from kcap.reports.findings.live import SECOND, Watch
-    from kcap.reports.findings.report import rules
-    from kcap.reports.findings.thresholds import thresholds_of
 
-    limits = thresholds_of(settings().get("check", {}), rules(), f"{config_file()}: [check]")
+    limits = rule_thresholds()
     with tempfile.TemporaryDirectory(prefix="kcap-") as folder:
         reading = capture.read(keep_connections=True)
         reading.files.keeps = True

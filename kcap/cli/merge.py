@@ -4,8 +4,9 @@ from contextlib import ExitStack
 
 import click
 
-from kcap.cli.capture_output import FORMS, SECRETS_STAY, only_plain, unreadable
+from kcap.cli.capture_output import FORMS, SECRETS_STAY, only_plain
 from kcap.cli.places import Reads, Writes
+from kcap.cli.standard_streams import say, unreadable
 from kcap.errors import UsageError
 from kcap.reports.text import count
 
@@ -30,7 +31,6 @@ def run(files: tuple[str, ...], more_files: tuple[str, ...], output: str, form: 
     -o says the format, or else what the input needs.
     """
     from kcap.cli.output import place
-    from kcap.cli.standard_streams import say
     from kcap.export.merge import merge
     from kcap.export.scratch import kept, scratch
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from kcap.capture.frame_lengths import FrameLengths
 from kcap.cli.options import csv_is_safe
 from kcap.cli.progress import Progress
-from kcap.cli.standard_streams import say
+from kcap.cli.standard_streams import say, unreadable
 from kcap.errors import UsageError
 from kcap.limits import REREAD_BYTES_MAX
 from kcap.session import Capture, CapturePass, no_kafka
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 BINARY: Final = frozenset({"parquet", "arrow", "feather"})
 SHOWN: Final = frozenset({"table", "tabs", "markdown", "html"})
 """For people: without --columns they have the columns of the screen."""
-UNREADABLE: Final = 3
 
 
 def is_terminal(output: str | None) -> bool:
@@ -321,6 +320,4 @@ def reported(reading: CapturePass | None, *, found: bool = False) -> int:
 
 def report_failed(reading: CapturePass) -> int:
     """Says which files could not be read; the exit code."""
-    for _, error in reading.failed:
-        say(str(error))
-    return UNREADABLE if reading.failed else 0
+    return unreadable([error for _, error in reading.failed])

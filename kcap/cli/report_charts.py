@@ -13,10 +13,9 @@ from typing import Any, Final
 from kcap.errors import MissingExtraError, UsageError
 from kcap.output.escaping import html_text
 from kcap.output.grid import duration
-from kcap.reports.definition import counts_of
+from kcap.reports.definition import Row, counts_of
 from kcap.reports.text import duration_short, time_of_day
 
-Row = dict[str, Any]
 WIDTH, HEIGHT, LEFT, TOP, FOOT = 860, 230, 70, 34, 34
 COLORS: Final = {"p50_ns": "#2a7", "p99_ns": "#c53", "max_ns": "#999"}
 
@@ -32,11 +31,6 @@ def drawer(path: str) -> Callable[[str, Row, str], None]:
     if found is draw_png:
         pyplot()
     return found
-
-
-def draw(path: str, result: Row, page: str = "") -> None:
-    """Draws a report to a file; `page` is its HTML."""
-    drawer(path)(path, result, page)
 
 
 def svg(result: Row) -> str:

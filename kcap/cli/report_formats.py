@@ -162,11 +162,11 @@ def text(document: Document, style: Style) -> list[str]:
                 some = [indent + line for line in wrapped(sentence, style.width - len(indent), "  ")]
                 out += some if block.title else map(tone, some)
             out += more(block.texts, most)
-        elif isinstance(block, Section):
-            out += [style.bold(visible(block.title))] if block.title else []
+            continue
+        out += [style.bold(visible(block.title))] if block.title else []
+        if isinstance(block, Section):
             out += table(block, style) if block.rows else [block.empty]
         else:
-            out += [style.bold(visible(block.title))] if block.title else []
             out += [("  " if block.title else "") + visible(line) for line in block.texts]
     return out
 
@@ -197,28 +197,23 @@ def filled(section: Section) -> list[tuple[TextColumn, list[str]]]:
     return [(column, texts) for column, texts in found if any(texts) or not column.rank]
 
 
-def marked(value: str) -> str:
-    """Text as Markdown shows it."""
-    return markdown_text(value)
-
-
 def markdown(document: Document) -> str:
     """Headings, lists and tables as GitHub draws them."""
-    out = [f"# {marked(document.title)}", ""]
+    out = [f"# {markdown_text(document.title)}", ""]
     for block in blocks_of(document):
         if isinstance(block, Sentences):
-            texts = [marked(sentence) for sentence in block.texts if sentence]
-            out += [f"**{marked(block.title)}**", "", *(f"- {sentence}" for sentence in texts)] if block.title else texts
+            texts = [markdown_text(sentence) for sentence in block.texts if sentence]
+            out += [f"**{markdown_text(block.title)}**", "", *(f"- {sentence}" for sentence in texts)] if block.title else texts
         elif isinstance(block, Commands):
-            out += [f"## {marked(block.title)}", ""] if block.title else []
+            out += [f"## {markdown_text(block.title)}", ""] if block.title else []
             out += ["```", *(visible(line).replace("```", "`\u200b``") for line in block.texts), "```"]
         else:
-            out += [f"## {marked(block.title)}", ""] if block.title else []
+            out += [f"## {markdown_text(block.title)}", ""] if block.title else []
             columns = filled(block)
             if block.rows:
-                out.append("| " + " | ".join(marked(column.head) for column, _ in columns) + " |")
+                out.append("| " + " | ".join(markdown_text(column.head) for column, _ in columns) + " |")
                 out.append("|" + "|".join("---:" if column.right else "---" for column, _ in columns) + "|")
-                out += ["| " + " | ".join(map(marked, cells)) + " |" for cells in zip(*(texts for _, texts in columns))]
+                out += ["| " + " | ".join(map(markdown_text, cells)) + " |" for cells in zip(*(texts for _, texts in columns))]
             else:
                 out.append(block.empty)
         out.append("")

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap.cli import report_formats
+from kcap.cli.options import csv_is_safe
 from kcap.cli.report_formats import Document
 from kcap.output.escaping import json_text
 
@@ -23,21 +24,16 @@ SUFFIXES: Final = {
 }  # fmt: skip
 
 
-def no_pictures(_result: Row) -> Sequence[str]:
-    """The pictures of reports that have none."""
-    return ()
-
-
 def formatted(
     result: Row, form: str, output: str | None, document: Callable[[Row], Document],
-    pictures: Callable[[Row], Sequence[str]] = no_pictures, files: Sequence[str] = (),
+    pictures: Callable[[Row], Sequence[str]] = lambda _result: (), files: Sequence[str] = (),
 ) -> str:  # fmt: skip
     """The report in a format; `output` is the file that text goes to, None for standard output. HTML has the pictures, and
     commands for the captures `files`."""
     if form == "json":
         return json_text(result) + "\n"
     if form == "csv":
-        return report_formats.csv_text(result)
+        return report_formats.csv_text(result, safe=csv_is_safe())
     page = replace(document(result), files=files)
     if form == "markdown":
         return report_formats.markdown(page)
@@ -55,7 +51,7 @@ def captures_of(inputs: "Sequence[ReportInput]") -> list[str]:
 
 def carried_out(
     inputs: "Sequence[ReportInput]", make: Callable[[], Row], form: str | None, output: str | None,
-    document: Callable[[Row], Document], pictures: Callable[[Row], Sequence[str]] = no_pictures,
+    document: Callable[[Row], Document], pictures: Callable[[Row], Sequence[str]] = lambda _result: (),
 ) -> tuple[Row, int]:  # fmt: skip
     """Makes a report of some inputs and writes it; the report, and the exit code for what could not be read.
 

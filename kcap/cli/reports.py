@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kcap.cli.commands import COMMANDS
-from kcap.cli.options import analyzer_options, csv_is_safe, csv_safety, filter_of, filters, inputs, paths_of
+from kcap.cli.options import analyzer_options, csv_safety, filter_of, filters, inputs, paths_of
 from kcap.cli.places import Writes
-from kcap.output.escaping import json_text
 
 if TYPE_CHECKING:
     from kcap.reports.definition import Key, Report, Row
@@ -119,7 +118,7 @@ def execute(name: str, options: dict[str, Any]) -> int:
     if plot is not None:
         from kcap.cli.report_charts import drawer
 
-        drawer(plot)  # fails before a long run
+        draw = drawer(plot)  # fails before a long run
     by = tuple(word.strip() for word in (options.get("by") or "").split(",") if word.strip())
     report = report_of(name)
     page = form == "html" or str(plot or "").endswith(".html")
@@ -143,8 +142,6 @@ def execute(name: str, options: dict[str, Any]) -> int:
         shown = paths if given.reading is not None else []  # a saved table has no bytes to show
         sink.write(formatted(result, form, output, keys, shown, options["only"]).encode(errors="replace"))
     if plot is not None:
-        from kcap.cli.report_charts import draw
-
         draw(plot, result, formatted(result, "html", None, keys, shown, options["only"]))
     return reported(given.reading)
 
@@ -173,30 +170,26 @@ def with_health(result: "Row", assessed: tuple[str, str, list[Any]]) -> "Row":
     return head | {"health": {"verdict": verdict, "sentence": sentence, "points": found}} | result
 
 
-def formatted(
-    result: "Row", form: str, output: str | None, keys: "Sequence[Key]", paths: Sequence[str], only: str | None = None
-) -> str:
+def formatted(result: "Row", form: str, output: str | None, keys: "Sequence[Key]", paths: Sequence[str], only: str) -> str:
     """The report in one of its formats; `only` is the display filter that it is made with."""
     from dataclasses import replace
 
-    from kcap.cli import report_formats as formats
+    from kcap.cli import report_output
+    from kcap.cli.report_formats import Document, style_of
     from kcap.cli.report_views import VIEWS
     from kcap.reports.text import UNLIMITED, Style
 
-    if form == "json":
-        return json_text(result) + "\n"
-    if form == "csv":
-        return formats.csv_text(result, safe=csv_is_safe())
-    view = VIEWS[str(result["report"])]
-    if form == "table":
-        style = formats.style_of(output)
-        return "\n".join(formats.text(view(result, style, keys, paths), style)) + "\n"
-    document = replace(view(result, Style(UNLIMITED, color=False, unicode=True), keys, paths), only=only or "")
-    if form == "markdown":
-        return formats.markdown(document)
-    from kcap.cli.report_charts import svg
+    style = style_of(output) if form == "table" else Style(UNLIMITED, color=False, unicode=True)
 
-    return formats.html(document, [svg(result)] if result["rows"] and "histogram_edges_ns" in result else [])
+    def document(made: "Row") -> Document:
+        return replace(VIEWS[str(made["report"])](made, style, keys, paths), only=only)
+
+    def charts(made: "Row") -> list[str]:
+        from kcap.cli.report_charts import svg
+
+        return [svg(made)] if made["rows"] and "histogram_edges_ns" in made else []
+
+    return report_output.formatted(result, form, output, document, charts, paths)
 
 
 def __getattr__(name: str) -> click.Command:

@@ -14,7 +14,6 @@ from kcap.output.formats import format_of
 if TYPE_CHECKING:
     from kcap.cli.output import OutputRequest
     from kcap.output.tshark_fields import FieldLayout
-    from kcap.session import Capture
 
 TSHARK: Final = {"fields": "fields", "json": "json", "jsonl": "jsonl", "ek": "ek", "tabs": "tabs", "text": "table"}
 """What tshark's -T takes -> the form."""
@@ -113,15 +112,9 @@ def run(
     from kcap.session import Capture
 
     order = order_of(given)
-    capture = Capture(paths, analyzer_options()).filter(only)
-    return written(capture, order)
-
-
-def written(capture: "Capture", order: "OutputRequest") -> int:
-    """Writes the rows; the exit code."""
     from kcap.cli.output import write_rows
 
-    return write_rows(capture, order)
+    return write_rows(Capture(paths, analyzer_options()).filter(only), order)
 
 
 def order_of(given: dict[str, Any]) -> "OutputRequest":

@@ -4,7 +4,6 @@ In: nothing, an API, an API and a version, or an option for the tables. Out: the
 both messages, or the dictionary. Law: all of it comes from the registry and the facts that decoding goes by.
 """
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
@@ -12,8 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from kcap.cli.decode import api_key_of
 from kcap.columns import TABLES
 from kcap.errors import UsageError
+from kcap.schema import registry
+from kcap.schema.facts import apis, releases, show_versions, within
+from kcap.schema.releases import deprecated_in, first_release, removed_in, taken
 
 if TYPE_CHECKING:
     from kcap.schema.facts import Api, Field, MessageSpec, Variant
@@ -43,59 +46,50 @@ def run(api: str | None, version: int | None, listing: str | None, table: str | 
 
     API is a name in any case, or an API key.
     """
-    from kcap.cli.decode import api_key_of
     from kcap.cli.report_formats import screen_width
     from kcap.reports.text import in_columns
-    from kcap.schema import registry
 
+    width = screen_width()
     if table is not None or listing is not None:
         if api is not None or (table is not None and listing is not None):
             raise UsageError("one thing at a time: an API, --tables, --columns TABLE, --flags or --weirds")
         from kcap.cli import dictionary
 
         lists = {"tables": dictionary.tables, "flags": dictionary.flags, "weirds": dictionary.weirds}
-        lines = in_columns(dictionary.columns(table) if table is not None else lists[str(listing)](), screen_width())
+        lines = in_columns(dictionary.columns(table) if table is not None else lists[str(listing)](), width)
     elif api is None:
-        lines = index()
+        lines = in_columns(index(), width)
     else:
         found = registry.api(api_key_of(api))
         if found is None:
             raise UsageError(f"no API has the key {api}; kcap schema lists them")
-        lines = within_screen(history(found) if version is None else fields_of(found, version))
+        lines = within_screen(history(found) if version is None else fields_of(found, version), width)
     for line in lines:
         print(line)
-    sys.stdout.flush()
     return 0
 
 
-def within_screen(lines: Iterable[str]) -> Iterator[str]:
+def within_screen(lines: Iterable[str], width: int) -> Iterator[str]:
     """Lines no wider than the terminal, the rest of long ones below themselves."""
-    from kcap.cli.report_formats import screen_width
     from kcap.reports.text import wrapped
 
-    width = screen_width()
     for line in lines:
         indent = len(line) - len(line.lstrip())
         yield from wrapped(line, width, " " * (indent + 4)) or [""]
 
 
-def index() -> Iterator[str]:
-    """All APIs, one a row."""
-    from kcap.cli.report_formats import screen_width
-    from kcap.reports.text import in_columns
-    from kcap.schema.facts import apis, releases
-    from kcap.schema.releases import first_release
-
+def index() -> list[list[str]]:
+    """All APIs, one a row, below the heads."""
     shown = [BEFORE_REMOVALS, releases()[-1]]
     heads = ["key", "api", "since", *shown, "flexible", "request header", "response header", "note"]
-    rows = []
+    rows = [heads]
     for api in apis().values():
         since = min((first_release(api.key, version) or "" for version in versions_of(api)), key=releases().index)
         ranges = [version_text(api, name) for name in shown]
         flexible = next((str(first) for first, header in api.request_headers if header >= 2), "-")
         headers = [steps(api.request_headers), steps(api.response_headers)]
         rows.append([str(api.key), api.name, since, *ranges, flexible, *headers, note(api)])
-    yield from in_columns([heads, *rows], screen_width())
+    return rows
 
 
 def versions_of(api: "Api") -> range:
@@ -105,9 +99,6 @@ def versions_of(api: "Api") -> range:
 
 def version_text(api: "Api", release: str) -> str:
     """`3-13`, `3-13*` where the last one is not final, `-` where the release does not have the API."""
-    from kcap.schema.facts import show_versions
-    from kcap.schema.releases import taken
-
     found = taken(api.key, release)
     return "-" if found is None else show_versions(found.versions) + "*" * found.unstable
 
@@ -120,9 +111,6 @@ def steps(headers: Sequence[tuple[int, int]]) -> str:
 
 def note(api: "Api") -> str:
     """Which versions are gone or deprecated, and since when."""
-    from kcap.schema.facts import releases, show_versions
-    from kcap.schema.releases import deprecated_in, removed_in, taken
-
     newest = taken(api.key, releases()[-1])
     said = []
     for word, since in (("removed", removed_in), ("deprecated", deprecated_in)):
@@ -141,8 +129,6 @@ def note(api: "Api") -> str:
 
 def present(variant: "Variant", fields: Sequence["Field"], version: int) -> Iterator[tuple["Field", Sequence["Field"]]]:
     """The fields that a version has, each with those inside it."""
-    from kcap.schema.facts import within
-
     for field in fields:
         if within(field.versions, version):
             yield field, field.fields or variant.structs.get(field.type.removeprefix("[]"), ())
@@ -150,8 +136,6 @@ def present(variant: "Variant", fields: Sequence["Field"], version: int) -> Iter
 
 def special(field: "Field", version: int) -> str:
     """The type, and what is special about the field in this version."""
-    from kcap.schema.facts import within
-
     marks = [field.type]
     if within(field.nullable, version):
         marks.append("nullable")
@@ -189,15 +173,11 @@ def changes(before: Shape, after: Shape) -> list[str]:
 
 def messages(api: "Api") -> list["MessageSpec | None"]:
     """The request and the response of an API."""
-    from kcap.schema import registry
-
     return [registry.body(api.key, side) for side in (registry.REQUEST, registry.RESPONSE)]
 
 
 def history(api: "Api") -> Iterator[str]:
     """What each version of an API changed."""
-    from kcap.schema.facts import releases
-
     known = releases()
     yield f"{api.name}, API key {api.key}, served by {', '.join(api.listeners) or 'no listener'}"
     for text, group in groupby(known, key=partial(version_text, api)):
@@ -230,17 +210,12 @@ def span(names: Sequence[str]) -> str:
 
 def takers(api: "Api", version: int) -> str:
     """The releases that take a version: `1.0 to 3.9`."""
-    from kcap.schema.facts import releases, within
-    from kcap.schema.releases import taken
-
     having = [name for name in releases() if (found := taken(api.key, name)) and within(found.versions, version)]
     return span(having) if having else "no release"
 
 
 def is_flexible(api: "Api", version: int) -> bool:
     """Whether the version has tag sections and compact forms (KIP-482)."""
-    from kcap.schema.facts import within
-
     request = messages(api)[0]
     variant = request.variant(version) if request else None
     return variant is not None and within(variant.flexible, version)
@@ -248,9 +223,6 @@ def is_flexible(api: "Api", version: int) -> bool:
 
 def fields_of(api: "Api", version: int) -> Iterator[str]:
     """The fields of both messages of a version. Raises UsageError for one that no release has."""
-    from kcap.schema import registry
-    from kcap.schema.facts import show_versions
-
     if not registry.known(api.key, version):
         raise UsageError(f"{api.name} has no version {version}; it has {show_versions(api.versions)}")
     headers = registry.request_header_version(api.key, version), registry.response_header_version(api.key, version)

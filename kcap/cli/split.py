@@ -7,9 +7,10 @@ from typing import Final
 
 import click
 
-from kcap.cli.capture_output import FORMS, SECRETS_STAY, Passes, only_plain, unreadable
+from kcap.cli.capture_output import FORMS, SECRETS_STAY, Passes, only_plain
 from kcap.cli.options import analyzer_options, inputs, paths_of
 from kcap.cli.places import Writes
+from kcap.cli.standard_streams import say, unreadable
 from kcap.errors import OutputError, UsageError
 from kcap.inputs import refuse_input
 from kcap.reports.text import count
@@ -64,7 +65,6 @@ def run(
     TLS secrets of pcapng input stay behind unless --keep-secrets asks for them: each file gets those of its connections.
     """
     from kcap.capture.packet_copy import form_of
-    from kcap.cli.standard_streams import say
     from kcap.export.merge import looks
     from kcap.export.scratch import kept, scratch
     from kcap.export.split import name_of, split_by_connection, split_by_time

@@ -3,7 +3,7 @@
 import os
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,16 +17,8 @@ if TYPE_CHECKING:
 
     from kcap.session import CapturePass
 
-EXAMPLES: Final = """\b
-Examples:
-  kcap sql "select api, count(*), max(latency_ns) from exchanges group by all order by 2 desc" a.pcap
-  kcap sql "select topic, partition, max(lag) from partitions group by all" *.pcap --format csv
-  kcap sql "from exchanges select * where throttle_time_ms > 0" rows.parquet
-  kcap sql a.pcap
-"""
 
-
-@click.command("sql", short_help="SQL over the tables of captures.", epilog=EXAMPLES)
+@click.command("sql", short_help="SQL over the tables of captures.")
 @click.argument("query", metavar="[QUERY]", required=False)
 @partial(inputs, tables=True)
 @filters

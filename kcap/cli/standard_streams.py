@@ -6,8 +6,10 @@ one line, never with a traceback, also when the interpreter flushes its buffers 
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Final
 
+from kcap.errors import CaptureError
 from kcap.output.escaping import visible, visible_lines
 from kcap.runtime import give_up
 
@@ -45,3 +47,10 @@ def say_lines(message: str) -> None:
         print(f"kcap: {visible_lines(message)}", file=sys.stderr, flush=True)
     except OSError:
         give_up(2)
+
+
+def unreadable(failed: Sequence[object]) -> int:
+    """Says which files could not be read, by their errors; the exit code."""
+    for error in failed:
+        say(str(error))
+    return CaptureError.exit_code if failed else 0

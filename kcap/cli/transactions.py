@@ -1,5 +1,6 @@
 """`kcap transactions`: what each transaction wrote, how long it stayed open, how it ended."""
 
+from functools import partial
 from typing import Any, Final
 
 import click
@@ -21,12 +22,13 @@ SHOWN: Final = 60
 """Rows that text shows of a table."""
 
 
+@partial(inputs, tables=True)
 @click.command("transactions", short_help="Transactions: what they wrote, how long, how they ended.")
 @click.option("--id", "ids", metavar="ID", multiple=True, help="This transactional id alone; may repeat.")
 @click.option("--format", "form", type=click.Choice(FORMS), help="How it is written. Default: text, or what -o says.")
 @click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
 @click.option("--fail-on", metavar="OUTCOME,...", default="", help="Exit with 1 where one ended so: aborted, fenced, open, ...")
-def command(
+def run(
     files: tuple[str, ...], ids: tuple[str, ...], form: str | None, output: str | None, fail_on: str,
 ) -> int:  # fmt: skip
     """Transactions by transactional id: begin, partitions, records, offsets, end, duration, outcome, fences.
@@ -47,9 +49,6 @@ def command(
     given = ReportInput(paths_of(files), analyzer_options())
     result, code = carried_out([given], lambda: transactions(given, ids), form, output, document, of_transactions)
     return code or (1 if any(row["outcome"] in outcomes for row in result["rows"]) else 0)
-
-
-run = inputs(command, tables=True)
 
 
 def document(result: Row) -> Document:

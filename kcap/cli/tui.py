@@ -64,19 +64,16 @@ def request(
     `ports`: those that are Kafka's, and those that are not. `source`: what the capture comes from, where it is not a file.
     `span`, `every`: how far rules look back on a capture that goes on, and how often they look, s of capture time.
     """
-    from kcap.cli.configuration import config_file, settings
+    from kcap.cli.configuration import rule_thresholds, settings
     from kcap.tui.reader_main import ReadRequest
 
     keylogs, keys = map(list, secret_files())
     limits: dict[str, dict[str, float]] = {}
-    if given := settings().get("check", {}):  # the rules take longer to load than the first rows of a capture
+    if settings().get("check"):  # the rules take longer to load than the first rows of a capture
         from kcap.runtime import load_arrow
 
         load_arrow(of_library=True)
-        from kcap.reports.findings.report import rules
-        from kcap.reports.findings.thresholds import thresholds_of
-
-        limits = thresholds_of(given, rules(), f"{config_file()}: [check]")
+        limits = rule_thresholds()
     return ReadRequest(
         paths, kafka_ports=sorted(ports[0]), not_kafka_ports=sorted(ports[1]), follow=follow,
         keylogs=keylogs, private_keys=keys, span_seconds=span, every_seconds=every, source=source,

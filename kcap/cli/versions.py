@@ -1,6 +1,5 @@
 """`kcap versions`: who speaks which versions, with whom, and what breaks on another release."""
 
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,7 +36,6 @@ def explain(
     text = json_text(made) if form == "json" else "\n".join(explanation(made, style_of(output)))
     with place(output) as sink:
         sink.write((text + "\n").encode("utf-8", "replace"))
-    sys.stdout.flush()
     return 0
 
 
@@ -157,5 +155,4 @@ def run(
     text = json_text(result) + "\n" if form == "json" else forms[form]()
     with place(output) as sink:
         sink.write(text.encode("utf-8", "replace"))
-    sys.stdout.flush()
     return reported(reading) or (FAILED if any(fails(made, what) for what in fail_on) else 0)

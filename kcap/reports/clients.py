@@ -9,23 +9,17 @@ from kcap.reports.definition import (
     KEY,
     TIMES,
     Expressions,
+    Grouping,
     Report,
     ReportRequest,
     Results,
     Row,
     Tables,
-    counts_without,
-    cut,
-    grouped,
-    keys_of,
-    named,
-    names_by,
+    group_of,
     of_busiest,
-    sort_value,
     summed,
     time_of,
     total,
-    without_zeros,
 )
 from kcap.schema.registry import api_key
 
@@ -56,9 +50,9 @@ def topics_of(rows: Any, by: list[str]) -> Any:
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The clients; what they write and read."""
-    keys = keys_of(REPORT, request)
+    grouping = Grouping.of(REPORT, request)
     requests = tables.selected.filter(tables.selected.outcome != "orphan")
-    rows, by = grouped(requests, keys), names_by(keys)
+    rows, by = grouping.rows(requests), grouping.by
     if request.busiest is not None:
         rows = of_busiest(rows, rows, by, rows.count(), request.busiest)
     produces = (rows.api_key == PRODUCE).fill_null(False)
@@ -90,7 +84,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
     figures |= {"first_ns": alike.first_ns.min(), "last_ns": alike.last_ns.max()}
     figures |= {name: alike[column].collect(where=alike[column].notnull(), distinct=True) for name, column in SETS.items()}
     written, read = rows.filter(produces), rows.filter(fetches)
-    without = counts_without(requests, keys)
+    without = grouping.without(requests)
     return ({"without": requests.aggregate(**without)} if without else {}) | {
         "rows": alike.group_by(by).aggregate(**figures),
         "topics_in": topics_of(written, by),
@@ -109,27 +103,22 @@ FIRST: Final = (
 
 def finish(results: Results, request: ReportRequest) -> Row:
     """Most requests first."""
-    keys = keys_of(REPORT, request)
-    by = names_by(keys)
+    grouping = Grouping.of(REPORT, request)
+    by = grouping.by
     lists = {
-        name: {tuple(row[key] for key in by): sorted(row["entries"]) for row in results[name]}
+        name: {group_of(row, by): sorted(row["entries"]) for row in results[name]}
         for name in ("topics_in", "topics_out", "codecs_in", "magics_in")
     }
     out = []
     for row in results["rows"]:
-        row = dict(row)
-        at = tuple(row[name] for name in by)
-        row |= {name: found.get(at, []) for name, found in lists.items()}
+        at = group_of(row, by)
+        row = grouping.named(row) | {name: found.get(at, []) for name, found in lists.items()}
         row |= {name: sorted(row[name] or ()) for name in SETS}
-        row = named(row, keys)
-        head = {name: row[name] for name in (*(key.name for key in keys), *FIRST)}
+        head = {name: row[name] for name in (*(key.name for key in grouping.keys), *FIRST)}
         out.append(head | row)
-    out.sort(key=lambda row: [sort_value(row[key.name]) for key in keys])
-    timed = any(key.step_ns for key in keys)
-    out.sort(key=lambda row: sort_value(row["time"]) if timed else (False, -row["requests"]))
     return {
-        "rows": cut(out, request.top),
-        "left_out": without_zeros(dict(results["left_out"][0]) | dict(*results.get("without", ()))),
+        "rows": grouping.in_order(out, lambda row: -row["requests"]),
+        "left_out": results["left_out"][0] | dict(*results.get("without", ())),
     }
 
 

@@ -120,7 +120,8 @@ class Report:
     """Columns of exchanges that it looks at."""
     build: Callable[[Tables, ReportRequest], Expressions]
     finish: Callable[[Results, ReportRequest], Row]
-    """The keys that go beside `report` and `captures`: rows, left_out and the report's own."""
+    """The keys that go beside `report` and `captures`: all rows in order, left_out with reasons that do not apply too, and the
+    report's own."""
     partitions: tuple[str, ...] = ()
     """Columns of partitions that it looks at where it can."""
     joined: bool = False
@@ -134,7 +135,7 @@ class Report:
     summed: Callable[[Tables, ReportRequest], Any] | None = None
     """Rows that several of its expressions begin with: an engine that has them as a table computes them once."""
     counted: Callable[[Tables, ReportRequest], Any] | None = None
-    """The rows that its groups count, where these are not all selected exchanges: with the columns of `grouped`."""
+    """The rows that its groups count, where these are not all selected exchanges: with the columns of `Grouping.rows`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,20 +227,55 @@ def is_broker(name: str | None) -> bool:
     )
 
 
-def grouped(rows: Any, keys: Sequence[Key]) -> Any:
-    """The rows with `by_NAME` for each key; a row is repeated for each entry of a list and left out for none."""
-    for key in keys:
-        if key.step_ns:
-            at = time_of(rows)
-            rows = rows.mutate(**{f"by_{key.name}": at - at % key.step_ns})
-        elif key.column == "topics":
-            pairs = rows.mutate(pair_=rows.topics.zip(rows.topic_ids).unnest())
-            rows = pairs.mutate(**{f"by_{key.name}": pairs.pair_.f1.fill_null(pairs.pair_.f2)}).drop("pair_")
-        elif key.entry:
-            rows = rows.mutate(**{f"by_{key.name}": rows[key.column].unnest()})
-        else:
-            rows = rows.mutate(**{f"by_{key.name}": rows[key.column]})
-    return rows
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """What rows are grouped by."""
+
+    keys: Sequence[Key]
+
+    @classmethod
+    def of(cls, report: Report, request: ReportRequest) -> "Grouping":
+        """The grouping of a request. Raises UsageError as `keys_of` does."""
+        return cls(keys_of(report, request))
+
+    @property
+    def by(self) -> list[str]:
+        """The columns that `rows` adds."""
+        return [f"by_{key.name}" for key in self.keys]
+
+    def rows(self, rows: Any) -> Any:
+        """The rows with `by_NAME` for each key; a row is repeated for each entry of a list and left out for none."""
+        for key in self.keys:
+            if key.step_ns:
+                at = time_of(rows)
+                rows = rows.mutate(**{f"by_{key.name}": at - at % key.step_ns})
+            elif key.column == "topics":
+                pairs = rows.mutate(pair_=rows.topics.zip(rows.topic_ids).unnest())
+                rows = pairs.mutate(**{f"by_{key.name}": pairs.pair_.f1.fill_null(pairs.pair_.f2)}).drop("pair_")
+            elif key.entry:
+                rows = rows.mutate(**{f"by_{key.name}": rows[key.column].unnest()})
+            else:
+                rows = rows.mutate(**{f"by_{key.name}": rows[key.column]})
+        return rows
+
+    def without(self, rows: Any) -> dict[str, Any]:
+        """Reason -> how many rows are in no group, for each key that is an entry of a list."""
+        return {f"no_{key.name}": (rows[key.column].length().fill_null(0) == 0).sum() for key in self.keys if key.entry}
+
+    def named(self, row: Row) -> Row:
+        """A row of the result with its group first, by the names of the keys; times as text."""
+        rest, out = dict(row), Row()
+        for key in self.keys:
+            value = rest.pop(f"by_{key.name}")
+            out[key.name] = instant(value, key.step_ns) if key.step_ns and value is not None else plain(value)
+        return out | rest
+
+    def in_order(self, rows: list[Row], cost: Callable[[Row], Any]) -> list[Row]:
+        """Named rows, the least cost first, ties by name; in order of time where there are time buckets."""
+        timed = any(key.step_ns for key in self.keys)
+        rows.sort(key=lambda row: [sort_value(row[key.name]) for key in self.keys])
+        rows.sort(key=lambda row: sort_value(row["time"]) if timed else cost(row))
+        return rows
 
 
 def of_busiest(rows: Any, measured: Any, by: list[str], measure: Any, most: int) -> Any:
@@ -253,14 +289,9 @@ def of_busiest(rows: Any, measured: Any, by: list[str], measure: Any, most: int)
     return rows.semi_join(found, [rows[name].identical_to(found[name]) for name in by])
 
 
-def names_by(keys: Sequence[Key]) -> list[str]:
-    """Columns that `grouped` made."""
-    return [f"by_{key.name}" for key in keys]
-
-
-def counts_without(rows: Any, keys: Sequence[Key]) -> dict[str, Any]:
-    """Reason -> how many rows are in no group, for each key that is an entry of a list."""
-    return {f"no_{key.name}": (rows[key.column].length().fill_null(0) == 0).sum() for key in keys if key.entry}
+def group_of(row: Row, by: Sequence[str]) -> tuple[Any, ...]:
+    """The group of a row: its values in some columns."""
+    return tuple(row[name] for name in by)
 
 
 def total(condition: Any) -> Any:
@@ -273,11 +304,11 @@ def summed(column: Any, where: Any = None) -> Any:
     return column.cast("int64").sum(where=where).fill_null(0).cast("int64")
 
 
-def added(column: Any, where: Any = None) -> Any:
+def added(column: Any) -> Any:
     """The sum of a column of times, 0 for no rows; of times centuries long the largest or smallest that 64 bits hold."""
     import ibis
 
-    exact, rough = column.sum(where=where), column.cast("float64").sum(where=where)
+    exact, rough = column.sum(), column.cast("float64").sum()
     held = ibis.ifelse(rough >= FAR, LARGEST, ibis.ifelse(rough <= -FAR, -LARGEST, exact))
     return held.fill_null(0).cast("int64")
 
@@ -313,8 +344,7 @@ def classes(rows: Rows, by: Sequence[str]) -> dict[tuple[Any, ...], list[int]]:
     """Rows of `histogram`: group -> values by class."""
     out: dict[tuple[Any, ...], list[int]] = {}
     for row in rows:
-        counts = out.setdefault(tuple(row[name] for name in by), [0] * (len(EDGES_NS) + 1))
-        counts[row["class_"]] += row["values"]
+        out.setdefault(group_of(row, by), empty())[row["class_"]] += row["values"]
     return out
 
 
@@ -331,15 +361,6 @@ def empty() -> list[int]:
 def nearest_ns(value: float | None) -> int | None:
     """A quantile as whole nanoseconds; halves go up."""
     return None if value is None else int(value // 1) + (value % 1 >= 0.5)
-
-
-def named(row: Row, keys: Sequence[Key]) -> Row:
-    """The row with the columns of the grouping first; times as text."""
-    out: Row = {}
-    for key in keys:
-        value = row.pop(f"by_{key.name}")
-        out[key.name] = instant(value, key.step_ns) if key.step_ns and value is not None else plain(value)
-    return out | row
 
 
 def plain(value: Any) -> Any:
@@ -360,11 +381,6 @@ def uid(connection: str, exchange: int) -> str:
 def uids(rows: Any) -> Any:
     """`uid` of the exchange of each row, as a column."""
     return rows.connection.concat(".").concat(rows.exchange.cast("string"))
-
-
-def cut(rows: Rows, top: int | None) -> Rows:
-    """The first rows."""
-    return rows if top is None else rows[:top]
 
 
 def without_zeros(counts: Mapping[str, Any]) -> dict[str, int]:

@@ -12,26 +12,20 @@ from kcap.reports.definition import (
     PARTITIONED,
     TIMES,
     Expressions,
-    Key,
+    Grouping,
     Report,
     ReportRequest,
     Results,
     Row,
     Tables,
-    counts_without,
-    cut,
     first_of,
-    grouped,
+    group_of,
     key_of,
-    keys_of,
-    named,
-    names_by,
     sort_value,
     time_of,
     topic_of,
     total,
     uid,
-    without_zeros,
 )
 from kcap.reports.retries import COLUMNS as STORIES
 from kcap.reports.retries import retries, stories
@@ -55,22 +49,22 @@ def of_partitions(tables: Tables) -> Any:
     return own.join(tables.selected.select(*names), list(KEY)).drop("error_code")
 
 
-def failed(tables: Tables, request: ReportRequest) -> tuple[Any, Any, list[Key]]:
+def failed(tables: Tables, request: ReportRequest) -> tuple[Any, Any, Grouping]:
     """What has an error, by group and as it is: exchanges, or partitions where these are in the grouping; and the grouping."""
-    keys = keys_of(REPORT, request)
-    deep = any(key.name in PARTITIONED for key in keys) and tables.partitions is not None
+    grouping = Grouping.of(REPORT, request)
+    deep = any(key.name in PARTITIONED for key in grouping.keys) and tables.partitions is not None
     source = of_partitions(tables) if deep else tables.selected
     bad = source.filter(is_error(source))
     if not deep:
-        keys = [key_of(key.name) if key.name in PARTITIONED else key for key in keys]
-    return grouped(bad, keys), bad, keys
+        grouping = Grouping([key_of(key.name) if key.name in PARTITIONED else key for key in grouping.keys])
+    return grouping.rows(bad), bad, grouping
 
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The groups; what is beside them."""
-    rows, bad, keys = failed(tables, request)
+    rows, bad, grouping = failed(tables, request)
     rows = rows.mutate(at_ns=time_of(rows))
-    by = names_by(keys)
+    by = grouping.by
     per_second = rows.group_by(*by, second=rows.at_ns // SECOND).aggregate(here=rows.count())
     waiting = tables.selected.filter(tables.selected.outcome == "unanswered")
     out: Expressions = {
@@ -89,7 +83,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
             orphan=total((tables.selected.outcome == "orphan") & tables.selected.error.isnull()),
         ),
     }
-    without = counts_without(bad, keys)
+    without = grouping.without(bad)
     if without:
         out["without"] = bad.aggregate(**without)
     if tables.partitions is not None:
@@ -100,38 +94,30 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
 
 def finish(results: Results, request: ReportRequest) -> Row:
     """Most frequent first."""
-    keys = keys_of(REPORT, request)
-    by = names_by(keys)
-    examples = {place(row, by): uid(row["connection"], row["exchange"]) for row in results["examples"]}
-    peaks = {place(row, by): row["peak_per_s"] for row in results["peaks"]}
+    grouping = Grouping.of(REPORT, request)
+    by = grouping.by
+    examples = {group_of(row, by): uid(row["connection"], row["exchange"]) for row in results["examples"]}
+    peaks = {group_of(row, by): row["peak_per_s"] for row in results["peaks"]}
     out = []
     for row in results["rows"]:
-        at = place(row, by)
-        row = named(dict(row), keys)
+        at = group_of(row, by)
+        row = grouping.named(row)
         row |= {"example": examples.get(at), "peak_per_s": peaks.get(at), "storm": (peaks.get(at) or 0) >= STORM}
         out.append(row)
-    out.sort(key=lambda row: [sort_value(row[key.name]) for key in keys])
-    timed = any(key.step_ns for key in keys)
-    out.sort(key=lambda row: sort_value(row["time"]) if timed else (False, -row["count"]))
     return {
-        "rows": cut(out, request.top),
-        "left_out": without_zeros(dict(results["left_out"][0]) | dict(*results.get("without", ()))),
+        "rows": grouping.in_order(out, lambda row: -row["count"]),
+        "left_out": results["left_out"][0] | dict(*results.get("without", ())),
         "unanswered": silent(results),
         "retries": sorted(results.get("retries", ()), key=lambda row: (-row["retries"], repr(sorted(row.items(), key=str)))),
         "stories": [row_of(row) for row in sorted(results.get("stories", ()), key=order)],
     }
 
 
-def place(row: Row, by: list[str]) -> tuple[Any, ...]:
-    """The group of a row."""
-    return tuple(row[name] for name in by)
-
-
 def silent(results: Results) -> list[Row]:
     """Requests without a response, by API, client and reason."""
     by = ["api", "client_id", "reason"]
-    examples = {place(row, by): uid(row["connection"], row["exchange"]) for row in results["unanswered_examples"]}
-    rows = [row | {"example": examples.get(place(row, by))} for row in results["unanswered"]]
+    examples = {group_of(row, by): uid(row["connection"], row["exchange"]) for row in results["unanswered_examples"]}
+    rows = [row | {"example": examples.get(group_of(row, by))} for row in results["unanswered"]]
     return sorted(rows, key=lambda row: (-row["count"], [sort_value(row[name]) for name in by]))
 
 

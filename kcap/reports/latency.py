@@ -14,6 +14,7 @@ from kcap.reports.definition import (
     PARTS,
     TIMES,
     Expressions,
+    Grouping,
     Report,
     ReportRequest,
     Results,
@@ -21,17 +22,11 @@ from kcap.reports.definition import (
     Tables,
     added,
     classes,
-    counts_without,
-    cut,
     empty,
-    grouped,
+    group_of,
     histogram,
-    keys_of,
-    named,
-    names_by,
     nearest_ns,
     of_busiest,
-    sort_value,
     time_of,
     total,
     without_zeros,
@@ -83,12 +78,12 @@ def with_times(rows: Any, request: ReportRequest) -> Any:
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The groups, the figures over time, the source of most time, what is not counted."""
-    keys = keys_of(REPORT, request)
+    grouping = Grouping.of(REPORT, request)
     timed = with_times(tables.selected, request)
-    rows, by = grouped(timed.mutate(**parts_where(timed.timed_ns.notnull(), timed)), keys), names_by(keys)
+    rows, by = grouping.rows(timed.mutate(**parts_where(timed.timed_ns.notnull(), timed))), grouping.by
     if request.busiest is not None:
-        needed = dict.fromkeys((*(name for key in keys for name in key.columns), *TIMED))
-        slim = grouped(with_times(tables.selected.select(*needed), request), keys)  # see `answered`
+        needed = dict.fromkeys((*(name for key in grouping.keys for name in key.columns), *TIMED))
+        slim = grouping.rows(with_times(tables.selected.select(*needed), request))  # see `answered`
         rows = of_busiest(rows, slim, by, added(slim.timed_ns), request.busiest)
     waiting, value = rows.outcome == "unanswered", rows.timed_ns
     figures = {
@@ -114,7 +109,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         "one_way": total(timed.outcome == "one_way"),
         "orphan": total(timed.outcome == "orphan"),
         "no_latency": total((timed.outcome == "answered") & timed.latency_ns.isnull()),
-        **counts_without(timed, keys),
+        **grouping.without(timed),
         **{f"flag_{flag}": total(timed.flags.contains(flag) & counted) for flag in INEXACT},
         "age_ns_max": timed.age_ns.max(where=timed.outcome == "unanswered"),
         "all_ns": added(timed.timed_ns),
@@ -196,32 +191,28 @@ def source_of(steps: list[Row]) -> Row | None:
 
 def finish(results: Results, request: ReportRequest) -> Row:
     """Names for the percentiles; the groups with most time first."""
-    keys = keys_of(REPORT, request)
-    by = names_by(keys)
+    grouping = Grouping.of(REPORT, request)
+    by = grouping.by
     shapes = classes(results["histograms"], by)
-    quantiles = [
-        {tuple(row[name] for name in by): row["percentiles"] for row in results[name]}
-        for name in ("with_polls", "with_unanswered")
-    ]
+    quantiles = [{group_of(row, by): row["percentiles"] for row in results[name]} for name in ("with_polls", "with_unanswered")]
     out = []
     for row in results["rows"]:
-        group = tuple(row[name] for name in by)
+        group = group_of(row, by)
         with_polls, with_unanswered = (found.get(group) for found in quantiles)
         made: Row = {}
-        for name, value in with_quantiles(named(dict(row), keys), PERCENTILES).items():
+        for name, value in with_quantiles(grouping.named(row), PERCENTILES).items():
             if name == "with_polls_max_ns":
                 made["with_polls_p99_ns"] = nearest_ns((with_polls or [None])[0])
             made[name] = value
         made["with_unanswered"] = figures(BESIDE, with_unanswered)
         made["histogram"] = shapes.get(group, empty())
         out.append(made)
-    out = in_order(out, [key.name for key in keys], "time" if any(key.step_ns for key in keys) else None)
     left = dict(results["left_out"][0])
     flagged = {name.removeprefix("flag_"): left.pop(name) for name in list(left) if name.startswith("flag_")}
     age, whole = left.pop("age_ns_max"), left.pop("all_ns")
     return {
-        "rows": cut(out, request.top),
-        "left_out": without_zeros(left),
+        "rows": grouping.in_order(out, lambda row: (row["count"] == 0, -row["sum_ns"])),
+        "left_out": left,
         "verdict": verdict(results, whole, left["unanswered"], age, long_polls=request.long_polls),
         "with_long_polls": request.long_polls,
         "flagged": without_zeros(flagged),
@@ -298,10 +289,14 @@ def verdict(results: Results, whole: int, unanswered: int, age_ns: int | None, *
         found["sentence"] = text
     elif source is not None:
         found = {"sentence": "The summed latency is not above zero: the clock of the capture does not tell what dominates."}
-    if unanswered:
-        oldest = "" if age_ns is None else f", the oldest after {duration(age_ns)}"
-        found["sentence"] += f" {unanswered:,} {'requests have' if unanswered > 1 else 'request has'} no response{oldest}."
+    found["sentence"] += without_response(unanswered, age_ns)
     return found
+
+
+def without_response(many: int, age_ns: int | None) -> str:
+    """How many requests have no response, and for how long the oldest of them waits, as a sentence behind others."""
+    oldest = "" if age_ns is None else f", the oldest after {duration(age_ns)}"
+    return f" {many:,} {'requests have' if many > 1 else 'request has'} no response{oldest}." if many else ""
 
 
 def percent(share: float) -> str:
@@ -331,16 +326,6 @@ def half_of(rows: list[Row], whole: int) -> tuple[int | None, int | None, float]
         return None, None, 0.0
     length = last_ns - first_ns + 1
     return first_ns + -(-low * length // STEPS), first_ns + high * length // STEPS, width / STEPS
-
-
-def in_order(rows: list[Row], names: list[str], time: str | None) -> list[Row]:
-    """Most time first, ties by name; in order of time where the grouping has time buckets."""
-    rows.sort(key=lambda row: [sort_value(row[name]) for name in names])
-    if time is None:
-        rows.sort(key=lambda row: (row["count"] == 0, -row["sum_ns"]))
-    else:
-        rows.sort(key=lambda row: sort_value(row[time]))
-    return rows
 
 
 def series(rows: list[Row]) -> Row | None:

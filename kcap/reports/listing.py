@@ -6,21 +6,7 @@ each group that counts it, once.
 
 from typing import Any, Final
 
-from kcap.reports.definition import (
-    KEY,
-    PARTS,
-    TIMES,
-    Report,
-    ReportRequest,
-    Row,
-    Rows,
-    Tables,
-    grouped,
-    keys_of,
-    named,
-    names_by,
-    uid,
-)
+from kcap.reports.definition import KEY, PARTS, TIMES, Grouping, Report, ReportRequest, Row, Rows, Tables, uid
 
 COLUMNS: Final = (
     *KEY, *TIMES, "api", "api_version", "client_id", "client_ip", "server_ip", "server_port", "outcome", "reason", "error",
@@ -35,9 +21,9 @@ def listing(report: Report, tables: Tables, request: ReportRequest) -> Any:
     """Up to `request.listed` exchanges of each group of a report that failed, and as many others, the slowest of both."""
     import ibis
 
-    keys = keys_of(report, request)
-    by = names_by(keys)
-    groups = report.counted(tables, request) if report.counted else grouped(tables.selected, keys)
+    grouping = Grouping.of(report, request)
+    by = grouping.by
+    groups = report.counted(tables, request) if report.counted else grouping.rows(tables.selected)
     names = {f"of_{name}": groups[name] for name in by}  # a column may have both names
     once = groups.select(*KEY, **names).distinct()
     rows = once.join(tables.selected.select(*COLUMNS), list(KEY))
@@ -50,6 +36,6 @@ def listing(report: Report, tables: Tables, request: ReportRequest) -> Any:
 
 def listed(report: Report, rows: Rows, request: ReportRequest) -> list[Row]:
     """The rows of the expression with their `UID.N` as `name`, those that failed first, then by latency."""
-    keys = keys_of(report, request)
+    grouping = Grouping.of(report, request)
     rows = sorted(rows, key=lambda row: (not row["failed"], -(row["latency_ns"] or row["age_ns"] or 0), *map(row.get, KEY)))
-    return [named(row, keys) | {"name": uid(row["connection"], row["exchange"])} for row in rows]
+    return [grouping.named(row) | {"name": uid(row["connection"], row["exchange"])} for row in rows]

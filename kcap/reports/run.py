@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kcap.errors import UsageError
 from kcap.reports import listing
-from kcap.reports.definition import Expressions, Report, ReportRequest, Row, Rows, Tables, keys_of
+from kcap.reports.definition import Expressions, Report, ReportRequest, Row, Rows, Tables, keys_of, without_zeros
 from kcap.reports.plans import planned
 from kcap.reports.source import Engine, ReportInput, engine_over, tables_of
 from kcap.runtime import give_back
@@ -42,8 +42,10 @@ def expressions_of(tables: Tables, report: Report, request: ReportRequest) -> Ex
 
 
 def finished(results: dict[str, Rows], report: Report, request: ReportRequest) -> Row:
-    """The report's own keys, and `exchanges` where they were listed."""
+    """The report's own keys, without rows beyond those to show and reasons that do not apply, and `exchanges` where they were
+    listed."""
     made = report.finish(results, request)
+    made |= {"rows": made["rows"][: request.top], "left_out": without_zeros(made["left_out"])}
     return made | {"exchanges": listing.listed(report, results[listing.NAME], request)} if listing.NAME in results else made
 
 

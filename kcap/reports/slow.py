@@ -20,12 +20,10 @@ from kcap.reports.definition import (
     Results,
     Row,
     Tables,
-    cut,
     total,
     uid,
-    without_zeros,
 )
-from kcap.reports.latency import with_times
+from kcap.reports.latency import with_times, without_response
 from kcap.reports.text import instant
 
 DEFAULT: Final = 20
@@ -95,9 +93,9 @@ def finish(results: Results, request: ReportRequest) -> Row:
         out.append(headed(row) | {"cause": cause, "why": words})
     waiting = sorted(results["unanswered"], key=lambda row: (-(row["age_ns"] or 0), row["connection"], row["exchange"]))
     return {
-        "verdict": verdict(cut(out, request.top), waiting, results["left_out"][0]["unanswered"] or 0),
-        "rows": cut(out, request.top),
-        "left_out": without_zeros(results["left_out"][0]),
+        "verdict": verdict(out, waiting, results["left_out"][0]["unanswered"] or 0),
+        "rows": out,
+        "left_out": results["left_out"][0],
         "unanswered": [headed(row) for row in waiting],
     }
 
@@ -131,10 +129,7 @@ def verdict(rows: list[Row], waiting: list[Row], unanswered: int) -> Row:
             )
             text += f"; {those:,} spent most of that {WENT[cause]}, and {mine:,} {'are' if mine > 1 else 'is'} {who}."
         found["sentence"] = text
-    if unanswered:
-        age = waiting[0]["age_ns"] if waiting else None
-        oldest = "" if age is None else f", the oldest after {duration(age)}"
-        found["sentence"] += f" {unanswered:,} {'requests have' if unanswered > 1 else 'request has'} no response{oldest}."
+    found["sentence"] += without_response(unanswered, waiting[0]["age_ns"] if waiting else None)
     return found
 
 

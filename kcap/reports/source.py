@@ -288,13 +288,6 @@ def engine_over(
                 engine.clear()
 
 
-@contextmanager
-def opened(given: ReportInput, columns: Sequence[str], partitions: Sequence[str]) -> Iterator[tuple[Engine, Tables]]:
-    """The tables of a report, with the engine that they are in. Raises as `engine_over` does."""
-    with engine_over(given, columns, partitions) as (engine, names):
-        yield engine, tables_of(engine, names, given)
-
-
 def tested_by(only: "Filter | None") -> Sequence[str]:
     """Columns that a filter tests, whose names have to be whole."""
     if only is None or is_deep(only):

@@ -12,6 +12,7 @@ from kcap.reports.definition import (
     KEY,
     TIMES,
     Expressions,
+    Grouping,
     Report,
     ReportRequest,
     Results,
@@ -19,21 +20,14 @@ from kcap.reports.definition import (
     Tables,
     added,
     classes,
-    counts_without,
-    cut,
     empty,
-    grouped,
+    group_of,
     histogram,
-    keys_of,
-    named,
-    names_by,
     slowest,
-    sort_value,
     summed,
     time_of,
     total,
     uid,
-    without_zeros,
 )
 from kcap.reports.latency import is_poll, with_quantiles, with_times
 
@@ -68,20 +62,20 @@ def figures(rows: Any) -> dict[str, Any]:
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The classes, the totals, the slowest exchange of each class."""
-    keys = keys_of(REPORT, request)
+    grouping = Grouping.of(REPORT, request)
     selected = with_times(tables.selected, request)
-    rows, by = grouped(selected, keys), names_by(keys)
+    rows, by = grouping.rows(selected), grouping.by
     left = {
         "orphan": total(selected.outcome == "orphan"),
         "no_latency": total((selected.outcome == "answered") & selected.latency_ns.isnull()),
-        **counts_without(selected, keys),
+        **grouping.without(selected),
     }
     out = {
         "rows": rows.group_by(by).aggregate(**sums(rows), **figures(rows), worst=slowest(rows, rows.timed_ns)),
         "histograms": histogram(rows, by, "timed_ns"),
     }
     beside: dict[str, Any] = {}
-    if any(key.entry for key in keys):  # a row may be in several groups, or in none: theirs do not add up
+    if any(key.entry for key in grouping.keys):  # a row may be in several groups, or in none: theirs do not add up
         beside = sums(selected)
         out["histogram"] = histogram(selected, [], "timed_ns")
     all_ = {f"left_{name}": count for name, count in left.items()} | beside | figures(selected)
@@ -91,10 +85,10 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
 
 def finish(results: Results, request: ReportRequest) -> Row:
     """Most time first."""
-    keys = keys_of(REPORT, request)
-    by = names_by(keys)
+    grouping = Grouping.of(REPORT, request)
+    by = grouping.by
     shapes = classes(results["histograms"], by)
-    found: list[Row] = [dict(row) for row in results["rows"]]
+    found = results["rows"]
     totals = dict(results["totals"][0])
     left = {name.removeprefix("left_"): totals.pop(name) for name in list(totals) if name.startswith("left_")}
     if "histogram" in results:
@@ -107,20 +101,17 @@ def finish(results: Results, request: ReportRequest) -> Row:
     whole = sum(row["sum_ns"] for row in found)
     out = []
     for row in found:
-        at = tuple(row[name] for name in by)
-        row = with_quantiles(named(row, keys), PERCENTILES)
+        at = group_of(row, by)
+        row = with_quantiles(grouping.named(row), PERCENTILES)
         row["share"] = round(row["sum_ns"] / whole, DIGITS) if whole else 0.0
         worst = row.pop("worst")
         row["worst"] = worst and uid(worst["connection"], worst["exchange"])
         row["histogram"] = shapes.get(at, empty())
         out.append(row)
-    out.sort(key=lambda row: [sort_value(row[key.name]) for key in keys])
-    timed = any(key.step_ns for key in keys)
-    out.sort(key=lambda row: sort_value(row["time"]) if timed else (False, (-row["sum_ns"], -row["count"])))
     return {
         "totals": totals,
-        "rows": cut(out, request.top),
-        "left_out": without_zeros(left),
+        "rows": grouping.in_order(out, lambda row: (-row["sum_ns"], -row["count"])),
+        "left_out": left,
         "histogram_edges_ns": list(EDGES_NS),
     }
 

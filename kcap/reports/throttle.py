@@ -11,22 +11,15 @@ from kcap.reports.definition import (
     KEY,
     TIMES,
     Expressions,
+    Grouping,
     Report,
     ReportRequest,
     Results,
     Row,
     Tables,
     added,
-    counts_without,
-    cut,
-    grouped,
-    keys_of,
-    named,
-    names_by,
-    sort_value,
     time_of,
     total,
-    without_zeros,
 )
 from kcap.reports.throttle_compliance import COLUMNS as COMPLIANCE
 from kcap.reports.throttle_compliance import MS, compliance, is_muting, obeys
@@ -56,12 +49,12 @@ def with_compliance(tables: Tables) -> Any:
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The groups, and what is not counted."""
-    keys = keys_of(REPORT, request)
-    rows = grouped(with_compliance(tables), keys)
+    grouping = Grouping.of(REPORT, request)
+    rows = grouping.rows(with_compliance(tables))
     time_ms = rows.throttle_time_ms
     throttled = (time_ms > 0).fill_null(False)
     muting = is_muting(rows)
-    sums = rows.group_by(names_by(keys)).aggregate(
+    sums = rows.group_by(grouping.by).aggregate(
         responses=time_ms.count(),
         throttled=total(throttled),
         throttle_ms_sum=added(time_ms.cast("int64")),
@@ -80,7 +73,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         software_version=rows.software_version.max(),
     )
     left = tables.selected
-    plain = grouped(left, keys)
+    plain = grouping.rows(left)
     return {
         "rows": sums.filter(sums.throttled > 0),
         "responses": plain.aggregate(responses=plain.throttle_time_ms.count()),
@@ -88,7 +81,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
             no_throttle_time=total((left.outcome == "answered") & left.throttle_time_ms.isnull()),
             unanswered=total(left.outcome == "unanswered"),
             one_way=total(left.outcome == "one_way"),
-            **counts_without(left, keys),
+            **grouping.without(left),
         ),
     }
 
@@ -96,15 +89,15 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
 def throttled(tables: Tables, request: ReportRequest) -> Any:
     """The throttled exchanges by group."""
     rows = tables.selected
-    return grouped(rows.filter((rows.throttle_time_ms > 0).fill_null(False)), keys_of(REPORT, request))
+    return Grouping.of(REPORT, request).rows(rows.filter((rows.throttle_time_ms > 0).fill_null(False)))
 
 
 def finish(results: Results, request: ReportRequest) -> Row:
     """Most throttled first."""
-    keys = keys_of(REPORT, request)
+    grouping = Grouping.of(REPORT, request)
     out = []
     for row in results["rows"]:
-        row = named(dict(row), keys)
+        row = grouping.named(row)
         early = row.pop("early_ns")
         row["obeys"] = obeys(row["complied"], row["muting"])
         row["earliest_ms"] = None if early is None else early / MS
@@ -114,10 +107,8 @@ def finish(results: Results, request: ReportRequest) -> Row:
         row["sentence"] = compliance_text(row)
         out.append(row)
     never = results["responses"][0]["responses"] - sum(row["responses"] for row in out)
-    out.sort(key=lambda row: [sort_value(row[key.name]) for key in keys])
-    timed = any(key.step_ns for key in keys)
-    out.sort(key=lambda row: sort_value(row["time"]) if timed else (False, -row["throttle_ms_sum"]))
-    return {"rows": cut(out, request.top), "left_out": without_zeros(dict(results["left_out"][0]) | {"never_throttled": never})}
+    rows = grouping.in_order(out, lambda row: -row["throttle_ms_sum"])
+    return {"rows": rows, "left_out": results["left_out"][0] | {"never_throttled": never}}
 
 
 def phase(delayed: int, muting: int) -> str | None:

@@ -7,7 +7,7 @@ muted.
 
 from typing import Final
 
-from kcap.reports.definition import KEY, TIMES, Expressions, Report, ReportRequest, Results, Row, Tables, cut, time_of, uid
+from kcap.reports.definition import KEY, TIMES, Expressions, Report, ReportRequest, Results, Row, Tables, time_of, uid
 from kcap.reports.text import instant
 from kcap.reports.throttle import with_compliance
 from kcap.reports.throttle_compliance import COLUMNS as COMPLIANCE
@@ -27,7 +27,7 @@ def build(tables: Tables, _request: ReportRequest) -> Expressions:
     }
 
 
-def finish(results: Results, request: ReportRequest) -> Row:
+def finish(results: Results, _request: ReportRequest) -> Row:
     """In the order of time."""
     out = []
     for row in sorted(results["rows"], key=lambda row: (row["at_ns"] or 0, row["connection"], row["exchange"])):
@@ -38,7 +38,7 @@ def finish(results: Results, request: ReportRequest) -> Row:
         row["time"] = None if row["at_ns"] is None else instant(row["at_ns"])
         row["complied"] = row["violations"] == 0 if muting else None
         out.append({"exchange": name} | row)
-    return {"rows": cut(out, request.top), "left_out": {}}
+    return {"rows": out, "left_out": {}}
 
 
 REPORT: Final = Report(

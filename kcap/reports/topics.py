@@ -16,24 +16,19 @@ from kcap.reports.definition import (
     PARTITIONED,
     TIMES,
     Expressions,
+    Grouping,
     Report,
     ReportRequest,
     Results,
     Row,
     Tables,
-    cut,
-    grouped,
     keys_of,
-    named,
-    names_by,
     of_replicas,
-    sort_value,
     summed,
     time_of,
     topic_of,
     total,
     uids,
-    without_zeros,
 )
 from kcap.reports.latency import percent
 from kcap.reports.saved import without_tables
@@ -110,8 +105,8 @@ def joined(tables: Tables, request: ReportRequest) -> Any:
 def summed_rows(tables: Tables, request: ReportRequest) -> Any:
     """Rows of partitions summed by all that the figures tell apart: a row a group, topic, partition, kind of request, client
     and format. Columns that are the sum or the largest of others have their names."""
-    keys = keys_of(REPORT, request)
-    rows = grouped(joined(tables, request), keys)
+    grouping = Grouping.of(REPORT, request)
+    rows = grouping.rows(joined(tables, request))
     rows = rows.mutate(group_=rows.own_group.fill_null(rows.group_id))
     figures = {
         **{name: summed(rows[name]) for name in ("records", "bytes", "batches", "plain_bytes")},
@@ -130,14 +125,14 @@ def summed_rows(tables: Tables, request: ReportRequest) -> Any:
     if ONLY_ROW in rows.columns:
         figures["alone"] = total(rows[ONLY_ROW])
     by = ("topic", "partition", "api_key", "client_id", "broker_id", "group_", "codec", "magic", "timestamp_type")
-    return rows.group_by(*names_by(keys), *by).aggregate(**figures)
+    return rows.group_by(*grouping.by, *by).aggregate(**figures)
 
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The topics; the busiest partitions; the groups' committed offsets."""
-    keys = keys_of(REPORT, request)
+    grouping = Grouping.of(REPORT, request)
     every = joined(tables, request)
-    rows, by = grouped(every, keys), names_by(keys)
+    rows, by = grouping.rows(every), grouping.by
     sums = summed_rows(tables, request) if tables.summed is None else tables.summed
     written, read = is_write(sums), is_read(sums)
     copied = read & of_replicas(sums)
@@ -164,7 +159,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
     }
     if ONLY_ROW in every.columns:
         figures |= {"produce_requests": summed(sums.alone, written), "fetch_requests": summed(sums.alone, read)}
-    if ONLY_ROW in every.columns and not any(key.entry for key in keys):
+    if ONLY_ROW in every.columns and not any(key.entry for key in grouping.keys):
         own = sent = sums
     else:  # partitions count here whether their exchange is there or not, and once where it is in several groups
         own = own_rows(tables).mutate(data=data_records)
@@ -305,8 +300,8 @@ def mean(whole: int, parts: int) -> float | None:
 
 def finish(results: Results, request: ReportRequest) -> Row:
     """Most bytes first."""
-    keys = keys_of(REPORT, request)
-    group_of = itemgetter(*names_by(keys))
+    grouping = Grouping.of(REPORT, request)
+    group_of = itemgetter(*grouping.by)
     lags_of = {group_of(row): row["lag_last"] for row in results["last_lags"]}
     requests = {(group_of(row), row["written"]): row["requests"] for row in results["requests"]}
     drifts_of = {group_of(row): drift(row) for row in results["drifts"]}
@@ -323,7 +318,7 @@ def finish(results: Results, request: ReportRequest) -> Row:
             for name, written in (("produce_requests", True), ("fetch_requests", False))
         }
         known = row | lists | counts | {"lag_last": lags_of.get(group)}
-        row = named({name: known[name] for name in dict.fromkeys((*names_by(keys), *FIRST, *known))}, keys)
+        row = grouping.named({name: known[name] for name in dict.fromkeys((*grouping.by, *FIRST, *known))})
         row["records_per_batch_in"] = mean(row["records_in"], row["batches_in"])
         row["bytes_per_batch_in"] = mean(row["bytes_in"], row["batches_in"])
         row["bytes_per_record_in"] = mean(row["bytes_in"], row["records_in"])
@@ -332,15 +327,13 @@ def finish(results: Results, request: ReportRequest) -> Row:
         row["compression_ratio_in"] = ratio(row.pop("plain_bytes_in"), row.pop("inflated_bytes_in"))
         row["drift_ppm"] = drifts_of.get(group)
         out.append(row)
-    out.sort(key=lambda row: [sort_value(row[key.name]) for key in keys])
-    timed = any(key.step_ns for key in keys)
-    out.sort(key=lambda row: sort_value(row["time"]) if timed else (False, -row["bytes_in"] - row["bytes_out"]))
+    out = grouping.in_order(out, lambda row: -row["bytes_in"] - row["bytes_out"])
     hot = sorted(results["partitions"], key=lambda row: (-row["bytes_in"] - row["bytes_out"], row["topic"], row["partition"]))
     lags = sorted(results["lags"], key=lambda row: (-(row["lag"] or 0), row["group_id"], row["topic"], row["partition"]))
     return {
-        "verdict": verdict(out, [key.name for key in keys], lags),
-        "rows": cut(out, request.top),
-        "left_out": without_zeros({"no_partitions": results["exchanges"][0]["count"] - results["with_partitions"][0]["count"]}),
+        "verdict": verdict(out, [key.name for key in grouping.keys], lags),
+        "rows": out,
+        "left_out": {"no_partitions": results["exchanges"][0]["count"] - results["with_partitions"][0]["count"]},
         "partitions": hot[:PLACES],
         "lags": lags,
         "routing": routes(results),
@@ -401,7 +394,7 @@ def format_bytes(row: Row) -> int | None:
 
 def counted(tables: Tables, request: ReportRequest) -> Any:
     """The partitions by group."""
-    return grouped(joined(tables, request), keys_of(REPORT, request))
+    return Grouping.of(REPORT, request).rows(joined(tables, request))
 
 
 REPORT: Final = Report(

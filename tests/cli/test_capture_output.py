@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcap.cli.capture_output import Passes, only_plain, unreadable
+from kcap.cli.capture_output import Passes, only_plain
 from kcap.errors import UsageError
 
 
@@ -16,12 +16,6 @@ def test_words():
     with pytest.raises(UsageError, match="uncompressed"):
         only_plain("a.pcap.ZST")
     only_plain("a.pcap")
-
-
-def test_files_that_could_not_be_read_are_said(capsys):
-    assert unreadable([]) == 0
-    assert unreadable(["a: gone", "b: gone"]) == 3
-    assert capsys.readouterr().err == "kcap: a: gone\nkcap: b: gone\n"
 
 
 def test_progress_says_nothing_but_to_a_terminal(capsys):

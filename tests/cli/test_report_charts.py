@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from kcap.cli import report_charts
-from kcap.cli.report_charts import draw, drawer, svg
+from kcap.cli.report_charts import drawer, svg
 from kcap.errors import MissingExtraError, UsageError
 from tests.cli.reporting import json_of
 
@@ -19,7 +19,7 @@ def test_svg_is_well_formed_and_has_a_bar_for_each_class(capsys: pytest.CaptureF
     counts = [int((bar[0].text or "").rpartition(" ")[2].replace(",", "")) for bar in bars]
     assert sum(counts) == sum(row["count"] for row in reported["rows"])
     for name in ("x.svg", "x.html"):
-        draw(str(tmp_path / name), reported, "<!DOCTYPE html>" + svg(reported))
+        drawer(name)(str(tmp_path / name), reported, "<!DOCTYPE html>" + svg(reported))
         assert (tmp_path / name).stat().st_size > 1000
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from kcap.capture.paths import readable
 from kcap.cli.report_views import shell
+from kcap.cli.standard_streams import unreadable
 from kcap.output.escaping import visible
 from tests.cli.running import COMMAND, ENVIRONMENT, PCAPS
 
@@ -35,6 +36,12 @@ def test_standard_output_that_cannot_be_written_is_an_exit_code(redirection: str
 def test_nobody_needs_to_listen_to_messages(redirection: str) -> None:
     assert run(redirection, "rows", CAPTURE).returncode == 0
     assert run(redirection, "rows", "nothing.pcap").returncode == 3
+
+
+def test_files_that_could_not_be_read_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert unreadable([]) == 0
+    assert unreadable(["a: gone", "b: gone"]) == 3
+    assert capsys.readouterr().err == "kcap: a: gone\nkcap: b: gone\n"
 
 
 def test_a_file_never_gets_the_number_of_a_closed_stream(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ import pytest
 
 from kcap.errors import UsageError
 from kcap.reports.definition import (
+    Grouping,
     ReportRequest,
     first_of,
-    grouped,
     is_broker,
     key_of,
     keys_of,
@@ -55,7 +55,7 @@ def test_a_topic_without_a_name_goes_by_its_id() -> None:
         exchange(exchange=1, topics=["a", None], topic_ids=[None, "id"]), exchange(exchange=2),
         exchange(exchange=3, topics=[], topic_ids=[]),
     ]  # fmt: skip
-    made = grouped(tables(rows).every, [key_of("topic")])
+    made = Grouping([key_of("topic")]).rows(tables(rows).every)
     found = {(row["exchange"], row["by_topic"]) for row in engine().rows(made.select("exchange", "by_topic"))}
     assert found == {(1, "a"), (1, "id")}
 

@@ -11,7 +11,7 @@ from kcap.filter.parse import parse
 from kcap.reports import latency, listing, slow, topics
 from kcap.reports.definition import KEY, ReportRequest
 from kcap.reports.run import columns_of, computed, result, run
-from kcap.reports.source import Engine, ReportInput, opened
+from kcap.reports.source import Engine, ReportInput, engine_over, tables_of
 
 
 def test_the_head_of_every_report(pcaps: Path) -> None:
@@ -31,7 +31,8 @@ def test_sums_in_a_table_are_those_of_the_statements(by: tuple[str, ...], text: 
     """What an engine has as a table, of columns beside partitions, tells the same as joined rows in each statement."""
     request, given = ReportRequest(by), ReportInput([str(pcaps / "pipelined.pcap")], only=parse(text))
     reported = run(topics.REPORT, given, request)
-    with opened(given, columns_of(topics.REPORT, request), topics.REPORT.partitions) as (engine, tables):
+    with engine_over(given, columns_of(topics.REPORT, request), topics.REPORT.partitions) as (engine, names):
+        tables = tables_of(engine, names, given)
         assert reported["rows"]
         assert reported == {"report": "topics", "captures": given.captures} | result(engine, tables, topics.REPORT, request)
 

@@ -20,7 +20,7 @@ from kcap.reports import errors, latency, source, stats, throttle
 from kcap.reports.definition import Report, ReportRequest
 from kcap.reports.run import run
 from kcap.reports.saved import saved_files, table_of
-from kcap.reports.source import QUICK, Engine, Interrupted, ReportInput, opened
+from kcap.reports.source import QUICK, Engine, Interrupted, ReportInput, engine_over
 
 DUCKDB_THREADS = duckdb.connect().execute("SELECT current_setting('threads')").fetchall()[0][0]
 
@@ -130,7 +130,7 @@ def test_one_thread_for_one_process_or_few_processors(
 ) -> None:
     monkeypatch.setattr(source, "free_cores", lambda: cores)
     given = ReportInput([str(saved)], Options(jobs=jobs))
-    with opened(given, ["api"], []) as (engine, _):
+    with engine_over(given, ["api"], []) as (engine, _):
         threads = engine.rows("SELECT current_setting('threads') AS threads")[0]["threads"]
     assert threads == (1 if alone else DUCKDB_THREADS)
 

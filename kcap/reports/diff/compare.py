@@ -112,14 +112,12 @@ def presence(before: Side, after: Side) -> Iterator[Row]:
     )
     for kind, scope, of, who in kinds:
         old, new = (exchanges_of(side, scope, of) for side in (before, after))
-        for what, present, words in (
-            (f"new-{kind}", new.keys() - old.keys(), "is new"), (f"gone-{kind}", old.keys() - new.keys(), "is gone"),
+        for what, side, mine, others, words, when in (
+            (f"new-{kind}", after, new, old, "is new", "after"), (f"gone-{kind}", before, old, new, "is gone", "before"),
         ):  # fmt: skip
-            side = after if what.startswith("new") else before
-            for one in sorted(present, key=str):
-                number = new[one] if side is after else old[one]
+            for one in sorted(mine.keys() - others.keys(), key=str):
+                number = mine[one]
                 numbers = (None, {"count": number}) if side is after else ({"count": number}, None)
-                when = "after" if side is after else "before"
                 text = f"{class_words(who(one))} {words}: {number:,} exchanges {when}, none in the other capture"
                 if kind == "client":
                     software = side.settings.get(("client-software", one, None))

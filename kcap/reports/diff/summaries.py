@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final
 
-from kcap.reports.definition import ReportRequest, Row, Rows, grouped, key_of, names_by, time_of, total
+from kcap.reports.definition import Grouping, ReportRequest, Row, Rows, group_of, key_of, time_of, total
 from kcap.reports.latency import with_times
 
 COLUMNS: Final = (
@@ -75,13 +75,18 @@ def steps_of(values: Any) -> Any:
     return ibis.cases((values >= 1, logarithm.floor().cast("int64")), (values.notnull(), -1))
 
 
+def grouping_of(scope: str) -> Grouping:
+    """The grouping into a scope's classes."""
+    return Grouping([key_of(name) for name in SCOPES[scope]])
+
+
 def scoped(rows: Any, scope: str) -> tuple[Any, list[str]]:
     """The rows with the columns of a scope's classes; a row is repeated for each of its topics."""
-    keys = [key_of(name) for name in SCOPES[scope]]
+    grouping = grouping_of(scope)
     if scope == "topic":
         rows = rows.filter(rows.api.isin(["Produce", "Fetch"]))
-    rows = grouped(rows.select(*MEASURED), keys)
-    return rows.filter(rows.by_api.notnull()), names_by(keys)
+    rows = grouping.rows(rows.select(*MEASURED))
+    return rows.filter(rows.by_api.notnull()), grouping.by
 
 
 def settings_of(rows: Rows) -> dict[tuple[str, Any, Any], dict[str, int]]:
@@ -158,7 +163,7 @@ def summaries(results: dict[str, Rows], captures: list[str], length: int) -> Sid
     classes: dict[tuple[str, Name], Row] = {}
     times: dict[tuple[str, Name], Rows] = {}
     for scope in SCOPES:
-        by = names_by([key_of(name) for name in SCOPES[scope]])
+        by = grouping_of(scope).by
         for row in results[f"{scope} figures"]:
             p50, p95, p99 = row.pop("percentiles") or (None, None, None)
             s50, s95, s99 = row.pop("service_percentiles") or (None, None, None)
@@ -166,7 +171,7 @@ def summaries(results: dict[str, Rows], captures: list[str], length: int) -> Sid
                 "service_p99_ns": s99}  # fmt: skip
             classes[scope, tuple(row.pop(name) for name in by)] = row | {"slices": [0] * SLICES}
         for row in results[f"{scope} times"]:
-            classes[scope, tuple(row[name] for name in by)]["slices"][row["slice_"]] += row["n"]
+            classes[scope, group_of(row, by)]["slices"][row["slice_"]] += row["n"]
         for row in sorted((row for row in results[f"{scope} times"] if row["step"] is not None), key=BY_VALUE):
             times.setdefault((scope, tuple(row.pop(name) for name in by)), []).append(row)
     sizes: dict[Name, Rows] = {}

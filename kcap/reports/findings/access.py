@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from kcap.reports.definition import of_brokers
 from kcap.reports.findings.model import Finding, Found, called, named, picking, rule, seconds, where
 from kcap.reports.findings.observed import (
+    LASTED,
     Observed,
     Row,
     clients_in,
     cut_short,
+    in_groups,
     in_wrong_version,
     server_of,
     times_of,
@@ -80,10 +82,7 @@ def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Fo
     # a token without a Kafka header has no client id: the connection has
     last = last.mutate(client_id=last.client_id.coalesce(last.of))
     ends = ("client_id", "sasl_mechanism", "server_ip", "server_port")
-    closed = last.group_by(*ends).aggregate(
-        n=last.count(), raw=last.count(where=last.api == "SaslToken"), first_ns=last.request_first_ns.min(),
-        last_ns=last.request_last_ns.max(),
-    )  # fmt: skip
+    closed = in_groups(last, ends, raw=last.count(where=last.api == "SaslToken"))
     picked = picking(seen, last, *ends)
     for row in seen.run(closed.order_by("first_ns", *ends)):
         often, never = row["n"] >= limit["failures"], row["client_id"] not in let_in
@@ -123,9 +122,7 @@ def login_given_up(seen: Observed, limit: Mapping[str, float]) -> Found:
         first_ns=table.request_first_ns.min(), last_ns=table.request_last_ns.max(),
     )  # fmt: skip
     left = each.filter(each.begun > 0, each.more == 0, each.connection.isin(links.filter(whole).connection))
-    groups = left.group_by(*ends, "sasl_mechanism").aggregate(
-        n=left.count(), first_ns=left.first_ns.min(), last_ns=left.last_ns.max()
-    )
+    groups = in_groups(left, (*ends, "sasl_mechanism"), LASTED)
     for row in seen.run(groups.filter(groups.n >= int(limit["connections"]))):
         mechanism = row["sasl_mechanism"]
         yield Finding(
@@ -177,11 +174,7 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
         per_connection.exchanges == per_connection.versions + 1, per_connection.waited_ns < 500_000_000,
     )  # fmt: skip
     served = served_without_login(seen)
-    rows = seen.run(
-        dead.group_by("client_id", "server_ip", "server_port").aggregate(
-            n=dead.count(), first_ns=dead.first_ns.min(), last_ns=dead.last_ns.max(), versions=dead.versions.max()
-        )
-    )
+    rows = seen.run(in_groups(dead, ("client_id", "server_ip", "server_port"), LASTED, versions=dead.versions.max()))
     # A client may request the versions on its first connection alone, as KafkaJS does, or never, as aiokafka 0.8 does.
     kafka = {(call["server_ip"], call["server_port"]) for call in seen.calls_of(api="ApiVersions", outcome="answered")}
     rows = [row for row in rows if (place := (row["server_ip"], row["server_port"])) in kafka and place not in served]
@@ -405,9 +398,9 @@ def listener_is_controller(seen: Observed, _limit: Mapping[str, float]) -> Found
     whole = links.filter(links.client_missing + links.client_skipped == 0).select("connection")
     alone = by.filter(by.versions > 0, by.others == 0, ~of_brokers(by)).semi_join(whole, "connection")
     rows = seen.run(
-        alone.group_by("client_id", "server_ip", "server_port").aggregate(
-            n=alone.count(), connection=alone.connection.min(), exchange=alone.exchange.max(), first_ns=alone.first_ns.min(),
-            last_ns=alone.last_ns.max(),
+        in_groups(
+            alone, ("client_id", "server_ip", "server_port"), LASTED, connection=alone.connection.min(),
+            exchange=alone.exchange.max(),
         )
     )  # fmt: skip
     offered = seen.offered(rows)

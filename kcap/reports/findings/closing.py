@@ -8,7 +8,16 @@ from kcap.limits import SERVERS_MOST
 from kcap.reports.findings.access import OPENING, served_without_login
 from kcap.reports.findings.leaders import gone
 from kcap.reports.findings.model import Finding, Found, called, picking, rule, where
-from kcap.reports.findings.observed import Observed, Row, at_usual_port, cut_short, in_wrong_version, server_of
+from kcap.reports.findings.observed import (
+    LASTED,
+    Observed,
+    Row,
+    at_usual_port,
+    cut_short,
+    in_groups,
+    in_wrong_version,
+    server_of,
+)
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.reports.text import size
@@ -128,10 +137,7 @@ def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
     opening = table.filter((table.api == "ApiVersions") & (table.exchange == 1) & (table.outcome == "unanswered"))
     dead = closed_unanswered(seen).semi_join(opening, "connection")
     ends = ("client_ip", "server_ip", "server_port")
-    groups = dead.group_by(*ends).aggregate(
-        n=dead.count(), first_ns=dead.first_ns.min(), last_ns=dead.last_ns.max(), clients=dead.client_id.nunique(),
-        client_id=dead.client_id.min(),
-    )  # fmt: skip
+    groups = in_groups(dead, ends, LASTED, clients=dead.client_id.nunique(), client_id=dead.client_id.min())
     groups = groups.filter(groups.n >= int(limit["connections"]))
     answered = seen.exchanges.filter(seen.exchanges.outcome == "answered").semi_join(groups, list(ends))
     spans = answered.group_by(*ends).aggregate(
@@ -178,10 +184,7 @@ def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
     kafka = {call["server_port"] for call in seen.calls}
     calls = links.filter(not_accepted(links), at_usual_port(links) | links.server_port.isin(sorted(kafka)))
     ends = ("client_ip", "server_ip", "server_port")
-    groups = calls.group_by(*ends).aggregate(
-        n=calls.count(), refused=calls.count(where=calls.server_packets == 1), first_ns=calls.first_ns.min(),
-        last_ns=calls.last_ns.max(),
-    )  # fmt: skip
+    groups = in_groups(calls, ends, LASTED, refused=calls.count(where=calls.server_packets == 1))
     groups = groups.filter(groups.n >= int(limit["connections"]))
     # who sends requests was accepted, also where the capture has no packet of the server
     accepted = links.filter((links.server_packets > 1) | (links.phase != "empty"))
@@ -224,9 +227,9 @@ def answers_nothing(seen: Observed, limit: Mapping[str, float]) -> Found:
     ends = ("server_ip", "server_port")
     speaks = links.filter((links.server_captured > 0) | (links.server_missing > 0))
     dead = dead.anti_join(speaks, list(ends))
-    servers = dead.group_by(*ends).aggregate(
-        n=dead.count(), clients=dead.client_id.nunique(), client_id=dead.client_id.min(), hosts=dead.client_ip.nunique(),
-        client_ip=dead.client_ip.min(), first_ns=dead.first_ns.min(), last_ns=dead.last_ns.max(),
+    servers = in_groups(
+        dead, ends, LASTED, clients=dead.client_id.nunique(), client_id=dead.client_id.min(), hosts=dead.client_ip.nunique(),
+        client_ip=dead.client_ip.min(),
     )  # fmt: skip
     lasting = servers.last_ns - servers.first_ns >= int(limit["seconds"] * SECOND_NS)
     servers = servers.filter(servers.n >= int(limit["connections"]), lasting)
@@ -261,9 +264,9 @@ def server_not_kafka(seen: Observed, limit: Mapping[str, float]) -> Found:
         (links.server_skipped == links.server_captured) & (links.server_missing == 0),
     )  # fmt: skip
     ends = ("server_ip", "server_port")
-    groups = strange.group_by(*ends).aggregate(
-        n=strange.count(), most=strange.server_captured.max(), first_ns=strange.first_ns.min(), last_ns=strange.last_ns.max(),
-        clients=strange.client_id.nunique(), client_id=strange.client_id.min(), client_ip=strange.client_ip.min(),
+    groups = in_groups(
+        strange, ends, LASTED, most=strange.server_captured.max(), clients=strange.client_id.nunique(),
+        client_id=strange.client_id.min(), client_ip=strange.client_ip.min(),
     )  # fmt: skip
     groups = groups.filter(groups.n >= int(limit["connections"]))
     spoken = seen.exchanges.filter(seen.exchanges.outcome == "answered")

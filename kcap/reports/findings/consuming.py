@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from kcap.limits import OFFSET_MOST, STUCK_MOST
 from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, server_of, times_of, totals
+from kcap.reports.findings.observed import Observed, Row, in_groups, rows_by, server_of, times_of, totals
 from kcap.reports.findings.quotas import throttled
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
@@ -214,9 +214,9 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     table = seen.exchanges
     chosen = table.filter(table.api == "Fetch", table.session_epoch.notnull())
     rows = seen.run(
-        chosen.group_by("client_id", "server_ip", "server_port").aggregate(
-            n=chosen.count(), new=chosen.count(where=chosen.session_epoch == 0), first_ns=chosen.request_first_ns.min(),
-            last_ns=chosen.request_last_ns.max(), exchange=chosen.exchange.argmin(chosen.request_first_ns),
+        in_groups(
+            chosen, ("client_id", "server_ip", "server_port"), new=chosen.count(where=chosen.session_epoch == 0),
+            exchange=chosen.exchange.argmin(chosen.request_first_ns),
             connection=chosen.connection.argmin(chosen.request_first_ns),
         )
     )  # fmt: skip
@@ -292,10 +292,8 @@ def records_read_again(seen: Observed, limit: Mapping[str, float]) -> Found:
     most = held.most.fill_null(-1)
     held = held.filter((most <= held.fetch_offset) & ((most >= 0) | (held.furthest == held.fetch_offset)))
     found = begun.union(held.select(*columns, least="fetch_offset"))
-    by: dict[tuple[str, str, str], list[Row]] = {}
-    for row in seen.first(found, ("first_ns", "group_id", *PLACE), STUCK_MOST, "partitions_read_again"):
-        by.setdefault((row["group_id"], row["client_id"], row["topic"]), []).append(row)
-    for (group, client, topic), rows in by.items():
+    stalled = seen.first(found, ("first_ns", "group_id", *PLACE), STUCK_MOST, "partitions_read_again")
+    for (group, client, topic), rows in rows_by(stalled, ("group_id", "client_id", "topic")).items():
         count = max(row["reads"] for row in rows)
         places = sorted({f"{row['least']} of {topic}-{row['partition']}" for row in rows})
         yield Finding(
@@ -322,12 +320,7 @@ def old_message_format(seen: Observed, limit: Mapping[str, float]) -> Found:
         return
     parts = seen.parts
     chosen = parts.filter(parts.api == "Fetch", parts.api_version >= 4, parts.magic < 2, parts.topic.notnull())
-    rows = seen.run(
-        chosen.group_by("topic", "magic").aggregate(
-            n=chosen.count(), first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max()
-        )
-    )
-    for row in rows:
+    for row in seen.run(in_groups(chosen, ("topic", "magic"))):
         if row["n"] >= limit["fetches"]:
             yield Finding(
                 f"topic {row['topic']} holds batches of message format {row['magic']}", {"topic": row["topic"]}, row["n"],

@@ -11,7 +11,7 @@ from typing import Final
 
 from kcap.limits import SERVERS_MOST
 from kcap.reports.findings.model import Finding, Found, rule, seconds
-from kcap.reports.findings.observed import Observed, Row, at_usual_port, server_of, times_of
+from kcap.reports.findings.observed import LASTED, Observed, Row, at_usual_port, in_groups, rows_by, server_of, times_of
 
 CERTIFICATE_ALERTS: Final = {
     "unknown_ca": "does not trust the issuer of",
@@ -52,8 +52,8 @@ def failed(seen: Observed) -> list[Row]:
     alerts = alerts.mutate(first_alert=alerts.tls_alerts[0])
     missing = alerts.client_missing + alerts.server_missing
     rows = seen.run(
-        alerts.group_by(*keys, "first_alert").aggregate(
-            n=alerts.count(), first_ns=alerts.first_ns.min(), last_ns=alerts.last_ns.max(), ja4=alerts.tls_ja4.min(),
+        in_groups(
+            alerts, (*keys, "first_alert"), LASTED, ja4=alerts.tls_ja4.min(),
             lacking=alerts.count(where=(missing > 0) | (alerts.client_captured == 0) | (alerts.server_captured == 0)),
         )
     )  # fmt: skip
@@ -69,12 +69,9 @@ def failed(seen: Observed) -> list[Row]:
 
 def probes(rows: Sequence[Row], limit: Mapping[str, float]) -> Iterator[Finding]:
     """Clients that tried too seldom to be Kafka's, which try again until they are stopped: one finding a server and alert."""
-    by: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        if row["tries"] < limit["connections"]:
-            by.setdefault((server_of(row), row["alert"]), []).append(row)
-    for (server, alert), some in by.items():
-        count = sum(row["n"] for row in some)
+    seldom = (row for row in rows if row["tries"] < limit["connections"])
+    for (*_, alert), some in rows_by(seldom, ("server_ip", "server_port", "alert")).items():
+        server, count = server_of(some[0]), sum(row["n"] for row in some)
         yield Finding(
             f"{server} ended {count} TLS handshakes with {alert} whose clients did not try again, as scanners and probes do",
             {"server": server, "client_ips": sorted({row["client_ip"] for row in some})[:20]}, count, "",
@@ -233,9 +230,7 @@ def tls_short_connections(seen: Observed, limit: Mapping[str, float]) -> Found:
     )  # fmt: skip
     life_ns = whole.closed_ns.coalesce(whole.last_ns) - whole.first_ns
     ends = ("client_ip", "server_ip", "server_port")
-    groups = whole.group_by(*ends).aggregate(
-        n=whole.count(), longest_ns=life_ns.max(), first_ns=whole.first_ns.min(), last_ns=whole.last_ns.max()
-    )
+    groups = in_groups(whole, ends, LASTED, longest_ns=life_ns.max())
     short = groups.filter(groups.n >= int(limit["connections"]), groups.longest_ns <= int(limit["life"] * 1e9))
     often = short.filter(short.n * 1e9 >= limit["a_second"] * (short.last_ns - short.first_ns))
     for row in seen.first(often, ("first_ns", *ends), SERVERS_MOST, "servers_of_short_connections"):

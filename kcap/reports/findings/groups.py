@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kcap.limits import OFFSET_MOST, SILENCES_MOST
 from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, clients_in, times_of, totals
+from kcap.reports.findings.observed import Observed, Row, clients_in, in_groups, rows_by, times_of, totals
 from kcap.reports.text import count as counted
 
 JOINS = ("JoinGroup", "SyncGroup")
@@ -44,7 +44,7 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
             generations=chosen.generation.nunique(where=chosen.generation > 0),
             newcomers=chosen.generation.count(where=chosen.generation == 0),
             members=chosen.member_id.nunique(), clients=chosen.client_id.nunique(),
-            first_ns=chosen.request_first_ns.min(), last_ns=chosen.response_last_ns.max(), server_ip=chosen.server_ip.min(),
+            first_ns=chosen.request_first_ns.min(), last_ns=chosen.response_last_ns.max(),
             connection=chosen.connection.argmin(chosen.request_first_ns),
             exchange=chosen.exchange.argmin(chosen.request_first_ns),
         )
@@ -112,22 +112,16 @@ def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
     table = seen.exchanges.filter(seen.exchanges.group_id.notnull())
     joins = table.filter(table.api == "JoinGroup", table.error == "NONE", table.latency_ns >= int(limit["seconds"] * 1e9))
     waits = seen.run(
-        joins.group_by("group_id").aggregate(
-            n=joins.count(), lost=joins.latency_ns.sum(), longest=joins.latency_ns.max(),
-            first_ns=joins.request_first_ns.min(), last_ns=joins.response_first_ns.max(),
+        in_groups(
+            joins, ("group_id",), ("request_first_ns", "response_first_ns"), lost=joins.latency_ns.sum(),
+            longest=joins.latency_ns.max(),
             begin=joins.request_first_ns.argmax(joins.latency_ns), end=joins.response_first_ns.argmax(joins.latency_ns),
         )
     )  # fmt: skip
     beats = table.filter(table.api == "Heartbeat", table.error == "REBALANCE_IN_PROGRESS")
-    members = seen.run(
-        beats.group_by("group_id", "client_id", "member_id", "generation").aggregate(
-            n=beats.count(), first_ns=beats.request_first_ns.min(), last_ns=beats.request_first_ns.max()
-        )
-    )
-    late: dict[str, list[Row]] = {}
-    for member in members:
-        if member["n"] >= limit["heartbeats"]:
-            late.setdefault(member["group_id"], []).append(member)
+    sent = ("request_first_ns", "request_first_ns")
+    members = seen.run(in_groups(beats, ("group_id", "client_id", "member_id", "generation"), sent))
+    late = rows_by((member for member in members if member["n"] >= limit["heartbeats"]), "group_id")
     for group in late.keys() - {row["group_id"] for row in waits}:  # with one that was lost, no member waits in JoinGroup
         longer = [one for one in late[group] if one["last_ns"] - one["first_ns"] >= limit["seconds"] * 1e9]
         if longer:
@@ -319,10 +313,10 @@ def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
     newer = (chosen.api == "ConsumerGroupHeartbeat") & (chosen.generation < 0) & (chosen.then_generation == 0)
     away = chosen.filter((classic | newer).fill_null(False))
     rows = seen.run(
-        away.group_by("client_id", "group_id").aggregate(
-            n=away.count(), away_ns=(away.then_ns - away.request_first_ns).sum(), first_ns=away.request_first_ns.min(),
-            last_ns=away.then_ns.max(), connection=away.connection.argmin(away.request_first_ns),
-            exchange=away.exchange.argmin(away.request_first_ns),
+        in_groups(
+            away, ("client_id", "group_id"), ("request_first_ns", "then_ns"),
+            away_ns=(away.then_ns - away.request_first_ns).sum(), exchange=away.exchange.argmin(away.request_first_ns),
+            connection=away.connection.argmin(away.request_first_ns),
         )
     )  # fmt: skip
     for row in seen.prepared(rows):

@@ -5,6 +5,7 @@ needs are met and that found nothing is silent because nothing is wrong.
 """
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Final
 
 from kcap.reports.findings.model import NO_KAFKA, Rule
@@ -16,23 +17,10 @@ SHORT_NS: Final = 5_000_000_000
 """Captures that are shorter show nothing that takes its time."""
 
 
-def _requests(seen: Observed) -> str | None:
-    part = seen.quality["orphans"] / max(seen.quality["n"], 1)
-    return f"{part:.0%} of the responses have no request in the capture" if part >= PART else None
-
-
-def _responses(seen: Observed) -> str | None:
-    part = seen.quality["lost"] / max(seen.quality["n"], 1)
-    return f"{part:.0%} of the requests have no response in the capture" if part >= PART else None
-
-
-def _bodies(seen: Observed) -> str | None:
-    part = seen.quality["cut"] / max(seen.quality["n"], 1)
-    return (
-        f"{part:.0%} of the messages are not in the capture as a whole (snapshot length, lost packets)"
-        if part >= PART
-        else None
-    )
+def _lacking(name: str, words: str, seen: Observed) -> str | None:
+    """The reason where a large part of the exchanges lacks something; `name`: how `Observed.quality` calls their number."""
+    part = seen.quality[name] / max(seen.quality["n"], 1)
+    return f"{part:.0%} of {words}" if part >= PART else None
 
 
 def _messages(seen: Observed) -> str | None:
@@ -60,8 +48,10 @@ def _time(seen: Observed) -> str | None:
 
 
 NEEDS: Final[Mapping[str, Callable[[Observed], str | None]]] = {
-    "requests": _requests, "responses": _responses, "bodies": _bodies, "messages": _messages, "beginnings": _beginnings,
-    "peers": _peers, "time": _time,
+    "requests": partial(_lacking, "orphans", "the responses have no request in the capture"),
+    "responses": partial(_lacking, "lost", "the requests have no response in the capture"),
+    "bodies": partial(_lacking, "cut", "the messages are not in the capture as a whole (snapshot length, lost packets)"),
+    "messages": _messages, "beginnings": _beginnings, "peers": _peers, "time": _time,
 }  # fmt: skip
 """Need -> what gives the reason why it is not met, None where it is."""
 

@@ -6,7 +6,18 @@ from typing import Any
 
 from kcap.limits import EVENTS_MOST, GONE_MOST
 from kcap.reports.findings.model import Finding, Found, called, in_versions, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, clients_in, cut_short, in_wrong_version, server_of, times_of, totals
+from kcap.reports.findings.observed import (
+    Observed,
+    Row,
+    clients_in,
+    cut_short,
+    in_groups,
+    in_wrong_version,
+    rows_by,
+    server_of,
+    times_of,
+    totals,
+)
 from kcap.reports.findings.unavailable import leaderless
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
@@ -53,11 +64,9 @@ def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
     good = parts.filter(parts.error.isin(list(OF_LEADERS)), parts.client_id.notnull())
     slot = {"client": "client_id", "what": "api", "name": "topic", "number": "partition", "at_ns": "request_first_ns"}
     ibis = functions(parts)
-    bad = bad.filter(bad.client_id.notnull()).select(
-        **slot, link="connection", step="exchange", served=ibis.literal(0, "int64"), good_ns=ibis.null("int64")
-    )
+    bad = bad.filter(bad.client_id.notnull()).select(**slot, served=ibis.literal(0, "int64"), good_ns=ibis.null("int64"))
     good = good.semi_join(bad, [(slot[name], name) for name in ("client", "what", "name", "number")]).select(
-        **slot, link="connection", step="exchange", served=ibis.literal(1, "int64"), good_ns="request_first_ns"
+        **slot, served=ibis.literal(1, "int64"), good_ns="request_first_ns"
     )
     # in one order of time: pairs of errors and successes would be the product of both
     both = ibis.union(bad, good)
@@ -65,13 +74,7 @@ def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
     both = both.mutate(next_ns=both.good_ns.min().over(behind))
     times = both.filter(both.served == 0, both.next_ns.notnull())
     times = times.mutate(took=times.next_ns - times.at_ns)
-    rows = seen.run(
-        times.group_by("client", "name").aggregate(
-            n=times.count(), longest=times.took.max(), total=times.took.sum(), first_ns=times.at_ns.min(),
-            last_ns=times.next_ns.max(),
-        )
-    )  # fmt: skip
-    for row in rows:
+    for row in seen.run(in_groups(times, ("client", "name"), ("at_ns", "next_ns"), longest=times.took.max())):
         yield Finding(
             f"{called(row['client'])} took up to {seconds(row['longest'])} to follow topic {row['name']} to its new leader",
             {"client_id": row["client"], "topic": row["name"]}, row["n"],
@@ -243,13 +246,7 @@ def acks_risk(seen: Observed, limit: Mapping[str, float]) -> Found:
         return
     parts = seen.parts
     chosen = parts.filter(parts.api == "Produce", parts.acks.isin([0, 1]))
-    rows = seen.run(
-        chosen.group_by("client_id", "topic", "acks").aggregate(
-            n=chosen.count(), records=chosen.records.sum(), first_ns=chosen.request_first_ns.min(),
-            last_ns=chosen.request_last_ns.max(),
-        )
-    )  # fmt: skip
-    for row in rows:
+    for row in seen.run(in_groups(chosen, ("client_id", "topic", "acks"), records=chosen.records.sum())):
         if row["topic"] not in risky:
             continue
         yield Finding(
@@ -280,14 +277,8 @@ def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
     refused = (table.error == "UNSUPPORTED_VERSION") & ((table.api != "ApiVersions") | table.client_id.isin(insisting(seen)))
     closed = cut_short(table) & (table.api != "ApiVersions")
     chosen = table.filter(refused | (closed & (in_wrong_version(table) | seen.once(gone))))
-    rows = seen.run(
-        chosen.group_by("client_id", "server_ip", "server_port", "api", "api_version").aggregate(
-            n=chosen.count(), first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max()
-        )
-    )
-    by: dict[tuple[str, str, int], list[Row]] = {}
-    for row in rows:
-        by.setdefault((row["client_id"], row["server_ip"], row["server_port"]), []).append(row)
+    ends = ("client_id", "server_ip", "server_port")
+    by = rows_by(seen.run(in_groups(chosen, (*ends, "api", "api_version"))), ends)
     served = {(call["client_id"], call["api"]) for call in seen.calls if call["error"] == "NONE"}
     for (client, ip, port), some in by.items():
         count = sum(row["n"] for row in some)

@@ -8,7 +8,7 @@ and ends when the rule no longer does. Time is that of the capture: without pack
 import gc
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -125,15 +125,14 @@ class Watch:
 
     def __init__(
         self, reading: CapturePass, folder: str, span_ns: int = 60 * SECOND, every_ns: int = 5 * SECOND,
-        thresholds: Mapping[str, Mapping[str, float]] | None = None,
-        choose: Callable[[Row], bool] = lambda row: row["severity"] != "info", rests: float = 0.0,
+        thresholds: Mapping[str, Mapping[str, float]] | None = None, rests: float = 0.0,
     ) -> None:  # fmt: skip
-        """`span_ns` is how far rules look back, `every_ns` how often they look; `choose` says which findings count.
+        """`span_ns` is how far rules look back, `every_ns` how often they look.
 
         `rests`: after a look, none for so many times as long as it took, on the clock of this machine.
         """
         self._reading, self._folder, self._span, self._every = reading, folder, span_ns, every_ns
-        self._thresholds, self._choose = thresholds, choose
+        self._thresholds = thresholds
         self._slices = Slices(folder)
         self._empty: dict[str, pa.Schema] = {}
         self._rests = rests
@@ -195,7 +194,7 @@ class Watch:
     def _look(self, now: int) -> Iterator[FindingEvent]:
         self._seen = now
         self._slices.close(now, now - self._span)
-        found = {identity(row): row for row in self._findings() if self._choose(row)}
+        found = {identity(row): row for row in self._findings() if row["severity"] != "info"}
         for key, row in found.items():
             if key not in self.active:
                 yield FindingEvent("begin", now, row)

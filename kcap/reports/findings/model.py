@@ -46,6 +46,8 @@ class Finding:
 
 
 Found = Iterable[Finding]
+Find = Callable[["Observed", Mapping[str, float]], Found]
+"""What a rule does: it looks at tables, with its thresholds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class Rule:
     """The next step: setting, KIP or page of Kafka's documentation."""
     instead: str
     """What else the evidence could mean."""
-    find: "Callable[[Observed, Mapping[str, float]], Found]"
+    find: Find
     thresholds: Mapping[str, float] = field(default_factory=dict)
     sources: str = ""
     needs: tuple[str, ...] = ()
@@ -87,12 +89,12 @@ def rule(
     needs: str = "",
     encrypted: bool = False,
     **thresholds: float,
-) -> "Callable[[Callable[[Observed, Mapping[str, float]], Found]], Callable[[Observed, Mapping[str, float]], Found]]":
+) -> Callable[[Find], Find]:
     """Enters a function as a rule; `needs` has words of `judged.NEEDS`, `encrypted` rules judge TLS without keys, keywords
     beyond the named ones are thresholds with their defaults.
     """
 
-    def enter(find: "Callable[[Observed, Mapping[str, float]], Found]") -> "Callable[[Observed, Mapping[str, float]], Found]":
+    def enter(find: Find) -> Find:
         if id in RULES:
             raise ValueError(f"two rules are called {id}")
         RULES[id] = Rule(
@@ -138,14 +140,12 @@ def picking(seen: "Observed", chosen: Any, *keys: str) -> Callable[..., str]:
 
     It reads all small groups when it is first called for one: findings may be many, and a query for each would be all for each.
     """
+    from kcap.reports.findings.observed import rows_by  # what shows findings finds none
 
     @cache
-    def small() -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-        found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    def small() -> dict[Any, list[dict[str, Any]]]:
         sized = chosen.mutate(many=chosen.count().over(group_by=keys))
-        for row in seen.run(sized.filter(sized.many <= PICKED_MOST).select(*keys, "request_first_packet")):
-            found.setdefault(tuple(row[key] for key in keys), []).append(row)
-        return found
+        return rows_by(seen.run(sized.filter(sized.many <= PICKED_MOST).select(*keys, "request_first_packet")), keys)
 
     def condition(*groups: Mapping[str, Any]) -> str:
         if sum(group["n"] for group in groups) > PICKED_MOST:

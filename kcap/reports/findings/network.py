@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kcap.limits import HOSTS_MOST, STALLED_MOST
 from kcap.reports.findings.model import Finding, Found, called, connected, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, clients_in
+from kcap.reports.findings.observed import Observed, Row, clients_in, rows_by
 from kcap.reports.text import count as counted
 from kcap.reports.text import size
 
@@ -191,11 +191,8 @@ def data_not_acknowledged(seen: Observed, limit: Mapping[str, float]) -> Found:
     rows = seen.once(stalled_connections)
     if not rows:
         return
-    by: dict[tuple[str, str, int, str], list[Row]] = {}
-    for row in rows:
-        by.setdefault((row["client_ip"], row["server_ip"], row["server_port"], row["side"]), []).append(row)
     through = got_through(seen, rows)
-    for (client_ip, ip, port, side), some in by.items():
+    for (client_ip, ip, port, side), some in rows_by(rows, ("client_ip", "server_ip", "server_port", "side")).items():
         clients = clients_in(some)
         server, count = f"{ip}:{port}", len(some)
         hint = hint_of(some, through.get((client_ip, ip, port), {}), side, limit)

@@ -51,6 +51,28 @@ def server_of(row: Row) -> str:
     return f"{row['server_ip']}:{row['server_port']}"
 
 
+SENT: Final = ("request_first_ns", "request_last_ns")
+"""Columns of exchanges: when the first and the last byte of the request were sent."""
+LASTED: Final = ("first_ns", "last_ns")
+"""Columns of connections, and of groups of anything: times of the first and the last packet."""
+
+
+def rows_by(rows: Iterable[Row], key: str | Sequence[str]) -> dict[Any, list[Row]]:
+    """Rows by one of their values, or by several as a tuple."""
+    found: dict[Any, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row[key] if isinstance(key, str) else tuple(row[name] for name in key), []).append(row)
+    return found
+
+
+def in_groups(table: Any, names: Sequence[str], times: tuple[str, str] = SENT, **figures: Any) -> Any:
+    """Rows of a table in groups by some columns: n, first_ns, last_ns, and other figures; `times`: the columns whose least and
+    whose largest value the two times are.
+    """
+    first, last = times
+    return table.group_by(*names).aggregate(n=table.count(), first_ns=table[first].min(), last_ns=table[last].max(), **figures)
+
+
 USUAL_LEAST, USUAL = 9000, (90, 99)
 
 
@@ -258,8 +280,9 @@ class Observed:
         table = self.exchanges
         gap, silent = table.flags.contains("gap"), table.flags.contains("one_sided")
         return self.run(
-            table.group_by(*CLASS).aggregate(
-                n=table.count(),
+            in_groups(
+                table,
+                CLASS,
                 throttled=table.count(where=table.throttle_time_ms > 0),
                 cut=table.count(where=table.flags.contains("snaplen") | gap),
                 gaps=table.count(where=gap),
@@ -271,8 +294,6 @@ class Observed:
                 most_response_bytes=table.response_bytes.max(),
                 most_queue_ns=table.queue_ns.max(),
                 broker_id=table.broker_id.max(),
-                first_ns=table.request_first_ns.min(),
-                last_ns=table.request_last_ns.max(),
                 latency_ns=table.latency_ns.sum(),
                 records=table.record_count.sum(),
                 bytes=table.records_bytes.sum(),
@@ -287,11 +308,7 @@ class Observed:
 
     def calls_by(self, key: str | tuple[str, ...], apis: Collection[str]) -> dict[Any, list[Row]]:
         """The classes of some APIs by one of their values, or by several as a tuple."""
-        found: dict[Any, list[Row]] = {}
-        for call in self.calls:
-            if call["api"] in apis:
-                found.setdefault(call[key] if isinstance(key, str) else tuple(call[name] for name in key), []).append(call)
-        return found
+        return rows_by((call for call in self.calls if call["api"] in apis), key)
 
     @cached_property
     def begun(self) -> set[tuple[str, str]]:
@@ -315,10 +332,10 @@ class Observed:
             whole = groups.aggregate(n=groups.count())
             chosen = groups.order_by(groups.turn, groups.silent).limit(LINKS_KEPT)
             table = table.semi_join(chosen, [table[name].identical_to(chosen[name]) for name in LINK])
-        links = table.group_by(*LINK).aggregate(
-            n=table.count(),
-            first_ns=table.first_ns.min(),
-            last_ns=table.last_ns.max(),
+        links = in_groups(
+            table,
+            LINK,
+            LASTED,
             packets=table.packets.sum(),
             retransmitted=table.retransmitted.sum(),
             sacked=table.sacked.sum(),
@@ -345,10 +362,7 @@ class Observed:
     @cached_property
     def links_of(self) -> dict[str | None, list[Row]]:
         """Client id -> its `links`."""
-        found: dict[str | None, list[Row]] = {}
-        for link in self.links:
-            found.setdefault(link["client_id"], []).append(link)
-        return found
+        return rows_by(self.links, "client_id")
 
     def errors(
         self, names: Sequence[str], by: Sequence[str] = ("client_id",), apis: Sequence[str] | None = None, least: int = 1
@@ -360,11 +374,10 @@ class Observed:
         chosen = table.filter(table.error.isin(list(names)))
         if apis is not None:
             chosen = chosen.filter(chosen.api.isin(list(apis)))
-        groups = chosen.group_by(*by).aggregate(
-            n=chosen.count(), first_ns=chosen.request_first_ns.min(), last_ns=chosen.response_last_ns.max(),
-            latency_ns=chosen.latency_ns.sum(), error_name=chosen.error.min(), api_name=chosen.api.min(),
-            connection=chosen.connection.argmin(chosen.request_first_ns),
-                exchange=chosen.exchange.argmin(chosen.request_first_ns),
+        groups = in_groups(
+            chosen, by, ("request_first_ns", "response_last_ns"), latency_ns=chosen.latency_ns.sum(),
+            error_name=chosen.error.min(), connection=chosen.connection.argmin(chosen.request_first_ns),
+            exchange=chosen.exchange.argmin(chosen.request_first_ns),
         )  # fmt: skip
         return self.run(groups.filter(groups.n >= least))
 
@@ -378,16 +391,12 @@ class Observed:
         chosen = joined.filter(joined.error.isin(list(names)))
         if led:
             chosen = chosen.anti_join(self.not_yet_led(names), ["topic", "partition"])
-        return self.run(
-            chosen.group_by(*by).aggregate(
-                n=chosen.count(), requests=uids(chosen).nunique(),
-                first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(),
-                    latency_ns=chosen.latency_ns.sum(),
-                partitions=chosen.partition.nunique(), error_name=chosen.error.min(), api_name=chosen.api.min(),
-                connection=chosen.connection.argmin(chosen.request_first_ns),
-                    exchange=chosen.exchange.argmin(chosen.request_first_ns),
-            )
+        groups = in_groups(
+            chosen, by, requests=uids(chosen).nunique(), latency_ns=chosen.latency_ns.sum(),
+            partitions=chosen.partition.nunique(), connection=chosen.connection.argmin(chosen.request_first_ns),
+            exchange=chosen.exchange.argmin(chosen.request_first_ns),
         )  # fmt: skip
+        return self.run(groups)
 
     def not_yet_led(self, errors: Sequence[str]) -> Any:
         """Partitions, as a table of `topic` and `partition`, that one broker refused with some of these errors and served
@@ -448,9 +457,9 @@ class Observed:
     @cached_property
     def flows(self) -> list[Row]:
         """Partitions of Produce and Fetch by API, client, topic and codec: n, bytes, batches, records, first_ns, last_ns; and
-        what decides whether rules need look closer: `newest` and `oldest` magic, `doubtful` (Produce of which it is not
-        known whether it was done), `behind` (high watermark less last stable offset), `lag`, `early_ms` and `late_ms` (records'
-        timestamps less the time of the request).
+        what decides whether rules need look closer: `oldest` magic, `doubtful` (Produce of which it is not known whether it
+        was done), `behind` (high watermark less last stable offset), `lag`, `early_ms` and `late_ms` (records' timestamps less
+        the time of the request).
         """
         parts = self.parts
         chosen = parts.filter(parts.api.isin(["Produce", "Fetch"]))
@@ -459,9 +468,9 @@ class Observed:
         off = chosen.max_timestamp_ms - chosen.request_first_ns / 1_000_000
         behind = chosen.high_watermark.clip(lower=-1) - chosen.last_stable_offset.clip(lower=0)  # of any 64 bits: no overflow
         return self.run(
-            chosen.group_by("api", "client_id", "topic", "codec").aggregate(
-                n=chosen.count(), bytes=chosen.bytes.sum(), batches=chosen.batches.sum(), records=chosen.records.sum(),
-                first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(), newest=chosen.magic.max(),
+            in_groups(
+                chosen, ("api", "client_id", "topic", "codec"),
+                bytes=chosen.bytes.sum(), batches=chosen.batches.sum(), records=chosen.records.sum(),
                 oldest=chosen.magic.min(), doubtful=chosen.count(where=closed | chosen.error.isin(list(AFTER_APPEND))),
                 behind=behind.max(where=chosen.last_stable_offset >= 0),
                 lag=chosen.lag.max(), early_ms=off.min(where=stamped), late_ms=off.max(where=stamped),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kcap.reports.findings.model import Finding, Found, called, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, server_of
+from kcap.reports.findings.observed import Observed, in_groups, rows_by, server_of
 
 HELD_NS_PER_MS: Final = 900_000
 """A Fetch was held until `max_wait_ms` if its latency has so many nanoseconds for each of these milliseconds."""
@@ -27,10 +27,9 @@ def in_flight_saturated(seen: Observed, limit: Mapping[str, float]) -> Found:
     table = seen.exchanges
     chosen = table.filter(table.api == "Produce", table.outcome == "answered")
     rows = seen.run(
-        chosen.group_by("client_id", "server_ip", "server_port").aggregate(
-            n=chosen.count(), full=chosen.count(where=chosen.in_flight >= int(limit["in_flight"])),
-            queued=chosen.queue_ns.fill_null(0).sum(), first_ns=chosen.request_first_ns.min(),
-            last_ns=chosen.request_last_ns.max(),
+        in_groups(
+            chosen, ("client_id", "server_ip", "server_port"), queued=chosen.queue_ns.fill_null(0).sum(),
+            full=chosen.count(where=chosen.in_flight >= int(limit["in_flight"])),
         )
     )  # fmt: skip
     for row in rows:
@@ -65,11 +64,10 @@ def large_message_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
     down = ((table.response_bytes >= size) & (table.transfer_ns >= took)).fill_null(False)
     chosen = table.filter(up | down)
     rows = seen.run(
-        chosen.group_by("client_id", "api").aggregate(
-            n=chosen.count(), longest_up=chosen.request_transfer_ns.max(), longest_down=chosen.transfer_ns.max(),
+        in_groups(
+            chosen, ("client_id", "api"), longest_up=chosen.request_transfer_ns.max(), longest_down=chosen.transfer_ns.max(),
             most_up=chosen.request_bytes.max(), most_down=chosen.response_bytes.max(),
             total=chosen.request_transfer_ns.fill_null(0).sum() + chosen.transfer_ns.fill_null(0).sum(),
-            first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(),
         )
     )  # fmt: skip
     for row in rows:
@@ -109,10 +107,9 @@ def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found
     waited = ~nothing & (chosen.min_bytes > 1) & (chosen.max_wait_ms >= int(limit["held_ms"]))
     held = waited & (chosen.latency_ns >= chosen.max_wait_ms.cast("int64") * HELD_NS_PER_MS)
     rows = seen.run(
-        chosen.group_by("client_id").aggregate(
-            n=chosen.count(), hasty=chosen.count(where=hasty), held=chosen.count(where=held), wait=chosen.max_wait_ms.max(),
-            least=chosen.min_bytes.max(), lost=chosen.latency_ns.sum(where=held), first_ns=chosen.request_first_ns.min(),
-            last_ns=chosen.request_last_ns.max(),
+        in_groups(
+            chosen, ("client_id",), hasty=chosen.count(where=hasty), held=chosen.count(where=held),
+            wait=chosen.max_wait_ms.max(), least=chosen.min_bytes.max(), lost=chosen.latency_ns.sum(where=held),
         )
     )  # fmt: skip
     for row in rows:
@@ -163,10 +160,7 @@ def stuck_partition(seen: Observed, limit: Mapping[str, float]) -> Found:
     )  # fmt: skip
     stood_ns = one.last_ns - one.first_ns - one.gap_ns.fill_null(0)
     one = one.filter(stood_ns >= int(limit["seconds"] * 1e9), one.n >= int(limit["fetches"]))
-    by: dict[str, list[Row]] = {}
-    for row in seen.run(one):
-        by.setdefault(row["topic"], []).append(row)
-    for topic, rows in by.items():
+    for topic, rows in rows_by(seen.run(one), "topic").items():
         long = max(rows, key=lambda row: (row["last_ns"] - row["first_ns"], row["partition"]))
         stood = long["last_ns"] - long["first_ns"]
         yield Finding(

@@ -8,7 +8,7 @@ from zlib import compress
 
 from kcap.reports.definition import AFTER_APPEND, of_brokers
 from kcap.reports.findings.model import Finding, Found, called, in_versions, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, cut_short, totals
+from kcap.reports.findings.observed import LASTED, Observed, Row, cut_short, in_groups, rows_by, totals
 from kcap.reports.text import count as counted
 from kcap.schema.facts import releases
 from kcap.schema.quirks import MAGIC2_ONLY
@@ -204,9 +204,9 @@ def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:
     chosen = parts.filter(parts.api == "Produce", parts.max_timestamp_ms.notnull(), parts.max_timestamp_ms > 0)
     chosen = chosen.mutate(off=chosen.max_timestamp_ms - chosen.request_first_ns / 1_000_000)
     rows = seen.run(
-        chosen.group_by("client_id").aggregate(
-            n=chosen.count(), off=chosen.off.median(), least=chosen.off.quantile(0.1), most=chosen.off.quantile(0.9),
-            topic=chosen.topic.min(), first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(),
+        in_groups(
+            chosen, ("client_id",), off=chosen.off.median(), least=chosen.off.quantile(0.1), most=chosen.off.quantile(0.9),
+            topic=chosen.topic.min(),
         )
     )  # fmt: skip
     rows = [row for row in rows if row["n"] >= limit["batches"]]
@@ -248,13 +248,7 @@ def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
         return
     parts = seen.parts
     chosen = parts.filter(parts.api == "Produce", parts.records.notnull())
-    rows = seen.run(chosen.group_by("topic", "partition").aggregate(
-        records=chosen.records.sum(), n=chosen.count(), first_ns=chosen.request_first_ns.min(),
-            last_ns=chosen.request_last_ns.max()
-    ))  # fmt: skip
-    by: dict[str, list[Row]] = {}
-    for row in rows:
-        by.setdefault(row["topic"], []).append(row)
+    by = rows_by(seen.run(in_groups(chosen, ("topic", "partition"), records=chosen.records.sum())), "topic")
     writers = seen.clients_by_topic("Produce")
     for topic, some in by.items():
         total, hot = sum(row["records"] or 0 for row in some), max(some, key=lambda row: row["records"] or 0)
@@ -359,16 +353,9 @@ def producer_per_record(seen: Observed, limit: Mapping[str, float]) -> Found:
         return
     table = seen.exchanges
     chosen = table.filter(table.api == "Produce", ~cut_short(table))
-    each = chosen.group_by("client_id", "client_ip", "connection").aggregate(
-        n=chosen.count(), records=chosen.record_count.sum(), first_ns=chosen.request_first_ns.min(),
-        last_ns=chosen.request_last_ns.max(), lost=chosen.latency_ns.sum(),
-    )  # fmt: skip
+    each = in_groups(chosen, ("client_id", "client_ip", "connection"), records=chosen.record_count.sum())
     single = (each.n == 1) & (each.records <= int(limit["records"]))
-    rows = seen.run(
-        each.group_by("client_id", "client_ip").aggregate(
-            n=each.count(), single=each.count(where=single), first_ns=each.first_ns.min(), last_ns=each.last_ns.max()
-        )
-    )
+    rows = seen.run(in_groups(each, ("client_id", "client_ip"), LASTED, single=each.count(where=single)))
     accused: set[str | None] = set()
     for row in sorted(rows, key=lambda row: -row["single"]):
         rate = row["single"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
@@ -411,12 +398,7 @@ def recompression(seen: Observed, limit: Mapping[str, float]) -> Found:
         "client_id", put.topic, "codec", "stored", "request_first_ns", "request_last_ns"
     )
     changed = both.filter(both.codec != both.stored)
-    rows = seen.run(
-        changed.group_by("client_id", "topic", "codec", "stored").aggregate(
-            n=changed.count(), first_ns=changed.request_first_ns.min(), last_ns=changed.request_last_ns.max()
-        )
-    )
-    for row in rows:
+    for row in seen.run(in_groups(changed, ("client_id", "topic", "codec", "stored"))):
         if row["n"] >= limit["batches"]:
             yield Finding(
                 f"batches of {called(row['client_id'])} for topic {row['topic']} were written with {row['codec']} and are read "

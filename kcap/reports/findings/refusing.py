@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kcap.limits import SERVERS_MOST
-from kcap.reports.findings.closing import not_accepted
+from kcap.reports.findings.closing import hosts_of, not_accepted
 from kcap.reports.findings.model import Finding, Found, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, server_of
 from kcap.reports.recorded import functions
@@ -78,12 +78,11 @@ def broker_unavailable(seen: Observed, limit: Mapping[str, float]) -> Found:
             continue
         server = server_of(row)
         how = "refused" if row["refused"] == row["n"] else "not answered" if not row["refused"] else "refused or not answered"
-        hosts = row["client_ip"] if row["hosts"] == 1 else f"{row['hosts']:,} hosts"
         waits = [one for one in unwritten(seen, row) if one["gap_ns"] >= limit["unwritten"] * 1e9]
         longest = max((one["gap_ns"] for one in waits), default=0)
         yield Finding(
             f"broker {server} accepted no connection for at least {seconds(lasted)}: {counted(row['n'], 'connection')} of "
-            f"{hosts} were {how}"
+            f"{hosts_of(row)} were {how}"
             + (f"; no write to {counted(len(waits), 'partition')} succeeded for up to {seconds(longest)}" if waits else ""),
             {"server": server, "broker_id": row["broker_id"], "client_ips": [row["client_ip"]]}, row["n"],
             where(server_ip=row["server_ip"], server_port=row["server_port"]), row["first_ns"], row["last_ns"], longest,

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kcap import limits
 from kcap.reports.definition import Report, ReportRequest
-from kcap.reports.findings import (
+from kcap.reports.findings import (  # noqa: F401 - their functions are rules
     access,
     closing,
     consuming,
@@ -36,11 +36,6 @@ from kcap.reports.names import OTHERS
 from kcap.reports.run import columns_of, computed
 from kcap.reports.source import ReportInput
 
-MODULES: Final = (
-    access, closing, consuming, encryption, groups, leaders, network, pipelines, producing, quotas, refusals, refusing, serving,
-    stalls, topics, transactions, unavailable,
-)  # fmt: skip
-"""Modules whose functions are rules."""
 UNNAMED: Final = "unnamed_findings"
 """Reason for which findings are left out."""
 

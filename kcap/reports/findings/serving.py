@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kcap.reports.findings.model import Finding, Found, called, connected, picking, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, cut_short, times_of, totals
+from kcap.reports.findings.observed import Observed, Row, cut_short, in_groups, rows_by, times_of, totals
 from kcap.reports.findings.replication import waits_for_replicas
 from kcap.reports.text import count as counted
 
@@ -47,10 +47,8 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
         "UNKNOWN_LEADER_EPOCH",
         "LEADER_NOT_AVAILABLE",
     ]
-    by: dict[str, list[Row]] = {}
-    for row in seen.partition_errors(names, led=True):
-        if row["topic"] is not None and not row["topic"].startswith("__"):
-            by.setdefault(row["topic"], []).append(row)
+    refused = seen.partition_errors(names, led=True)
+    by = rows_by((row for row in refused if row["topic"] is not None and not row["topic"].startswith("__")), "topic")
     learnt = (
         moves(seen, names, limit["seconds"])
         if any(sum(row["n"] for row in some) >= limit["errors"] for some in by.values())
@@ -105,19 +103,14 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
         return  # no API has two brokers to compare
     chosen, late = served(seen, limit)
     rows = seen.run(
-        chosen.group_by(*CALL).aggregate(
-            n=chosen.count(), total=chosen.own.sum(), slow=chosen.count(where=late),
-            no_rtt=chosen.count(where=chosen.rtt_ns.isnull()), slow_ns=chosen.own.sum(where=late),
-            first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(), broker_id=chosen.broker_id.max(),
+        in_groups(
+            chosen, CALL, total=chosen.own.sum(), slow=chosen.count(where=late), slow_ns=chosen.own.sum(where=late),
+            no_rtt=chosen.count(where=chosen.rtt_ns.isnull()), broker_id=chosen.broker_id.max(),
             late_ns=chosen.request_first_ns.min(where=late), late_until_ns=chosen.response_first_ns.max(where=late),
         )
     )  # fmt: skip
-    by: dict[str, list[Row]] = {}
-    for row in rows:
-        if row["n"] >= limit["requests"]:
-            by.setdefault(row["api"], []).append(row)
     slow: dict[tuple[str, int], list[tuple[Row, float]]] = {}
-    for some in by.values():
+    for some in rows_by((row for row in rows if row["n"] >= limit["requests"]), "api").values():
         if len(some) > 1 and any(often_late(row, limit) for row in some):
             for row, usual in slow_again(seen, some, limit):
                 slow.setdefault((row["server_ip"], row["server_port"]), []).append((row, usual))
@@ -286,20 +279,8 @@ def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
         table.queue_ns >= long, table.queue_ns * 2 >= table.latency_ns, ~table.api.isin(LONG_POLLS)
     )  # fmt: skip
     chosen = chosen.inner_join(fetching.select("connection", "shares"), "connection")
-    rows = seen.run(
-        chosen.group_by("client_id", "connection").aggregate(
-            n=chosen.count(),
-            shares=chosen.shares.max(),
-            lost=chosen.queue_ns.sum(),
-            first_ns=chosen.request_first_ns.min(),
-            last_ns=chosen.request_last_ns.max(),
-        )
-    )
-    by: dict[str, list[Row]] = {}
-    for row in rows:
-        if row["n"] >= limit["requests"]:
-            by.setdefault(row["client_id"], []).append(row)
-    for client, some in by.items():
+    rows = seen.run(in_groups(chosen, ("client_id", "connection"), shares=chosen.shares.max(), lost=chosen.queue_ns.sum()))
+    for client, some in rows_by((row for row in rows if row["n"] >= limit["requests"]), "client_id").items():
         count, lost = sum(row["n"] for row in some), sum(row["lost"] for row in some)
         lasted = max(row["last_ns"] - row["first_ns"] for row in some)
         yield Finding(
@@ -370,12 +351,10 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     its_turn = (chosen.age_ns - before_ns >= least) & (chosen.exchange < chosen.poll).fill_null(True)
     chosen = chosen.filter((chosen.error == "REQUEST_TIMED_OUT").fill_null(False) | its_turn)
     rows = seen.run(
-        chosen.group_by("client_id").aggregate(
-            n=chosen.count(), errors=chosen.count(where=chosen.error == "REQUEST_TIMED_OUT"), longest=chosen.age_ns.max(),
-            first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(), apis=chosen.api.nunique(),
-                api=chosen.api.min(),
-            servers=chosen.server_ip.nunique(), server=chosen.server_ip.min(), lost=chosen.latency_ns.sum(),
-                waited=chosen.age_ns.sum(),
+        in_groups(
+            chosen, ("client_id",), errors=chosen.count(where=chosen.error == "REQUEST_TIMED_OUT"), longest=chosen.age_ns.max(),
+            apis=chosen.api.nunique(), api=chosen.api.min(), servers=chosen.server_ip.nunique(), server=chosen.server_ip.min(),
+            lost=chosen.latency_ns.sum(), waited=chosen.age_ns.sum(),
         )
     )  # fmt: skip
     answered = {call["client_id"] for call in seen.calls if call["outcome"] == "answered" and call["api"] != "ApiVersions"}
@@ -412,7 +391,7 @@ def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
     if max(cut.values(), default=0) < limit["connections"]:
         return
     table, links = seen.exchanges, seen.connections
-    used = table.group_by("connection").aggregate(used_ns=table.request_first_ns.max(), done_ns=table.response_last_ns.max())
+    used = table.group_by("connection").aggregate(done_ns=table.response_last_ns.max())
     joined = links.filter(links.ended.isin(["fin", "rst"])).inner_join(used, "connection")
     idle = joined.mutate(idle_ns=joined.closed_ns - joined.done_ns)
     idle = idle.filter(idle.closed_by == "server").filter(idle.idle_ns >= int(limit["seconds"] * 1e9), idle.client_id.notnull())
@@ -469,10 +448,8 @@ def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def connection_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that opens connections all the time: on one host, for a service of many instances opens many when it starts."""
-    by: dict[tuple[str, str], list[Row]] = {}
-    for link in seen.links:
-        if link["client_id"] and link["phase"] == "kafka" and link["began"] == "syn":
-            by.setdefault((link["client_id"], link["client_ip"]), []).append(link)
+    begun = (link for link in seen.links if link["client_id"] and link["phase"] == "kafka" and link["began"] == "syn")
+    by = rows_by(begun, ("client_id", "client_ip"))
     failed = {call["client_id"] for call in seen.calls if call["reason"] in ("fin", "rst") and call["api"] not in WAITING}
     failed |= {
         call["client_id"] for call in seen.calls if "SASL" in (call["error"] or "") or "AUTHENTICATION" in (call["error"] or "")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from kcap.reports.definition import uids
 from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
-from kcap.reports.findings.observed import AWAY, Observed, Row
+from kcap.reports.findings.observed import AWAY, Observed, rows_by
 from kcap.reports.findings.unavailable import STATES
 from kcap.reports.text import count as counted
 
@@ -32,9 +32,7 @@ def topic_recreated(seen: Observed, limit: Mapping[str, float]) -> Found:
             latency_ns=errors.latency_ns.sum(),
         )
     )  # fmt: skip
-    refused: dict[str, list[Row]] = {}
-    for row in rows:
-        refused.setdefault(row["topic"], []).append(row)
+    refused = rows_by(rows, "topic")
     for topic, (gone_ns, back_ns, olds) in known.items():
         mine = refused.get(topic, [])
         if gone_ns is not None:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from kcap.limits import READ_ALL_MOST, READ_MOST, STRETCHES_MAX
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, these, where
 from kcap.reports.findings.network import REORDERED
-from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.observed import Observed, Row, rows_by
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.reports.transactions import ENDS, WORK
@@ -45,10 +45,7 @@ def steps(seen: Observed) -> dict[str, list[Row]]:
             "server_ip", "server_port", "request_first_packet",
         ).order_by("request_first_ns", "connection", "exchange")
     )  # fmt: skip
-    by: dict[str, list[Row]] = {}
-    for row in rows:
-        by.setdefault(row["transactional_id"], []).append(row)
-    return by
+    return rows_by(rows, "transactional_id")
 
 
 Place = tuple[str | None, str, int]

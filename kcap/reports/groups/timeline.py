@@ -8,6 +8,7 @@ that began later than the group. Sources: KIP-62, KIP-345, KIP-429, KIP-800, KIP
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 from kcap.reports.groups.events import HEARTBEATS, Event
@@ -22,11 +23,8 @@ POLL: Final = "poll timeout"
 SAID: Final = {"revoke": "revocation", "metadata": "metadata change", "subscription": "metadata change"}
 """Word of a JoinGroup's reason -> cause; a revocation is the second step of a cooperative rebalance (KIP-429)."""
 MOVED: Final = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
-
-
-def begin(event: Event) -> int:
-    """What events are sorted by."""
-    return event.first_ns
+BEGIN: Final = attrgetter("first_ns")
+"""What events are sorted by."""
 
 
 def protocol_of(events: Sequence[Event]) -> str:
@@ -93,7 +91,7 @@ def classic(events: Sequence[Event]) -> list[Row]:
         # of what lies between, no generation sees what an earlier one saw, so that all are looked at once
         since = max([since, *(event.last_ns for event in before)])
         until = max(event.last_ns for event in joins)
-        between = events[bisect_left(events, since, key=begin) if before else 0 : bisect_right(events, until, key=begin)]
+        between = events[bisect_left(events, since, key=BEGIN) if before else 0 : bisect_right(events, until, key=BEGIN)]
         causes = causes_of(joins, before, between)
         first = min([event.first_ns for event in joins] + [at for at, _, _ in causes if at >= since])
         last = max(event.last_ns for event in mine)
@@ -179,8 +177,8 @@ def assigned_by_broker(events: Sequence[Event]) -> list[Row]:
     out = []
     for at, (event, cause) in enumerate(triggers):
         until = triggers[at + 1][0].first_ns if at + 1 < len(triggers) else None
-        start, end = bisect_left(events, event.first_ns, key=begin), len(events)
-        after = events[start : end if until is None else bisect_left(events, until, key=begin)]
+        start, end = bisect_left(events, event.first_ns, key=BEGIN), len(events)
+        after = events[start : end if until is None else bisect_left(events, until, key=BEGIN)]
         changes = [one for one in after if one.assignment is not None and one.error == "NONE"]
         last = max([event.last_ns, *(one.last_ns for one in changes)])
         got, wait = waited(event, ends.get(event.member_id, ())) if cause == "join" else (event, None)
@@ -202,7 +200,7 @@ def waited(join: Event, ends: Sequence[Event]) -> tuple[Event | None, int | None
     None for a member that has none when the capture ends: a group may have more members than partitions. `ends` are the
     member's events that give it partitions, or with which it leaves.
     """
-    at = bisect_left(ends, join.first_ns, key=begin)
+    at = bisect_left(ends, join.first_ns, key=BEGIN)
     if at == len(ends):
         return None, None
     return (ends[at] if ends[at].assignment else None), ends[at].last_ns - join.first_ns

@@ -6,7 +6,7 @@ producer id and epoch and ends with the response to its EndTxn; another InitProd
 then, else `open`. Sources: KIP-98, KIP-360, KIP-447, KIP-890.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -118,8 +118,7 @@ class TransactionTimeline:
             elif step.error == "NONE":
                 self._work(step)
         for transaction in list(self.open.values()):
-            late = self._timeout_ms is not None and end_ns > (transaction.begin_ns or 0) + self._timeout_ms * 1_000_000
-            transaction.outcome = "timed_out" if late else "open"
+            transaction.outcome = "timed_out" if self._is_overdue(transaction, end_ns) else "open"
             self.done.append(transaction)
         self.done.sort(key=lambda one: one.begin_ns or one.end_ns or 0)
         for transaction in self.done:
@@ -167,10 +166,11 @@ class TransactionTimeline:
         })  # fmt: skip
         transaction = self._of(step)
         if transaction is not None:
-            overdue = (
-                self._timeout_ms is not None and step.first_ns > (transaction.begin_ns or 0) + self._timeout_ms * 1_000_000
-            )
-            self._close(transaction, "timed_out" if overdue else "fenced", step)
+            self._close(transaction, "timed_out" if self._is_overdue(transaction, step.first_ns) else "fenced", step)
+
+    def _is_overdue(self, transaction: Transaction, at_ns: int) -> bool:
+        """Whether the timeout of a transaction is over at a time."""
+        return self._timeout_ms is not None and at_ns > (transaction.begin_ns or 0) + self._timeout_ms * 1_000_000
 
     def _close(self, transaction: Transaction, outcome: str | None, step: TransactionCall) -> None:
         transaction.end(outcome, step.last_ns)
@@ -198,12 +198,8 @@ def summary(name: str, timeline: TransactionTimeline) -> Row:
     return {
         "transactional_id": name, "transactions": len(outcomes),
         **{outcome: outcomes.count(outcome) for outcome in ("committed", "aborted", "fenced", "timed_out", "open")},
-        "fences": len(timeline.fences), "p50_ns": middle(lasted), "max_ns": lasted[-1] if lasted else None,
+        "fences": len(timeline.fences), "p50_ns": lasted[len(lasted) // 2] if lasted else None,
+        "max_ns": lasted[-1] if lasted else None,
         "records": sum(one.records for one in timeline.done),
         "group_ids": sorted({one.group_id for one in timeline.done if one.group_id}), "producers": timeline.producers,
     }  # fmt: skip
-
-
-def middle(values: Sequence[int]) -> int | None:
-    """The median of sorted values."""
-    return values[len(values) // 2] if values else None

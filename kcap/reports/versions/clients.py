@@ -17,7 +17,7 @@ from kcap import limits
 from kcap.facts.api_versions import Offer
 from kcap.facts.brokers import Server
 from kcap.facts.version_verdicts import VERDICTS
-from kcap.reports.definition import uid
+from kcap.reports.definition import Row, uid
 from kcap.reports.versions.fingerprints import Software
 from kcap.reports.versions.profile_store import StoredProfile
 from kcap.reports.versions.profile_templates import USE_FIGURES, ProfileTemplate, uses_of
@@ -26,8 +26,6 @@ from kcap.reports.versions.readiness import ApiUse, Assessment, of, range_in
 from kcap.schema.facts import Versions
 from kcap.schema.registry import api_name
 from kcap.schema.releases import deprecated_in, removed_in
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,24 +17,32 @@ from typing import Final
 
 from kcap.reports.definition import uid
 from kcap.reports.versions.diagnosis import ERROR, Diagnosis, DiagnosisContext, call, once, place, subject, whole_line
+from kcap.reports.versions.libraries import ZOOKEEPER_ONLY, keys_of_apis
 from kcap.reports.versions.profile import ConnectionProfile, Use
 from kcap.reports.versions.profile_templates import ALERT_BYTES
+from kcap.reports.versions.readiness import GONE_PRODUCE
 from kcap.reports.versions.release_guess import on_controllers
 from kcap.schema.facts import Versions
 from kcap.schema.quirks import API_VERSIONS
-from kcap.schema.registry import api_key, api_name, version_range
+from kcap.schema.registry import version_range
 from kcap.schema.releases import absent_from, removed_in
 
 AT_ONCE_NS: Final = 1_000_000_000
 """A broker that does not take a request closes within milliseconds; after this time other causes are likelier."""
-WAITING: Final = frozenset(
-    key for name in ("Fetch", "JoinGroup", "SyncGroup", "ShareFetch") if (key := api_key(name)) is not None
-)
+WAITING: Final = keys_of_apis("Fetch", "JoinGroup", "SyncGroup", "ShareFetch")
 """APIs whose responses wait on purpose: that one is missing at the end of a connection says little."""
 SEVERAL: Final = 2
 PRODUCE, FETCH = 0, 1
-GONE_PRODUCE: Final = 3
-"""First Produce version that Kafka 4 takes, while it names 0 (KAFKA-18659)."""
+NO_SUCH_API: Final = "No Kafka release has this API: a client of another product, or bytes that are no Kafka."
+IGNORES_OFFER: Final = (
+    "The client does not heed the versions that the broker offers (as librdkafka 2.6.0 with Fetch 12): upgrade it, or pin it "
+    "to the broker's release."
+)
+REQUESTS_NO_OFFER: Final = (
+    "The client requests no versions and is newer than the broker: let it negotiate (ApiVersions), or pin it to the broker's "
+    "release."
+)
+"""Advice about versions that a broker does not take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,18 +175,9 @@ def named(case: DiagnosisContext, death: Death, group: tuple[object, ...], range
     has = f"{source} {ranges[0]}-{ranges[1]}" if ranges else f"{source} no version of it"
     since, newest = removed_in(key, version), version_range(key)
     if newest is None:
-        kind, advice = "unknown_api", "No Kafka release has this API: a client of another product, or bytes that are no Kafka."
+        kind, advice = "unknown_api", NO_SUCH_API
     elif ranges is not None and version > ranges[1]:
-        kind, advice = (
-            "above_broker_max",
-            (
-                "The client does not heed the versions that the broker offers (as librdkafka 2.6.0 with Fetch 12): upgrade it, "
-                "or pin it to the broker's release."
-                if death.profile.probes
-                else "The client requests no versions and is newer than the broker: let it negotiate (ApiVersions), or pin it "
-                "to the broker's release."
-            ),
-        )
+        kind, advice = "above_broker_max", IGNORES_OFFER if death.profile.probes else REQUESTS_NO_OFFER
     elif ranges is None and since is None:
         kind, advice = "above_broker_max", "The broker is older than this API, or serves it on another listener."
     else:
@@ -186,7 +185,7 @@ def named(case: DiagnosisContext, death: Death, group: tuple[object, ...], range
         advice = f"Kafka {since} dropped it (KIP-896): " if since else "The client is too old for this broker: "
         advice = once_absent(key, version) or advice
         advice += "upgrade the client's library, or let it negotiate."
-    if api_name(key) in ("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown") and ranges is None:
+    if key in ZOOKEEPER_ONLY and ranges is None:
         advice = "This API left with ZooKeeper: brokers of 4.0 and later, and of KRaft clusters, do not have it."
     add(case, death, group, Diagnosis(
         kind, ERROR,

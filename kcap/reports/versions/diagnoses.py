@@ -36,6 +36,7 @@ from kcap.reports.versions.profile import ConnectionProfile, Use
 from kcap.reports.versions.profile_store import StoredProfile
 from kcap.reports.versions.profile_templates import ProfileTemplate, TemplateUse
 from kcap.reports.versions.profiles import ConnectionProfiles
+from kcap.reports.versions.readiness import range_in
 from kcap.reports.versions.simulator import nothing_in_common
 from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION
 from kcap.schema.registry import api_key, version_range
@@ -141,8 +142,7 @@ def outside(case: DiagnosisContext) -> None:
             if key == API_VERSIONS or use.died or use.refused:
                 continue  # these are diagnosed by what they cost
             found = case.whole.verdicts(profile, key, version, use)
-            offer = case.whole.offer(profile)
-            ranges = offer.ranges.get(key) if offer is not None else None
+            ranges = range_in(case.whole.offer(profile), key)
             has = span_of(ranges)
             group = case.group(profile.uid, client)
             if found["not_highest"] and profile.probes and ranges and version != CHOSEN.get(key):
@@ -189,12 +189,9 @@ def advice_for(key: int, version: int, kind: str) -> str:
     """What to do about a version that the broker does not take."""
     since = removed_in(key, version)
     if version_range(key) is None:
-        return "No Kafka release has this API: a client of another product, or bytes that are no Kafka."
+        return deaths.NO_SUCH_API
     if kind == "above_broker_max":
-        return (
-            "The client does not heed the versions that the broker offers (as librdkafka 2.6.0 with Fetch 12): upgrade it, or "
-            "pin it to the broker's release."
-        )
+        return deaths.IGNORES_OFFER
     if since:
         return f"Kafka {since} dropped this version (KIP-896): upgrade the client, or let it negotiate (ApiVersions)."
     return "The client is too old for this broker: upgrade it."
@@ -216,7 +213,7 @@ def refusals(case: DiagnosisContext) -> None:
             if not use.refused or key == API_VERSIONS:
                 continue
             offer = case.whole.offer(profile)
-            ranges = offer.ranges.get(key) if offer is not None else None
+            ranges = range_in(offer, key)
             inside = ranges is not None and ranges[0] <= version <= ranges[1]
             has = (
                 f", though it offers {span_of(ranges)}"

@@ -191,8 +191,9 @@ def of_template(compute: Callable[[StoredProfile], T]) -> Callable[[StoredProfil
 
 def library(known: Software | None) -> str:
     """A library in words; nothing where it is not known."""
-    text = " ".join(filter(None, (known.name, known.version))) if known is not None else ""
-    return ("probably " if text and known is not None and known.guessed else "") + text
+    if known is None or not known.text:
+        return ""
+    return f"probably {known.text}" if known.guessed else known.text
 
 
 def server_of(line: Row) -> Server:

@@ -8,6 +8,7 @@ report's; without a need nothing is put together.
 from collections.abc import Callable, Hashable
 from typing import Any, Final
 
+from kcap.reports.versions.pages import span
 from kcap.reports.versions.readiness import YES, earlier
 
 Row = dict[str, Any]
@@ -86,8 +87,10 @@ def needs_words(row: Row, target: str) -> bool:
 
 def outcome(row: Row) -> str:
     """What becomes of a client on the release, by API: what breaks, what steps where, or that it keeps its versions."""
-    breaks = [f"{api['api']} {span(api)}" for api in row["apis"] if api["step"] == "breaks"]
-    open_ = [f"{api['api']} {span(api)}" for api in row["apis"] if api["step"] == "unknown"]
+    breaks, open_ = (
+        [f"{api['api']} {span(api['min'], api['max'])}" for api in row["apis"] if api["step"] == step]
+        for step in ("breaks", "unknown")
+    )
     if breaks:
         return f"breaks: {some(breaks)}"
     if open_:
@@ -103,11 +106,6 @@ def outcome(row: Row) -> str:
     parts = [f"steps: {some(steps)}"] if steps else []
     parts += [f"goes without {some(without)}"] if without else []
     return "; ".join(parts) or "keeps its versions"
-
-
-def span(api: Row) -> str:
-    """`3-9`, `3`."""
-    return str(api["min"]) if api["min"] == api["max"] else f"{api['min']}-{api['max']}"
 
 
 def some(texts: list[str], shown: int = 4) -> str:

@@ -28,25 +28,12 @@ def explanation_of(client: str, targets: Sequence[str], profiles: ConnectionProf
     """The explanation. Raises UsageError for a name that is no client of the capture and no library."""
     brokers = [broker_of(target) for target in targets]
     made: Row = {"report": "versions", "explain": client, "targets": list(targets), "rows": []}
-    for key, some in identify(profiles).connections.items() if profiles is not None else ():
-        if key.client_id != client:
-            continue
-        assert profiles is not None
-        usage = ClientUsage(profiles, targets[-1]).usage(some, client)
-        known = identify(profiles).software[key]
-        library = library_of(known) or as_seen(known, usage)
-        used: dict[int, list[int]] = {}
-        for api, version in usage.sums:
-            used.setdefault(api, []).append(version)
-        here = SimulatedBroker("as captured", usage.latest) if usage.latest else None
-        made["rows"].append(
-            {
-                "client_id": client,
-                "software": " ".join(filter(None, (known.name, known.version))) or None,
-                "guessed": known.guessed,
-            }
-            | explain(library, [here, *brokers] if here is not None else brokers, used, used)
-        )
+    if profiles is not None:
+        clients = identify(profiles)
+        for key, some in clients.connections.items():
+            if key.client_id == client:
+                usage = ClientUsage(profiles, targets[-1]).usage(some, client)
+                made["rows"].append(of_client(client, clients.software[key], usage, brokers))
     if not made["rows"]:
         library = library_named(client)
         keys = [found for name in COMMON if (found := api_key(name)) is not None and found in library.versions]
@@ -56,10 +43,13 @@ def explanation_of(client: str, targets: Sequence[str], profiles: ConnectionProf
     return made
 
 
-def as_seen(known: Software, usage: Usage) -> Library:
-    """A client whose library is not known: it has the versions that it sent, and no other."""
-    versions: dict[int, list[int]] = {}
-    for key, version in usage.sums:
-        versions.setdefault(key, []).append(version)
-    name = " ".join(filter(None, (known.name, known.version))) or "a client of no known library"
-    return Library(name, "the versions that the capture shows; it may have others", versions, usage.probes)
+def of_client(client: str, known: Software, usage: Usage, brokers: Sequence[SimulatedBroker]) -> Row:
+    """A client of the capture. One whose library is not known has the versions that it sent, and no other."""
+    used: dict[int, list[int]] = {}
+    for api, version in usage.sums:
+        used.setdefault(api, []).append(version)
+    name, source = known.text or "a client of no known library", "the versions that the capture shows; it may have others"
+    library = library_of(known) or Library(name, source, used, usage.probes)
+    here = [SimulatedBroker("as captured", usage.latest)] if usage.latest else []
+    head = {"client_id": client, "software": known.text or None, "guessed": known.guessed}
+    return head | explain(library, [*here, *brokers], used, used)

@@ -54,6 +54,11 @@ class Software:
     evidence: tuple[str, ...] = ()
     """What speaks for it."""
 
+    @property
+    def text(self) -> str:
+        """`librdkafka 2.6.0`; empty where nothing is known."""
+        return " ".join(filter(None, (self.name, self.version)))
+
 
 def family_of(name: str, version: str = "") -> str:
     """The library behind a name that a client gives itself."""
@@ -98,8 +103,7 @@ def stated(known: Software) -> Software:
     """What is said of a guess: one below `SURE` names nothing, and its reason says which library is nearest."""
     if not known.guessed or known.confidence >= SURE:
         return known
-    near = " ".join(filter(None, (known.name, known.version)))
-    why = f"most like {near}, {known.confidence:.2f}: not sure enough to name it ({known.why.removeprefix('guessed ')})"
+    why = f"most like {known.text}, {known.confidence:.2f}: not sure enough to name it ({known.why.removeprefix('guessed ')})"
     return Software(None, None, None, False, why)
 
 

@@ -15,16 +15,17 @@ from kcap.facts.api_versions import Offer
 from kcap.facts.api_versions import Software as Named
 from kcap.limits import PROGRAMS_COMPARED
 from kcap.reports.versions.fingerprints import Software, hint_of, release_in, who
+from kcap.reports.versions.libraries import keys_of_apis
 from kcap.reports.versions.profile import HANDSHAKE
 from kcap.reports.versions.profile_store import StoredProfile
 from kcap.reports.versions.profile_templates import ProfileTemplate, uses_of
 from kcap.reports.versions.profiles import ConnectionProfiles
-from kcap.reports.versions.readiness import BEGINNING, keys_of, range_in
+from kcap.reports.versions.readiness import BEGINNING, range_in
 from kcap.reports.versions.traits import ENOUGH
 from kcap.schema.facts import Versions
 
 UNKNOWN: Final = "unknown"
-ONE_VERSION: Final = keys_of("Produce", "Fetch", "JoinGroup", "OffsetCommit", "Heartbeat", "SyncGroup", "LeaveGroup")
+ONE_VERSION: Final = keys_of_apis("Produce", "Fetch", "JoinGroup", "OffsetCommit", "Heartbeat", "SyncGroup", "LeaveGroup")
 """APIs that a program sends to one broker in one version."""
 
 
@@ -191,8 +192,7 @@ def identify(whole: ConnectionProfiles, *, by_address: bool = False) -> Clients:
             continue
         for mine in programs(whole, some, spot[1]):
             known = guess.of(mine, spot[1])
-            text = " ".join(filter(None, (known.name, known.version)))
-            nameless.setdefault((spot[1], spoke), {}).setdefault(text, []).append(mine)
+            nameless.setdefault((spot[1], spoke), {}).setdefault(known.text, []).append(mine)
     for (client_id, spoke), libraries in nameless.items():
         unsure = libraries.pop("", [])
         sure = [[one for part in parts for one in part] for parts in libraries.values()]

@@ -35,6 +35,11 @@ NAMES_OF_IDS: Final = (
 Connect's tasks and of Kafka Streams are Java's."""
 
 
+def keys_of_apis(*names: str) -> frozenset[int]:
+    """Keys of APIs by name."""
+    return frozenset(key for name in names if (key := api_key(name)) is not None)
+
+
 def keyed(text: str) -> dict[int, tuple[int, ...]]:
     """`Metadata 6 8, Produce 8` as API key -> versions."""
     out = {}
@@ -164,13 +169,13 @@ OLDEST: Final = {
     "librdkafka": "0.8", "kafka-python": "0.8", "franz-go": "0.8", "sarama": "0.8.2", "aiokafka": "0.9", "kafkajs": "0.10",
 }  # fmt: skip
 """Library -> the oldest broker that its documentation names, for whichever of its releases."""
-INTERNAL: Final = frozenset(
-    key for name in (
-        "LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "Vote", "BeginQuorumEpoch",
-        "EndQuorumEpoch", "AlterPartition", "Envelope", "FetchSnapshot", "BrokerRegistration", "BrokerHeartbeat",
-        "AllocateProducerIds", "AssignReplicasToDirs", "ControllerRegistration", "UpdateRaftVoter", "InitializeShareGroupState",
-        "ReadShareGroupState", "WriteShareGroupState", "DeleteShareGroupState", "ReadShareGroupStateSummary",
-    ) if (key := api_key(name)) is not None
+ZOOKEEPER_ONLY: Final = keys_of_apis("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown")
+"""APIs between brokers and a controller that ZooKeeper elects: Kafka 4 has none (KIP-866), for another reason than KIP-896."""
+INTERNAL: Final = ZOOKEEPER_ONLY | keys_of_apis(
+    "Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "AlterPartition", "Envelope", "FetchSnapshot", "BrokerRegistration",
+    "BrokerHeartbeat", "AllocateProducerIds", "AssignReplicasToDirs", "ControllerRegistration", "UpdateRaftVoter",
+    "InitializeShareGroupState", "ReadShareGroupState", "WriteShareGroupState", "DeleteShareGroupState",
+    "ReadShareGroupStateSummary",
 )  # fmt: skip
 """APIs that brokers and controllers use among themselves alone; WriteTxnMarkers is an administrator's too."""
 BROKER_IDS: Final = (

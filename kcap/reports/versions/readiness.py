@@ -17,10 +17,10 @@ from typing import Final
 from kcap.errors import UsageError
 from kcap.facts.api_versions import Offer
 from kcap.reports.versions.fingerprints import Software
-from kcap.reports.versions.libraries import BASELINES, JAVA, OLDEST
+from kcap.reports.versions.libraries import BASELINES, JAVA, OLDEST, ZOOKEEPER_ONLY, keys_of_apis
 from kcap.schema.facts import Versions, releases, within
 from kcap.schema.quirks import API_VERSIONS
-from kcap.schema.registry import api_key, api_name
+from kcap.schema.registry import api_name
 from kcap.schema.releases import accepts, line, removed_in, stable, taken
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"
@@ -35,20 +35,13 @@ GONE_PRODUCE: Final = 3
 """First Produce version that Kafka 4 takes, while it names 0 (KAFKA-18659)."""
 
 
-def keys_of(*names: str) -> frozenset[int]:
-    """Keys of APIs by name."""
-    return frozenset(key for name in names if (key := api_key(name)) is not None)
-
-
-OPTIONAL: Final = keys_of(
+OPTIONAL: Final = keys_of_apis(
     "GetTelemetrySubscriptions", "PushTelemetry", "OffsetForLeaderEpoch", "DescribeCluster", "DescribeTopicPartitions"
 )
 """APIs that a client does without where the broker does not offer them."""
-NEEDED: Final = keys_of("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "ShareFetch", "StreamsGroupHeartbeat")
+NEEDED: Final = keys_of_apis("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "ShareFetch", "StreamsGroupHeartbeat")
 """APIs of group protocols that a client is configured to use: it does not fall back to another."""
-WITH_ZOOKEEPER: Final = keys_of("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown")
-"""APIs between brokers and a controller that ZooKeeper elects: Kafka 4 has none (KIP-866), for another reason than KIP-896."""
-WITH_KRAFT: Final = keys_of(
+WITH_KRAFT: Final = keys_of_apis(
     "UnregisterBroker",
     "DescribeQuorum",
     "AddRaftVoter",
@@ -61,8 +54,10 @@ WITH_KRAFT: Final = keys_of(
     "ConsumerGroupDescribe",
 )
 """APIs that only a cluster with KRaft serves."""
-LOGIN: Final = keys_of("SaslHandshake", "SaslAuthenticate")
-BEGINNING: Final = LOGIN | keys_of("ApiVersions", "Metadata", "FindCoordinator", "GetTelemetrySubscriptions", "PushTelemetry")
+LOGIN: Final = keys_of_apis("SaslHandshake", "SaslAuthenticate")
+BEGINNING: Final = LOGIN | keys_of_apis(
+    "ApiVersions", "Metadata", "FindCoordinator", "GetTelemetrySubscriptions", "PushTelemetry"
+)
 """APIs that clients send before, or beside, the work that they are there for."""
 
 
@@ -221,7 +216,7 @@ def assessed(call: ApiUse, who: Software, target: str) -> Assessment | None:
 
 def because(call: ApiUse, target: str, what: str) -> str:
     """Why a release does not take a version, where there is a reason of its own."""
-    if call.key in WITH_ZOOKEEPER and what == REMOVED:
+    if call.key in ZOOKEEPER_ONLY and what == REMOVED:
         return " (gone with ZooKeeper, KIP-866)"
     if call.key == JOIN_GROUP and target == KIP_896 and call.version < 2:
         return " (gone in 4.0.0 alone, back in 4.0.1: KAFKA-19444)"
@@ -303,7 +298,7 @@ def earlier(one: str, other: str) -> bool:
 def newer(call: ApiUse, who: Software, there: Versions | None) -> tuple[bool | None, str]:
     """A version that is gone: would the client have used a later one?"""
     if there is None:
-        return (None if call.key in WITH_ZOOKEEPER else False), ": the API is gone"
+        return (None if call.key in ZOOKEEPER_ONLY else False), ": the API is gone"
     if call.offered is not None and call.version < call.offered[1]:
         return False, f", and the client used no later one though the broker offered {call.offered[1]}"
     own = own_range(call, who)

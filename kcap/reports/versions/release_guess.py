@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kcap.reports.versions.libraries import ZOOKEEPER_ONLY, keys_of_apis
 from kcap.schema.facts import Versions, apis, releases, within
-from kcap.schema.registry import api_key, api_name
+from kcap.schema.registry import api_name
 from kcap.schema.releases import advertised, taken
 
 PRODUCE, METADATA, LEADER_AND_ISR = 0, 3, 4
@@ -21,32 +22,13 @@ NAMES_SHOWN: Final = 4
 """APIs that are named in a reason."""
 LACKING: Final = 8
 """So many APIs of a release a broker may leave out: those of features that are switched off."""
-ZOOKEEPER_ONLY: Final = frozenset(
-    key
-    for name in ("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown")
-    if (key := api_key(name)) is not None
-)
-KRAFT_ONLY: Final = frozenset(
-    key for name in ("UnregisterBroker", "DescribeQuorum", "AddRaftVoter", "RemoveRaftVoter", "ListClientMetricsResources",
-                     "GetTelemetrySubscriptions", "PushTelemetry", "ConsumerGroupHeartbeat", "ConsumerGroupDescribe",
-                     "DescribeTopicPartitions")
-    if (key := api_key(name)) is not None
+KRAFT_ONLY: Final = keys_of_apis(
+    "UnregisterBroker", "DescribeQuorum", "AddRaftVoter", "RemoveRaftVoter", "ListClientMetricsResources",
+    "GetTelemetrySubscriptions", "PushTelemetry", "ConsumerGroupHeartbeat", "ConsumerGroupDescribe", "DescribeTopicPartitions",
 )  # fmt: skip
 """APIs of a listener of brokers that a broker with ZooKeeper, or one without what serves them, does not name."""
-
-
-SERVED: Final = frozenset(
-    key
-    for name in (
-        "Fetch",
-        "ApiVersions",
-        "SaslHandshake",
-        "SaslAuthenticate",
-        "DescribeAcls",
-        "DescribeConfigs",
-        "DescribeCluster",
-    )
-    if (key := api_key(name)) is not None
+SERVED: Final = keys_of_apis(
+    "Fetch", "ApiVersions", "SaslHandshake", "SaslAuthenticate", "DescribeAcls", "DescribeConfigs", "DescribeCluster"
 )
 """APIs that brokers and controllers each serve themselves (`forwardable` of ApiKeys)."""
 BEFORE_KRAFT: Final = "2.7"
@@ -144,16 +126,13 @@ def difference_texts(ranges: Mapping[int, Versions], keys: list[int], release: s
 def evidence(ranges: Mapping[int, Versions], first: str, last: str) -> str:
     """The ranges that shut out the releases beside these."""
     known = releases()
-    parts = []
     low, high = known.index(first), known.index(last)
-    if low:
-        keys = differences(ranges, known[low - 1])
-        parts += [f"{api_name(k) or k} {ranges[k][0]}-{ranges[k][1]}" for k in sorted(keys)[:NAMES_SHOWN]]
-        parts = [f"{', '.join(parts)} (not in {known[low - 1]})"] if parts else []
-    if high + 1 < len(known):
-        keys = differences(ranges, known[high + 1])
-        later = [f"{api_name(k) or k} {ranges[k][0]}-{ranges[k][1]}" for k in sorted(keys)[:NAMES_SHOWN]]
-        parts += [f"{', '.join(later)} (no more in {known[high + 1]})"] if later else []
+    parts = []
+    for words, at in (("not in", low - 1), ("no more in", high + 1)):
+        if 0 <= at < len(known):
+            keys = sorted(differences(ranges, known[at]))[:NAMES_SHOWN]
+            some = ", ".join(f"{api_name(k) or k} {ranges[k][0]}-{ranges[k][1]}" for k in keys)
+            parts += [f"{some} ({words} {known[at]})"] if some else []
     return "; ".join(parts)
 
 

@@ -6,13 +6,14 @@ their ids.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
 from kcap.facts.api_versions import Offer
 from kcap.facts.brokers import Server
-from kcap.reports.versions.clients import ClientUsage, Row, Usage, calls_of
+from kcap.reports.definition import Row
+from kcap.reports.versions.clients import ClientUsage, Usage, calls_of
 from kcap.reports.versions.diagnoses import diagnose
 from kcap.reports.versions.diagnosis import ERROR
 from kcap.reports.versions.features import described
@@ -35,6 +36,7 @@ from kcap.reports.versions.readiness import (
     step_of,
 )
 from kcap.reports.versions.release_guess import Guess, guess, took
+from kcap.schema.facts import Versions
 from kcap.schema.registry import api_name
 
 CONNECTIONS_NAMED: Final = 40
@@ -44,11 +46,6 @@ WORST: Final = 5
 REMOVED_REASON, DEPRECATED_REASON, UNJUDGED_REASON = "removed", "deprecated", "unjudged"
 FAIL_REASONS: Final = (REMOVED_REASON, DEPRECATED_REASON, UNJUDGED_REASON)
 """Values of --fail-on."""
-
-
-def software_text(known: Software) -> str | None:
-    """`librdkafka 2.6.0`; None where nothing is known."""
-    return " ".join(filter(None, (known.name, known.version))) or None
 
 
 def client_row(
@@ -74,7 +71,7 @@ def client_row(
     against = [
         {
             "client_id": key.client_id, "client_ip": usage.addresses[0], "addresses": len(usage.addresses),
-            "principal": key.principal, "software": software_text(known),
+            "principal": key.principal, "software": known.text or None,
             "api": api_name(f.call.key), "api_key": f.call.key, "version": f.call.version, "what": f.what,
             "would_change": f.steps, "why": f.why, "count": f.call.count, "first_ns": f.call.first_ns,
             "last_ns": f.call.last_ns, "example": f.call.example,
@@ -104,23 +101,29 @@ def guessed(offer: Offer) -> Guess:
     return guess(offer.ranges)
 
 
-def broker_row(server: Server, whole: ConnectionProfiles) -> Row:
-    """A broker's address: what it offers, and the releases that offer it."""
-    offers = list(whole.offers[server].values())
-    guesses = [guessed(offer) for offer, _ in offers]
-    last, found = offers[-1][0], guesses[-1]
+def row_of_broker(
+    server: Server, whole: ConnectionProfiles, found: Guess, example: str, ranges: Mapping[int, Versions], answers: int
+) -> Row:
+    """A broker's address: who it is, the releases that fit, and what it offers."""
     node, cluster = whole.tracker.brokers.identify(server)
     features = whole.features.get(server, {})
-    row: Row = {
+    return {
         "server_ip": server[0], "server_port": server[1], "broker_id": node, "cluster_id": cluster, "role": found.role,
         "mode": found.mode, "release_min": found.first, "release_max": found.last, "why": found.why,
-        "vendor_suspected": found.vendor, "nearest": found.nearest, "differs": list(found.differs), "answers": len(offers),
-        "example": offers[-1][1], "features": features, "finalized": described(features),
+        "vendor_suspected": found.vendor, "nearest": found.nearest, "differs": list(found.differs), "answers": answers,
+        "example": example, "features": features, "finalized": described(features),
         "apis": [
-            {"api_key": key, "api": api_name(key), "min": low, "max": high}
-            for key, (low, high) in sorted(last.ranges.items())
+            {"api_key": key, "api": api_name(key), "min": low, "max": high} for key, (low, high) in sorted(ranges.items())
         ],
     }  # fmt: skip
+
+
+def broker_row(server: Server, whole: ConnectionProfiles) -> Row:
+    """A server with ApiVersions responses: the last of them counts, and the others are named."""
+    offers = list(whole.offers[server].values())
+    guesses = [guessed(offer) for offer, _ in offers]
+    last, example = offers[-1]
+    row = row_of_broker(server, whole, guesses[-1], example, last.ranges, len(offers))
     if len(offers) > 1:
         row["changed"] = [
             {"release_min": g.first, "release_max": g.last, "example": example} for g, (_, example) in zip(guesses, offers)
@@ -144,16 +147,8 @@ def silent_broker_rows(whole: ConnectionProfiles) -> list[Row]:
     rows = []
     for server, calls in sorted(served.items()):
         found = took(calls)
-        if found is None:
-            continue
-        node, cluster = whole.tracker.brokers.identify(server)
-        features: Row = {}
-        rows.append({
-            "server_ip": server[0], "server_port": server[1], "broker_id": node, "cluster_id": cluster,
-            "role": found.role, "mode": None, "release_min": found.first, "release_max": found.last, "why": found.why,
-            "vendor_suspected": False, "nearest": None, "differs": [], "answers": 0, "example": min(calls.values()),
-            "features": features, "finalized": [], "apis": [],
-        })  # fmt: skip
+        if found is not None:
+            rows.append(row_of_broker(server, whole, found, min(calls.values()), {}, 0))
     return rows
 
 

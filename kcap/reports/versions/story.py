@@ -4,11 +4,11 @@ In: what was gathered, and a connection's uid. Out: steps with times, then each 
 times are counted from the connection's first packet; what was not captured is left out.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from kcap.errors import UsageError
 from kcap.facts.version_verdicts import VERDICTS
-from kcap.reports.definition import uid
+from kcap.reports.definition import Row, uid
 from kcap.reports.versions.diagnosis import call, place, server_of
 from kcap.reports.versions.features import described
 from kcap.reports.versions.identity import Clients
@@ -20,7 +20,6 @@ from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION
 from kcap.schema.registry import api_name
 from kcap.schema.releases import removed_in
 
-Row = dict[str, Any]
 UNAVAILABLE: Final = {"fin": "closes the connection", "rst": "resets the connection", "capture_end": "has not answered yet"}
 
 
@@ -58,7 +57,7 @@ def of(whole: ConnectionProfiles, connection: str, known: Clients, diagnoses: li
     return {
         "connection": profile.uid, "client_ip": profile.identity.client_ip, "client_id": client,
         "server": place(profile.server),
-        "software": " ".join(filter(None, (who.name, who.version))) if who else "", "guessed": bool(who and who.guessed),
+        "software": who.text if who else "", "guessed": bool(who and who.guessed),
         "why": who.why if who else "", "midstream": profile.midstream, "ended": profile.line.get("ended"),
         "steps": steps + openings(profile, start), "apis": apis(profile, whole), "diagnoses": mine, "lost_ns": lost,
     }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from kcap.reports.diff.report import FIRST, LENGTH, NO_DIFFERENCE, diff, side_of
 from kcap.reports.diff.summaries import COLUMNS, summarized
-from kcap.reports.source import ReportInput, opened
+from kcap.reports.source import ReportInput, engine_over, tables_of
 from tests.cli.running import PCAPS
 from tests.reports.diff.pairs import capture, produce
 from tests.reports.diff.pairs import diff as of_rows
@@ -22,8 +22,8 @@ def test_kept_sql_gives_what_the_expressions_give() -> None:
     side_of(ReportInput([HEALTHY]))
     given = ReportInput([str(PCAPS / "quota-3.9.pcap")])
     found = side_of(given)
-    with opened(given, COLUMNS, ()) as (engine, tables):
-        assert found == summarized(engine.rows, tables.selected, given.captures)
+    with engine_over(given, COLUMNS, ()) as (engine, names):
+        assert found == summarized(engine.rows, tables_of(engine, names, given).selected, given.captures)
     assert 0 < found.span_ns < min(FIRST, LENGTH)
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from kcap.reports.definition import is_broker
+from kcap.reports.findings.observed import LASTED, in_groups, rows_by
 from kcap.reports.findings.report import check
 from tests.reports.findings.tables import CONNECTION, SECOND, START, exchange, many, observed
 
@@ -13,6 +14,19 @@ def test_classes_of_exchanges_add_up() -> None:
         ("app", "Produce", 5, 10), ("other", "Fetch", 3, None),
     }  # fmt: skip
     assert seen.clients_of(api="Fetch") == ["other"]
+
+
+def test_groups_have_their_number_and_the_times_of_the_first_and_the_last() -> None:
+    seen = observed(many(3, 1.0) + many(2, 1.0, "Fetch", connection="C2"))
+    by = rows_by(seen.run(in_groups(seen.exchanges, ("api", "connection"), last=seen.exchanges.exchange.max())), "api")
+    sent = [row["request_first_ns"] for row in many(3, 1.0)]
+    assert {api: (row["n"], row["last"], row["first_ns"]) for api, (row,) in by.items()} == {
+        "Produce": (3, 3, sent[0]), "Fetch": (2, 2, sent[0]),
+    }  # fmt: skip
+    assert by["Produce"][0]["last_ns"] >= sent[-1]
+    (links,) = seen.run(in_groups(seen.connections, ("phase",), LASTED))
+    assert (links["first_ns"], links["last_ns"]) == seen.span
+    assert rows_by([{"a": 1, "b": 2}, {"a": 1, "b": 3}], ("a", "b")).keys() == {(1, 2), (1, 3)}
 
 
 def test_errors_have_an_example_that_is_the_first() -> None:
