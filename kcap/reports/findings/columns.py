@@ -51,7 +51,7 @@ MESSAGE_COLUMNS: Final = (
 GROUP_TABLES: Final = {
     "exchanges": tuple(dict.fromkeys((
         *MESSAGE_COLUMNS, "client_id", "api", "group_id", "member_id", "generation", "error", "request_last_ns",
-        "response_last_ns",
+        "response_last_ns", "cluster_id",
     ))),
     "partitions": ("connection", "exchange", "topic", "topic_id", "partition", "lag"),
 }  # fmt: skip
@@ -59,7 +59,7 @@ GROUP_TABLES: Final = {
 TRANSACTION_TABLES: Final = {
     "exchanges": tuple(dict.fromkeys((
         *MESSAGE_COLUMNS, "client_id", "api", "group_id", "transactional_id", "producer_id", "producer_epoch", "error",
-        "request_last_ns", "response_last_ns",
+        "request_last_ns", "response_last_ns", "cluster_id",
     ))),
     "partitions": (
         "connection", "exchange", "topic", "topic_id", "partition", "error", "records", "bytes", "producer_id",

@@ -6,7 +6,6 @@ same.
 """
 
 import operator
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
@@ -154,9 +153,8 @@ class Observed:
         Names of topics and groups, offsets and producer ids are those of one cluster. Connections without exchanges belong to
         each of them.
         """
-        sizes = Counter[str | None]()
-        for call in self.calls:
-            sizes[call["cluster_id"]] += call["n"]
+        table = self.exchanges
+        sizes = {row["cluster_id"]: row["n"] for row in self.run(table.group_by("cluster_id").aggregate(n=table.count()))}
         known = sorted((name for name in sizes if name is not None), key=lambda name: (-sizes[name], name))
         if len(known) < 2:
             return [(None, self)]
@@ -300,7 +298,6 @@ class Observed:
                 most_response_bytes=table.response_bytes.max(),
                 most_queue_ns=table.queue_ns.max(),
                 broker_id=table.broker_id.max(),
-                cluster_id=table.cluster_id.max(),
                 first_ns=table.request_first_ns.min(),
                 last_ns=table.request_last_ns.max(),
                 latency_ns=table.latency_ns.sum(),
