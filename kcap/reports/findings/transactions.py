@@ -278,11 +278,8 @@ def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
     end, most_ns = seen.span[1], limit["seconds"] * 1e9
     for name, rows in seen.once(steps).items():
         open_since = ended = None
-        usual_ns = 0
         for row in rows:
             if row["api"] in ENDS:
-                if open_since is not None and row["api"] == "EndTxn":
-                    usual_ns = max(usual_ns, row["request_first_ns"] - open_since["request_first_ns"])
                 open_since, ended = None, row
             elif row["error"] in ("NONE", None):
                 open_since = open_since or row
@@ -297,7 +294,7 @@ def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
                 {"transactional_id": name, "client_id": last["client_id"]}, 1, where(transactional_id=name),
                 open_since["request_first_ns"], end, quiet, {"quiet_ns": quiet,
                 "open_ns": end - open_since["request_first_ns"], "stood_ns": stood},
-                "info" if (unsure and not stood) or end - open_since["request_first_ns"] <= usual_ns else None,
+                "info" if (unsure and not stood) or longer(rows, end - open_since["request_first_ns"]) else None,
             )  # fmt: skip
 
 
