@@ -45,7 +45,8 @@ MODULES: Final = (
 OF_NAMES: Final = frozenset(
     module.__name__ for module in (consuming, groups, leaders, pipelines, producing, refusals, topics, transactions)
 )
-"""Modules whose rules tell apart by names and numbers that mean something in one cluster alone: topics, groups, offsets."""
+"""Modules whose rules tell apart by names and numbers that mean something in one cluster alone: topics, groups, offsets. So do
+rules that compare brokers, which need `peers`."""
 UNNAMED: Final = "unnamed_findings"
 """Reason for which findings are left out."""
 
@@ -65,11 +66,11 @@ def check(
     rows: list[dict[str, Any]] = []
     silent: list[Rule] = []
     mine = seen.of_clients()
-    clusters = mine.by_cluster()
+    clusters = mine.once(Observed.by_cluster)
     chosen = [rule for rule in RULES.values() if (not only or rule.id in only) and rule.id not in skip]
     for rule in chosen:
         limit = {**rule.thresholds, **((thresholds or {}).get(rule.id) or {})}
-        apart = clusters if rule.find.__module__ in OF_NAMES else [(None, mine)]
+        apart = clusters if rule.find.__module__ in OF_NAMES or "peers" in rule.needs else [(None, mine)]
         every = [of_cluster(finding, name) for name, one in apart for finding in rule.find(one, limit)]
         found = [row_of(rule, finding) for finding in every if of_one(finding.who)]
         if len(found) < len(every):
