@@ -39,6 +39,7 @@ that found nothing because the capture cannot say is named under *not judged* (`
 of TLS without keys the rules on handshakes and on lost packets judge what they see, and `judged` says how many did;
 `left_out` counts groups of connections, by client and server, beyond the 65,536 that rules look at.
 Requests between brokers (replication, the controller) are the cluster's own and are not judged.
+Where responses name several clusters, topics, groups and transactions of each are judged by themselves; `who` has the cluster.
 
 `kcap live -i IF --check` says findings while packets pass: when each begins and when it ends.
 

@@ -170,6 +170,8 @@ def explanation(made: Row, style: Style) -> list[str]:
             f"breaks on {last}: {', '.join(map(str, one['broken']))}"
             if one["broken"]
             else f"settles with {last} on each API it uses"
+            if one["unproven"] is None
+            else f"cannot be judged: {one['unproven']}"
         )
         out += wrapped(text if one["client_id"] is not None else f"with {last}", style.width, INDENT)
         heads = [settled(name, at) for at, name in enumerate(one["brokers"])]

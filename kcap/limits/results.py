@@ -208,6 +208,9 @@ SILENCES_MOST = 10_000
 RECREATED_MOST = 1000
 """Ids of topics that were created again, which rules look at."""
 
+CLUSTERS_MOST = 16
+"""Clusters of a capture that rules look at each by itself: every one takes the time of a capture."""
+
 SERVERS_MOST = 100
 """Servers of which a rule has a finding each."""
 

@@ -21,6 +21,8 @@ MISSING_BAD: Final = 0.01
 """Share of missing bytes from which on too many exchanges have holes to count on sums."""
 DROPS_BAD: Final = 0.001
 SKIPPED_CARE: Final = 0.01
+UNDECODED_CARE: Final = 0.1
+"""A body that does not read may be damaged, or a test; a share of them says that it is not Kafka's, or of a release to come."""
 COPIES_CARE: Final = 0.01
 """A stray copy is harmless; a share of them says that the tap sees packets twice."""
 
@@ -189,18 +191,21 @@ def ledger(evidence: CaptureQuality) -> Point:
 
 
 def exchanges(evidence: CaptureQuality) -> Point:
-    """Whether requests have their responses."""
+    """Whether requests have their responses, and can be read."""
     outcomes, rows = evidence.outcomes, sum(evidence.outcomes.values())
     lost = evidence.reasons["lost_in_capture"] + evidence.reasons["midstream"]
     parts = counts(outcomes).replace("_", " ")
-    numbers: dict[str, object] = {"exchanges": rows, "outcomes": dict(outcomes), "reasons": dict(evidence.reasons)}
+    unread = evidence.weirds[str(WeirdKind.UNDECODED)]
+    numbers: dict[str, object] = {
+        "exchanges": rows, "outcomes": dict(outcomes), "reasons": dict(evidence.reasons), "undecoded": unread,
+    }  # fmt: skip
     if not rows:
         return Point("exchanges", BAD, "there is no exchange", numbers)
-    if lost:
-        return Point(
-            "exchanges", CARE, f"{count(rows, 'exchange')}: {parts}; {lost:,} without partner for the capture's sake", numbers
-        )
-    return Point("exchanges", GOOD, f"{count(rows, 'exchange')}: {parts}", numbers)
+    unreadable = unread > UNDECODED_CARE * rows
+    text = f"{count(rows, 'exchange')}: {parts}"
+    text += f"; {lost:,} without partner for the capture's sake" if lost else ""
+    text += f"; {count(unread, 'message')} do not read as their API and version say" if unreadable else ""
+    return Point("exchanges", CARE if lost or unreadable else GOOD, text, numbers)
 
 
 OF_KAFKA: Final = ("beginnings", "directions", "missing bytes", "ledger")

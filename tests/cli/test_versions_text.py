@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from kcap.cli.versions_text import explanation
 from kcap.cli.versions_text import report as text_of
 from kcap.cli.versions_text import story as story_of
 from kcap.reports.text import Style
+from kcap.reports.versions.explain import explanation_of
 from kcap.reports.versions.identity import identify
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.report import report
 from kcap.reports.versions.story import of as story
-from tests.reports.talking import closed_by_server, of, of_stories
+from tests.reports.talking import closed_by_server, of, of_stories, profile, whole
 from tests.support import messages as m
 from tests.support.wire import request
 
@@ -84,3 +86,12 @@ def test_what_is_seen_most_reads_as_it_was_reviewed(name: str, tmp_path: Path) -
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")
+
+
+def test_an_explanation_says_that_a_client_settles_only_where_its_work_was_seen() -> None:
+    works, begins = profile([(3, 1), (1, 12)]), profile([(3, 1)])
+    lines = [explanation(explanation_of("app", ["4.0"], whole(made)), Style(200, False, True))[1] for made in (works, begins)]
+    assert lines == [
+        "settles with Kafka 4.0 on each API it uses",
+        "cannot be judged: only Metadata was seen, no work, so what else it needs is not known",
+    ]

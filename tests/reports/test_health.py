@@ -94,6 +94,8 @@ def skipping(evidence: CaptureQuality) -> None:
         (skipping, "ledger", CARE, "5.0% lie between"),
         (lambda evidence: evidence.outcomes.clear(), "exchanges", BAD, "no exchange"),
         (counting("reasons", lost_in_capture=3), "exchanges", CARE, "3 without partner"),
+        (counting("weirds", undecoded=5), "exchanges", GOOD, "50 exchanges: 50 answered"),
+        (counting("weirds", undecoded=6), "exchanges", CARE, "6 messages do not read as their API and version say"),
     ],
 )
 def test_what_is_wrong_is_said(change: Callable[[CaptureQuality], None], point: str, verdict: str, words: str) -> None:

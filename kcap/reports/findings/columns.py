@@ -13,7 +13,7 @@ EXCHANGE_COLUMNS: Final = (
     "correlation_id", "response_bytes", "request_first_packet", "response_first_packet", "request_last_capture",
     "response_last_capture", "request_pos", "request_end_pos", "response_pos", "response_end_pos", "max_wait_ms", "min_bytes",
     "transfer_ns", "request_transfer_ns", "topics", "isolation_level",
-    "in_flight",
+    "in_flight", "cluster_id",
 )  # fmt: skip
 PARTITION_COLUMNS: Final = (
     "connection", "exchange", "api_key", "topic", "topic_id", "partition", "error", "codec", "magic", "records", "bytes",
@@ -22,7 +22,7 @@ PARTITION_COLUMNS: Final = (
 )  # fmt: skip
 BESIDE_COLUMNS: Final = (
     "client_id", "api", "server_ip", "server_port", "request_first_ns", "request_last_ns", "response_first_ns", "latency_ns",
-    "acks", "api_version", "outcome", "reason", "age_ns",
+    "acks", "api_version", "outcome", "reason", "age_ns", "cluster_id",
 )  # fmt: skip
 """Columns of exchanges that rules look at beside those of their partitions; no two have one name."""
 CONNECTION_COLUMNS: Final = (
@@ -51,7 +51,7 @@ MESSAGE_COLUMNS: Final = (
 GROUP_TABLES: Final = {
     "exchanges": tuple(dict.fromkeys((
         *MESSAGE_COLUMNS, "client_id", "api", "group_id", "member_id", "generation", "error", "request_last_ns",
-        "response_last_ns",
+        "response_last_ns", "cluster_id",
     ))),
     "partitions": ("connection", "exchange", "topic", "topic_id", "partition", "lag"),
 }  # fmt: skip
@@ -59,7 +59,7 @@ GROUP_TABLES: Final = {
 TRANSACTION_TABLES: Final = {
     "exchanges": tuple(dict.fromkeys((
         *MESSAGE_COLUMNS, "client_id", "api", "group_id", "transactional_id", "producer_id", "producer_epoch", "error",
-        "request_last_ns", "response_last_ns",
+        "request_last_ns", "response_last_ns", "cluster_id",
     ))),
     "partitions": (
         "connection", "exchange", "topic", "topic_id", "partition", "error", "records", "bytes", "producer_id",

@@ -62,7 +62,9 @@ def commit_lags(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
         last=chosen.committed_offset.argmax(chosen.request_first_ns),
     )  # fmt: skip
     lasted = commits.last_ns - commits.first_ns
-    commits = commits.filter(commits.n >= int(limit["commits"]), lasted >= int(limit["seconds"] * 1e9))
+    # offsets that go back with time: a group that was set back on purpose, or a capture whose clock was
+    forward = commits.last >= commits.first
+    commits = commits.filter(commits.n >= int(limit["commits"]), lasted >= int(limit["seconds"] * 1e9), forward)
     reported = parts.filter(parts.api.isin(["Fetch", "Produce"]), parts.error == "NONE")
     written = reported.base_offset.clip(0, OFFSET_MOST) + reported.records.clip(0, OFFSET_MOST)
     log_end = reported.high_watermark.clip(0, OFFSET_MOST).fill_null(written)

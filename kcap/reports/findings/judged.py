@@ -33,12 +33,16 @@ def _beginnings(seen: Observed) -> str | None:
 
 
 def _peers(seen: Observed) -> str | None:
-    servers = {(call["server_ip"], call["server_port"]) for call in seen.calls if call["api"] in ("Produce", "Fetch")}
-    if not servers:
+    servers = [
+        {(call["server_ip"], call["server_port"]) for call in one.calls if call["api"] in ("Produce", "Fetch")}
+        for _, one in seen.once(Observed.by_cluster)
+    ]
+    if not any(servers):
         return "no client writes or reads in the capture"
-    return (
-        None if len(servers) > 1 else "one broker serves all Produce and Fetch in the capture: there is none to compare it with"
-    )
+    if any(len(some) > 1 for some in servers):
+        return None
+    where = "of each cluster" if len(servers) > 1 else "in the capture"
+    return f"one broker serves all Produce and Fetch {where}: there is none to compare it with"
 
 
 def _time(seen: Observed) -> str | None:

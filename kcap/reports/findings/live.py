@@ -30,7 +30,7 @@ from kcap.table.builder import TableSet
 from kcap.table.table_builders import TableRequest
 
 SECOND: Final = 1_000_000_000
-ENTITIES: Final = ("client_id", "group_id", "transactional_id", "instance_id", "topic", "principal", "server")
+ENTITIES: Final = ("cluster_id", "client_id", "group_id", "transactional_id", "instance_id", "topic", "principal", "server")
 """What a finding is recognised by from one look to the next; lists of clients and addresses grow."""
 COLLECT_SECONDS: Final = 30.0
 """Between two collections of cycles. Expressions of rules form cycles that hold rows of their look; by itself the collector

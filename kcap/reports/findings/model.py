@@ -25,7 +25,7 @@ class Finding:
     """What happens, in plain words with its numbers."""
     who: Mapping[str, Any]
     """Whom it concerns: any of client_id, software, principal, group_id, topic, partition, transactional_id, server, broker_id,
-    connection, client_ips, instance_id."""
+    connection, client_ips, instance_id; cluster_id where the capture has several clusters."""
     count: int
     """How often it was seen."""
     filter: str

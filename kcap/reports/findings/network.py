@@ -152,9 +152,15 @@ def stalled_connections(seen: Observed) -> list[Row]:
     """Connections on which one side sends the same data again and again until the end, and gets no acknowledgement.
 
     A broker that is slow or stopped acknowledges: its kernel does. What is sent when the capture ends has no acknowledgement
-    yet either, so that the last data has to be older than some timeouts.
+    yet either, so that the last data has to be older than some timeouts. Packets behind the end that the other side gave the
+    connection prove nothing: copies of a capture whose clock is behind come then.
     """
     links, table = seen.connections, seen.exchanges
+    behind_ns = links.last_ns - links.closed_ns.fill_null(links.last_ns)
+    links = links.mutate(
+        client_unacked_ns=links.client_unacked_ns - (links.closed_by == "server").ifelse(behind_ns, 0),
+        server_unacked_ns=links.server_unacked_ns - (links.closed_by == "client").ifelse(behind_ns, 0),
+    )
     whole = (links.client_missing == 0) & (links.server_missing == 0)
     chosen = links.filter(whole & (links.exchanges > 0) & (links.retransmitted >= REPEATS))
     chosen = chosen.filter((chosen.client_unacked_ns >= STALL_NS) | (chosen.server_unacked_ns >= STALL_NS))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from kcap.limits import LINKS_KEPT, MESSAGES_AT_ONCE, RECREATED_MOST
+from kcap.limits import CLUSTERS_MOST, LINKS_KEPT, MESSAGES_AT_ONCE, RECREATED_MOST
 from kcap.reports.definition import AFTER_APPEND, is_broker, of_brokers, uids
 from kcap.reports.findings.columns import BESIDE_COLUMNS, PARTITION_COLUMNS
 from kcap.reports.recorded import functions
@@ -167,6 +167,33 @@ class Observed:
         if not nameless:
             mine.calls = calls
         return mine
+
+    def by_cluster(self) -> "list[tuple[str | None, Observed]]":
+        """The same for each cluster, where responses name several, the busiest first; what servers carry that no response
+        assigns to one stands by itself (None).
+
+        Names of topics and groups, offsets and producer ids are those of one cluster. Connections without exchanges belong to
+        each of them.
+        """
+        table = self.exchanges
+        sizes = {row["cluster_id"]: row["n"] for row in self.run(table.group_by("cluster_id").aggregate(n=table.count()))}
+        known = sorted((name for name in sizes if name is not None), key=lambda name: (-sizes[name], name))
+        if len(known) < 2:
+            return [(None, self)]
+        if len(known) > CLUSTERS_MOST:
+            self.left_out["clusters"] = len(known) - CLUSTERS_MOST
+        found: list[tuple[str | None, Observed]] = []
+        for name in (*known[:CLUSTERS_MOST], *({None} & sizes.keys())):
+            mine, every, parts = (
+                table if table is None else table.filter(table.cluster_id.fill_null("") == (name or ""))
+                for table in (self.exchanges, self.every, self._parts)
+            )
+            others = self.every.anti_join(every, "connection").select("connection")
+            links = self.connections.anti_join(others, "connection")
+            one = Observed(self._run, mine, self.partitions, links, self.brokers, self._message, parts)
+            one.every, one.every_link, one.crowded, one.left_out = every, self.every_link, self.crowded, self.left_out
+            found.append((name, one))
+        return found
 
     def first(self, expression: Any, order: Sequence[Any], most: int, what: str, whole: Any = None) -> list[Row]:
         """The first rows of an expression in an order; the rest is counted in `left_out` under `what`. `whole`: an expression

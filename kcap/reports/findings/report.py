@@ -5,6 +5,7 @@ In: the tables as `Observed`, which rules to run, thresholds that the user chang
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from kcap import limits
@@ -30,12 +31,17 @@ from kcap.reports.findings import (  # noqa: F401 - their functions are rules
 )
 from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.judged import not_judged
-from kcap.reports.findings.model import RULES, SEVERITIES, Finding, Rule
+from kcap.reports.findings.model import RULES, SEVERITIES, Finding, Rule, where
 from kcap.reports.findings.observed import Observed
 from kcap.reports.names import OTHERS
 from kcap.reports.run import columns_of, computed
 from kcap.reports.source import ReportInput
 
+OF_NAMES: Final = frozenset(
+    module.__name__ for module in (consuming, groups, leaders, pipelines, producing, refusals, topics, transactions)
+)
+"""Modules whose rules tell apart by names and numbers that mean something in one cluster alone: topics, groups, offsets. So do
+rules that compare brokers, which need `peers`."""
 UNNAMED: Final = "unnamed_findings"
 """Reason for which findings are left out."""
 
@@ -55,10 +61,12 @@ def check(
     rows: list[dict[str, Any]] = []
     silent: list[Rule] = []
     mine = seen.of_clients()
+    clusters = mine.once(Observed.by_cluster)
     chosen = [rule for rule in RULES.values() if (not only or rule.id in only) and rule.id not in skip]
     for rule in chosen:
         limit = {**rule.thresholds, **((thresholds or {}).get(rule.id) or {})}
-        every = list(rule.find(mine, limit))
+        apart = clusters if rule.find.__module__ in OF_NAMES or "peers" in rule.needs else [(None, mine)]
+        every = [of_cluster(finding, name) for name, one in apart for finding in rule.find(one, limit)]
         found = [row_of(rule, finding) for finding in every if of_one(finding.who)]
         if len(found) < len(every):
             mine.left_out[UNNAMED] = mine.left_out.get(UNNAMED, 0) + len(every) - len(found)
@@ -92,6 +100,14 @@ def with_findings(
         found = check(seen, thresholds=thresholds)["rows"]
         made = computed(engine, ["exchanges"], report, given, request)
     return {"report": made["report"], "captures": made["captures"], "findings": found} | made
+
+
+def of_cluster(finding: Finding, cluster: str | None) -> Finding:
+    """The finding with the cluster in which it was made, where there are several."""
+    if cluster is None:
+        return finding
+    only = where(cluster_id=cluster) if not finding.filter else where(finding.filter, cluster_id=cluster)
+    return replace(finding, who={**finding.who, "cluster_id": cluster}, filter=only)
 
 
 def of_one(who: Mapping[str, Any]) -> bool:

@@ -29,12 +29,17 @@ def groups(given: ReportInput, only: Sequence[str] = ()) -> Row:
 def report(seen: Observed, captures: Sequence[str], only: Sequence[str] = ()) -> Row:
     """The report of tables, whichever engine runs them."""
     named = {shortened(name) for name in only}
-    rows = [row for row in rows_of(seen) if not only or row["group_id"] in named]
+    clusters = seen.by_cluster()
+    rows = [
+        row | ({"cluster_id": cluster} if len(clusters) > 1 else {})
+        for cluster, one in clusters for row in rows_of(one) if not only or row["group_id"] in named
+    ]  # fmt: skip
+    rows.sort(key=lambda row: (-row["lost_ns"], -len(row["rebalances"]), row["group_id"]))
     return {"report": "groups", "captures": list(captures), "rows": rows, "left_out": seen.left_out}
 
 
 def rows_of(seen: Observed) -> list[Row]:
-    """A row for each group."""
+    """A row for each group, in no order."""
     found, committed, alive = events(seen), commits(seen), last_seen(seen)
     rows = [row_of(name, mine, committed, alive) for name, mine in found.items()]
     rows += [row_of(name, [], committed, alive) for name in committed if name not in found]
@@ -42,7 +47,6 @@ def rows_of(seen: Observed) -> list[Row]:
     for row in rows:
         mine = {member["client_id"] for member in row["members"]}
         row["lag_last"] = lag([by_client[client] for client in mine if client in by_client])
-    rows.sort(key=lambda row: (-row["lost_ns"], -len(row["rebalances"]), row["group_id"]))
     return rows
 
 

@@ -6,6 +6,7 @@ they began; every EndTxn that succeeds ends one, whether the capture has its beg
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Final
 
 from kcap.limits import GROUP_EVENTS_MAX, TRANSACTION_PARTITIONS_MAX
@@ -38,17 +39,21 @@ def transactions(given: ReportInput, only: Sequence[str] = ()) -> Row:
 def report(seen: Observed, captures: Sequence[str], only: Sequence[str] = ()) -> Row:
     """The report of tables, whichever engine runs them."""
     named = {shortened(name) for name in only}
-    found = {
-        name: TransactionTimeline(name).run(some, seen.span[1])
-        for name, some in steps(seen).items()
-        if not only or name in named
-    }
-    rows = [one.row() for timeline in found.values() for one in timeline.done]
+    clusters = seen.by_cluster()
+    found = [
+        (name, TransactionTimeline(name).run(some, seen.span[1]), {"cluster_id": cluster} if len(clusters) > 1 else {})
+        for cluster, one in clusters for name, some in steps(one).items() if not only or name in named
+    ]  # fmt: skip
+    rows = [one.row() | where for _, timeline, where in found for one in timeline.done]
     rows.sort(key=lambda row: (row["begin_ns"] or row["end_ns"] or 0, row["transactional_id"]))
     return {
         "report": "transactions", "captures": list(captures), "rows": rows, "left_out": seen.left_out,
-        "transactional_ids": [summary(name, timeline) for name, timeline in sorted(found.items())],
-        "fences": sorted((one for timeline in found.values() for one in timeline.fences), key=lambda row: row["time_ns"]),
+        "transactional_ids": [
+            summary(name, timeline) | where for name, timeline, where in sorted(found, key=itemgetter(0))
+        ],
+        "fences": sorted(
+            (one | where for _, timeline, where in found for one in timeline.fences), key=itemgetter("time_ns")
+        ),
     }  # fmt: skip
 
 

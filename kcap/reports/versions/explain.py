@@ -2,16 +2,17 @@
 
 In: a client id of the capture, or a library with its release; releases; the capture's profiles where there is one. Out: plain
 values, an entry a client that goes by the name. Law: a client of the capture begins at the broker that it was seen with; an API
-that it was seen to use is always there.
+that it was seen to use is always there; `unproven` has what the capture lacks to show that it works.
 """
 
 from collections.abc import Sequence
 from typing import Any, Final
 
-from kcap.reports.versions.clients import ClientUsage, Usage
+from kcap.reports.versions.clients import ClientUsage, Usage, calls_of
 from kcap.reports.versions.fingerprints import Software
 from kcap.reports.versions.identity import identify
 from kcap.reports.versions.profiles import ConnectionProfiles
+from kcap.reports.versions.readiness import unproven
 from kcap.reports.versions.simulator import Library, SimulatedBroker, broker_of, explain, library_named, library_of
 from kcap.schema.registry import api_key
 
@@ -38,7 +39,8 @@ def explanation_of(client: str, targets: Sequence[str], profiles: ConnectionProf
         library = library_named(client)
         keys = [found for name in COMMON if (found := api_key(name)) is not None and found in library.versions]
         made["rows"].append(
-            {"client_id": None, "software": library.name, "guessed": False} | explain(library, brokers, keys, {})
+            {"client_id": None, "software": library.name, "guessed": False, "unproven": None}
+            | explain(library, brokers, keys, {})
         )
     return made
 
@@ -52,4 +54,5 @@ def of_client(client: str, known: Software, usage: Usage, brokers: Sequence[Simu
     library = library_of(known) or Library(name, source, used, usage.probes)
     here = [SimulatedBroker("as captured", usage.latest)] if usage.latest else []
     head = {"client_id": client, "software": known.text or None, "guessed": known.guessed}
+    head["unproven"] = unproven(calls_of(usage), usage.login)
     return head | explain(library, [*here, *brokers], used, used)

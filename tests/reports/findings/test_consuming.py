@@ -39,18 +39,30 @@ def test_lag_that_grows_is_told_and_lag_that_shrinks_is_not() -> None:
 def test_commits_that_fall_behind_are_found_where_fetches_run_ahead() -> None:
     """kafka-python fetches ahead of what the program works on: its Fetch responses leave no lag."""
 
-    def seen(worked: float) -> list[Row]:
+    def seen(worked: float, back: int = 0) -> list[Row]:
         fetches, parts = fetched([0] * 40)
         parts = [part | {"high_watermark": 100 * (at + 1)} for at, part in enumerate(parts)]
         commits = [exchange("C2", at + 1, "OffsetCommit", at * 8 + 4.5, group_id="g") for at in range(5)]
-        done = [{"connection": "C2", "exchange": at + 1, "api_key": 8, "group_id": "g", "topic": "t", "partition": 0,
-                 "error": "NONE", "committed_offset": int(worked * 100 * (at * 8 + 4))} for at in range(5)]  # fmt: skip
+        done = [
+            {
+                "connection": "C2",
+                "exchange": at + 1,
+                "api_key": 8,
+                "group_id": "g",
+                "topic": "t",
+                "partition": 0,
+                "error": "NONE",
+                "committed_offset": int(worked * 100 * (at * 8 + 4)) - back * (at == 4),
+            }
+            for at in range(5)
+        ]
         return found("slow-consumer-fetch", observed(fetches + commits, parts + done))
 
     (row,) = seen(0.5)
     assert row["who"] == {"client_id": "app", "group_id": "g", "topic": "t"}
     assert row["evidence"]["lag_first"] < row["evidence"]["lag_last"]
     assert seen(1.0) == []
+    assert seen(0.5, back=1601) == [], "the group, or the clock of the capture, was set back"
 
 
 PLACES = st.tuples(st.sampled_from(["t", "u"]), st.integers(0, 1))

@@ -26,6 +26,9 @@ def test_what_is_missing_is_named_with_its_reason() -> None:
     alone = check(observed(many(10, 1.0)))["not_judged"]
     assert alone == {name: why for name, why in alone.items() if "one broker" in why}
     assert {"slow-broker", "hot-broker"} <= alone.keys()
+    apart = [row | {"cluster_id": name} for name in "AB" for row in many(9, 1.0, connection=name, server_ip=f"10.0.0.{name}")]
+    said = "one broker serves all Produce and Fetch of each cluster: there is none to compare it with"
+    assert check(observed(apart, messages={}))["not_judged"] == {"slow-broker": said, "hot-broker": said}
     tool = check(observed(many(10, 1.0, "Metadata")))["not_judged"]
     assert tool["slow-broker"] == "no client writes or reads in the capture"
     late = check(observed(many(10, 1.0), connections=[CONNECTION | {"connection": "C1", "began": "midstream"}]))["not_judged"]

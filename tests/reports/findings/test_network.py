@@ -79,8 +79,13 @@ def test_data_that_the_other_side_never_acknowledges() -> None:
         ({"client_unacked_ns": SECOND // 5}, "the capture ended too soon"),
         ({"retransmitted": 2}, "hardly sent again"),
         ({"server_missing": 9}, "the capture lacks packets"),
+        ({"closed_by": "server", "closed_ns": START + 2 * SECOND + 1}, "the broker ended the connection; these are copies"),
     ):
         assert found("data-not-acknowledged", observed(rows, connections=[link | other])) == [], why
+    given_up = link | {"closed_by": "client", "closed_ns": START + 2 * SECOND + 1}
+    assert len(found("data-not-acknowledged", observed(rows, connections=[given_up]))) == 1, "its FIN is lost as well"
+    late = link | {"closed_by": "server", "closed_ns": START + 5 * SECOND}
+    assert len(found("data-not-acknowledged", observed(rows, connections=[late]))) == 1, "it was repeated for 3 s before"
 
 
 def test_data_behind_a_rest_hints_at_lost_state_where_other_connections_work() -> None:

@@ -77,6 +77,33 @@ def test_responses_whose_request_was_before_the_capture_are_the_brokers_where_th
     assert [row["exchange"] for row in seen.run(seen.parts.select("connection", "exchange").order_by("exchange"))] == [1, 2]
 
 
+def test_clusters_are_looked_at_each_by_itself_where_several_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [
+        row
+        for at, cluster in enumerate(["A", "B", "B", None])
+        for row in many(1, 1.0, connection=f"C{at}", cluster_id=cluster, server_port=9092 + at)
+    ]
+    links = [CONNECTION | {"connection": f"C{at}"} for at in range(5)]
+    parts = [{"connection": row["connection"], "exchange": 1, "topic": "t"} for row in rows]
+
+    def apart(some: list[dict[str, object]]) -> list[tuple[str | None, list[str], list[str], int]]:
+        seen = observed(some, parts, links)
+        return [
+            (name, *([row["connection"] for row in one.run(table.select("connection").order_by("connection"))]
+                     for table in (one.parts, one.connections)), one.quality["n"])
+            for name, one in seen.by_cluster()
+        ]  # fmt: skip
+
+    assert apart(rows) == [
+        ("B", ["C1", "C2"], ["C1", "C2", "C4"], 2), ("A", ["C0"], ["C0", "C4"], 1), (None, ["C3"], ["C3", "C4"], 1),
+    ]  # fmt: skip
+    assert apart(rows[1:]) == [(None, ["C1", "C2", "C3"], [f"C{at}" for at in range(5)], 3)], "where one is known it is all"
+    monkeypatch.setattr("kcap.reports.findings.observed.CLUSTERS_MOST", 1)
+    seen = observed(rows[:3], parts, links)
+    assert [name for name, _ in seen.by_cluster()] == ["B"]
+    assert check(seen)["left_out"] == {"clusters": 1}
+
+
 def test_requests_that_never_ended_have_times_all_the_same() -> None:
     """Law: no rule fails for an exchange without a time."""
     cut = exchange("C1", 1, "Produce", 3.0, None) | {"request_last_ns": None}

@@ -48,6 +48,27 @@ def test_names_that_are_not_told_apart_are_accused_of_nothing() -> None:
     assert found["left_out"] == {UNNAMED: 1}
 
 
+def test_topics_and_groups_of_one_name_in_two_clusters_are_not_mixed() -> None:
+    """One cluster's group commits slowly what is written slowly there; the other's topic of that name grows quickly."""
+    rows, parts = [], []
+    for cluster, quick in (("A", 1), ("B", 9)):
+        mine: dict[str, Any] = {"cluster_id": cluster, "group_id": "g", "server_port": 9092 + quick}
+        for api, key in (("Fetch", 1), ("OffsetCommit", 8)):
+            rows += [exchange(f"{cluster}{key}", at + 1, api, 2 * at + key / 8, **mine) for at in range(9)]
+            parts += [
+                {"connection": f"{cluster}{key}", "exchange": at + 1, "api_key": key, "topic": "t", "partition": 0, "lag": 0,
+                 "error": "NONE", "group_id": "g", "high_watermark" if key == 1 else "committed_offset": 100 * at * quick}
+                for at in range(9)
+            ]  # fmt: skip
+    assert check(observed(rows, parts))["rows"] == []
+    slow = [one | {"committed_offset": 0} if one["connection"] == "B8" else one for one in parts]
+    (found,) = check(observed(rows, slow))["rows"]
+    assert found["who"] == {"client_id": "app", "group_id": "g", "topic": "t", "cluster_id": "B"}
+    assert 'cluster_id == "B"' in found["filter"]
+    (alone,) = check(observed([row | {"cluster_id": None} for row in rows], slow))["rows"]
+    assert alone["who"] == {"client_id": "app", "group_id": "g", "topic": "t"}, "nothing tells them apart"
+
+
 def test_rules_can_be_chosen_and_thresholds_changed() -> None:
     rows = many(100, 0.01, "OffsetCommit", group_id="g")
     assert check(observed(rows), skip=["commit-storm"])["rows"] == []

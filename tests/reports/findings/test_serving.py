@@ -12,6 +12,8 @@ def test_a_broker_that_is_slow_beside_its_peers_and_none_where_all_are() -> None
     assert row["who"]["server"] == "10.0.0.1:9092"
     assert found("slow-broker", observed(slow + [one | {"server_ip": "10.0.0.2"} for one in slow])) == []
     assert found("slow-broker", observed(slow)) == [], "without a peer there is no telling"
+    apart = [row | {"cluster_id": row["server_ip"]} for row in slow + quick]
+    assert found("slow-broker", observed(apart)) == [], "a broker of another cluster is none"
 
 
 def test_one_slow_moment_of_a_broker_is_no_slow_broker() -> None:

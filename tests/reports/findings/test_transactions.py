@@ -86,6 +86,20 @@ def test_a_transaction_that_nobody_ends() -> None:
     assert found("hanging-transaction", observed([work(28, 1)], connections=links)) == [], "the capture ends too soon to say"
 
 
+def test_a_transaction_that_is_open_as_long_as_others_of_its_id_were_is_none_that_hangs() -> None:
+    links = [CONNECTION | {"connection": "C1", "last_ns": START + 30 * SECOND}]
+
+    def seen(*rows: Row) -> bool:
+        return bool(found("hanging-transaction", observed(list(rows), connections=links)))
+
+    usual = work(0, 1, "AddPartitionsToTxn"), work(12, 2, "EndTxn")
+    assert not seen(*usual, work(18, 3)), "open for 12 s as the one before was"
+    assert seen(*usual, work(17, 3)), "longer than that"
+    assert seen(usual[0], work(12, 2, "InitProducerId"), work(18, 3)), (
+        "one that is aborted in its place took no time of its own"
+    )
+
+
 def test_producers_that_fence_each_other() -> None:
     (row,) = found("zombie-fenced", observed([work(0, 1, error="INVALID_PRODUCER_EPOCH"), work(1, 2)]))
     assert row["who"]["transactional_id"] == "tx"

@@ -1,6 +1,7 @@
 """Groups of real captures are as the programs logged them."""
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from kcap.reports.groups.report import groups
 from kcap.reports.source import ReportInput
 from kcap.reports.text import left_out
 from tests.cli.running import PCAPS
+from tests.support.clusters import CLUSTER, twice
 
 LANES = {"lane-1": 3, "lane-2": 5, "lane-3": 7, "lane-4": 9, "lane-5": 11, "lane-6": 13}
 """Client -> member epoch, as its own log has it."""
@@ -39,6 +41,21 @@ def test_starts_of_a_static_member_are_members_fences_and_one_rebalance() -> Non
     assert [one["client_id"] for one in row["fences"]] == ["ledger-east", "ledger-west", "ledger-east"]
     assert [one["cause"] for one in row["rebalances"]] == ["join"]
     assert (row["protocol"], row["commits"], row["commit_errors"]) == ("classic", 2, 0)
+
+
+def test_groups_of_one_name_in_two_clusters_are_two(tmp_path: Path) -> None:
+    path = twice(PCAPS / "problems" / "rebalance-loop-848.pcap", tmp_path / "two.pcap", 1)
+    rows = {row["cluster_id"]: row for row in groups(ReportInput([str(path)]))["rows"]}
+    (alone,) = of("rebalance-loop-848")["rows"]
+    assert {name: row["coordinator"] for name, row in rows.items()} == {
+        CLUSTER.decode(): "127.2.0.12:9092", CLUSTER[::-1].decode(): "127.9.0.12:9092",
+    }  # fmt: skip
+    for row in rows.values():
+        for name in ("commits", "lost_ns", "protocol", "lag_last"):
+            assert row[name] == alone[name]
+        for name in ("cause", "generation", "duration_ns", "lost_ns"):
+            assert [one[name] for one in row["rebalances"]] == [one[name] for one in alone["rebalances"]]
+    assert "cluster_id" not in alone
 
 
 def test_rows_have_the_keys_of_the_contract() -> None:

@@ -1,6 +1,7 @@
 """Transactions of real captures are as the programs logged them."""
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from kcap.reports.source import ReportInput
 from kcap.reports.transactions.report import transactions
 from tests.cli.running import PCAPS
+from tests.support.clusters import CLUSTER, twice
 
 
 @cache
@@ -35,6 +37,20 @@ def test_zombies_are_fenced_and_named() -> None:
     assert [row["outcome"] for row in made["rows"]] == ["fenced"] * 5 + ["committed"]
     assert [row["client_id"] for row in made["fences"]] == ["room-a", "room-b", "room-a", "room-b", "room-a"]
     assert [one["producer_epoch"] for one in made["transactional_ids"][0]["producers"]] == [0, 2, 4, 6, 8, 10]
+
+
+def test_ids_of_one_name_in_two_clusters_fence_nothing(tmp_path: Path) -> None:
+    path = twice(PCAPS / "problems" / "aborted-transactions.pcap", tmp_path / "two.pcap", 2)
+    made, alone = transactions(ReportInput([str(path)])), of("aborted-transactions")
+    clusters = CLUSTER.decode(), CLUSTER[::-1].decode()
+    for cluster in clusters:
+        rows = [row for row in made["rows"] if row["cluster_id"] == cluster]
+        assert [(row["outcome"], row["duration_ns"], row["records"]) for row in rows] == [
+            (row["outcome"], row["duration_ns"], row["records"]) for row in alone["rows"]
+        ]
+    assert {row["cluster_id"] for row in made["transactional_ids"]} == set(clusters)
+    assert made["fences"] == []
+    assert "cluster_id" not in alone["rows"][0]
 
 
 def test_rows_have_the_keys_of_the_contract() -> None:

@@ -28,6 +28,15 @@ def test_a_client_of_no_known_library_has_what_it_sent() -> None:
     assert "the versions that the capture shows" in row["source"]
 
 
+def test_what_the_capture_lacks_to_show_that_a_client_works_is_there() -> None:
+    works, begins = profile([(3, 11), (1, 12)], probe=3, offer=OFFER), profile([(3, 11)], probe=3, offer=OFFER)
+    rows = [explanation_of("app", ["4.0"], whole(made))["rows"][0] for made in (works, begins)]
+    assert [row["unproven"] for row in rows] == [
+        None, "only Metadata, ApiVersions were seen, no work, so what else it needs is not known",
+    ]  # fmt: skip
+    assert [row["broken"] for row in rows] == [[], []]
+
+
 def test_a_library_without_a_capture() -> None:
     (row,) = explanation_of("java 2.0", ["4.0"], None)["rows"]
     assert {one["api"]: one["works"] for one in row["rows"]}["Produce"]
