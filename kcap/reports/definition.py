@@ -159,8 +159,8 @@ class Key:
 
 
 def group_name(row: Row, keys: Sequence[Key]) -> str:
-    """What a row is about: its values in the columns of the grouping."""
-    return ", ".join(words(row[key.name]) for key in keys)
+    """What a row is about: its values in the columns of the grouping; a client may have the empty id."""
+    return ", ".join(words(row[key.name]) or '""' for key in keys)
 
 
 def key_of(name: str, own: frozenset[str] = frozenset()) -> Key:

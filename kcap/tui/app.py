@@ -30,6 +30,7 @@ from textual.driver import Driver
 from textual.filter import Monochrome
 from textual.keys import format_key
 from textual.message import Message
+from textual.notifications import Notification, Notify, SeverityLevel
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
@@ -62,6 +63,8 @@ HELD_SECONDS: Final = 5.0
 """For no longer they wait for an end of new pages."""
 UNUSED_SECONDS: Final = 1.0
 """Without a key for so long, screens that were left are freed: that takes as long as some keys, and no message is for them."""
+TOAST_SECONDS: Final = 0.1
+"""For which a notification is shown at least."""
 KEY_NAMES: Final = {"pgup": "PgUp", "pgdn": "PgDn"}
 SWITCH_SECONDS: Final = 0.0005
 """How long a thread that computes keeps the interpreter from the one that paints; Python lets it keep it ten times as long."""
@@ -71,6 +74,20 @@ def collect() -> None:
     """Frees screens that were left: their parts refer to each other, and the collector seldom looks at old objects."""
     gc.collect()
     trim_heap()
+
+
+class ShownNotification(Notification):
+    """A notification that has time left whenever its toast is made. Textual sets the toast's timer to what is left, and a timer
+    of a negative time never waits (`Timer._run`): with many toasts on a busy machine the app stopped for ever.
+    """
+
+    @property
+    def time_left(self) -> float:
+        return max(super().time_left, TOAST_SECONDS)
+
+    @property
+    def has_expired(self) -> bool:
+        return super().time_left <= 0
 
 
 class KcapApp(KeyQueue):
@@ -389,6 +406,19 @@ class KcapApp(KeyQueue):
             self.notify(str(error), severity="error", markup=False)
         else:
             self.notify(f"{path} was written", timeout=4, markup=False)
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """As `App.notify`."""
+        seconds = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
+        self.post_message(Notify(ShownNotification(message, title, severity, seconds, markup=markup)))
 
     # -- services for panes -------------------------------------------------------------------------------------------
     def values(self, column: str) -> Sequence[str]:

@@ -8,6 +8,7 @@ from kcap.reports.definition import (
     Grouping,
     ReportRequest,
     first_of,
+    group_name,
     is_broker,
     key_of,
     keys_of,
@@ -34,6 +35,11 @@ def test_names() -> None:
 def test_names_that_cannot_be(name: str) -> None:
     with pytest.raises(UsageError, match="--by"):
         key_of(name)
+
+
+def test_a_row_is_named_by_its_values() -> None:
+    keys = [key_of("client_ip"), key_of("client_id"), key_of("version")]
+    assert group_name({"client_ip": "10.0.0.1", "client_id": "", "api_version": None}, keys) == '10.0.0.1, "", -'
 
 
 def test_a_name_twice() -> None:

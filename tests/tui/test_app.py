@@ -1,6 +1,8 @@
 """What the views ask of the app."""
 
 import asyncio
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -159,6 +161,39 @@ def test_a_view_that_fails_leaves_the_session(monkeypatch: pytest.MonkeyPatch) -
         assert any("cannot be opened" in reported.title for reported in pilot.app._notifications)
 
     on("node-platformatic.pcap", test)
+
+
+LATE = """
+import asyncio
+from textual.widgets import _toast
+from kcap.tui.app import KcapApp
+from tests.tui.driving import book_of, press, settle
+
+made = _toast.Toast.__init__
+
+def late(toast, notification):
+    notification.raised_at -= 100
+    made(toast, notification)
+    print("made", flush=True)
+
+async def run():
+    app = KcapApp(book_of("node-platformatic.pcap"), judges=False)
+    async with app.run_test(notifications=True) as pilot:
+        await settle(pilot)
+        app.notify("late")
+        await press(pilot, "j", "j")
+        print(app.view.cursor)
+
+_toast.Toast.__init__ = late
+asyncio.run(run())
+"""
+
+
+def test_a_toast_that_is_made_when_its_time_is_over_does_not_stop_the_app() -> None:
+    """A process of its own: Textual's timer would keep the loop for ever."""
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", LATE], cwd=root, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "made\n2\n"), done.stderr
 
 
 class Broken(Screen[None]):
