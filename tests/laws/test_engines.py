@@ -55,7 +55,7 @@ def test_any_rows_give_the_same_report_on_both_engines(name: str, spark: Any) ->
     from hypothesis import HealthCheck, Phase, given, seed, settings
     from hypothesis import strategies as st
 
-    from kcap.reports.run import result
+    from kcap.reports.run import finished, result
     from tests.reports import made
 
     connection = ibis.pyspark.connect(spark)
@@ -75,7 +75,8 @@ def test_any_rows_give_the_same_report_on_both_engines(name: str, spark: Any) ->
         tables = Tables(every, every, view(parts, made.PARTITIONS, "generated_partitions"))
         expressions = report.build(tables, ReportRequest())
         found = {part: connection.to_pyarrow(expression).to_pylist() for part, expression in expressions.items()}
-        assert report.finish(found, ReportRequest()) == result(made.engine(), made.tables(rows, parts), report, ReportRequest())
+        request = ReportRequest()
+        assert finished(found, report, request) == result(made.engine(), made.tables(rows, parts), report, request)
         seen.append(len(rows))
 
     hold()
