@@ -1,8 +1,8 @@
 """Retries after errors, and the time from a leadership error to the next successful response.
 
 In: partitions beside their exchanges. Out: a row a group of retries; a row an error of leadership. Law: a retry is the same
-batch of the same producer (id, epoch, first sequence, partition) once more in a cluster, or the same fetch after an error of
-its partition; what the wire does not show is null, not guessed.
+batch of the same producer (id, epoch, first sequence, partition) once more, or the same fetch after an error of its partition;
+what the wire does not show is null, not guessed.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import Any, Final
 from kcap.reports.definition import KEY, Tables, time_of, topic_of
 from kcap.schema.registry import api_key
 
-COLUMNS: Final = ("api", "api_key", "client_ip", "client_id", "request_first_ns", "response_first_ns", "cluster_id")
+COLUMNS: Final = ("api", "api_key", "client_ip", "client_id", "request_first_ns", "response_first_ns")
 LEADERSHIP: Final = (
     "NOT_LEADER_OR_FOLLOWER", "LEADER_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH",
     "UNKNOWN_TOPIC_OR_PARTITION", "REPLICA_NOT_AVAILABLE", "UNKNOWN_TOPIC_ID",
@@ -32,8 +32,7 @@ def candidates(tables: Tables) -> Any:
 
 def with_clients(rows: Any, tables: Tables) -> Any:
     """Rows with the client and the time of their exchange."""
-    names = "api", "client_ip", "client_id", "outcome", "cluster_id", "response_first_ns"
-    selected = tables.selected.select(*KEY, *names, at_ns=time_of(tables.selected))
+    selected = tables.selected.select(*KEY, "api", "client_ip", "client_id", "outcome", at_ns=time_of(tables.selected))
     return rows.join(selected, list(KEY))
 
 
@@ -45,11 +44,7 @@ def where(rows: Any, marked: Any, names: Sequence[str]) -> Any:
 
 
 def retries(tables: Tables) -> Any:
-    """client_ip, client_id, api, topic, partition: batches or fetches that were tried again, tries beyond the first.
-
-    A batch that is sent while another of it waits, and that succeeds as that one does, is the same try: a proxy sends on what
-    it takes, and a capture may have both of its connections.
-    """
+    """client_ip, client_id, api, topic, partition: batches or fetches that were tried again, tries beyond the first."""
     import ibis
 
     rows = candidates(tables)
@@ -58,13 +53,8 @@ def retries(tables: Tables) -> Any:
     sent = rows.filter((rows.api_key == PRODUCE) & (rows.producer_id >= 0) & (rows.base_sequence >= 0))
     numbers = sent.group_by(own).aggregate(times=sent.count())
     sent = with_clients(where(sent, numbers.filter(numbers.times > 1), own), tables)
-    order = ibis.window(group_by=["api", *batch], order_by=["at_ns", *KEY])
-    taken, inside = sent.error == "NONE", sent.at_ns < sent.response_first_ns.lag().over(order)
-    sent = sent.mutate(copy=taken & (sent.error.lag().over(order) == "NONE") & inside)
-    tries = sent.group_by("api", *batch).aggregate(
-        more=sent.count() - sent.count(where=sent.copy) - sent.cluster_id.nunique().clip(lower=1)
-    )
-    again = tries.filter(tries.more > 0).select(*SLOT, "more")
+    tries = sent.group_by("api", *batch).aggregate(tries=sent.count())
+    again = tries.filter(tries.tries > 1).select(*SLOT, more=lambda some: some.tries - 1)
     fetched = rows.filter(rows.api_key == FETCH)
     fetched = with_clients(where(fetched, fetched.filter(fetched.error != "NONE"), PLACE), tables)
     order = ibis.window(group_by=list(SLOT), order_by=["at_ns", *KEY])

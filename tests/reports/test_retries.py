@@ -7,9 +7,9 @@ from tests.reports.made import MS, engine, exchange, partition, tables
 LOST = "NOT_LEADER_OR_FOLLOWER"
 
 
-def produced(number: int, at_ms: int, error: str | None, sequence: int = 0, **more: object) -> tuple[Row, Row]:
+def produced(number: int, at_ms: int, error: str | None, sequence: int = 0) -> tuple[Row, Row]:
     return (
-        exchange(**{"exchange": number, "at_ms": at_ms, "took_ms": 1, "api": "Produce", "api_key": 0} | more),
+        exchange(exchange=number, at_ms=at_ms, took_ms=1, api="Produce", api_key=0),
         partition(exchange=number, topic="t", error=error, producer_id=7, producer_epoch=0, base_sequence=sequence),
     )
 
@@ -25,24 +25,6 @@ def test_a_leader_that_moved() -> None:
     assert engine().rows(retries(made)) == [
         {"client_ip": "10.0.0.1", "client_id": "app", "api": "Produce", "topic": "t", "partition": 0, "retries": 2}
     ]
-
-
-def counted(*pairs: tuple[Row, Row]) -> int:
-    """How many retries there are among these batches."""
-    made = tables([pair[0] for pair in pairs], [pair[1] for pair in pairs])
-    return sum(row["retries"] for row in engine().rows(retries(made)))
-
-
-def test_what_a_proxy_sends_on_and_what_another_cluster_gets_is_not_tried_again() -> None:
-    client, proxy = produced(1, 0, "NONE", took_ms=9), produced(2, 3, "NONE", took_ms=2)
-    assert counted(client, proxy) == 0
-    assert counted(client, produced(2, 3, LOST, took_ms=2)) == 1
-    assert counted(client, produced(2, 20, "NONE")) == 1, "the response of the first may not have come"
-    assert counted(produced(1, 0, None, took_ms=None), proxy) == 1
-    first, other = produced(1, 0, "NONE", cluster_id="A"), produced(2, 20, "NONE", cluster_id="B")
-    assert counted(first, other) == 0, "each cluster numbers producers from 0 on"
-    assert counted(first, other, produced(3, 40, "NONE", cluster_id="A")) == 1
-    assert counted(first, produced(2, 20, "NONE")) == 1, "of one server it is not known"
 
 
 def test_a_story_without_an_end() -> None:
