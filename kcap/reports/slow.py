@@ -20,6 +20,7 @@ from kcap.reports.definition import (
     Results,
     Row,
     Tables,
+    group_of,
     total,
     uid,
 )
@@ -117,7 +118,7 @@ def verdict(rows: list[Row], waiting: list[Row], unanswered: int) -> Row:
     found: Row = {"sentence": "No request was answered."}
     if rows:
         cause, those = Counter(row["cause"] for row in rows).most_common(1)[0]
-        source, mine = Counter(tuple(row[name] for name in SOURCE) for row in rows).most_common(1)[0]
+        source, mine = Counter(group_of(row, SOURCE) for row in rows).most_common(1)[0]
         api, client_id, client_ip, server_ip, server_port = source
         who = f"{api or 'an unknown API'} of client {words(client_id)} ({client_ip}) at broker {server_ip}:{server_port}"
         found = {"exchanges": len(rows), "cause": cause, "of_cause": those} | dict(zip(SOURCE, source)) | {"of_source": mine}

@@ -7,7 +7,6 @@ what brokers copied from each other, which have sums of their own beside.
 
 from collections import defaultdict
 from collections.abc import Mapping
-from operator import itemgetter
 from typing import Any, Final
 
 from kcap.columns import ONLY_ROW, exchange_column
@@ -22,6 +21,7 @@ from kcap.reports.definition import (
     Results,
     Row,
     Tables,
+    group_of,
     keys_of,
     of_replicas,
     summed,
@@ -301,24 +301,24 @@ def mean(whole: int, parts: int) -> float | None:
 def finish(results: Results, request: ReportRequest) -> Row:
     """Most bytes first."""
     grouping = Grouping.of(REPORT, request)
-    group_of = itemgetter(*grouping.by)
-    lags_of = {group_of(row): row["lag_last"] for row in results["last_lags"]}
-    requests = {(group_of(row), row["written"]): row["requests"] for row in results["requests"]}
-    drifts_of = {group_of(row): drift(row) for row in results["drifts"]}
+    by = grouping.by
+    lags_of = {group_of(row, by): row["lag_last"] for row in results["last_lags"]}
+    requests = {(group_of(row, by), row["written"]): row["requests"] for row in results["requests"]}
+    drifts_of = {group_of(row, by): drift(row) for row in results["drifts"]}
     members: defaultdict[Any, dict[str, set[Any]]] = defaultdict(lambda: {name: set() for name in MEMBERS})
     for row in results["members"]:
-        for name, found in members[group_of(row)].items():
+        for name, found in members[group_of(row, by)].items():
             found.add(row[MEMBERS[name]])
     out = []
     for row in results["rows"]:
-        group = group_of(row)
+        group = group_of(row, by)
         lists: dict[str, list[Any]] = {name: sorted(found - {None}) for name, found in members[group].items()}
         counts = {
             name: row.get(name, 0) + requests.get((group, written), 0)
             for name, written in (("produce_requests", True), ("fetch_requests", False))
         }
         known = row | lists | counts | {"lag_last": lags_of.get(group)}
-        row = grouping.named({name: known[name] for name in dict.fromkeys((*grouping.by, *FIRST, *known))})
+        row = grouping.named({name: known[name] for name in dict.fromkeys((*by, *FIRST, *known))})
         row["records_per_batch_in"] = mean(row["records_in"], row["batches_in"])
         row["bytes_per_batch_in"] = mean(row["bytes_in"], row["batches_in"])
         row["bytes_per_record_in"] = mean(row["bytes_in"], row["records_in"])

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from kcap.limits import CLUSTERS_MOST, LINKS_KEPT, MESSAGES_AT_ONCE, RECREATED_MOST
-from kcap.reports.definition import AFTER_APPEND, is_broker, of_brokers, uids
+from kcap.reports.definition import AFTER_APPEND, group_of, is_broker, of_brokers, uids
 from kcap.reports.findings.columns import BESIDE_COLUMNS, PARTITION_COLUMNS
 from kcap.reports.recorded import functions
 
@@ -61,7 +61,7 @@ def rows_by(rows: Iterable[Row], key: str | Sequence[str]) -> dict[Any, list[Row
     """Rows by one of their values, or by several as a tuple."""
     found: dict[Any, list[Row]] = {}
     for row in rows:
-        found.setdefault(row[key] if isinstance(key, str) else tuple(row[name] for name in key), []).append(row)
+        found.setdefault(row[key] if isinstance(key, str) else group_of(row, key), []).append(row)
     return found
 
 
@@ -162,8 +162,7 @@ class Observed:
             theirs = links.filter(of_brokers(links)).select("connection")
             rows = rows.anti_join(theirs, "connection")
             parts = None if parts is None else parts.anti_join(theirs, "connection")
-        mine = Observed(self._run, rows, self.partitions, clients, self.brokers, self._message, parts)
-        mine.every, mine.every_link, mine.crowded = table, links, self.crowded
+        mine = self._part(rows, self.every, clients, parts)
         if not nameless:
             mine.calls = calls
         return mine
@@ -190,10 +189,16 @@ class Observed:
             )
             others = self.every.anti_join(every, "connection").select("connection")
             links = self.connections.anti_join(others, "connection")
-            one = Observed(self._run, mine, self.partitions, links, self.brokers, self._message, parts)
-            one.every, one.every_link, one.crowded, one.left_out = every, self.every_link, self.crowded, self.left_out
+            one = self._part(mine, every, links, parts)
+            one.left_out = self.left_out
             found.append((name, one))
         return found
+
+    def _part(self, exchanges: Any, every: Any, connections: Any, parts: Any) -> "Observed":
+        """The same with a part of the rows."""
+        one = Observed(self._run, exchanges, self.partitions, connections, self.brokers, self._message, parts)
+        one.every, one.every_link, one.crowded = every, self.every_link, self.crowded
+        return one
 
     def first(self, expression: Any, order: Sequence[Any], most: int, what: str, whole: Any = None) -> list[Row]:
         """The first rows of an expression in an order; the rest is counted in `left_out` under `what`. `whole`: an expression

@@ -17,7 +17,7 @@ from kcap.arrays.arrow import Array
 from kcap.limits import EXCHANGES_AT_ONCE
 from kcap.output.grid import duration, endpoint
 from kcap.reports import drill_down
-from kcap.reports.definition import Row
+from kcap.reports.definition import Row, group_of
 from kcap.reports.text import count, number, words
 from kcap.tui.views.grouping import bold
 from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, clocked, counted, lasting, named, paragraph, sized
@@ -167,9 +167,9 @@ def apis_of(table: pa.Table, by: Sequence[str], rows: Sequence[Row]) -> dict[tup
     wanted = pa.array(list(dict.fromkeys(row[first] for row in rows)), table.schema.field(first).type)
     parts = (part.select(keys).filter(calc.is_in(part[first], value_set=wanted)) for part in pieces(table))
     found = totals((part.append_column("count", ones(part.num_rows)) for part in parts), keys, ["count"])
-    out: dict[tuple[Any, ...], list[tuple[str | None, int]]] = {tuple(row[name] for name in by): [] for row in rows}
+    out: dict[tuple[Any, ...], list[tuple[str | None, int]]] = {group_of(row, by): [] for row in rows}
     for row in found.sort_by([("count", "descending"), ("api", "ascending")]).to_pylist():
-        some = out.get(tuple(row[name] for name in by))
+        some = out.get(group_of(row, by))
         if some is not None:
             some.append((row["api"], row["count"]))
     return out
