@@ -14,8 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from kcap.capture_pass import CapturePass
 from kcap.filter.parse import parse
-from kcap.session import CapturePass
 from kcap.table.builder import Table
 
 FEW = "time,api,latency_ns,error_code"

@@ -18,9 +18,9 @@ import numpy as np
 from grow import HEADER, MAGIC_US, RECORD, size_of
 
 import kcap
-from kcap.records.verified import CRC_AT, find_verified
+from kcap.records.verified import find_verified
 from kcap.wire.checksums import crc32c
-from kcap.wire.formats import BATCH_ATTRIBUTES_AT, BATCH_MIN
+from kcap.wire.formats import BATCH_ATTRIBUTES_AT, BATCH_CRC_AT, BATCH_MIN
 
 SEGMENT = 1448
 HEADERS = RECORD.size + 14 + 20 + 20
@@ -76,7 +76,7 @@ class Noise:
             start = low - BATCH_MIN
             covered = np.ascontiguousarray(rows[:, self._where[start + BATCH_ATTRIBUTES_AT : end]])
             sums = np.array([crc32c(memoryview(row)) for row in covered], ">u4")
-            rows[:, self._where[start + CRC_AT : start + BATCH_ATTRIBUTES_AT]] = sums.view(np.uint8).reshape(-1, 4)
+            rows[:, self._where[start + BATCH_CRC_AT : start + BATCH_ATTRIBUTES_AT]] = sums.view(np.uint8).reshape(-1, 4)
 
 
 def main() -> None:

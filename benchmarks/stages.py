@@ -2,8 +2,8 @@
 
 usage: python benchmarks/stages.py BIG.pcap [--rounds 3]
 
-Runs the stages of `kcap.session.CapturePass` and `kcap.cli.output` one by one in this process and reads the clock of its CPU
-time between them, some 20,000 times a GB. Prints the round with the smallest sum. A first round that is not counted loads
+Runs the stages of `kcap.capture_pass.CapturePass` and `kcap.cli.output` one by one in this process and reads the clock of its
+CPU time between them, some 20,000 times a GB. Prints the round with the smallest sum. A first round that is not counted loads
 kernels. What the whole capture tells at its end is not put in, and start-up is not in: `rows.py` has the whole.
 """
 
@@ -13,8 +13,8 @@ import tempfile
 import time
 from collections import Counter
 
+from kcap.capture_pass import CapturePass
 from kcap.runtime import collect_rarely, load_arrow
-from kcap.session import CapturePass
 
 STAGES = {
     "read": "packets out of the file",

@@ -55,18 +55,18 @@ if TYPE_CHECKING:
     from kcap.errors import MissingExtraError as MissingExtraError
     from kcap.errors import OutputError as OutputError
     from kcap.errors import UsageError as UsageError
+    from kcap.exchange import Exchange as Exchange
     from kcap.filter.parse import FilterError as FilterError
     from kcap.records.record_sets import RecordSet as RecordSet
     from kcap.records.record_sets import decode_records as decode_records
     from kcap.session import Capture as Capture
-    from kcap.session import Exchange as Exchange
     from kcap.session import open_capture as open  # noqa: A004 - `kcap.open` reads as it should
     from kcap.table.builder import Table as Table
 
 _WHERE = {
     "Capture": ("kcap.session", "Capture"),
     "CaptureError": ("kcap.errors", "CaptureError"),
-    "Exchange": ("kcap.session", "Exchange"),
+    "Exchange": ("kcap.exchange", "Exchange"),
     "FilterError": ("kcap.filter.parse", "FilterError"),
     "KcapError": ("kcap.errors", "KcapError"),
     "Message": ("kcap.decode.message", "Message"),

@@ -12,7 +12,8 @@ from kcap import limits
 from kcap.fastpath.closed_rows import ClosedRow, ClosedRows
 from kcap.faults import Fault, fault_of
 from kcap.identities import Identities, Identity, endpoints, uid_of
-from kcap.kafka.bodies import BodyBatch, BodyCollector
+from kcap.kafka.bodies import BodyCollector
+from kcap.kafka.body_batch import BodyBatch
 from kcap.kafka.conversation import Conversation, PassedOver
 from kcap.kafka.frames import FLAG, Frame
 from kcap.model import REF_FILE_SHIFT, ROW, SegmentBatch

@@ -1,7 +1,7 @@
 """Every kernel that Python calls, and the program that makes the machine code of all of them.
 
-In: nothing. Out: object files in `kcap.kernels.folder()`, and a file that says that all are there. Law: a capture that is read
-later calls no kernel with arguments of other types. Importing this module imports numba.
+In: nothing. Out: object files in the folder of `kcap.machine_code`, and a file that says that all are there. Law: a capture
+that is read later calls no kernel with arguments of other types. Importing this module imports numba.
 """
 
 import os
@@ -31,6 +31,7 @@ from kcap.fastpath.layout import FLIGHT_WIDTH, H_SIDE
 from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.sealed_kernels import delivered, flights, framed, gathered
 from kcap.fastpath.state import FastPathState
+from kcap.machine_code import COMPLETE, folder
 from kcap.net.segment_kernels import parse_packets
 from kcap.records.header_kernels import read_headers
 from kcap.records.verified_kernels import TABLES, search, sums
@@ -113,9 +114,9 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
 
 def make() -> None:
     """Makes the machine code of every kernel that is not there yet, unless another process is at it."""
-    if (kernels.folder() / kernels.COMPLETE).exists():
+    if (folder() / COMPLETE).exists():
         return
-    place = kernels.folder() / MAKING
+    place = folder() / MAKING
     if place.exists() and time() - place.stat().st_mtime > MAKING_MAX_S:
         place.unlink(missing_ok=True)
     try:
@@ -125,7 +126,7 @@ def make() -> None:
     try:
         for kernel, arguments in examples():
             kernel.make(*arguments)
-        (kernels.folder() / kernels.COMPLETE).touch(0o600)
+        (folder() / COMPLETE).touch(0o600)
     finally:
         place.unlink(missing_ok=True)
 

@@ -6,10 +6,10 @@ Laws: the code needs no runtime of numba: a kernel allocates no memory, and call
 libraries whose addresses it is given. No kernel has a negative index, so that none is counted from the end.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import llvmlite.binding as llvm
 import numba
@@ -18,7 +18,7 @@ from llvmlite import ir
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
-from kcap.kernels import RESULTS, Kernel, machine
+from kcap.machine_code import RESULTS, machine
 
 types, typeof = (getattr(numba, name) for name in ("types", "typeof"))  # their hints are incomplete
 
@@ -29,6 +29,16 @@ DIMENSIONS, STRIDES = DATA + 16, DATA + 24
 """Where numpy's array object has the address of its data, and those of its shape and strides: PyArrayObject_fields of
 numpy/ndarraytypes.h, which is part of numpy's binary interface.
 """
+
+
+class Function(Protocol):
+    """What is compiled: a `kcap.kernels.Kernel`."""
+
+    __name__: str
+    py_func: Callable[..., Any]
+    inline: bool
+
+    def __hash__(self) -> int: ...
 
 
 def _index_as_it_is(context: Any, builder: Any, kind: Any, index: Any, _size: Any) -> Any:
@@ -45,7 +55,7 @@ ARRAYS.fix_integer_index = _index_as_it_is
 
 
 @cache
-def dispatcher(kernel: Kernel) -> Any:
+def dispatcher(kernel: Function) -> Any:
     """The function as numba compiles it: without wrappers for Python, which would take as long to compile as the function."""
     make: Any = numba.njit  # its hints leave two options out
     options = {"forceinline": True} if kernel.inline else {}
@@ -77,7 +87,7 @@ def library_call_type() -> Any:
     return cpu_target.typing_context.resolve_value_type(library_call)
 
 
-def object_code(kernel: Kernel, arguments: tuple[Any, ...], symbol: str) -> bytes:
+def object_code(kernel: Function, arguments: tuple[Any, ...], symbol: str) -> bytes:
     """The form of the result (n: none, i: integer, b: boolean, a digit: a tuple of that many integers), then the object file.
 
     Raises TypeError where results or arguments are of other types, RuntimeError where the code needs numba's runtime.

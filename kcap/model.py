@@ -32,6 +32,8 @@ ROW = (
     "response_pos", "response_end_pos", "response_flags",
 )  # fmt: skip
 """The parts of a row as `Conversation.emit` gives them; `*_ref` are packet references, file << 40 | number."""
+PART = {name: at for at, name in enumerate(ROW)}
+"""Name of a part -> its place."""
 
 
 @dataclass(slots=True)

@@ -6,10 +6,10 @@ import pytest
 
 from kcap import limits
 from kcap.analyzer import Analyzer, Options, community_id
+from kcap.capture_pass import CapturePass
 from kcap.model import ROW
 from kcap.net.connections import reverse_flow
 from kcap.net.segment_columns import columns_of
-from kcap.session import CapturePass
 from tests.fuzz.hostile import CLASSES
 from tests.support.wire import Tap, analyze, batch, metadata, metadata_answer, produce, produce_answer
 

@@ -13,13 +13,14 @@ import pytest
 pytest.importorskip("numba")
 
 from kcap import every_kernel, kernels
+from kcap.machine_code import COMPLETE, ROOT
 
 DECORATORS = {"compiled", "routine"}
 READ = """
 import sys
 from pathlib import Path
 from unittest.mock import patch
-from kcap import kernels, limits, session
+from kcap import capture_pass, kernels, limits
 from kcap.decode import projection
 from kcap.capture import fileset
 import kcap
@@ -27,7 +28,7 @@ import kcap
 assert kernels.usable()
 with patch.object(limits, "FAST_PATH_AFTER_PACKETS", 0), patch.object(projection, "JIT_AFTER", 0):
     for path in map(Path, sys.argv[1:]):
-        with patch.object(session, "FileSet", lambda *a, **k: fileset.FileSet(*a, **{**k, "jit_after": 0})):
+        with patch.object(capture_pass, "FileSet", lambda *a, **k: fileset.FileSet(*a, **{**k, "jit_after": 0})):
             rows = len(list(kcap.open(path)))
 print("kcap.fastpath.engine" in sys.modules, "numba" in sys.modules)
 """
@@ -60,10 +61,10 @@ def test_every_kernel_that_is_called_has_an_example() -> None:
     names = [kernel.__name__ for kernel, _ in every_kernel.examples()]
     assert len(names) == len(set(names))
     called: set[str] = set()
-    for path in kernels.ROOT.rglob("*.py"):
+    for path in ROOT.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         if "kernels" in text:
-            module = import_module(".".join(path.relative_to(kernels.ROOT.parent).with_suffix("").parts))
+            module = import_module(".".join(path.relative_to(ROOT.parent).with_suffix("").parts))
             here = {name for name, one in vars(module).items() if isinstance(one, kernels.Kernel)}
             called |= called_by_python(ast.parse(text), here)
     assert called - set(names) == set()
@@ -72,7 +73,7 @@ def test_every_kernel_that_is_called_has_an_example() -> None:
 
 def test_one_process_makes_it_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Law: the file that says so is gone afterwards; one left behind by a killed process does not stay for ever."""
-    monkeypatch.setattr(kernels, "folder", lambda: tmp_path)
+    monkeypatch.setattr(every_kernel, "folder", lambda: tmp_path)
     made: list[str] = []
 
     class Sample:
@@ -88,7 +89,7 @@ def test_one_process_makes_it_at_a_time(tmp_path: Path, monkeypatch: pytest.Monk
         every_kernel.make()
         every_kernel.make()
     assert made == ["one"]
-    assert [path.name for path in tmp_path.iterdir()] == [kernels.COMPLETE]
+    assert [path.name for path in tmp_path.iterdir()] == [COMPLETE]
 
 
 def test_without_a_place_to_keep_it_the_program_says_so_by_its_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,6 +75,41 @@ def own_text_files() -> Iterator[Path]:
         yield from (p for p in (ROOT / folder).rglob("*") if p.is_file() and p.suffix in TEXT and "__pycache__" not in p.parts)
 
 
+CIRCLES = [
+    {"kcap.tui.browser", "kcap.tui.actions", "kcap.tui.note_actions", "kcap.tui.palette"},
+    {f"kcap.tui.views.{name}" for name in ("screen", "row_actions", "view_filter", "view_search")},
+]
+"""A screen and the parts that it is made of, which name its type."""
+
+
+def imports_of(path: Path, modules: set[str]) -> set[str]:
+    """The modules among these that a file imports, for types and in functions too."""
+    found = set[str]()
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.update(
+                name if (name := f"{node.module}.{alias.name}") in modules else str(node.module) for alias in node.names
+            )
+    return found & modules
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """The parts of a folder have an order, too: what cannot be read by itself is one module, or is cut at the wrong place."""
+    names = {".".join(p.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): p for p in SOURCES}
+    reached = {name: imports_of(path, names.keys() - {name}) for name, path in names.items()}
+    for middle in names:  # Warshall: what can be reached through each module in turn
+        behind = reached[middle]
+        for found in reached.values():
+            if middle in found:
+                found |= behind
+    circles = {
+        name: frozenset(one for one in found if name in reached[one]) for name, found in reached.items() if name in found
+    }
+    assert {tuple(sorted(circle)) for circle in circles.values()} == {tuple(sorted(circle)) for circle in CIRCLES}
+
+
 def test_every_module_has_its_mirror() -> None:
     """kcap/x/y.py is tested by tests/x/test_y.py; the list of exceptions only gets shorter."""
     modules = [p for p in SOURCES if relative(p).startswith("kcap/") and p.name not in ("__init__.py", "__main__.py")]

@@ -22,7 +22,9 @@ from hypothesis import strategies as st
 pytest.importorskip("numba")
 
 from kcap import kernels as module
-from kcap.kernels import CONSTANTS, KERNELS, ROOT, Kernel, edition, int16, int32, keep, kept, private, uint16, uint32
+from kcap import machine_code
+from kcap.kernels import Kernel, int16, int32, uint16, uint32
+from kcap.machine_code import COMPLETE, CONSTANTS, KERNELS, ROOT, edition
 
 IMPORTS_OF_KERNELS = ("from kcap.kernels import compiled", "from kcap.kernels import routine", "@compiled", "@routine")
 
@@ -107,17 +109,12 @@ def test_only_the_module_of_kernels_compiles() -> None:
     assert direct == [ROOT / "kernel_compiler.py"]
 
 
-def test_every_pattern_of_the_edition_finds_a_source() -> None:
-    assert all(any(ROOT.glob(pattern)) for pattern in (*KERNELS, *CONSTANTS))
-    assert len(edition()) == 32
-
-
 def test_the_edition_changes_with_any_of_its_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for path in sources():
         copy = tmp_path / path.relative_to(ROOT)
         copy.parent.mkdir(exist_ok=True)
         shutil.copy(path, copy)
-    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(machine_code, "ROOT", tmp_path)
     fresh = edition.__wrapped__
     before = fresh()
     for path in sorted(tmp_path.rglob("*.py")):
@@ -173,31 +170,6 @@ def test_a_package_that_is_copied_or_moved_keeps_its_machine_code(tmp_path: Path
     assert name(ROOT, "kernels.py") == name(tmp_path / "copy", "kernels.py") != name(ROOT, "others.py")
 
 
-def test_damaged_machine_code_is_not_loaded(tmp_path: Path) -> None:
-    path = tmp_path / "one.kernel"
-    assert kept(path) is None
-    keep(path, b"icode")
-    assert kept(path) == b"icode"
-    assert path.stat().st_mode & 0o77 == 0
-    data = bytearray(path.read_bytes())
-    for at in range(len(data)):
-        damaged = bytes(data[:at]) + bytes([data[at] ^ 1]) + bytes(data[at + 1 :])
-        path.write_bytes(damaged)
-        assert kept(path) is None
-    path.write_bytes(data[:-1])
-    assert kept(path) is None
-
-
-def test_what_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(_path: Path, _other: Path) -> None:
-        raise PermissionError
-
-    monkeypatch.setattr(Path, "replace", fails)
-    with pytest.raises(PermissionError):
-        keep(tmp_path / "one.kernel", b"icode")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_kernels_are_not_usable_before_their_machine_code_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Law: nothing waits. One process is started, where it is worth one; what it has made is seen soon."""
     started = []
@@ -214,7 +186,7 @@ def test_kernels_are_not_usable_before_their_machine_code_is_there(tmp_path: Pat
         clock[0] += 1
         assert not state.usable(make=True)
     assert started == [1]
-    (tmp_path / module.COMPLETE).touch()
+    (tmp_path / COMPLETE).touch()
     assert not state.usable(make=True)  # it was looked for a moment ago
     clock[0] += 1
     assert state.usable(make=False)
@@ -228,41 +200,6 @@ def test_without_a_compiler_or_a_folder_there_are_none(monkeypatch: pytest.Monke
         with monkeypatch.context() as patch:
             patch.setattr(module, name, value)
             assert module.installed.__wrapped__() is False
-
-
-@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
-def test_code_is_cached_where_no_other_user_can_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder for everybody would let any user run code in this process: numba's cache is machine code and pickles."""
-    monkeypatch.setattr(module, "_shared", module._shared.__wrapped__)
-    source = tmp_path / "own" / "times.py"
-    source.parent.mkdir(mode=0o755)
-    source.write_text("")
-    cache, everybody = tmp_path / "own/cache", tmp_path / "everybody"
-    cache.mkdir(mode=0o755)
-    everybody.mkdir()
-    everybody.chmod(0o777)
-    below = everybody / "below"
-    below.mkdir(mode=0o755)
-    assert private(str(cache), str(source))
-    assert not private(str(everybody), str(source))
-    assert not private(str(below), str(source))  # it can be replaced as a whole
-    everybody.chmod(0o1777)
-    assert private(str(below), str(source))
-    assert not private(str(everybody), str(source))
-    assert private(str(everybody), str(everybody / "times.py"))  # who can write there can write the source too
-
-
-@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
-def test_a_folder_that_others_can_write_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    everybody = tmp_path / "everybody"
-    everybody.mkdir()
-    everybody.chmod(0o777)
-    monkeypatch.setenv("KCAP_KERNELS", str(everybody))
-    with pytest.raises(RuntimeError, match="other users can write"):
-        module.folder.__wrapped__()
-    monkeypatch.setenv("KCAP_KERNELS", str(tmp_path / "own"))
-    assert module.folder.__wrapped__().parent == tmp_path / "own"
-    assert (tmp_path / "own").stat().st_mode & 0o77 == 0
 
 
 @given(st.binary(min_size=4, max_size=8), st.data())

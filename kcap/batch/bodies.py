@@ -17,8 +17,9 @@ from kcap.arrays.arrow import Array, binary, coded, take
 from kcap.arrays.vectors import Vector, grouped, nothing
 from kcap.decode import slots
 from kcap.faults import Fault, fault_of
-from kcap.kafka.bodies import NO_TEXTS, BodyBatch, BodyValues
+from kcap.kafka.body_batch import BodyBatch
 from kcap.kafka.body_topics import ID_BYTES, NO_ID
+from kcap.kafka.body_values import NO_TEXTS, BodyValues
 from kcap.kafka.frames import NO_BODY
 from kcap.limits import TOPICS_OF_MESSAGE
 from kcap.model import Buffer

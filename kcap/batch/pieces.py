@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kcap.analyzer import RowBatch
 from kcap.decode import slots
 from kcap.decode.projection import Projection
-from kcap.kafka.bodies import entries_of, places_of
+from kcap.kafka.body_values import entries_of, places_of
 from kcap.limits import TOPICS_AT_ONCE
 
 if TYPE_CHECKING:

@@ -15,12 +15,11 @@ from kcap.analyzer import RowBatch
 from kcap.arrays.arrow import Array, coded, picked, take, validity
 from kcap.arrays.vectors import Vector, vector
 from kcap.batch.constants import Constants
-from kcap.model import ROW
+from kcap.model import PART, ROW
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
 
-PART: Final = {name: at for at, name in enumerate(ROW)}
 TEXTS: Final = frozenset({"client_id", "outcome", "reason"})
 ROW_STRUCT: Final = pa.struct([(name, pa.string() if name in TEXTS else pa.int64()) for name in ROW])
 STRUCT_FROM: Final = 16

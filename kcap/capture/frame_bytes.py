@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kcap.capture.frame_reader import FrameLocation, Piece, laid
+from kcap.capture.frame_location import FrameLocation, location_of
 from kcap.capture.frame_reader import FrameReader as Reader
+from kcap.capture.frame_reader import Piece, laid
 from kcap.capture.packet_source import Packet, PacketSource
 from kcap.model import CaptureFile
-from kcap.net.connections import flow_of, reverse_flow
 from kcap.tls.plaintext import PlaintextStore
 
 if TYPE_CHECKING:
@@ -45,38 +45,9 @@ class FrameBytes:
     """Side -> which packet brought which bytes, without gaps, in the order of the bytes."""
 
 
-class Spot(FrameLocation):
-    """The position of a frame, from a row of `exchanges`."""
-
-    def __init__(self, row: Mapping[str, Any], side: str, flow: bytes, files: Mapping[str, int]) -> None:
-        self.tls = bool(row["tls"])
-        self.low, self.high = row[f"{side}_pos"], row[f"{side}_end_pos"]
-        size, correlation = row[f"{side}_bytes"], row["correlation_id"]
-        self.size = size or 0
-        self.first_ns = row[f"{side}_first_ns"]
-        self.flow = flow
-        whole = None not in (size, self.low, self.high, row[f"{side}_first_packet"])
-        crosses = row[f"{side}_last_capture"] is not None
-        name = row["capture" if side == "request" else "response_capture"]
-        self.file = files.get(name) if whole and not crosses else None
-        self.head = b""
-        if size is not None:
-            self.head = (self.size - 4 & 0xFFFFFFFF).to_bytes(4, "big")
-            if side == "request" and row["api_key"] is not None:
-                self.head += row["api_key"].to_bytes(2, "big", signed=True) + row["api_version"].to_bytes(2, "big", signed=True)
-            if correlation is not None:
-                self.head += correlation.to_bytes(4, "big", signed=True)
-
-
-def flows_of(row: Mapping[str, Any]) -> dict[str, bytes]:
-    """Side -> flow key of the packets that carry it."""
-    flow = flow_of(row["client_ip"], row["client_port"], row["server_ip"], row["server_port"])
-    return {"request": flow, "response": reverse_flow(flow)}
-
-
 def frame(row: Mapping[str, Any], side: str, reader: Reader, numbers: Mapping[str, int]) -> bytes:
     """The bytes of one frame of a row alone; `numbers`: name of a file -> its place among those of `reader`."""
-    return reader.frame(Spot(row, side, flows_of(row)[side], numbers))
+    return reader.frame(location_of(row, side, numbers))
 
 
 def read(
@@ -89,33 +60,33 @@ def read(
     """Both frames of a row; `plaintext` decrypts the capture's TLS connections once more."""
     source = PacketSource(files, layouts, spools)
     reader = Reader(source, plaintext)
-    flows, numbers = flows_of(row), {file.name: at for at, file in enumerate(files)}
+    numbers = {file.name: at for at, file in enumerate(files)}
     found: dict[str, Any] = {}
     spans: dict[str, list[PacketSpan]] = {}
     for side in SIDES:
-        spot = Spot(row, side, flows[side], numbers)
-        pieces = reader.pieces(spot)
-        start, data = laid(pieces, spot)
-        stop = start + spot.size
+        place = location_of(row, side, numbers)
+        pieces = reader.pieces(place)
+        start, data = laid(pieces, place)
+        stop = start + place.size
         found[side] = data
         found[f"{side}_packets"] = [p for at, part, p in pieces if data and at < stop and at + len(part) > start]
-        spans[side] = _spans(pieces, start, len(data), row[f"{side}_first_packet"], _numbers(source, spot, pieces))
+        spans[side] = _spans(pieces, start, len(data), row[f"{side}_first_packet"], _numbers(source, place, pieces))
     source.close()
     return FrameBytes(row, spans=spans, **found)
 
 
-def _numbers(source: PacketSource, spot: Spot, pieces: Sequence[Piece]) -> list[int]:
+def _numbers(source: PacketSource, place: FrameLocation, pieces: Sequence[Piece]) -> list[int]:
     """For each piece the number of packets in the file between the first packet that was read and its own."""
-    if spot.file is None or len(pieces) == 1:
+    if place.file is None or len(pieces) == 1:
         return [0] * len(pieces)
     times: list[int] = []
     numbers: list[int] = []
     at = 0
-    for batch in source.batches(spot.file, spot.low, spot.high):
-        for place in range(len(batch)):
-            if at < len(pieces) and batch.time_ns[place] == pieces[at][2].time_ns:
-                start = batch.start[place]
-                if batch.buffer[start : start + batch.captured[place]] == pieces[at][2].data:
+    for batch in source.batches(place.file, place.low, place.high):
+        for entry in range(len(batch)):
+            if at < len(pieces) and batch.time_ns[entry] == pieces[at][2].time_ns:
+                start = batch.start[entry]
+                if batch.buffer[start : start + batch.captured[entry]] == pieces[at][2].data:
                     numbers.append(len(times))
                     at += 1
             times.append(0)

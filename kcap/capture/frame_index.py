@@ -27,7 +27,7 @@ from kcap.net.segments import SegmentParser
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kcap.capture.frame_reader import FrameLocation
+    from kcap.capture.frame_location import FrameLocation
 
     Entries = NDArray[np.void]
 

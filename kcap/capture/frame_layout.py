@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kcap.limits import SEGMENT_BYTES_MAX
 
 if TYPE_CHECKING:
-    from kcap.capture.frame_reader import FrameLocation
+    from kcap.capture.frame_location import FrameLocation
 
 TAKEN, BEGINS = b"\1", b"\2"
 """Marks of a byte that is there, and of one that came at the time of the frame's first one."""

@@ -9,14 +9,14 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kcap.capture.fileset import ignore
 from kcap.capture.frame_layout import FrameLayout
+from kcap.capture.frame_location import FrameLocation, FramePlace, location
 from kcap.capture.packet_source import Packet, PacketSource
 from kcap.limits import CHUNK_GAP_BYTES, FRAME_SPAN_FACTOR, READ_WINDOW_BYTES
-from kcap.model import REF_FILE_SHIFT, ROW, PacketBatch, SegmentBatch
-from kcap.net.connections import flow_of, reverse_flow
+from kcap.model import PacketBatch, SegmentBatch
 from kcap.net.fragments import FragmentPlace, FragmentTable
 from kcap.net.packet_cursor import Report
 from kcap.net.segments import SegmentParser
@@ -28,11 +28,8 @@ if TYPE_CHECKING:
     from kcap.analyzer import RowBatch
     from kcap.capture.frame_index import FrameIndex, IndexedPiece
 
-PART = {name: at for at, name in enumerate(ROW)}
 Piece = tuple[int, bytes, Packet]
 """Place in the stream, counted from the first piece, payload, and the packet that carries it."""
-FramePlace = tuple[int | None, bytes, int, int]
-"""File, direction, and positions of the first and the last packet."""
 
 
 class FrameReader:
@@ -53,14 +50,14 @@ class FrameReader:
         self._ahead: dict[FramePlace, list[IndexedPiece]] = {}
         """What packets carry of frames that come next."""
 
-    def packets(self, place: "FrameLocation") -> tuple[list[Packet], bytes]:
+    def packets(self, place: FrameLocation) -> tuple[list[Packet], bytes]:
         """The packets that gave a frame its bytes, and the bytes as far as they were captured without a break.
 
         Nothing where the file cannot be read twice, or the frame goes over from one file to the next.
         """
         return cut_out(self.pieces(place), place)
 
-    def frame(self, place: "FrameLocation", behind: int = 0) -> bytes:
+    def frame(self, place: FrameLocation, behind: int = 0) -> bytes:
         """The bytes of a frame alone, from `behind` on, which costs less than with its packets.
 
         Law: frames cost readings in proportion to their bytes, or one reading of the file, even if each lies across all others.
@@ -88,16 +85,16 @@ class FrameReader:
             low, high = min(place.low for place in some), max(place.high for place in some)
             self._with_index(file, low, high, partial(self._take_ahead, file, some))
 
-    def _take_ahead(self, file: int, places: Sequence["FrameLocation"], index: "FrameIndex") -> None:
+    def _take_ahead(self, file: int, places: Sequence[FrameLocation], index: "FrameIndex") -> None:
         self._ahead.update(zip((place.where for place in places), index.joined(file, places)))
 
-    def _is_near(self, place: "FrameLocation") -> bool:
+    def _is_near(self, place: FrameLocation) -> bool:
         """Whether a frame is read with what lies between its packets: such readings are in proportion to what they give."""
         span = place.high - place.low
         most = READ_WINDOW_BYTES + FRAME_SPAN_FACTOR * (self._given + min(span, place.size))
         return self._no_room or bool(self._spanned + span <= most)
 
-    def _by_itself(self, place: "FrameLocation", behind: int) -> bytes | None:
+    def _by_itself(self, place: FrameLocation, behind: int) -> bytes | None:
         """A frame, by what lies from its first to its last packet; None where datagrams began before that."""
         self._spanned += place.high - place.low
         layout, parser = FrameLayout(place, place.high - place.low), SegmentParser(ignore)
@@ -105,7 +102,7 @@ class FrameReader:
             layout.add(offset, data, int(batch.time_ns[at]))
         return None if parser.fragments.datagrams else layout.found(behind)[1]
 
-    def _by_index(self, place: "FrameLocation", file: int, behind: int) -> bytes | None:
+    def _by_index(self, place: FrameLocation, file: int, behind: int) -> bytes | None:
         """A frame, by its own packets; None where these cannot be looked up."""
         layout = FrameLayout(place, place.high - place.low)
 
@@ -132,7 +129,7 @@ class FrameReader:
             self._index, self._no_room = None, True
         return False
 
-    def _of_pieces(self, place: "FrameLocation", behind: int) -> bytes:
+    def _of_pieces(self, place: FrameLocation, behind: int) -> bytes:
         """A frame, by all that is known of its packets; each piece is let go as it is laid out."""
         pieces = self.pieces(place, whole=False)[::-1]
         layout = FrameLayout(place, sum(len(data) for _, data, _ in pieces))
@@ -141,7 +138,7 @@ class FrameReader:
             layout.add(offset, data, packet.time_ns)
         return layout.found(behind)[1]
 
-    def pieces(self, place: "FrameLocation", *, whole: bool = True) -> list["Piece"]:
+    def pieces(self, place: FrameLocation, *, whole: bool = True) -> list["Piece"]:
         """What the packets of a frame's direction carry, in the order of the file; `whole`: with the bytes of these packets."""
         if place.file is None:
             return []
@@ -162,13 +159,13 @@ class FrameReader:
                 parser.columns(batch)
         return self._with_packets(place, parser, whole=whole)
 
-    def _with_packets(self, place: "FrameLocation", parser: SegmentParser, *, whole: bool) -> list["Piece"]:
+    def _with_packets(self, place: FrameLocation, parser: SegmentParser, *, whole: bool) -> list["Piece"]:
         return [
             (offset, bytes(data), packet_of(batch, at, whole=whole)) for offset, data, batch, at in self._pieces(place, parser)
         ]
 
     def _pieces(
-        self, place: "FrameLocation", parser: SegmentParser
+        self, place: FrameLocation, parser: SegmentParser
     ) -> Iterator[tuple[int, bytes | memoryview, PacketBatch, int]]:
         """Those of a frame, each with its packet's batch and place in it; the parser has what it read of earlier datagrams."""
         base: int | None = None
@@ -184,7 +181,7 @@ class FrameReader:
                 data = memoryview(buffer)[first : first + int(segments.captured[entry])]
                 yield signed32(seq - base), data, batch, int(segments.packet[entry]) - batch.first_packet
 
-    def _decrypted(self, place: "FrameLocation", file: int) -> list["Piece"]:
+    def _decrypted(self, place: FrameLocation, file: int) -> list["Piece"]:
         """As `pieces`, of a connection that was decrypted: what the packets carry is plaintext."""
         if self._store is None and self._plaintext is not None:
             self._store = self._plaintext()
@@ -248,37 +245,6 @@ class FragmentIndex(FragmentTable):
         return runs
 
 
-class FrameLocation:
-    """Where a frame is: its file and packets, its direction, and how it begins."""
-
-    def __init__(self, row: Sequence[Any], side: str, flow: bytes, *, tls: bool = False) -> None:
-        self.tls = tls
-        """Its bytes are plaintext of TLS."""
-        first, last = row[PART[f"{side}_first_ref"]], row[PART[f"{side}_last_ref"]]
-        self.low, self.high = row[PART[f"{side}_pos"]], row[PART[f"{side}_end_pos"]]
-        size, correlation = row[PART[f"{side}_bytes"]], row[PART["correlation_id"]]
-        self.size = size or 0
-        self.first_ns: int | None = row[PART[f"{side}_first_ns"]]
-        self.flow = flow
-        whole = None not in (first, size, self.low, self.high)
-        one_file = whole and (last is None or last >> REF_FILE_SHIFT == first >> REF_FILE_SHIFT)
-        self.file: int | None = first >> REF_FILE_SHIFT if one_file else None
-        self.head = b""
-        """The first bytes of the frame, as far as its row has them."""
-        if size is not None:
-            self.head = (self.size - 4 & 0xFFFFFFFF).to_bytes(4, "big")
-            if side == "request" and row[PART["api_key"]] is not None:
-                self.head += row[PART["api_key"]].to_bytes(2, "big", signed=True)
-                self.head += row[PART["api_version"]].to_bytes(2, "big", signed=True)
-            if correlation is not None:
-                self.head += correlation.to_bytes(4, "big", signed=True)
-
-    @property
-    def where(self) -> FramePlace:
-        """Where the packets are that carry it."""
-        return self.file, self.flow, self.low, self.high
-
-
 def lay(layout: FrameLayout, pieces: Iterable["IndexedPiece"]) -> None:
     """Adds the pieces of a direction, in the order of the file."""
     base: int | None = None
@@ -311,11 +277,3 @@ def laid(pieces: Sequence[Piece], place: FrameLocation) -> tuple[int, bytes]:
     for offset, data, packet in pieces:
         layout.add(offset, data, packet.time_ns)
     return layout.found()
-
-
-def location(batch: "RowBatch", at: int, side: str) -> FrameLocation:
-    """Where the request or the response of a decided exchange is."""
-    row = batch.rows[at]
-    identity = batch.identities[int(str(row[0]))]
-    flow = flow_of(identity.client_ip, identity.client_port, identity.server_ip, identity.server_port)
-    return FrameLocation(row, side, flow if side == "request" else reverse_flow(flow), tls=identity.tls)

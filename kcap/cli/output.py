@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from kcap.capture.frame_lengths import FrameLengths
+from kcap.capture_pass import CapturePass
 from kcap.cli.options import csv_is_safe
 from kcap.cli.progress import Progress
 from kcap.cli.standard_streams import say, unreadable
 from kcap.errors import UsageError
 from kcap.limits import REREAD_BYTES_MAX
-from kcap.session import Capture, CapturePass, no_kafka
+from kcap.session import Capture, no_kafka
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from kcap.runtime import PageRelease
 
 if TYPE_CHECKING:
-    from kcap.session import CapturePass
+    from kcap.capture_pass import CapturePass
 
 AFTER_SECONDS: Final = 0.7
 EVERY_SECONDS: Final = 0.2

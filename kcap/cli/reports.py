@@ -16,9 +16,9 @@ from kcap.cli.options import analyzer_options, csv_safety, filter_of, filters, i
 from kcap.cli.places import Writes
 
 if TYPE_CHECKING:
+    from kcap.capture_pass import CapturePass
     from kcap.reports.definition import Key, Report, Row
     from kcap.reports.source import ReportInput
-    from kcap.session import CapturePass
 
 FORMS: Final = ("table", "json", "csv", "markdown", "html")
 SUFFIXES: Final = {

@@ -19,8 +19,9 @@ from kcap.errors import UsageError
 from kcap.output.escaping import json_text
 
 if TYPE_CHECKING:
+    from kcap.capture_pass import CapturePass
     from kcap.decode.message import Message
-    from kcap.session import CapturePass, Exchange
+    from kcap.exchange import Exchange
 
 NAME: Final = re.compile(r"(C[0-9a-f]{16})\.(\d{1,18})")
 SIDE_BY_SIDE: Final = 160
@@ -78,8 +79,8 @@ def run(
 
 def find(reading: "CapturePass", uid: str, number: int) -> "Exchange | None":
     """The exchange of that name, None where the capture has none."""
+    from kcap.exchange import Exchange, ExchangeRows
     from kcap.facts.tracker import MetadataTracker
-    from kcap.session import Exchange, ExchangeRows
 
     frames, tracker = reading.frames, MetadataTracker(reading.analyzer.report, reading.message)
     for batch in reading.batches():

@@ -15,7 +15,7 @@ from kcap.output.formats import FORMATS, format_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kcap.session import CapturePass
+    from kcap.capture_pass import CapturePass
 
 
 @click.command("sql", short_help="SQL over the tables of captures.")

@@ -19,8 +19,9 @@ from kcap.errors import KcapError, UsageError
 from kcap.folders import state_folder
 
 if TYPE_CHECKING:
+    from kcap.capture_pass import CapturePass
     from kcap.reports.sql import Queries
-    from kcap.session import Capture, CapturePass
+    from kcap.session import Capture
 
 PROMPT: Final = "kcap> "
 MORE: Final = "  ... "

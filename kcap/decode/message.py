@@ -5,11 +5,11 @@ unknown API or version leaves the body alone.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap import limits
+from kcap.decode.header import Header, read_request_header, read_response_header
 from kcap.decode.interpreter import MALFORMED, SHORT, State, run
 from kcap.decode.json import JsonReading, Records, read_json
 from kcap.decode.plan import Plan, plan_for, plan_of
@@ -27,25 +27,6 @@ if TYPE_CHECKING:
 
 WIDEST_LENGTH: Final = 5
 """Bytes of a length or count, of which some may be cut."""
-
-
-@dataclass(slots=True)
-class Header:
-    """What stands before a body; None for what is missing or has no place in this header version."""
-
-    api_key: int | None = None
-    api_version: int | None = None
-    correlation_id: int | None = None
-    client_id: str | None = None
-    version: int | None = None
-    """Header version."""
-    unknown_tags: list[tuple[int, bytes]] = field(default_factory=list)
-    end: int = 0
-    """Byte of the frame at which the body starts."""
-    fault: str | None = None
-    """Why the header could not be read to its end."""
-    fields: list[tuple[str, str]] = field(default_factory=list)
-    """Names and types of what it holds, in order."""
 
 
 class Message:
@@ -127,59 +108,6 @@ class Message:
         """The same where the frame is part of a larger buffer."""
         unknown = self._unknown if self._plan is None else None
         return _message_tree()(place, self.name, self.header, self._plan, unknown)
-
-
-_REQUEST_FIELDS = [("RequestApiKey", "int16"), ("RequestApiVersion", "int16"), ("CorrelationId", "int32")]
-_RESPONSE_FIELDS = [("CorrelationId", "int32")]
-_CLIENT_ID = [("ClientId", "string")]
-_TAGS = [("tags", "tags")]
-
-
-def _tags(cursor: Cursor, header: Header) -> None:
-    for _ in range(cursor.read_uvarint()):
-        tag = cursor.read_uvarint()
-        header.unknown_tags.append((tag, cursor.read_bytes(cursor.read_uvarint(), f"tagged field {tag}")))
-
-
-def read_request_header(frame: Buffer) -> Header:
-    """The header at the start of a request frame (RequestHeader.json; versions from the registry)."""
-    header = Header(fields=_REQUEST_FIELDS)
-    cursor = Cursor(frame)
-    try:
-        header.api_key = cursor.read_int16()
-        header.api_version = cursor.read_int16()
-        header.version = registry.request_header_version(header.api_key, header.api_version)
-        header.fields = _REQUEST_FIELDS + _CLIENT_ID * (header.version >= 1) + _TAGS * (header.version >= 2)
-        header.correlation_id = cursor.read_int32()
-        if header.version >= 1:
-            header.client_id = cursor.read_string()
-        if header.version >= 2:
-            _tags(cursor, header)
-    except DamageError as damage:
-        header.fault = f"header: {damage.reason}"
-    except Exception as error:  # noqa: BLE001 - a header that the reader fails on is one that it did not read
-        header.fault = fault_of(error)
-    header.end = cursor.position
-    return header
-
-
-def read_response_header(frame: Buffer, api_key: int | None, api_version: int | None) -> Header:
-    """The header at the start of a response frame; its request gives key and version."""
-    header = Header(api_key, api_version, fields=_RESPONSE_FIELDS)
-    cursor = Cursor(frame)
-    try:
-        if api_key is not None and api_version is not None:
-            header.version = registry.response_header_version(api_key, api_version)
-            header.fields = _RESPONSE_FIELDS + _TAGS * (header.version >= 1)
-        header.correlation_id = cursor.read_int32()
-        if header.version:
-            _tags(cursor, header)
-    except DamageError as damage:
-        header.fault = f"header: {damage.reason}"
-    except Exception as error:  # noqa: BLE001 - a header that the reader fails on is one that it did not read
-        header.fault = fault_of(error)
-    header.end = cursor.position
-    return header
 
 
 def _unknown(api_key: int | None, version: int | None) -> str:

@@ -23,7 +23,7 @@ from kcap.wire.text import decode_text
 from kcap.wire.varints import DamageError, short_of
 
 if TYPE_CHECKING:
-    from kcap.decode.message import Header
+    from kcap.decode.header import Header
 
 
 @dataclass(frozen=True, slots=True)

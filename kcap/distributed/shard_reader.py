@@ -1,9 +1,9 @@
 """Reads one shard of a capture like a capture: some of its connections, each complete.
 
 In: chunks of the shard's packets in the order of their first packets, and the bytes of files on demand. Out: what
-`kcap.session.CapturePass` gives: decided exchanges, closed connections, oddities; also the flows whose blanked bytes influenced
-a decision. Law: the rows equal those of these connections in a pass over the whole capture, packet numbers and positions
-included; memory does not depend on the size of the shard.
+`kcap.capture_pass.CapturePass` gives: decided exchanges, closed connections, oddities; also the flows whose blanked bytes
+influenced a decision. Law: the rows equal those of these connections in a pass over the whole capture, packet numbers and
+positions included; memory does not depend on the size of the shard.
 """
 
 from collections import deque
@@ -25,11 +25,11 @@ from kcap.capture.sections import FileSections
 from kcap.distributed.chunks import AT, ReadAt, ShardPackets, merged, ranks_of, with_bytes
 from kcap.distributed.flow_shards import SelectedParser, keys_of_lists, spread
 from kcap.distributed.stitching import RangePosition
+from kcap.exchange import Exchange, ExchangeRows
 from kcap.limits import CHUNK_RUN_PACKETS, CHUNK_RUN_SPAN, STRIPPED_KNOWN
 from kcap.model import REF_FILE_SHIFT, CaptureFile, SegmentBatch
 from kcap.net.packet_index import PacketIndex
 from kcap.net.segment_columns import SegmentColumns
-from kcap.session import Exchange, ExchangeRows
 from kcap.weird import Weird, WeirdKind
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class RangedPacketSource(PacketSource):
 
 
 class ShardReader:
-    """One pass over a shard, with the interface of `kcap.session.CapturePass` that tables read."""
+    """One pass over a shard, with the interface of `kcap.capture_pass.CapturePass` that tables read."""
 
     def __init__(self, context: ShardContext, shard: int, chunks: Iterable[PlacedPackets], read_at: ReadAt) -> None:
         self.analyzer = Analyzer(context.options)

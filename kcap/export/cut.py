@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 from kcap.analyzer import Options
 from kcap.capture.packet_copy import PCAP, PCAPNG, PcapCopy, PcapngCopy, SecretsFilter, form_of, no_secret, notes_of
 from kcap.capture.pcapng_blocks import read_secrets
+from kcap.capture_pass import CapturePass
 from kcap.export.mark_packets import mark
 from kcap.export.merge import Packets
 from kcap.export.selection import Selection, counted_columns
 from kcap.export.session_secrets import KeyLogLines
 from kcap.export.verify import CutCheck, check
 from kcap.model import CaptureFile
-from kcap.session import Capture, CapturePass
+from kcap.session import Capture
 from kcap.tls.secrets import Secrets
 
 LEAD = 1

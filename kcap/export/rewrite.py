@@ -14,7 +14,7 @@ from typing import Final
 
 from kcap.analyzer import Options
 from kcap.capture.fileset import ignore
-from kcap.capture.frame_reader import PART, FrameLocation
+from kcap.capture.frame_location import FrameLocation, location
 from kcap.capture.packet_copy import Origin, every_secret, no_secret, notes_of, open_copy
 from kcap.capture.packet_source import PacketSource
 from kcap.capture.pcapng_annotations import PcapngAnnotations
@@ -25,8 +25,8 @@ from kcap.export.packet_headers import EditablePacket, renew
 from kcap.export.pseudonyms import Pseudonyms
 from kcap.export.redaction import plan
 from kcap.export.selection import SIDES
-from kcap.model import REF_FILE_SHIFT
-from kcap.net.connections import flow_of, reverse_flow
+from kcap.model import PART, REF_FILE_SHIFT
+from kcap.net.connections import reverse_flow
 from kcap.net.segments import SegmentParser
 from kcap.session import Capture
 
@@ -201,17 +201,17 @@ class Rewriter:
         parser = SegmentParser(ignore)
         rename = self.names.text if self.names is not None else None
         for batch in reading.batches():
-            for row in batch.rows:
+            for number, row in enumerate(batch.rows):
                 identity = batch.identities[row[0]]
                 if identity.tls:
                     continue
-                up = flow_of(identity.client_ip, identity.client_port, identity.server_ip, identity.server_port)
-                for side, flow in zip(SIDES, (up, reverse_flow(up))):
-                    found = locate(source, parser, FrameLocation(row, side, flow))
+                for side in SIDES:
+                    place = location(batch, number, side)
+                    found = locate(source, parser, place)
                     if found is None:
                         continue
                     seq, frame = found
-                    half = self._halves.setdefault((identity.uid, flow), Half())
+                    half = self._halves.setdefault((identity.uid, place.flow), Half())
                     base = half.unwrap(seq)
                     made = plan(frame, side, row[PART["api_key"]], row[PART["api_version"]], redact=self.redact, rename=rename)
                     self.done.compressed += made.compressed

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kcap.capture_pass import CapturePass
 from kcap.columns import EXCHANGES
 from kcap.filter.ast import columns_of
 from kcap.model import CaptureFile
 from kcap.net.connections import flow_of
 from kcap.net.tcp import ACK, FIN, RST, SYN
-from kcap.session import Capture, CapturePass
+from kcap.session import Capture
 
 UP, DOWN, BOTH = 0, 1, 2
 """Directions: the client's frames, the broker's; and the span of a whole exchange, for packets that carry nothing."""

@@ -11,8 +11,9 @@ from typing import Any
 
 from kcap.capture.packet_copy import PCAPNG, SecretsFilter, notes_of
 from kcap.capture.pcapng_blocks import read_secrets, secrets_body
+from kcap.capture_pass import CapturePass
 from kcap.model import CaptureFile
-from kcap.session import Capture, CapturePass
+from kcap.session import Capture
 from kcap.tls.keylog import LINE, PREMASTER, SESSION
 
 

@@ -17,6 +17,7 @@ from typing import BinaryIO, Final
 from kcap.capture.fileset import ignore
 from kcap.capture.packet_copy import SUFFIXES, PcapCopy, PcapngCopy, SecretsFilter, no_secret
 from kcap.capture.unread import unread
+from kcap.capture_pass import CapturePass
 from kcap.export.mark_packets import FragmentPackets
 from kcap.export.merge import Packets
 from kcap.export.session_secrets import Sessions, read_sessions
@@ -24,7 +25,7 @@ from kcap.limits import SECOND_NS, SPLIT_FILES_OPEN_MAX
 from kcap.model import REF_FILE_SHIFT, PacketBatch, SegmentBatch
 from kcap.net.connections import reverse_flow
 from kcap.net.segments import SegmentParser
-from kcap.session import Capture, CapturePass
+from kcap.session import Capture
 
 REST: Final = 0
 """Number of the file for packets of no connection."""

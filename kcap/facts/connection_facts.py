@@ -5,6 +5,7 @@ for CONNECTION_IDLE_NS. A picklable value.
 """
 
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +14,7 @@ import numpy as np
 from kcap import limits
 from kcap.arrays.vectors import grouped
 from kcap.facts.api_versions import Offer, Software
+from kcap.facts.brokers import Server
 from kcap.identities import number_of
 from kcap.uid_table import UidTable
 
@@ -37,6 +39,20 @@ class ConnectionFacts:
 
 
 NO_FACTS: Final = ConnectionFacts()
+
+
+@dataclass(frozen=True, slots=True)
+class RowConnections:
+    """The connection and the server of each row of a batch."""
+
+    states: Sequence[ConnectionFacts]
+    """The different states of connections."""
+    state: "Int64s"
+    """Row -> its connection's state, by number."""
+    servers: Sequence[Server]
+    """The different servers."""
+    server: "Int64s"
+    """Row -> its server, by number."""
 
 
 class NumbersOfUids:

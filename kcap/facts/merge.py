@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kcap.batch.constants import Constants
-from kcap.batch.rows import PART
 from kcap.facts.api_versions import Offer, Software
 from kcap.facts.brokers import BrokerListing, Server
 from kcap.facts.topic_names import TopicNames
 from kcap.facts.tracker import MetadataTracker, Reread
+from kcap.model import PART
 from kcap.weird import WeirdKind
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from kcap.arrays.vectors import grouped, occurring
 from kcap.batch.failures import WAITED, Report, of_row, of_waiting, report_cut
 from kcap.facts.api_versions import Offer, offer_of, software_of
 from kcap.facts.brokers import Brokers, Server
-from kcap.facts.connection_facts import NO_FACTS, ConnectionFacts, FactsOfConnections
+from kcap.facts.connection_facts import NO_FACTS, ConnectionFacts, FactsOfConnections, RowConnections
 from kcap.facts.message_json import behind_tags, digest, read, read_as_far
 from kcap.facts.mutes import QuotaMutes
 from kcap.facts.offer_history import OfferHistory
@@ -91,17 +91,9 @@ FROM_MESSAGES: Final = Fact.CONNECTIONS | Fact.BROKERS | Fact.VERDICTS
 
 
 @dataclass(frozen=True, slots=True)
-class RowContext:
+class RowContext(RowConnections):
     """The facts that hold for the rows of one batch; those of a kind that was not tracked are empty or None."""
 
-    states: Sequence[ConnectionFacts]
-    """The different states of connections."""
-    state: "Int64s"
-    """Row -> its connection's state, by number."""
-    servers: Sequence[Server]
-    """The different servers."""
-    server: "Int64s"
-    """Row -> its server, by number."""
     brokers: Sequence[tuple[int | None, str | None, int | None]] = ()
     """Node id and cluster id of each server, and how many brokers it listed."""
     topic_names: Mapping[str, str] = field(default_factory=dict)

@@ -18,6 +18,7 @@ from kcap.arrays.vectors import Vector, grouped, occurring
 from kcap.batch.columns import KEYS, VERSIONS
 from kcap.facts.api_versions import Offer, Software
 from kcap.facts.brokers import Server
+from kcap.facts.connection_facts import RowConnections
 from kcap.facts.offer_history import OfferedBy, OfferHistory
 from kcap.kafka.frames import FLAG
 from kcap.schema.quirks import API_VERSIONS, BROKERS_ONLY, UNSUPPORTED_VERSION
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from kcap.arrays.vectors import Bools, Int64s
     from kcap.batch.columns import BatchColumns
-    from kcap.facts.tracker import RowContext
 
 VERDICTS: Final = ("ok", "not_highest", "unnegotiated", "above_broker_max", "below_broker_min")
 """From good to bad; the number of a verdict is its place."""
@@ -258,7 +258,7 @@ class VersionClassifier:
         self._lower: dict[Server, Offer | None] = {}
         """Servers of which rows were classified as NOT_HIGHEST -> what their offers had in common at the first of these."""
 
-    def classify(self, columns: "BatchColumns", context: "RowContext") -> Verdicts:
+    def classify(self, columns: "BatchColumns", context: RowConnections) -> Verdicts:
         """The verdicts of a batch."""
         call, calls = columns.calls
         midstream = columns.number("flags").values & MIDSTREAM != 0
@@ -276,7 +276,7 @@ class VersionClassifier:
 
     def _of_kinds(
         self,
-        context: "RowContext",
+        context: RowConnections,
         offered_by: list[OfferedBy],
         calls: list[int],
         kinds: "tuple[Int64s, Int64s, Int64s, Bools]",

@@ -28,9 +28,10 @@ from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.projected import both_projected
 from kcap.fastpath.rows import FastPathRows
 from kcap.fastpath.state import FastPathState
-from kcap.kafka.bodies import UNKNOWN, BodyBatch
+from kcap.kafka.body_batch import BodyBatch
+from kcap.kafka.body_values import UNKNOWN
+from kcap.kafka.carried_bodies import carried
 from kcap.kafka.conversation import Conversation
-from kcap.kafka.waiting_bodies import carried
 from kcap.model import REF_FILE_SHIFT
 from kcap.net import guard
 from kcap.net.connections import IDLE_DETAIL, Numbered

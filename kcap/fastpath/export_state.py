@@ -16,7 +16,7 @@ from kcap.fastpath.projected import program_of
 from kcap.fastpath.resync_kernels import PREFIX
 from kcap.fastpath.state import FastPathState, none
 from kcap.identities import Identities, Identity
-from kcap.kafka.bodies import UNKNOWN, fed
+from kcap.kafka.body_values import UNKNOWN, fed
 from kcap.kafka.conversation import Collector, Conversation
 from kcap.kafka.frames import FLAG, Frame, PendingExchange, PendingResponse
 from kcap.kafka.framing import OpenFrame, halves

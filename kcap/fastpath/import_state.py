@@ -16,7 +16,7 @@ from kcap.fastpath.flow_table import enter_all
 from kcap.fastpath.frame_kernels import HEAD_KEPT, chain, pass_over
 from kcap.fastpath.large_frames import light
 from kcap.fastpath.state import FastPathState
-from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN
+from kcap.kafka.body_values import REQUEST, RESPONSE, UNKNOWN
 from kcap.kafka.conversation import Conversation
 from kcap.kafka.frames import FLAG, PendingExchange, PendingResponse
 from kcap.kafka.framing import Framer, OpenFrame

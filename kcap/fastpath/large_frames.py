@@ -19,7 +19,7 @@ from kcap.fastpath import layout as at
 from kcap.fastpath.arrays import LargeArrays, Proof
 from kcap.fastpath.large_kernels import enter_large
 from kcap.fastpath.resync_kernels import UNASKED, WANTED
-from kcap.kafka.bodies import REQUEST, RESPONSE, BodyValues, Pieces, values_of
+from kcap.kafka.body_values import REQUEST, RESPONSE, BodyValues, Pieces, values_of
 from kcap.kafka.headers import FETCH, PRODUCE
 from kcap.limits import FRAME_GATHERED_MAX
 

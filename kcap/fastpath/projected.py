@@ -11,7 +11,9 @@ import numpy as np
 from kcap.decode import projection_kernels  # noqa: F401 - where this module cannot be imported, neither can the fast path
 from kcap.decode.programs import program_index
 from kcap.fastpath.layout import VERSIONS
-from kcap.kafka.bodies import REQUEST, RESPONSE, BodyBatch, BodyCollector, mapped
+from kcap.kafka.bodies import BodyCollector
+from kcap.kafka.body_batch import BodyBatch, mapped
+from kcap.kafka.body_values import REQUEST, RESPONSE
 from kcap.kafka.deferred_bodies import DeferredBodies
 
 

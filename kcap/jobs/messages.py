@@ -14,7 +14,7 @@ from kcap.analyzer import SLOTS_AT, Analyzer, ClosedConnection, KeptConnection, 
 from kcap.capture.sections import FileSections
 from kcap.errors import CaptureError
 from kcap.fastpath.closed_rows import ClosedRow
-from kcap.kafka.bodies import BodyValues
+from kcap.kafka.body_values import BodyValues
 from kcap.kafka.deferred_bodies import DeferredBodies, PortableBodies
 from kcap.kafka.frames import NO_BODY
 from kcap.model import ROW, CaptureFile
@@ -22,9 +22,9 @@ from kcap.tls.keylog import GrowingKeyLog
 from kcap.weird import Weird
 
 if TYPE_CHECKING:
+    from kcap.capture_pass import CapturePass
     from kcap.facts.tracker import Fact
     from kcap.filter.ast import Filter
-    from kcap.session import CapturePass
 
 FIELDS: Final = tuple(one.name for one in fields(CaptureFile))
 

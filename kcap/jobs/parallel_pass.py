@@ -14,10 +14,10 @@ from kcap.analyzer import Options, RowBatch
 from kcap.batch.pieces import in_pieces
 from kcap.capture.pcap import byte_order
 from kcap.capture.pcapng import MAGIC
+from kcap.capture_pass import CapturePass
 from kcap.jobs import worker_process
 from kcap.jobs.messages import ReadOrder, Step, follow
 from kcap.runtime import give_back
-from kcap.session import CapturePass
 
 if TYPE_CHECKING:
     from kcap.facts.tracker import Fact

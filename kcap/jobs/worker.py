@@ -20,7 +20,7 @@ from kcap.model import PacketBatch
 from kcap.runtime import PageRelease, collect_rarely, keep_heap, start_quickly
 
 if TYPE_CHECKING:
-    from kcap.session import CapturePass
+    from kcap.capture_pass import CapturePass
 
 EVERY_SECONDS: Final = 0.1
 """Between two steps without rows, which say how far it is."""
@@ -93,7 +93,7 @@ class Worker:
 
 def opened(order: ReadOrder) -> "CapturePass":
     """The pass of an order. Raises CaptureError where nothing can be read."""
-    from kcap.session import CapturePass
+    from kcap.capture_pass import CapturePass
 
     if order.options.secrets is not None:
         order.options.secrets.growing = order.growing
@@ -125,7 +125,7 @@ def main(words: Sequence[str]) -> None:
 
 def prepare() -> None:
     """Imports what a reading needs, while the other process does the same."""
-    import kcap.session
+    import kcap.capture_pass
     from kcap import kernels
 
     if kernels.usable():

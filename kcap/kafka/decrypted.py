@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from kcap import limits
 from kcap.kafka.framing import Framer
 from kcap.model import REF_FILE_SHIFT
-from kcap.net.tcp import Connection, Stream, StreamSink
+from kcap.net.guard import StreamSink
+from kcap.net.tcp import Connection, Stream
 from kcap.tls.secrets import Secrets
 from kcap.tls.turns import Turns
 from kcap.weird import WeirdKind

@@ -11,7 +11,8 @@ from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any
 
 from kcap.decode.programs import place_of, program_index
-from kcap.kafka.bodies import UNKNOWN, BodyBatch, BodyValues, carried_values, projected
+from kcap.kafka.body_batch import BodyBatch, carried_values, projected
+from kcap.kafka.body_values import UNKNOWN, BodyValues
 from kcap.kafka.frames import NO_BODY
 
 if TYPE_CHECKING:

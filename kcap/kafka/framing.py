@@ -16,7 +16,8 @@ from typing import Final
 from kcap import limits
 from kcap.decode.interpreter import COMPLETE, TRAILING
 from kcap.decode.projection import Resumable
-from kcap.kafka.bodies import BodyCollector, Pieces, fed
+from kcap.kafka.bodies import BodyCollector
+from kcap.kafka.body_values import Pieces, fed
 from kcap.kafka.frames import FLAG, Frame
 from kcap.kafka.resync import NO_PACKET, BoundarySearch, Piece, Region
 from kcap.limits import PIECE_COST

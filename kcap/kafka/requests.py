@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from kcap import limits
 from kcap.decode.programs import program_index
 from kcap.decode.projection import Resumable, acks_of_produce
-from kcap.kafka.bodies import REQUEST, UNKNOWN, BodyCollector, resumed
+from kcap.kafka.bodies import BodyCollector
+from kcap.kafka.body_values import REQUEST, UNKNOWN, resumed
 from kcap.kafka.frames import Frame, PendingExchange
 from kcap.kafka.framing import Framer, OpenFrame
 from kcap.kafka.headers import (

@@ -13,7 +13,8 @@ from kcap import limits
 from kcap.decode.interpreter import COMPLETE, SHORT
 from kcap.decode.programs import program_index
 from kcap.decode.projection import Resumable, project
-from kcap.kafka.bodies import RESPONSE, UNKNOWN, BodyCollector, resumed
+from kcap.kafka.bodies import BodyCollector
+from kcap.kafka.body_values import RESPONSE, UNKNOWN, resumed
 from kcap.kafka.frames import Frame, PendingExchange, PendingResponse
 from kcap.kafka.framing import Framer, OpenFrame
 from kcap.kafka.headers import PREFIX

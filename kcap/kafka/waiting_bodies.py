@@ -11,17 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kcap.decode import slots
-from kcap.kafka.bodies import UNKNOWN, WORDS, BodyBatch, BodyCollector, BodyValues, entries_of, places_of
 from kcap.kafka.body_topics import ID_BYTES, topics_of
-from kcap.kafka.deferred_bodies import DeferredBodies
-from kcap.limits import OVERTAKEN_BODY_BYTES, WAITING_BODIES_MAX, WAITING_TOPICS_MAX
+from kcap.kafka.body_values import TEXTS, BodyValues, entries_of, places_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Int64s = NDArray[np.int64]
 
-_TEXTS: Final = len(slots.SLOTS)
 _WIDTH: Final = slots.WIDTH
 STATUS, MASK = _WIDTH, _WIDTH + 1
 """Rows of `WaitingBodies.numbers` behind those of `Projection.values`."""
@@ -83,8 +80,8 @@ class WaitingBodies:
         row = self.numbers[:, at].tolist()
         first, end = np.searchsorted(self.topics[0], [at, at + 1]).tolist()
         arena = memoryview(self.data)
-        spans = zip(row[_TEXTS:_WIDTH:2], row[_TEXTS + 1 : _WIDTH : 2])
-        here = row[MASK] >> _TEXTS
+        spans = zip(row[TEXTS:_WIDTH:2], row[TEXTS + 1 : _WIDTH : 2])
+        here = row[MASK] >> TEXTS
         texts = tuple(bytes(arena[low:high]) if here >> bit & 1 and low >= 0 else None for bit, (low, high) in enumerate(spans))
         topics = topics_of(arena, *self.topics[1:, first:end].tolist())
         return BodyValues(row[STATUS], row[MASK], tuple(row[:_WIDTH]), texts, topics)
@@ -97,7 +94,7 @@ def packed(arena: Any, numbers: Any, topics: Any, places: "Int64s") -> tuple[Any
     first, counts = entries_of(topics[0], places)
     entries = places_of(first, counts)
     _, starts, ends, ids = (np.asarray(column)[entries].astype(np.int64) for column in topics)
-    texts = numbers[_TEXTS:_WIDTH:2], numbers[_TEXTS + 1 : _WIDTH : 2]
+    texts = numbers[TEXTS:_WIDTH:2], numbers[TEXTS + 1 : _WIDTH : 2]
     lows = np.concatenate([texts[0].ravel(), starts, ids])
     highs = np.concatenate([texts[1].ravel(), ends, ids + ID_BYTES])
     sizes = np.where(lows < 0, 0, highs - lows)
@@ -117,7 +114,7 @@ def both(first: WaitingBodies, second: WaitingBodies | None) -> WaitingBodies:
     if second is None:
         return first
     shift, numbers, topics = len(first.data), second.numbers.copy(), second.topics.copy()
-    for spans in (numbers[_TEXTS:_WIDTH], topics[1:]):
+    for spans in (numbers[TEXTS:_WIDTH], topics[1:]):
         spans[spans >= 0] += shift
     topics[0] += len(first)
     return WaitingBodies(
@@ -126,46 +123,3 @@ def both(first: WaitingBodies, second: WaitingBodies | None) -> WaitingBodies:
         np.concatenate([first.topics, topics], axis=1),
         np.concatenate([first.data, second.data]),
     )
-
-
-def carried(bodies: BodyCollector, batch: BodyBatch | DeferredBodies, wanted: "Int64s") -> "Int64s":
-    """Carries bodies of a batch of the fast path that was closed, by their slots; the slots that they have from now on, UNKNOWN
-    for those that no program reads.
-    """
-    found = np.full(len(wanted), UNKNOWN)
-    if not len(wanted):
-        return found
-    if isinstance(batch, DeferredBodies):
-        batch, wanted = batch.some(wanted), np.arange(len(wanted))
-    at = np.asarray(batch.dense)[wanted]
-    alike = _alike(bodies, batch, wanted, at)
-    places = np.flatnonzero(alike)
-    if len(places):
-        arena = np.frombuffer(batch.arena, np.uint8)
-        projection: Any = batch.projection
-        some = at[places]
-        numbers = np.concatenate([projection.values[:, some], [projection.status[some], projection.mask[some]]])
-        slots_from = bodies.next_slots(len(places))
-        found[places] = numbered = np.arange(slots_from, slots_from + len(places))
-        bodies.waiting = both(WaitingBodies(numbered, *packed(arena, numbers, projection.topics, some)), bodies.waiting)
-    others = np.flatnonzero(~alike)
-    for place, values in zip(others.tolist(), batch.several(wanted[others])):
-        if values is not None:
-            found[place] = bodies.carry(values)
-    return found
-
-
-def _alike(bodies: BodyCollector, batch: BodyBatch, wanted: "Int64s", at: "Int64s") -> Any:
-    """Which of these bodies, messages `at` of the projection, are carried as columns."""
-    projection: Any = batch.projection
-    alike = at >= 0
-    before = 0 if bodies.waiting is None else len(bodies.waiting)
-    if batch.keep or before + len(at) > WAITING_BODIES_MAX or not len(projection.status):
-        return np.zeros(len(at), np.bool_)
-    status = projection.status[at]
-    for word in WORDS:
-        alike &= status != word
-    alike &= entries_of(projection.topics[0], at)[1] <= WAITING_TOPICS_MAX
-    alike &= entries_of(projection.wrapped[0], at)[1] == 0
-    alike &= np.asarray(batch.ends)[wanted] - np.asarray(batch.starts)[wanted] > OVERTAKEN_BODY_BYTES
-    return alike

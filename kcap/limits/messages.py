@@ -131,3 +131,6 @@ RESYNC_PIECE_BYTES = 400
 
 EARLY_RESPONSE_BYTES = 800
 """Memory of a response that waits for its request, beside its body."""
+
+CHECKSUMS_MOST = 4
+"""Times that bytes are checksummed in a search for record batches: any of them may look like the header of one."""

@@ -4,14 +4,30 @@ In: a stream and the arguments for its sink. Out: the sink's call, or a report o
 passes; the stream's own state was settled before, so that its connection is followed to its end.
 """
 
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from kcap.net.tcp import Stream
+
+class StreamSink(Protocol):
+    """Receives a stream's bytes in order."""
+
+    def data(
+        self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
+    ) -> None:
+        """`length` stream bytes from `offset`, of which `captured` stand at `buffer[at:]`; ref and position name the packet."""
+
+    def gap(self, offset: int, length: int, time_ns: int) -> None:
+        """`length` stream bytes from `offset` are not in the capture; known at `time_ns`."""
+
+
+class Guarded(Protocol):
+    """What bytes of a stream come from: a `kcap.net.tcp.Stream`."""
+
+    sink: StreamSink
+    connection: Any
 
 
 def data(
-    stream: "Stream", offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
+    stream: Guarded, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
 ) -> None:
     """`Sink.data` of a stream."""
     try:
@@ -20,7 +36,7 @@ def data(
         failed(stream, error, ref, position)
 
 
-def gap(stream: "Stream", offset: int, length: int, time_ns: int, ref: int, position: int) -> None:
+def gap(stream: Guarded, offset: int, length: int, time_ns: int, ref: int, position: int) -> None:
     """`Sink.gap` of a stream; `ref` and `position` are those of the packet behind it."""
     try:
         stream.sink.gap(offset, length, time_ns)
@@ -28,7 +44,7 @@ def gap(stream: "Stream", offset: int, length: int, time_ns: int, ref: int, posi
         failed(stream, error, ref, position)
 
 
-def failed(stream: "Stream", error: Exception, ref: int, position: int) -> None:
+def failed(stream: Guarded, error: Exception, ref: int, position: int) -> None:
     """Reports the failure to the owner of the connection."""
     connection = stream.connection
     connection.oddities.failed(connection, error, ref or connection.first_ref, position)

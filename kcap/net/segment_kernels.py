@@ -4,7 +4,7 @@ In: a batch and its parser. Out: the same segments as the plain loop gives. Law:
 through the parser's slow path, in order.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,19 +14,22 @@ from kcap.net.fragments import FragmentPlace
 from kcap.net.sack_kernels import selective
 from kcap.net.segment_columns import ABSENT, ACK_ALONE, ACK_RST_SYN, CLEAN, NAMES, SLOW, TIMESTAMPS, SegmentColumns
 
-if TYPE_CHECKING:
-    from kcap.net.segments import SegmentParser
-
 ETHERNET, SLL, SLL2, NULL, LOOP = 1, 113, 276, 0, 108
 
 
-def parse_arrays(batch: PacketBatch, parser: "SegmentParser") -> SegmentBatch:
+class PacketReader(Protocol):
+    """Reads packets off the clean path: a `kcap.net.segments.SegmentParser`."""
+
+    def read_packet(self, place: FragmentPlace, buffer: bytes, start: int, captured: int, wire: int, link: int) -> Any: ...
+
+
+def parse_arrays(batch: PacketBatch, parser: PacketReader) -> SegmentBatch:
     """As `SegmentParser.parse`."""
     found = parse_columns(batch, parser)
     return found.all()
 
 
-def parse_columns(batch: PacketBatch, parser: "SegmentParser") -> SegmentColumns:
+def parse_columns(batch: PacketBatch, parser: PacketReader) -> SegmentColumns:
     """As `SegmentParser.columns`."""
     count = len(batch)
     columns = np.empty((len(NAMES), count), np.int64)
@@ -53,7 +56,7 @@ def parse_columns(batch: PacketBatch, parser: "SegmentParser") -> SegmentColumns
     return out
 
 
-def read_slowly(batch: PacketBatch, parser: "SegmentParser", index: int, link: int) -> Any:
+def read_slowly(batch: PacketBatch, parser: PacketReader, index: int, link: int) -> Any:
     """Reads one packet the slow way, with plain integers instead of numpy's."""
     place = FragmentPlace(batch.file, batch.first_packet + index, int(batch.position[index]), int(batch.time_ns[index]))
     start, captured, wire = int(batch.start[index]), int(batch.captured[index]), int(batch.wire[index])

@@ -18,6 +18,7 @@ from kcap import limits
 from kcap.limits import HELD_COST
 from kcap.model import Transition
 from kcap.net import guard
+from kcap.net.guard import StreamSink
 from kcap.net.segment_columns import SACKED, SPURIOUS
 from kcap.weird import WeirdKind
 
@@ -46,18 +47,6 @@ def signed32(distance: int) -> int:
     """The distance between two sequence numbers as a signed number (RFC 9293 section 3.4)."""
     distance &= MASK
     return distance - (1 << 32) if distance & 0x80000000 else distance
-
-
-class StreamSink(Protocol):
-    """Receives a stream's bytes in order."""
-
-    def data(
-        self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
-    ) -> None:
-        """`length` stream bytes from `offset`, of which `captured` stand at `buffer[at:]`; ref and position name the packet."""
-
-    def gap(self, offset: int, length: int, time_ns: int) -> None:
-        """`length` stream bytes from `offset` are not in the capture; known at `time_ns`."""
 
 
 class WeirdReporter(Protocol):

@@ -26,10 +26,10 @@ from kcap.records.header_facts import (
     SEQUENCE,
     TIMESTAMP_TYPE,
 )
-from kcap.records.verified import CRC_AT
 from kcap.wire.formats import (
     BATCH_ATTRIBUTES_AT,
     BATCH_COUNT_AT,
+    BATCH_CRC_AT,
     BATCH_MIN,
     CODEC_MASK,
     MAGIC_AT,
@@ -86,7 +86,7 @@ def read_headers(data: Any, starts: Any, ends: Any, facts: Any, batches: Any) ->
             facts[NEXT_OFFSET, field] = int64(data, at) + int32(data, at + DELTA_AT) + 1
             if count < batches.shape[0]:
                 batches[count, 0], batches[count, 1], batches[count, 2] = field, at, at + size
-                batches[count, 3], batches[count, 4] = uint32(data, at + CRC_AT), codec
+                batches[count, 3], batches[count, 4] = uint32(data, at + BATCH_CRC_AT), codec
             count += 1
             at += size
         facts[BATCHES, field], facts[MAX_TIMESTAMP, field] = count - first, latest

@@ -10,8 +10,18 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kcap import kernels
+from kcap.limits import CHECKSUMS_MOST
 from kcap.wire.checksums import crc32c, has_fast_crc32c
-from kcap.wire.formats import BATCH_ATTRIBUTES_AT, BATCH_MIN, CODEC_MASK, MAGIC_AT, OVERHEAD, SIZE_AT
+from kcap.wire.formats import (
+    BATCH_ATTRIBUTES_AT,
+    BATCH_CRC_AT,
+    BATCH_MIN,
+    CODEC_MASK,
+    CODECS_KNOWN,
+    MAGIC_AT,
+    OVERHEAD,
+    SIZE_AT,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,16 +29,12 @@ if TYPE_CHECKING:
     Bytes = NDArray[np.uint8]
     Int64s = NDArray[np.int64]
 
-CRC_AT: Final = 17
-CODECS: Final = 5
 HIGH_BYTES: Final = ((0, 1), (BATCH_ATTRIBUTES_AT, 1), (BATCH_ATTRIBUTES_AT + 2, 128))
 """(place, bound): the high bytes of the base offset, the attributes and the last offset's delta are below these bounds."""
 MANY: Final = 64
 """Spans from which on a kernel is called."""
 SHORT: Final = 1 << 10
 """Bytes up to which it is quicker than the library."""
-WORK: Final = 4
-"""A stretch is checksummed at most this many times over: any of its bytes may look like the header of a batch."""
 
 
 def can_verify(*, compiled: bool) -> bool:
@@ -79,18 +85,19 @@ def _in_stretch(data: "Bytes", base: int, first: int) -> list[tuple[int, int]]:
     if room <= 0:
         return found
     codec = data[BATCH_ATTRIBUTES_AT + 1 : BATCH_ATTRIBUTES_AT + 1 + room]
-    likely = (data[MAGIC_AT : MAGIC_AT + room] == 2) & (codec < 128) & (codec & CODEC_MASK < CODECS)
+    likely = (data[MAGIC_AT : MAGIC_AT + room] == 2) & (codec < 128) & (codec & CODEC_MASK < CODECS_KNOWN)
     for at, bound in HIGH_BYTES:
         likely &= data[at : at + room] < bound
     view = memoryview(data.tobytes())
-    after, work = 0, WORK * len(data)
+    after, work = 0, CHECKSUMS_MOST * len(data)
     for at in np.flatnonzero(likely).tolist():
         size = int.from_bytes(view[at + SIZE_AT : at + OVERHEAD], "big")
         end = at + OVERHEAD + size
         if at < after or size < BATCH_MIN - OVERHEAD or end > len(data) or size > work:
             continue
         work -= size
-        if crc32c(view[at + BATCH_ATTRIBUTES_AT : end]) != int.from_bytes(view[at + CRC_AT : at + BATCH_ATTRIBUTES_AT], "big"):
+        said = int.from_bytes(view[at + BATCH_CRC_AT : at + BATCH_ATTRIBUTES_AT], "big")
+        if crc32c(view[at + BATCH_ATTRIBUTES_AT : end]) != said:
             continue
         after = end
         if base + at >= first and end > at + BATCH_MIN:

@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kcap.kernels import compiled, uint32
-from kcap.records.verified import CODECS, CRC_AT, WORK
+from kcap.limits import CHECKSUMS_MOST
 from kcap.wire.checksums import crc32c_table
-from kcap.wire.formats import BATCH_ATTRIBUTES_AT, BATCH_MIN, CODEC_MASK, MAGIC_AT, OVERHEAD, SIZE_AT
+from kcap.wire.formats import (
+    BATCH_ATTRIBUTES_AT,
+    BATCH_CRC_AT,
+    BATCH_MIN,
+    CODEC_MASK,
+    CODECS_KNOWN,
+    MAGIC_AT,
+    OVERHEAD,
+    SIZE_AT,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,7 +91,7 @@ def search(data: Any, stretches: Any, tables: Any, out: Any) -> int:
     count = 0
     for row in range(stretches.shape[0]):
         low, high, first = stretches[row, 0], stretches[row, 1], stretches[row, 2]
-        work = WORK * (high - low)
+        work = CHECKSUMS_MOST * (high - low)
         at = low
         while at + BATCH_MIN <= high:
             if (
@@ -90,7 +99,7 @@ def search(data: Any, stretches: Any, tables: Any, out: Any) -> int:
                 or data[at] != 0
                 or data[at + BATCH_ATTRIBUTES_AT] != 0
                 or data[at + BATCH_ATTRIBUTES_AT + 1] >= 128
-                or data[at + BATCH_ATTRIBUTES_AT + 1] & CODEC_MASK >= CODECS
+                or data[at + BATCH_ATTRIBUTES_AT + 1] & CODEC_MASK >= CODECS_KNOWN
                 or data[at + BATCH_ATTRIBUTES_AT + 2] >= 128
             ):
                 at += 1
@@ -101,7 +110,7 @@ def search(data: Any, stretches: Any, tables: Any, out: Any) -> int:
                 at += 1
                 continue
             work -= size
-            if checksum(data, at + BATCH_ATTRIBUTES_AT, end, tables) != uint32(data, at + CRC_AT):
+            if checksum(data, at + BATCH_ATTRIBUTES_AT, end, tables) != uint32(data, at + BATCH_CRC_AT):
                 at += 1
                 continue
             if at >= first and end > at + BATCH_MIN:

@@ -11,9 +11,9 @@ from operator import itemgetter
 from typing import Final
 
 from kcap.analyzer import ClosedConnection, RowBatch
+from kcap.capture_pass import CapturePass
 from kcap.facts.tracker import NO_FACT, Fact
 from kcap.model import ROW, CaptureFile
-from kcap.session import CapturePass
 from kcap.table.exchanges import Exchanges
 
 LEDGER: Final = ("captured", "framed", "skipped", "opaque", "pending", "missing")

@@ -19,6 +19,7 @@ from kcap import limits
 from kcap.analyzer import Options
 from kcap.arrays.arrow import with_texts
 from kcap.capture.source import STANDARD_INPUT
+from kcap.capture_pass import CapturePass
 from kcap.columns import EXCHANGES, ON_REQUEST
 from kcap.errors import UsageError
 from kcap.jobs.cores import AUTO, free_cores
@@ -26,7 +27,7 @@ from kcap.reports.definition import KEY, Tables
 from kcap.reports.names import bounded_files, shorter
 from kcap.reports.saved import by_folders, faults_named, folder_columns, readable, saved_files, scan, table_of, without_tables
 from kcap.runtime import enough_room, release_reading
-from kcap.session import Capture, CapturePass
+from kcap.session import Capture
 from kcap.table.backfill import Backfill, companions
 from kcap.table.builder import Observer, TableSet
 from kcap.table.table_builders import CODED_TABLES, TableRequest

@@ -20,7 +20,7 @@ from kcap.batch.columns import SIDES, VERSIONS, BatchColumns
 from kcap.decode import slots
 from kcap.decode.programs import program_index
 from kcap.decode.projection import Projection, project
-from kcap.kafka.bodies import BodyValues, Pieces
+from kcap.kafka.body_values import BodyValues, Pieces
 from kcap.kafka.frames import NO_BODY
 from kcap.limits import (
     FRAME_GATHERED_MAX,

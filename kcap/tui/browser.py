@@ -5,7 +5,7 @@ them; the panes show the selected exchange or say that it is being read; the lay
 """
 
 import time
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -35,10 +35,8 @@ from kcap.tui.panes.live import LiveLine
 from kcap.tui.panes.timeline import TimeStrip
 from kcap.tui.status import position, progress, trouble
 from kcap.tui.views import VIEWS
+from kcap.tui.views.home import Home
 from kcap.tui.views.styled_lines import TextLine
-
-if TYPE_CHECKING:
-    from kcap.tui.app import KcapApp
 
 LOOK_SECONDS: Final = 0.1
 SETTLE_SECONDS: Final = 0.04
@@ -130,9 +128,9 @@ class Browser(ExplainsKeys):
         yield Keys()
 
     @property
-    def home(self) -> "KcapApp":
+    def home(self) -> Home:
         """The app."""
-        return cast("KcapApp", self.app)
+        return cast(Home, self.app)
 
     @property
     def opened(self) -> Opened | None:

@@ -321,7 +321,7 @@ class CaptureModel:
         of a pipe, there is `check` alone: what the rules see in the last span of it.
         """
         if self.order.span_seconds and self.order.endless and (not self._resolved or STANDARD_INPUT in self.paths):
-            return {"check": conclusions.now(self.status)}
+            return {"check": self.status.checked}
         if (
             self._conclusions is None
             and self._resolved

@@ -11,9 +11,8 @@ from kcap.tui.spill import pickled
 
 if TYPE_CHECKING:
     from kcap.analyzer import Options
+    from kcap.capture_pass import CapturePass
     from kcap.reports.definition import Row
-    from kcap.session import CapturePass
-    from kcap.tui.reader_main import ReaderStatus
 
 NAME: Final = "conclusions.pickle"
 DIFFERENCES: Final = "differences.pickle"
@@ -48,13 +47,6 @@ def differ(
     from kcap.reports.source import ReportInput
 
     pickled(target, diff(*(ReportInput(paths, options, watch=watch) for paths in ([before], after))))
-
-
-def now(status: "ReaderStatus") -> "Row":
-    """What the rules see now of a capture that goes on, as the report `check`; `ended`: what they saw before."""
-    ended = [event.finding | {"ended_ns": event.time_ns} for event in reversed(status.ended)]
-    names = [file.name for file in status.files]
-    return {"report": "check", "captures": names, "rows": status.findings, "not_judged": {}, "ended": ended}
 
 
 def problems(checked: "Row | None") -> "list[Row]":

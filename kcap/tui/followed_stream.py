@@ -29,9 +29,9 @@ from kcap.tui.hex_dump import WIDE, Dump
 from kcap.tui.key_map import ExplainsKeys
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import moment
+from kcap.tui.views.home import Home
 
 if TYPE_CHECKING:
-    from kcap.tui.app import KcapApp
     from kcap.tui.capture_model import CaptureModel
 
 PART: Final = 60
@@ -138,9 +138,9 @@ class FollowedStream(ExplainsKeys):
         """The exchange to scroll to, empty once it is in sight."""
 
     @property
-    def home(self) -> "KcapApp":
+    def home(self) -> Home:
         """The app."""
-        return cast("KcapApp", self.app)
+        return cast(Home, self.app)
 
     def compose(self) -> ComposeResult:
         yield Static(id="head", markup=False)

@@ -251,8 +251,8 @@ class NoteActions:
         view.names, view.chosen = list(DEFAULTS), False
         home.look.give(view)
         view.rules, more = rules_of(home.look.rules)
-        if home.look.theme in home.available_themes:
-            home.theme = home.look.theme
+        if home.look.theme in self.screen.app.available_themes:
+            self.screen.app.theme = home.look.theme
         return wrong + more
 
     def rules(self) -> None:

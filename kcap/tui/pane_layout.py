@@ -3,7 +3,7 @@
 In: actions, the mouse at an edge. Out: styles, settings. Law: the layout is saved and holds at any size of the terminal.
 """
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,9 +15,7 @@ from kcap.tui.config import SIZES
 from kcap.tui.panes.exchange import ExchangePane
 from kcap.tui.panes.exchanges import ExchangeList
 from kcap.tui.splitters import Edges
-
-if TYPE_CHECKING:
-    from kcap.tui.app import KcapApp
+from kcap.tui.views.home import Home
 
 
 class Panes(Container):
@@ -36,9 +34,9 @@ class Panes(Container):
         yield self.lower
 
     @property
-    def home(self) -> "KcapApp":
+    def home(self) -> Home:
         """The app."""
-        return cast("KcapApp", self.app)
+        return cast(Home, self.app)
 
     @property
     def zoomed(self) -> str:

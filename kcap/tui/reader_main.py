@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     from kcap.analyzer import Options
     from kcap.capture.sections import FileSections
+    from kcap.capture_pass import CapturePass
     from kcap.model import CaptureFile, PacketBatch
     from kcap.reports.definition import Row
     from kcap.reports.findings.live import FindingEvent, Watch
-    from kcap.session import CapturePass
     from kcap.tui.spill import Mark
 
 EVERY_SECONDS: Final = 0.2
@@ -146,6 +146,13 @@ class ReaderStatus:
     def rows(self) -> int:
         """Exchanges decided so far."""
         return self.mark.rows if self.mark is not None else 0
+
+    @property
+    def checked(self) -> "Row":
+        """What the rules see now of a capture that goes on, as the report `check`; `ended`: what they saw before."""
+        ended = [event.finding | {"ended_ns": event.time_ns} for event in reversed(self.ended)]
+        names = [file.name for file in self.files]
+        return {"report": "check", "captures": names, "rows": self.findings, "not_judged": {}, "ended": ended}
 
 
 class Stopped(Exception):  # noqa: N818 - a word of the user, no error

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kcap.analyzer import RowBatch
+    from kcap.capture_pass import CapturePass
     from kcap.reports.findings.live import Watch
-    from kcap.session import CapturePass
     from kcap.table.backfill import Labelled
 
 WATCHED: Final = "watched-"

@@ -13,6 +13,8 @@ MAGIC_AT: Final = 16
 
 MESSAGE_ATTRIBUTES_AT: Final = 17
 """int8, magic 0 and 1."""
+BATCH_CRC_AT: Final = 17
+"""uint32, magic 2."""
 BATCH_ATTRIBUTES_AT: Final = 21
 """int16, magic 2; the codec is in its second byte. The CRC-32C starts here."""
 BATCH_COUNT_AT: Final = 57
@@ -27,3 +29,5 @@ MINIMA: Final = (MESSAGE0_MIN, MESSAGE1_MIN, BATCH_MIN)
 
 CODEC_MASK: Final = 0x07
 """Bits of the attributes that hold the codec, in every format."""
+CODECS_KNOWN: Final = 5
+"""How many codecs there are, with none; larger numbers are of no batch."""

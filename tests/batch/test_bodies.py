@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from kcap.batch.bodies import Messages, Pool, SideColumns, encoded, encoded_ids
 from kcap.batch.topics import TopicColumns
+from kcap.capture_pass import CapturePass
 from kcap.decode import slots
-from kcap.kafka import waiting_bodies
+from kcap.kafka import carried_bodies
 from kcap.kafka.bodies import BodyCollector
 from kcap.kafka.frames import NO_BODY
 from kcap.model import ROW
-from kcap.session import CapturePass
 from tests.kafka.test_waiting_bodies import projected
 
 REQUEST, RESPONSE = ROW.index("request_slot"), ROW.index("response_slot")
@@ -77,11 +77,11 @@ def test_ids_are_told_apart_by_their_bytes() -> None:
 
 def test_columns_of_carried_messages_are_those_of_their_batch(pcaps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Law: every second body of a batch may be carried, as a column or as a value, and all columns are the same."""
-    monkeypatch.setattr(waiting_bodies, "OVERTAKEN_BODY_BYTES", 40)
+    monkeypatch.setattr(carried_bodies, "OVERTAKEN_BODY_BYTES", 40)
     batch = projected(pcaps / "java-transactions.pcap")
     here = np.flatnonzero(np.asarray(batch.dense) >= 0)
     bodies, mixed = BodyCollector(), here.copy()
-    numbers = waiting_bodies.carried(bodies, batch, here)
+    numbers = carried_bodies.carried(bodies, batch, here)
     mixed[::2] = numbers[::2]
     assert bodies.waiting is not None
     assert bodies.carried

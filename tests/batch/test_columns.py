@@ -10,8 +10,8 @@ import pytest
 
 from kcap.analyzer import Options
 from kcap.batch.columns import KEYS, VERSIONS, BatchColumns
+from kcap.capture_pass import CapturePass
 from kcap.kafka.frames import NO_BODY
-from kcap.session import CapturePass
 from tests.table.handmade import batch, row, unanswered
 
 

@@ -11,10 +11,10 @@ import pytest
 import kcap
 from kcap.analyzer import RowBatch
 from kcap.batch import pieces
+from kcap.capture_pass import CapturePass
 from kcap.fastpath import layout as at
-from kcap.kafka import waiting_bodies
+from kcap.kafka import carried_bodies
 from kcap.kafka.bodies import BodyCollector
-from kcap.session import CapturePass
 from tests.fuzz.hostile import CLASSES, Calls, array, string
 from tests.kafka.test_waiting_bodies import taken
 
@@ -40,7 +40,7 @@ def test_pieces_change_no_row(pcaps: Path, monkeypatch: pytest.MonkeyPatch, name
         return iter(found)
 
     monkeypatch.setattr(pieces, "TOPICS_AT_ONCE", max(most, 1))
-    monkeypatch.setattr("kcap.session.in_pieces", counted)
+    monkeypatch.setattr("kcap.capture_pass.in_pieces", counted)
     assert tables_of(path) == whole
     assert max(made) > 1
 
@@ -81,13 +81,13 @@ def test_a_batch_that_is_whole_goes_with_who_gets_it(pcaps: Path) -> None:
 
 def test_topics_of_carried_columns_count(pcaps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Law: a batch is cut at the same rows where its requests came with an earlier one."""
-    monkeypatch.setattr(waiting_bodies, "OVERTAKEN_BODY_BYTES", -1)
+    monkeypatch.setattr(carried_bodies, "OVERTAKEN_BODY_BYTES", -1)
     batch, bodies = taken(pcaps / "java-transactions.pcap"), BodyCollector()
     assert batch.fast_rows is not None
     columns = batch.fast_rows.columns.copy()
     slots = columns[at.R_REQUEST_SLOT]
     here = np.flatnonzero((slots >= 0) & (np.asarray(batch.bodies.dense)[np.maximum(slots, 0)] >= 0))
-    slots[here] = waiting_bodies.carried(bodies, batch.bodies, slots[here])
+    slots[here] = carried_bodies.carried(bodies, batch.bodies, slots[here])
     changed = replace(batch.bodies, carried=bodies.carried, waiting=bodies.waiting)
     earlier = replace(batch, bodies=changed, fast_rows=replace(batch.fast_rows, columns=columns))
     monkeypatch.setattr(pieces, "TOPICS_AT_ONCE", 3)

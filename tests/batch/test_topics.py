@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from kcap.batch.bodies import Messages, SideColumns
 from kcap.batch.topics import RowTopics, TopicColumns, whole
+from kcap.capture_pass import CapturePass
 from kcap.kafka.body_topics import ID_BYTES, NO_ID, BodyTopics
 from kcap.model import ROW
-from kcap.session import CapturePass
 from tests.support.steps import steps
 
 REQUEST, RESPONSE = ROW.index("request_slot"), ROW.index("response_slot")

@@ -3,7 +3,7 @@
 import pytest
 
 from kcap.capture.frame_bytes import SIDES, frame
-from kcap.session import CapturePass
+from kcap.capture_pass import CapturePass
 from kcap.tui.capture_model import read_whole
 from tests.tui.conftest import PCAPS
 

@@ -13,11 +13,12 @@ from kcap import limits
 from kcap.capture import frame_index, packet_source
 from kcap.capture.fileset import ignore
 from kcap.capture.frame_index import FrameIndex
-from kcap.capture.frame_reader import PART, FrameReader, location
+from kcap.capture.frame_location import location
+from kcap.capture.frame_reader import FrameReader
 from kcap.capture.packet_source import PacketSource
-from kcap.model import CaptureFile, SegmentBatch
+from kcap.capture_pass import CapturePass
+from kcap.model import PART, CaptureFile, SegmentBatch
 from kcap.net.segments import SegmentParser
-from kcap.session import CapturePass
 from tests.distributed.test_shard_reader import fragmented
 from tests.laws.test_interleaved import CONNECTIONS, SIZE, capture, records
 from tests.support.messages import saved

@@ -1,15 +1,13 @@
 """Bytes of a stream are laid out by their places, the first copy of each."""
 
 import tracemalloc
-from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap.capture.frame_layout import FrameLayout
-from kcap.capture.frame_reader import FrameLocation
+from kcap.capture.frame_location import FrameLocation
 from kcap.limits import SEGMENT_BYTES_MAX
-from kcap.model import ROW
 
 HEAD = b"head"
 Pieces = list[tuple[int, bytes, int]]
@@ -17,10 +15,7 @@ Pieces = list[tuple[int, bytes, int]]
 
 def place(size: int, first_ns: int = 1) -> FrameLocation:
     """A frame of a size whose first byte came at a time."""
-    parts: dict[str, Any] = {"request_bytes": size, "request_first_ns": first_ns}
-    made = FrameLocation(tuple(parts.get(name) for name in ROW), "request", b"")
-    made.head = HEAD
-    return made
+    return FrameLocation(0, b"", 0, 0, size, HEAD, first_ns)
 
 
 def laid(pieces: Pieces, size: int) -> tuple[int, bytes]:

@@ -10,19 +10,17 @@ import pytest
 
 import kcap
 from kcap.capture import packet_source
-from kcap.capture.frame_reader import FrameLocation, cut_out, laid
+from kcap.capture.frame_location import FrameLocation
+from kcap.capture.frame_reader import cut_out, laid
 from kcap.capture.packet_source import Packet
-from kcap.model import ROW, PacketBatch
+from kcap.model import PacketBatch
 from kcap.table.builder import Table
 from tests.distributed.test_shard_reader import fragmented
 from tests.fuzz.hostile import Calls, array, fetch_of, interleaved_fragments, packed_batch, request, string, varint
 
 
 def place(size: int, head: bytes, first_ns: int) -> FrameLocation:
-    parts: dict[str, Any] = {"request_bytes": size, "request_first_ns": first_ns, "correlation_id": None}
-    made = FrameLocation(tuple(parts.get(name) for name in ROW), "request", b"")
-    made.head = head
-    return made
+    return FrameLocation(0, b"", 0, 0, size, head, first_ns)
 
 
 def piece(offset: int, data: bytes, time_ns: int) -> tuple[int, bytes, Packet]:
@@ -76,7 +74,7 @@ def test_a_large_frame_is_in_memory_twice(large: Path) -> None:
 def test_larger_messages_are_not_read_again_for_tables(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Law: what a table reads again is bounded; what was left out is counted."""
     for most, records, left_out in ((1 << 27, 16, 0), (1 << 23, 0, 1)):
-        monkeypatch.setattr("kcap.session.REREAD_BYTES_MAX", most)
+        monkeypatch.setattr("kcap.capture_pass.REREAD_BYTES_MAX", most)
         reading = kcap.open(large).read()
         found = Table(lambda reading=reading: reading, "records").to_arrow()  # type: ignore[misc]
         assert (found.num_rows, reading.not_kept) == (records, left_out)

@@ -80,7 +80,7 @@ def test_a_file_is_written_whole(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_a_file_that_a_shell_opens_has_the_rows_of_one_with_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Law: what stands in a file does not depend on when rows were decided; a pipe gets them as far as they are known then."""
     monkeypatch.setattr("kcap.limits.ROWS_PER_BATCH", 1)
-    monkeypatch.setattr("kcap.session.EAGER_SECONDS", 0)
+    monkeypatch.setattr("kcap.capture_pass.EAGER_SECONDS", 0)
     capture, named = str(PCAPS / "no-fetch-sessions.pcap"), tmp_path / "named.csv"
     assert run_here("rows", capture, "-o", str(named), "--quiet") == (0, "")
     code, text = run_here("rows", capture, "--format", "csv", "--quiet")

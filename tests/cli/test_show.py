@@ -10,7 +10,7 @@ import pytest
 import kcap
 from kcap.cli.main import main
 from kcap.cli.show import exchange_lines
-from kcap.session import Exchange
+from kcap.exchange import Exchange
 
 
 def first(path: Path, api: str) -> Exchange:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import kcap
-from kcap.decode.message import Message, read_request_header, read_response_header
+from kcap.decode.header import read_request_header, read_response_header
+from kcap.decode.message import Message
 from kcap.decode.programs import program_index
 
 HERE = Path(__file__).resolve().parent.parent / "golden" / "vectors"

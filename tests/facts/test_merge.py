@@ -4,11 +4,11 @@ import pickle
 from pathlib import Path
 
 import kcap
+from kcap.capture_pass import CapturePass
 from kcap.facts.api_versions import Offer
 from kcap.facts.brokers import Server
 from kcap.facts.merge import Facts, FactsRecorder, merged, tracker_of
 from kcap.facts.tracker import MetadataTracker
-from kcap.session import CapturePass
 from kcap.table.schema import choose
 from kcap.table.side_tables import broker_rows, topic_rows
 from tests.support.messages import api_versions, api_versions_answer, began, saved

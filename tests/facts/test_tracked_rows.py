@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap.batch.columns import BatchColumns
+from kcap.capture_pass import CapturePass
 from kcap.facts.tracked_rows import ELSEWHERE, IS_TRACKED, distinct, numbered, tracked_rows
 from kcap.kafka.frames import NO_BODY
 from kcap.schema.registry import REQUEST, RESPONSE
-from kcap.session import CapturePass
 
 
 @given(st.lists(st.tuples(st.integers(-3, 3), st.booleans(), st.integers(0, 2)), max_size=30))

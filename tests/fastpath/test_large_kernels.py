@@ -15,7 +15,7 @@ from kcap.decode.projection import Resumable, project
 from kcap.fastpath import layout as at
 from kcap.fastpath.large_frames import LargeFrames
 from kcap.fastpath.large_kernels import open_large, take_large
-from kcap.kafka.bodies import REQUEST, RESPONSE, values_of
+from kcap.kafka.body_values import REQUEST, RESPONSE, values_of
 from kcap.kafka.headers import FETCH, PRODUCE
 from kcap.kernels import compiled
 from kcap.table.batch_headers import COLUMNS as FACTS

@@ -9,7 +9,8 @@ from kcap.decode.programs import program_index
 from kcap.fastpath.body_kernels import program_code
 from kcap.fastpath.layout import KEYS, VERSIONS
 from kcap.fastpath.projected import both_projected, programs
-from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, BodyCollector
+from kcap.kafka.bodies import BodyCollector
+from kcap.kafka.body_values import REQUEST, RESPONSE, UNKNOWN
 from kcap.kafka.frames import PendingExchange
 from tests.support.wire import produce, produce_answer
 

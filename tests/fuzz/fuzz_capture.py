@@ -13,10 +13,10 @@ import atheris
 
 with atheris.instrument_imports(include=["kcap"]):
     import kcap
+    from kcap.capture_pass import CapturePass
     from kcap.columns import TABLES
     from kcap.decode.nodes import Node
     from kcap.errors import CaptureError
-    from kcap.session import CapturePass
     from tests.support.messages import saved
     from tests.support.wire import Segment, Tap, analyze, metadata, metadata_answer, request, response
 

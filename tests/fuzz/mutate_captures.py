@@ -416,12 +416,12 @@ def promptly(what: str, act: Callable[[], Any]) -> Any:
 @contextlib.contextmanager
 def compiled(on: bool) -> Iterator[Options]:
     """All compiled parts from the first packet on, or none of them."""
-    from kcap import session
+    from kcap import capture_pass
     from kcap.decode import projection
 
     with (
         patch.object(limits, "FAST_PATH_AFTER_PACKETS", 0 if on else 1 << 60),
-        patch.object(session, "FileSet", partial(FileSet, jit_after=0 if on else None)),
+        patch.object(capture_pass, "FileSet", partial(FileSet, jit_after=0 if on else None)),
         patch.object(projection, "JIT_AFTER", 0 if on else 1 << 60),
     ):
         yield Options(fast_path=on)

@@ -36,7 +36,7 @@ from tests.support.messages import saved
 from tests.support.wire import Tap
 
 if TYPE_CHECKING:
-    from kcap.session import Exchange
+    from kcap.exchange import Exchange
 
 MARK, OTHER = b"Plantd-", b"Plantx-"
 MARKS = {MARK.decode(), MARK.hex(), MARK.hex(" "), *(MARK.decode().encode(code).hex() for code in ("utf-16-le", "utf-16-be"))}

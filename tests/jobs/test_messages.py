@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from kcap.analyzer import Options
+from kcap.capture_pass import CapturePass
 from kcap.jobs.messages import ReadOrder, Steps, follow
 from kcap.jobs.worker import opened
-from kcap.kafka.bodies import BodyBatch
-from kcap.session import CapturePass
+from kcap.kafka.body_batch import BodyBatch
 
 
 def said(bodies: BodyBatch) -> tuple[Any, ...]:

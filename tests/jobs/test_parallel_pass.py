@@ -16,11 +16,12 @@ import kcap
 from kcap import limits
 from kcap.analyzer import Options, RowBatch
 from kcap.capture.fileset import FileSet
+from kcap.capture_pass import CapturePass
 from kcap.filter.parse import parse
 from kcap.jobs import messages
 from kcap.jobs.parallel_pass import ParallelPass, is_plain
 from kcap.jobs.worker import Worker
-from kcap.session import Capture, CapturePass
+from kcap.session import Capture
 from tests.fuzz.hostile import Connection
 from tests.support.jobs import ThreadedWorker, everything, threaded
 from tests.support.wire import produce, produce_answer
@@ -84,7 +85,7 @@ def test_filters_and_children_see_the_same(pcaps: Path, monkeypatch: pytest.Monk
 @pytest.mark.usefixtures("threaded")
 @pytest.mark.parametrize("patient", [False, True])
 def test_the_other_process_is_as_patient(pcaps: Path, patient: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kcap.session.EAGER_SECONDS", 0)
+    monkeypatch.setattr("kcap.capture_pass.EAGER_SECONDS", 0)
     monkeypatch.setattr(FileSet.__init__, "__defaults__", (0,))
     reading = Capture([str(pcaps / "java-transactions.pcap")], Options(jobs=2)).read()
     assert isinstance(reading, ParallelPass)
@@ -150,7 +151,7 @@ def test_bodies_that_wait_across_full_batches_say_the_same(tmp_path: Path, monke
         return portable(batch)
 
     monkeypatch.setattr(messages, "portable", noted)
-    monkeypatch.setattr("kcap.session.EAGER_SECONDS", 1000)
+    monkeypatch.setattr("kcap.capture_pass.EAGER_SECONDS", 1000)
     same([str(path)])
     alone, both = (Capture([str(path)], Options(jobs=jobs)).exchanges().to_arrow() for jobs in (1, 2))
     assert both.equals(alone)

@@ -1,34 +1,20 @@
 """Bodies on their way to the projection, over the borders of batches."""
 
-import gzip
-import struct
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
-import numpy as np
 import pytest
 
 from kcap import limits
 from kcap.analyzer import Options
+from kcap.capture_pass import CapturePass
 from kcap.decode import slots
 from kcap.decode.programs import program_index
-from kcap.kafka.bodies import (
-    REQUEST,
-    RESPONSE,
-    UNKNOWN,
-    BodyCollector,
-    BodyValues,
-    fed,
-    positions,
-    resumed,
-    values_of,
-)
+from kcap.kafka.bodies import BodyCollector
 from kcap.kafka.body_topics import NO_TOPICS
+from kcap.kafka.body_values import REQUEST, RESPONSE, UNKNOWN, BodyValues
 from kcap.kafka.frames import NO_BODY, PendingExchange, PendingResponse
-from kcap.session import CapturePass
 from tests.fuzz.hostile import CLASSES
-from tests.records.batches import message
 from tests.support.wire import produce, produce_answer
 
 
@@ -79,14 +65,6 @@ def test_an_api_versions_refusal_is_read_as_version_0() -> None:
     assert (values.status, values.values[slots.SLOT["error_code"]]) == (0, 35)
 
 
-def test_positions_of_some_values() -> None:
-    """The same of a list as of an array."""
-    column = [0, 2, 1, 2, -1]
-    for values in (column, np.array(column)):
-        assert positions(values, {2, -1}) == [1, 3, 4]
-        assert positions(values, {}) == []
-
-
 def test_an_answer_that_nobody_waits_for_does_not_move_on() -> None:
     """Law: a body that no row has leaves with its batch, and so do the values of a large one."""
     bodies, small, large = BodyCollector(), PendingResponse(1, 0, 0), PendingResponse(2, 0, 0)
@@ -133,39 +111,3 @@ def test_orphans_are_collected_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     batches = [len(batch) for batch in CapturePass([str(path)], Options(fast_path=False)).batches()]
     assert sum(batches) > 5000
     assert len(added) <= 6004 + 20 * len(batches)
-
-
-@pytest.mark.parametrize("size", [1, 7, 100, 5_000])
-def test_records_in_compressed_messages_are_counted_as_they_pass(size: int) -> None:
-    """Law: however the bytes come, the count is that of the whole body, and no more than a message is held."""
-    inner = b"".join(message(b"v" * 50, offset=at) for at in range(10))
-    one = message(gzip.compress(inner, 0), codec=1, offset=9)
-    frame = bytearray(produce(1, 1, one * 20 + message(b"plain") + one[:-1]))
-    reader, most = resumed(program_index(0, 2, REQUEST), frame, 17, counted=True, light=False), 0
-    assert reader is not None
-    assert values_of(reader).values[slots.RECORD_COUNT] == 201
-    reader = resumed(program_index(0, 2, REQUEST), bytearray(), 0, counted=True, light=False)
-    assert reader is not None
-    for at in range(17, len(frame), size):
-        fed(reader, frame[at : at + size])
-        most = max(most, reader.held)
-    values = values_of(reader)
-    assert values.values[slots.RECORD_COUNT] == 201
-    assert values.mask >> slots.RECORD_COUNT & 1
-    assert most < 2 * len(one) + size + 100
-    reader = resumed(program_index(0, 2, REQUEST), frame, 17, counted=False, light=False)
-    assert reader is not None
-    assert values_of(reader).mask >> slots.RECORD_COUNT & 1 == 0
-
-
-def test_a_reader_that_would_hold_much_is_given_up_at_the_beginning() -> None:
-    """Law: names without end are not read to their end to find out that they fill memory; records are no burden."""
-    names, index = bytearray(struct.pack(">i", 1 << 30) + b"\0\1t" * 100_000), program_index(3, 1, REQUEST)
-    whole = resumed(index, names, 0, counted=True, light=False)
-    assert whole is not None
-    assert whole.held > len(names)
-    with patch("kcap.kafka.bodies.fed", wraps=fed) as seen:
-        assert resumed(index, names, 0, counted=True, light=True) is None
-    assert sum(len(call.args[1]) for call in seen.call_args_list) <= 4096
-    frame = bytearray(produce(1, 1, message(bytes(100_000))))
-    assert resumed(program_index(0, 2, REQUEST), frame, 17, counted=True, light=True) is not None

@@ -7,8 +7,9 @@ import pytest
 from kcap import limits
 from kcap.analyzer import Options
 from kcap.batch.columns import BatchColumns
+from kcap.capture_pass import CapturePass
 from kcap.kafka.body_topics import NO_ID, NO_TOPICS, topics_of
-from kcap.session import Capture, CapturePass
+from kcap.session import Capture
 from tests.fuzz.hostile import CLASSES
 
 

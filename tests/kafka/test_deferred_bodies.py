@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from kcap.decode.programs import program_index
-from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, BodyBatch, BodyCollector
+from kcap.kafka.bodies import BodyCollector
+from kcap.kafka.body_batch import BodyBatch
+from kcap.kafka.body_values import REQUEST, RESPONSE, UNKNOWN
 from kcap.kafka.deferred_bodies import DeferredBodies
 from kcap.kafka.frames import NO_BODY, PendingExchange, PendingResponse
 from tests.support.wire import produce, produce_answer

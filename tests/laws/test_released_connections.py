@@ -12,10 +12,10 @@ from unittest.mock import patch
 import pytest
 
 from kcap.analyzer import Analyzer, Options
+from kcap.capture_pass import CapturePass
 from kcap.kafka.conversation import Conversation
 from kcap.net.connections import Ended
 from kcap.net.segment_columns import columns_of
-from kcap.session import CapturePass
 from tests.fuzz.hostile import tls_with_keys
 from tests.support.wire import Segment, Tap, batch, metadata, metadata_answer
 

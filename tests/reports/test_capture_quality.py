@@ -7,9 +7,9 @@ import pytest
 
 import kcap
 from kcap.analyzer import Analyzer
+from kcap.capture_pass import CapturePass
 from kcap.net.segment_columns import columns_of
 from kcap.reports.capture_quality import LEDGER, SIDES, CaptureQuality, count_batch, gather
-from kcap.session import CapturePass
 from tests.fastpath.test_engine import steady
 from tests.support.wire import batch, metadata
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kcap.analyzer import Options
+from kcap.capture_pass import CapturePass
 from kcap.columns import TABLES
 from kcap.errors import CaptureError
 from kcap.jobs import worker_process
@@ -15,7 +16,6 @@ from kcap.jobs.messages import ReadOrder, Step
 from kcap.jobs.parallel_pass import ParallelPass
 from kcap.jobs.transport import Receiver, Sender
 from kcap.jobs.worker import Worker
-from kcap.session import CapturePass
 from kcap.table.builder import TableSet
 from kcap.table.table_builders import TableRequest
 

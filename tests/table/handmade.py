@@ -5,7 +5,7 @@ from typing import Any
 from kcap.analyzer import RowBatch
 from kcap.decode.projection import project
 from kcap.identities import Identities, Identity, uid_of_number
-from kcap.kafka.bodies import BodyBatch
+from kcap.kafka.body_batch import BodyBatch
 from kcap.model import ROW
 
 UIDS = uid_of_number(1), uid_of_number(2)

@@ -76,7 +76,7 @@ def test_few_columns_say_what_all_of_them_say() -> None:
 
 def test_bodies_go_when_the_rows_are_made(pcaps: Path) -> None:
     """Without Python's collector, which looks seldom: a batch's bodies are megabytes."""
-    from kcap.session import CapturePass
+    from kcap.capture_pass import CapturePass
 
     table = ExchangeTable(choose("exchanges", None), FILES)
     made = next(b for b in CapturePass([str(pcaps / "java-transactions.pcap")]).batches() if len(b))
@@ -174,8 +174,8 @@ def test_flags_are_those_of_the_row_and_both_frames() -> None:
 )
 def test_a_whole_body_that_no_program_reads_is_undecoded(pcaps: Path, parts: dict[str, Any], undecoded: bool) -> None:
     """The rows of a real batch, whose first row was read, with parts changed."""
+    from kcap.capture_pass import CapturePass
     from kcap.model import ROW
-    from kcap.session import CapturePass
 
     made = next(b for b in CapturePass([str(pcaps / "java-transactions.pcap")]).batches() if b.rows)
     real = dict(zip(ROW, made.rows[0], strict=True))

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kcap
-from kcap import limits, session
+from kcap import capture_pass, limits
 from kcap.analyzer import RowBatch
 from kcap.capture.fileset import FileSet
+from kcap.capture_pass import CapturePass
 from kcap.columns import PARTITIONS
 from kcap.decode.slots import NOTHING
-from kcap.kafka import bodies
+from kcap.kafka import body_batch
 from kcap.schema.registry import RESPONSE
-from kcap.session import CapturePass
 from kcap.table import partition_pairs
 from kcap.table.partition_pairs import body_start, compiled_pairs, pairs_of
 from kcap.table.partitions import LEADER, OF_RECORDS
@@ -160,11 +160,11 @@ def test_partitions_are_projected_with_the_batch_or_alone(
     monkeypatch.setattr(limits, "ROWS_PER_BATCH", 2)
     together.append(rows())
     monkeypatch.setattr(limits, "FAST_PATH_AFTER_PACKETS", 0)
-    monkeypatch.setattr(session, "FileSet", partial(FileSet, jit_after=0))
+    monkeypatch.setattr(capture_pass, "FileSet", partial(FileSet, jit_after=0))
     together.append(rows())
     assert any(first)
     first.clear()
-    monkeypatch.setattr(bodies, "PARTITIONS_PROJECTED_MAX", -1)
+    monkeypatch.setattr(body_batch, "PARTITIONS_PROJECTED_MAX", -1)
     assert all(found == rows() for found in together)
     assert not any(first)
 
@@ -185,7 +185,7 @@ def test_large_bodies_need_not_be_read_again(pcaps: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(CapturePass, "message", counted)
     monkeypatch.setattr(limits, "FAST_PATH_AFTER_PACKETS", 0)
-    monkeypatch.setattr(session, "FileSet", partial(FileSet, jit_after=0))
+    monkeypatch.setattr(capture_pass, "FileSet", partial(FileSet, jit_after=0))
 
     def rows(names: list[str]) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = kcap.open(pcaps / f"{name}.pcap").table("partitions", names).to_arrow().to_pylist()

@@ -8,13 +8,13 @@ import pytest
 
 from kcap.analyzer import Options, RowBatch
 from kcap.batch.columns import BatchColumns
-from kcap.batch.rows import PART
+from kcap.capture_pass import CapturePass
 from kcap.columns import EXCHANGES
 from kcap.facts.tracker import Fact, MetadataTracker
 from kcap.filter.ast import Filter
 from kcap.filter.parse import parse
 from kcap.kafka.bodies import BodyCollector
-from kcap.session import CapturePass
+from kcap.model import PART
 from kcap.table.exchanges import needs_of
 from kcap.table.push_down import HEADER, PushDown, header_part
 from kcap.table.push_down import NAMES as TELLS

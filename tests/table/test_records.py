@@ -16,16 +16,16 @@ from kcap import limits
 from kcap.batch.columns import BatchColumns
 from kcap.capture import spool
 from kcap.capture.writer import PcapWriter
+from kcap.capture_pass import CapturePass
 from kcap.columns import RECORDS
 from kcap.decode.programs import program_index
 from kcap.decode.projection import project
 from kcap.facts.topic_names import METADATA_ID
 from kcap.facts.tracker import Fact, MetadataTracker
-from kcap.kafka.bodies import BodyBatch
+from kcap.kafka.body_batch import BodyBatch
 from kcap.model import ROW
 from kcap.records.batch import Batch
 from kcap.schema.registry import REQUEST, RESPONSE
-from kcap.session import CapturePass
 from kcap.table import records
 from kcap.table.builder import Table
 from kcap.table.records import Exchanged, records_of
@@ -125,7 +125,7 @@ def test_a_small_batch_changes_nothing(pcaps: Path, monkeypatch: pytest.MonkeyPa
     path = str(pcaps / "pipelined.pcap")
     whole = table(pcaps / "pipelined.pcap")
     monkeypatch.setattr("kcap.limits.ROWS_PER_BATCH", 1)
-    monkeypatch.setattr("kcap.session.EAGER_SECONDS", 0)
+    monkeypatch.setattr("kcap.capture_pass.EAGER_SECONDS", 0)
     monkeypatch.setattr(records, "ROWS_AT_ONCE", 3)
     monkeypatch.setattr(CapturePass, "message", not_read)
     reading = kcap.open(path).read()

@@ -95,7 +95,7 @@ def test_the_size_of_batches_changes_no_table(pcaps: Path, name: str, table: str
     wanted = sorted(kcap.open(pcaps / name).table(table).to_arrow().to_pylist(), key=order)
     assert wanted
     monkeypatch.setattr("kcap.limits.ROWS_PER_BATCH", 1)
-    monkeypatch.setattr("kcap.session.EAGER_SECONDS", 0)
+    monkeypatch.setattr("kcap.capture_pass.EAGER_SECONDS", 0)
     assert sorted(kcap.open(pcaps / name).table(table).to_arrow().to_pylist(), key=order) == wanted
 
 

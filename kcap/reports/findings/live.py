@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyarrow import compute, parquet
 
 from kcap.arrays.arrow import joined
+from kcap.capture_pass import CapturePass
 from kcap.limits import HELD_ROWS, TAIL_BATCHES_MAX
 from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.observed import Observed, Row
@@ -24,7 +25,6 @@ from kcap.reports.findings.source import MessageReader, by_plan
 from kcap.reports.plans import CompiledPlan
 from kcap.reports.recorded import table
 from kcap.reports.source import Engine
-from kcap.session import CapturePass
 from kcap.table.backfill import Backfill
 from kcap.table.builder import TableSet
 from kcap.table.table_builders import TableRequest

@@ -19,6 +19,7 @@ import pyarrow as pa
 from kcap import limits
 from kcap.arrays.arrow import booleans, coded
 from kcap.capture.frame_bytes import frame
+from kcap.capture_pass import CapturePass
 from kcap.decode.message import decode_request, decode_response
 from kcap.errors import UsageError
 from kcap.reports.definition import is_broker
@@ -31,7 +32,7 @@ from kcap.reports.recorded import Recorded, Replay, name_of, table
 from kcap.reports.saved import faults_named, readable, saved_files, table_of, without_tables
 from kcap.reports.source import Engine, ReportInput, bounded, written
 from kcap.runtime import release_reading
-from kcap.session import Capture, CapturePass
+from kcap.session import Capture
 from kcap.table.backfill import Backfill
 from kcap.table.schema import choose
 from kcap.table.table_builders import TableRequest

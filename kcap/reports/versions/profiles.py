@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from kcap.analyzer import ClosedConnection
     from kcap.arrays.vectors import Bools, Int64s
     from kcap.filter.ast import Filter
-    from kcap.kafka.bodies import BodyBatch
+    from kcap.kafka.body_batch import BodyBatch
     from kcap.table.row_filter import RowFilter
     from kcap.table.table_builders import Reading
 

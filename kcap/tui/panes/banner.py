@@ -3,17 +3,15 @@
 In: findings of a capture. Out: the line; a click opens their view. Law: without a problem there is no line.
 """
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from rich.text import Text
 
 from kcap.output.grid import clean
 from kcap.tui.conclusions import banner
 from kcap.tui.views import VIEWS
+from kcap.tui.views.home import Home
 from kcap.tui.views.styled_lines import TextLine
-
-if TYPE_CHECKING:
-    from kcap.tui.app import KcapApp
 
 
 class Banner(TextLine):
@@ -32,4 +30,4 @@ class Banner(TextLine):
 
     def on_click(self) -> None:
         """Opens the view of findings."""
-        cast("KcapApp", self.app).open_view("findings")
+        cast(Home, self.app).open_view("findings")

@@ -19,8 +19,7 @@ from kcap.output.grid import duration, endpoint
 from kcap.reports import drill_down
 from kcap.reports.definition import Row, group_of
 from kcap.reports.text import count, number, words
-from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, clocked, counted, lasting, named, paragraph, sized
+from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, bold, clocked, counted, lasting, named, paragraph, sized
 
 COLUMNS: Final = (
     "connection", "client_ip", "client_port", "client_id", "server_ip", "server_port", "api", "outcome", "error_code",

@@ -11,8 +11,7 @@ from kcap.output.grid import clean, duration
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
 from kcap.reports.text import figures, number, words
-from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, paragraph
+from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, bold, paragraph
 
 SIDES: Final = ("before", "after")
 FIGURES: Final = (

@@ -11,8 +11,8 @@ from kcap.reports.definition import PARTITIONED, Key, Row
 from kcap.reports.text import left_out, number, story, words
 from kcap.schema.errors import CODES
 from kcap.tui.list_columns import NEEDED_MOST
-from kcap.tui.views.grouping import bold, keyed, over_time
-from kcap.tui.views.sheet import Line, Sheet, SheetField, clocked, counted, lasting, named, paragraph, when
+from kcap.tui.views.grouping import keyed, over_time
+from kcap.tui.views.sheet import Line, Sheet, SheetField, bold, clocked, counted, lasting, named, paragraph, when
 
 
 def errors(result: Row, keys: Sequence[Key]) -> Sheet:

@@ -13,8 +13,7 @@ from kcap.reports.findings.evidence import evidence_line
 from kcap.reports.findings.model import nothing_judged, passed
 from kcap.reports.text import clock, figures, listed, wrapped
 from kcap.tui.conclusions import problems
-from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, clocked, counted, paragraph
+from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, bold, clocked, counted, paragraph
 
 TONES: Final = {"critical": "bad", "high": "bad", "medium": "care", "low": "", "info": "dim"}
 CLIENTS: Final = ("client_id", "client_ids", "client_ip", "client_ips")

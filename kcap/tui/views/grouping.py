@@ -13,7 +13,7 @@ from kcap.reports import drill_down
 from kcap.reports.definition import Key, Report, ReportRequest, Row, keys_of
 from kcap.reports.text import instant
 from kcap.tui.list_columns import NEEDED_MOST
-from kcap.tui.views.sheet import Bars, Sheet, SheetField, named
+from kcap.tui.views.sheet import Bars, Sheet, SheetField, bold, named
 
 if TYPE_CHECKING:
     from kcap.tui.capture_model import CaptureModel
@@ -35,11 +35,6 @@ def keyed(keys: Sequence[Key], heads: dict[str, str] | None = None) -> list[Shee
         )
         for key in keys
     ]  # fmt: skip
-
-
-def bold(_row: Row) -> str:
-    """What a row is about."""
-    return "bold"
 
 
 def report_of(name: str) -> Report:

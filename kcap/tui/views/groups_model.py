@@ -10,8 +10,7 @@ from kcap.output.grid import counts
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
 from kcap.reports.text import assigned, clock, number, words
-from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Line, Sheet, SheetField, clocked, counted, lasting, named, paragraph
+from kcap.tui.views.sheet import Line, Sheet, SheetField, bold, clocked, counted, lasting, named, paragraph
 from kcap.tui.views.spans import Span, timeline
 
 ASSIGNMENTS: Final = 40

@@ -21,8 +21,7 @@ from kcap.reports.capture_quality import SIDES, CaptureQuality
 from kcap.reports.definition import Row
 from kcap.reports.health import judge
 from kcap.reports.text import count, number, words
-from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Line, Sheet, SheetField, clocked, counted, named, paragraph, sized
+from kcap.tui.views.sheet import Line, Sheet, SheetField, bold, clocked, counted, named, paragraph, sized
 
 MARKS: Final = {"good": "✓ ok", "care": "! care", "bad": "✗ BAD"}
 COLUMNS: Final = ("outcome", "reason")

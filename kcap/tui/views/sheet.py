@@ -170,6 +170,11 @@ def paragraph(text: str, width: int, tone: str = "", indent: str = "") -> list[L
 
 
 # -- columns that many sheets have ------------------------------------------------------------------------------------
+def bold(_row: Row) -> str:
+    """The tone of what a row is about."""
+    return "bold"
+
+
 def named(name: str, head: str | None = None, rank: int = 0, *, right: bool = False, **more: Any) -> SheetField:
     """A column of values as they are."""
     return SheetField(

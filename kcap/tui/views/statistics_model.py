@@ -12,8 +12,8 @@ from kcap.output.grid import counts, duration
 from kcap.reports import drill_down
 from kcap.reports.definition import EDGES_NS, WAITS, Key, Row, group_name
 from kcap.reports.text import BARS, count, duration_short, instant, left_out, number, words
-from kcap.tui.views.grouping import bold, keyed
-from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasting, named, paragraph, sized
+from kcap.tui.views.grouping import keyed
+from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, bold, counted, lasting, named, paragraph, sized
 
 PARTS: Final = {
     "queue_ns": "queue", "service_ns": "broker", "rtt_ns": "network", "long_poll_ns": "long poll", "throttle_ns": "throttle",

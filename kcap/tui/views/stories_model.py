@@ -25,8 +25,7 @@ from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION
 from kcap.schema.registry import api_name
 from kcap.schema.releases import removed_in
 from kcap.tui.views.conversations_model import protocol
-from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasting, named, paragraph
+from kcap.tui.views.sheet import Line, Sheet, SheetField, bold, counted, lasting, named, paragraph
 
 LEVEL_TONES: Final = {"error": "bad", "warning": "care", "note": "dim"}
 VERDICT_TONES: Final = {"ok": "good", "not_highest": "care", "unnegotiated": "care", "": "dim"}

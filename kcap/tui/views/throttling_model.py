@@ -10,8 +10,8 @@ from kcap.reports import drill_down
 from kcap.reports.definition import Key, Row
 from kcap.reports.text import left_out, milliseconds, words
 from kcap.reports.throttle import compliance_text, complied
-from kcap.tui.views.grouping import bold, keyed, over_time
-from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasting, named, paragraph
+from kcap.tui.views.grouping import keyed, over_time
+from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, bold, counted, lasting, named, paragraph
 
 HAS_TIME = "throttle_time_ms"
 

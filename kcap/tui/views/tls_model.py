@@ -16,8 +16,7 @@ from kcap.reports import drill_down
 from kcap.reports.definition import Row
 from kcap.reports.text import count, words
 from kcap.tui.views.conversations_model import ENDS, REASON_LEAST, alerts, detail, whole
-from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Sheet, SheetField, counted, lasting, named
+from kcap.tui.views.sheet import Sheet, SheetField, bold, counted, lasting, named
 
 FACTS: Final = (
     "connection", *ENDS, "ended", "tls_version", "tls_cipher", "tls_sni", "tls_alpn", "tls_resumed", "tls_handshake_ns",

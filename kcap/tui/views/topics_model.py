@@ -10,8 +10,8 @@ from typing import Final
 from kcap.reports import drill_down
 from kcap.reports.definition import Key, Row, group_name
 from kcap.reports.text import count, left_out, number, size, words
-from kcap.tui.views.grouping import bold, keyed, over_time
-from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, named, paragraph, sized
+from kcap.tui.views.grouping import keyed, over_time
+from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, bold, counted, named, paragraph, sized
 
 PRODUCE: Final = "api == Produce"
 FETCH: Final = "(api == Fetch || api == ShareFetch)"

@@ -9,8 +9,7 @@ from typing import Final
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
 from kcap.reports.text import number, words
-from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Line, Sheet, SheetField, clocked, counted, lasting, named, paragraph, sized
+from kcap.tui.views.sheet import Line, Sheet, SheetField, bold, clocked, counted, lasting, named, paragraph, sized
 from kcap.tui.views.spans import Span, timeline
 
 TONES: Final = {

@@ -29,8 +29,7 @@ from kcap.reports.versions.pages import (
 )
 from kcap.reports.versions.readiness import NO, YES
 from kcap.tui.versions_source import VersionsPage
-from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, clocked, counted, named, when
+from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, bold, clocked, counted, named, when
 from kcap.tui.views.stories_model import LEVEL_TONES, apis, connections, para
 
 WORKS_TONES: Final = {NO: "bad", YES: "good"}

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from kcap.capture_pass import CapturePass
 from kcap.facts.merge import tracker_of
 from kcap.reports.versions.merge import detached, together
 from kcap.reports.versions.profiles import gather
 from kcap.reports.versions.report import report
-from kcap.session import CapturePass
 from tests.facts.test_merge import learned
 from tests.support.shared import Shared
 

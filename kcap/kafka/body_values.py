@@ -1,0 +1,142 @@
+"""What is known of one body: the values that a projection has of it, or a reader to which it was fed as it passed.
+
+In: numbers and spans of a projection; bytes of a large frame, piece by piece. Out: `BodyValues`, which need no buffer. Law: a
+body that was fed in pieces has the values of the same body in one buffer.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from kcap.decode import slots
+from kcap.decode.interpreter import MALFORMED, SHORT
+from kcap.decode.projection import Resumable
+from kcap.faults import Fault, fault_of
+from kcap.kafka.body_topics import BodyTopics, topics_of
+from kcap.limits import FRAME_HEAD_KEPT
+from kcap.model import Buffer
+
+REQUEST, RESPONSE = 0, 1
+UNKNOWN = -1
+"""No program: of a response until its request is found, or of a version that no release has."""
+
+WORDS = {SHORT: "out of bytes", MALFORMED: "malformed"}
+
+TEXTS: Final = len(slots.SLOTS)
+"""Place of the first text's span in a row of values."""
+_SPAN: Final = 3
+"""Numbers of an entry of `State.wrapped`."""
+NO_TEXTS: Final[tuple[bytes | None, ...]] = (None,) * len(slots.TEXTS)
+Pieces = tuple[tuple[int, bytes], ...]
+"""(place, bytes) of what is known of a body, and behind it its size with no bytes; empty where nothing is."""
+
+
+class BodyValues(NamedTuple):
+    """The projection of one body; a tuple, since each request that waits for a later batch has one."""
+
+    status: int
+    mask: int
+    values: tuple[int, ...]
+    texts: tuple[bytes | None, ...]
+    topics: BodyTopics
+    data: bytes = b""
+    """The body's bytes, where bodies are retained."""
+    fault: Fault | None = None
+    """The failure of the projection on this body."""
+    excerpts: Pieces = ()
+    """Of a large body, where bodies are retained: all that is no record."""
+    cut: bool = False
+    """It has topics which are not kept, since too many waited with it."""
+    passed: bool = False
+    """The frame was read as it passed: there are more bytes than `data` and `excerpts` have."""
+
+
+def entries_of(owners: Any, messages: Any) -> tuple[Any, Any]:
+    """Where the entries of these messages begin in a table that is ordered by message, and how many each has."""
+    import numpy as np
+
+    owners = np.asarray(owners)
+    wanted = messages.astype(owners.dtype)  # or all owners would be converted
+    first = owners.searchsorted(wanted)
+    return first, owners.searchsorted(wanted, "right") - first
+
+
+def places_of(first: Any, counts: Any) -> Any:
+    """The places of runs of entries, from where each begins and how many it has."""
+    import numpy as np
+
+    return np.repeat(first - counts.cumsum() + counts, counts) + np.arange(counts.sum())
+
+
+def in_wrapped(data: Buffer, spans: Iterable[Sequence[int]], end: int) -> int:
+    """Records of these compressed messages of magic 0 and 1, whose body ends at `end`."""
+    from kcap.records.record_sets import count_wrapped  # hardly a capture has them, and its modules take time to import
+
+    return sum(count_wrapped(data, low, high, end) for low, high in spans)
+
+
+def piece_of(arena: Buffer, start: int, end: int) -> bytes | None:
+    return None if start < 0 else bytes(arena[start:end])
+
+
+def resumed(index: int, head: bytearray, low: int, *, counted: bool, light: bool) -> Resumable | None:
+    """The resumable reader of a frame's body, fed with `head[low:]`; None without a program. `counted`: with the records in
+    compressed messages of magic 0 and 1; `light`: none where it holds more than half of the first bytes, for then it would do
+    so to the end.
+    """
+    if index < 0:
+        return None
+    reader = Resumable(index)
+    reader.whole = bytearray() if counted else None
+    first = low + (FRAME_HEAD_KEPT if light else 0)
+    fed(reader, memoryview(head)[low:first])
+    if light and reader.held - len(reader.whole or b"") > FRAME_HEAD_KEPT // 2:
+        return None
+    fed(reader, memoryview(head)[first:])
+    return reader
+
+
+def fed(reader: Resumable, data: Buffer) -> None:
+    """Feeds a reader; what it holds stays small but for a compressed message of magic 0 or 1, whose records are counted once it
+    has passed.
+    """
+    reader.feed(data)
+    if reader.whole is None:
+        del reader.state.wrapped[_SPAN:]  # that there is one is enough
+    else:
+        _count_passed(reader, reader.whole)
+
+
+def _count_passed(reader: Resumable, data: bytearray) -> None:
+    """Counts the records in compressed messages that have passed, and lets their bytes go."""
+    spans, shift, counted = reader.state.wrapped, reader.shift, 0
+    passed = shift + len(data)
+    while counted < len(spans) and spans[counted + 2] <= passed:
+        low, high = spans[counted + 1] - shift, spans[counted + 2] - shift
+        counted += _SPAN
+        try:
+            reader.counted += in_wrapped(data, [(low, high)], len(data))
+        except Exception as error:  # noqa: BLE001 - what else the message says stays
+            reader.fault = fault_of(error)
+    del spans[:counted]
+    reader.shift = min(spans[1] if spans else passed, reader.read if reader.state.status == SHORT else passed)
+    del data[: reader.shift - shift]
+
+
+def values_of(reader: Resumable, excerpts: Pieces = ()) -> BodyValues:
+    """The values of a body that was read as it passed, and its excerpts. Where compressed messages of magic 0 and 1 were not
+    stored, their records cannot be counted, so the number of its records is then null.
+    """
+    found, kept = reader.result(), reader.kept
+    if reader.whole is not None:
+        _count_passed(reader, reader.whole)
+    row = [int(column[0]) for column in found.values]
+    status, mask = int(found.status[0]), int(found.mask[0])
+    if reader.whole is None and len(found.wrapped[0]):
+        mask &= ~(1 << slots.RECORD_COUNT)
+    row[slots.RECORD_COUNT] += reader.counted
+    if reader.fault is not None:
+        status = MALFORMED
+    texts = tuple(piece_of(kept, row[TEXTS + 2 * i], row[TEXTS + 2 * i + 1]) for i in range(len(NO_TEXTS)))
+    _, starts, ends, ids = found.topics
+    topics = topics_of(kept, starts, ends, ids)
+    return BodyValues(status, mask, tuple(row), texts, topics, fault=reader.fault, excerpts=excerpts, passed=True)
