@@ -191,7 +191,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
             lag=groups.end.clip(lower=-1) - groups.committed_offset,
         ),
         "exchanges": tables.selected.aggregate(count=lambda some: some.count()),
-        "with_partitions": every.aggregate(count=exchanges_of(every)),
+        "with_partitions": every.aggregate(count=exchanges_of(every), clusters=every.cluster_id.nunique()),
     }  # fmt: skip
 
 
@@ -328,21 +328,25 @@ def finish(results: Results, request: ReportRequest) -> Row:
         row["drift_ppm"] = drifts_of.get(group)
         out.append(row)
     out = grouping.in_order(out, lambda row: -row["bytes_in"] - row["bytes_out"])
+    (about,) = results["with_partitions"]
+    if about["clusters"] > 1:  # their topics and groups may have the same names
+        results = {**results, "partitions": [], "lags": []}
     hot = sorted(results["partitions"], key=lambda row: (-row["bytes_in"] - row["bytes_out"], row["topic"], row["partition"]))
     lags = sorted(results["lags"], key=lambda row: (-(row["lag"] or 0), row["group_id"], row["topic"], row["partition"]))
     return {
-        "verdict": verdict(out, [key.name for key in grouping.keys], lags),
+        "verdict": verdict(out, [key.name for key in grouping.keys], lags, about["clusters"]),
         "rows": out,
-        "left_out": {"no_partitions": results["exchanges"][0]["count"] - results["with_partitions"][0]["count"]},
+        "left_out": {"no_partitions": results["exchanges"][0]["count"] - about["count"]},
         "partitions": hot[:PLACES],
         "lags": lags,
         "routing": routes(results),
+        "clusters": about["clusters"],
     }
 
 
-def verdict(rows: list[Row], by: list[str], lags: list[Row]) -> Row:
+def verdict(rows: list[Row], by: list[str], lags: list[Row], clusters: int = 1) -> Row:
     """The group of rows with the most bytes written and read, the largest lag of a consumer group, and how many partitions were
-    refused; as values and as a sentence."""
+    refused; as values and as a sentence. Of several clusters it says how to see one."""
     from kcap.reports.text import size, words
 
     if not rows:
@@ -366,6 +370,9 @@ def verdict(rows: list[Row], by: list[str], lags: list[Row]) -> Row:
         text += f"{words(behind['topic'])}-{behind['partition']}."
     if refused:
         text += f" {refused:,} partition{'s of requests have' if refused > 1 else ' of a request has'} an error."
+    if clusters > 1:
+        text += f" Topics and groups of {clusters} clusters may have the same names: --by topic,cluster_id has a row for each,"
+        text += " and -Y 'cluster_id == ...' chooses one, with its busiest partitions and the lag of its groups."
     return found | {"sentence": text}
 
 
@@ -400,7 +407,7 @@ def counted(tables: Tables, request: ReportRequest) -> Any:
 REPORT: Final = Report(
     "topics",
     ("topic",),
-    (*KEY, "client_id", "group_id", "broker_id", *TIMES),
+    (*KEY, "client_id", "group_id", "broker_id", "cluster_id", *TIMES),
     build,
     finish,
     partitions=COLUMNS,

@@ -14,6 +14,7 @@ from kcap.reports.run import run
 from kcap.reports.source import ReportInput
 from kcap.reports.topics import REPORT, verdict
 from tests.reports.made import BASE_NS, MS, exchange, partition, report
+from tests.support.clusters import CLUSTER, twice
 
 
 def test_what_the_programs_logged(pcaps: Path) -> None:
@@ -215,3 +216,20 @@ def test_the_verdict_names_the_busiest_topic_the_largest_lag_and_errors() -> Non
     assert copied == "b has 100% of the bytes: 50 B written, 50 B read, 20 B of that by replicas."
     assert "g: 1,200 records on a-0" in found["sentence"]
     assert verdict([], ["topic"], []) == {"sentence": "No topic was written or read."}
+
+
+def test_of_several_clusters_no_lag_is_said(pcaps: Path, tmp_path: Path) -> None:
+    """Two clusters may have topics and groups of one name: the high watermark of one is not the end of the other's log."""
+    source = pcaps / "problems" / "hanging-transaction.pcap"
+    one = run(REPORT, ReportInput([str(source)]), ReportRequest())
+    assert one["clusters"] == 1
+    assert [row["lag"] for row in one["lags"] if row["lag"]]
+    paths = [str(twice(source, tmp_path / "two.pcap", 3))]
+    both = run(REPORT, ReportInput(paths), ReportRequest())
+    assert (both["clusters"], both["lags"], both["partitions"]) == (2, [], [])
+    assert "cluster_id" in both["verdict"]["sentence"]
+    assert both["verdict"]["group_id"] is None
+    each = run(REPORT, ReportInput(paths), ReportRequest(by=("topic", "cluster_id")))["rows"]
+    assert [row["records_in"] for row in each] == [one["rows"][0]["records_in"]] * 2
+    chosen = ReportInput(paths, only=parse(f'cluster_id == "{CLUSTER.decode()}"'))
+    assert run(REPORT, chosen, ReportRequest())["lags"] == one["lags"]

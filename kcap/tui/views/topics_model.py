@@ -95,13 +95,18 @@ def detail(row: Row, width: int) -> list[Line]:
     return [*out, [("", "")]]
 
 
+def nothing(result: Row, why: str) -> str:
+    """Why there are no rows: names of several clusters are not put together."""
+    return why if result["clusters"] < 2 else f"{result['clusters']} clusters: filter by the cluster_id of one"
+
+
 def hot(result: Row) -> Sheet:
     """The busiest partitions."""
 
     def group(row: Row) -> str:
         return drill_down.topic(row["topic"])
 
-    rows = result["partitions"]
+    rows, none = result["partitions"], nothing(result, "no Produce or Fetch of a partition")
     fields = [
         named("topic", tone=bold), named("partition", right=True), counted("records_in", "written"), sized("bytes_in", "bytes"),
         counted("records_out", "read"), sized("bytes_out", "bytes"), counted("high_watermark", "end", 2),
@@ -112,7 +117,7 @@ def hot(result: Row) -> Sheet:
         [row["bytes_in"] + row["bytes_out"] for row in rows], [size(row["bytes_in"] + row["bytes_out"]) for row in rows],
         [group(row) for row in rows],
     )  # fmt: skip
-    return Sheet("busiest partitions", fields, rows, group, "no Produce or Fetch of a partition",
+    return Sheet("busiest partitions", fields, rows, group, none,
                  charts=lambda _row: [bars])  # fmt: skip
 
 
@@ -127,7 +132,7 @@ def lags(result: Row) -> Sheet:
         counted("lag", tone=lambda row: "care" if row["lag"] else "good"), counted("committed_offset", "committed"),
         counted("high_watermark", "end", 1),
     ]  # fmt: skip
-    return Sheet("consumer group lag", fields, result["lags"], group, "no offset commits",
+    return Sheet("consumer group lag", fields, result["lags"], group, nothing(result, "no offset commits"),
                  note="high watermark in responses minus the committed offset")  # fmt: skip
 
 
