@@ -21,7 +21,8 @@ from kcap.tui.quick_filters import QUICK, text_of
 from kcap.tui.search import Needle, find_in_list, find_in_tree
 
 if TYPE_CHECKING:
-    from kcap.tui.browser import Browser
+    from kcap.tui.main_screen import MainScreen
+    from kcap.tui.note_actions import NoteActions
 
 PLACE: Final = re.compile(r"#\d+|\d+%|\d[\d,]*|C\w+\.\d+", re.ASCII)
 SAVED_KEYS: Final = "123456789"
@@ -33,8 +34,8 @@ UNMARKED: Final = "no exchange is marked; m marks one"
 class ExchangeActions:
     """Filters, copies, saves, searches and goes to exchanges for the main screen, which holds one of these."""
 
-    def __init__(self, screen: "Browser") -> None:
-        self.screen = screen
+    def __init__(self, screen: "MainScreen", notes: "NoteActions") -> None:
+        self.screen, self.notes = screen, notes
         self.needle: Needle | None = None
         """The last search."""
 
@@ -81,16 +82,9 @@ class ExchangeActions:
         self.screen.run_worker(run, thread=True, group="errand", exit_on_error=False)
 
     # -- filters ------------------------------------------------------------------------------------------------------
-    def target(self) -> str | None:
-        """The filter of the cell or the line under the cursor."""
-        if self.screen.focused is self.screen.detail or self.screen.focused is self.screen.hexes:
-            item = self.screen.detail.outline.current
-            return item.filter if item is not None else None
-        return self.screen.view.filter_of(self.screen.listed.head) if self.screen.listed.head is not None else None
-
     def apply(self, how: str) -> None:
         """Applies what is under the cursor."""
-        text = self.target()
+        text = self.screen.target()
         if text is None:
             self.screen.notify("no filter for this", timeout=3)
         else:
@@ -98,7 +92,7 @@ class ExchangeActions:
 
     def apply_menu(self) -> None:
         """All ways to filter by what is under the cursor."""
-        text = self.target()
+        text = self.screen.target()
         if text is None:
             self.screen.notify("no filter for this", timeout=3)
             return
@@ -122,7 +116,7 @@ class ExchangeActions:
         texts = {quick.name: text_of(quick, row) for quick in QUICK}
         why = "this exchange has none" if row is not None else NOTHING
         choices = [Choice(q.name, q.key, q.title, texts[q.name] or "", texts[q.name] is not None, why) for q in QUICK]
-        saved = list(self.screen.notes.filters().items())[: len(SAVED_KEYS)]
+        saved = list(self.notes.filters().items())[: len(SAVED_KEYS)]
         choices += [Choice(f"saved {name}", key, clean(name), clean(text)) for key, (name, text) in zip(SAVED_KEYS, saved)]
         choices.append(Choice("save", "+", "Save the display filter", "for this capture", bool(self.screen.view.book.only),
                               "no display filter is set"))  # fmt: skip
@@ -132,10 +126,10 @@ class ExchangeActions:
 
         def done(chosen: str | None) -> None:
             if chosen == "save":
-                self.screen.notes.save_filter()
+                self.notes.save_filter()
             elif chosen == "forget":
                 lines = [Choice(name, key, clean(name), clean(text)) for key, (name, text) in zip(SAVED_KEYS, saved)]
-                remove = self.screen.notes.forget_filter
+                remove = self.notes.forget_filter
                 self.screen.app.push_screen(Menu("Remove a filter", lines), lambda name: remove(name) if name else None)
             elif chosen is not None:
                 self.screen.home.narrow(texts.get(chosen) or "")
@@ -162,10 +156,10 @@ class ExchangeActions:
             "line": item_text(item) if item is not None else "",
             "tree": tree_text(self.screen.detail.outline.lines),
             "hex": span_hex(self.screen.hexes.dump),
-            "filter": self.target() or "",
+            "filter": self.screen.target() or "",
             "force": self.screen.view.book.filter_text,
         }
-        self.screen.app.push_screen(copy_menu(texts), lambda name: copied(self.screen, texts, name))
+        self.screen.app.push_screen(copy_menu(texts), lambda name: copied(self.screen.app, texts, name))
 
     # -- export -------------------------------------------------------------------------------------------------------
     def export(self) -> None:
@@ -191,7 +185,7 @@ class ExchangeActions:
                 "n",
                 "Notes of this capture",
                 "marks, comments, filters as JSON",
-                not self.screen.notes.notes.empty,
+                not self.notes.notes.empty,
                 "nothing is noted",
             ),
             Choice("screen", "s", "The screen as SVG"),
@@ -207,7 +201,7 @@ class ExchangeActions:
             picture = self.screen.app.export_screenshot().encode()
             self._prompt_path("The screen as SVG", "kcap.svg", lambda path: self.screen.home.write(path, picture))
         elif chosen == "notes":
-            self.screen.notes.export()
+            self.notes.export()
         elif chosen == "rows":
             self._prompt_path("Rows as csv, jsonl, parquet or arrow", "exchanges.csv", self._write_rows)
         elif row is not None:
@@ -268,7 +262,7 @@ class ExchangeActions:
         if not path.endswith(PACKETS):
             path += PACKETS[0]
         self.screen.notify(f"reading {', '.join(book.paths)} again for {path}", timeout=3, markup=False)
-        comments = list(self.screen.notes.lines())
+        comments = list(self.notes.lines())
         self.run_beside(lambda: cut(book.order, only, path, book.process.spools, comments), "packets were not written")
 
     # -- search -------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from kcap.tui.key_map import ExplainsKeys, forwarded
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import TIME_FORMS
 from kcap.tui.list_model import Arranged, ListModel
+from kcap.tui.main_screen import MainHome
 from kcap.tui.menu import views_menu
 from kcap.tui.note_actions import NoteActions
 from kcap.tui.palette import Palette
@@ -35,7 +36,6 @@ from kcap.tui.panes.live import LiveLine
 from kcap.tui.panes.timeline import TimeStrip
 from kcap.tui.status import position, progress, trouble
 from kcap.tui.views import VIEWS
-from kcap.tui.views.home import Home
 from kcap.tui.views.styled_lines import TextLine
 
 LOOK_SECONDS: Final = 0.1
@@ -102,9 +102,9 @@ class Browser(ExplainsKeys):
         self.listed, self.lower = ExchangeList(view, id="list"), ExchangePane(id="lower")
         self.detail, self.hexes = self.lower.detail, self.lower.hexes
         self.panes = Panes(self.listed, self.lower)
-        self.actions = ExchangeActions(self)
         self.notes = NoteActions(self)
-        self.palette = Palette(self)
+        self.actions = ExchangeActions(self, self.notes)
+        self.palette = Palette(self, self.actions, self.notes)
         self.begun = False
         """Whether the screen has been mounted."""
         self._reading: int | None = None
@@ -128,9 +128,9 @@ class Browser(ExplainsKeys):
         yield Keys()
 
     @property
-    def home(self) -> Home:
+    def home(self) -> MainHome:
         """The app."""
-        return cast(Home, self.app)
+        return cast(MainHome, self.app)
 
     @property
     def opened(self) -> Opened | None:
@@ -272,6 +272,13 @@ class Browser(ExplainsKeys):
         """Lays out and paints for the new size."""
         self.call_after_refresh(self.again)
 
+    def target(self) -> str | None:
+        """The filter of the cell or the line under the cursor."""
+        if self.focused is self.detail or self.focused is self.hexes:
+            item = self.detail.outline.current
+            return item.filter if item is not None else None
+        return self.view.filter_of(self.listed.head) if self.listed.head is not None else None
+
     def again(self) -> None:
         """Lays out and paints again."""
         self.panes.lay()
@@ -295,7 +302,7 @@ class Browser(ExplainsKeys):
         focused = self.focused
         item = self.detail.outline.current if focused is self.detail else None
         dump = self.hexes.dump if focused is self.hexes else None
-        cell = (self.actions.target() or "") if focused is self.listed else ""
+        cell = (self.target() or "") if focused is self.listed else ""
         self.query_one("#status", TextLine).set_text(position(self.view, item, dump, width, cell))
 
     # -- filters ------------------------------------------------------------------------------------------------------

@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Final, TypeVar
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 from textual import on
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.events import Key
-from textual.screen import ModalScreen, Screen
+from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -155,11 +155,11 @@ def copy_menu(texts: Mapping[str, str]) -> Menu:
     ])  # fmt: skip
 
 
-def copied(screen: Screen[Any], texts: Mapping[str, str], name: str | None) -> None:
+def copied(app: App[Any], texts: Mapping[str, str], name: str | None) -> None:
     """Copies the chosen text, and says so."""
     if name is not None:
-        screen.app.copy_to_clipboard(texts[name])
-        screen.notify(f"copied: {clean(_beginning(texts[name]))}", timeout=2, markup=False)
+        app.copy_to_clipboard(texts[name])
+        app.notify(f"copied: {clean(_beginning(texts[name]))}", timeout=2, markup=False)
 
 
 def _beginning(text: str) -> str:

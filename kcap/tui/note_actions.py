@@ -20,7 +20,7 @@ from kcap.tui.menu import Choice, Menu, Prompt
 from kcap.tui.notes import CaptureNotes, as_json, identity, notes_path, parsed, read_notes, write_notes
 
 if TYPE_CHECKING:
-    from kcap.tui.browser import Browser
+    from kcap.tui.main_screen import MainScreen
 
 NO_NOTES: Final = "nothing is noted; m marks, ; comments, i ignores, r makes an exchange the time reference"
 NO_PROFILE: Final = ""
@@ -29,7 +29,7 @@ NO_PROFILE: Final = ""
 class NoteActions:
     """Notes of the capture on the screen."""
 
-    def __init__(self, screen: "Browser") -> None:
+    def __init__(self, screen: "MainScreen") -> None:
         self.screen = screen
         self.identity: str | None = None
         """What the capture is recognized by; None for one that is not a file."""
@@ -91,7 +91,7 @@ class NoteActions:
         {
             "comment": self.comment, "ignore": self.ignore, "reference": self.refer, "list": self.listed,
             "options": self.options, "filters": self.save_filter, "everywhere": lambda: self.save_filter(everywhere=True),
-            "profiles": self.profiles, "rules": self.rules, "columns": self.screen.actions.columns, "save": self.export,
+            "profiles": self.profiles, "rules": self.rules, "columns": self.screen.action_columns, "save": self.export,
         }[what]()  # fmt: skip
 
     def comment(self) -> None:
@@ -267,7 +267,7 @@ class NoteActions:
                 self.screen.listed.renew()
                 write_config(home.look)
 
-        suggested = self.screen.actions.target() or ""
+        suggested = self.screen.target() or ""
         self.screen.app.push_screen(RuleEditor(home.look.rules, "" if suggested.startswith("time ") else suggested), done)
 
     # -- files --------------------------------------------------------------------------------------------------------

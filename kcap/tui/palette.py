@@ -17,7 +17,9 @@ from kcap.tui.quick_filters import QUICK, text_of
 from kcap.tui.views import VIEWS
 
 if TYPE_CHECKING:
-    from kcap.tui.browser import Browser
+    from kcap.tui.actions import ExchangeActions
+    from kcap.tui.main_screen import MainScreen
+    from kcap.tui.note_actions import NoteActions
 
 NOTE: Final = "letters of a command; or 17, #packet, UID.N, 50%, goto 08:15:30, topic X, filter TEXT, notes FILE, diff FILE"
 FILTERED: Final = {
@@ -59,18 +61,17 @@ ALSO: Final = {
 class Palette:
     """The commands of a screen."""
 
-    def __init__(self, screen: "Browser") -> None:
-        self.screen = screen
+    def __init__(self, screen: "MainScreen", actions: "ExchangeActions", notes: "NoteActions") -> None:
+        self.screen, self.actions, self.notes = screen, actions, notes
 
     # -- entries ------------------------------------------------------------------------------------------------------
     def entries(self) -> list[FinderEntry]:
         """Everything that can be done, by name."""
-        row = self.screen.actions.row()
+        row = self.actions.row()
         out = [FinderEntry(f"view {name}", f"View: {title}", key) for name, (key, title, _) in VIEWS.items()]
         out += [FinderEntry(f"action {action}", title, key) for title, action, key in ACTIONS]
         out += [
-            FinderEntry(f"saved {name}", f"Filter: {clean(name)}", clean(text))
-            for name, text in self.screen.notes.filters().items()
+            FinderEntry(f"saved {name}", f"Filter: {clean(name)}", clean(text)) for name, text in self.notes.filters().items()
         ]
         for quick in QUICK:
             if (text := text_of(quick, row)) is not None:
@@ -80,7 +81,7 @@ class Palette:
         out += [FinderEntry(f"save {name}", title) for name, title in SAVES]
         out += [FinderEntry(f"theme {name}", f"Theme: {name}") for name in sorted(self.screen.app.available_themes)]
         out += [FinderEntry(f"time {form}", f"Time display: {form}", "t") for form in TIME_FORMS]
-        out += [FinderEntry(f"profile {name}", f"Profile: {name or 'default'}") for name in self.screen.notes.names()]
+        out += [FinderEntry(f"profile {name}", f"Profile: {name or 'default'}") for name in self.notes.names()]
         shown = {head.name for head, _ in self.screen.listed.heads}
         for name in dict.fromkeys([*(head.name for head in COMPOSED), *HEADS]):
             title = HEADS[name].title
@@ -120,9 +121,9 @@ class Palette:
         home.to_list()
         does: dict[str, Callable[[str], Any]] = {
             "action": lambda action: screen.call_later(screen.run_action, action),
-            "set": home.narrow, "saved": lambda name: home.narrow(screen.notes.filters().get(name, "")),
-            "slowest": screen.actions.slowest, "save": screen.actions.save, "theme": lambda name: setattr(home, "theme", name),
-            "time": screen.actions.set_time, "profile": screen.notes.switch, "column": self._flip_column, "sort": self._sort,
+            "set": home.narrow, "saved": lambda name: home.narrow(self.notes.filters().get(name, "")),
+            "slowest": self.actions.slowest, "save": self.actions.save, "theme": lambda name: setattr(home, "theme", name),
+            "time": self.actions.set_time, "profile": self.notes.switch, "column": self._flip_column, "sort": self._sort,
             "field": lambda name: screen.bar.prepare(f"{name} "),
         }  # fmt: skip
         does[verb](value)
@@ -135,7 +136,7 @@ class Palette:
     def _flip_column(self, name: str) -> None:
         names = [head.name for head, _ in self.screen.listed.heads]
         names = [one for one in names if one != name] if name in names else [*names, name]
-        self.screen.actions.take_columns(names)
+        self.actions.take_columns(names)
 
     # -- typed commands -----------------------------------------------------------------------------------------------
     def accepts(self, text: str) -> bool:
@@ -152,12 +153,12 @@ class Palette:
         """What a text does; None where it is no command."""
         text = text.lstrip(":").strip()
         word, _, value = text.partition(" ")
-        word, value, home, actions = word.lower(), value.strip(), self.screen.home, self.screen.actions
+        word, value, home, actions = word.lower(), value.strip(), self.screen.home, self.actions
         values: dict[str, Callable[[], Any]] = {
             "diff": lambda: home.compare_with(value),
             "goto": lambda: actions.go_to_time(value) if ":" in value else actions.go(value),
             "filter": lambda: home.narrow(value),
-            "notes": lambda: self.screen.notes.load(value),
+            "notes": lambda: self.notes.load(value),
         }
         if value and word in values:
             return values[word] if word != "filter" or check(value)[1] is None else None

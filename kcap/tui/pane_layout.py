@@ -12,10 +12,10 @@ from textual.message import Message
 from textual.widget import Widget
 
 from kcap.tui.config import SIZES
+from kcap.tui.main_screen import MainHome
 from kcap.tui.panes.exchange import ExchangePane
 from kcap.tui.panes.exchanges import ExchangeList
 from kcap.tui.splitters import Edges
-from kcap.tui.views.home import Home
 
 
 class Panes(Container):
@@ -34,9 +34,9 @@ class Panes(Container):
         yield self.lower
 
     @property
-    def home(self) -> Home:
+    def home(self) -> MainHome:
         """The app."""
-        return cast(Home, self.app)
+        return cast(MainHome, self.app)
 
     @property
     def zoomed(self) -> str:

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from kcap.output.grid import clean
 from kcap.tui.conclusions import banner
+from kcap.tui.main_screen import MainHome
 from kcap.tui.views import VIEWS
-from kcap.tui.views.home import Home
 from kcap.tui.views.styled_lines import TextLine
 
 
@@ -30,4 +30,4 @@ class Banner(TextLine):
 
     def on_click(self) -> None:
         """Opens the view of findings."""
-        cast(Home, self.app).open_view("findings")
+        cast(MainHome, self.app).open_view("findings")

@@ -1,17 +1,14 @@
-"""The interface through which screens use the app that shows them.
+"""The interface through which views use the app that shows them.
 
-In: an app. Out: its capture model, settings, navigation, files. Law: a screen uses nothing else of the app, so that any app
-with this interface can show it.
+In: an app. Out: its capture model, navigation to the list. Law: a view uses nothing else of the app, so any app with this
+interface can show it.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.config import UiSettings
-from kcap.tui.history import History
-from kcap.tui.status import Pulse
 from kcap.tui.views.sheet import SortOrder
 
 
@@ -47,46 +44,19 @@ class ViewPlace:
 
 
 class Home(Protocol):
-    """Interface of an app that shows the list and views."""
+    """Interface of an app that shows views."""
 
     book: CaptureModel
-    judges: bool
-    """Whether problems of the capture are looked for."""
-    pulse: Pulse
-    history: History
     places: dict[str, ViewPlace]
     """Views that were left, by name."""
+    selected: tuple[str, int] | None
+    pair: tuple[tuple[str, int] | None, tuple[str, int] | None]
+    """The exchanges to compare; the first is None where the user named one alone."""
     show_secrets: bool
     other: str
     """Path of the capture to compare with; empty where none was named."""
     look: UiSettings
     """Settings."""
-
-    @property
-    def selected(self) -> tuple[str, int] | None:
-        """Connection and number of the selected exchange."""
-
-    @property
-    def pair(self) -> tuple[tuple[str, int] | None, tuple[str, int] | None]:
-        """The exchanges to compare; the first is None where the user named one alone."""
-
-    def values(self, column: str) -> Sequence[str]:
-        """Values of a column in the capture, the most frequent first."""
-
-    def connection(self, uid: str) -> dict[str, Any] | None:
-        """The row of a connection, once there is one."""
-
-    def to_list(self) -> None:
-        """Leaves views and windows."""
-
-    def open_view(self, name: str) -> None:
-        """Opens a view; a failure is notified."""
-
-    def compare_with(self, path: str) -> None:
-        """Shows what changed from another capture to this one."""
-
-    def write(self, path: str, data: bytes) -> None:
-        """Writes a file, and says so."""
 
     def save_settings(self) -> None:
         """Saves the settings."""

@@ -3,21 +3,17 @@
 In: a view. Out: the clipboard, files, other screens. Law: a key that has no effect on a row says why.
 """
 
-from typing import TYPE_CHECKING
-
 from kcap.tui.menu import Choice, Menu, copied, copy_menu
+from kcap.tui.views.open_view import OpenView
 from kcap.tui.views.sheet import as_text
-from kcap.tui.views.view_filter import NO_FILTER
-
-if TYPE_CHECKING:
-    from kcap.tui.views.screen import View
+from kcap.tui.views.view_filter import NO_FILTER, ViewFilter
 
 
 class RowActions:
     """The actions for the rows of one view, which holds them."""
 
-    def __init__(self, view: "View") -> None:
-        self.view = view
+    def __init__(self, view: OpenView, filters: ViewFilter) -> None:
+        self.view, self.filters = view, filters
 
     def mark(self) -> None:
         """Marks the exchange of the row in the list, or removes its mark."""
@@ -27,7 +23,7 @@ class RowActions:
 
     def export(self) -> None:
         """Opens the menu of files to save."""
-        only = self.view.filters.text
+        only = self.filters.text
         choices = [
             Choice("packets", "p", "Packets of the exchanges of this cell", only, bool(only), NO_FILTER),
             Choice("text", "t", "This section as text", "", self.view.sheet is not None, "nothing has been computed yet"),
@@ -36,7 +32,7 @@ class RowActions:
 
     def _save(self, name: str | None, only: str) -> None:
         if name == "packets":
-            self.view.home.save_packets(self.view.filters.within(only))
+            self.view.home.save_packets(self.filters.within(only))
         elif name == "text" and self.view.sheet is not None:
             sheet, order = self.view.sheet, self.view.order(self.view.sheet)
             text = self.view.careful(lambda: as_text(self.view.shown, sheet, order), None)
@@ -52,9 +48,9 @@ class RowActions:
         cells = self.view.careful(lambda: [column.text(row) for column in sheet.fields], [])
         texts = {
             "value": cells[self.view.table.at] if self.view.table.at < len(cells) else "", "row": "\t".join(cells),
-            "filter": self.view.filters.text, "force": self.view.home.book.filter_text,
+            "filter": self.filters.text, "force": self.view.home.book.filter_text,
         }  # fmt: skip
-        self.view.app.push_screen(copy_menu(texts), lambda name: copied(self.view, texts, name))
+        self.view.app.push_screen(copy_menu(texts), lambda name: copied(self.view.app, texts, name))
 
     def connection(self) -> str | None:
         """The connection that the row under the cursor is about."""

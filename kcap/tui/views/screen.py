@@ -118,7 +118,8 @@ class View(Toned, ExplainsKeys):
         super().__init__()
         self.sections, self.body = SectionLine(id="sections", classes="hidden"), Body()
         self.table = self.body.table
-        self.actions, self.search, self.filters = RowActions(self), ViewSearch(self), ViewFilter(self)
+        self.search, self.filters = ViewSearch(self), ViewFilter(self)
+        self.actions = RowActions(self, self.filters)
         self.shown = Page()
         self.at = 0
         """Number of the section."""

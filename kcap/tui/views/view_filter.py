@@ -3,14 +3,12 @@
 In: a view, keys. Out: another display filter. Law: what narrows the list in the list narrows the view in a view.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kcap.tui.completion import joined
 from kcap.tui.menu import Choice, Menu, Prompt
 from kcap.tui.quick_filters import QUICK
-
-if TYPE_CHECKING:
-    from kcap.tui.views.screen import View
+from kcap.tui.views.open_view import OpenView
 
 NO_FILTER: Final = "no filter belongs to this cell"
 
@@ -18,7 +16,7 @@ NO_FILTER: Final = "no filter belongs to this cell"
 class ViewFilter:
     """The filter of one view."""
 
-    def __init__(self, view: "View") -> None:
+    def __init__(self, view: OpenView) -> None:
         self.view = view
 
     @property

@@ -5,15 +5,12 @@ cells, those out of sight too, case-insensitively.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from kcap.output.grid import clean
 from kcap.reports.definition import Row
 from kcap.reports.text import TextColumn
 from kcap.tui.menu import Prompt
-
-if TYPE_CHECKING:
-    from kcap.tui.views.screen import View
+from kcap.tui.views.open_view import OpenView
 
 
 def next_cell(
@@ -35,7 +32,7 @@ def next_cell(
 class ViewSearch:
     """The search of one view."""
 
-    def __init__(self, view: "View") -> None:
+    def __init__(self, view: OpenView) -> None:
         self.view = view
         self.text = ""
 

@@ -11,7 +11,7 @@ import pytest
 
 from kcap.tui import capture_model
 from kcap.tui.app import KcapApp
-from kcap.tui.conclusions import banner, now
+from kcap.tui.conclusions import banner
 from kcap.tui.reader_main import ReaderStatus, ReadRequest
 from kcap.tui.views.findings_model import sheets
 from tests.tui.driving import PCAPS, press, screen
@@ -85,10 +85,10 @@ def test_problems_that_ended_are_listed_behind_those_that_go_on() -> None:
     class Ended:
         finding, time_ns = row | {"sentence": "a flood"}, 3
 
-    checked = now(ReaderStatus(findings=[row], ended=[Ended()]))  # type: ignore[list-item]
+    checked = ReaderStatus(findings=[row], ended=[Ended()]).checked  # type: ignore[list-item]
     assert banner(checked) == "1 problem now: a storm"
     going, over = sheets(checked)
     assert [(sheet.name, [one["sentence"] for one in sheet.rows]) for sheet in (going, over)] == [
         ("problems now", ["a storm"]), ("ended", ["a flood"]),
     ]  # fmt: skip
-    assert banner(now(ReaderStatus())) == ""
+    assert banner(ReaderStatus().checked) == ""

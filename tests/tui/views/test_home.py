@@ -4,7 +4,13 @@ from kcap.tui.app import KcapApp
 from kcap.tui.views.home import Home, knows_partitions, later
 from tests.tui.views.stub import EmptyBook, StubApp, StubBook
 
-NEEDED = {name for name in (*vars(Home), *Home.__annotations__) if not name.startswith("_")}
+
+def names_of(interface: type) -> set[str]:
+    """The members that an interface adds to those that it extends."""
+    return {name for name in (*vars(interface), *interface.__annotations__) if not name.startswith("_")}
+
+
+NEEDED = names_of(Home)
 
 
 def test_the_app_has_what_views_need() -> None:
