@@ -182,7 +182,8 @@ def assigned_by_broker(events: Sequence[Event]) -> list[Row]:
         changes = [one for one in after if one.assignment is not None and one.error == "NONE"]
         last = max([event.last_ns, *(one.last_ns for one in changes)])
         got, wait = waited(event, ends.get(event.member_id, ())) if cause == "join" else (event, None)
-        others = {one.client_id for one in changes if one.member_id != event.member_id}
+        # members of share groups read the same partitions, so that none waits until another releases some
+        others = {one.client_id for one in changes if one.member_id != event.member_id and one.api != "ShareGroupHeartbeat"}
         out.append({
             "cause": cause, "who": [names.get(event.member_id or "") or event.member_id], "causes": [cause],
             "first_ns": event.first_ns, "last_ns": last, "duration_ns": last - event.first_ns,

@@ -1,5 +1,6 @@
 """A group's timeline names what the wire shows, and no more."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -110,6 +111,17 @@ def test_a_member_of_the_new_protocol_waits_for_the_one_that_has_its_partitions(
     assert (first["cause"], first["waited_for"]) == ("join", None)
     assert (second["cause"], second["waited_for"], second["lost_ns"]) == ("join", "a", 3_010_000_000)
     assert (third["cause"], third["who"], third["lost_ns"]) == ("leave", ["b"], 0)
+
+
+def test_members_of_a_share_group_wait_for_no_other() -> None:
+    """KIP-932: several read one partition, so that none is released first."""
+    events = [
+        beat(0, "a-1", 0, 1, assignment={"t": [0, 1]}), beat(5, "b-1", 0, 2, assignment={}),
+        beat(7, "a-1", 1, 2, assignment={"t": [0]}), beat(8, "b-1", 2, 2, assignment={"t": [1]}),
+    ]  # fmt: skip
+    rows = rebalances_of([replace(one, api="ShareGroupHeartbeat") for one in events])
+    assert [(row["cause"], row["waited_for"]) for row in rows] == [("join", None), ("join", None)]
+    assert rows[1]["lost_ns"] == 3_010_000_000
 
 
 def test_a_member_that_never_gets_partitions_and_stays_lost_no_known_time() -> None:
