@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.reports.findings.tables import MS, SECOND, Row, exchange, found, many, observed
 
 
@@ -195,6 +197,60 @@ def test_a_member_of_kip_848_has_to_miss_three_heartbeats() -> None:
     assert found("member-lost", observed([*alive, *behind])) == [], "it has missed two when the others are at the next epoch"
     left = heartbeats("b", range(7, 8), -1, api="ConsumerGroupHeartbeat")
     assert found("member-lost", observed([*alive, *beats("b", range(0, 6, 5), 2), *left])) == []
+
+
+@pytest.mark.parametrize("api", ["ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat"])
+def test_a_member_that_comes_back_and_is_unknown_was_lost(api: str) -> None:
+    """KIP-848, KIP-932, KIP-1071: the group gave it up, whether or not another shows a later epoch."""
+
+    def seen(error: str, *more: Row) -> list[Row]:
+        rows = [*heartbeats("b", range(2), 2, api=api), *heartbeats("b", range(10, 11), 2, api=api, error=error)]
+        return found("member-lost", observed([*rows, *more]))
+
+    (row,) = seen("UNKNOWN_MEMBER_ID")
+    assert (row["count"], row["evidence"]["silent_ns"], row["evidence"]["came_back"]) == (1, 9 * SECOND, 1)
+    assert seen("NONE") == []
+    assert seen("UNKNOWN_MEMBER_ID", *heartbeats("b", range(3, 4), -1, api=api)) == [], "it had left"
+    fetches = [exchange("b", at + 30, "ShareFetch", at, group_id="g", member_id="b") for at in range(2, 10)]
+    assert seen("UNKNOWN_MEMBER_ID", *fetches) == [], "it sent other requests"
+
+
+def test_requests_about_records_behind_the_leave_are_no_sign_of_life() -> None:
+    """A share consumer closes its session when it has left."""
+    rows = [
+        *heartbeats("b", range(3), 2, api="ShareGroupHeartbeat"),
+        *heartbeats("b", range(3, 4), -1, api="ShareGroupHeartbeat"),
+    ]
+    last = exchange("b", 99, "ShareAcknowledge", 3.5, group_id="g", member_id="b")
+    others = [
+        *heartbeats("a", range(20), 2, api="ShareGroupHeartbeat"),
+        *heartbeats("a", range(20, 40), 3, api="ShareGroupHeartbeat"),
+    ]
+    assert found("member-lost", observed([*rows, last, *others])) == []
+    assert len(found("member-lost", observed([*rows[:3], last, *others]))) == 1
+
+
+@pytest.mark.parametrize("api", ["ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat"])
+def test_members_leave_groups_of_each_protocol_and_come_back(api: str) -> None:
+    def seen(*epochs: int) -> list[Row]:
+        rows = [
+            exchange("C1", at + 1, api, at * 2, group_id="g", member_id="m", generation=epoch)
+            for at, epoch in enumerate(epochs)
+        ]
+        return found("poll-stall", observed(rows))
+
+    (row,) = seen(0, 1, -1, 0, 2, -1, 0)
+    assert (row["count"], row["evidence"]["away_ns"]) == (2, 4 * SECOND)
+    assert seen(0, 1, 2, 3, -1) == []
+
+
+@pytest.mark.parametrize(
+    ("api", "loud"), [("ConsumerGroupHeartbeat", 1), ("StreamsGroupHeartbeat", 1), ("ShareGroupHeartbeat", 0)]
+)
+def test_members_that_come_and_go_stop_others_where_partitions_have_one_reader(api: str, loud: int) -> None:
+    rows = heartbeats("a", range(40), 0, api=api)
+    rows = [row | {"generation": at // 4 * 2} if at % 4 else row | {"generation": 0} for at, row in enumerate(rows)]
+    assert len(found("rebalance-loop", observed(rows))) == loud
 
 
 def test_a_rebalance_that_waits_for_a_member_at_work_is_slow() -> None:
