@@ -39,7 +39,9 @@ PRODUCE, FETCH = api_key("Produce"), api_key("Fetch")
 LEADER: Final = "leader_id"
 OF_RECORDS: Final = frozenset({"crc_ok", "plain_bytes"})
 """Columns for which the records are read; the others need no more of a record batch than its header."""
-RESPONSE_ONLY: Final = ("error_code", "base_offset", "high_watermark", "last_stable_offset", "log_start_offset", LEADER)
+RESPONSE_ONLY: Final = (
+    "error_code", "base_offset", "high_watermark", "last_stable_offset", "log_start_offset", LEADER, "delivery_count",
+)  # fmt: skip
 """Columns that only a response has."""
 EITHER: Final = ("partition", "committed_offset", "timestamp_ms", "leader_epoch")
 """Columns as the response has them, or the request where that lacks them."""
