@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, Final
 
-from kcap.reports.groups.events import HEARTBEATS, Event
+from kcap.reports.groups.events import HEARTBEATS, Assignment, Event
 
 Row = dict[str, Any]
 LEAVING: Final = -1
 """Member epoch of a heartbeat that leaves for good."""
 PAUSING: Final = -2
 """Member epoch of a static member that will come back."""
+STREAMS: Final = "StreamsGroupHeartbeat"
+"""The API of groups whose assignments are of subtopologies instead of topics (KIP-1071)."""
 POLL: Final = "poll timeout"
 """Words of clients that left as the application did not poll within max.poll.interval.ms (KIP-800)."""
 SAID: Final = {"revoke": "revocation", "metadata": "metadata change", "subscription": "metadata change"}
@@ -46,8 +48,14 @@ def members_of(events: Sequence[Event]) -> list[Row]:
         row["instance_id"] = row["instance_id"] or event.instance_id
         last = row["assignments"][-1]["topics"] if row["assignments"] else None
         if event.assignment is not None and (event.assignment != last or event.api == "SyncGroup"):
-            row["assignments"].append({"time_ns": event.last_ns, "generation": event.epoch, "topics": event.assignment})
+            change = {"time_ns": event.last_ns, "generation": event.epoch, "topics": event.assignment}
+            row["assignments"].append(change | ({"tasks": tasks_of(event.assignment)} if event.api == STREAMS else {}))
     return list(found.values())
+
+
+def tasks_of(assignment: Assignment) -> list[str]:
+    """The tasks of a member of a streams group by Kafka's names, of subtopology and partition (TaskId of Kafka Streams)."""
+    return [f"{subtopology}_{partition}" for subtopology, partitions in assignment.items() for partition in partitions]
 
 
 def rebalances_of(events: Sequence[Event]) -> list[Row]:

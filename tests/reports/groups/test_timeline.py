@@ -7,6 +7,7 @@ import pytest
 
 from kcap.reports.groups.events import Event
 from kcap.reports.groups.timeline import fences_of, members_of, protocol_of, rebalances_of
+from kcap.reports.text import assigned
 
 S = 1_000_000_000
 
@@ -99,6 +100,14 @@ def test_members_have_each_change_of_their_assignment() -> None:
 def beat(at: float, member: str, sent: int, epoch: int, **more: Any) -> Event:
     """A heartbeat of KIP-848."""
     return event("ConsumerGroupHeartbeat", at, member, epoch, sent_epoch=sent, **more)
+
+
+def test_members_of_streams_groups_have_tasks() -> None:
+    (row,) = members_of([event("StreamsGroupHeartbeat", 0, "a-1", assignment={"0": [0, 1], "1": [0]})])
+    assert row["assignments"][0]["tasks"] == ["0_0", "0_1", "1_0"]
+    assert assigned(row["assignments"][0]) == "tasks 0_0,0_1,1_0"
+    (row,) = members_of([beat(0, "a-1", 0, 1, assignment={"t": [0, 1]})])
+    assert assigned(row["assignments"][0]) == "t 0,1"
 
 
 def test_a_member_of_the_new_protocol_waits_for_the_one_that_has_its_partitions() -> None:
