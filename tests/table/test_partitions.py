@@ -174,6 +174,17 @@ def test_delivery_counts_are_the_largest_of_the_acquired_records(pcaps: Path) ->
     assert [counts.count(number) for number in range(2, 7)] == [2, 2, 2, 2, 0]
 
 
+def test_refused_acknowledgements_of_a_share_fetch_are_errors_of_their_partitions(pcaps: Path) -> None:
+    """KIP-932: a ShareFetch acknowledges records and brings others; each has an error code of its own."""
+    path = pcaps / "problems" / "share-acknowledged-by-fetch.pcap"
+    refused = {(row["partition"], row["error"]) for row in rows_of(path) if row["error_code"]}
+    assert refused == {(1, "INVALID_RECORD_STATE")}
+    for exchange in kcap.open(path):
+        if exchange.row["api"] == "ShareFetch" and exchange.response is not None:
+            for topic in exchange.response.to_json()["responses"]:
+                assert not any(part["errorCode"] for part in topic["partitions"])
+
+
 def test_columns_are_as_declared(pcaps: Path) -> None:
     """The command gives what Python gives."""
     done = run("rows", pcaps / "aiokafka.pcap", "--table", "partitions", "--format", "jsonl")

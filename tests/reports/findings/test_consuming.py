@@ -320,6 +320,7 @@ def test_records_without_end_are_counted_at_once() -> None:
     ("name", "rules"),
     [
         ("share-lock-expired", {"share-lock-expired": 2, "share-redelivery": 1}),
+        ("share-acknowledged-by-fetch", {"share-lock-expired": 1}),
         ("share-redelivery", {"share-redelivery": 6}),
         ("share-poll-stall", {"share-lock-expired": 4, "share-redelivery": 3, "poll-stall": 3}),
         ("share-member-lost", {"member-lost": 1}),
