@@ -251,7 +251,7 @@ group_id string? group for which the partition is requested, or of the message
 topic string? name, by the message or by what the capture tells of its id
 topic_id string? as the message has it, null where the version has none
 partition int32 number within the topic
-error_code int16? of this partition, null where there is no answer
+error_code int16? of this partition, null where there is no answer; of a ShareFetch without one that of its acknowledgements
 error string? Kafka's name of error_code
 fetch_offset int64? where a Fetch reads from: as the request says, or as its session holds (KIP-227)
 base_offset int64? where a Produce was put; the offset that ListOffsets or OffsetForLeaderEpoch found
@@ -262,7 +262,7 @@ committed_offset int64? of OffsetCommit, TxnOffsetCommit and OffsetFetch
 timestamp_ms int64? of ListOffsets (-2 and below are its special questions), of a commit; log append time of a Produce
 leader_epoch int32? of the response, or of the request where that has none
 batches int32? record batches, of a Produce request or a Fetch response
-records int64? records, from batch headers
+records int64? records, from batch headers; a ShareFetch may bring more than it acquires
 bytes int64? bytes of record batches
 codec string? compression of the first batch
 magic int8? format of the first batch
@@ -275,6 +275,7 @@ first_timestamp_ms int64? of the first record, as its batch's header tells
 max_timestamp_ms int64? largest of the batches' headers
 crc_ok bool? the checksums of all batches are those of their bytes
 lag int64? of a Fetch: high watermark less the position behind this response
+delivery_count int16? of a ShareFetch: the largest of the records that it acquires (KIP-932)
 """)
 
 RECORDS = _table("""

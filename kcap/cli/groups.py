@@ -68,7 +68,8 @@ def verdict(rows: list[Row]) -> str:
         f"{worst['group_id']} {'lost most ' if many and lost else ''}with {count(len(worst['rebalances']), 'rebalance')}{lost}"
     )
     commits, failed = (sum(row[name] for row in rows) for name in ("commits", "commit_errors"))
-    return f"{count(len(rows), 'consumer group')}: {most}; {failed:,} of {count(commits, 'commit')} failed."
+    kind = "group" if {row["protocol"] for row in rows} & {"share", "streams"} else "consumer group"
+    return f"{count(len(rows), kind)}: {most}; {failed:,} of {count(commits, 'commit')} failed."
 
 
 def sentence(row: Row) -> str:
@@ -95,7 +96,7 @@ def assignments(row: Row) -> str:
         return ""
     shown = found if len(found) <= 3 else [found[0], found[-1]]
     rest = [] if len(found) <= 3 else [f"and {len(found) - 2} more"]
-    return " | ".join([*(f"{time_of_day(one['time_ns'])} {assigned(one['topics'])}" for one in shown), *rest])
+    return " | ".join([*(f"{time_of_day(one['time_ns'])} {assigned(one)}" for one in shown), *rest])
 
 
 def rebalance(group: str, row: Row) -> str | None:

@@ -421,7 +421,8 @@ def run(state: State, rows: Sequence[Row], buffer: Buffer, end: int) -> None:  #
         else:
             if position + a > end:
                 break
-            state.elements[b - _WIDE] = _INTS[a](buffer, position)[0]
-            position += 0 if c else a
+            n = _INTS[a](buffer, position)[0]
+            state.elements[b - _WIDE] = max(n, state.elements[b - _WIDE]) if c & 2 else n
+            position += 0 if c & 1 else a
             pc += 1
     state.pc, state.position, state.mask, state.status = pc, position, mask, status

@@ -59,7 +59,8 @@ errors.
 ELEMENT = 26
 """A partition begins: a new entry of the side buffer of partitions; only in the plans that are made for these."""
 FIELD = 27
-"""A signed integer of `a` bytes into column `b` of that entry; `c` is 1 where the next row reads it, too."""
+"""A signed integer of `a` bytes into column `b` of that entry; `c` has bit 0 where the next row reads it, too, bit 1 where
+the largest of several counts."""
 
 COUNTERS = 12
 """Arrays and tag sections that can be open at once; the deepest message of Kafka 4.4 needs 5, a test looks."""

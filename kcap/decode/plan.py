@@ -187,10 +187,11 @@ class _Compiler:
         return kind if topic else ""
 
     def integer(self, field: Field, path: tuple[str, ...], slot: str | None, label: Label) -> None:
-        kind, column = field.type, self.column(path)
+        kind, (column, largest) = field.type, self.column(path)
         error = self.errors and kind == "int16" and field.name.endswith(ERROR_SUFFIX)
         if column is not None:
-            self.emit(opcodes.FIELD, SIZES[kind], slots.ELEMENT_AT[column], int(error or slot is not None), label=label)
+            again = int(error or slot is not None) | 2 * largest
+            self.emit(opcodes.FIELD, SIZES[kind], slots.ELEMENT_AT[column], again, label=label)
         if error:
             self.emit(opcodes.ERROR, int(len(path) == 1), label=label)
             self.fill("error_code", "error_count", *(["top_error_code"] if len(path) == 1 else []))
@@ -200,11 +201,14 @@ class _Compiler:
         elif column is None:
             self.fixed(label)
 
-    def column(self, path: tuple[str, ...]) -> str | None:
-        """Where a field of a partition's struct goes in the side buffer of partitions."""
-        if not self.element or path[:-1] != self.element:
-            return None
-        return slots.partition_column(self.message, path[-1])
+    def column(self, path: tuple[str, ...]) -> tuple[str | None, bool]:
+        """Where a field of a partition goes in the side buffer of partitions, and whether the largest of several does."""
+        depth = len(self.element)
+        if not depth or path[:depth] != self.element:
+            return None, False
+        if len(path) == depth + 1:
+            return slots.partition_column(self.message, path[-1]), False
+        return slots.LARGEST.get((self.message, ".".join(path[depth:]))), True
 
     def fixed(self, label: Label) -> None:
         """A field that no slot captures joins the FIXED row before it."""

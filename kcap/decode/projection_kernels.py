@@ -365,8 +365,9 @@ def message(  # type: ignore[no-untyped-def]  # noqa: C901
         else:
             if p + a > end:
                 return SHORT, p, pc, mask, records_end, t, w
-            elements[part[0] - 1, v] = _integer(b, p, a)
-            p += np.int64(0) if c else a
+            e, n = part[0] - 1, _integer(b, p, a)
+            elements[e, v] = max(n, elements[e, v]) if c & 2 else n
+            p += np.int64(0) if c & 1 else a
             pc += 1
     return SHORT, p, pc, mask, records_end, t, w
 

@@ -122,7 +122,8 @@ LISTING: Final = "Metadata"
 ELEMENTS: Final = (
     "message", "topic", "group_start", "group_end", "records_start", "records_end",
     "partition", "error_code", "fetch_offset", "base_offset", "high_watermark", "last_stable_offset", "log_start_offset",
-    "committed_offset", "timestamp_ms", "leader_epoch", "leader_id",
+    "committed_offset", "timestamp_ms", "leader_epoch", "leader_id", "delivery_count",
+    "acknowledge_error",
 )  # fmt: skip
 """The columns of the side buffer of partitions. `topic` is an entry of the side buffer of topics."""
 ELEMENT_AT: Final = {name: at for at, name in enumerate(ELEMENTS)}
@@ -136,6 +137,7 @@ PARTITION_COLUMNS: Final[dict[str, str]] = {
     "Index": "partition",
     "ErrorCode": "error_code",
     "PartitionErrorCode": "error_code",
+    "AcknowledgeErrorCode": "acknowledge_error",
     "FetchOffset": "fetch_offset",
     "BaseOffset": "base_offset",
     "Offset": "base_offset",
@@ -154,6 +156,8 @@ PARTITION_COLUMNS: Final[dict[str, str]] = {
     "CurrentLeaderEpoch": "leader_epoch",
 }
 """Field of a partition's struct -> column."""
+LARGEST: Final = {("ShareFetchResponse", "AcquiredRecords.DeliveryCount"): "delivery_count"}
+"""(message, path inside of a partition's struct) -> column: a field of an array there, of which the largest counts."""
 
 NOT_OF_PARTITIONS: Final = frozenset(
     {

@@ -205,6 +205,9 @@ CONNECTED_MOST = 20
 SILENCES_MOST = 10_000
 """Silences of members of groups that are looked at."""
 
+SHARE_MESSAGES_MOST = 256
+"""Fetches and acknowledgements of share groups whose messages a rule reads, of which a Fetch may have records of megabytes."""
+
 RECREATED_MOST = 1000
 """Ids of topics that were created again, which rules look at."""
 

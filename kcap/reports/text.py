@@ -350,9 +350,11 @@ def clock(time_ns: int | None) -> str:
     return time_of_day(time_ns)[:-1]
 
 
-def assigned(topics: Mapping[str, Sequence[int]]) -> str:
-    """An assignment of partitions in words: `orders 0,1; payments 3`."""
-    return "; ".join(f"{topic} {','.join(map(str, some))}" for topic, some in topics.items()) or "nothing"
+def assigned(assignment: Mapping[str, Any]) -> str:
+    """An assignment of partitions, or of tasks of a streams group, in words: `orders 0,1; payments 3`, `tasks 0_0,0_1`."""
+    if assignment.get("tasks"):
+        return f"tasks {','.join(assignment['tasks'])}"
+    return "; ".join(f"{topic} {','.join(map(str, some))}" for topic, some in assignment["topics"].items()) or "nothing"
 
 
 def story(row: Row) -> str:

@@ -44,7 +44,7 @@ PARTITION_BYTES_MIN: Final = 4
 """The number of a partition alone."""
 TOPIC_BYTES: Final = 32
 """As many bytes beside records count as a partition: of topics without one an entry is made all the same."""
-MINUS_ONE_COUNTS: Final = frozenset({"error_code", "partition"})
+MINUS_ONE_COUNTS: Final = frozenset({"error_code", "acknowledge_error", "partition"})
 """Columns in which -1 is a value; in all others it is Kafka's word for none."""
 
 

@@ -39,7 +39,9 @@ PRODUCE, FETCH = api_key("Produce"), api_key("Fetch")
 LEADER: Final = "leader_id"
 OF_RECORDS: Final = frozenset({"crc_ok", "plain_bytes"})
 """Columns for which the records are read; the others need no more of a record batch than its header."""
-RESPONSE_ONLY: Final = ("error_code", "base_offset", "high_watermark", "last_stable_offset", "log_start_offset", LEADER)
+RESPONSE_ONLY: Final = (
+    "base_offset", "high_watermark", "last_stable_offset", "log_start_offset", LEADER, "delivery_count",
+)  # fmt: skip
 """Columns that only a response has."""
 EITHER: Final = ("partition", "committed_offset", "timestamp_ms", "leader_epoch")
 """Columns as the response has them, or the request where that lacks them."""
@@ -98,9 +100,14 @@ class Partitions:
         """A column of the response."""
         return self.pairs.value(name, RESPONSE)
 
+    def error_code(self) -> Vector:
+        """The error; of a ShareFetch that brings records without one, that of the acknowledgements in its request."""
+        code, refused = self.responded("error_code"), self.responded("acknowledge_error")
+        return refused.where(refused.values != 0).where(code.values == 0).otherwise(code)
+
     def error(self) -> Coded:
         """Kafka's name of the error."""
-        code = self.responded("error_code")
+        code = self.error_code()
         return ERROR_NAMES.take(np.where(code.mask(), code.values - ERROR_BASE, -1))
 
     def topic(self) -> Coded:
@@ -230,6 +237,7 @@ MAKERS: Final[dict[str, Maker]] = {
     "group_id": Partitions.group,
     "topic": Partitions.topic,
     "topic_id": Partitions.topic_id,
+    "error_code": Partitions.error_code,
     "error": Partitions.error,
     "fetch_offset": Partitions.fetch_offset,
     "plain_bytes": Partitions.plain_bytes,

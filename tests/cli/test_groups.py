@@ -31,3 +31,14 @@ def test_a_capture_without_groups_says_so() -> None:
     done = kcap("groups", PCAPS / "problems" / "zombie-fenced.pcap")
     assert done.returncode == 0
     assert "no consumer group was found" in done.stdout.decode()
+
+
+def test_share_and_streams_groups_are_shown_as_the_others_are() -> None:
+    share, streams = (
+        formatted(groups(ReportInput([str(PCAPS / "problems" / f"healthy-{name}-group.pcap")])), "markdown", None, document)
+        for name in ("share", "streams")
+    )
+    assert "1 group: g-healthy with" in share
+    assert "share protocol" in share
+    assert "streams protocol" in streams
+    assert "tasks 0_0,0_1" in streams.replace("\\", "")

@@ -38,6 +38,13 @@ def test_captured_fields_fit_their_slots() -> None:
     assert seen == set(slots.OUTERMOST) | set(slots.NESTED)
 
 
+def test_fields_of_which_the_largest_counts_are_numbers_below_partitions() -> None:
+    known = {(message, path): field.type for message, path, field in all_fields()}
+    for (message, path), column in slots.LARGEST.items():
+        assert known[message, f"Responses.Partitions.{path}"] in INTEGERS
+        assert column in slots.ELEMENT_AT
+
+
 def test_slots_are_numbered_once() -> None:
     """Names, numbers and constants agree."""
     assert slots.SLOTS[slots.ERROR_CODE] == "error_code"

@@ -48,8 +48,14 @@ def partitions(body: Node, key: int, version: int, side: int) -> list[Json]:  # 
                     around["group"] = child.value
                 if inside and not field.type.startswith("[]"):
                     take(found[-1], field.name, field.type, child)
+                largest(place, child)
                 if field.type != "records":
                     walk(child, place, False)
+
+    def largest(place: Path, node: Node) -> None:
+        for (of, below), column in slots.LARGEST.items():
+            if of == message.name and ".".join(place).endswith(f".{below}"):
+                found[-1][column] = max(node.value, found[-1].get(column, node.value))
 
     def take(row: Json, name: str, kind: str, node: Node) -> None:
         column = slots.partition_column(message.name, name)

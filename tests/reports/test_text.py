@@ -107,8 +107,10 @@ def test_a_series_folds_without_losing_its_peak() -> None:
 
 
 def test_an_assignment_in_words() -> None:
-    assert assigned({"a": [0, 1], "b": [2]}) == "a 0,1; b 2"
-    assert assigned({}) == "nothing"
+    assert assigned({"topics": {"a": [0, 1], "b": [2]}}) == "a 0,1; b 2"
+    assert assigned({"topics": {}}) == "nothing"
+    assert assigned({"topics": {"0": [1]}, "tasks": ["0_1"]}) == "tasks 0_1"
+    assert assigned({"topics": {}, "tasks": []}) == "nothing"
 
 
 def test_stories_are_sentences() -> None:

@@ -159,6 +159,32 @@ def test_sessions_tell_where_a_fetch_reads_from(pcaps: Path) -> None:
     assert {row["lag"] for row in rows if row["error_code"] == 0} == {0}, "nobody lags behind here"
 
 
+def test_delivery_counts_are_the_largest_of_the_acquired_records(pcaps: Path) -> None:
+    """KIP-932: a ShareFetch response has a count for each range of records; without any there is none."""
+    path, counts = pcaps / "problems" / "share-redelivery.pcap", list[int]()
+    rows = {(row["connection"], row["exchange"]): row["delivery_count"] for row in rows_of(path)}
+    for exchange in kcap.open(path):
+        if exchange.row["api"] != "ShareFetch" or exchange.response is None:
+            continue
+        for topic in exchange.response.to_json()["responses"]:
+            for part in topic["partitions"]:
+                acquired = [one["deliveryCount"] for one in part["acquiredRecords"]]
+                assert rows[exchange.row["connection"], exchange.row["exchange"]] == max(acquired, default=None)
+                counts += acquired
+    assert [counts.count(number) for number in range(2, 7)] == [2, 2, 2, 2, 0]
+
+
+def test_refused_acknowledgements_of_a_share_fetch_are_errors_of_their_partitions(pcaps: Path) -> None:
+    """KIP-932: a ShareFetch acknowledges records and brings others; each has an error code of its own."""
+    path = pcaps / "problems" / "share-acknowledged-by-fetch.pcap"
+    refused = {(row["partition"], row["error"]) for row in rows_of(path) if row["error_code"]}
+    assert refused == {(1, "INVALID_RECORD_STATE")}
+    for exchange in kcap.open(path):
+        if exchange.row["api"] == "ShareFetch" and exchange.response is not None:
+            for topic in exchange.response.to_json()["responses"]:
+                assert not any(part["errorCode"] for part in topic["partitions"])
+
+
 def test_columns_are_as_declared(pcaps: Path) -> None:
     """The command gives what Python gives."""
     done = run("rows", pcaps / "aiokafka.pcap", "--table", "partitions", "--format", "jsonl")

@@ -7,10 +7,20 @@ from typing import Any, Final
 
 from kcap.limits import OFFSET_MOST, SILENCES_MOST
 from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, clients_in, in_groups, rows_by, times_of, totals
+from kcap.reports.findings.observed import SENT, Observed, Row, clients_in, in_groups, rows_by, times_of, totals
+from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
 JOINS = ("JoinGroup", "SyncGroup")
+HEARTBEATS: Final = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
+"""APIs of members of groups in which the broker assigns (KIP-848, KIP-932, KIP-1071); member epoch 0 joins, -1 leaves."""
+MOVING: Final = {
+    "JoinGroup": "classic protocol", "ConsumerGroupHeartbeat": "consumer protocol (KIP-848)",
+    "StreamsGroupHeartbeat": "streams protocol (KIP-1071)",
+}  # fmt: skip
+"""APIs by which members of groups join whose partitions have one reader each -> the protocol. Members of share groups that come
+and go stop no other.
+"""
 CONNECT = "connect"
 """The protocol type of groups of Kafka Connect's workers."""
 
@@ -18,12 +28,13 @@ CONNECT = "connect"
 @rule(
     "rebalance-loop", "high", 0.9,
     needs="responses bodies",
-    looks_at="generations of a classic group (JoinGroup) or member epochs of a KIP-848 group (ConsumerGroupHeartbeat)",
+    looks_at="generations of a classic group (JoinGroup) or member epochs of a KIP-848 group (ConsumerGroupHeartbeat) or a "
+    "streams group (StreamsGroupHeartbeat)",
     advice="See who leaves and joins. A member that leaves by itself and comes back misses max.poll.interval.ms: raise it or "
     "lower max.poll.records. Members that come and go with deployments: group.instance.id (KIP-345), cooperative assignors "
     "(KIP-429).",
     instead="a rolling restart or scaling while the capture ran",
-    sources="KIP-62, KIP-345, KIP-429, KIP-848",
+    sources="KIP-62, KIP-345, KIP-429, KIP-848, KIP-1071",
     rebalances=5, seconds_each=60, of_one=3, beyond=4,
 )  # fmt: skip
 def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
@@ -33,12 +44,10 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
     Workers of Kafka Connect join again with each connector or task that is made or changed: of their groups members that come
     and go count.
     """
-    if seen.most_calls("group_id", ("JoinGroup", "ConsumerGroupHeartbeat")) < limit["rebalances"]:
+    if seen.most_calls("group_id", MOVING) < limit["rebalances"]:
         return
     table = seen.exchanges
-    chosen = table.filter(
-        table.api.isin(["JoinGroup", "ConsumerGroupHeartbeat"]), table.group_id.notnull(), table.error == "NONE"
-    )
+    chosen = table.filter(table.api.isin(list(MOVING)), table.group_id.notnull(), table.error == "NONE")
     rows = seen.run(
         chosen.group_by("group_id", "api").aggregate(
             generations=chosen.generation.nunique(where=chosen.generation > 0),
@@ -79,9 +88,8 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
         lost = sum(call["latency_ns"] or 0 for call in mine if call["api"] in JOINS)
         again = sorted(name for name, n in leaves.items() if name and n >= 3 and joins.get(name, 0) >= 3)
         cause = f"; {named(again)} left and joined again and again" if again else ""
-        kind = "classic protocol" if row["api"] == "JoinGroup" else "consumer protocol (KIP-848)"
         yield Finding(
-            f"group {group} ({kind}) rebalanced {count} times in {seconds(span)}{cause}",
+            f"group {group} ({MOVING[row['api']]}) rebalanced {count} times in {seconds(span)}{cause}",
             {"group_id": group, "client_id": again[0] if again else None, "client_ids": sorted(n for n in joins if n)[:20]},
             count, where(group_id=group), row["first_ns"], row["last_ns"], lost,
             {"rebalances": count, "members": row["members"], "clients": row["clients"], "leaves": sum(leaves.values())},
@@ -283,11 +291,11 @@ def commit_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
     "poll-stall", "medium", 0.75,
     needs="requests bodies",
     looks_at="members that leave their group and join it again on the same connection (LeaveGroup, or member epoch -1 of "
-    "KIP-848)",
+    "groups in which the broker assigns: KIP-848, share groups, streams groups)",
     advice="The consumer did not poll within max.poll.interval.ms: raise it, lower max.poll.records, or process in another "
     "thread.",
     instead="an application that unsubscribes and subscribes again",
-    sources="KIP-62, KIP-800, KIP-848",
+    sources="KIP-62, KIP-800, KIP-848, KIP-932, KIP-1071",
     stalls=2,
 )  # fmt: skip
 def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
@@ -297,11 +305,11 @@ def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
         totals(joins.get(group, ()))["last_ns"] > totals(leaves)["first_ns"]
         for group, leaves in seen.calls_by("group_id", ("LeaveGroup",)).items()
     )
-    if not again and "ConsumerGroupHeartbeat" not in seen.apis:
+    if not again and seen.apis.isdisjoint(HEARTBEATS):
         return
     table = seen.exchanges
     chosen = table.filter(
-        table.api.isin(["LeaveGroup", "JoinGroup"]) | ((table.api == "ConsumerGroupHeartbeat") & (table.generation <= 0)),
+        table.api.isin(["LeaveGroup", "JoinGroup"]) | (table.api.isin(list(HEARTBEATS)) & (table.generation <= 0)),
         table.group_id.notnull(),
     )
     order = {"group_by": ["connection", "group_id"], "order_by": "exchange"}
@@ -310,7 +318,7 @@ def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
         then_ns=chosen.request_first_ns.lead().over(**order),
     )  # fmt: skip
     classic = (chosen.api == "LeaveGroup") & (chosen.then == "JoinGroup")
-    newer = (chosen.api == "ConsumerGroupHeartbeat") & (chosen.generation < 0) & (chosen.then_generation == 0)
+    newer = chosen.api.isin(list(HEARTBEATS)) & (chosen.generation < 0) & (chosen.then_generation == 0)
     away = chosen.filter((classic | newer).fill_null(False))
     rows = seen.run(
         in_groups(
@@ -326,62 +334,150 @@ def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
         yield Finding(
             f"{called(row['client_id'])} left group {row['group_id']} {counted(row['n'], 'time')} and came back, "
             f"{seconds(row['away_ns'])} later in all" + (f"; it said: {reason}" if reason else ""),
-            who, row["n"], where("api in {LeaveGroup, JoinGroup, ConsumerGroupHeartbeat}", **who), row["first_ns"],
+            who, row["n"], where(f"api in {{LeaveGroup, JoinGroup, {', '.join(HEARTBEATS)}}}", **who), row["first_ns"],
             row["last_ns"], int(row["away_ns"]), {"stalls": row["n"], "away_ns": row["away_ns"]},
             None if row["n"] >= limit["stalls"] else "info", 0.95 if "poll" in (reason or "") else None,
         )  # fmt: skip
 
 
-LIVING: Final = ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "ConsumerGroupHeartbeat", "LeaveGroup")
+OWNED: Final = {"ConsumerGroupHeartbeat": "topicPartitions", "StreamsGroupHeartbeat": "activeTasks"}
+"""API of a group in which the broker assigns partitions to one member each -> the field in which a request says what the member
+has, and a response (of KIP-848 inside of `assignment`) what it is to have.
+"""
+
+
+@rule(
+    "release-slow", "medium", 0.85,
+    needs="requests responses bodies messages",
+    looks_at="heartbeats of KIP-848 and streams groups: the time from a response whose assignment lacks partitions that the "
+    "member has to the request that no longer has them",
+    advice="Up to then no other member gets these partitions. What a consumer does when partitions are revoked must not take "
+    "long, and neither may its work between two polls: lower max.poll.records.",
+    instead="a member that was stopped for a while, such as by garbage collection",
+    sources="KIP-848, KIP-1071",
+    seconds=5,
+)  # fmt: skip
+def release_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Members that go on with partitions for long when the broker has given these to another."""
+    if seen.apis.isdisjoint(OWNED):
+        return
+    table = seen.exchanges
+    mine = table.filter(table.api.isin(list(OWNED)), table.group_id.notnull(), table.error == "NONE")
+    by = functions(mine).window(group_by=["group_id", "member_id"])  # those that change something are longer
+    mine = mine.mutate(least_sent=mine.request_bytes.min().over(by), least_got=mine.response_bytes.min().over(by))
+    long = mine.filter((mine.request_bytes > mine.least_sent) | (mine.response_bytes > mine.least_got))
+    columns = ("group_id", "member_id", "client_id", "generation", "api", *SENT, "response_last_ns", "connection", "exchange")
+    order = ("request_first_ns", "connection", "exchange")
+    rows = seen.first(long.filter(long.response_last_ns.notnull()).select(*columns), order, SILENCES_MOST, "heartbeats")
+    slow: dict[str, list[Row]] = {}
+    has: dict[tuple[str, str], frozenset[tuple[str, int]]] = {}
+    due: dict[tuple[str, str], tuple[int, frozenset[tuple[str, int]]]] = {}
+    for row in seen.prepared(rows):
+        member, field = (row["group_id"], row["member_id"]), OWNED[row["api"]]
+        if (row["generation"] or 0) <= 0:  # it joins or leaves, and has nothing
+            has.pop(member, None)
+            due.pop(member, None)
+        now = partitions_in(seen.message(row, "request").get(field))
+        if now is not None:
+            since, wanted = due.pop(member, (row["request_first_ns"], now))
+            took = row["request_first_ns"] - since
+            kept = has.get(member, frozenset()) - wanted
+            if took >= limit["seconds"] * 1e9 and kept and not kept & now:
+                slow.setdefault(row["group_id"], []).append({**row, "since_ns": since, "took_ns": took, "kept": len(kept)})
+            has[member] = now
+        response = seen.message(row, "response")
+        wanted_now = partitions_in((response.get("assignment") or response).get(field))
+        if wanted_now is not None and has.get(member, frozenset()) - wanted_now:
+            due.setdefault(member, (row["response_last_ns"], wanted_now))
+        elif wanted_now is not None:
+            due.pop(member, None)
+    for group, some in slow.items():
+        longest, number = max(row["took_ns"] for row in some), sum(row["kept"] for row in some)
+        yield Finding(
+            f"{named(clients_in(some))} of group {group} went on for up to {seconds(longest)} with "
+            f"{counted(number, 'partition')} that the coordinator had taken away",
+            {"group_id": group, "client_ids": clients_in(some)[:20]}, len(some),
+            where(f"api in {{{', '.join(OWNED)}}}", group_id=group), min(row["since_ns"] for row in some),
+            max(row["request_first_ns"] for row in some), sum(row["took_ns"] for row in some),
+            {"releases": len(some), "partitions": number, "longest_ns": longest},
+        )  # fmt: skip
+
+
+def partitions_in(value: Any) -> frozenset[tuple[str, int]] | None:
+    """Partitions of topics, or of subtopologies, in a list of a heartbeat; None where that is null or absent."""
+    if value is None:
+        return None
+    return frozenset(
+        (one.get("topicId", one.get("subtopologyId", "")), number) for one in value for number in one["partitions"]
+    )
+
+
+LIVING: Final = (
+    "JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "LeaveGroup", "ShareFetch", "ShareAcknowledge", *HEARTBEATS,
+)  # fmt: skip
 """APIs by which a member of a group shows that it lives, or that it leaves."""
+UNKNOWN: Final = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")
+"""Errors of a heartbeat of a member that the group has given up."""
 
 
 @rule(
     "member-lost", "medium", 0.8,
     needs="requests bodies",
-    looks_at="members of classic groups (KIP-848: `consumer_seconds`) that send nothing for `seconds` without having left, in "
-    "which time the group comes to a generation without them",
+    looks_at="members of classic groups that send nothing for `seconds` without having left, in which time the group comes to "
+    "a generation without them; members of groups in which the broker assigns that send nothing for `consumer_seconds` "
+    "until it comes to a later epoch, or for `seconds` and are not known when they come back",
     advice="See whether the process was killed (out of memory, SIGKILL without a grace period), paused (garbage collection, "
     "CPU limits) or cut off: a consumer that closes leaves its group. Up to the session timeout its partitions have no reader: "
     "session.timeout.ms says how long that is.",
     instead="members that do not leave on purpose, such as static members (group.instance.id) and Kafka Streams; a LeaveGroup "
     "that is not in the capture",
-    sources="KIP-62, KIP-345, KIP-848",
+    sources="KIP-62, KIP-345, KIP-848, KIP-932, KIP-1071",
     seconds=6, consumer_seconds=15,
 )  # fmt: skip
 def member_lost(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Members that went silent, and whose groups went on without them.
 
-    A classic generation is complete when all members have joined or were given up. With KIP-848 a member may be behind the
-    group's epoch, so that it has to miss three heartbeats of 5 s before a later one.
+    A classic generation is complete when all members have joined or were given up. Where the broker assigns, a member may be
+    behind the group's epoch, so that it has to miss three heartbeats of 5 s before a later one, or to hear that it is unknown.
     """
-    if not seen.apis.intersection(("JoinGroup", "ConsumerGroupHeartbeat")):
+    if not seen.apis.intersection(("JoinGroup", *HEARTBEATS)):
         return
     table = seen.exchanges
     mine = table.filter(table.api.isin(list(LIVING)), table.group_id.notnull(), (table.member_id != "").fill_null(False))
     order = {"group_by": ["group_id", "member_id"], "order_by": ["request_first_ns", "exchange"]}
-    mine = mine.mutate(then_ns=mine.request_first_ns.lead().over(**order))
+    sofar = functions(mine).window(**order, rows=(None, 0))
+    mine = mine.mutate(
+        then_ns=mine.request_first_ns.lead().over(**order), then_error=mine.error.lead().over(**order),
+        epoch=mine.generation.max().over(sofar),  # requests about records of share groups have none
+        in_ns=(mine.generation >= 0).ifelse(mine.request_first_ns, None).max().over(sofar),
+        out_ns=(mine.generation < 0).ifelse(mine.request_first_ns, None).max().over(sofar),
+    )  # fmt: skip
     silent = (mine.then_ns - mine.request_first_ns >= int(limit["seconds"] * 1e9)).fill_null(True)
-    ends = mine.filter(silent, mine.api != "LeaveGroup", mine.generation > 0)
+    ends = mine.mutate(generation=mine.generation.fill_null(mine.epoch))
+    ends = ends.filter(silent, ends.api != "LeaveGroup", ends.generation > 0, ends.in_ns >= ends.out_ns.fill_null(0))
     columns = (
-        "group_id", "member_id", "client_id", "client_ip", "request_first_ns", "then_ns", "generation", "connection", "api",
+        "group_id", "member_id", "client_id", "client_ip", "request_first_ns", "then_ns", "then_error", "generation",
+        "connection",
     )  # fmt: skip
     rows = seen.first(ends.select(*columns), ("request_first_ns", "group_id", "member_id"), SILENCES_MOST, "silent_members")
-    later = completed(seen)
+    later, by_broker = completed(seen), seen.calls_by("group_id", HEARTBEATS)
     lost: dict[str, list[Row]] = {}
     for row in rows:
         every = later.get(row["group_id"], [])
         known = every[bisect_right(every, row["generation"], key=itemgetter(0)) :]
-        consumer = row["api"] == "ConsumerGroupHeartbeat"
-        least = int(limit["consumer_seconds" if consumer else "seconds"] * 1e9)
-        without = next((at for _, at in (known if consumer else known[:1]) if at - row["request_first_ns"] >= least), None)
-        if without is not None and (row["then_ns"] is None or row["then_ns"] > without):
+        assigned = row["group_id"] in by_broker
+        least = int(limit["consumer_seconds" if assigned else "seconds"] * 1e9)
+        times = [at for _, at in (known if assigned else known[:1])]
+        without = next((at for at in times if at - row["request_first_ns"] >= least), None)
+        if assigned and row["then_error"] in UNKNOWN:
+            without = row["then_ns"]
+        if without is not None and (row["then_ns"] is None or row["then_ns"] >= without):
             took = without - row["request_first_ns"]
             lost.setdefault(row["group_id"], []).append({**row, "silent_ns": took, "without_ns": without})
     used = last_used(mine, seen, [row["connection"] for some in lost.values() for row in some])
     for group, some in lost.items():
         clients = sorted({f"{row['client_id']} at {row['client_ip']}" for row in some})
-        longest, back = max(row["silent_ns"] for row in some), sum(used[row["connection"]] > row["without_ns"] for row in some)
+        longest, back = max(row["silent_ns"] for row in some), sum(used[row["connection"]] >= row["without_ns"] for row in some)
         who = "a member" if len(some) == 1 else counted(len(some), "member")
         yield Finding(
             f"group {group} went on without {who} that sent nothing for up to {seconds(longest)} and had not left: "
@@ -405,7 +501,7 @@ def completed(seen: Observed) -> dict[str, list[tuple[int, int]]]:
     """Group -> its generations with the time, in ns since the epoch, from which a member shows that each is complete."""
     table = seen.exchanges
     joined = (table.api == "JoinGroup") & (table.error == "NONE")
-    chosen = table.filter(joined | (table.api == "ConsumerGroupHeartbeat"), table.group_id.notnull(), table.generation > 0)
+    chosen = table.filter(joined | table.api.isin(list(HEARTBEATS)), table.group_id.notnull(), table.generation > 0)
     shown = joined.ifelse(table.response_first_ns, table.request_first_ns)
     chosen = chosen.mutate(shown_ns=shown)
     chosen = chosen.filter(chosen.shown_ns.notnull())

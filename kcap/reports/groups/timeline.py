@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, Final
 
-from kcap.reports.groups.events import HEARTBEATS, Event
+from kcap.reports.groups.events import HEARTBEATS, Assignment, Event
 
 Row = dict[str, Any]
 LEAVING: Final = -1
 """Member epoch of a heartbeat that leaves for good."""
 PAUSING: Final = -2
 """Member epoch of a static member that will come back."""
+STREAMS: Final = "StreamsGroupHeartbeat"
+"""The API of groups whose assignments are of subtopologies instead of topics (KIP-1071)."""
 POLL: Final = "poll timeout"
 """Words of clients that left as the application did not poll within max.poll.interval.ms (KIP-800)."""
 SAID: Final = {"revoke": "revocation", "metadata": "metadata change", "subscription": "metadata change"}
@@ -46,8 +48,14 @@ def members_of(events: Sequence[Event]) -> list[Row]:
         row["instance_id"] = row["instance_id"] or event.instance_id
         last = row["assignments"][-1]["topics"] if row["assignments"] else None
         if event.assignment is not None and (event.assignment != last or event.api == "SyncGroup"):
-            row["assignments"].append({"time_ns": event.last_ns, "generation": event.epoch, "topics": event.assignment})
+            change = {"time_ns": event.last_ns, "generation": event.epoch, "topics": event.assignment}
+            row["assignments"].append(change | ({"tasks": tasks_of(event.assignment)} if event.api == STREAMS else {}))
     return list(found.values())
+
+
+def tasks_of(assignment: Assignment) -> list[str]:
+    """The tasks of a member of a streams group by Kafka's names, of subtopology and partition (TaskId of Kafka Streams)."""
+    return [f"{subtopology}_{partition}" for subtopology, partitions in assignment.items() for partition in partitions]
 
 
 def rebalances_of(events: Sequence[Event]) -> list[Row]:
@@ -182,7 +190,8 @@ def assigned_by_broker(events: Sequence[Event]) -> list[Row]:
         changes = [one for one in after if one.assignment is not None and one.error == "NONE"]
         last = max([event.last_ns, *(one.last_ns for one in changes)])
         got, wait = waited(event, ends.get(event.member_id, ())) if cause == "join" else (event, None)
-        others = {one.client_id for one in changes if one.member_id != event.member_id}
+        # members of share groups read the same partitions, so that none waits until another releases some
+        others = {one.client_id for one in changes if one.member_id != event.member_id and one.api != "ShareGroupHeartbeat"}
         out.append({
             "cause": cause, "who": [names.get(event.member_id or "") or event.member_id], "causes": [cause],
             "first_ns": event.first_ns, "last_ns": last, "duration_ns": last - event.first_ns,

@@ -92,7 +92,7 @@ def member(rows: list[Row]) -> Sheet:
         named("instance_id", "instance", 5),
         clocked("first_ns", "from"),
         clocked("last_ns", "to"),
-        SheetField("assigned last", lambda row: assigned(row["assignments"][-1]["topics"]) if row["assignments"] else "",
+        SheetField("assigned last", lambda row: assigned(row["assignments"][-1]) if row["assignments"] else "",
                    right=False, rank=2),
         named("member_id", "member id", 6),
     ]  # fmt: skip
@@ -103,7 +103,7 @@ def assignments(row: Row, width: int) -> list[Line]:
     """Assignments of a member in the order of time."""
     out: list[Line] = [[(f"member {words(row['member_id'])}"[:width], "bold")]]
     for one in row["assignments"][:ASSIGNMENTS]:
-        text = f"{clock(one['time_ns'])} generation {one['generation']}: {assigned(one['topics'])}"
+        text = f"{clock(one['time_ns'])} generation {one['generation']}: {assigned(one)}"
         out += paragraph(text, width, indent="  ")
     rest = len(row["assignments"]) - ASSIGNMENTS
     return [*out, *([[(f"and {rest:,} more", "dim")]] if rest > 0 else []), [("", "")]]

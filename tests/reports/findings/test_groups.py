@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.reports.findings.tables import MS, SECOND, Row, exchange, found, many, observed
 
 
@@ -197,6 +199,60 @@ def test_a_member_of_kip_848_has_to_miss_three_heartbeats() -> None:
     assert found("member-lost", observed([*alive, *beats("b", range(0, 6, 5), 2), *left])) == []
 
 
+@pytest.mark.parametrize("api", ["ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat"])
+def test_a_member_that_comes_back_and_is_unknown_was_lost(api: str) -> None:
+    """KIP-848, KIP-932, KIP-1071: the group gave it up, whether or not another shows a later epoch."""
+
+    def seen(error: str, *more: Row) -> list[Row]:
+        rows = [*heartbeats("b", range(2), 2, api=api), *heartbeats("b", range(10, 11), 2, api=api, error=error)]
+        return found("member-lost", observed([*rows, *more]))
+
+    (row,) = seen("UNKNOWN_MEMBER_ID")
+    assert (row["count"], row["evidence"]["silent_ns"], row["evidence"]["came_back"]) == (1, 9 * SECOND, 1)
+    assert seen("NONE") == []
+    assert seen("UNKNOWN_MEMBER_ID", *heartbeats("b", range(3, 4), -1, api=api)) == [], "it had left"
+    fetches = [exchange("b", at + 30, "ShareFetch", at, group_id="g", member_id="b") for at in range(2, 10)]
+    assert seen("UNKNOWN_MEMBER_ID", *fetches) == [], "it sent other requests"
+
+
+def test_requests_about_records_behind_the_leave_are_no_sign_of_life() -> None:
+    """A share consumer closes its session when it has left."""
+    rows = [
+        *heartbeats("b", range(3), 2, api="ShareGroupHeartbeat"),
+        *heartbeats("b", range(3, 4), -1, api="ShareGroupHeartbeat"),
+    ]
+    last = exchange("b", 99, "ShareAcknowledge", 3.5, group_id="g", member_id="b")
+    others = [
+        *heartbeats("a", range(20), 2, api="ShareGroupHeartbeat"),
+        *heartbeats("a", range(20, 40), 3, api="ShareGroupHeartbeat"),
+    ]
+    assert found("member-lost", observed([*rows, last, *others])) == []
+    assert len(found("member-lost", observed([*rows[:3], last, *others]))) == 1
+
+
+@pytest.mark.parametrize("api", ["ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat"])
+def test_members_leave_groups_of_each_protocol_and_come_back(api: str) -> None:
+    def seen(*epochs: int) -> list[Row]:
+        rows = [
+            exchange("C1", at + 1, api, at * 2, group_id="g", member_id="m", generation=epoch)
+            for at, epoch in enumerate(epochs)
+        ]
+        return found("poll-stall", observed(rows))
+
+    (row,) = seen(0, 1, -1, 0, 2, -1, 0)
+    assert (row["count"], row["evidence"]["away_ns"]) == (2, 4 * SECOND)
+    assert seen(0, 1, 2, 3, -1) == []
+
+
+@pytest.mark.parametrize(
+    ("api", "loud"), [("ConsumerGroupHeartbeat", 1), ("StreamsGroupHeartbeat", 1), ("ShareGroupHeartbeat", 0)]
+)
+def test_members_that_come_and_go_stop_others_where_partitions_have_one_reader(api: str, loud: int) -> None:
+    rows = heartbeats("a", range(40), 0, api=api)
+    rows = [row | {"generation": at // 4 * 2} if at % 4 else row | {"generation": 0} for at, row in enumerate(rows)]
+    assert len(found("rebalance-loop", observed(rows))) == loud
+
+
 def test_a_rebalance_that_waits_for_a_member_at_work_is_slow() -> None:
     def seen(latency: float, beats: int, group: str = "g") -> list[Row]:
         error: dict[str, Any] = {"error": "REBALANCE_IN_PROGRESS", "member_id": "m1", "client_id": "worker", "group_id": group}
@@ -224,3 +280,35 @@ def test_a_rebalance_that_nobody_else_waits_for_is_not_done_either() -> None:
         == "a rebalance of group g was not done 8.0 s after it had begun: 1 member (app) knew of it and did not join"
     )
     assert said(3, 1.0) == [], "its work takes as long"
+
+
+def test_partitions_that_a_member_gives_up_late_are_told() -> None:
+    """KIP-848: the coordinator gives a partition to another when the heartbeats of its owner no longer have it."""
+
+    def seen(released: float, *, then: tuple[int, ...] = (0,), again: tuple[int, ...] = (0,), epoch: int = 1) -> list[Row]:
+        def lists(*numbers: int) -> list[Row]:
+            return [{"topicId": "T", "partitions": list(numbers)}]
+
+        times = [0.0, 1.0, 2.0, 3.0, released, released + 1]
+        sizes = [(90, 40), (60, 40), (60, 80), (60, 80), (90, 40), (60, 40)]
+        epochs = [1, 1, 1, 1, epoch, 2]
+        rows = [
+            exchange("C1", at, "ConsumerGroupHeartbeat", time, group_id="g", member_id="m", generation=number,
+                     request_bytes=sent, response_bytes=got)
+            for at, (time, (sent, got), number) in enumerate(zip(times, sizes, epochs, strict=True))
+        ]  # fmt: skip
+        said = {
+            ("C1", 0, "request"): {"topicPartitions": lists(0, 1)}, ("C1", 2, "request"): {"topicPartitions": None},
+            ("C1", 2, "response"): {"assignment": {"topicPartitions": lists(0)}},
+            ("C1", 3, "response"): {"assignment": {"topicPartitions": lists(*again)}},
+            ("C1", 4, "request"): {"topicPartitions": lists(*then)},
+        }  # fmt: skip
+        return found("release-slow", observed(rows, messages=said))
+
+    (row,) = seen(10)
+    assert row["sentence"] == "app of group g went on for up to 8.0 s with 1 partition that the coordinator had taken away"
+    assert row["evidence"] == {"releases": 1, "partitions": 1, "longest_ns": 8 * SECOND - MS}
+    assert seen(6) == []
+    assert seen(10, then=(0, 1)) == [], "it still has it"
+    assert seen(10, again=(0, 1)) == [], "the coordinator gave it back"
+    assert seen(10, epoch=0) == [], "it had left"

@@ -1,11 +1,13 @@
 """A group's timeline names what the wire shows, and no more."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from kcap.reports.groups.events import Event
 from kcap.reports.groups.timeline import fences_of, members_of, protocol_of, rebalances_of
+from kcap.reports.text import assigned
 
 S = 1_000_000_000
 
@@ -100,6 +102,14 @@ def beat(at: float, member: str, sent: int, epoch: int, **more: Any) -> Event:
     return event("ConsumerGroupHeartbeat", at, member, epoch, sent_epoch=sent, **more)
 
 
+def test_members_of_streams_groups_have_tasks() -> None:
+    (row,) = members_of([event("StreamsGroupHeartbeat", 0, "a-1", assignment={"0": [0, 1], "1": [0]})])
+    assert row["assignments"][0]["tasks"] == ["0_0", "0_1", "1_0"]
+    assert assigned(row["assignments"][0]) == "tasks 0_0,0_1,1_0"
+    (row,) = members_of([beat(0, "a-1", 0, 1, assignment={"t": [0, 1]})])
+    assert assigned(row["assignments"][0]) == "t 0,1"
+
+
 def test_a_member_of_the_new_protocol_waits_for_the_one_that_has_its_partitions() -> None:
     events = [
         beat(0, "a-1", 0, 1, assignment={"t": [0, 1]}), beat(5, "b-1", 0, 2, assignment={}),
@@ -110,6 +120,17 @@ def test_a_member_of_the_new_protocol_waits_for_the_one_that_has_its_partitions(
     assert (first["cause"], first["waited_for"]) == ("join", None)
     assert (second["cause"], second["waited_for"], second["lost_ns"]) == ("join", "a", 3_010_000_000)
     assert (third["cause"], third["who"], third["lost_ns"]) == ("leave", ["b"], 0)
+
+
+def test_members_of_a_share_group_wait_for_no_other() -> None:
+    """KIP-932: several read one partition, so that none is released first."""
+    events = [
+        beat(0, "a-1", 0, 1, assignment={"t": [0, 1]}), beat(5, "b-1", 0, 2, assignment={}),
+        beat(7, "a-1", 1, 2, assignment={"t": [0]}), beat(8, "b-1", 2, 2, assignment={"t": [1]}),
+    ]  # fmt: skip
+    rows = rebalances_of([replace(one, api="ShareGroupHeartbeat") for one in events])
+    assert [(row["cause"], row["waited_for"]) for row in rows] == [("join", None), ("join", None)]
+    assert rows[1]["lost_ns"] == 3_010_000_000
 
 
 def test_a_member_that_never_gets_partitions_and_stays_lost_no_known_time() -> None:
