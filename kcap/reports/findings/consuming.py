@@ -149,7 +149,7 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
     for (client, topic), some in behind.items():
         lag = sum(row["last"] for row in some)
         quota = waited.get(client)
-        muted = quota is not None and 2e6 * quota["throttle_ms"] >= quota["last_ns"] - quota["first_ns"] > 0
+        muted = quota is not None and 2 * quota["covered_ns"] >= quota["used_ns"] > 0
         yield Finding(
             f"{called(client)} falls behind on {counted(len(some), 'partition')} of topic {topic}: lag "
             f"{sum(row['first'] for row in some):,} at first, {lag:,} at last",
