@@ -221,7 +221,7 @@ def answers_nothing(seen: Observed, limit: Mapping[str, float]) -> Found:
     if not seen.some_cut_short:
         return
     links, table = seen.connections, seen.exchanges
-    opening = table.filter(cut_short(table) & (table.exchange == 1))
+    opening = table.filter(cut_short(table) & (table.exchange == 1), ~seen.once(gone))
     dead = closed_unanswered(seen).semi_join(opening, "connection")
     dead = dead.filter(~dead.tls)
     ends = ("server_ip", "server_port")
