@@ -209,7 +209,7 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Fetch sessions that do not last.
 
     A broker without a free slot answers with session id 0. Where it gives another and the client begins anew all the same, the
-    client does not use sessions; only the messages show that.
+    client does not use sessions; only the messages show that: without them, nothing is said against either.
     """
     if seen.most_calls(("client_id", "server_ip", "server_port"), ("Fetch",)) < limit["sessions"]:
         return
@@ -226,14 +226,21 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     for row in seen.prepared(rows):
         server = server_of(row)
         client, fetches = called(row["client_id"]), f"{row['n']} Fetch requests"
-        unused = row["new"] == row["n"] and (seen.message(row, "response").get("sessionId") or 0) > 0
-        yield Finding(
+        given = seen.message(row, "response").get("sessionId")
+        every = row["new"] == row["n"]  # a client that goes on with a session now and then does use them
+        unused, unknown = every and (given or 0) > 0, every and given is None
+        text = (
             f"{client} does not use the fetch sessions that {server} offers: each of {fetches} began a new one"
             if unused
-            else f"{row['new']} of {fetches} of {client} to {server} had to begin a new session",
+            else f"each of {fetches} of {client} to {server} asked for a new session; whether it got one is not captured"
+            if unknown
+            else f"{row['new']} of {fetches} of {client} to {server} had to begin a new session"
+        )
+        yield Finding(
+            text,
             {"client_id": row["client_id"], "server": server}, row["new"],
             where("api == Fetch", "session_epoch == 0", client_id=row["client_id"]), row["first_ns"], row["last_ns"], 0,
-            {"new_sessions": row["new"], "fetches": row["n"]}, "info" if unused else None, None,
+            {"new_sessions": row["new"], "fetches": row["n"]}, "info" if unused or unknown else None, None,
             "Look for a version or a setting of the library that uses fetch sessions: every fetch names all partitions."
             if unused
             else None,
