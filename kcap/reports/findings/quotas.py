@@ -31,16 +31,17 @@ def throttled(seen: Observed) -> list[Row]:
     some = both.filter(both.throttle_time_ms > 0)
     lasts = some.throttle_time_ms.cast("int64") * MS
     begun = some.response_last_ns.coalesce(some.request_last_ns) - ibis.ifelse(some.muting, 0, lasts)
-    some = some.mutate(begun=begun, until=begun + lasts)
+    left = some.muting & (some.closed_by == "client") & (some.closed_ns < begun + lasts)
+    some = some.mutate(begun=begun, left=left.fill_null(False))
+    some = some.mutate(until=ibis.ifelse(some.left, ibis.greatest(some.closed_ns, some.begun), some.begun + lasts))
     upto = ibis.window(group_by=KEY[0], order_by=["begun", KEY[1]], rows=(None, 0))
     some = some.mutate(reach=some.until.max().over(upto))
     before = some.reach.lag().over(ibis.window(group_by=KEY[0], order_by=["begun", KEY[1]]))
     some = some.mutate(covered=some.reach - ibis.greatest(some.begun, before.coalesce(some.begun)))
-    left = some.muting & (some.closed_by == "client") & (some.closed_ns < some.until)
     each = some.group_by("client_id", "software_name", KEY[0]).aggregate(
         throttled=some.count(), muting=some.muting.sum(), violations=some.violations.sum(),
         complied=some.count(where=some.muting & (some.violations.fill_null(0) == 0)),
-        throttle_ms=some.throttle_time_ms.cast("int64").sum(), elsewhere=some.elsewhere.sum(), left=some.count(where=left),
+        throttle_ms=some.throttle_time_ms.cast("int64").sum(), elsewhere=some.elsewhere.sum(), left=some.left.sum(),
         first_ns=some.request_first_ns.min(), last_ns=some.request_last_ns.max(), covered_ns=some.covered.sum(),
         used_ns=some.until.max() - some.request_first_ns.min(),
     )  # fmt: skip

@@ -35,6 +35,7 @@ def test_a_client_that_leaves_its_throttled_connections_does_not_wait() -> None:
     seen = observed(rows, connections=links)
     (row,) = found("throttled-disobedient", seen)
     assert (row["evidence"]["left"], row["evidence"]["elsewhere"]) == (8, 8)
+    assert row["lost_ns"] == 800 * MS, "no longer than the connections lasted"
     assert found("throttled-obedient", seen, loud=False) == []
     by_server = observed(rows, connections=[link | {"closed_by": "server"} for link in links])
     assert found("throttled-disobedient", by_server) == []
