@@ -274,7 +274,7 @@ timestamp_type string? CreateTime or LogAppendTime, of the first batch
 first_timestamp_ms int64? of the first record, as its batch's header tells
 max_timestamp_ms int64? largest of the batches' headers
 crc_ok bool? the checksums of all batches are those of their bytes
-lag int64? of a Fetch: high watermark less the position behind this response
+lag int64? of a Fetch: high watermark less the position behind this response; null where records of it were not captured
 delivery_count int16? of a ShareFetch: the largest of the records that it acquires (KIP-932)
 """)
 

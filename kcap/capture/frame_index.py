@@ -119,7 +119,7 @@ class FrameIndex:
             if follow and size <= room:
                 chosen.append((number, some))
                 room -= size
-        content = self._content(file, np.concatenate([NO_ENTRIES, *(some for _, some in chosen)]))
+        content = self._content(file, np.concatenate([some for _, some in chosen])) if chosen else b""
         at = 0
         for number, some in chosen if content else ():
             begins = some["time_ns"] == places[number].first_ns

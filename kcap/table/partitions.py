@@ -33,7 +33,7 @@ from kcap.weird import WeirdKind
 from kcap.wire.text import name_text
 
 if TYPE_CHECKING:
-    from kcap.arrays.vectors import Int64s
+    from kcap.arrays.vectors import Bools, Int64s
 
 PRODUCE, FETCH = api_key("Produce"), api_key("Fetch")
 LEADER: Final = "leader_id"
@@ -189,8 +189,9 @@ class Partitions:
 
     # -- its records --------------------------------------------------------------------------------------------------
     @cached_property
-    def _spans(self) -> tuple["Int64s", "Int64s"]:
-        """Start and end of each row's records, -1 for none: of a Produce those of the request, else those of the response."""
+    def _spans(self) -> tuple["Int64s", "Int64s", "Bools"]:
+        """Start and end of each row's records, -1 for none, and which of them do not end in the capture: of a Produce those of
+        the request, else those of the response."""
         pairs = self.pairs
         produced = self.number("api_key").values == PRODUCE
         starts, ends = (
@@ -199,13 +200,14 @@ class Partitions:
         )
         # A cut message does not have all bytes that it announces, though other bodies are behind it in the buffer.
         body_end = np.where(produced, pairs.body_end(REQUEST), pairs.body_end(RESPONSE))
-        return starts, np.minimum(ends, body_end)
+        cut = ends > body_end
+        return np.where(cut & (starts >= body_end), -1, starts), np.minimum(ends, body_end), cut
 
     @cached_property
     def _facts(self) -> BatchFacts:
         # `failed` must not refer to this object, which would keep the batch's bodies until Python's collector runs.
         failed = partial(report_fault, self._tracker.report, self._columns.batch, self.pairs.row)
-        return BatchFacts(self.pairs.bodies.buffer, *self._spans, failed=failed)
+        return BatchFacts(self.pairs.bodies.buffer, *self._spans[:2], failed=failed)
 
     def of_batches(self, name: str) -> Made:
         """A fact of the records."""
@@ -217,8 +219,9 @@ class Partitions:
         return self._facts.plain_bytes(produced).to_arrow(pa.int64())
 
     def lag(self) -> Vector:
-        """High watermark less the offset behind the fetched records, or less the fetch offset without any."""
-        high = self.responded("high_watermark").where(self.number("api_key").values == FETCH)
+        """High watermark less the offset behind the fetched records, or less the fetch offset without any; null where the
+        capture does not have all of the records."""
+        high = self.responded("high_watermark").where((self.number("api_key").values == FETCH) & ~self._spans[2])
         return high.minus(self._facts.next_offset.otherwise(self._fetch_offset))
 
 

@@ -165,6 +165,8 @@ def test_frames_that_are_read_together_take_bounded_memory(pcaps: Path, monkeypa
     places: list[Any] = [SimpleNamespace(flow=one[1], low=one[0], high=one[0], size=1, first_ns=one[4]) for one in wanted[:200]]
     sizes = [sum(len(piece.data) for piece in pieces) for pieces in index.joined(0, places)]
     assert 0 < sum(sizes) <= 2_000 < sum(len(one[3]) for one in wanted[:200])
+    monkeypatch.setattr(frame_index, "REREAD_AT_ONCE_BYTES", 0)
+    assert index.joined(0, places) == [[]] * len(places), "none of them is read ahead"
 
 
 def bodies(path: Path, side: str = "request") -> tuple[list[bytes], list[bytes]]:

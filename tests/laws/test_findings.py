@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PCAPS, SHARED = ROOT / "pcaps", ROOT.parent / "shared"
 HEALTHY = (
     "java-transactions", "librdkafka-zstd", "aiokafka", "go-franz", "node-platformatic", "long-polls", "left-behind-a-poll",
+    "left-before-records",
     "no-fetch-sessions", "one-election", "new-topics", "connect-starts", "not-yet-leader",
 )  # fmt: skip
 """Captures of pcaps/ in which clients did what they should."""

@@ -53,6 +53,14 @@ def rows_of(path: Path, *more: str) -> list[Json]:
     return found
 
 
+def test_of_records_that_were_not_captured_nothing_is_known(pcaps: Path) -> None:
+    """The client left when the head of the response was sent: no record of it, and so no lag, is known."""
+    *whole, last = [row for row in rows_of(pcaps / "left-before-records.pcap") if row["api_key"] == 1]
+    assert [row["lag"] for row in whole] == [0] * len(whole)
+    assert last["high_watermark"] > last["fetch_offset"]
+    assert [last[name] for name in ("batches", "records", "bytes", "codec", "lag")] == [None] * 5
+
+
 def test_partitions_of_a_message_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Law: of a message with more partitions than the limit the first have rows, of both sides, and a weird says so."""
     said: list[str] = []

@@ -48,6 +48,10 @@ PARTS: Final = {
     "throttle_ns": "throttling", "muted_ns": "the mute after a throttle",
 }  # fmt: skip
 """Part of a latency -> its words."""
+WAITS: Final = {
+    "Fetch": "for records", "ShareFetch": "for records", "JoinGroup": "for the group's members", "SyncGroup": "for the leader",
+}  # fmt: skip
+"""API -> what its requests wait for at the broker, beside what is known to be a long poll."""
 WORDS: Final = {
     "codec": "compresses with", "acks": "writes with acks", "max_wait_ms": "fetches with fetch.max.wait.ms",
     "min_bytes": "fetches with fetch.min.bytes", "max_bytes": "fetches with fetch.max.bytes",
@@ -217,6 +221,7 @@ def tested(old: list[Row], new: list[Row]) -> Compared | None:
 
 def times(before: Side, after: Side) -> Iterator[Row]:
     """Times of each class that both captures have often enough."""
+    sent_by = [clients_by_api(side) for side in (before, after)]
     for key, old in before.times.items():
         scope, name = key
         test = tested(old, after.times.get(key, []))
@@ -233,7 +238,18 @@ def times(before: Side, after: Side) -> Iterator[Row]:
             f"{class_words(who)} is {slower}: median {duration(medians[0])} before, {duration(medians[1])} after; "
             f"p95 {duration(sides[0]['p95_ns'])} before, {duration(sides[1]['p95_ns'])} after"
         )
-        yield row_of("latency", scope, who, sides, text + (blamed(before, after, key) if matters else ""), test, matters)
+        apart = sent_by[0][who["api"]].isdisjoint(sent_by[1][who["api"]])
+        text += (blamed(before, after, key) + "; its clients are others than before" * apart) if matters else ""
+        yield row_of("latency", scope, who, sides, text, test, matters)
+
+
+def clients_by_api(side: Side) -> dict[Any, set[Any]]:
+    """API -> the clients that use it."""
+    found: dict[Any, set[Any]] = {}
+    for scope, name in side.classes:
+        if scope == "client":
+            found.setdefault(name[1], set()).add(name[0])
+    return found
 
 
 def percentiles(row: Row) -> Row:
@@ -247,7 +263,9 @@ def blamed(before: Side, after: Side, key: tuple[str, Name]) -> str:
     parts = {name: (after.classes[key][f"mean_{name}"] or 0) - (before.classes[key][f"mean_{name}"] or 0) for name in PARTS}
     name = max(parts, key=lambda one: abs(parts[one]))
     whole = sum(abs(value) for value in parts.values())
-    return f"; most of the change is {PARTS[name]}" if whole and abs(parts[name]) > whole / 2 else ""
+    api = dict(zip(SCOPES[key[0]], key[1]))["api"]
+    words = PARTS[name] + (f", where a {api} waits {WAITS[api]}" if name == "service_ns" and api in WAITS else "")
+    return f"; most of the change is {words}" if whole and abs(parts[name]) > whole / 2 else ""
 
 
 def sizes(before: Side, after: Side) -> Iterator[Row]:

@@ -189,6 +189,9 @@ def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
     # who sends requests was accepted, also where the capture has no packet of the server
     accepted = links.filter((links.server_packets > 1) | (links.phase != "empty"))
     groups = groups.anti_join(accepted, list(ends))
+    # where no packet comes back though requests are sent, the other direction was not captured
+    unheard = links.filter(links.phase != "empty", links.server_packets == 0)
+    groups = groups.filter((groups.refused > 0) | ~groups.client_ip.isin(unheard.client_ip))
     groups = groups.anti_join(seen.brokers, [groups.server_ip == seen.brokers.host, groups.server_port == seen.brokers.port])
     servers = groups.group_by(*ends[1:]).aggregate(
         n=groups.n.sum(), hosts=groups.count(), client_ip=groups.client_ip.min(), refused=groups.refused.sum(),
@@ -221,7 +224,7 @@ def answers_nothing(seen: Observed, limit: Mapping[str, float]) -> Found:
     if not seen.some_cut_short:
         return
     links, table = seen.connections, seen.exchanges
-    opening = table.filter(cut_short(table) & (table.exchange == 1))
+    opening = table.filter(cut_short(table) & (table.exchange == 1), ~seen.once(gone))
     dead = closed_unanswered(seen).semi_join(opening, "connection")
     dead = dead.filter(~dead.tls)
     ends = ("server_ip", "server_port")

@@ -85,6 +85,8 @@ def commit_lags(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
 
 
 PLACE: Final = ["topic", "partition"]
+LARGEST: Final = (1 << 31) - 1
+"""Bytes that no message exceeds: its length is an int32."""
 OFFSETS: Final = ["OffsetFetch", "OffsetCommit", "TxnOffsetCommit"]
 GROUPS_JOINED: Final = 16
 """Commits of one partition up to which each is joined with all that was reported of it, which takes half the time."""
@@ -149,7 +151,7 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
     for (client, topic), some in behind.items():
         lag = sum(row["last"] for row in some)
         quota = waited.get(client)
-        muted = quota is not None and 2e6 * quota["throttle_ms"] >= quota["last_ns"] - quota["first_ns"] > 0
+        muted = quota is not None and 2 * quota["covered_ns"] >= quota["used_ns"] > 0
         yield Finding(
             f"{called(client)} falls behind on {counted(len(some), 'partition')} of topic {topic}: lag "
             f"{sum(row['first'] for row in some):,} at first, {lag:,} at last",
@@ -209,33 +211,46 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Fetch sessions that do not last.
 
     A broker without a free slot answers with session id 0. Where it gives another and the client begins anew all the same, the
-    client does not use sessions; only the messages show that.
+    client does not use sessions; only the messages show that: without them, nothing is said against either.
     """
     if seen.most_calls(("client_id", "server_ip", "server_port"), ("Fetch",)) < limit["sessions"]:
         return
     table = seen.exchanges
     chosen = table.filter(table.api == "Fetch", table.session_epoch.notnull())
+    size = chosen.response_bytes.fill_null(LARGEST)  # a small response is read sooner than one with records
     rows = seen.run(
         in_groups(
             chosen, ("client_id", "server_ip", "server_port"), new=chosen.count(where=chosen.session_epoch == 0),
-            exchange=chosen.exchange.argmin(chosen.request_first_ns),
-            connection=chosen.connection.argmin(chosen.request_first_ns),
+            exchange=chosen.exchange.argmin(size),
+            connection=chosen.connection.argmin(size),
         )
     )  # fmt: skip
     rows = [row for row in rows if row["new"] >= max(limit["sessions"], limit["share"] * row["n"])]
     for row in seen.prepared(rows):
         server = server_of(row)
         client, fetches = called(row["client_id"]), f"{row['n']} Fetch requests"
-        unused = row["new"] == row["n"] and (seen.message(row, "response").get("sessionId") or 0) > 0
-        yield Finding(
+        given = seen.message(row, "response").get("sessionId")
+        every = row["new"] == row["n"]  # a client that goes on with a session now and then does use them
+        unused, unknown = every and (given or 0) > 0, every and given is None
+        text = (
             f"{client} does not use the fetch sessions that {server} offers: each of {fetches} began a new one"
             if unused
-            else f"{row['new']} of {fetches} of {client} to {server} had to begin a new session",
+            else f"each of {fetches} of {client} to {server} asked for a new session; no response shows whether it got one"
+            if unknown
+            else f"{row['new']} of {fetches} of {client} to {server} had to begin a new session"
+        )
+        yield Finding(
+            text,
             {"client_id": row["client_id"], "server": server}, row["new"],
-            where("api == Fetch", "session_epoch == 0", client_id=row["client_id"]), row["first_ns"], row["last_ns"], 0,
-            {"new_sessions": row["new"], "fetches": row["n"]}, "info" if unused else None, None,
+            where("api == Fetch", "session_epoch == 0", client_id=row["client_id"], server_ip=row["server_ip"],
+                  server_port=row["server_port"]),
+            row["first_ns"], row["last_ns"], 0,
+            {"new_sessions": row["new"], "fetches": row["n"]}, "info" if unused or unknown else None, None,
             "Look for a version or a setting of the library that uses fetch sessions: every fetch names all partitions."
             if unused
+            else "See sessionId in a response (kcap show): 0 is a broker without a free slot, which "
+            "max.incremental.fetch.session.cache.slots raises; with another the library does not use sessions."
+            if unknown
             else None,
         )  # fmt: skip
 

@@ -264,7 +264,7 @@ def committers(seen: Observed) -> dict[tuple[str | None, str | None], int]:
     looks_at="errors of OffsetCommit",
     advice="ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID: the member had lost its partitions before it committed; records are read "
     "twice. Look at rebalances and max.poll.interval.ms.",
-    instead="one rebalance at an unlucky moment",
+    instead="for errors of membership: one rebalance at an unlucky moment",
     failures=3,
 )  # fmt: skip
 def commit_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
@@ -284,6 +284,9 @@ def commit_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
                 f"{row['error_name']}",
                 who, row["n"], where("api in {OffsetCommit, TxnOffsetCommit}", "error != NONE", **who),
                 row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"failed": row["n"]},
+                advice="Commit less metadata with each offset, or raise offset.metadata.max.bytes of the broker (4,096)."
+                if row["error_name"] == "OFFSET_METADATA_TOO_LARGE"
+                else None,
             )  # fmt: skip
 
 

@@ -346,21 +346,23 @@ def insisting(seen: Observed) -> list[str]:
 def gone(seen: Observed) -> Any:
     """Of `exchanges`: requests of versions that some release took away, to servers that answer others and none of these, on
     connections that the server closes. Kafka 4 names Produce 0-2 and closes (KAFKA-18659); clients without ApiVersions ask
-    nothing before. A server that answers nothing at all may close for any reason.
+    nothing before. A server that answers nothing at all may close for any reason, unless responses name it as a broker beside
+    one that refuses the same versions.
     """
-    answered = {
-        (call["server_ip"], call["server_port"], call["api"], call["api_version"])
-        for call in seen.calls if call["outcome"] == "answered"
-    }  # fmt: skip
-    speaking = {place[:2] for place in answered}
-    found = {
+    answered = seen.calls_of(outcome="answered")
+    taken = {(call["server_ip"], call["server_port"], call["api"], call["api_version"]) for call in answered}
+    speaking = {place[:2] for place in taken}
+    closed = {
         (call["server_ip"], call["server_port"], call["api"], call["api_version"])
         for call in seen.calls if call["reason"] in ("fin", "rst") and taken_away(call["api"], call["api_version"])
-        and (call["server_ip"], call["server_port"]) in speaking
     }  # fmt: skip
+    refused = {place for place in closed - taken if place[:2] in speaking}
+    versions = {place[2:] for place in refused} - {place[2:] for place in taken}
+    silent = {place for place in closed if place[:2] not in speaking and place[2:] in versions}
+    beside = {(row["host"], row["port"]) for row in seen.run(seen.brokers)} if silent else set()
     table = seen.exchanges
     chosen = functions(table).literal(False)
-    for ip, port, api, version in sorted(found - answered)[:GONE_MOST]:
+    for ip, port, api, version in sorted(refused | {place for place in silent if place[:2] in beside})[:GONE_MOST]:
         chosen |= (table.server_ip == ip) & (table.server_port == port) & (table.api == api) & (table.api_version == version)
     return chosen & table.connection.isin(seen.closed_by_server)
 

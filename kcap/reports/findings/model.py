@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kcap.limits import CONNECTED_MOST, FILTER_MAX, PICKED_MOST
 from kcap.output.grid import duration
 from kcap.reports import text
-from kcap.reports.drill_down import about, quoted
+from kcap.reports.drill_down import UUID, about, quoted
 
 if TYPE_CHECKING:
     from kcap.reports.findings.observed import Observed
@@ -111,6 +111,9 @@ def where(*conditions: str, **equal: object) -> str:
     """
     given = ((name, value) for name, value in equal.items() if value is not None)
     parts = [about(name, value) if isinstance(value, str) else f"{name} == {value}" for name, value in given]
+    if UUID.fullmatch(str(equal.get("topic"))):  # where no name is known, an id stands for it
+        at = parts.index(about("topic", str(equal["topic"])))
+        parts[at] = f"({parts[at]} or {about('topic_id', str(equal['topic']))})"
     made = ""
     for part in (*parts, *(f"({one})" if " or " in one else one for one in conditions if one)):
         longer = f"{made} and {part}" if made else part

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from kcap.limits import CLUSTERS_MOST, LINKS_KEPT, MESSAGES_AT_ONCE, RECREATED_MOST
-from kcap.reports.definition import AFTER_APPEND, group_of, is_broker, of_brokers, uids
+from kcap.reports.definition import AFTER_APPEND, group_of, is_broker, of_brokers, topic_of, uids
 from kcap.reports.findings.columns import BESIDE_COLUMNS, PARTITION_COLUMNS
 from kcap.reports.recorded import functions
 
@@ -480,11 +480,13 @@ class Observed:
 
     @cached_property
     def parts(self) -> Any:
-        """Partitions with what their exchange says of client, server and times."""
-        if self._parts is not None:
-            return self._parts
-        mine = self.exchanges.select("connection", "exchange", *BESIDE_COLUMNS)
-        return self.partitions.select(*PARTITION_COLUMNS).inner_join(mine, ["connection", "exchange"])
+        """Partitions with what their exchange says of client, server and times; the name of a topic that nothing names is its
+        id, as of requests that name ids alone where the capture has no Metadata."""
+        rows = self._parts
+        if rows is None:
+            mine = self.exchanges.select("connection", "exchange", *BESIDE_COLUMNS)
+            rows = self.partitions.select(*PARTITION_COLUMNS).inner_join(mine, ["connection", "exchange"])
+        return rows.mutate(topic=topic_of(rows))
 
     @cached_property
     def flows(self) -> list[Row]:

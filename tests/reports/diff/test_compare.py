@@ -29,6 +29,23 @@ def test_slower_requests_are_named_in_each_scope_with_the_part_that_grew() -> No
     assert first["sentence"].endswith("most of the change is time at the broker")
 
 
+def test_what_a_fetch_waits_for_is_not_only_the_brokers_time() -> None:
+    """A Fetch that returns records may have waited for the first of them."""
+    fetches = [capture(seed, slower_ms=20 * at, api="Fetch") for at, seed in enumerate((1, 2))]
+    latency = [row["sentence"] for row in found(*fetches) if row["what"] == "latency"]
+    assert len(latency) == len(SCOPES)
+    assert all("time at the broker, where a Fetch waits for records" in text for text in latency)
+
+
+def test_times_of_other_clients_are_said_to_be_those_of_others() -> None:
+    rows = found(capture(1), capture(2, slower_ms=20, client_id="other"))
+    latency = [row for row in rows if row["what"] == "latency"]
+    assert [row["scope"] for row in latency] == ["broker", "topic", "api"], "no client is in both"
+    assert all(row["sentence"].endswith("its clients are others than before") for row in latency)
+    both = [*capture(2, slower_ms=20, client_id="other"), *capture(3, slower_ms=20)]
+    assert not any("are others" in row["sentence"] for row in found(capture(1), both))
+
+
 def test_a_shift_that_nobody_notices_is_no_difference() -> None:
     """Significant in numbers, too small to matter: half a millisecond."""
     assert found(capture(1, 2000), capture(2, 2000, slower_ms=0.5)) == []

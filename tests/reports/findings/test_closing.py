@@ -106,6 +106,11 @@ def test_a_host_that_cannot_connect_to_a_port_of_kafka() -> None:
     silent = [link | {"server_packets": 0, "ended": "open"} for link in tried]
     (row,) = found("connect-failed", observed([], connections=silent))
     assert "did not answer" in row["sentence"]
+    elsewhere = CONNECTION | {"connection": "E1", "server_port": 9192, "server_packets": 0}
+    unheard = found("connect-failed", observed([], connections=[*silent, elsewhere]))
+    assert unheard == [], "of a host's other connection no packet comes back either: one direction was captured"
+    heard = elsewhere | {"server_packets": 40}
+    assert len(found("connect-failed", observed([], connections=[*silent, heard]))) == 1
     assert found("connect-failed", observed([], connections=tried[:2])) == []
     other = [link | {"server_port": 8080} for link in tried]
     assert found("connect-failed", observed([], connections=other)) == [], "no port of Kafka"

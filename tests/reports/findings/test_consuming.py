@@ -116,7 +116,8 @@ def test_a_closed_window_of_a_reader_is_told() -> None:
 
 
 def test_sessions_that_begin_again_and_again() -> None:
-    assert len(found("fetch-session-churn", observed(many(30, 0.1, "Fetch", session_epoch=0)))) == 1
+    some = many(30, 0.1, "Fetch", session_epoch=0) + many(10, 0.1, "Fetch", session_epoch=1, connection="C2")
+    assert len(found("fetch-session-churn", observed(some))) == 1
     assert found("fetch-session-churn", observed(many(30, 0.1, "Fetch", session_epoch=7))) == []
     assert found("fetch-session-churn", observed(many(30, 0.1, "Fetch", session_epoch=-1))) == [], "no session was wanted"
 
@@ -125,8 +126,9 @@ def test_a_client_that_does_not_use_sessions_is_not_accused_of_their_churn() -> 
     """@platformatic/kafka asks for a new session with each Fetch; the broker gives one each time."""
 
     def seen(given: int) -> list[Row]:
-        rows = many(30, 0.1, "Fetch", session_epoch=0)
-        said = {("C1", 1, "response"): {"sessionId": given}}
+        rows = many(30, 0.1, "Fetch", session_epoch=0, response_bytes=900)
+        rows[6] |= {"response_bytes": 60}
+        said = {("C1", 7, "response"): {"sessionId": given}}
         return found("fetch-session-churn", observed(rows, messages=said), loud=False)
 
     assert [row["severity"] for row in seen(0)] == ["medium"]
@@ -134,6 +136,9 @@ def test_a_client_that_does_not_use_sessions_is_not_accused_of_their_churn() -> 
     assert row["severity"] == "info"
     assert "does not use" in row["sentence"]
     assert "slots" not in row["advice"], "the broker has room for its sessions"
+    (row,) = found("fetch-session-churn", observed(many(30, 0.1, "Fetch", session_epoch=0)), loud=False)
+    assert row["severity"] == "info", "no response is there: the broker may have given each its session"
+    assert row["sentence"].endswith("no response shows whether it got one")
 
 
 def begun(times: int, offset: int | None, *more: Row, ahead: int = 0) -> list[Row]:

@@ -105,6 +105,8 @@ def test_failed_commits_are_told_from_the_third_on() -> None:
     rows = many(3, 1.0, "OffsetCommit", group_id="g", error="ILLEGAL_GENERATION")
     assert len(found("commit-failed", observed(rows))) == 1
     assert found("commit-failed", observed(rows[:2])) == []
+    (row,) = found("commit-failed", observed([row | {"error": "OFFSET_METADATA_TOO_LARGE"} for row in rows]))
+    assert "metadata" in row["advice"], "its membership is as it was"
 
 
 def test_a_member_that_does_not_poll_leaves_and_comes_back() -> None:

@@ -1,5 +1,7 @@
 """Rules on leaders, replicas, coordinators and versions."""
 
+from typing import Any
+
 from tests.reports.findings.tables import CONNECTION, MS, SECOND, Row, exchange, found, many, observed, shown
 
 
@@ -168,3 +170,31 @@ def test_a_version_that_newer_releases_took_away_and_that_the_broker_closes_at()
     assert found("version-refused", also) == [], "the broker takes it"
     today = [row | {"api_version": 9} for row in closed]
     assert found("version-refused", observed([other, *today], connections=links)) == [], "every release takes it"
+
+
+def test_a_silent_broker_refuses_versions_as_the_one_beside_it_that_responds() -> None:
+    closed = [
+        exchange(f"D{n}", 1, "Produce", n, None, reason="fin", age_ns=MS, api_version=1, server_ip=f"10.0.0.{1 + n % 2}",
+                 request_first_packet=n + 1)
+        for n in range(6)
+    ]  # fmt: skip
+    links = [
+        CONNECTION | {"connection": row["connection"], "server_ip": row["server_ip"], "closed_by": "server",
+                      "server_captured": 0, "first_ns": row["request_first_ns"], "last_ns": row["request_first_ns"]}
+        for row in closed
+    ]  # fmt: skip
+    links.append(CONNECTION | {"connection": "C1"})
+    bootstrap = exchange("C1", 1, "Metadata", 0, api_version=0)
+    brokers = [{"host": "10.0.0.2", "port": 9092, "broker_id": 2}]
+
+    def servers(rule: str, rows: list[Row], **more: Any) -> list[str]:
+        return [row["who"]["server"] for row in found(rule, observed(rows, connections=links, **more))]
+
+    rows = [bootstrap, *closed]
+    assert servers("version-refused", rows, brokers=brokers) == ["10.0.0.1:9092", "10.0.0.2:9092"]
+    assert servers("answers-nothing", rows, brokers=brokers) == []
+    assert servers("version-refused", rows) == ["10.0.0.1:9092"], "nothing says that the other is a broker"
+    assert servers("answers-nothing", rows) == ["10.0.0.2:9092"]
+    alone = [bootstrap, *(row for row in closed if row["server_ip"] == "10.0.0.2")]
+    assert servers("version-refused", alone, brokers=brokers) == [], "it may close for any reason"
+    assert servers("answers-nothing", alone, brokers=brokers) == ["10.0.0.2:9092"]

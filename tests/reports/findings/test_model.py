@@ -27,6 +27,13 @@ def test_filters_are_filters_whatever_is_in_a_name() -> None:
     assert 'client_id == "a\\"b\\\\c"' in text
 
 
+def test_an_id_that_stands_for_a_topic_is_looked_for_as_both() -> None:
+    made = where("api == Fetch", topic="sG_dNxTWSoGd649vKyuR4w")
+    assert made == '(topic == "sG_dNxTWSoGd649vKyuR4w" or topic_id == "sG_dNxTWSoGd649vKyuR4w") and api == Fetch'
+    parse(made)
+    assert where(topic="orders") == 'topic == "orders"'
+
+
 def test_a_filter_is_no_longer_than_one_may_be_and_passes_more_instead() -> None:
     many = in_versions([{"api": "Fetch", "api_version": version} for version in range(FILTER_MAX)])
     assert where(many, "error != NONE", client_id="c") == 'client_id == "c" and error != NONE'

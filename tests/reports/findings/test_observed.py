@@ -5,7 +5,7 @@ import pytest
 from kcap.reports.definition import is_broker
 from kcap.reports.findings.observed import LASTED, in_groups, rows_by
 from kcap.reports.findings.report import check
-from tests.reports.findings.tables import CONNECTION, SECOND, START, exchange, many, observed
+from tests.reports.findings.tables import CONNECTION, SECOND, START, exchange, found, many, observed
 
 
 def test_classes_of_exchanges_add_up() -> None:
@@ -189,3 +189,19 @@ def test_groups_of_connections_are_bounded_and_what_is_left_out_is_said(monkeypa
     assert [link["life_ns"] for link in seen.links] == [CONNECTION["last_ns"] - CONNECTION["first_ns"]] * 3
     assert check(seen)["left_out"] == {"connection_groups": 6}
     assert [link["exchanges"] for link in observed([], connections=links[1:]).links] == [8, 7, 6]
+
+
+def test_a_topic_that_nothing_names_goes_by_its_id() -> None:
+    """Requests since Fetch 13 and Produce 13 name ids alone; a capture without Metadata has no names."""
+    ids = ["sG_dNxTWSoGd649vKyuR4w", "4mzdXUVwQWSFNXLqXLyyNA"]
+    rows = many(6, 1.0, api_version=13, error="MESSAGE_TOO_LARGE")
+    parts = [
+        {"connection": "C1", "exchange": row["exchange"], "topic": None, "topic_id": ids[row["exchange"] % 2], "partition": 0,
+         "error": "MESSAGE_TOO_LARGE", "api_key": 0}
+        for row in rows
+    ]  # fmt: skip
+    refused = found("message-too-large", observed(rows, parts))
+    assert sorted(row["who"]["topic"] for row in refused) == sorted(ids)
+    assert [row["count"] for row in refused] == [3, 3]
+    named = found("message-too-large", observed(rows, [part | {"topic": "orders"} for part in parts]))
+    assert [row["who"]["topic"] for row in named] == ["orders"]

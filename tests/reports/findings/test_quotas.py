@@ -35,6 +35,7 @@ def test_a_client_that_leaves_its_throttled_connections_does_not_wait() -> None:
     seen = observed(rows, connections=links)
     (row,) = found("throttled-disobedient", seen)
     assert (row["evidence"]["left"], row["evidence"]["elsewhere"]) == (8, 8)
+    assert row["lost_ns"] == 800 * MS, "no longer than the connections lasted"
     assert found("throttled-obedient", seen, loud=False) == []
     by_server = observed(rows, connections=[link | {"closed_by": "server"} for link in links])
     assert found("throttled-disobedient", by_server) == []
@@ -52,3 +53,27 @@ def test_a_quota_that_is_too_small_is_worth_knowing() -> None:
     (row,) = found("quota-too-small", observed(rows), loud=False)
     assert row["severity"] == "info"
     assert found("quota-too-small", observed(many(10, 1.0, throttle_time_ms=9, api_key=0, throttle_ns=0)), loud=False) == []
+
+
+def test_throttles_at_the_same_time_count_once() -> None:
+    """Three connections that are each throttled a fifth of their time, and one whose pipelined requests are all throttled."""
+    quota = {"api_key": 0, "api_version": 9, "throttle_ns": 0}
+    apart = [
+        exchange(f"C{link}", at, "Produce", at * 1.0, throttle_time_ms=200, **quota) for link in range(3) for at in range(1, 9)
+    ]
+    assert found("quota-too-small", observed(apart), loud=False) == []
+    piped = [exchange("C1", at, "Produce", 0.01 * at, throttle_time_ms=1000 - 10 * at, **quota) for at in range(10)]
+    (row,) = found("quota-too-small", observed(piped), loud=False)
+    assert row["evidence"]["throttle_ms"] > 9000
+    assert 0.9 < row["evidence"]["share"] <= 1
+    assert row["lost_ns"] <= SECOND
+
+
+def test_connections_that_do_not_name_their_software_are_those_of_the_clients_only_program() -> None:
+    rows = throttled(4, 0.2)
+    other = [row | {"connection": "C2"} for row in rows]
+    named = [row | {"software_name": "platformatic-kafka"} for row in rows]
+    (row,) = found("throttled-disobedient", observed(named + other))
+    assert (row["evidence"]["throttles"], row["who"]["software"]) == (8, "platformatic-kafka")
+    second = [row | {"connection": "C3", "software_name": "kgo"} for row in rows]
+    assert len(found("throttled-disobedient", observed(named + other + second))) == 3
