@@ -24,6 +24,7 @@ from kcap.reports.findings import (  # noqa: F401 - their functions are rules
     refusals,
     refusing,
     serving,
+    sharing,
     stalls,
     topics,
     transactions,
@@ -38,7 +39,7 @@ from kcap.reports.run import columns_of, computed
 from kcap.reports.source import ReportInput
 
 OF_NAMES: Final = frozenset(
-    module.__name__ for module in (consuming, groups, leaders, pipelines, producing, refusals, topics, transactions)
+    module.__name__ for module in (consuming, groups, leaders, pipelines, producing, refusals, sharing, topics, transactions)
 )
 """Modules whose rules tell apart by names and numbers that mean something in one cluster alone: topics, groups, offsets. So do
 rules that compare brokers, which need `peers`."""
