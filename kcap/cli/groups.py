@@ -67,9 +67,10 @@ def verdict(rows: list[Row]) -> str:
     most = (
         f"{worst['group_id']} {'lost most ' if many and lost else ''}with {count(len(worst['rebalances']), 'rebalance')}{lost}"
     )
-    commits, failed = (sum(row[name] for row in rows) for name in ("commits", "commit_errors"))
+    done, failed = [row["commits"] for row in rows if row["commits"] is not None], sum(row["commit_errors"] for row in rows)
+    commits = f"; {failed:,} of {count(sum(done), 'commit')} failed" if done else ""
     kind = "group" if {row["protocol"] for row in rows} & {"share", "streams"} else "consumer group"
-    return f"{count(len(rows), kind)}: {most}; {failed:,} of {count(commits, 'commit')} failed."
+    return f"{count(len(rows), kind)}: {most}{commits}."
 
 
 def sentence(row: Row) -> str:
@@ -83,9 +84,10 @@ def sentence(row: Row) -> str:
     failed = f", {row['commit_errors']:,} failed" if row["commit_errors"] else ""
     behind = f", {count(row['lag_last'], 'record')} behind when last fetched" if row["lag_last"] is not None else ""
     kind = f"{row['protocol']} protocol, " if row["protocol"] else ""
+    commits = f", {count(row['commits'], 'commit')}{failed}" if row["commits"] is not None else ""
     return (
         f"{kind}coordinator {row['coordinator']}, {count(len(row['members']), 'member')}, "
-        f"{count(len(rebalances), 'rebalance')}{why}{lost}, {count(row['commits'], 'commit')}{failed}{behind}"
+        f"{count(len(rebalances), 'rebalance')}{why}{lost}{commits}{behind}"
     )
 
 

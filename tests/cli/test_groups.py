@@ -40,5 +40,6 @@ def test_share_and_streams_groups_are_shown_as_the_others_are() -> None:
     )
     assert "1 group: g-healthy with" in share
     assert "share protocol" in share
+    assert "0 commits" not in share, "members of share groups acknowledge records"
     assert "streams protocol" in streams
     assert "tasks 0_0,0_1" in streams.replace("\\", "")

@@ -38,7 +38,7 @@ def _peers(seen: Observed) -> str | None:
         for _, one in seen.once(Observed.by_cluster)
     ]
     if not any(servers):
-        return "no client writes or reads in the capture"
+        return "the capture has no Produce and no Fetch"
     if any(len(some) > 1 for some in servers):
         return None
     where = "of each cluster" if len(servers) > 1 else "in the capture"

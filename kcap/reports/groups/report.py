@@ -57,11 +57,12 @@ def row_of(name: str, mine: list[Event], committed: dict[str, Row], alive: dict[
         member["last_ns"] = max(member["last_ns"], alive.get((name, member["member_id"]), 0))
     done = committed.get(name, {"n": 0, "failed": 0, "server": None})
     places = list(dict.fromkeys(event.coordinator for event in mine))
+    protocol = protocol_of(mine) if mine else None
     return {
-        "group_id": name, "protocol": protocol_of(mine) if mine else None,
+        "group_id": name, "protocol": protocol,
         "coordinator": places[-1] if places else done["server"],
         "coordinators": places, "members": members, "rebalances": rebalances, "fences": fences_of(mine),
-        "commits": done["n"],
+        "commits": None if protocol == "share" else done["n"],  # its members acknowledge records instead
         "commit_errors": done["failed"], "lag_last": None, "lost_ns": sum(row["lost_ns"] for row in rebalances),
     }  # fmt: skip
 

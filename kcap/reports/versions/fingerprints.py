@@ -103,7 +103,8 @@ def stated(known: Software) -> Software:
     """What is said of a guess: one below `SURE` names nothing, and its reason says which library is nearest."""
     if not known.guessed or known.confidence >= SURE:
         return known
-    why = f"most like {known.text}, {known.confidence:.2f}: not sure enough to name it ({known.why.removeprefix('guessed ')})"
+    nearest, by = f"{known.text} (confidence {known.confidence:.2f})", known.why.removeprefix("guessed ")
+    why = f"most like {nearest}: not sure enough to name it ({by})"
     return Software(None, None, None, False, why)
 
 

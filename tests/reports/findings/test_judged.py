@@ -30,7 +30,7 @@ def test_what_is_missing_is_named_with_its_reason() -> None:
     said = "one broker serves all Produce and Fetch of each cluster: there is none to compare it with"
     assert check(observed(apart, messages={}))["not_judged"] == {"slow-broker": said, "hot-broker": said}
     tool = check(observed(many(10, 1.0, "Metadata")))["not_judged"]
-    assert tool["slow-broker"] == "no client writes or reads in the capture"
+    assert tool["slow-broker"] == "the capture has no Produce and no Fetch"
     late = check(observed(many(10, 1.0), connections=[CONNECTION | {"connection": "C1", "began": "midstream"}]))["not_judged"]
     assert "began after" in late["connection-churn"]
 

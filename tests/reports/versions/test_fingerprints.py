@@ -44,7 +44,11 @@ def test_an_unsure_guess_is_no_statement(library: Profile, version: str | None, 
         return
     near = f"{library.family} {version}" if version else library.family
     assert found == Software(
-        None, None, None, False, f"most like {near}, {percent / 100:.2f}: not sure enough to name it (by its versions)"
+        None,
+        None,
+        None,
+        False,
+        f"most like {near} (confidence {percent / 100:.2f}): not sure enough to name it (by its versions)",
     )
     assert library_of(found) is None
     assert partners(found)[:2] == (None, None)
@@ -55,7 +59,7 @@ def test_a_client_id_alone_names_no_library() -> None:
     made = profile([(3, 5)], probe=0, offer=WIDE, client="kafka-python-2.0.2")
     found = who([made], "kafka-python-2.0.2", whole(made))
     assert (found.name, found.guessed) == (None, False)
-    assert "most like kafka-python 2.0.2, 0.40: not sure enough" in found.why
+    assert "most like kafka-python 2.0.2 (confidence 0.40): not sure enough" in found.why
 
 
 def test_one_request_is_too_little() -> None:
