@@ -302,7 +302,11 @@ def commit_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
     stalls=2,
 )  # fmt: skip
 def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Members that leave because they do not poll, and come back."""
+    """Members that leave because they do not poll, and come back.
+
+    One that its group does not know when it leaves had been given up before: its session was over, as that of a process that
+    was stopped.
+    """
     joins = seen.calls_by("group_id", ("JoinGroup",))
     again = any(
         totals(joins.get(group, ()))["last_ns"] > totals(leaves)["first_ns"]
@@ -322,7 +326,7 @@ def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
     )  # fmt: skip
     classic = (chosen.api == "LeaveGroup") & (chosen.then == "JoinGroup")
     newer = chosen.api.isin(list(HEARTBEATS)) & (chosen.generation < 0) & (chosen.then_generation == 0)
-    away = chosen.filter((classic | newer).fill_null(False))
+    away = chosen.filter((classic | newer).fill_null(False), (chosen.error != "UNKNOWN_MEMBER_ID").fill_null(True))
     rows = seen.run(
         in_groups(
             away, ("client_id", "group_id"), ("request_first_ns", "then_ns"),

@@ -110,16 +110,17 @@ def test_failed_commits_are_told_from_the_third_on() -> None:
 
 
 def test_a_member_that_does_not_poll_leaves_and_comes_back() -> None:
-    def seen(then: str) -> list[Row]:
+    def seen(then: str, error: str = "NONE") -> list[Row]:
         rows = []
         for at in range(3):
-            rows.append(exchange("C1", 2 * at + 1, "LeaveGroup", at * 5, group_id="g"))
+            rows.append(exchange("C1", 2 * at + 1, "LeaveGroup", at * 5, group_id="g", error=error))
             rows.append(exchange("C1" if then == "same" else f"D{at}", 2 * at + 2, "JoinGroup", at * 5 + 2, group_id="g"))
         return found("poll-stall", observed(rows))
 
     (row,) = seen("same")
     assert (row["who"], row["count"]) == ({"client_id": "app", "group_id": "g"}, 3)
     assert seen("other") == [], "processes that end and others that begin"
+    assert seen("same", "UNKNOWN_MEMBER_ID") == [], "its session was over before it left"
 
 
 def test_processes_that_run_one_after_the_other_are_no_loop() -> None:
