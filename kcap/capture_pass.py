@@ -85,9 +85,9 @@ class CapturePass:
         return CapturePass(*self._again)
 
     def keep_bodies(self, *, records: bool = True, partitions: bool = False) -> None:
-        """Bodies will be asked for: batches keep their bytes, and large ones can be read again from what passes but once.
+        """Bodies will be read: batches retain their bytes, and large ones can be read again from what passes but once.
 
-        Without `records` those of large bodies may be left out; `partitions` will be asked for, too.
+        Without `records` those of large bodies may be left out; `partitions` will be read, too.
         """
         self.analyzer.bodies.retain(records=records, partitions=partitions)
         self.files.keeps = True

@@ -49,16 +49,15 @@ def location(batch: "RowBatch", at: int, side: str) -> FrameLocation:
     """Where the `request` or the `response` of a decided exchange is."""
     row: Sequence[Any] = batch.rows[at]
     identity = batch.identities[int(str(row[0]))]
-    flow = flow_of(identity.client_ip, identity.client_port, identity.server_ip, identity.server_port)
+    flow = _flow(side, identity.client_ip, identity.client_port, identity.server_ip, identity.server_port)
     size, low, high, first, last, first_ns = (
         row[PART[f"{side}_{name}"]] for name in ("bytes", "pos", "end_pos", "first_ref", "last_ref", "first_ns")
     )
     whole = None not in (first, size, low, high)
     one_file = whole and (last is None or last >> REF_FILE_SHIFT == first >> REF_FILE_SHIFT)
     head = _head(side, size, *(row[PART[name]] for name in ("api_key", "api_version", "correlation_id")))
-    direction = flow if side == "request" else reverse_flow(flow)
     file = first >> REF_FILE_SHIFT if one_file else None
-    return FrameLocation(file, direction, low, high, size or 0, head, first_ns, identity.tls)
+    return FrameLocation(file, flow, low, high, size or 0, head, first_ns, identity.tls)
 
 
 def location_of(row: Mapping[str, Any], side: str, files: Mapping[str, int]) -> FrameLocation:
@@ -66,10 +65,15 @@ def location_of(row: Mapping[str, Any], side: str, files: Mapping[str, int]) -> 
     size, low, high = row[f"{side}_bytes"], row[f"{side}_pos"], row[f"{side}_end_pos"]
     whole = None not in (size, low, high, row[f"{side}_first_packet"]) and row[f"{side}_last_capture"] is None
     file = files.get(row["capture" if side == "request" else "response_capture"]) if whole else None
-    flow = flow_of(row["client_ip"], row["client_port"], row["server_ip"], row["server_port"])
+    flow = _flow(side, row["client_ip"], row["client_port"], row["server_ip"], row["server_port"])
     head = _head(side, size, row["api_key"], row["api_version"], row["correlation_id"])
-    direction = flow if side == "request" else reverse_flow(flow)
-    return FrameLocation(file, direction, low, high, size or 0, head, row[f"{side}_first_ns"], bool(row["tls"]))
+    return FrameLocation(file, flow, low, high, size or 0, head, row[f"{side}_first_ns"], bool(row["tls"]))
+
+
+def _flow(side: str, *ends: Any) -> bytes:
+    """The flow key of a side's packets. `ends`: address and port of the client, then of the server."""
+    flow = flow_of(*ends)
+    return flow if side == "request" else reverse_flow(flow)
 
 
 def _head(side: str, size: int | None, api_key: int | None, api_version: int | None, correlation_id: int | None) -> bytes:

@@ -14,7 +14,7 @@ from kcap.cli.report_views import foot
 from kcap.cli.timelines import of_groups
 from kcap.output.grid import duration
 from kcap.reports import drill_down
-from kcap.reports.groups.events import HEARTBEATS
+from kcap.reports.findings.observed import HEARTBEATS
 from kcap.reports.text import TextColumn, assigned, count, number, time_of_day, words
 
 Row = dict[str, Any]

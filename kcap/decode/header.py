@@ -3,6 +3,7 @@
 Law: nothing raises on bytes; parts that are missing are None, and `fault` says why the rest could not be read.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kcap.faults import fault_of
@@ -35,6 +36,18 @@ class Header:
     fields: list[tuple[str, str]] = field(default_factory=list)
     """Names and types of what it holds, in order."""
 
+    def filled(self, what: str, frame: Buffer, read: Callable[[Cursor], None]) -> "Header":
+        """This header, as far as `read` can fill it from the bytes. `what` it is called where it cannot be read to its end."""
+        cursor = Cursor(frame)
+        try:
+            read(cursor)
+        except DamageError as damage:
+            self.fault = f"{what}: {damage.reason}"
+        except Exception as error:  # noqa: BLE001 - a header that the reader fails on is one that it did not read
+            self.fault = fault_of(error)
+        self.end = cursor.position
+        return self
+
 
 def _tags(cursor: Cursor, header: Header) -> None:
     for _ in range(cursor.read_uvarint()):
@@ -45,8 +58,8 @@ def _tags(cursor: Cursor, header: Header) -> None:
 def read_request_header(frame: Buffer) -> Header:
     """The header at the start of a request frame (RequestHeader.json; versions from the registry)."""
     header = Header(fields=_REQUEST_FIELDS)
-    cursor = Cursor(frame)
-    try:
+
+    def read(cursor: Cursor) -> None:
         header.api_key = cursor.read_int16()
         header.api_version = cursor.read_int16()
         header.version = registry.request_header_version(header.api_key, header.api_version)
@@ -56,28 +69,20 @@ def read_request_header(frame: Buffer) -> Header:
             header.client_id = cursor.read_string()
         if header.version >= 2:
             _tags(cursor, header)
-    except DamageError as damage:
-        header.fault = f"header: {damage.reason}"
-    except Exception as error:  # noqa: BLE001 - a header that the reader fails on is one that it did not read
-        header.fault = fault_of(error)
-    header.end = cursor.position
-    return header
+
+    return header.filled("header", frame, read)
 
 
 def read_response_header(frame: Buffer, api_key: int | None, api_version: int | None) -> Header:
     """The header at the start of a response frame; its request gives key and version."""
     header = Header(api_key, api_version, fields=_RESPONSE_FIELDS)
-    cursor = Cursor(frame)
-    try:
+
+    def read(cursor: Cursor) -> None:
         if api_key is not None and api_version is not None:
             header.version = registry.response_header_version(api_key, api_version)
             header.fields = _RESPONSE_FIELDS + _TAGS * (header.version >= 1)
         header.correlation_id = cursor.read_int32()
         if header.version:
             _tags(cursor, header)
-    except DamageError as damage:
-        header.fault = f"header: {damage.reason}"
-    except Exception as error:  # noqa: BLE001 - a header that the reader fails on is one that it did not read
-        header.fault = fault_of(error)
-    header.end = cursor.position
-    return header
+
+    return header.filled("header", frame, read)

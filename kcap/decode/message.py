@@ -14,12 +14,10 @@ from kcap.decode.interpreter import MALFORMED, SHORT, State, run
 from kcap.decode.json import JsonReading, Records, read_json
 from kcap.decode.plan import Plan, plan_for, plan_of
 from kcap.errors import UsageError
-from kcap.faults import fault_of
 from kcap.model import Buffer
 from kcap.schema import facts, registry
 from kcap.schema.quirks import UNPREFIXED, response_version
 from kcap.wire.cursor import Cursor
-from kcap.wire.varints import DamageError
 
 if TYPE_CHECKING:
     from kcap.decode.nodes import Node
@@ -191,15 +189,13 @@ def decode_data(name: str, blob: Buffer, version: int | None = None) -> Message:
     if message is None:
         raise UsageError(f"no message is called {name}")
     header = Header()
-    cursor = Cursor(blob)
+
+    def read(cursor: Cursor) -> None:
+        nonlocal version
+        version = _prefix(message, cursor, header)
+
     if version is None:
-        try:
-            version = _prefix(message, cursor, header)
-        except DamageError as damage:
-            header.fault = f"prefix: {damage.reason}"
-        except Exception as error:  # noqa: BLE001 - as above
-            header.fault = fault_of(error)
-    header.end = cursor.position
+        header.filled("prefix", blob, read)
     plan = None if version is None else plan_of(name, version)
     return Message(bytes(blob), header, name, plan, f"{name} has no version {version}")
 

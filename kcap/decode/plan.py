@@ -208,7 +208,7 @@ class _Compiler:
             return None, False
         if len(path) == depth + 1:
             return slots.partition_column(self.message, path[-1]), False
-        return slots.LARGEST.get((self.message, ".".join(path[depth:]))), True
+        return slots.LARGEST_COLUMNS.get((self.message, ".".join(path[depth:]))), True
 
     def fixed(self, label: Label) -> None:
         """A field that no slot captures joins the FIXED row before it."""

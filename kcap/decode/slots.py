@@ -156,7 +156,7 @@ PARTITION_COLUMNS: Final[dict[str, str]] = {
     "CurrentLeaderEpoch": "leader_epoch",
 }
 """Field of a partition's struct -> column."""
-LARGEST: Final = {("ShareFetchResponse", "AcquiredRecords.DeliveryCount"): "delivery_count"}
+LARGEST_COLUMNS: Final = {("ShareFetchResponse", "AcquiredRecords.DeliveryCount"): "delivery_count"}
 """(message, path inside of a partition's struct) -> column: a field of an array there, of which the largest counts."""
 
 NOT_OF_PARTITIONS: Final = frozenset(

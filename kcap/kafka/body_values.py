@@ -75,6 +75,7 @@ def in_wrapped(data: Buffer, spans: Iterable[Sequence[int]], end: int) -> int:
 
 
 def piece_of(arena: Buffer, start: int, end: int) -> bytes | None:
+    """A text of a body; None for an absent one, whose span begins below 0."""
     return None if start < 0 else bytes(arena[start:end])
 
 

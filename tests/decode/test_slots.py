@@ -40,7 +40,7 @@ def test_captured_fields_fit_their_slots() -> None:
 
 def test_fields_of_which_the_largest_counts_are_numbers_below_partitions() -> None:
     known = {(message, path): field.type for message, path, field in all_fields()}
-    for (message, path), column in slots.LARGEST.items():
+    for (message, path), column in slots.LARGEST_COLUMNS.items():
         assert known[message, f"Responses.Partitions.{path}"] in INTEGERS
         assert column in slots.ELEMENT_AT
 

@@ -53,7 +53,7 @@ def partitions(body: Node, key: int, version: int, side: int) -> list[Json]:  # 
                     walk(child, place, False)
 
     def largest(place: Path, node: Node) -> None:
-        for (of, below), column in slots.LARGEST.items():
+        for (of, below), column in slots.LARGEST_COLUMNS.items():
             if of == message.name and ".".join(place).endswith(f".{below}"):
                 found[-1][column] = max(node.value, found[-1].get(column, node.value))
 

@@ -48,7 +48,7 @@ PARTS: Final = {
     "throttle_ns": "throttling", "muted_ns": "the mute after a throttle",
 }  # fmt: skip
 """Part of a latency -> its words."""
-WAITS: Final = {
+WAITED_FOR: Final = {
     "Fetch": "for records", "ShareFetch": "for records", "JoinGroup": "for the group's members", "SyncGroup": "for the leader",
 }  # fmt: skip
 """API -> what its requests wait for at the broker, beside what is known to be a long poll."""
@@ -264,7 +264,7 @@ def blamed(before: Side, after: Side, key: tuple[str, Name]) -> str:
     name = max(parts, key=lambda one: abs(parts[one]))
     whole = sum(abs(value) for value in parts.values())
     api = dict(zip(SCOPES[key[0]], key[1]))["api"]
-    words = PARTS[name] + (f", where a {api} waits {WAITS[api]}" if name == "service_ns" and api in WAITS else "")
+    words = PARTS[name] + (f", where a {api} waits {WAITED_FOR[api]}" if name == "service_ns" and api in WAITED_FOR else "")
     return f"; most of the change is {words}" if whole and abs(parts[name]) > whole / 2 else ""
 
 

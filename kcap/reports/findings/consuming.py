@@ -85,7 +85,7 @@ def commit_lags(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
 
 
 PLACE: Final = ["topic", "partition"]
-LARGEST: Final = (1 << 31) - 1
+LONGEST: Final = (1 << 31) - 1
 """Bytes that no message exceeds: its length is an int32."""
 OFFSETS: Final = ["OffsetFetch", "OffsetCommit", "TxnOffsetCommit"]
 GROUPS_JOINED: Final = 16
@@ -217,7 +217,7 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
         return
     table = seen.exchanges
     chosen = table.filter(table.api == "Fetch", table.session_epoch.notnull())
-    size = chosen.response_bytes.fill_null(LARGEST)  # a small response is read sooner than one with records
+    size = chosen.response_bytes.fill_null(LONGEST)  # a small response is read sooner than one with records
     rows = seen.run(
         in_groups(
             chosen, ("client_id", "server_ip", "server_port"), new=chosen.count(where=chosen.session_epoch == 0),

@@ -7,13 +7,11 @@ from typing import Any, Final
 
 from kcap.limits import OFFSET_MOST, SILENCES_MOST
 from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
-from kcap.reports.findings.observed import SENT, Observed, Row, clients_in, in_groups, rows_by, times_of, totals
+from kcap.reports.findings.observed import HEARTBEATS, SENT, Observed, Row, clients_in, in_groups, rows_by, times_of, totals
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
 JOINS = ("JoinGroup", "SyncGroup")
-HEARTBEATS: Final = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
-"""APIs of members of groups in which the broker assigns (KIP-848, KIP-932, KIP-1071); member epoch 0 joins, -1 leaves."""
 MOVING: Final = {
     "JoinGroup": "classic protocol", "ConsumerGroupHeartbeat": "consumer protocol (KIP-848)",
     "StreamsGroupHeartbeat": "streams protocol (KIP-1071)",

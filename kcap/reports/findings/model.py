@@ -110,15 +110,20 @@ def where(*conditions: str, **equal: object) -> str:
     is what would make the filter longer than one may be, so that it passes more.
     """
     given = ((name, value) for name, value in equal.items() if value is not None)
-    parts = [about(name, value) if isinstance(value, str) else f"{name} == {value}" for name, value in given]
-    if UUID.fullmatch(str(equal.get("topic"))):  # where no name is known, an id stands for it
-        at = parts.index(about("topic", str(equal["topic"])))
-        parts[at] = f"({parts[at]} or {about('topic_id', str(equal['topic']))})"
+    parts = [equal_to(name, value) for name, value in given]
     made = ""
     for part in (*parts, *(f"({one})" if " or " in one else one for one in conditions if one)):
         longer = f"{made} and {part}" if made else part
         made = longer if len(longer) <= FILTER_MAX else made
     return made
+
+
+def equal_to(column: str, value: object) -> str:
+    """A condition that a column has a value. The id of a topic stands for its name where none is known."""
+    if not isinstance(value, str):
+        return f"{column} == {value}"
+    made = about(column, value)
+    return f"({made} or {about('topic_id', value)})" if column == "topic" and UUID.fullmatch(value) else made
 
 
 def these(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -11,14 +11,10 @@ from typing import Any, Final
 
 from kcap.decode.message import decode_data
 from kcap.limits import GROUP_EVENTS_MAX
-from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.observed import HEARTBEATS, Observed, Row
 from kcap.reports.names import shortened
 
 CLASSIC: Final = ("JoinGroup", "SyncGroup", "LeaveGroup", "Heartbeat")
-HEARTBEATS: Final = {
-    "ConsumerGroupHeartbeat": "consumer", "ShareGroupHeartbeat": "share", "StreamsGroupHeartbeat": "streams",
-}  # fmt: skip
-"""API of a protocol in which the broker assigns -> its name."""
 Assignment = dict[str, list[int]]
 """Topic -> partitions, rising."""
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, Final
 
-from kcap.reports.groups.events import HEARTBEATS, Assignment, Event
+from kcap.reports.findings.observed import HEARTBEATS
+from kcap.reports.groups.events import Assignment, Event
 
 Row = dict[str, Any]
 LEAVING: Final = -1
