@@ -535,6 +535,7 @@ def describe(connection: Connection, conversation: Conversation) -> dict[str, ob
         "spurious": client.spurious + server.spurious,
         "duplicated": client.duplicated + server.duplicated,
         "out_of_order": client.out_of_order + server.out_of_order,
+        "recovered": client.recovered + server.recovered,
         "rtt_min_ns": client.rtt_min,
         "rtt_avg_ns": client.rtt_sum // client.rtt_count if client.rtt_count else None,
         "client_rtt_min_ns": server.rtt_min,
@@ -563,6 +564,8 @@ def describe(connection: Connection, conversation: Conversation) -> dict[str, ob
             f"{name}_pending": pending,
             f"{name}_missing": stream.missing,
             f"{name}_unacked_ns": stream.unacked_ns(connection.last_ns),
+            f"{name}_resent_ns": stream.resent_ns,
+            f"{name}_resent_at_ns": stream.resent_at,
         }
     return values
 

@@ -174,6 +174,7 @@ sacked int64 segments whose selective acknowledgement reports a hole: the receiv
 spurious int64 segments whose selective acknowledgement reports bytes that came twice (D-SACK, RFC 2883)
 duplicated int64 data segments that were captured twice
 out_of_order int64 data segments that came before their turn
+recovered int64 data segments that filled a hole a round trip and 3 ms or more after it: lost before the tap, and sent again
 rtt_min_ns int64? smallest round trip from the tap to the server and back
 rtt_avg_ns int64? mean round trip from the tap to the server and back
 client_rtt_min_ns int64? smallest round trip from the tap to the client and back
@@ -207,6 +208,8 @@ client_opaque int64 of those, not Kafka or not decrypted
 client_pending int64 of those, in a frame without its end
 client_missing int64 stream bytes of the client that no packet carries
 client_unacked_ns int64? from the last new data of the client to the end, where not all was acknowledged (RFC 9293)
+client_resent_ns int64 longest time from new data of the client until data without an acknowledgement was sent again; 0 for none
+client_resent_at_ns int64? time of the segment that ended it
 server_captured int64 unique stream bytes of the server that packets of the capture carry
 server_framed int64 of those, in frames that gave rows
 server_skipped int64 of those, passed over
@@ -214,6 +217,8 @@ server_opaque int64 of those, not Kafka or not decrypted
 server_pending int64 of those, in a frame without its end
 server_missing int64 stream bytes of the server that no packet carries
 server_unacked_ns int64? from the last new data of the server to the end, where not all was acknowledged (RFC 9293)
+server_resent_ns int64 longest time from new data of the server until data without an acknowledgement was sent again; 0 for none
+server_resent_at_ns int64? time of the segment that ended it
 """)
 
 CAPTURES = _table("""

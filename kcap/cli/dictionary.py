@@ -68,6 +68,7 @@ NULLS: Final = (
     ("broker_max", "the broker does not offer the API, or its offer was not captured"),
     ("connection", "the oddity is the file's"),
     ("closed_ns", "no FIN or RST was captured"),
+    ("*_resent_at_ns", "no data without an acknowledgement was sent again"),
     ("*_unacked_ns", "all was acknowledged, or no acknowledgement was captured"),
     ("closed_by", "no FIN or RST was captured, or the side of the client is not known"),
     ("key", "the record has none"),

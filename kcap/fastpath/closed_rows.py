@@ -26,7 +26,7 @@ Values = Any
 """A column: an array of numbers in which NONE is null, or a list."""
 NEVER: Final = np.iinfo(np.int64).max
 ALIKE: Final[Row] = {
-    "began": "syn", "out_of_order": 0,
+    "began": "syn", "out_of_order": 0, "recovered": 0,
     "client_pending": 0, "client_missing": 0, "server_missing": 0, "client_skipped": 0,
 }  # fmt: skip
 """What the rows of all connections that lived in the fast path have in common."""
@@ -270,6 +270,8 @@ COLUMNS: Final[dict[str, Callable[[Sides], Values]]] = {
     "packets": _both(at.PACKETS), "retransmitted": _both(at.RETRANSMITTED), "duplicated": _both(at.DUPLICATED),
     "sacked": _both(at.SACKED), "spurious": _both(at.SPURIOUS),
     "client_unacked_ns": _unacked_ns("client"), "server_unacked_ns": _unacked_ns("server"),
+    "client_resent_ns": _of("client", at.RESENT_NS), "server_resent_ns": _of("server", at.RESENT_NS),
+    "client_resent_at_ns": _of("client", at.RESENT_AT), "server_resent_at_ns": _of("server", at.RESENT_AT),
     "zero_window_stalls": _both(at.STALLS), "zero_window_ns": _closed_window,
     "connection": _uids, "flow": lambda sides: sides.flows,
     "client_opaque": _opaque("client", at.REQUEST_BYTES), "server_opaque": _opaque("server", at.RESPONSE_BYTES),

@@ -34,7 +34,7 @@ MOVED = (
     (at.TIMED_END, "timed_end"), (at.TIMED_NS, "timed_ns"), (at.RTT_MIN, "rtt_min"), (at.RTT_SUM, "rtt_sum"),
     (at.RTT_COUNT, "rtt_count"), (at.RETRANSMITTED, "retransmitted"), (at.DUPLICATED, "duplicated"),
     (at.SHUT, "zero_since"), (at.STALLS, "zero_stalls"), (at.SHUT_NS, "zero_ns"),
-    (at.SACKED, "sacked"), (at.SPURIOUS, "spurious"),
+    (at.SACKED, "sacked"), (at.SPURIOUS, "spurious"), (at.RESENT_NS, "resent_ns"), (at.RESENT_AT, "resent_at"),
 )  # fmt: skip
 """Numbers of a stream by their place."""
 assert [place for place, _ in MOVED] == list(range(at.OPEN_START))

@@ -47,12 +47,13 @@ IDLE: Final = len(ENDS)
 # A stream: row 2 * slot, plus 1 for the second of its connection.
 (
     NEXT, NEXT_RAW, ACKED, ACKED_RAW, PACKETS, SEGMENTS, CAPTURED, LAST_START, LAST_NS, TIMED_END, TIMED_NS, RTT_MIN, RTT_SUM,
-    RTT_COUNT, RETRANSMITTED, DUPLICATED, SHUT, STALLS, SHUT_NS, SACKED, SPURIOUS,
+    RTT_COUNT, RETRANSMITTED, DUPLICATED, SHUT, STALLS, SHUT_NS, SACKED, SPURIOUS, RESENT_NS,
+    RESENT_AT,
     OPEN_START, OPEN_SIZE, OPEN_NS, OPEN_REF, OPEN_LOW, OPEN_HIGH, OPEN_LEFT, OPEN_SLOT, OPEN_AT, OPEN_FLAGS, REPEATS, HELD,
     ISN, FIN_AT, FIN_NS,
     FLOW_SIZE,
-) = range(37)  # fmt: skip
-STREAM_WIDTH: Final = 37
+) = range(39)  # fmt: skip
+STREAM_WIDTH: Final = 39
 """SHUT: since when its sender announces a zero window; STALLS: how often it did, SHUT_NS: for how long before;
 OPEN_FLAGS: flags of the open response; of an open
 request that of the snapshot length alone; REPEATS: repeats of bytes since a frame was flagged that is undecided; HELD: inside

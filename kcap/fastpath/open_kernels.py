@@ -68,6 +68,7 @@ def call(
             streams[place, k] = 0
         streams[place, at.NEXT_RAW] = streams[place, at.ACKED] = streams[place, at.ACKED_RAW] = at.NONE
         streams[place, at.TIMED_END] = streams[place, at.RTT_MIN] = streams[place, at.SHUT] = at.NONE
+        streams[place, at.RESENT_AT] = at.NONE
         streams[place, at.ISN] = streams[place, at.FIN_AT] = streams[place, at.FIN_NS] = at.NONE
         streams[place, at.LAST_START] = streams[place, at.OPEN_START] = -1
         streams[place, at.FLOW_SIZE] = size

@@ -73,7 +73,7 @@ def again(seq: int, ack: int, length: int, time_ns: int, place: int, connections
     if ack != streams[other, at.ACKED_RAW]:
         acknowledged(streams, other, ack, time_ns)
     if flag:
-        repeated(streams, place, start, flag)
+        repeated(streams, place, start, end, flag, time_ns)
     return at.DONE
 
 

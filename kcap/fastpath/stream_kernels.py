@@ -109,7 +109,7 @@ def repeat_of(streams: Any, place: int, start: int, end: int, time_ns: int) -> i
 
 
 @compiled
-def repeated(streams: Any, place: int, start: int, flag: int) -> None:
+def repeated(streams: Any, place: int, start: int, end: int, flag: int, time_ns: int) -> None:
     """Counts a repeat, as `Stream._repeated` for a stream without holes."""
     if flag == DUPLICATE:
         streams[place, at.DUPLICATED] += 1
@@ -117,3 +117,6 @@ def repeated(streams: Any, place: int, start: int, flag: int) -> None:
     streams[place, at.RETRANSMITTED] += 1
     if streams[place, at.TIMED_END] != at.NONE and start < streams[place, at.TIMED_END]:
         streams[place, at.TIMED_END] = at.NONE
+    after = time_ns - streams[place, at.LAST_NS]
+    if streams[place, at.ACKED] != at.NONE and end > streams[place, at.ACKED] and after > streams[place, at.RESENT_NS]:
+        streams[place, at.RESENT_NS], streams[place, at.RESENT_AT] = after, time_ns

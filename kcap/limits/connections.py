@@ -71,6 +71,9 @@ REUSED_PORTS_MAX = 32
 DUPLICATE_NS = 5_000_000
 """The same segment again within 5 ms was captured twice (`-i any`, SPAN); a sender's own time-out takes 200 ms or more."""
 
+DISPLACED_NS = 3_000_000
+"""A segment that fills a hole within 3 ms may have been displaced on the way, as Wireshark's tcp.analysis.out_of_order says."""
+
 REPEATS_KEPT = 64
 """Ranges a stream remembers as seen again or lost, to flag the rows they belong to."""
 

@@ -26,7 +26,7 @@ STREAM_FIELDS: Final = (
 """What a stream without payload may know; `speechless` holds the rest to its initial values."""
 UNTOUCHED: Final = (
     "captured", "counted", "data_segments", "duplicated", "first_ns", "held", "last_ns", "last_start", "lost", "missing",
-    "next", "out_of_order", "repeats", "retransmitted",
+    "next", "out_of_order", "recovered", "repeats", "resent_at", "resent_ns", "retransmitted",
 )  # fmt: skip
 
 _connection_values = attrgetter(*CONNECTION_FIELDS)

@@ -87,8 +87,9 @@ class Stream:
     __slots__ = (
         "acked", "acked_raw", "acks", "anchored", "captured", "connection", "counted", "data_segments", "duplicated",
         "fin_at", "fin_ns", "first_ns", "held", "held_bytes", "isn", "last_ns", "last_start", "lost", "missing", "next",
-        "next_raw", "out_of_order", "packets", "peer", "repeats", "retransmitted", "rtt_count", "rtt_min", "rtt_sum", "sacked",
-        "sink", "spurious", "started", "timed_end", "timed_ns", "zero_ns", "zero_since", "zero_stalls",
+        "next_raw", "out_of_order", "packets", "peer", "recovered", "repeats", "resent_at", "resent_ns", "retransmitted",
+        "rtt_count", "rtt_min", "rtt_sum", "sacked", "sink", "spurious", "started", "timed_end", "timed_ns", "zero_ns",
+        "zero_since", "zero_stalls",
     )  # fmt: skip
 
     def __init__(self, connection: "Connection") -> None:
@@ -123,8 +124,11 @@ class Stream:
         self.data_segments = 0
         self.captured = 0
         self.missing = 0
-        self.retransmitted = self.duplicated = self.out_of_order = 0
+        self.retransmitted = self.duplicated = self.out_of_order = self.recovered = 0
         self.sacked = self.spurious = 0
+        self.resent_ns = 0
+        self.resent_at: int | None = None
+        """Longest time from its newest data until bytes without an acknowledgement were sent again, and when they were."""
         self.zero_since: int | None = None
         self.zero_ns = self.zero_stalls = 0
         self.timed_end: int | None = None
@@ -248,8 +252,16 @@ class Stream:
             return
         if self.started and start > self.next and (not self.held or start < self.held[-1].start):
             self.out_of_order += 1
+        if self.started and self.held and start < self.held[-1].start:
+            self._fills(start, time_ns)
         self._hold(start, end, buffer, at, captured, time_ns, ref, position)
         self.drain()
+
+    def _fills(self, start: int, time_ns: int) -> None:
+        """Counts a segment that fills a hole a round trip after it, and so was sent for that (RFC 5681 section 3.2)."""
+        held, later = self.held, bisect_right(self.held, start, key=START_OF)
+        trip = max((self.rtt_min or 0) + (self.peer.rtt_min or 0), limits.DISPLACED_NS)
+        self.recovered += (not later or held[later - 1].end <= start) and time_ns - held[later].time_ns >= trip
 
     def acknowledges(self, ack: int | None, ref: int) -> None:
         """Notes what a packet with payload acknowledges."""
@@ -293,6 +305,8 @@ class Stream:
             self.retransmitted += 1
             if self.timed_end is not None and start < self.timed_end:
                 self.timed_end = None  # Karn: which of the two is acknowledged is not known
+            if self.acked is not None and end > self.acked and time_ns - self.last_ns > self.resent_ns:
+                self.resent_ns, self.resent_at = time_ns - self.last_ns, time_ns
         self.repeat(start, end, twice=twice)
 
     def repeat(self, start: int, end: int, *, twice: bool) -> None:

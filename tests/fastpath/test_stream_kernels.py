@@ -101,10 +101,13 @@ def test_windows() -> None:
     assert (stream.zero_stalls, stream.zero_ns, stream.closed_window_ns(9)) == (2, 4, 4)
 
 
-@given(st.lists(st.tuples(st.integers(0, 5000), st.integers(1, 3000), st.sampled_from((1, 4_000_000, 9_000_000))), max_size=6))
-def test_repeats(ranges: list[tuple[int, int, int]]) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 5000), st.integers(1, 3000), st.sampled_from((1, 4_000_000, 9_000_000))), max_size=6),
+    st.sampled_from((None, 3000)),
+)
+def test_repeats(ranges: list[tuple[int, int, int]], acked: int | None) -> None:
     """Of bytes that were all seen before."""
-    stream, row = pair(last_start=4000, last_ns=1, timed_end=4500)
+    stream, row = pair(last_start=4000, last_ns=1, timed_end=4500, acked=acked)
     time_ns = 0
     for start, size, after in ranges:
         time_ns += after
@@ -115,5 +118,5 @@ def test_repeats(ranges: list[tuple[int, int, int]]) -> None:
             assert flag or (end - start <= 1 and end == 5000)
             if flag:
                 assert stream.repeats[-1] == (start, end, flag == FLAG["duplicated"])
-                repeated(row, 0, start, flag)
+                repeated(row, 0, start, end, flag, time_ns)
             assert same(stream, row)

@@ -248,3 +248,51 @@ def test_a_later_syn_of_the_other_side_changes_no_roles() -> None:
     line.send(0, b"abc")
     line.segment(line.server, 77, 0, SYN)
     assert line.connection.client is line.client
+
+
+def test_data_that_is_sent_again_after_a_timeout_has_had_no_acknowledgement() -> None:
+    line = Line()
+    line.segment(line.client, 101, 501, DATA, b"abc")
+    line.now += 200_000_000
+    line.segment(line.client, 101, 501, DATA, b"abc")
+    assert (line.client.resent_ns, line.client.resent_at) == (201_000_000, line.now)
+    line.now += 400_000_000
+    line.segment(line.client, 101, 501, DATA, b"abc")
+    assert (line.client.resent_ns, line.client.resent_at) == (602_000_000, line.now), "from the newest data on"
+    longest = line.now
+    line.segment(line.server, 501, 104, ACK)
+    line.now += 900_000_000
+    line.segment(line.client, 101, 501, DATA, b"abc")
+    assert (line.client.resent_ns, line.client.resent_at) == (602_000_000, longest), "the receiver had it by then"
+    line.segment(line.client, 104, 501, DATA, b"d")
+    line.now += 900_000_000
+    line.segment(line.client, 104, 501, DATA, b"d")
+    assert line.client.resent_ns == 602_000_000, "a keep-alive probe repeats the last byte"
+    assert (line.server.resent_ns, line.server.resent_at) == (0, None)
+
+
+@pytest.mark.parametrize(("after_ms", "recovered"), [(9, 0), (29, 1)])
+def test_a_hole_that_is_filled_a_round_trip_later_was_a_loss(after_ms: int, recovered: int) -> None:
+    line = Line(opened=False)
+    line.segment(line.client, 100, 0, SYN)
+    line.now += 20_000_000
+    line.segment(line.server, 500, 101, SYN | ACK)  # the round trip takes 21 ms
+    line.segment(line.client, 101, 501, DATA, b"abc")
+    line.segment(line.client, 107, 501, DATA, b"ghi")
+    line.now += after_ms * 1_000_000
+    line.segment(line.client, 104, 501, DATA, b"def")
+    assert line.seen.bytes == b"abcdefghi"
+    assert (line.client.out_of_order, line.client.recovered) == (1, recovered)
+
+
+@pytest.mark.parametrize(("after_ms", "recovered"), [(1, 0), (3, 1)])
+def test_on_a_short_path_a_segment_may_be_displaced_by_three_milliseconds(after_ms: int, recovered: int) -> None:
+    line = Line()
+    line.segment(line.client, 107, 501, DATA, b"ghi")
+    line.segment(line.client, 113, 501, DATA, b"mno")
+    line.now += (after_ms - 1) * 1_000_000
+    line.segment(line.client, 110, 501, DATA, b"jkl")
+    assert line.client.recovered == recovered, "measured from the data that came behind this hole"
+    line.now += 10_000_000
+    line.segment(line.client, 110, 501, DATA, b"jkl")
+    assert line.client.recovered == recovered, "it was there before"

@@ -7,7 +7,7 @@ from typing import Any
 from kcap.limits import SERVERS_MOST
 from kcap.reports.findings.access import OPENING, served_without_login
 from kcap.reports.findings.leaders import gone
-from kcap.reports.findings.model import Finding, Found, called, picking, rule, where
+from kcap.reports.findings.model import Finding, Found, called, connected, picking, rule, where
 from kcap.reports.findings.observed import (
     LASTED,
     Observed,
@@ -16,6 +16,7 @@ from kcap.reports.findings.observed import (
     cut_short,
     in_groups,
     in_wrong_version,
+    rows_by,
     server_of,
 )
 from kcap.reports.recorded import functions
@@ -77,6 +78,63 @@ def closed_at_request(seen: Observed, limit: Mapping[str, float]) -> Found:
             where(f"api == {row['api']}", "outcome == unanswered", picked(row), client_id=row["client_id"], **place),
             row["first_ns"], row["last_ns"], 0,
             {"closed": row["n"], "smallest_bytes": row["least"], "answered_bytes": largest},
+        )  # fmt: skip
+
+
+@rule(
+    "connection-reset", "medium", 0.6,
+    needs="requests responses",
+    looks_at="connections in use that a server resets (RST) with requests on the way, while its other connections go on",
+    advice="See the broker's log at these times. Where it says nothing, something on the way may have sent the RST, such as a "
+    "firewall, a load balancer or a proxy: in Wireshark compare its TTL (ip.ttl) with that of the server's other packets.",
+    instead="a broker that closes a connection with unread requests, as at a failed request or a limit of connections",
+    sources="RFC 9293 section 3.10.7",
+    connections=2, answered=10,
+)  # fmt: skip
+def connection_reset(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Connections that worked and were reset.
+
+    A broker that stops ends all of its connections: where others that were open before got a response after the reset, it did
+    not. A request that no connection of the client gets an answer to may be why the broker closes it (closed-at-request).
+    """
+    if not any(call["reason"] == "rst" and call["api"] not in OPENING for call in seen.calls):
+        return
+    table, links = seen.exchanges, seen.connections
+    links = links.filter((links.ended == "rst") & (links.closed_by == "server")).select("connection", "closed_ns")
+    dead = table.filter(
+        (table.outcome == "unanswered") & (table.reason == "rst") & table.client_id.notnull(),
+        ~seen.once(gone), ~in_wrong_version(table), ~table.api.isin(list(OPENING)),
+    ).inner_join(links, "connection")  # fmt: skip
+    keys = ("client_id", "client_ip", "server_ip", "server_port", "connection", "closed_ns")
+    dead = dead.group_by(*keys).aggregate(
+        waiting=dead.count(), first_ns=dead.request_first_ns.min(), api=dead.api.argmin(dead.exchange)
+    )
+    good = table.filter(table.outcome == "answered")
+    spans = good.group_by("connection", "server_ip", "server_port", "client_id").aggregate(
+        answered=good.count(), began_ns=good.request_first_ns.min(), done_ns=good.response_first_ns.max()
+    )
+    own = spans.select("connection", "answered")
+    others = spans.select("server_ip", "server_port", "began_ns", "done_ns", other="connection")
+    used = dead.inner_join(own.filter(own.answered >= int(limit["answered"])), "connection")
+    alive = used.inner_join(
+        others,
+        [used.server_ip == others.server_ip, used.server_port == others.server_port, used.closed_ns > others.began_ns,
+         used.closed_ns < others.done_ns],
+    )  # fmt: skip
+    rows = seen.run(used.semi_join(alive, "connection"))
+    for (client, ip, port), some in rows_by(rows, ("client_id", "server_ip", "server_port")).items():
+        if len(some) < limit["connections"]:
+            continue
+        waiting = sum(row["waiting"] for row in some)
+        yield Finding(
+            f"{ip}:{port} reset {counted(len(some), 'connection')} of {called(client)} with {counted(waiting, 'request')} on "
+            "the way, while its other connections went on",
+            {"client_id": client, "client_ips": sorted({row["client_ip"] for row in some}), "server": f"{ip}:{port}"},
+            len(some),
+            where("outcome == unanswered", connected(some), client_id=client, server_ip=ip, server_port=port),
+            min(row["first_ns"] for row in some), max(row["closed_ns"] for row in some),
+            sum(max(row["closed_ns"] - row["first_ns"], 0) for row in some),
+            {"reset": len(some), "unanswered": waiting, "answered_before": sum(row["answered"] for row in some)},
         )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 from kcap.reports.text import figures
 
 WORDS: Final = {
+    "answered_before": "requests answered on them before",
     "answered_bytes": "bytes of the largest that was answered",
     "away_ns": "out of the group for",
     "came_back": "came back later",
@@ -44,11 +45,14 @@ WORDS: Final = {
     "p95_ns": "95th percentile",
     "queue_ns": "waited in the queue",
     "quiet_ns": "no request for",
+    "recovered": "segments sent again for those lost before the capture point",
     "refusing_ns": "accepted no connection for",
     "retransmitted": "segments retransmitted",
     "sacked": "holes that receivers reported",
     "saved": "part of a sample that compression saves",
     "served": "that went through",
+    "served_here": "responses on other connections meanwhile",
+    "served_others": "responses to other hosts meanwhile",
     "silent_ns": "sent nothing for",
     "smallest_bytes": "bytes of the smallest",
     "soonest_ns": "soonest such request behind the login",

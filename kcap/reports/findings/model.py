@@ -196,6 +196,8 @@ def called(client: str | None) -> str:
 def seconds(ns: float) -> str:
     """A duration in a sentence."""
     value = ns / 1e9
+    if 0 < value < 0.001:
+        return f"{value * 1e6:.0f} us"
     if value < 1:
         return f"{value * 1000:.0f} ms"
     return f"{value:.1f} s" if value < 60 else duration(int(ns))

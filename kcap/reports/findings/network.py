@@ -1,7 +1,7 @@
 """The network between clients and brokers: how far, and what is lost on the way."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kcap.limits import HOSTS_MOST, STALLED_MOST
@@ -97,9 +97,9 @@ def quickest_response(seen: Observed) -> dict[str, int]:
     "retransmission-bound", "medium", 0.8,
     needs="requests",
     encrypted=True,
-    looks_at="data segments that TCP sent again or that came out of order, and what receivers report of holes and of bytes "
-    "that came twice (SACK, D-SACK), by host of clients; of TLS without keys those of clients that offer no ALPN, as Kafka's "
-    "do",
+    looks_at="data segments that TCP sent again or that came out of order, those that filled a hole a round trip after it, and "
+    "what receivers report of holes and of bytes that came twice (SACK, D-SACK), by host of clients; of TLS without keys those "
+    "of clients that offer no ALPN, as Kafka's do",
     advice="Look for loss on the path: interface errors, full queues, duplex, MTU. Each lost segment costs a round "
     "trip to 200 ms.",
     instead="a capture point that saw packets twice and out of order; for TLS without keys another protocol than Kafka",
@@ -109,10 +109,10 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Hosts whose packets are lost on the way.
 
     Repeated segments alone prove no loss, since tail loss probes repeat them as well (RFC 8985); what a receiver says by D-SACK
-    to have come twice was not lost. Holes prove it, those that a capture between both ends sees as segments out of order, and
-    those that a receiver reports by SACK wherever the capture was taken. A hole that nothing fills is a packet that the capture
-    lost: those of a connection with missing bytes prove nothing, and neither do segments out of order next to which hardly one
-    is repeated: receive queues of a network card and several paths reorder as well.
+    to have come twice was not lost. Holes prove it: those that a capture behind the loss sees as segments out of order, filled
+    a round trip later, and those that a receiver reports by SACK wherever the capture was taken. A hole that nothing fills is a
+    packet that the capture lost: those of a connection with missing bytes prove nothing, and neither do segments out of order
+    next to which hardly one was sent again for a loss: receive queues of a network card and several paths reorder as well.
     """
     missing = seen.quality["gaps"]
     stalled = {"packets": Counter[str](), "retransmitted": Counter[str](), "sacked": Counter[str]()}
@@ -123,28 +123,37 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
     for link in (*(link for link in seen.links if link["exchanges"]), *hidden_links(seen)):
         by.setdefault((link["client_ip"], link["exchanges"] > 0), []).append(link)
     for (host, readable), links in by.items():
-        names = "packets", "retransmitted", "out_of_order", "filled", "sacked", "spurious"
-        packets, again, holes, filled, sacked, spurious = (
+        names = "packets", "retransmitted", "out_of_order", "filled", "recovered", "sacked", "spurious"
+        packets, again, holes, filled, recovered, sacked, spurious = (
             sum(link[name] or 0 for link in links) - (stalled[name][host] if name in stalled and readable else 0)
             for name in names
         )
-        lost = max(again - spurious, 0)
-        reported = sacked >= limit["holes"] and lost >= limit["segments"] and lost >= limit["share"] * packets
+        lost = max(again - spurious, 0) + recovered
+        seen_lost = max(sacked, recovered) >= limit["holes"]
+        reported = seen_lost and lost >= limit["segments"] and lost >= limit["share"] * packets
         some = filled >= limit["holes"] and again + filled >= max(limit["segments"], limit["share"] * packets)
         if reported or some:
             clients = sorted(
                 {link["client_id"] for link in links if link["client_id"] and link["retransmitted"] + link["out_of_order"]}
             )
-            proven = reported or (UNFILLED * missing < holes and filled < REORDERED * again)
+            displaced = not reported and filled >= REORDERED * lost
+            proven = reported or (UNFILLED * missing < holes and not displaced)
             ends = f"{host} ({named(clients)}) and its brokers" if readable else f"{host} and its servers (TLS without keys)"
             seen_at = f"{counted(holes, 'segment')} came out of order" if holes else f"receivers reported {sacked} holes"
+            before = f", {recovered} of them for packets that were lost before the capture point" if recovered else ""
+            maybe = f"{counted(lost, 'segment')} may have been lost" if lost else "no segment is known to be lost"
             yield Finding(
-                f"{again} of {packets:,} packets between {ends} were retransmissions, {seen_at}",
-                {"client_ips": [host], "client_ids": clients}, again, where(client_ip=host) if readable else "",
+                f"{holes} of {packets:,} packets between {ends} came out of order, and {maybe}"
+                if displaced
+                else f"{again + recovered} of {packets:,} packets between {ends} were retransmissions{before}, {seen_at}",
+                {"client_ips": [host], "client_ids": clients}, holes if displaced else again + recovered,
+                where(client_ip=host) if readable else "",
                 min(link["first_ns"] for link in links), max(link["last_ns"] for link in links), 0,
-                {"retransmitted": again, "spurious": spurious, "out_of_order": holes, "filled": filled, "sacked": sacked,
-                 "packets": packets, "gaps": missing},
+                {"retransmitted": again, "recovered": recovered, "spurious": spurious, "out_of_order": holes, "filled": filled,
+                 "sacked": sacked, "packets": packets, "gaps": missing},
                 None if proven else "info", None if readable else 0.6,
+                "Reordering alone costs little. Several paths (ECMP, bonded links), parallel receive queues and the capture "
+                "itself reorder packets." if displaced else None,
             )  # fmt: skip
 
 
@@ -214,6 +223,100 @@ def data_not_acknowledged(seen: Observed, limit: Mapping[str, float]) -> Found:
              "smallest_bytes": hint.smallest, "answered_bytes": hint.largest},
             hint.severity, 0.7 if hint.words else None, hint.advice,
         )  # fmt: skip
+
+
+@rule(
+    "path-interrupted", "medium", 0.75,
+    needs="requests responses",
+    looks_at="how long data stayed without an acknowledgement though it was sent again, on connections that went on "
+    "afterwards; what other connections got meanwhile",
+    advice="Look at the path between the two hosts at that time (links, switches, firewalls, VPNs, their failover), and "
+    "whether the other host or virtual machine stood still: a process that is stopped or slow does not keep its kernel from "
+    "acknowledging.",
+    instead="a host or virtual machine that stood still; a capture that lacks the acknowledgements",
+    sources="RFC 9293, RFC 6298",
+    seconds=1, segments=2, lively=0.4,
+)  # fmt: skip
+def path_interrupted(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Data between two hosts that nothing acknowledges for `seconds` and more, until a segment that was sent again is.
+
+    Each timeout is twice the one before (RFC 6298 section 5.5): for the first half of the time at least nothing came through.
+    Where other connections of the two hosts got responses in that half, it is not the whole path; where other hosts got some,
+    it is not the broker.
+    """
+    by: dict[tuple[str, str, int], list[Row]] = {}
+    for row in interrupted(seen, limit):
+        by.setdefault((row["client_ip"], row["server_ip"], row["server_port"]), []).append(row)
+    for (client_ip, ip, port), rows in by.items():
+        times = apart(rows)
+        longest = max(times, key=lambda some: max(row["resent_ns"] for row in some))
+        lasted = max(row["resent_ns"] for row in longest)
+        here, elsewhere = meanwhile(seen, longest)
+        links = {row["connection"]: row for row in rows}
+        clients, count = clients_in(list(links.values())), len({row["connection"] for row in longest})
+        often = f", in the longest of {len(times)} times" if len(times) > 1 else ""
+        yield Finding(
+            f"data between {client_ip} ({named(clients)}) and {ip}:{port} stayed without an acknowledgement for "
+            f"{seconds(lasted)} on {counted(count, 'connection')}{often}, though it was sent again"
+            + (f"; {counted(here, 'response')} passed between them on other connections meanwhile" if here else "")
+            + (f"; other hosts got {counted(elsewhere, 'response')} from that broker meanwhile" if elsewhere else ""),
+            {"client_ips": [client_ip], "client_ids": clients, "server": f"{ip}:{port}"}, len(links),
+            where(f"request_first_ns <= {max(row['until'] for row in longest)}",
+                  f"response_last_ns >= {min(row['since'] for row in longest)}", connected(list(links.values())),
+                  client_ip=client_ip, server_ip=ip, server_port=port),
+            min(row["since"] for row in rows), max(row["until"] for row in rows), sum(row["resent_ns"] for row in rows),
+            {"interruptions": len(times), "longest_ns": lasted, "connections": count, "served_here": here,
+             "served_others": elsewhere},
+            None, limit["lively"] if here else None,
+        )  # fmt: skip
+
+
+def interrupted(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
+    """Connections on which data was sent again after `seconds` or more, and which went on: connection, client_id, hosts,
+    resent_ns, since and until (ns since the epoch), a row for each side that sent such data.
+    """
+    links = seen.connections
+    whole = (links.client_missing == 0) & (links.server_missing == 0)
+    chosen = links.filter(whole & (links.exchanges > 0) & (links.retransmitted >= limit["segments"]))
+    over = {row["connection"] for row in seen.once(stalled_connections)}
+    found: list[Row] = []
+    for side in ("client", "server"):
+        lasted, until = chosen[f"{side}_resent_ns"], chosen[f"{side}_resent_at_ns"]
+        some = chosen.filter((lasted >= int(limit["seconds"] * 1e9)) & until.notnull())
+        some = some.select(
+            "connection", "client_id", "client_ip", "server_ip", "server_port",
+            resent_ns=some[f"{side}_resent_ns"], until=some[f"{side}_resent_at_ns"],
+            since=some[f"{side}_resent_at_ns"] - some[f"{side}_resent_ns"],
+        )  # fmt: skip
+        found += seen.first(some, ("since", "connection"), STALLED_MOST, "interrupted_connections")
+    return [row for row in found if row["connection"] not in over]
+
+
+def apart(rows: Sequence[Row]) -> list[list[Row]]:
+    """Rows with `since` and `until` in groups that overlap in time."""
+    groups: list[list[Row]] = []
+    end = 0
+    for row in sorted(rows, key=lambda row: row["since"]):
+        if not groups or row["since"] > end:
+            groups.append([])
+            end = 0
+        groups[-1].append(row)
+        end = max(end, row["until"])
+    return groups
+
+
+def meanwhile(seen: Observed, rows: Sequence[Row]) -> tuple[int, int]:
+    """Responses of the server in the first half of such a time: to the same host on other connections, and to other hosts."""
+    row = max(rows, key=lambda row: row["resent_ns"])
+    table = seen.every
+    since, until = max(one["since"] for one in rows), row["since"] + row["resent_ns"] // 2
+    chosen = table.filter(
+        table.server_ip == row["server_ip"], table.server_port == row["server_port"],
+        table.response_first_ns.between(since, until), ~table.connection.isin(sorted({one["connection"] for one in rows})),
+    )  # fmt: skip
+    mine = chosen.client_ip == row["client_ip"]
+    (found,) = seen.run(chosen.aggregate(here=chosen.count(where=mine), others=chosen.count(where=~mine)))
+    return found["here"], found["others"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +389,7 @@ def hidden_links(seen: Observed) -> list[Row]:
     hosts = table.group_by("client_ip").aggregate(
         client_id=table.client_id.min(), exchanges=table.exchanges.sum(), packets=table.packets.sum(),
         retransmitted=table.retransmitted.sum(), out_of_order=table.out_of_order.sum(), sacked=table.sacked.sum(),
-        spurious=table.spurious.sum(),
+        spurious=table.spurious.sum(), recovered=table.recovered.sum(),
         filled=table.out_of_order.sum(where=table.client_missing + table.server_missing == 0),
         first_ns=table.first_ns.min(), last_ns=table.last_ns.max(),
     )  # fmt: skip

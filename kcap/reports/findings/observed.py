@@ -377,6 +377,7 @@ class Observed:
             sacked=table.sacked.sum(),
             spurious=table.spurious.sum(),
             out_of_order=table.out_of_order.sum(),
+            recovered=table.recovered.sum(),
             missing=(table.client_missing + table.server_missing).sum(),
             skipped=(table.client_skipped + table.server_skipped).sum(),
             filled=table.out_of_order.sum(where=table.client_missing + table.server_missing == 0),

@@ -157,3 +157,36 @@ def test_a_server_that_closes_every_connection_and_never_responds() -> None:
     assert found("answers-nothing", observed(sent, connections=lost)) == [], "its bytes are not in the capture"
     without = [row | {"outcome": "one_way", "reason": None} for row in sent]
     assert found("answers-nothing", observed(without, connections=closed)) == [], "acks=0 wants no response"
+
+
+def reset(name: str, served: int = 10) -> tuple[list[Row], Row]:
+    """A connection with responses from 1 s on, which the server resets at 5 s with two Produce requests on the way."""
+    rows = [exchange(name, number, "Produce", 1 + number / 100) for number in range(1, served + 1)]
+    rows += [exchange(name, served + last, "Produce", 4.9, None, reason="rst", age_ns=100 * MS) for last in (1, 2)]
+    return rows, CLOSED | {"connection": name, "closed_ns": START + 5 * SECOND}
+
+
+def test_connections_in_use_that_a_server_resets_while_others_go_on() -> None:
+    both = [reset(name) for name in ("C1", "C2")]
+    rows, links = [row for some, _ in both for row in some], [link for _, link in both]
+    others = [exchange("C9", 1, "Fetch", 1.0, client_id="reader"), exchange("C9", 2, "Fetch", 6.0, client_id="reader")]
+    (row,) = found("connection-reset", observed([*rows, *others], connections=links))
+    assert row["sentence"] == (
+        "10.0.0.1:9092 reset 2 connections of client app with 4 requests on the way, while its other connections went on"
+    )
+    assert (row["severity"], row["confidence"], row["count"]) == ("medium", 0.6, 2)
+    assert row["evidence"] == {"reset": 2, "unanswered": 4, "answered_before": 20}
+    assert shown(row, [*rows, *others]) == [row for row in rows if row["outcome"] == "unanswered"]
+    for some, many, why in (
+        ([*rows, *others], [link | {"closed_by": "client"} for link in links], "the client gave them up"),
+        ([*rows, *others], [link | {"ended": "fin"} for link in links], "they were closed in order"),
+        ([*rows, others[0]], links, "nothing says that the broker was still there"),
+        ([*rows, exchange("C9", 2, "Fetch", 6.0)], links, "a connection that began later says nothing of the broker"),
+        ([*rows, exchange("C9", 1, "Fetch", 1.0, server_port=9093), exchange("C9", 2, "Fetch", 6.0, server_port=9093)], links,
+         "another broker"),
+        ([*both[0][0], *others], links[:1], "one of them"),
+    ):  # fmt: skip
+        assert found("connection-reset", observed(some, connections=many)) == [], why
+    fresh = [reset(name, 9) for name in ("C1", "C2")]
+    seen = observed([*(row for some, _ in fresh for row in some), *others], connections=[link for _, link in fresh])
+    assert found("connection-reset", seen) == [], "hardly used before"

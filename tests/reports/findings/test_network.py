@@ -33,6 +33,14 @@ def test_loss_is_told_by_holes_and_not_by_probes() -> None:
     assert silent == [], "segments behind packets that the capture lost are not out of order"
     reordered = lossy | {"retransmitted": 1, "out_of_order": 150}
     assert found("retransmission-bound", observed([], connections=[reordered])) == [], "nothing was sent again"
+    (row,) = found("retransmission-bound", observed([], connections=[reordered]), loud=False)
+    ends = "150 of 1,000 packets between 10.0.0.9 (app) and its brokers"
+    assert row["sentence"] == f"{ends} came out of order, and 1 segment may have been lost"
+    assert (row["severity"], row["count"]) == ("info", 150)
+    assert row["advice"].startswith("Reordering alone costs little")
+    needless = reordered | {"retransmitted": 9, "spurious": 9}
+    (row,) = found("retransmission-bound", observed([], connections=[needless]), loud=False)
+    assert row["sentence"] == f"{ends} came out of order, and no segment is known to be lost"
 
 
 def test_loss_behind_the_capture_is_told_by_what_receivers_report() -> None:
@@ -124,3 +132,64 @@ def test_retransmissions_of_data_that_nothing_acknowledges_are_no_loss_of_the_pa
     lossy = link | {"retransmitted": 12, "client_unacked_ns": None}
     assert len(found("retransmission-bound", observed(rows, connections=[lossy]))) == 1
     assert found("retransmission-bound", observed(rows, connections=[lossy | {"client_unacked_ns": 6 * SECOND}])) == []
+
+
+def test_loss_ahead_of_the_capture_is_seen_by_holes_that_are_filled_a_round_trip_later() -> None:
+    receiver = CONNECTION | {"connection": "C1", "packets": 1000, "retransmitted": 3, "spurious": 3, "out_of_order": 40}
+    assert found("retransmission-bound", observed([], connections=[receiver])) == [], "segments may have been displaced"
+    (row,) = found("retransmission-bound", observed([], connections=[receiver | {"recovered": 30}]))
+    assert row["sentence"] == (
+        "33 of 1,000 packets between 10.0.0.9 (app) and its brokers were retransmissions, 30 of them for packets that were "
+        "lost before the capture point, 40 segments came out of order"
+    )
+    assert (row["severity"], row["count"], row["evidence"]["recovered"]) == ("medium", 33, 30)
+    assert found("retransmission-bound", observed([], connections=[receiver | {"recovered": 2}])) == [], "two of a thousand"
+
+
+def broken(name: str, side: str = "client", at: float = 2.0, lasted: float = 3.0, **more: object) -> Row:
+    """A connection whose data was sent again `lasted` seconds after it was first sent, `at` seconds into the capture."""
+    until = START + int((at + lasted) * SECOND)
+    times = {f"{side}_resent_ns": int(lasted * SECOND), f"{side}_resent_at_ns": until}
+    return CONNECTION | {"connection": name, "retransmitted": 4, "client_missing": 0, "server_missing": 0, **times, **more}
+
+
+def test_data_that_stays_without_an_acknowledgement_for_seconds_shows_an_interrupted_path() -> None:
+    rows = [exchange("C1", 1, "Produce", 2.0, 3.2), exchange("C2", 1, "Fetch", 8.0)]
+    links = [broken("C1"), broken("C2", "server", 2.5, 4.0, client_id="reader")]
+    (row,) = found("path-interrupted", observed(rows, connections=links))
+    assert row["sentence"] == (
+        "data between 10.0.0.9 (app, reader) and 10.0.0.1:9092 stayed without an acknowledgement for 4.0 s on 2 connections, "
+        "though it was sent again"
+    )
+    assert (row["severity"], row["confidence"], row["count"]) == ("medium", 0.75, 2)
+    assert (row["first_ns"], row["last_ns"]) == (START + 2 * SECOND, START + 6 * SECOND + SECOND // 2)
+    assert row["evidence"]["interruptions"] == 1
+    assert shown(row, rows) == rows[:1], "what was under way meanwhile"
+    twice = [*links, broken("C3", at=8.0, lasted=1.5)]
+    (row,) = found("path-interrupted", observed(rows, connections=twice))
+    assert (row["evidence"]["interruptions"], row["count"]) == (2, 3)
+    assert "for 4.0 s on 2 connections, in the longest of 2 times," in row["sentence"]
+    for other, why in (
+        ({"client_resent_ns": SECOND - 1}, "a tail loss probe or the first timeouts"),
+        ({"retransmitted": 1}, "one segment alone"),
+        ({"client_missing": 10}, "the capture lost packets"),
+        ({"exchanges": 0}, "it is not known to be Kafka"),
+        ({"client_unacked_ns": 6 * SECOND, "last_ns": START + 20 * SECOND}, "it never went on"),
+    ):
+        assert found("path-interrupted", observed(rows, connections=[links[0] | other])) == [], why
+
+
+def test_what_others_got_meanwhile_says_where_a_path_is_interrupted() -> None:
+    links = [broken("C1")]
+    late = [exchange("C9", 1, "Fetch", 3.6), exchange("C8", 1, "Fetch", 4.0, client_ip="10.0.0.8")]
+    (row,) = found("path-interrupted", observed(late, connections=links))
+    assert "meanwhile" not in row["sentence"], "the path may have worked again in the second half"
+    early = [
+        exchange("C9", 1, "Fetch", 2.2), exchange("C8", 1, "Fetch", 2.4, client_ip="10.0.0.8"),
+        exchange("C7", 1, "Fetch", 2.4, server_ip="10.0.0.2"), exchange("C1", 9, "Fetch", 2.1),
+    ]  # fmt: skip
+    (row,) = found("path-interrupted", observed(early, connections=links))
+    assert row["sentence"].endswith(
+        "; 1 response passed between them on other connections meanwhile; other hosts got 1 response from that broker meanwhile"
+    )
+    assert row["confidence"] == 0.4, "it is not the whole path"
