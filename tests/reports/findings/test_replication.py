@@ -34,8 +34,8 @@ def test_without_proof_of_the_leader_s_speed_nothing_is_said_of_followers() -> N
 
 
 def followers(to_all: int, alone: int, quick_at: tuple[float, ...]) -> bool:
-    """Whether late writes to a broker, so many with acks=all and with acks=1, are taken for waiting for its followers, where one
-    with acks=1 is sent at each of these times and gets its response at once."""
+    """Whether late writes to a broker, so many with acks=all and with acks=1, are taken for waiting for its followers, where
+    one with acks=1 is sent at each of these times and gets its response at once."""
     rows = many(to_all, 1.0, latency=0.3, acks=-1) + many(alone, 1.0, connection="C2", latency=0.3, acks=1)
     rows += [exchange("C3", at + 1, "Produce", time, 0.002, acks=1) for at, time in enumerate(quick_at)]
     rows += many(40, 1.0, connection="C4", latency=0.002, acks=1, server_ip="10.0.0.2")

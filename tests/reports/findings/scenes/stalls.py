@@ -10,13 +10,13 @@ BROKERS = [{"host": f"10.0.0.{node}", "port": 9092, "broker_id": node} for node 
 def beats(first: float, last: float, number: int = 1, **more: object) -> list[Row]:
     """A Heartbeat each 50 ms from the first time to the last, in seconds, each with its response 2 ms behind it."""
     count = round((last - first) / 0.05) + 1
-    place = {"client_ip": "10.0.0.8", "broker_id": 1, "connection": "C1"} | more
+    place = {"client_ip": "10.0.0.8", "broker_id": 1, "connection": "C1", "throttle_time_ms": 0} | more
     return [exchange(place["connection"], number + at, "Heartbeat", first + at * 0.05, 0.002) | place for at in range(count)]
 
 
 def waiting(times: tuple[float, ...], until: float, number: int, **more: object) -> list[Row]:
     """Heartbeats that are sent at these times and all get their response at one time."""
-    place = {"client_ip": "10.0.0.8", "broker_id": 1, "connection": "C1"} | more
+    place = {"client_ip": "10.0.0.8", "broker_id": 1, "connection": "C1", "throttle_time_ms": 0} | more
     return [
         exchange(place["connection"], number + at, "Heartbeat", time, until - time) | place for at, time in enumerate(times)
     ]
