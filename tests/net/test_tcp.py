@@ -475,3 +475,22 @@ def test_acknowledgements_are_noted_where_they_change() -> None:
     for ref, acked in ((1, 0), (2, 0), (3, 4)):
         line.connection.segment(line.server, 500 + ref, line.base + acked, DATA, 9, b"x", 0, 1, 1, line.now, ref, 0)
     assert line.server.acks.tolist() == [1, 0, 3, 4]
+
+
+def test_data_without_an_acknowledgement_has_an_age() -> None:
+    line = Line()
+    assert (line.client.unacked_ns(line.now), line.server.unacked_ns(line.now)) == (None, None), "nothing was sent"
+    line.send(0, b"abc")
+    assert line.client.unacked_ns(line.now + 7) == 7
+    line.acknowledge(2)
+    assert line.client.unacked_ns(line.now) == 1_000_000
+    line.acknowledge(3)
+    assert line.client.unacked_ns(line.now) is None
+
+
+def test_a_copy_that_begins_in_a_held_piece_brings_what_is_behind_it() -> None:
+    line = Line()
+    for offset, data in ((3, b"de"), (7, b"hi"), (11, b"lm")):
+        line.send(offset, data)
+    line.send(8, b"ijkl")
+    assert [(one.start, one.end) for one in line.client.held] == [(3, 5), (7, 9), (9, 11), (11, 13)]

@@ -12,7 +12,7 @@ from ibis.expr.operations import MultiQuantile
 
 from kcap.reports.definition import EDGES_NS, ReportRequest, Row
 from kcap.reports.latency import PERCENTILES, REPORT, STEPS, half_of, percent
-from tests.reports.made import MS, exchange, exchanges, report, tables
+from tests.reports.made import BASE_NS, MS, exchange, exchanges, report, tables
 
 
 def plain(rows: list[Row], polls: bool) -> dict[object, list[int]]:
@@ -182,3 +182,6 @@ def test_steps_divide_the_time_of_any_capture_evenly(hours: int) -> None:
 def test_a_capture_of_one_moment_has_one_step() -> None:
     over = report(REPORT, [exchange(exchange=1, at_ms=5, took_ms=2), exchange(exchange=2, at_ms=5, took_ms=4)])["over_time"]
     assert (over["count"], over["max_ns"], over["step_ns"]) == ([2], [4 * MS], 0)
+    some = [exchange(exchange=1, took_ms=1), exchange(exchange=2, request_first_ns=BASE_NS + STEPS * 7 - 1, took_ms=1)]
+    some[1]["request_first_ns"] = BASE_NS + STEPS * 7 - 2
+    assert report(REPORT, some)["over_time"]["step_ns"] == 6, "from the first to the last request are 7 ns less than 60 steps"

@@ -177,3 +177,8 @@ def test_the_largest_part_need_not_be_most_of_the_time() -> None:
     row = exchange(took_ms=10) | {"service_ns": 4 * MS, "queue_ns": 3 * MS, "rtt_ns": 3 * MS}
     sentence = report(REPORT, [row])["verdict"]["sentence"]
     assert sentence.startswith("The slowest exchange took 10.0ms, the largest part of it in the broker: Metadata of client app")
+
+
+def test_the_verdict_says_the_range_of_the_slowest() -> None:
+    rows = [exchange(exchange=number, took_ms=took) for number, took in enumerate((9, 7, 5), 1)]
+    assert report(REPORT, rows)["verdict"]["sentence"].startswith("The slowest 3 exchanges took 5.00ms to 9.00ms;")

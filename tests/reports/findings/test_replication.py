@@ -51,3 +51,10 @@ def test_nine_of_ten_late_writes_ask_for_all_replicas_and_half_of_them_have_a_qu
     assert not followers(35, 5, beside)
     assert not followers(40, 0, tuple(at + 0.4 for at in range(20))), "the quick ones were sent when the others had responses"
     assert not followers(0, 0, beside), "none is late"
+
+
+def test_a_quick_write_to_all_replicas_proves_nothing_of_the_leader() -> None:
+    slow = many(40, 1.0, latency=0.3, acks=-1)
+    quick = [exchange("C3", at + 1, "Produce", at + 0.1, 0.002, acks=-1) for at in range(40)]
+    seen = observed(slow + quick)
+    assert not waits_for_replicas(seen, *served(seen, {"milliseconds": 50}, "Produce"), ("10.0.0.1", 9092))

@@ -63,6 +63,17 @@ def no_login() -> Observed:
     return observed(rows)
 
 
+def no_login_of_two() -> Observed:
+    """The same of two clients with two connections and one."""
+    rows: list[Row] = []
+    for client, count in (("a", 2), ("b", 1)):
+        for at in range(count):
+            rows += [exchange(f"{client}{at}", 1, "ApiVersions", 1 + at, client_id=client),
+                     exchange(f"{client}{at}", 2, "Metadata", 1.1 + at, None, reason="rst", age_ns=MS,
+                              client_id=client)]  # fmt: skip
+    return observed(rows)
+
+
 def wrong_mechanism() -> Observed:
     """A client asks twice for a mechanism that the broker does not enable."""
     rows = many(2, 1.0, "SaslHandshake", error="UNSUPPORTED_SASL_MECHANISM")
@@ -188,6 +199,20 @@ SCENES = [
         outcome == unanswered. Evidence: closed 1, closed_of_all 4.
         """,
         kind="no login",
+        least={"closed": 3},
+    ),
+    Scene(
+        "sasl-mechanism-mismatch",
+        no_login_of_two,
+        """
+        medium 0.7: 10.0.0.1:9092 closed 2 connections of client a at the first request behind ApiVersions; the client never
+        began SASL. Seen 2 times from 1 s to 2.1 s, 0 s lost. Who: client_id a, server 10.0.0.1:9092. Filter: client_id == "a"
+        and outcome == unanswered. Evidence: closed 2, closed_of_all 3.
+        medium 0.7: 10.0.0.1:9092 closed 1 connection of client b at the first request behind ApiVersions; the client never
+        began SASL. Seen once from 1 s to 1.1 s, 0 s lost. Who: client_id b, server 10.0.0.1:9092. Filter: client_id == "b" and
+        outcome == unanswered. Evidence: closed 1, closed_of_all 3.
+        """,
+        kind="no login of two",
         least={"closed": 3},
     ),
     Scene(

@@ -54,6 +54,17 @@ def no_replica_in_sync() -> Observed:
     return observed(rows, messages={("C1", at + 1, "response"): metadata(()) for at in range(3)})
 
 
+def no_leader() -> Observed:
+    """Partitions of two topics have no leader for 8 s: of one no replica is in sync, which another rule says; of the other one
+    is, of another partition."""
+    rows = [exchange("C1", at + 1, "Metadata", 4 * at, error="LEADER_NOT_AVAILABLE") for at in range(3)]
+    lost = {"partitionIndex": 0, "errorCode": 5, "isrNodes": [], "replicaNodes": [1, 2, 3]}
+    small = {"partitionIndex": 1, "errorCode": 0, "isrNodes": [1], "replicaNodes": [1, 2, 3]}
+    whole = lost | {"isrNodes": [1, 2, 3]}
+    response = {"topics": [{"name": "t", "partitions": [lost]}, {"name": "u", "partitions": [whole, small]}]}
+    return observed(rows, messages={("C1", at + 1, "response"): response for at in range(3)})
+
+
 def one_busy_broker() -> Observed:
     """Of 20 MB that three brokers carry 16 pass one of them; a fourth does not respond."""
     sizes = ((8_000_000, 8_000_000), (1_000_000, 1_000_000), (500_000, 1_500_000))
@@ -136,6 +147,15 @@ SCENES = [
         """,
         kind="none",
         least={"seconds": 8.0},
+    ),
+    Scene(
+        "isr-shrink",
+        no_leader,
+        """
+        medium 0.85: 1 partition of topic u has 1 of 3 replicas in sync. Seen once from 0 s to 8 s, 0 s lost. Who: topic u.
+        Filter: topic == "u" and api == Metadata. Evidence: partitions 1, in_sync 1, replicas 3.
+        """,
+        kind="without a leader",
     ),
     Scene(
         "hot-broker",

@@ -15,6 +15,8 @@ def far_client() -> Observed:
     ]  # fmt: skip
     near = {"client_id": "near", "client_ip": "10.0.0.8"}
     links += [links[0] | near | {"connection": "N1"}, links[0] | near | {"connection": "N2", "tls": True, "rtt_min_ns": MS}]
+    nothing = {"client_id": "here", "client_ip": "10.0.0.7", "rtt_min_ns": 0, "client_rtt_min_ns": None}
+    links.append(links[0] | nothing | {"connection": "H1"})  # on the broker's host
     rows = many(3, 1.0, connection="C0", latency=0.03) + many(3, 1.0, connection="N1", latency=0.03, **near)
     return observed(rows, connections=links)
 
@@ -63,7 +65,7 @@ def idle_and_dropped() -> Observed:
 
 def large_and_dropped() -> Observed:
     """Two connections on which requests of 4000 and 5000 bytes are never acknowledged, those of 40 bytes are."""
-    (one, first), (two, second) = stalled("C1", 2, 4000), stalled("C2", 3, 5000)
+    (one, first), (two, second) = stalled("C1", 2, 4000), stalled("C2", 3, 5000, client_unacked_ns=SECOND)
     return observed([*one, *two], connections=[first, second])
 
 

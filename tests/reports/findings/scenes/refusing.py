@@ -8,7 +8,8 @@ from tests.reports.findings.tables import CONNECTION, MS, SECOND, START, Row, ex
 def stopped() -> Observed:
     """A broker takes writes to two partitions until 10 s, refuses four connections of two hosts from 10.5 to 12.5 s and does
     not answer one; the next write succeeds at another broker, at 14 s to one partition and at 13.5 s to the other. It refused
-    two more before, and accepted one in between. Writes to a third partition were few, those to a fourth had ended."""
+    two more before, and accepted one in between. Writes to a third partition were few in the last 5 s, those to a fourth
+    had ended."""
     rows: list[Row] = []
     parts: list[Row] = []
     links: list[Row] = []
@@ -25,6 +26,7 @@ def stopped() -> Observed:
         write("B", 3, 6 + step)
     for step in range(4):
         write("A", 2, 6 + step)
+        write("A", 2, 1 + step)
     there = {"server_ip": "10.0.0.2", "broker_id": 2}
     write("E", 0, 14, **there)
     write("E", 1, 13.5, **there)

@@ -47,6 +47,13 @@ def slow_broker() -> Observed:
     return observed([*served(1, slow), *served(2, [0.02] * 40), *served(3, [0.02] * 40), *served(4, [0.09] * 10)])
 
 
+def slow_administration() -> Observed:
+    """What administrators do takes long at one of two brokers, which may be the controller; Metadata does not."""
+    slow = [row | {"api": "CreateTopics", "connection": "A"} for row in served(1, [0.3] * 40)]
+    quick = [row | {"api": "CreateTopics", "connection": "B"} for row in served(2, [0.002] * 40)]
+    return observed([*slow, *quick, *served(1, [0.002] * 40), *served(2, [0.002] * 40)])
+
+
 def behind_polls() -> Observed:
     """Six and five requests of two connections wait for 200 ms behind a Fetch, over 5 s and 4 s; four of a third one."""
     rows = []
@@ -87,6 +94,17 @@ def cut_when_idle() -> Observed:
                                                        "last_ns": START + 70 * SECOND}])  # fmt: skip
 
 
+def not_opened_again() -> Observed:
+    """Three connections are closed 4.5 s behind their last response, two of them at one time; none is opened behind that."""
+    rows, links = [], []
+    for at, begin in enumerate((0, 10, 10)):
+        first = START + begin * SECOND
+        rows.append(exchange(f"C{at}", 1, "Produce", begin, 0))
+        links.append(CONNECTION | {"connection": f"C{at}", "closed_by": "server", "first_ns": first,
+                                   "last_ns": first + 4600 * MS, "closed_ns": first + 4500 * MS})  # fmt: skip
+    return observed(rows, connections=links)
+
+
 def connections_all_the_time() -> Observed:
     """One host opens 30 connections in 5 s for 5 exchanges each, of which 12 do work; another one 19 of them, and each lasts
     for 0.1 s."""
@@ -118,6 +136,7 @@ SCENES = [
         and api in {Metadata}. Evidence: p95_ns 100000000, others_p95_ns 20000000, apis ['Metadata'].
         """, least={"requests": 40, "times": 5.0, "milliseconds": 100.0, "share": 9 / 40,
                                                     "late": 9, "seconds": 8.35, "alone": 61 / 101}),
+    Scene("slow-broker", slow_administration, "", kind="administration"),
     Scene("head-of-line", behind_polls, """
         medium 0.85: 11 requests of client app waited 200 ms on average behind Fetch on the same connection. Seen 11 times from
         0 s to 5 s, 2.2 s lost. Who: client_id app, connection C1. Filter: client_id == "app" and queue_ns >= 100ms. Evidence:
@@ -125,8 +144,8 @@ SCENES = [
         """, least={"requests": 5, "milliseconds": 200.0, "seconds": 5.0}),
     Scene("request-timeout", given_up, """
         high 0.85: 5 requests of client app were not answered in time; 2 got REQUEST_TIMED_OUT. Seen 5 times from 1 s to 6 s,
-        61.803 s lost. Who: client_id app, server 10.0.0.1:9092. Filter: client_id == "app" and (outcome == unanswered or
-        error == REQUEST_TIMED_OUT). Evidence: requests 5, timed_out 2, longest_wait_ns 602000000.
+        61.803 s lost. Who: client_id app, server 10.0.0.1:9092. Filter: client_id == "app" and (outcome == unanswered or error
+        == REQUEST_TIMED_OUT). Evidence: requests 5, timed_out 2, longest_wait_ns 602000000.
         """, least={"requests": 5, "milliseconds": 600.0}),
     Scene("idle-disconnect", cut_when_idle, """
         low 0.8: 5 connections of client app to 10.0.0.1:9092 were closed by the other side after 4.5 s without a request, and
@@ -134,6 +153,7 @@ SCENES = [
         "app" and server_ip == "10.0.0.1" and server_port == 9092 and connection in {"C0", "C1", "C2", "C3", "C4"}. Evidence:
         connections 5, idle_ns 4500000000.
         """, least={"connections": 5, "seconds": 4.0}, most={"spread": 0.5 / 4.5, "together": 0.2}),
+    Scene("idle-disconnect", not_opened_again, "", kind="not opened again"),
     Scene("connection-churn", connections_all_the_time, """
         medium 0.85: client app opened 30 connections, 6 a second, with 5.0 exchanges each. Seen 30 times from 0 s to 5 s, 0 s
         lost. Who: client_id app. Filter: client_id == "app". Evidence: connections 30, connections_a_second 6.0, exchanges 150.
