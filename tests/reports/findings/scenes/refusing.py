@@ -30,6 +30,7 @@ def stopped() -> Observed:
     there = {"server_ip": "10.0.0.2", "broker_id": 2}
     write("E", 0, 14, **there)
     write("E", 1, 13.5, **there)
+    write("E", 2, 15, **there)
     links += [
         CONNECTION | {"connection": "A", "closed_by": "server", "server_packets": 40}, CONNECTION | {"connection": "B",
         "server_packets": 40}, CONNECTION | {"connection": "E", "server_packets": 40, "server_ip": "10.0.0.2"},
