@@ -318,9 +318,9 @@ def test_only_the_last_byte_alone_is_a_keep_alive_probe(offset: int, data: bytes
 def test_a_hole_is_lost_once_it_has_lasted_the_time(waited_ns: int) -> None:
     line = Line()
     line.send(3, b"d")
-    came = line.now
+    arrived = line.now
     line.acknowledge(4)
-    line.now = came + waited_ns - 1_000_000
+    line.now = arrived + waited_ns - 1_000_000
     line.acknowledge(4)
     assert (line.client.missing, line.client.held_bytes) == ((3, 0) if waited_ns == limits.REORDER_NS else (0, 1))
 

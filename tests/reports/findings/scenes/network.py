@@ -27,7 +27,7 @@ def lossy(**more: object) -> Row:
 
 
 def holes() -> Observed:
-    """Of 1000 packets of a host 20 were sent again and 4 came out of order; the capture lacks packets of one exchange. Another
+    """Of 1000 packets of a host 20 were sent again and 4 arrived out of order; the capture lacks packets of one exchange. Another
     client of that host lost none, another host lost as much of more."""
     other = CONNECTION | {"client_id": "quiet", "packets": 0}
     links = [
@@ -40,7 +40,7 @@ def holes() -> Observed:
 
 
 def reported() -> Observed:
-    """Receivers of a host's connections report 6 holes, and that 4 of 20 retransmissions came twice."""
+    """Receivers of a host's connections report 6 holes, and that 4 of 20 retransmissions arrived twice."""
     links = [lossy(connection="C1", sacked=4, spurious=1), lossy(connection="C2", packets=400, retransmitted=8, sacked=2,
                                                                spurious=3)]  # fmt: skip
     return observed([], connections=links)
@@ -70,7 +70,7 @@ def large_and_dropped() -> Observed:
 
 
 def large_responses_dropped() -> Observed:
-    """The same of responses: 17,000 and 18,000 bytes of the server are pending, and 700 came through."""
+    """The same of responses: 17,000 and 18,000 bytes of the server are pending, and 700 passed."""
     (one, first), (two, second) = stalled("C1", 2, 4000), stalled("C2", 3, 5000)
     more = {"client_unacked_ns": None, "server_unacked_ns": SECOND}
     links = [first | more | {"server_pending": 18_000}, second | more | {"server_pending": 17_000}]
