@@ -27,8 +27,8 @@ def lossy(**more: object) -> Row:
 
 
 def holes() -> Observed:
-    """Of 1000 packets of a host 20 were sent again and 4 arrived out of order; the capture lacks packets of one exchange. Another
-    client of that host lost none, another host lost as much of more."""
+    """Of 1000 packets of a host 20 were sent again and 4 arrived out of order; the capture lacks packets of one exchange.
+    Another client of that host lost none, another host lost as much of more."""
     other = CONNECTION | {"client_id": "quiet", "packets": 0}
     links = [
         lossy(connection="C1", out_of_order=3),
