@@ -99,6 +99,8 @@ GROUP_EVENTS_MAX = 100_000
 STRETCHES_MAX = 1 << 16
 """Stretches of time during which a last stable offset stood still, by transactional id, that a rule compares with
 transactions: the longest, some 500 bytes each."""
+LONG_TRANSACTIONS_COMPARED = 64
+"""Transactions of an id that are compared with these stretches, the longest: 4 million pairs take a second."""
 
 PROGRAMS_COMPARED, SIBLINGS_COMPARED, ADVERTISED_JUDGED = 32, 64, 16
 """Of `versions`: programs of one client id, and servers of one host or cluster, with which another is compared; wrong addresses

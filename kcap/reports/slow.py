@@ -123,12 +123,14 @@ def verdict(rows: list[Row], waiting: list[Row], unanswered: int) -> Row:
         who = f"{api or 'an unknown API'} of client {words(client_id)} ({client_ip}) at broker {server_ip}:{server_port}"
         found = {"exchanges": len(rows), "cause": cause, "of_cause": those} | dict(zip(SOURCE, source)) | {"of_source": mine}
         if len(rows) == 1:
-            text = f"The slowest exchange took {duration(rows[0]['timed_ns'])}, most of it {WENT[cause]}: {who}."
+            text = f"The slowest exchange took {duration(rows[0]['timed_ns'])}, the largest part of it {WENT[cause]}: {who}."
         else:
             text = (
                 f"The slowest {len(rows):,} exchanges took {duration(rows[-1]['timed_ns'])} to {duration(rows[0]['timed_ns'])}"
             )
-            text += f"; {those:,} spent most of that {WENT[cause]}, and {mine:,} {'are' if mine > 1 else 'is'} {who}."
+            text += (
+                f"; {those:,} spent the largest part of that {WENT[cause]}, and {mine:,} {'are' if mine > 1 else 'is'} {who}."
+            )
         found["sentence"] = text
     found["sentence"] += without_response(unanswered, waiting[0]["age_ns"] if waiting else None)
     return found

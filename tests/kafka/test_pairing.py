@@ -10,6 +10,7 @@ from kcap import limits
 from kcap.analyzer import Analyzer
 from kcap.limits import EARLY_RESPONSE_BYTES
 from kcap.model import ROW
+from kcap.net.tcp import ACK, FIN, MASK
 from kcap.weird import WeirdKind
 from tests.fastpath.both import agree
 from tests.support.wire import (
@@ -272,3 +273,25 @@ def test_what_waits_on_many_connections_is_the_same_on_both_paths(seed: int, of_
         patch.setattr(limits, "EARLY_BYTES_LEAST", least * EARLY_RESPONSE_BYTES)
         patch.setattr(limits, "FAST_PATH_WAIT", 4)
         agree(segments, size, 3)
+
+
+@pytest.mark.parametrize(("behind_ns", "late"), [(0, False), (1, True)])
+def test_a_response_is_late_from_behind_the_fin_on(behind_ns: int, late: bool) -> None:
+    tap = Tap().open().client(metadata(1))
+    tap.add(0, FIN | ACK)
+    tap.next[0] = (tap.next[0] + 1) & MASK
+    tap.time_ns += behind_ns - tap.step_ns
+    tap.server(metadata_answer(1))
+    assert analyze(tap.segments).weirds == ({"late_response": 1} if late else {})
+
+
+@pytest.mark.parametrize(("between", "decided"), [(limits.EARLY_SEGMENTS - 1, False), (limits.EARLY_SEGMENTS, True)])
+def test_a_response_waits_for_its_request_for_so_many_segments_of_the_client(between: int, decided: bool) -> None:
+    """Its id is higher than those of the requests that pass, so that its own may still come; the next one that has no request
+    looks whether it has waited long enough."""
+    tap = Tap().open().client(metadata(1)).server(metadata_answer(1)).server(response(9999, b"xyz"))
+    for number in range(2, 2 + between):
+        tap.client(metadata(number)).server(metadata_answer(number))
+    tap.server(response(10_000, b"xyz")).client(metadata(5000)).server(metadata_answer(5000))
+    ids = [row["correlation_id"] for row in analyze(tap.segments, sizes=1).rows]
+    assert (ids.index(9999) < ids.index(5000)) is decided

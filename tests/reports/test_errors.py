@@ -65,3 +65,14 @@ def test_a_broker_that_was_stopped(pcaps: Path) -> None:
     reported = run(REPORT, ReportInput([str(pcaps / "broker-paused.pcap")]), ReportRequest())
     assert {row["reason"] for row in reported["unanswered"]} <= {"capture_end", "fin", "rst", "lost_in_capture", "skipped"}
     assert max(row["age_ns_max"] for row in reported["unanswered"]) > 2_000_000_000
+
+
+def test_what_has_no_error_is_counted_by_what_became_of_it() -> None:
+    kinds: list[Row] = [
+        *[{"error": "NONE"}] * 5, *[{"error": None}] * 2, *[{"outcome": "unanswered", "reason": "fin"}] * 3,
+        *[{"outcome": "one_way"}] * 4, {"outcome": "orphan"}, {"outcome": "orphan", "error": "X"}, {"error": "X"},
+    ]  # fmt: skip
+    rows = [exchange(exchange=number, at_ms=number, **kind) for number, kind in enumerate(kinds)]
+    reported = report(REPORT, rows)
+    assert reported["left_out"] == {"no_error": 5, "no_error_field": 2, "unanswered": 3, "one_way": 4, "orphan": 1}
+    assert [row["count"] for row in reported["rows"]] == [2]

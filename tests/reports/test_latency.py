@@ -12,7 +12,7 @@ from ibis.expr.operations import MultiQuantile
 
 from kcap.reports.definition import EDGES_NS, ReportRequest, Row
 from kcap.reports.latency import PERCENTILES, REPORT, STEPS, half_of, percent
-from tests.reports.made import MS, exchange, exchanges, report, tables
+from tests.reports.made import BASE_NS, MS, exchange, exchanges, report, tables
 
 
 def plain(rows: list[Row], polls: bool) -> dict[object, list[int]]:
@@ -161,3 +161,27 @@ def test_half_of_the_time_lies_in_the_shortest_run_of_steps(sums: list[int]) -> 
 
 def test_a_share_is_never_rounded_to_all_or_nothing() -> None:
     assert [percent(share) for share in (0.0, 0.001, 0.5, 0.999, 1.0)] == ["0%", "<1%", "50%", ">99%", "100%"]
+
+
+def test_an_exchange_is_a_long_poll_where_the_broker_waited() -> None:
+    rows = [exchange(exchange=number, took_ms=1, long_poll_ns=poll) for number, poll in enumerate((None, 0, 1, 7))]
+    assert report(REPORT, rows)["rows"][0]["long_polls"] == 2
+
+
+@pytest.mark.parametrize("hours", [1, 19, 20, 30 * 24, 20 * 365 * 24])
+def test_steps_divide_the_time_of_any_capture_evenly(hours: int) -> None:
+    """Engines divide integers as doubles: the nanoseconds of many hours, times the number of steps, are no exact ones."""
+    last_ms = hours * 3_600_000
+    rows = [exchange(exchange=at, at_ms=last_ms * at // (2 * STEPS), took_ms=1) for at in range(2 * STEPS + 1)]
+    counts = report(REPORT, rows)["over_time"]["count"]
+    assert len(counts) == STEPS
+    assert sum(counts) == 2 * STEPS + 1
+    assert set(counts) <= {1, 2, 3}, "two in each, but where one lies at the boundary"
+
+
+def test_a_capture_of_one_moment_has_one_step() -> None:
+    over = report(REPORT, [exchange(exchange=1, at_ms=5, took_ms=2), exchange(exchange=2, at_ms=5, took_ms=4)])["over_time"]
+    assert (over["count"], over["max_ns"], over["step_ns"]) == ([2], [4 * MS], 0)
+    some = [exchange(exchange=1, took_ms=1), exchange(exchange=2, request_first_ns=BASE_NS + STEPS * 7 - 1, took_ms=1)]
+    some[1]["request_first_ns"] = BASE_NS + STEPS * 7 - 2
+    assert report(REPORT, some)["over_time"]["step_ns"] == 6, "from the first to the last request are 7 ns less than 60 steps"

@@ -41,3 +41,24 @@ def test_the_same_fetch_after_an_error() -> None:
     made = tables(rows, parts)
     assert [row["retries"] for row in engine().rows(retries(made))] == [1]
     assert [row["tries"] for row in engine().rows(stories(made))] == [1]
+
+
+def test_the_same_batch_counts_from_its_second_try_on() -> None:
+    """A batch is named by producer id, epoch, first sequence and partition; without a producer id nothing names it."""
+    kinds: list[Row] = [
+        {"producer_id": 0}, {"producer_id": 0}, {"producer_id": 0, "topic": "other"}, {"producer_id": 0, "producer_epoch": 1},
+        {"producer_id": -1}, {"producer_id": -1}, {"producer_id": 5, "base_sequence": -1},
+        {"producer_id": 5, "base_sequence": -1},
+    ]  # fmt: skip
+    rows = [exchange(exchange=number, at_ms=number, api="Produce", api_key=0) for number in range(len(kinds))]
+    parts = [partition(exchange=number, topic="t", error="NONE", producer_epoch=0, base_sequence=0) | kind
+             for number, kind in enumerate(kinds)]  # fmt: skip
+    assert [(row["topic"], row["retries"]) for row in engine().rows(retries(tables(rows, parts)))] == [("t", 1)]
+
+
+def test_a_fetch_is_a_retry_only_after_an_error_and_at_the_same_offset() -> None:
+    steps = [(5, "NONE"), (5, "NONE"), (5, LOST), (6, "NONE"), (7, LOST), (7, "NONE"), (7, "NONE")]
+    rows = [exchange(exchange=number, at_ms=number, api="Fetch", api_key=1) for number in range(len(steps))]
+    parts = [partition(exchange=number, api_key=1, topic="t", error=error, fetch_offset=offset)
+             for number, (offset, error) in enumerate(steps)]  # fmt: skip
+    assert [row["retries"] for row in engine().rows(retries(tables(rows, parts)))] == [1]

@@ -11,9 +11,10 @@ from kcap.filter.parse import parse
 from kcap.limits import SLOW_MESSAGE_BYTES
 from kcap.reports.definition import ReportRequest, Row
 from kcap.reports.run import run
-from kcap.reports.slow import REPORT, SOURCE, verdict, why
+from kcap.reports.slow import REPORT, SOURCE, headed, largest, verdict, why
 from kcap.reports.source import ReportInput
-from tests.reports.made import MS, exchange, report
+from kcap.reports.text import instant
+from tests.reports.made import BASE_NS, MS, exchange, report
 
 
 def slowest(rows: list[Row], **asked: Any) -> list[Row]:
@@ -133,6 +134,51 @@ def test_the_verdict_names_what_most_of_the_slowest_have_in_common() -> None:
     two = one | {"cause": "service", "timed_ns": 2_000_000}
     found = verdict([one, one, two], [{"age_ns": 5_000_000_000}], 2)
     assert (found["cause"], found["of_cause"], found["of_source"]) == ("queue", 2, 3)
-    assert found["sentence"].startswith("The slowest 3 exchanges took 2.00ms to 3.00ms; 2 spent most of that in the queue")
+    assert found["sentence"].startswith(
+        "The slowest 3 exchanges took 2.00ms to 3.00ms; 2 spent the largest part of that in the"
+    )
     assert found["sentence"].endswith("2 requests have no response, the oldest after 5.00s.")
     assert verdict([], [], 0) == {"sentence": "No request was answered."}
+
+
+def test_a_row_has_the_time_of_its_request_and_requests_without_a_response_stand_beside() -> None:
+    rows = [
+        exchange(exchange=1, at_ms=3000, took_ms=7, api="Fetch"),
+        exchange(exchange=2, at_ms=1, outcome="unanswered", reason="fin", age_ns=None),
+        exchange(exchange=3, at_ms=2, outcome="unanswered", reason="fin", age_ns=0),
+        exchange(exchange=4, outcome="orphan", request_first_ns=None, response_first_ns=BASE_NS),
+        exchange(exchange=5, outcome="one_way"),
+        exchange(exchange=6, outcome="one_way"),
+        exchange(exchange=7),
+    ]
+    reported = report(REPORT, rows)
+    (row,) = reported["rows"]
+    assert (row["time_ns"], row["time"]) == (BASE_NS + 3000 * MS, instant(BASE_NS + 3000 * MS))
+    assert reported["left_out"] == {"unanswered": 2, "one_way": 2, "orphan": 1, "no_latency": 1}
+    assert {one["exchange"] for one in reported["unanswered"]} == {"C1.2", "C1.3"}
+    assert headed({"connection": "C1", "exchange": 4, "request_first_ns": None, "response_first_ns": BASE_NS}) == {
+        "exchange": "C1.4", "time": instant(BASE_NS), "time_ns": BASE_NS,
+    }  # fmt: skip
+    nothing = headed({"connection": "C1", "exchange": 4, "request_first_ns": None, "response_first_ns": None})
+    assert (nothing["time"], nothing["time_ns"]) == (None, None)
+
+
+def test_parts_that_are_not_known_are_no_time() -> None:
+    """What the parts inside of the service take is no service; without any the service is the whole of it, also where the parts
+    are null."""
+    assert largest(exchange(service_ns=10, long_poll_ns=3, throttle_ns=4, muted_ns=1)) == ("throttle", 4)
+    assert largest(exchange(service_ns=1, queue_ns=None, rtt_ns=None)) == ("service", 1)
+    assert largest(exchange(service_ns=0, queue_ns=0, rtt_ns=0))[1] == 0
+    assert largest(exchange(service_ns=None, queue_ns=9)) == ("unknown", 0)
+
+
+def test_the_largest_part_need_not_be_most_of_the_time() -> None:
+    """Of 10 ms 4 were in the broker, 3 in the queue and 3 on the network."""
+    row = exchange(took_ms=10) | {"service_ns": 4 * MS, "queue_ns": 3 * MS, "rtt_ns": 3 * MS}
+    sentence = report(REPORT, [row])["verdict"]["sentence"]
+    assert sentence.startswith("The slowest exchange took 10.0ms, the largest part of it in the broker: Metadata of client app")
+
+
+def test_the_verdict_says_the_range_of_the_slowest() -> None:
+    rows = [exchange(exchange=number, took_ms=took) for number, took in enumerate((9, 7, 5), 1)]
+    assert report(REPORT, rows)["verdict"]["sentence"].startswith("The slowest 3 exchanges took 5.00ms to 9.00ms;")

@@ -129,3 +129,35 @@ def test_the_windows_are_plain_python_over_the_rows(drawn: list[tuple[int, int, 
     assert sum(violations for violations, _, _ in some) == count
     assert sum(others for _, others, _ in some) == elsewhere
     assert max((early for _, _, early in some if early), default=0) == worst
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"api_key": 9999, "api_version": 0},
+        {"throttle_ns": None},
+        {"throttle_time_ms": 1000},
+    ],
+    ids=["api-of-later-releases", "no-delay-known", "long"],
+)
+def test_a_channel_is_muted_unless_the_response_was_delayed(more: Row) -> None:
+    """Requests APIs that are newer than KIP-219 mute in each of their versions."""
+    rows = [throttled(**{"took_ms": 1, "throttle_time_ms": 100} | more), exchange(exchange=2, at_ms=41, took_ms=1)]
+    ((violations, elsewhere, _),) = found(rows).values()
+    assert (violations, elsewhere) == (1, 0)
+
+
+@pytest.mark.parametrize("more", [{"api_key": None}, {"response_last_ns": None}, {"throttle_time_ms": 0}])
+def test_no_channel_is_muted_without_a_response_that_throttles(more: Row) -> None:
+    rows = [throttled(took_ms=1, throttle_time_ms=100) | more, exchange(exchange=2, at_ms=41, took_ms=1)]
+    assert found(rows) == {}
+
+
+def test_the_tolerance_is_whole() -> None:
+    """A request counts that was sent by more than the tolerance before the end."""
+    first = throttled(took_ms=1, throttle_time_ms=100)
+    end = first["response_last_ns"] + 100 * MS
+    at = {"request_first_ns": end - EARLY_CLOCK_NS, "request_last_ns": end - EARLY_CLOCK_NS}
+    assert found([first, exchange(exchange=2, took_ms=1) | at]) == {}
+    sooner = {name: time - 1 for name, time in at.items()}
+    assert found([first, exchange(exchange=2, took_ms=1) | sooner]) == {("C1", 1): (1, 0, EARLY_CLOCK_NS + 1)}

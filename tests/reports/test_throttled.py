@@ -11,7 +11,7 @@ from kcap.reports.run import run
 from kcap.reports.source import ReportInput
 from kcap.reports.throttle import REPORT as THROTTLE
 from kcap.reports.throttled import REPORT
-from tests.reports.made import exchanges, report
+from tests.reports.made import exchange, exchanges, report
 
 
 @given(rows=exchanges())
@@ -33,3 +33,18 @@ def test_recorded_quotas(pcaps: Path, name: str, complied: dict[bool | None, int
     rows = run(REPORT, ReportInput([str(pcaps / name)]), ReportRequest())["rows"]
     assert Counter(row["complied"] for row in rows) == complied
     assert [row["at_ns"] for row in rows] == sorted(row["at_ns"] for row in rows)
+
+
+def test_a_row_says_for_how_long_and_whether_the_client_waited() -> None:
+    """The shortest throttle time is a millisecond; a response that the broker delayed has no verdict."""
+    first: Row = {"api": "Produce", "api_key": 0, "api_version": 9, "throttle_ns": 0}
+    rows = [
+        exchange(exchange=1, at_ms=0, took_ms=1, throttle_time_ms=1, **first),
+        exchange(exchange=2, at_ms=100, took_ms=1, throttle_time_ms=100, **first),
+        exchange(exchange=3, at_ms=141, took_ms=1, throttle_time_ms=0, **first),
+        exchange(exchange=4, at_ms=300, took_ms=90, throttle_time_ms=90, **first | {"throttle_ns": 90_000_000}),
+    ]
+    names = "exchange", "throttle_time_ms", "violations", "earliest_ms", "complied"
+    assert [tuple(row[name] for name in names) for row in report(REPORT, rows)["rows"]] == [
+        ("C1.1", 1, 0, None, True), ("C1.2", 100, 1, 60.0, False), ("C1.4", 90, 0, None, None),
+    ]  # fmt: skip

@@ -355,7 +355,9 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
         ):
             known = dead.setdefault(place, {**link, "n": 0})
             known["n"] += link["n"]
-            known["last_ns"] = max(known["last_ns"], link["last_ns"])
+            known["first_ns"], known["last_ns"] = (
+                min(known["first_ns"], link["first_ns"]), max(known["last_ns"], link["last_ns"])
+            )  # fmt: skip
     beside = f"; brokers respond at {named(sorted(f'{ip}:{port}' for ip, port in elsewhere))}, which none advertises"
     severity, confidence = ("info", 0.4) if not elsewhere else ("medium", 0.5) if working else (None, None)
     clients_at = {ip: sorted(clients)[:20] for ip, clients in named_at.items()}

@@ -311,10 +311,11 @@ def records_read_again(seen: Observed, limit: Mapping[str, float]) -> Found:
     found = begun.union(held.select(*columns, least="fetch_offset"))
     stalled = seen.first(found, ("first_ns", "group_id", *PLACE), STUCK_MOST, "partitions_read_again")
     for (group, client, topic), rows in rows_by(stalled, ("group_id", "client_id", "topic")).items():
-        count = max(row["reads"] for row in rows)
+        count, least = max(row["reads"] for row in rows), min(row["reads"] for row in rows)
         places = sorted({f"{row['least']} of {topic}-{row['partition']}" for row in rows})
         yield Finding(
-            f"group {group} read {counted(count, 'time')} from offset {named(places)}, and committed nothing beyond",
+            f"group {group} read {'up to ' if least < count else ''}{counted(count, 'time')} from offset {named(places)}, and "
+            "committed nothing beyond",
             {"group_id": group, "client_id": client, "topic": topic}, count,
             where("api == Fetch", client_id=client, topic=topic), *times_of(rows), 0,
             {"reads": count, "partitions": len(places)},

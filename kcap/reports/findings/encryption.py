@@ -12,6 +12,7 @@ from typing import Final
 from kcap.limits import SERVERS_MOST
 from kcap.reports.findings.model import Finding, Found, rule, seconds
 from kcap.reports.findings.observed import LASTED, Observed, Row, at_usual_port, in_groups, rows_by, server_of, times_of
+from kcap.reports.text import count as counted
 
 CERTIFICATE_ALERTS: Final = {
     "unknown_ca": "does not trust the issuer of",
@@ -73,7 +74,8 @@ def probes(rows: Sequence[Row], limit: Mapping[str, float]) -> Iterator[Finding]
     for (*_, alert), some in rows_by(seldom, ("server_ip", "server_port", "alert")).items():
         server, count = server_of(some[0]), sum(row["n"] for row in some)
         yield Finding(
-            f"{server} ended {count} TLS handshakes with {alert} whose clients did not try again, as scanners and probes do",
+            f"{server} ended {counted(count, 'TLS handshake')} with {alert} whose clients did not try again, as scanners and "
+            "probes do",
             {"server": server, "client_ips": sorted({row["client_ip"] for row in some})[:20]}, count, "",
             *times_of(some), 0,
             {"connections": count, "alert": f"server: {alert}"}, "info",

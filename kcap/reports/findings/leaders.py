@@ -141,8 +141,8 @@ def isr_shrink(seen: Observed, limit: Mapping[str, float]) -> Found:
         nodes = {node: at for node, at in since[name].items() if until[name] - at >= least}
         lasted = any(not came_back(seen, node, at, until[name]) for node, at in nodes.items())
         yield Finding(
-            f"{counted(len(found), 'partition')} of topic {name} {'has' if len(found) == 1 else 'have'} {in_sync} of "
-            f"{replicas} replicas in sync",
+            f"{counted(len(found), 'partition')} of topic {name} {'has' if len(found) == 1 else 'have'} "
+            f"{'as few as ' if len(set(found.values())) > 1 else ''}{in_sync} of {replicas} replicas in sync",
             {"topic": name, "client_ids": users.get(name, [])[:5]}, len(found),
             where("api == Metadata", topic=name), min(since[name].values(), default=until[name]), until[name], 0,
             {"partitions": len(found), "in_sync": in_sync, "replicas": replicas},
@@ -245,7 +245,8 @@ def acks_risk(seen: Observed, limit: Mapping[str, float]) -> Found:
     if not risky:
         return
     parts = seen.parts
-    chosen = parts.filter(parts.api == "Produce", parts.acks.isin([0, 1]))
+    taken = parts.error.fill_null("NONE") == "NONE"  # what was refused was not written, and is sent again
+    chosen = parts.filter(parts.api == "Produce", parts.acks.isin([0, 1]), taken)
     for row in seen.run(in_groups(chosen, ("client_id", "topic", "acks"), records=chosen.records.sum())):
         if row["topic"] not in risky:
             continue

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kcap.reports.findings.model import Finding, Found, called, connected, picking, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, cut_short, in_groups, rows_by, times_of, totals
+from kcap.reports.findings.observed import Observed, Row, cut_short, in_groups, rows_by, server_of, times_of, totals
 from kcap.reports.findings.replication import waits_for_replicas
 from kcap.reports.text import count as counted
 
@@ -353,7 +353,8 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     rows = seen.run(
         in_groups(
             chosen, ("client_id",), errors=chosen.count(where=chosen.error == "REQUEST_TIMED_OUT"), longest=chosen.age_ns.max(),
-            apis=chosen.api.nunique(), api=chosen.api.min(), servers=chosen.server_ip.nunique(), server=chosen.server_ip.min(),
+            apis=chosen.api.nunique(), api=chosen.api.min(), servers=chosen.server_ip.nunique(),
+            ports=chosen.server_port.nunique(), server_ip=chosen.server_ip.min(), server_port=chosen.server_port.min(),
             lost=chosen.latency_ns.sum(), waited=chosen.age_ns.sum(),
         )
     )  # fmt: skip
@@ -365,7 +366,8 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
             yield Finding(
                 f"{row['n']} {what} of {called(row['client_id'])} were not answered in time"
                 + (f"; {row['errors']} got REQUEST_TIMED_OUT" if row["errors"] else ""),
-                {"client_id": row["client_id"], "server": row["server"] if row["servers"] == 1 else None}, row["n"],
+                {"client_id": row["client_id"], "server": server_of(row) if row["servers"] == row["ports"] == 1 else None},
+                row["n"],
                 where("outcome == unanswered or error == REQUEST_TIMED_OUT", picked(row), client_id=row["client_id"]),
                 row["first_ns"], row["last_ns"], (row["lost"] or 0) + (row["waited"] or 0),
                 {"requests": row["n"], "timed_out": row["errors"], "longest_wait_ns": row["longest"]},

@@ -1,8 +1,10 @@
 """Transactions: aborted, long, left open, fenced."""
 
 from collections.abc import Collection, Iterable, Mapping
+from heapq import nlargest
+from operator import itemgetter
 
-from kcap.limits import READ_ALL_MOST, READ_MOST, STRETCHES_MAX
+from kcap.limits import LONG_TRANSACTIONS_COMPARED, READ_ALL_MOST, READ_MOST, STRETCHES_MAX
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, these, where
 from kcap.reports.findings.network import REORDERED
 from kcap.reports.findings.observed import Observed, Row, rows_by
@@ -145,14 +147,19 @@ def long_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
     timeouts, stood = timeouts_ns(seen, stretches.keys()), standing(seen)
     for name, long in stretches.items():
         rows = seen.once(steps)[name]
-        lasted, first, end = max(long, key=lambda one: one[0])
+        lasted, first, end = max(long, key=itemgetter(0))
         timeout = timeouts.get(name)
-        waited = overlap(stood.get(name, ()), first["request_first_ns"], end["request_first_ns"])
-        harmful = waited >= limit["waited"] * lasted or lasted >= limit["of_timeout"] * (timeout or LONGEST_TIMEOUT_NS)
+        longest = nlargest(LONG_TRANSACTIONS_COMPARED, long, key=itemgetter(0))
+        waits = [(overlap(stood.get(name, ()), since["request_first_ns"], until["request_first_ns"]), open_ns)
+                 for open_ns, since, until in longest]  # fmt: skip
+        waited = max(waits)[0]
+        behind = any(waited_ns >= limit["waited"] * open_ns for waited_ns, open_ns in waits)
+        harmful = behind or lasted >= limit["of_timeout"] * (timeout or LONGEST_TIMEOUT_NS)
         yield Finding(
             f"{counted(len(long), 'transaction')} of {name} {'was' if len(long) == 1 else 'were'} open for up to "
             f"{seconds(lasted)}"
-            + (f"; readers of committed records waited {seconds(waited)} behind it" if waited else ""),
+            + (f"; readers of committed records waited {seconds(waited)} behind {'it' if len(long) == 1 else 'one'}"
+               if waited else ""),
             {"transactional_id": name, "client_id": first["client_id"]}, len(long), where(transactional_id=name),
             first["request_first_ns"], end["request_first_ns"], sum(one[0] for one in long),
             {"longest_ns": lasted, "transactions": len(long), "waited_ns": waited, "timeout_ns": timeout},

@@ -37,3 +37,28 @@ def test_files_and_engine_count_the_same(tmp_path: Path) -> None:
 def test_every_exchange_of_a_span_has_its_part() -> None:
     for length in (0, 1, 23, 24, 25, 10**9 + 7):
         assert length // width_of((0, length)) < PARTS
+
+
+def test_what_lies_outside_of_the_span_counts_in_its_first_and_last_part(tmp_path: Path) -> None:
+    """Rows of a saved table may be older or newer than its connections say."""
+    found = table_of("exchanges", [exchange("C1", at, "Produce", time) for at, time in enumerate((-5, 0, 99))])
+    place = str(tmp_path / "exchanges.parquet")
+    parquet.write_table(found, place)
+    engine = Engine(str(tmp_path))
+    engine.register("exchanges", found)
+    wanted = [[2] + [0] * (PARTS - 2) + [1]]
+    assert of_files([place], FILTERS[:1], SPAN) == wanted
+    assert by_engine(engine.rows, engine.viewed("exchanges"), FILTERS[:1], SPAN) == wanted
+    engine.close()
+
+
+def test_an_exchange_counts_when_its_request_was_sent(tmp_path: Path) -> None:
+    found = table_of("exchanges", [exchange("C1", 1, "Produce", 3.5, 9.0)])
+    place = str(tmp_path / "exchanges.parquet")
+    parquet.write_table(found, place)
+    engine = Engine(str(tmp_path))
+    engine.register("exchanges", found)
+    wanted = [[int(at == 3) for at in range(PARTS)]]
+    assert of_files([place], FILTERS[:1], SPAN) == wanted
+    assert by_engine(engine.rows, engine.viewed("exchanges"), FILTERS[:1], SPAN) == wanted
+    engine.close()

@@ -3,7 +3,7 @@
 from kcap.reports.findings.judged import NEEDS
 from kcap.reports.findings.model import RULES, headline
 from kcap.reports.findings.report import check
-from tests.reports.findings.tables import CONNECTION, exchange, many, observed
+from tests.reports.findings.tables import CONNECTION, SECOND, exchange, many, observed
 
 
 def test_every_need_of_a_rule_is_known() -> None:
@@ -55,3 +55,25 @@ def test_without_kafka_only_what_tls_shows_is_judged() -> None:
     other = check(observed([], connections=[CONNECTION | {"connection": "C1", "phase": "opaque"}]))
     assert other["not_judged"].keys() == RULES.keys()
     assert headline(other["rows"], other).startswith("nothing could be judged: the capture holds no Kafka exchange")
+
+
+def test_a_reason_has_its_figures() -> None:
+    """From a fifth of the exchanges on something that they lack is a reason; so is a capture of less than 5 s."""
+
+    def reasons(lost: int, lasts: float, rule: str = "records-read-again") -> str:
+        rows = many(10, 0.1)
+        orphans = [row | {"outcome": "orphan"} if at < lost else row for at, row in enumerate(rows)]
+        link = CONNECTION | {"connection": "C1", "last_ns": CONNECTION["first_ns"] + round(lasts * SECOND)}
+        return str(check(observed(orphans, connections=[link]))["not_judged"].get(rule))
+
+    assert reasons(2, 9) == "20% of the responses have no request in the capture"
+    assert reasons(1, 9) == "None"
+    assert reasons(0, 4.9, "idle-disconnect") == "the capture lasts 4.9 s, and the rule needs 5"
+    assert reasons(0, 5, "idle-disconnect") == "None"
+    only = observed([exchange("C1", 1, "Fetch", 0) | {"outcome": "orphan"}])
+    assert check(only)["not_judged"]["records-read-again"].startswith("100% of the responses have no request")
+
+
+def test_brokers_are_compared_within_a_capture_of_one_cluster() -> None:
+    one = check(observed(many(10, 1.0)))["not_judged"]["hot-broker"]
+    assert one == "one broker serves all Produce and Fetch in the capture: there is none to compare it with"

@@ -1,6 +1,8 @@
 """A broker that is slow by itself, and one that waits for its followers."""
 
-from tests.reports.findings.tables import Row, found, many, observed
+from kcap.reports.findings.replication import waits_for_replicas
+from kcap.reports.findings.serving import served
+from tests.reports.findings.tables import Row, exchange, found, many, observed
 
 
 def judged(alone: list[Row], acks: int = -1) -> Row:
@@ -29,3 +31,30 @@ def test_without_proof_of_the_leader_s_speed_nothing_is_said_of_followers() -> N
         assert row["severity"] == "high"
         assert "acks" not in row["sentence"]
         assert "followers" not in row["advice"]
+
+
+def followers(to_all: int, alone: int, quick_at: tuple[float, ...]) -> bool:
+    """Whether late writes to a broker, so many with acks=all and with acks=1, are taken for waiting for its followers, where
+    one with acks=1 is sent at each of these times and gets its response at once."""
+    rows = many(to_all, 1.0, latency=0.3, acks=-1) + many(alone, 1.0, connection="C2", latency=0.3, acks=1)
+    rows += [exchange("C3", at + 1, "Produce", time, 0.002, acks=1) for at, time in enumerate(quick_at)]
+    rows += many(40, 1.0, connection="C4", latency=0.002, acks=1, server_ip="10.0.0.2")
+    seen = observed(rows)
+    return waits_for_replicas(seen, *served(seen, {"milliseconds": 50}, "Produce"), ("10.0.0.1", 9092))
+
+
+def test_nine_of_ten_late_writes_ask_for_all_replicas_and_half_of_them_have_a_quick_one_beside() -> None:
+    beside = tuple(at + 0.1 for at in range(20))
+    assert followers(40, 0, beside)
+    assert not followers(40, 0, beside[1:]), "fewer than half"
+    assert followers(36, 4, beside), "nine of ten"
+    assert not followers(35, 5, beside)
+    assert not followers(40, 0, tuple(at + 0.4 for at in range(20))), "the quick ones were sent when the others had responses"
+    assert not followers(0, 0, beside), "none is late"
+
+
+def test_a_quick_write_to_all_replicas_proves_nothing_of_the_leader() -> None:
+    slow = many(40, 1.0, latency=0.3, acks=-1)
+    quick = [exchange("C3", at + 1, "Produce", at + 0.1, 0.002, acks=-1) for at in range(40)]
+    seen = observed(slow + quick)
+    assert not waits_for_replicas(seen, *served(seen, {"milliseconds": 50}, "Produce"), ("10.0.0.1", 9092))

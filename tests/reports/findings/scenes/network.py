@@ -1,0 +1,115 @@
+"""Scenes of the network between clients and brokers."""
+
+from kcap.reports.findings.observed import Observed
+from tests.reports.findings.scenes.scene import Scene
+from tests.reports.findings.tables import CONNECTION, MS, SECOND, START, Row, exchange, many, observed
+
+
+def far_client() -> Observed:
+    """Three connections of one client with shortest round trips of 25, 30 and 50 ms to one server, of which the capture point
+    sees 1 ms on the client's side; one client of another place has a connection that is quick."""
+    links = [
+        CONNECTION | {"connection": f"C{at}", "rtt_min_ns": trip * MS, "client_rtt_min_ns": MS, "exchanges": 10 + at,
+                      "first_ns": START + at * SECOND, "last_ns": START + (9 - at) * SECOND}
+        for at, trip in enumerate((24, 29, 49))
+    ]  # fmt: skip
+    near = {"client_id": "near", "client_ip": "10.0.0.8"}
+    links += [links[0] | near | {"connection": "N1"}, links[0] | near | {"connection": "N2", "tls": True, "rtt_min_ns": MS}]
+    nothing = {"client_id": "here", "client_ip": "10.0.0.7", "rtt_min_ns": 0, "client_rtt_min_ns": None}
+    links.append(links[0] | nothing | {"connection": "H1"})  # on the broker's host
+    rows = many(3, 1.0, connection="C0", latency=0.03) + many(3, 1.0, connection="N1", latency=0.03, **near)
+    return observed(rows, connections=links)
+
+
+def lossy(**more: object) -> Row:
+    """A connection of 600 packets of which 12 were sent again."""
+    return CONNECTION | {"packets": 600, "retransmitted": 12, "first_ns": START + SECOND, "last_ns": START + 9 * SECOND} | more
+
+
+def holes() -> Observed:
+    """Of 1000 packets of a host 20 were sent again and 4 arrived out of order; the capture lacks packets of one exchange.
+    Another client of that host lost none, another host lost as much of more."""
+    other = CONNECTION | {"client_id": "quiet", "packets": 0}
+    links = [
+        lossy(connection="C1", out_of_order=3),
+        lossy(connection="C2", client_id="b", packets=400, retransmitted=8, out_of_order=1, last_ns=START + 8 * SECOND),
+        other | {"connection": "C3", "first_ns": START + SECOND, "last_ns": START + 2 * SECOND},
+        lossy(connection="D1", client_ip="10.0.0.8", packets=6001, retransmitted=20, out_of_order=4),
+    ]
+    return observed([*many(2, 1.0), exchange("C1", 9, "Fetch", 3, flags=["gap"])], connections=links)
+
+
+def reported() -> Observed:
+    """Receivers of a host's connections report 6 holes, and that 4 of 20 retransmissions arrived twice."""
+    links = [lossy(connection="C1", sacked=4, spurious=1), lossy(connection="C2", packets=400, retransmitted=8, sacked=2,
+                                                               spurious=3)]  # fmt: skip
+    return observed([], connections=links)
+
+
+def stalled(name: str, at: float, size: int, **more: object) -> tuple[list[Row], Row]:
+    """A connection with a response at 1 s and a request at `at` seconds that is sent 5 times and never acknowledged."""
+    lost = exchange(name, 2, "Produce", at, None, reason="capture_end", request_bytes=size)
+    link = CONNECTION | {
+        "connection": name, "ended": "open", "closed_by": None, "retransmitted": 5, "client_missing": 0, "server_missing": 0,
+        "client_unacked_ns": 6 * SECOND, "last_ns": START + int((at + 6) * SECOND),
+    }  # fmt: skip
+    return [exchange(name, 1, "Metadata", 1, 0, request_bytes=40, response_bytes=700), lost], link | more
+
+
+def idle_and_dropped() -> Observed:
+    """Two connections without an acknowledgement behind a rest of 9 s and 11 s, while a third works."""
+    (one, first), (two, second) = stalled("C1", 10, 90), stalled("C2", 12, 80)
+    works = exchange("C3", 1, "Metadata", 11, request_bytes=40)
+    return observed([*one, *two, works], connections=[first, second, CONNECTION | {"connection": "C3"}])
+
+
+def large_and_dropped() -> Observed:
+    """Two connections on which requests of 4000 and 5000 bytes are never acknowledged, those of 40 bytes are."""
+    (one, first), (two, second) = stalled("C1", 2, 4000), stalled("C2", 3, 5000, client_unacked_ns=SECOND)
+    return observed([*one, *two], connections=[first, second])
+
+
+def large_responses_dropped() -> Observed:
+    """The same of responses: 17,000 and 18,000 bytes of the server are pending, and 700 passed."""
+    (one, first), (two, second) = stalled("C1", 2, 4000), stalled("C2", 3, 5000)
+    more = {"client_unacked_ns": None, "server_unacked_ns": SECOND}
+    links = [first | more | {"server_pending": 18_000}, second | more | {"server_pending": 17_000}]
+    return observed([*one, *two], connections=links)
+
+
+SCENES = [
+    Scene("slow-network", far_client, """
+        medium 0.9: each round trip of client app takes 25 ms on the network. Seen 33 times from 0 s to 9 s, 0.825 s lost. Who:
+        client_id app. Filter: client_id == "app". Evidence: round_trip_ns 25000000, exchanges 33.
+        """, least={"milliseconds": 25.0, "connections": 3}, most={"most_seconds": 0.025,
+                                                                                  "usual_seconds": 0.025, "spread": 2.0}),
+    Scene("retransmission-bound", holes, """
+        medium 0.8: 20 of 1,000 packets between 10.0.0.9 (app, b) and its brokers were retransmissions, 4 segments came out of
+        order. Seen 20 times from 1 s to 9 s, 0 s lost. Who: client_ips ['10.0.0.9'], client_ids ['app', 'b']. Filter: client_ip
+        == "10.0.0.9". Evidence: retransmitted 20, spurious 0, out_of_order 4, filled 4, sacked 0, packets 1000, gaps 1.
+        """, kind="out of order", least={"segments": 24, "share": 0.024, "holes": 4}),
+    Scene("retransmission-bound", reported, """
+        medium 0.8: 20 of 1,000 packets between 10.0.0.9 (app) and its brokers were retransmissions, receivers reported 6 holes.
+        Seen 20 times from 1 s to 9 s, 0 s lost. Who: client_ips ['10.0.0.9'], client_ids ['app']. Filter: client_ip ==
+        "10.0.0.9". Evidence: retransmitted 20, spurious 4, out_of_order 0, filled 0, sacked 6, packets 1000, gaps 0.
+        """, kind="reported", least={"segments": 16, "share": 0.016, "holes": 6}),
+    Scene("data-not-acknowledged", idle_and_dropped, """
+        medium 0.7: 10.0.0.1:9092 acknowledges nothing more on 2 connections of app after 9.0 s and more without a request,
+        while other connections worked. Seen 2 times from 10 s to 18 s, 12 s lost. Who: client_ips ['10.0.0.9'], client_ids
+        ['app'], server 10.0.0.1:9092. Filter: client_ip == "10.0.0.9" and server_ip == "10.0.0.1" and server_port == 9092 and
+        outcome == unanswered and connection in {"C1", "C2"}. Evidence: connections 2, retransmitted 10, quiet_ns 9000000000.
+        """, kind="idle", least={"idle_seconds": 9.0}),
+    Scene("data-not-acknowledged", large_and_dropped, """
+        high 0.7: 10.0.0.1:9092 acknowledges nothing more on 2 connections of app: requests of 4.0 kB and more; the largest that
+        came through has 40 B. Seen 2 times from 2 s to 9 s, 12 s lost. Who: client_ips ['10.0.0.9'], client_ids ['app'], server
+        10.0.0.1:9092. Filter: client_ip == "10.0.0.9" and server_ip == "10.0.0.1" and server_port == 9092 and outcome ==
+        unanswered and connection in {"C1", "C2"}. Evidence: connections 2, retransmitted 10, smallest_bytes 4000,
+        answered_bytes 40.
+        """, kind="large requests", least={"bytes": 4000, "connections": 2}),
+    Scene("data-not-acknowledged", large_responses_dropped, """
+        high 0.7: 10.0.0.9 acknowledges nothing more on 2 connections of app: responses of 17.0 kB and more; the largest that
+        came through has 700 B. Seen 2 times from 2 s to 9 s, 12 s lost. Who: client_ips ['10.0.0.9'], client_ids ['app'],
+        server 10.0.0.1:9092. Filter: client_ip == "10.0.0.9" and server_ip == "10.0.0.1" and server_port == 9092 and connection
+        in {"C1", "C2"}. Evidence: connections 2, retransmitted 10, smallest_bytes 17000, answered_bytes 700.
+        """, kind="large responses", least={"bytes": 17_000}),
+]  # fmt: skip
