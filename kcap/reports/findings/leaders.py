@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kcap.limits import EVENTS_MOST, GONE_MOST
+from kcap.reports.findings.access import controllers
 from kcap.reports.findings.model import Finding, Found, called, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import (
     Observed,
@@ -280,7 +281,11 @@ def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
     ends = ("client_id", "server_ip", "server_port")
     by = rows_by(seen.run(in_groups(chosen, (*ends, "api", "api_version"))), ends)
     served = {(call["client_id"], call["api"]) for call in seen.calls if call["error"] == "NONE"}
-    for (client, ip, port), some in by.items():
+    for (client, ip, port), every in by.items():
+        offers = seen.once(controllers).get((ip, port))  # a client for brokers is in the wrong place, in whatever version
+        some = every if offers is None else [row for row in every if api_key(row["api"] or "") in offers]
+        if not some:
+            continue
         count = sum(row["n"] for row in some)
         work = [row for row in some if row["api"] in WORK or row["api"] == "ApiVersions"]
         never = any((client, row["api"]) not in served for row in work)
