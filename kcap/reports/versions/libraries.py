@@ -16,7 +16,7 @@ FAMILIES: Final = {
     "node-rdkafka": "librdkafka", "rdkafka-ruby": "librdkafka", "kgo": "franz-go", "kadm": "franz-go", "franz-go": "franz-go",
     "sarama": "sarama", "kafka-python": "kafka-python", "aiokafka": "aiokafka", "kafkajs": "kafkajs",
     "platformatic-kafka": "platformatic", "kafka-go": "kafka-go", "kafka-node": "kafka-node", "dekaf": "dekaf",
-    "rskafka": "rskafka", "pykafka": "pykafka", "no-kafka": "no-kafka",
+    "kafka-rust": "kafka-rust", "rskafka": "rskafka", "pykafka": "pykafka", "no-kafka": "no-kafka",
 }  # fmt: skip
 """What a client calls itself (KIP-511) -> the library that speaks for it."""
 RDKAFKA: Final = "rdkafka"
@@ -155,7 +155,10 @@ PROFILES: Final = (
     ), ("Metadata0", "Produce1", "Produce1"), seldom=True),
     Profile("librdkafka", "with broker.version.fallback 0.8", None, keyed(
         "Produce 0, Fetch 0, ListOffsets 0, Metadata 0, OffsetCommit 1, OffsetFetch 1, FindCoordinator 0"
-    ), ("Metadata0", "Produce0", "Produce0"), seldom=True),
+    )),  # Metadata0 and Produce0 are how any client begins that knows the first versions alone
+    Profile("kafka-rust", "0.8-0.10", None, keyed(
+        "Produce 0, Fetch 0, ListOffsets 0, Metadata 0, OffsetCommit 0 1, OffsetFetch 0 1, FindCoordinator 0"
+    )),
 )  # fmt: skip
 """Those that do not say who they are; the Java client's later releases come from the facts."""
 
