@@ -107,6 +107,11 @@ PROFILES: Final = (
         "Produce 7, Fetch 10, ListOffsets 4, Metadata 7, OffsetCommit 6, OffsetFetch 5, FindCoordinator 2, JoinGroup 4, "
         "Heartbeat 2, LeaveGroup 2, SyncGroup 2"
     )),
+    Profile("kafka-python", "2.3", None, keyed(  # as 2.2
+        "Produce 8, Fetch 10, ListOffsets 5, Metadata 8, OffsetCommit 7, OffsetFetch 5, FindCoordinator 2, JoinGroup 5, "
+        "Heartbeat 3, LeaveGroup 3, SyncGroup 3, CreateTopics 3, DeleteTopics 3, InitProducerId 1, AddPartitionsToTxn 1, "
+        "EndTxn 1"
+    )),
     Profile("aiokafka", "0.6-0.9", 0, keyed(
         "Produce 7, Fetch 4, ListOffsets 1, Metadata 0 1 5, OffsetCommit 2 3, OffsetFetch 1 3, FindCoordinator 1, JoinGroup 2, "
         "Heartbeat 1, LeaveGroup 1, SyncGroup 1, InitProducerId 0, AddPartitionsToTxn 0, AddOffsetsToTxn 0, EndTxn 0, "

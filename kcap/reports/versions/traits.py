@@ -82,7 +82,6 @@ DEFAULTS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "platformatic": CLASSIC | {
         ASSIGNORS: ("roundrobin",), SUBSCRIPTION: ("1",), USER_DATA: ("null",), "Fetch max bytes": ("10485760",),
     },
-    "kafka-rust": {"Produce timeout ms": ("30000",)},
 }  # fmt: skip
 """Library -> trait -> its default in the library's releases."""
 UNMISTAKABLE: Final[dict[Trait, str]] = {

@@ -136,6 +136,9 @@ def test_small_captures() -> None:
 def test_a_library_that_says_its_name_on_its_first_connection_alone_is_known_by_what_it_sends_on_others() -> None:
     known = identify(of("problems/rebalance-unfinished.pcap")).software.values()
     assert {(one.family, one.version, one.guessed) for one in known} == {("kafka-python", "2.2", True)}
+    few = identify(of("problems/broker-stall-members.pcap")).software
+    (why,) = [one.why for key, one in few.items() if key.client_id == "kp2-prod"]
+    assert why.startswith("most like kafka-python 2.3 (confidence 0.74)"), "two APIs are too few to name it"
 
 
 FAMILY_OF = {
