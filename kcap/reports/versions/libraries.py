@@ -73,7 +73,7 @@ PROFILES: Final = (
         "Heartbeat 3, LeaveGroup 3, SyncGroup 3, DescribeGroups 2, ListGroups 2, CreateTopics 3, DeleteTopics 1, "
         "DeleteRecords 1, InitProducerId 1, AddPartitionsToTxn 1, AddOffsetsToTxn 1, EndTxn 1, TxnOffsetCommit 1, "
         "DescribeAcls 1, CreateAcls 1, DeleteAcls 1, DescribeConfigs 2, AlterConfigs 1, CreatePartitions 1, DeleteGroups 1, "
-        "SaslHandshake 1, SaslAuthenticate 1"
+        "SaslHandshake 1, SaslAuthenticate 0"
     )),
     Profile("kafka-go", "0.4", 0, keyed(
         "Produce 8, Fetch 10, ListOffsets 1 5, Metadata 1 6 8, OffsetCommit 2 7, OffsetFetch 1 5, FindCoordinator 0 2, "
@@ -110,7 +110,7 @@ PROFILES: Final = (
     Profile("kafka-python", "2.3", None, keyed(  # as 2.2
         "Produce 8, Fetch 10, ListOffsets 5, Metadata 8, OffsetCommit 7, OffsetFetch 5, FindCoordinator 2, JoinGroup 5, "
         "Heartbeat 3, LeaveGroup 3, SyncGroup 3, CreateTopics 3, DeleteTopics 3, InitProducerId 1, AddPartitionsToTxn 1, "
-        "EndTxn 1"
+        "EndTxn 1, SaslHandshake 1, SaslAuthenticate 0"
     )),
     Profile("aiokafka", "0.6-0.9", 0, keyed(
         "Produce 7, Fetch 4, ListOffsets 1, Metadata 0 1 5, OffsetCommit 2 3, OffsetFetch 1 3, FindCoordinator 1, JoinGroup 2, "
