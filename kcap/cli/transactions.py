@@ -15,6 +15,7 @@ from kcap.errors import UsageError
 from kcap.output.grid import counts, duration
 from kcap.reports import drill_down
 from kcap.reports.text import TextColumn, number, size, time_of_day, words
+from kcap.reports.text import count as counted
 
 Row = dict[str, Any]
 OUTCOMES: Final = ("committed", "aborted", "fenced", "timed_out", "open")
@@ -67,10 +68,9 @@ def sentence(row: Row) -> str:
     ends = counts({outcome: row[outcome] for outcome in OUTCOMES if row[outcome]}).replace("_", " ")
     lasted = f"; median {duration(row['p50_ns'])}, longest {duration(row['max_ns'])}" if row["max_ns"] is not None else ""
     offsets = f"; offsets of group {words(row['group_ids'])}" if row["group_ids"] else ""
-    fences = f"; {row['fences']:,} requests refused by fencing" if row["fences"] else ""
-    plural = "" if row["transactions"] == 1 else "s"
+    fences = f"; {counted(row['fences'], 'request')} refused by fencing" if row["fences"] else ""
     return (
-        f"{row['transactional_id']}: {row['transactions']:,} transaction{plural}{f' ({ends})' if ends else ''}"
+        f"{row['transactional_id']}: {counted(row['transactions'], 'transaction')}{f' ({ends})' if ends else ''}"
         f"{lasted}{offsets}{fences}"
     )
 

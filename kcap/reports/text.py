@@ -276,6 +276,7 @@ REASONS: Final = {
     "partitions_read_again": "partition{s} that groups read again, after the first ones",
     "stalled_connections": "connection{s} without acknowledgements, after the first ones",
     "late_polls": "Fetch response{s} that were overdue, after the first ones",
+    "stalls": "time{s} in which a broker sent no response, after the first ones",
     "unavailable_brokers": "broker{s} that accepted no connection for a while, after the first ones",
     "tls_hosts": "host{s} with TLS, after those with the most retransmissions",
 }  # fmt: skip

@@ -42,8 +42,8 @@ ProduceRequest.validateRecords)."""
 
 
 BROKERS_ONLY: dict[int, int] = {24: 4}
-"""API key -> first version that only brokers send. AddPartitionsToTxn: clients stay at 3 (KIP-890,
-AddPartitionsToTxnRequest.json)."""
+"""API key -> first version that Kafka's own clients leave to brokers. AddPartitionsToTxn: they stay at 3 (KIP-890,
+AddPartitionsToTxnRequest.json); other libraries may send later ones, which brokers take."""
 
 
 def response_version(key: int, version: int, first_bytes_of_body: bytes | bytearray | memoryview) -> int:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kcap.cli.report_output import formatted
-from kcap.cli.transactions import document
+from kcap.cli.transactions import OUTCOMES, document, sentence
 from kcap.reports.source import ReportInput
 from kcap.reports.transactions.report import transactions
 from tests.cli.running import PCAPS, kcap
@@ -19,6 +19,13 @@ def test_a_pipeline_fails_on_outcomes(outcome: str, code: int) -> None:
     assert done.returncode == code
     if code < 2:
         assert len(json.loads(done.stdout)["rows"]) == 6
+
+
+def test_one_request_is_one_request() -> None:
+    row = dict.fromkeys((*OUTCOMES, "transactions", "fences"), 1) | {"max_ns": None, "group_ids": [], "transactional_id": "x"}
+    assert sentence(row | {"p50_ns": None}).startswith("x: 1 transaction (")
+    assert sentence(row).endswith("; 1 request refused by fencing")
+    assert sentence(row | {"fences": 2}).endswith("; 2 requests refused by fencing")
 
 
 @pytest.mark.parametrize("form", ["text", "markdown", "html"])

@@ -19,7 +19,7 @@ PCAPS, SHARED = ROOT / "pcaps", ROOT.parent / "shared"
 HEALTHY = (
     "java-transactions", "librdkafka-zstd", "aiokafka", "go-franz", "node-platformatic", "long-polls", "left-behind-a-poll",
     "left-before-records",
-    "no-fetch-sessions", "one-election", "new-topics", "connect-starts", "not-yet-leader",
+    "no-fetch-sessions", "one-election", "new-topics", "connect-starts", "not-yet-leader", "platformatic-transactions",
 )  # fmt: skip
 """Captures of pcaps/ in which clients did what they should."""
 FOLDERS = [PCAPS / "problems", SHARED / "captures" / "problems"]
@@ -66,6 +66,14 @@ def test_what_was_planted_is_found_and_healthy_traffic_is_silent(folder: Path, e
 def test_a_broker_that_waits_for_the_replicas_of_a_stopped_one_is_not_accused() -> None:
     rows = [row for row in findings(FOLDERS[0] / "broker-stall-replicas.pcap") if row["severity"] != "info"]
     assert [(row["id"], row["who"]["server"]) for row in rows] == [("broker-stall", "127.4.0.2:9092")]
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"), [("broker-stall-members", "broker-stall"), ("broker-restarted", "broker-unavailable")]
+)
+def test_members_and_producers_are_not_accused_of_what_their_only_broker_does(name: str, rule: str) -> None:
+    """Their library, their process and their topic's leaders were as they should be."""
+    assert [row["id"] for row in findings(FOLDERS[0] / f"{name}.pcap") if row["severity"] != "info"] == [rule]
 
 
 EXACT = frozenset({

@@ -374,10 +374,21 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
             )  # fmt: skip
 
 
+def controllers(seen: Observed) -> dict[tuple[str, int], frozenset[int]]:
+    """Listeners of controllers among the servers of clients, by address, with the keys of the APIs that each offers: these have
+    neither Produce nor Metadata, and no client got a response to such a request there."""
+    served = {(call["server_ip"], call["server_port"]) for api in CLIENT_APIS.values() for call in
+              seen.calls_of(api=api, outcome="answered")}  # fmt: skip
+    calls = seen.calls_of(api="ApiVersions", error="NONE")
+    offered = seen.offered([call for call in calls if (call["server_ip"], call["server_port"]) not in served])
+    return {place: frozenset(keys) for place, keys in offered.items() if not keys.keys() & CLIENT_APIS.keys()}
+
+
 @rule(
     "listener-is-controller", "high", 0.9,
     needs="responses messages beginnings bodies",
-    looks_at="connections with ApiVersions alone, whose response offers neither Produce nor Metadata",
+    looks_at="connections on which ApiVersions alone gets a response, which offers neither Produce nor Metadata; the listener "
+    "closes at requests that it does not offer",
     advice="Set bootstrap.servers to a listener of the brokers; controller.listener.names is for brokers and controllers.",
     instead="a tool that wants the controller (bootstrap.controllers) and was stopped",
     sources="KIP-919, KIP-500",
@@ -386,13 +397,16 @@ def listener_is_controller(seen: Observed, _limit: Mapping[str, float]) -> Found
     """A client at a controller's listener."""
     used: dict[tuple[str, str, int], set[str]] = {}
     for call in seen.calls:
-        used.setdefault((call["client_id"], call["server_ip"], call["server_port"]), set()).add(call["api"])
+        if call["reason"] not in ("fin", "rst"):
+            used.setdefault((call["client_id"], call["server_ip"], call["server_port"]), set()).add(call["api"])
     if {"ApiVersions"} not in used.values():
         return
     table = seen.every  # what brokers send a controller on the same connection makes it theirs
+    offers = (table.api == "ApiVersions") & (table.error == "NONE")
+    closed = cut_short(table) & in_wrong_version(table)
     by = table.group_by("connection", "client_id", "server_ip", "server_port").aggregate(
-        versions=table.connection.count(where=(table.api == "ApiVersions") & (table.error == "NONE")),
-        others=table.connection.count(where=table.api != "ApiVersions"), exchange=table.exchange.max(),
+        versions=table.connection.count(where=offers), exchange=table.exchange.max(where=offers),
+        others=table.connection.count(where=(table.api != "ApiVersions") & ~closed),
         first_ns=table.request_first_ns.min(), last_ns=table.request_last_ns.max(),
     )  # fmt: skip
     # raft-client-N are controllers themselves, and other requests may be among bytes that are missing
@@ -402,7 +416,7 @@ def listener_is_controller(seen: Observed, _limit: Mapping[str, float]) -> Found
     rows = seen.run(
         in_groups(
             alone, ("client_id", "server_ip", "server_port"), LASTED, connection=alone.connection.min(),
-            exchange=alone.exchange.max(),
+            exchange=alone.exchange.argmin(alone.connection),
         )
     )  # fmt: skip
     offered = seen.offered(rows)

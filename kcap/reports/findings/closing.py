@@ -19,6 +19,7 @@ from kcap.reports.findings.observed import (
     rows_by,
     server_of,
 )
+from kcap.reports.findings.outages import not_accepted
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.reports.text import size
@@ -218,12 +219,6 @@ def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
             where("api == ApiVersions", "exchange == 1", "outcome == unanswered", picked(row), **place),
             row["first_ns"], row["last_ns"], 0, {"connections": row["n"], "clients": row["clients"]},
         )  # fmt: skip
-
-
-def not_accepted(links: Any) -> Any:
-    """Whether connections were refused or not answered."""
-    no_server = (links.server_packets == 0) | ((links.server_packets == 1) & (links.ended == "rst"))
-    return (links.phase == "empty") & (links.began == "syn") & no_server
 
 
 @rule(

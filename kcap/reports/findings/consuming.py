@@ -203,7 +203,7 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
     advice="Raise max.incremental.fetch.session.cache.slots of the broker: sessions are evicted, and every fetch "
     "names all partitions.",
     instead="a client that changes its partitions all the time; a library that does not use sessions, such as "
-    "@platformatic/kafka",
+    "@platformatic/kafka, which takes a slot with each Fetch and so those of others as well",
     sources="KIP-227",
     sessions=10, share=0.3,
 )  # fmt: skip

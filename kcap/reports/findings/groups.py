@@ -8,6 +8,8 @@ from typing import Any, Final
 from kcap.limits import OFFSET_MOST, SILENCES_MOST
 from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
 from kcap.reports.findings.observed import HEARTBEATS, SENT, Observed, Row, clients_in, in_groups, rows_by, times_of, totals
+from kcap.reports.findings.outages import unreachable
+from kcap.reports.findings.stalls import stalled_ns
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
@@ -262,7 +264,8 @@ def committers(seen: Observed) -> dict[tuple[str | None, str | None], int]:
     looks_at="errors of OffsetCommit",
     advice="ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID: the member had lost its partitions before it committed; records are read "
     "twice. Look at rebalances and max.poll.interval.ms.",
-    instead="for errors of membership: one rebalance at an unlucky moment",
+    instead="for errors of membership: one rebalance at an unlucky moment, or a coordinator that stood still for longer than "
+    "the members' sessions (broker-stall)",
     failures=3,
 )  # fmt: skip
 def commit_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
@@ -422,7 +425,9 @@ LIVING: Final = (
 )  # fmt: skip
 """APIs by which a member of a group shows that it lives, or that it leaves."""
 UNKNOWN: Final = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")
-"""Errors of a heartbeat of a member that the group has given up."""
+"""Errors of a request of a member that the group has given up."""
+LATE_NS: Final = 1_000_000_000
+"""A member that waits for a response as long as this is not silent meanwhile: its coordinator is."""
 
 
 @rule(
@@ -430,20 +435,24 @@ UNKNOWN: Final = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")
     needs="requests bodies",
     looks_at="members of classic groups that send nothing for `seconds` without having left, in which time the group comes to "
     "a generation without them; members of groups in which the broker assigns that send nothing for `consumer_seconds` "
-    "until it comes to a later epoch, or for `seconds` and are not known when they come back",
+    "until it comes to a later epoch; members of any group that send nothing for `seconds` and are not known when they come "
+    "back. The time in which a member waits for a response does not count, nor does a member whose coordinator takes no "
+    "connections",
     advice="See whether the process was killed (out of memory, SIGKILL without a grace period), paused (garbage collection, "
-    "CPU limits) or cut off: a consumer that closes leaves its group. Up to the session timeout its partitions have no reader: "
-    "session.timeout.ms says how long that is.",
+    "CPU limits), cut off, or at work for longer than its session (KafkaJS sends heartbeats between records alone): a consumer "
+    "that closes leaves its group. Up to the session timeout its partitions have no reader: session.timeout.ms says how long "
+    "that is.",
     instead="members that do not leave on purpose, such as static members (group.instance.id) and Kafka Streams; a LeaveGroup "
     "that is not in the capture",
     sources="KIP-62, KIP-345, KIP-848, KIP-932, KIP-1071",
     seconds=6, consumer_seconds=15,
 )  # fmt: skip
 def member_lost(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Members that went silent, and whose groups went on without them.
+    """Members that went silent, and that their groups gave up.
 
     A classic generation is complete when all members have joined or were given up. Where the broker assigns, a member may be
     behind the group's epoch, so that it has to miss three heartbeats of 5 s before a later one, or to hear that it is unknown.
+    A coordinator that stands still or is restarted gives members up that could not reach it: these are not at fault.
     """
     if not seen.apis.intersection(("JoinGroup", *HEARTBEATS)):
         return
@@ -456,13 +465,16 @@ def member_lost(seen: Observed, limit: Mapping[str, float]) -> Found:
         epoch=mine.generation.max().over(sofar),  # requests about records of share groups have none
         in_ns=(mine.generation >= 0).ifelse(mine.request_first_ns, None).max().over(sofar),
         out_ns=(mine.generation < 0).ifelse(mine.request_first_ns, None).max().over(sofar),
+        heard_ns=mine.response_first_ns.max().over(sofar),
     )  # fmt: skip
+    waited = (mine.heard_ns - mine.request_first_ns >= LATE_NS).fill_null(False)
+    mine = mine.mutate(request_first_ns=waited.ifelse(mine.heard_ns, mine.request_first_ns))
     silent = (mine.then_ns - mine.request_first_ns >= int(limit["seconds"] * 1e9)).fill_null(True)
     ends = mine.mutate(generation=mine.generation.fill_null(mine.epoch))
     ends = ends.filter(silent, ends.api != "LeaveGroup", ends.generation > 0, ends.in_ns >= ends.out_ns.fill_null(0))
     columns = (
         "group_id", "member_id", "client_id", "client_ip", "request_first_ns", "then_ns", "then_error", "generation",
-        "connection",
+        "connection", "server_ip", "server_port",
     )  # fmt: skip
     rows = seen.first(ends.select(*columns), ("request_first_ns", "group_id", "member_id"), SILENCES_MOST, "silent_members")
     later, by_broker = completed(seen), seen.calls_by("group_id", HEARTBEATS)
@@ -474,9 +486,14 @@ def member_lost(seen: Observed, limit: Mapping[str, float]) -> Found:
         least = int(limit["consumer_seconds" if assigned else "seconds"] * 1e9)
         times = [at for _, at in (known if assigned else known[:1])]
         without = next((at for at in times if at - row["request_first_ns"] >= least), None)
-        if assigned and row["then_error"] in UNKNOWN:
+        if row["then_error"] in UNKNOWN:
             without = row["then_ns"]
-        if without is not None and (row["then_ns"] is None or row["then_ns"] >= without):
+        if without is None:
+            continue
+        span = row["server_ip"], row["server_port"], row["request_first_ns"], without
+        if unreachable(seen, *span) or without - row["request_first_ns"] - stalled_ns(seen, *span) < limit["seconds"] * 1e9:
+            continue
+        if row["then_ns"] is None or row["then_ns"] >= without:
             took = without - row["request_first_ns"]
             lost.setdefault(row["group_id"], []).append({**row, "silent_ns": took, "without_ns": without})
     used = last_used(mine, seen, [row["connection"] for some in lost.values() for row in some])
@@ -485,7 +502,7 @@ def member_lost(seen: Observed, limit: Mapping[str, float]) -> Found:
         longest, back = max(row["silent_ns"] for row in some), sum(used[row["connection"]] >= row["without_ns"] for row in some)
         who = "a member" if len(some) == 1 else counted(len(some), "member")
         yield Finding(
-            f"group {group} went on without {who} that sent nothing for up to {seconds(longest)} and had not left: "
+            f"group {group} gave up {who} that sent nothing for up to {seconds(longest)} and had not left: "
             f"{named(clients)}" + (f"; {back} came back" if back else ""),
             {"group_id": group, "client_ids": clients_in(some)[:20]}, len(some),
             where(group_id=group), min(row["request_first_ns"] for row in some), max(row["without_ns"] for row in some),

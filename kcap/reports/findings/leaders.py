@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kcap.limits import EVENTS_MOST, GONE_MOST
+from kcap.reports.findings.access import controllers
 from kcap.reports.findings.model import Finding, Found, called, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import (
     Observed,
@@ -18,6 +19,7 @@ from kcap.reports.findings.observed import (
     times_of,
     totals,
 )
+from kcap.reports.findings.outages import PLACE, lasting, restarted
 from kcap.reports.findings.unavailable import leaderless
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
@@ -55,11 +57,15 @@ METADATA_READ = 8
     seconds=5,
 )  # fmt: skip
 def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Clients that take long to follow a partition to its new leader."""
+    """Clients that take long to follow a partition to its new leader. What one broker alone serves before and behind its
+    restart did not move.
+    """
     if not seen.errors_of_partitions.intersection(MOVED):
         return
     parts = seen.parts.filter(seen.parts.api.isin(["Produce", "Fetch"]), seen.parts.topic.notnull())
-    bad = parts.filter(parts.error.isin(list(MOVED))).anti_join(seen.not_yet_led(MOVED), ["topic", "partition"])
+    bad = parts.filter(parts.error.isin(list(MOVED))).anti_join(seen.not_yet_led(MOVED), list(PLACE))
+    if lasting(seen):
+        bad = bad.anti_join(restarted(seen), list(PLACE))
     bad = bad.order_by("request_first_ns").limit(EVENTS_MOST)
     good = parts.filter(parts.error.isin(list(OF_LEADERS)), parts.client_id.notnull())
     slot = {"client": "client_id", "what": "api", "name": "topic", "number": "partition", "at_ns": "request_first_ns"}
@@ -237,9 +243,12 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
     errors=3,
 )  # fmt: skip
 def acks_risk(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Producers that do not wait for replicas, while leaders move."""
+    """Producers that do not wait for replicas, while leaders move. What one broker alone serves before and behind its restart
+    did not move.
+    """
     moved: dict[str, int] = {}
-    for row in seen.partition_errors(MOVED, ("topic",), led=True):
+    stayed = restarted(seen) if lasting(seen) else None
+    for row in seen.partition_errors(MOVED, ("topic",), led=True, besides=stayed):
         moved[row["topic"] or "__"] = row["n"]
     risky = {name: n for name, n in moved.items() if n >= limit["errors"] and not name.startswith("__")}
     if not risky:
@@ -281,7 +290,11 @@ def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
     ends = ("client_id", "server_ip", "server_port")
     by = rows_by(seen.run(in_groups(chosen, (*ends, "api", "api_version"))), ends)
     served = {(call["client_id"], call["api"]) for call in seen.calls if call["error"] == "NONE"}
-    for (client, ip, port), some in by.items():
+    for (client, ip, port), every in by.items():
+        offers = seen.once(controllers).get((ip, port))  # a client for brokers is in the wrong place, in whatever version
+        some = every if offers is None else [row for row in every if api_key(row["api"] or "") in offers]
+        if not some:
+            continue
         count = sum(row["n"] for row in some)
         work = [row for row in some if row["api"] in WORK or row["api"] == "ApiVersions"]
         never = any((client, row["api"]) not in served for row in work)

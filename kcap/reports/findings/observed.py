@@ -419,15 +419,17 @@ class Observed:
         return self.run(groups.filter(groups.n >= least))
 
     def partition_errors(
-        self, names: Sequence[str], by: Sequence[str] = ("client_id", "topic"), *, led: bool = False
+        self, names: Sequence[str], by: Sequence[str] = ("client_id", "topic"), *, led: bool = False, besides: Any = None
     ) -> list[Row]:
-        """As `errors`, of single partitions; `led`: without those of `not_yet_led`."""
+        """As `errors`, of single partitions; `led`: without those of `not_yet_led`; `besides`: without those of this table."""
         if not self.errors_of_partitions.intersection(names):
             return []
         joined = self.parts
         chosen = joined.filter(joined.error.isin(list(names)))
         if led:
             chosen = chosen.anti_join(self.not_yet_led(names), ["topic", "partition"])
+        if besides is not None:
+            chosen = chosen.anti_join(besides, ["topic", "partition"])
         groups = in_groups(
             chosen, by, requests=uids(chosen).nunique(), latency_ns=chosen.latency_ns.sum(),
             partitions=chosen.partition.nunique(), connection=chosen.connection.argmin(chosen.request_first_ns),

@@ -131,7 +131,7 @@ def savings(seen: Observed, wanted: set[tuple[str, str]]) -> dict[tuple[str, str
         batches = [one.get("records") for topic in topics for one in topic.get("partitionData") or ()]
         sample = b64decode(max((batch for batch in batches if batch), key=len, default="")[:SAMPLE_BASE64])
         if sample:
-            found[row["client_id"], row["topic"]] = round(1 - len(compress(sample, 1)) / len(sample), 2)
+            found[row["client_id"], row["topic"]] = max(0.0, round(1 - len(compress(sample, 1)) / len(sample), 2))
     return found
 
 

@@ -6,50 +6,16 @@ In: connections and exchanges. Out: findings. Law: no pairs of connections, one 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kcap.limits import SERVERS_MOST
-from kcap.reports.findings.closing import hosts_of, not_accepted
+from kcap.reports.findings.closing import hosts_of
 from kcap.reports.findings.model import Finding, Found, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, server_of
-from kcap.reports.recorded import functions
+from kcap.reports.findings.outages import PLACE, outages
 from kcap.reports.text import count as counted
 
-SERVER: Final = ("server_ip", "server_port")
-PLACE: Final = ("topic", "partition")
 BEFORE_NS: Final = 5_000_000_000
 """How long before the broker's last response the writes count that show how often a partition is written to."""
 STEADY: Final = 5
 """Writes in that time from which on the next one is due within a second."""
-
-
-def refused_runs(seen: Observed) -> list[Row]:
-    """Servers that responded, with the longest time from one refused connection to the last before it accepts again: n,
-    refused (others were not answered), hosts, client_ip, first_ns, last_ns and seen_ns, its last response before. One that
-    responds meanwhile on connections that it has is none of them.
-    """
-    links = seen.every_link
-    order = {"group_by": list(SERVER), "order_by": ["first_ns", "connection"], "rows": (None, 0)}
-    ibis = functions(links)
-    links = links.filter(links.began == "syn")
-    links = links.mutate(failed=not_accepted(links) & (links.ended != "fin"))  # a FIN follows what the capture lacks
-    links = links.mutate(turn=(~links.failed).cast("int64").sum().over(ibis.window(**order)))
-    failed = links.filter(links.failed)
-    runs = failed.group_by(*SERVER, "turn").aggregate(
-        n=failed.count(), refused=failed.count(where=failed.server_packets == 1), hosts=failed.client_ip.nunique(),
-        client_ip=failed.client_ip.min(), first_ns=failed.first_ns.min(), last_ns=failed.first_ns.max(),
-    )  # fmt: skip
-    longest = ibis.window(group_by=list(SERVER), order_by=[(runs.last_ns - runs.first_ns).desc(), runs.turn])
-    runs = runs.mutate(place=ibis.row_number().over(longest))
-    runs = runs.filter(runs.place == 0)
-    table = seen.every
-    at = table.filter(table.outcome == "answered").select(*SERVER, "response_last_ns", "broker_id")
-    both = runs.inner_join(at, list(SERVER))
-    known = both.group_by(*SERVER, "n", "refused", "hosts", "client_ip", "first_ns", "last_ns").aggregate(
-        seen_ns=both.response_last_ns.max(where=both.response_last_ns <= both.first_ns),
-        meanwhile=both.count(where=(both.response_last_ns > both.first_ns) & (both.response_last_ns < both.last_ns)),
-        broker_id=both.broker_id.max(),
-    )  # fmt: skip
-    known = known.filter(known.seen_ns.notnull(), known.meanwhile == 0)
-    return seen.first(known, ("first_ns", *SERVER), SERVERS_MOST, "unavailable_brokers")
 
 
 @rule(
@@ -70,9 +36,7 @@ def broker_unavailable(seen: Observed, limit: Mapping[str, float]) -> Found:
     a problem where no write succeeded for `unwritten` seconds to partitions that were written to several times a second until
     then.
     """
-    if ("empty", "syn") not in seen.begun:
-        return
-    for row in seen.once(refused_runs):
+    for row in outages(seen):
         lasted = row["last_ns"] - row["first_ns"]
         if row["n"] < limit["refused"] or lasted < limit["seconds"] * 1e9:
             continue

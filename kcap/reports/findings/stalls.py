@@ -15,6 +15,7 @@ from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
 BROKER: Final = ("server_ip", "server_port")
+SECOND_NS: Final = 1_000_000_000
 STEP_NS: Final = 125_000_000
 """Responses are counted in steps of this time; a stall holds several, so that steps without responses are few to look at."""
 
@@ -51,9 +52,7 @@ def broker_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
     }
     if not brokers:
         return
-    table = seen.exchanges
-    waits = table.filter(table.api.isin(WAITING) | (table.throttle_time_ms > 0)).select("connection").distinct()
-    waiting = chosen.filter(late, ~chosen.flags.contains("retransmitted")).anti_join(waits, "connection")
+    waiting = delayed(seen, chosen, late)
     by: dict[tuple[str, int], list[Row]] = {}
     waited, silent = silences(seen, waiting, least)
     for row in seen.run(silent):
@@ -86,6 +85,34 @@ def broker_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
              "hosts": hosts, "median_ns": round(brokers[ip, port]["own"])},
             "info" if followers else None, UNSURE if followers else limit["several"] if hosts > 1 else alone,
         )  # fmt: skip
+
+
+def delayed(seen: Observed, chosen: Any, late: Any) -> Any:
+    """Those of the exchanges of `served` that are late for want of the broker alone: not for the network, and not behind a long
+    poll, a rebalance or a throttle.
+    """
+    table = seen.exchanges
+    waits = table.filter(table.api.isin(WAITING) | (table.throttle_time_ms > 0)).select("connection").distinct()
+    return chosen.filter(late, ~chosen.flags.contains("retransmitted")).anti_join(waits, "connection")
+
+
+def stalls(seen: Observed) -> list[Row]:
+    """The times of a second and more in which a broker sent no response to anyone while requests waited: server_ip,
+    server_port, since, until."""
+    if all(call["api"] not in PROMPT or (call["latency_ns"] or 0) < SECOND_NS for call in seen.calls):
+        return []
+    chosen, late = served(seen, {"milliseconds": SECOND_NS / 1e6})
+    _, silent = silences(seen, delayed(seen, chosen, late), SECOND_NS)
+    return seen.first(silent.select(*BROKER, "since", "until"), ("since", *BROKER), EVENTS_MOST, "stalls")
+
+
+def stalled_ns(seen: Observed, ip: str, port: int, first_ns: int, last_ns: int) -> int:
+    """For how much of the time between these two a server was in one of its `stalls`."""
+    return sum(
+        max(0, min(row["until"], last_ns) - max(row["since"], first_ns))
+        for row in seen.once(stalls)
+        if (row["server_ip"], row["server_port"]) == (ip, port)
+    )
 
 
 def overdue(seen: Observed, least: int) -> dict[tuple[str, int], list[int]]:

@@ -110,7 +110,9 @@ def classic(events: Sequence[Event]) -> list[Row]:
         # the responses come when all have joined, or when those that do not are given up
         absent = next((names.get(one[0]) for _, cause, one in causes if cause == "timeout" and one), None)
         begun = min(event.first_ns for event in joins)
-        given_up = absent is not None and answered - latest.first_ns > latest.first_ns - begun
+        # behind a generation that is not here, as of a group that was empty, members of the one before are gone already
+        follows = bool(before) and generation == (before[0].epoch or 0) + 1
+        given_up = absent is not None and follows and answered - latest.first_ns > latest.first_ns - begun
         out.append({
             "cause": cause, "who": [names.get(one) or one for one in who], "causes": sorted({one for _, one, _ in causes}),
             "first_ns": first, "last_ns": last, "duration_ns": last - first, "generation": generation,

@@ -6,7 +6,7 @@ once: rows of APIs are shared by clients that did the same, and are not changed.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
@@ -81,6 +81,8 @@ class Usage:
     addresses: tuple[str, ...] = ()
     login: bool = False
     """Some of its connections began SASL."""
+    learned: bool = False
+    """Its connections request no versions, but others of their addresses and client id do, and it may use what those learn."""
     latest_of: dict[int, str] = field(default_factory=dict)
     """API key -> the connection of the latest range."""
 
@@ -122,8 +124,9 @@ class Usage:
 class ClientUsage:
     """Works out what clients are, once for all that are alike."""
 
-    def __init__(self, whole: ConnectionProfiles, target: str) -> None:
-        self.whole, self.target = whole, target
+    def __init__(self, whole: ConnectionProfiles, target: str, shared: Set[tuple[str, str | None]] = frozenset()) -> None:
+        """`shared`: those of `Clients`."""
+        self.whole, self.target, self.shared = whole, target, shared
         self._plans: dict[tuple[ProfileTemplate, int, Offer | None, Offer | None], Plan] = {}
         self._usual: dict[tuple[ProfileTemplate, int, Server], Plan] = {}
         """Those of connections to a server that made one offer."""
@@ -184,6 +187,7 @@ class ClientUsage:
             made.add(plan, mine, numbers.reshape(len(mine), -1).T.tolist(), midstream=template.midstream)
             made.probes = made.probes or bool(template.probes)
             made.login = made.login or template.mechanism is not None
+        made.learned = not made.probes and all((stored.address, client_id) in self.shared for stored in some)
         made.sums = dict(sorted(made.sums.items()))
         made.servers = tuple(dict.fromkeys(stored.server for stored in some))
         made.addresses = tuple(sorted({stored.address for stored in some}))
@@ -215,7 +219,7 @@ class ClientUsage:
             known,
             usage.login,
             tuple(
-                (*at, usage.probes or one.midstream, one.offered, one.served > 0, one.refused > 0)
+                (*at, usage.probes or usage.learned or one.midstream, one.offered, one.served > 0, one.refused > 0)
                 for at, one in usage.sums.items()
             ),
         )
@@ -247,7 +251,7 @@ def calls_of(usage: Usage) -> list[ApiUse]:
             one.first_ns,
             one.last_ns,
             uid(*one.example),
-            usage.probes or one.midstream,
+            usage.probes or usage.learned or one.midstream,
             one.offered,
             one.served > 0,
             one.refused > 0,

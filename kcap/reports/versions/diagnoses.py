@@ -291,6 +291,7 @@ def facts(case: DiagnosisContext) -> None:
                 subject(profile, client),
             ))  # fmt: skip
     silent: list[tuple[str | None, StoredProfile]] = []
+    reusing: list[tuple[str | None, StoredProfile]] = []
     nameless: list[tuple[str | None, StoredProfile]] = []
     for key, mine in case.known.connections.items():
         known = case.known.software[key]
@@ -301,11 +302,16 @@ def facts(case: DiagnosisContext) -> None:
             for version in [(stored.template.opening[which] if isinstance(which, int) else which)[2]]
         ]  # fmt: skip
         if not probes:
-            silent += [(key.client_id, stored) for stored in mine]
+            for stored in mine:
+                shared = (stored.address, key.client_id) in case.known.shared
+                (reusing if shared else silent).append((key.client_id, stored))
         elif key.software is None and max(probes) < SOFTWARE_SINCE:
             nameless += [(key.client_id, stored) for stored in mine]
     for kind, found, text in (
         ("no_apiversions", silent, "{who} send{s} no ApiVersions request: the versions are fixed in the client, on {n}"),
+        ("apiversions_reused", reusing,
+         "{who} request{s} the broker's versions on other connections, and not on {n}: a library may use again what it "
+         "learned, or two programs share the client id"),
         ("nameless", nameless,
          "{who} request{s} ApiVersions below v3, which does not carry the software's name and version (KIP-511), on {n}"),
     ):  # fmt: skip

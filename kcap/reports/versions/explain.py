@@ -33,7 +33,7 @@ def explanation_of(client: str, targets: Sequence[str], profiles: ConnectionProf
         clients = identify(profiles)
         for key, some in clients.connections.items():
             if key.client_id == client:
-                usage = ClientUsage(profiles, targets[-1]).usage(some, client)
+                usage = ClientUsage(profiles, targets[-1], clients.shared).usage(some, client)
                 made["rows"].append(of_client(client, clients.software[key], usage, brokers))
     if not made["rows"]:
         library = library_named(client)
@@ -51,7 +51,7 @@ def of_client(client: str, known: Software, usage: Usage, brokers: Sequence[Simu
     for api, version in usage.sums:
         used.setdefault(api, []).append(version)
     name, source = known.text or "a client of no known library", "the versions that the capture shows; it may have others"
-    library = library_of(known) or Library(name, source, used, usage.probes)
+    library = library_of(known) or Library(name, source, used, usage.probes or usage.learned)
     here = [SimulatedBroker("as captured", usage.latest)] if usage.latest else []
     head = {"client_id": client, "software": known.text or None, "guessed": known.guessed}
     head["unproven"] = unproven(calls_of(usage), usage.login)

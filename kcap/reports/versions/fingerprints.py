@@ -84,8 +84,8 @@ def who(kept: Sequence[ConnectionProfile | StoredProfile], client_id: str | None
         for (one, key, v), use in profile.uses.items()
         if one == client_id and use.count > use.died
     }
-    inner = sorted({key for key, version in served if key in INTERNAL or version >= BROKERS_ONLY.get(key, 1 << 15)})
-    is_broker = bool(inner) or hint_of(client_id)[0]
+    inner = sorted(of_brokers(served, all(name == JAVA for name, _ in described)))
+    is_broker = bool(inner) or (hint_of(client_id)[0] and all(name == JAVA for name, _ in described))
     if described:
         (name, version), _ = described.most_common(1)[0]
         others = ", ".join(sorted({f"{n} {v}" for n, v in described} - {f"{name} {version}"}))
@@ -97,6 +97,18 @@ def who(kept: Sequence[ConnectionProfile | StoredProfile], client_id: str | None
         )
         return Software(BROKER, None, BROKER, True, reason, True, 0.95 if inner else 0.8, (reason,))
     return stated(guessed(profiles, client_id, whole))
+
+
+def of_brokers(served: set[tuple[int, int]], java: bool) -> set[int]:
+    """APIs of requests (key, version) that brokers alone send.
+
+    A version that Kafka's own clients leave to brokers is one only on connections that carry nothing else, as a broker's do
+    (AddPartitionsToTxnManager), and not of a client that names another library (`java` is False): such a library may send it
+    too (@platformatic/kafka sends AddPartitionsToTxn v5).
+    """
+    found = {key for key, _ in served if key in INTERNAL}
+    versions = {key for key, version in served if version >= BROKERS_ONLY.get(key, 1 << 15)}
+    return found | (versions if java and {key for key, _ in served} - LOGIN_APIS <= BROKERS_ONLY.keys() else set())
 
 
 def stated(known: Software) -> Software:

@@ -59,6 +59,9 @@ class Clients:
     software: dict[ClientKey, Software] = field(default_factory=dict)
     keys: dict[tuple[str, str | None], ClientKey] = field(default_factory=dict)
     """Connection and client id -> client."""
+    shared: set[tuple[str, str | None]] = field(default_factory=set)
+    """Addresses and client ids of which some connections request the broker's versions and others do not. A library may do so
+    on its first connection alone, and use on the others what it learned there (kafka-python 2, @platformatic/kafka)."""
 
     def of(self, connection: str, client_id: str | None) -> Software | None:
         """The library of a client by one of its connections."""
@@ -172,6 +175,7 @@ def identify(whole: ConnectionProfiles, *, by_address: bool = False) -> Clients:
         groups.setdefault((spot, spoke), []).append(stored)
     guess = Guesses(whole)
     out = Clients()
+    out.shared = {spot for spot, some in spots.items() if len({bool(stored.template.probes) for stored, _ in some}) > 1}
     found: dict[tuple[Any, ...], tuple[ClientKey, list[StoredProfile]]] = {}
 
     def count(some: list[StoredProfile], client_id: str | None, spoke: Spoke, library: str | None = None) -> None:

@@ -16,7 +16,7 @@ FAMILIES: Final = {
     "node-rdkafka": "librdkafka", "rdkafka-ruby": "librdkafka", "kgo": "franz-go", "kadm": "franz-go", "franz-go": "franz-go",
     "sarama": "sarama", "kafka-python": "kafka-python", "aiokafka": "aiokafka", "kafkajs": "kafkajs",
     "platformatic-kafka": "platformatic", "kafka-go": "kafka-go", "kafka-node": "kafka-node", "dekaf": "dekaf",
-    "rskafka": "rskafka", "pykafka": "pykafka", "no-kafka": "no-kafka",
+    "kafka-rust": "kafka-rust", "rskafka": "rskafka", "pykafka": "pykafka", "no-kafka": "no-kafka",
 }  # fmt: skip
 """What a client calls itself (KIP-511) -> the library that speaks for it."""
 RDKAFKA: Final = "rdkafka"
@@ -73,7 +73,7 @@ PROFILES: Final = (
         "Heartbeat 3, LeaveGroup 3, SyncGroup 3, DescribeGroups 2, ListGroups 2, CreateTopics 3, DeleteTopics 1, "
         "DeleteRecords 1, InitProducerId 1, AddPartitionsToTxn 1, AddOffsetsToTxn 1, EndTxn 1, TxnOffsetCommit 1, "
         "DescribeAcls 1, CreateAcls 1, DeleteAcls 1, DescribeConfigs 2, AlterConfigs 1, CreatePartitions 1, DeleteGroups 1, "
-        "SaslHandshake 1, SaslAuthenticate 1"
+        "SaslHandshake 1, SaslAuthenticate 0"
     )),
     Profile("kafka-go", "0.4", 0, keyed(
         "Produce 8, Fetch 10, ListOffsets 1 5, Metadata 1 6 8, OffsetCommit 2 7, OffsetFetch 1 5, FindCoordinator 0 2, "
@@ -106,6 +106,11 @@ PROFILES: Final = (
     Profile("kafka-python", "2.2", None, keyed(  # it says its name on its first connection alone
         "Produce 7, Fetch 10, ListOffsets 4, Metadata 7, OffsetCommit 6, OffsetFetch 5, FindCoordinator 2, JoinGroup 4, "
         "Heartbeat 2, LeaveGroup 2, SyncGroup 2"
+    )),
+    Profile("kafka-python", "2.3", None, keyed(  # as 2.2
+        "Produce 8, Fetch 10, ListOffsets 5, Metadata 8, OffsetCommit 7, OffsetFetch 5, FindCoordinator 2, JoinGroup 5, "
+        "Heartbeat 3, LeaveGroup 3, SyncGroup 3, CreateTopics 3, DeleteTopics 3, InitProducerId 1, AddPartitionsToTxn 1, "
+        "EndTxn 1, SaslHandshake 1, SaslAuthenticate 0"
     )),
     Profile("aiokafka", "0.6-0.9", 0, keyed(
         "Produce 7, Fetch 4, ListOffsets 1, Metadata 0 1 5, OffsetCommit 2 3, OffsetFetch 1 3, FindCoordinator 1, JoinGroup 2, "
@@ -155,7 +160,10 @@ PROFILES: Final = (
     ), ("Metadata0", "Produce1", "Produce1"), seldom=True),
     Profile("librdkafka", "with broker.version.fallback 0.8", None, keyed(
         "Produce 0, Fetch 0, ListOffsets 0, Metadata 0, OffsetCommit 1, OffsetFetch 1, FindCoordinator 0"
-    ), ("Metadata0", "Produce0", "Produce0"), seldom=True),
+    )),  # Metadata0 and Produce0 are how any client begins that knows the first versions alone
+    Profile("kafka-rust", "0.8-0.10", None, keyed(
+        "Produce 0, Fetch 0, ListOffsets 0, Metadata 0, OffsetCommit 0 1, OffsetFetch 0 1, FindCoordinator 0"
+    )),
 )  # fmt: skip
 """Those that do not say who they are; the Java client's later releases come from the facts."""
 

@@ -158,8 +158,8 @@ def report(
     """The report. `known`: what `identify` found, where that was done before."""
     clients: list[Row] = []
     against: list[Row] = []
-    callers = ClientUsage(whole, target)
     known = identify(whole, by_address=by_address) if known is None else known
+    callers = ClientUsage(whole, target, known.shared)
     ids = Counter(key.client_id for key in known.connections)
     usages = callers.usages((key.client_id, some) for key, some in known.connections.items())
     for (key, some), usage in zip(known.connections.items(), usages):

@@ -206,5 +206,18 @@ def test_a_controller_is_known_by_what_it_does_not_offer() -> None:
     cut = [CONNECTION | {"connection": "C1", "client_missing": 50}]
     lossy = observed(rows, messages=controller, connections=cut)
     assert found("listener-is-controller", lossy) == [], "other requests may be missing"
+    refused = {"reason": "fin", "age_ns": 1, "version_verdict": "above_broker_max"}
+    closed = exchange("C1", 2, "Metadata", 0.1, None, **refused)
+    both = observed([*rows, closed], messages=controller)
+    (row,) = found("listener-is-controller", both)
+    assert row["count"] == 1
+    assert found("version-refused", both) == [], "a version is not what the client has to change"
+    tool = exchange("C1", 2, "DescribeQuorum", 0.1, None, **refused | {"version_verdict": "ok"})
+    assert found("listener-is-controller", observed([*rows, tool], messages=controller)) == [], "it wants the controller"
+    asks = exchange("C1", 2, "Fetch", 0.1, None, **refused)
+    offered = {("C1", 1, "response"): {"apiKeys": [{"apiKey": 1}, {"apiKey": 52}]}}
+    assert len(found("version-refused", observed([*rows, asks], messages=offered))) == 1, (
+        "the listener has it in other versions"
+    )
     peers = observed([*rows, rows[0] | {"connection": "C2", "client_id": "raft-client-2"}], messages=controller)
     assert [row["who"]["client_id"] for row in found("listener-is-controller", peers)] == ["app"], "controllers belong there"

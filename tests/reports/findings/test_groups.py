@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.reports.findings.tables import MS, SECOND, Row, exchange, found, many, observed
+from tests.reports.findings.tables import CONNECTION, MS, SECOND, Row, exchange, found, many, observed
+from tests.reports.findings.test_refusing import refused
 
 
 def joins(count: int, step: float, **more: object) -> list[Row]:
@@ -187,6 +188,36 @@ def test_a_member_that_goes_silent_and_whose_group_goes_on_without_it() -> None:
     assert found("member-lost", observed([*first, *dies, *heartbeats("a", range(16, 30), 1)])) == [], "no later generation"
     lives = heartbeats("b", range(2, 14), 1)
     assert found("member-lost", observed([*first, *lives, joined("b", 15, 2), *second])) == []
+
+
+def test_a_member_that_waits_for_its_coordinator_is_not_silent() -> None:
+    """The coordinator stands still for 7 s, gives the member up as it goes on, and then tells it so."""
+    first = [joined("a", 1, 1), joined("b", 1, 1), *heartbeats("a", range(2, 20), 1)]
+    last = exchange("b", 99, "Heartbeat", 3, 7.0, group_id="g", generation=1, member_id="b", error="UNKNOWN_MEMBER_ID")
+    second = [joined("a", 10.1, 2), *heartbeats("a", range(11, 30), 2)]
+    assert found("member-lost", observed([*first, *heartbeats("b", range(2, 3), 1), last, *second])) == []
+    quick = last | {"response_first_ns": last["request_first_ns"] + MS, "latency_ns": MS}
+    assert len(found("member-lost", observed([*first, *heartbeats("b", range(2, 3), 1), quick, *second]))) == 1
+
+
+def test_a_member_is_not_lost_by_a_coordinator_that_stands_still() -> None:
+    """It waits for records meanwhile, on another connection, and sends heartbeats between them."""
+    beats = [*heartbeats("b", range(2, 6), 1), *heartbeats("b", range(14, 15), 1, error="UNKNOWN_MEMBER_ID")]
+    rows = [joined("b", 1, 1), *beats]
+    (row,) = found("member-lost", observed(rows))
+    assert (row["count"], row["evidence"]["silent_ns"], row["evidence"]["came_back"]) == (1, 9 * SECOND, 1)
+    waits = [exchange("C9", n + 1, "Produce", 5.2 + n / 10, 8.5 - n / 10) for n in range(4)]
+    assert found("member-lost", observed([*rows, *waits])) == []
+    others = [exchange("C8", n + 1, "Produce", 5 + n / 2) for n in range(20)]
+    assert len(found("member-lost", observed([*rows, *waits, *others]))) == 1, "it responds to others"
+
+
+def test_a_member_is_not_lost_by_a_coordinator_that_is_restarted() -> None:
+    rows = [joined("b", 1, 1), *heartbeats("b", range(2, 6), 1), joined("c", 14, 2)]
+    links = [CONNECTION | {"connection": name, "server_packets": 9} for name in "bc"]
+    assert len(found("member-lost", observed(rows, connections=links))) == 1
+    down = [refused(5.5 + at) for at in range(4)]
+    assert found("member-lost", observed(rows, connections=[*links, *down])) == []
 
 
 def test_a_member_of_kip_848_has_to_miss_three_heartbeats() -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from tests.reports.findings.tables import CONNECTION, MS, SECOND, Row, exchange, found, many, observed, shown
+from tests.reports.findings.test_refusing import refused
 
 
 def parts_of(rows: list[Row], **more: object) -> list[Row]:
@@ -49,6 +50,17 @@ def test_a_partition_that_a_broker_does_not_lead_yet_has_not_moved() -> None:
         assert len(found(rule, moved)) == 1, "it had been served"
     for rule in ("leader-change", "not-leader", "acks-risk"):
         assert len(found(rule, observed(elsewhere, parts_of(elsewhere, error=errors)))) == 1, "another broker serves it"
+
+
+def test_a_partition_that_its_only_broker_has_again_behind_a_restart_has_not_moved() -> None:
+    rows = [exchange("C1", at, "Produce", at, acks=1) for at in range(1, 6)]
+    rows += [exchange("C2", at, "Produce", 15 + at, acks=1) for at in range(1, 4)]
+    parts = parts_of(rows, error=["NONE", "NONE"] + ["NOT_LEADER_OR_FOLLOWER"] * 4 + ["NONE"] * 2)
+    links = [CONNECTION | {"connection": name, "server_packets": 9} for name in ("C1", "C2")]
+    down = [refused(6.0 + at) for at in range(5)]
+    for rule in ("leader-change", "acks-risk"):
+        assert len(found(rule, observed(rows, parts, links))) == 1, "nothing shows a restart"
+        assert found(rule, observed(rows, parts, [*links, *down]), loud=False) == []
 
 
 def metadata(at: int, in_sync: list[int]) -> dict[tuple[str, int, str], Row]:

@@ -58,6 +58,8 @@ def test_what_does_not_compress_is_not_asked_to_be_compressed() -> None:
 
     assert sampled(b'{"page":"/home"}' * 600) == ("medium", pytest.approx(0.99, abs=0.02))
     assert sampled(Random(1).randbytes(9_600)) == ("info", pytest.approx(0, abs=0.02))
+    severity, saved = sampled(Random(1).randbytes(40))
+    assert (severity, f"{saved:.0%}") == ("info", "0%"), "what becomes larger saves nothing, and not less than that"
 
 
 def test_errors_of_partitions_name_topic_and_client() -> None:

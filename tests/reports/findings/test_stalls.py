@@ -4,7 +4,8 @@ from itertools import count
 from typing import Any
 
 from kcap.reports.findings.model import RULES
-from kcap.reports.findings.stalls import broker_stall
+from kcap.reports.findings.stalls import broker_stall, stalled_ns
+from kcap.reports.findings.stalls import stalls as found_stalls
 from tests.reports.findings.tables import SECOND, Row, exchange, found, many, observed
 
 STEP, HOSTS = 0.05, ("10.0.0.9", "10.0.0.8")
@@ -102,3 +103,14 @@ def statements(rows: list[Row]) -> int:
 def test_a_capture_without_a_wait_costs_no_statement() -> None:
     assert statements(many(50, 0.05)) == 0
     assert statements(paused()) > 0
+
+
+def test_how_long_a_broker_stood_still_in_a_span_of_time() -> None:
+    seen = observed(paused())
+    start = min(row["request_first_ns"] for row in paused())
+    (stall,) = found_stalls(seen)
+    assert stalled_ns(seen, "10.0.0.1", 9092, start, start + 10 * SECOND) == stall["until"] - stall["since"]
+    assert stalled_ns(seen, "10.0.0.1", 9092, stall["since"] + SECOND, stall["until"] + SECOND) < 1.1 * SECOND
+    assert stalled_ns(seen, "10.0.0.1", 9092, start, stall["since"]) == 0
+    assert stalled_ns(seen, "10.0.0.2", 9092, start, start + 10 * SECOND) == 0, "another server"
+    assert found_stalls(observed(many(100, 0.05))) == []

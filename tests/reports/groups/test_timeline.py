@@ -67,6 +67,16 @@ def test_a_rebalance_waits_for_the_member_that_is_given_up() -> None:
     assert row["waited_for"] == "a", "its JoinGroup was the last and was answered at once"
 
 
+def test_nothing_waits_for_a_member_whose_group_was_empty_meanwhile() -> None:
+    """The group came to a generation without members when it gave the only one up; the broker waits for more members
+    (group.initial.rebalance.delay.ms)."""
+    joined = event("JoinGroup", 20, "b", 3, took=0.3)
+    *_, row = rebalances_of([*generation(1, 1, "a"), joined])
+    assert (row["generation"], row["waited_for"]) == (3, None)
+    *_, row = rebalances_of([*generation(1, 1, "a"), replace(joined, epoch=2)])
+    assert row["waited_for"] == "a", "it is given up as the other joins"
+
+
 def test_the_first_rebalance_of_a_group_that_is_older_than_the_capture_has_no_known_cause() -> None:
     assert rebalances_of(generation(0, 7, "a-1"))[0]["cause"] == "unknown"
     assert rebalances_of(generation(0, 7, "a-1", fresh=True))[0]["cause"] == "join"

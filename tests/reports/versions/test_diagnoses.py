@@ -96,6 +96,23 @@ def test_silence() -> None:
     assert kinds(whole(late)) == {}
 
 
+def test_a_client_may_use_again_what_another_of_its_connections_learned() -> None:
+    """That the versions are fixed in it would be wrong; so would be that it breaks where a release takes no such version."""
+    old = OFFER | {1: (0, 3)}
+    learned, uses = profile([(3, 1)], probe=3, offer=old, uid="C1"), profile([(3, 1), (1, 3)], uid="C2")
+    learned.software = "kafka-python", "2.3.3"
+    made = whole(learned, uses)
+    assert kinds(made, "facts") == {"apiversions_reused": "note"}
+    rows = {row["software_name"]: row["works_with_target"] for row in report(made, ["made"], "4.4")["clients"]}
+    assert rows == {"kafka-python": "unknown", None: "unknown"}
+    (alone,) = report(whole(uses), ["made"], "4.4")["clients"]
+    assert alone["works_with_target"] == "no"
+
+
+def test_a_recorded_client_that_requests_versions_on_its_first_connection_alone() -> None:
+    assert kinds(of("platformatic-transactions.pcap"), "facts") == {"apiversions_reused": "note"}
+
+
 def test_malformed_requests() -> None:
     made = whole(profile([(3, 1)], died=True))
     made.malformed["C1"] = "request of key 3 version 1: out of bytes"

@@ -91,6 +91,36 @@ def test_brokers_are_known_by_what_they_send() -> None:
     assert not who([made], "app", whole(made)).is_broker, "anybody can send a request that costs the connection"
 
 
+def test_a_library_may_send_the_version_of_an_api_that_kafkas_own_clients_leave_to_brokers() -> None:
+    added = api_key("AddPartitionsToTxn") or 0
+    alone = profile([(added, 5)], client="app")
+    assert who([alone], "app", whole(alone)).is_broker
+    writes = profile([(added, 5), (0, 11), (26, 4)], client="app")
+    assert not who([writes], "app", whole(writes)).is_broker, "no broker writes records in a transaction of its own"
+    alone.software = "platformatic-kafka", "1.35.0"
+    assert not who([alone], "app", whole(alone)).is_broker, "brokers are Java clients"
+    alone.software = JAVA, "4.4.0"
+    assert who([alone], "app", whole(alone)).is_broker
+
+
+def test_a_client_id_like_a_brokers_own_makes_no_broker_of_another_library() -> None:
+    made = profile([(3, 12), (0, 9)], probe=3, offer=WIDE, client="OrderManager-client-1")
+    made.software = "librdkafka", "2.6.0"
+    assert not who([made], "OrderManager-client-1", whole(made)).is_broker
+
+
+def test_a_recorded_client_that_adds_partitions_to_a_transaction_as_brokers_do_is_no_broker() -> None:
+    known = identify(of("platformatic-transactions.pcap")).software.values()
+    assert {(one.family, one.is_broker) for one in known} == {("platformatic", False), (None, False)}
+
+
+def test_a_library_that_knows_the_first_versions_alone_is_not_named() -> None:
+    """So does librdkafka with broker.version.fallback=0.8."""
+    (known,) = identify(of("kafka-rust.pcap")).software.values()
+    assert known.name is None
+    assert "kafka-rust 0.8-0.10, librdkafka with broker.version.fallback 0.8" in known.why
+
+
 def test_small_captures() -> None:
     names = {
         "aiokafka.pcap": "aiokafka", "go-franz.pcap": "franz-go", "librdkafka-zstd.pcap": "librdkafka",
@@ -106,6 +136,9 @@ def test_small_captures() -> None:
 def test_a_library_that_says_its_name_on_its_first_connection_alone_is_known_by_what_it_sends_on_others() -> None:
     known = identify(of("problems/rebalance-unfinished.pcap")).software.values()
     assert {(one.family, one.version, one.guessed) for one in known} == {("kafka-python", "2.2", True)}
+    few = identify(of("problems/broker-stall-members.pcap")).software
+    (why,) = [one.why for key, one in few.items() if key.client_id == "kp2-prod"]
+    assert why.startswith("most like kafka-python 2.3 (confidence 0.74)"), "two APIs are too few to name it"
 
 
 FAMILY_OF = {
@@ -139,6 +172,12 @@ def test_no_recorded_client_is_taken_for_another(folder: str, ids: str, monkeypa
             assert found.family in there, (name, key, found)
             guesses += found.guessed and not found.is_broker
     assert guesses > 3
+
+
+def test_a_small_capture_of_a_library_that_the_tables_lack_gets_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fingerprints, "PROFILES", [one for one in PROFILES if one.family != "kafka-rust"])
+    (known,) = identify(of("kafka-rust.pcap")).software.values()
+    assert known.name is None
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the captures are not here")

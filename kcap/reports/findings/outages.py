@@ -1,0 +1,93 @@
+"""Brokers that accept no connection for a while, as others than the rules on them have to know.
+
+In: connections and exchanges. Out: these times, and what of a broker's own doing is no fault of its clients. Law: no pairs of
+connections, one order of time.
+"""
+
+from functools import reduce
+from operator import or_
+from typing import Any, Final
+
+from kcap.limits import SERVERS_MOST
+from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.recorded import functions
+
+SERVER: Final = ("server_ip", "server_port")
+PLACE: Final = ("topic", "partition")
+SHORTEST_NS: Final = 1_000_000_000
+"""A connection that a busy server refuses among others is no outage."""
+
+
+def not_accepted(links: Any) -> Any:
+    """Whether connections were refused or not answered."""
+    no_server = (links.server_packets == 0) | ((links.server_packets == 1) & (links.ended == "rst"))
+    return (links.phase == "empty") & (links.began == "syn") & no_server
+
+
+def refused_runs(seen: Observed) -> list[Row]:
+    """Servers that responded, with the longest time from one refused connection to the last before it accepts again: n,
+    refused (others were not answered), hosts, client_ip, first_ns, last_ns and seen_ns, its last response before. One that
+    responds meanwhile on connections that it has is none of them.
+    """
+    links = seen.every_link
+    order = {"group_by": list(SERVER), "order_by": ["first_ns", "connection"], "rows": (None, 0)}
+    ibis = functions(links)
+    links = links.filter(links.began == "syn")
+    links = links.mutate(failed=not_accepted(links) & (links.ended != "fin"))  # a FIN follows what the capture lacks
+    links = links.mutate(turn=(~links.failed).cast("int64").sum().over(ibis.window(**order)))
+    failed = links.filter(links.failed)
+    runs = failed.group_by(*SERVER, "turn").aggregate(
+        n=failed.count(), refused=failed.count(where=failed.server_packets == 1), hosts=failed.client_ip.nunique(),
+        client_ip=failed.client_ip.min(), first_ns=failed.first_ns.min(), last_ns=failed.first_ns.max(),
+    )  # fmt: skip
+    longest = ibis.window(group_by=list(SERVER), order_by=[(runs.last_ns - runs.first_ns).desc(), runs.turn])
+    runs = runs.mutate(place=ibis.row_number().over(longest))
+    runs = runs.filter(runs.place == 0)
+    table = seen.every
+    at = table.filter(table.outcome == "answered").select(*SERVER, "response_last_ns", "broker_id")
+    both = runs.inner_join(at, list(SERVER))
+    known = both.group_by(*SERVER, "n", "refused", "hosts", "client_ip", "first_ns", "last_ns").aggregate(
+        seen_ns=both.response_last_ns.max(where=both.response_last_ns <= both.first_ns),
+        meanwhile=both.count(where=(both.response_last_ns > both.first_ns) & (both.response_last_ns < both.last_ns)),
+        broker_id=both.broker_id.max(),
+    )  # fmt: skip
+    known = known.filter(known.seen_ns.notnull(), known.meanwhile == 0)
+    return seen.first(known, ("first_ns", *SERVER), SERVERS_MOST, "unavailable_brokers")
+
+
+def outages(seen: Observed) -> list[Row]:
+    """`refused_runs`, which are found once; none where no connection failed."""
+    return seen.once(refused_runs) if ("empty", "syn") in seen.begun else []
+
+
+def lasting(seen: Observed) -> list[Row]:
+    """The outages of `SHORTEST_NS` and more from the server's last response to the last connection that it did not take."""
+    return [run for run in outages(seen) if run["last_ns"] - run["seen_ns"] >= SHORTEST_NS]
+
+
+def unreachable(seen: Observed, ip: str, port: int, first_ns: int, last_ns: int) -> bool:
+    """Whether a server was in an outage for some of the time between these two."""
+    return any(
+        (run["server_ip"], run["server_port"]) == (ip, port) and first_ns <= run["last_ns"] and run["seen_ns"] <= last_ns
+        for run in lasting(seen)
+    )
+
+
+def restarted(seen: Observed) -> Any:
+    """Partitions, as a table of `topic` and `partition`, that one broker alone serves in the capture, before and behind a time
+    in which it took no connections: it was restarted, and they did not move.
+    """
+    parts = seen.parts.filter(seen.parts.topic.notnull(), seen.parts.api.isin(["Produce", "Fetch"]))
+    good = parts.filter(parts.error == "NONE")
+    each = good.group_by(*PLACE).aggregate(
+        ips=good.server_ip.nunique(), ports=good.server_port.nunique(), server_ip=good.server_ip.min(),
+        server_port=good.server_port.min(), first_ns=good.request_first_ns.min(), last_ns=good.request_first_ns.max(),
+    )  # fmt: skip
+    spans = [
+        (each.server_ip == run["server_ip"])
+        & (each.server_port == run["server_port"])
+        & (each.first_ns < run["first_ns"])
+        & (each.last_ns > run["last_ns"])
+        for run in lasting(seen)
+    ]
+    return each.filter(each.ips == 1, each.ports == 1, reduce(or_, spans, functions(each).literal(False))).select(*PLACE)
