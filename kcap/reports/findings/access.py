@@ -356,6 +356,11 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
             known = dead.setdefault(place, {**link, "n": 0})
             known["n"] += link["n"]
             known["last_ns"] = max(known["last_ns"], link["last_ns"])
+    if dead:  # connections of brokers are not among those of clients: they too show that an address accepts connections
+        every = seen.every_link
+        served = every.filter(every.phase != "empty").select("server_ip", "server_port").distinct()
+        for row in seen.run(served):
+            dead.pop((row["server_ip"], row["server_port"]), None)
     beside = f"; brokers respond at {named(sorted(f'{ip}:{port}' for ip, port in elsewhere))}, which none advertises"
     severity, confidence = ("info", 0.4) if not elsewhere else ("medium", 0.5) if working else (None, None)
     clients_at = {ip: sorted(clients)[:20] for ip, clients in named_at.items()}

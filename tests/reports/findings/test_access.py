@@ -185,6 +185,10 @@ def test_an_address_that_refuses_is_wrong_only_where_brokers_advertise_it() -> N
     one_way = [*dead, CONNECTION | {"connection": "D", "server_ip": "10.0.0.7", "server_captured": 0, "server_packets": 0}]
     seen = observed(rows, connections=one_way, brokers=advertised)
     assert found("wrong-advertised-listener", seen, loud=False) == [], "it took requests; its packets are not in the capture"
+    peer = CONNECTION | {"connection": "P", "server_ip": "10.0.0.7", "client_id": "raft-client-2", "client_ip": "10.0.0.2"}
+    replicas = [exchange("P", 1, "Vote", 1, server_ip="10.0.0.7", client_id="raft-client-2")]
+    seen = observed([*rows, *replicas], connections=[*dead, bootstrap, peer], brokers=advertised).of_clients()
+    assert found("wrong-advertised-listener", seen, loud=False) == [], "a controller that was restarted served its peers"
     both = [*advertised, {"host": "10.0.0.1", "port": 9092, "broker_id": 1}]
     (quiet,) = found("wrong-advertised-listener", observed(rows, connections=[*dead, bootstrap], brokers=both), loud=False)
     assert quiet["severity"] == "info", "the broker may be down: all that respond are advertised"
