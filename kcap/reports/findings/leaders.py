@@ -245,7 +245,7 @@ def acks_risk(seen: Observed, limit: Mapping[str, float]) -> Found:
     if not risky:
         return
     parts = seen.parts
-    chosen = parts.filter(parts.api == "Produce", parts.acks.isin([0, 1]))
+    chosen = parts.filter(parts.api == "Produce", parts.acks.isin([0, 1]), parts.error.fill_null("NONE") == "NONE")
     for row in seen.run(in_groups(chosen, ("client_id", "topic", "acks"), records=chosen.records.sum())):
         if row["topic"] not in risky:
             continue
