@@ -1,5 +1,7 @@
 """Rules on logins, rights, TLS and addresses."""
 
+from typing import Any
+
 from tests.reports.findings.tables import CONNECTION, Row, exchange, found, many, observed, shown
 
 
@@ -146,6 +148,23 @@ def test_a_right_that_is_missing_names_the_principal() -> None:
     assert row["who"]["principal"] == "alice"
     (row,) = found("authorization-denied", observed(rows[:1]))
     assert row["sentence"] == "TOPIC_AUTHORIZATION_FAILED for principal alice: 1 response to Produce of app"
+
+
+def test_what_a_right_is_missing_for_is_named_where_a_request_is_about_one_thing_alone() -> None:
+    def said(api: str, kind: str, **more: Any) -> str:
+        rows = many(2, 1.0, api, error=f"{kind}_AUTHORIZATION_FAILED", principal="alice")
+        request = more.pop("request", {})
+        seen = observed([row | more for row in rows], messages={("C1", 1, "request"): request} if request else {})
+        (row,) = found("authorization-denied", seen)
+        return str(row["sentence"].rpartition(" of ")[2])
+
+    assert said("Produce", "TOPIC", topics=["orders"]) == "app (topic orders)"
+    assert said("Metadata", "TOPIC", topics=["orders", "bills"]) == "app", "either may be the one"
+    assert said("JoinGroup", "GROUP", group_id="billing") == "app (group billing)"
+    assert said("InitProducerId", "TRANSACTIONAL_ID", transactional_id="tx") == "app (transactional id tx)"
+    assert said("FindCoordinator", "GROUP", request={"key": "billing"}) == "app (group billing)"
+    assert said("FindCoordinator", "GROUP", request={"coordinatorKeys": ["a", "b"]}) == "app"
+    assert said("CreateAcls", "CLUSTER") == "app"
 
 
 def test_plaintext_at_a_tls_port_and_tls_at_a_plaintext_port() -> None:
