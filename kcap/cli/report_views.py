@@ -401,7 +401,8 @@ def topics(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]) 
     writes, reads, bad = below(keys, WRITES), below(keys, READS), below(keys, drill_down.ANY_ERROR)
     columns = [
         *(named(key.name) for key in by),
-        *leading(writes, counted("records_in", "records in"), sized("bytes_in", "bytes in", 1)),
+        *leading(writes, counted("records_in", "records in"), some("records_failed", "with errors", 2)),
+        *leading(writes, sized("bytes_in", "bytes in", 1)),
         TextColumn("records/batch", lambda row: number(row["records_per_batch_in"]), rank=7),
         sized("bytes_per_batch_in", "bytes/batch", 8),
         *leading(reads, counted("records_out", "records out"), sized("bytes_out", "bytes out", 2)),

@@ -1,8 +1,9 @@
 """Who writes and who reads which topic, how much, in what format, and how far readers are behind.
 
 In: partitions beside their exchanges. Out: a row a topic; the busiest partitions; each group's place. Law: records and bytes
-are those of the topic's own partitions; sums of Produce count what was sent, also where it was refused; those of Fetch count
-what brokers copied from each other, which have sums of their own beside.
+are those of the topic's own partitions; sums of Produce count what was sent, also where it was refused (`records_failed` are
+the records of partitions with an error); those of Fetch count what brokers copied from each other, which have sums of their own
+beside.
 """
 
 from collections import defaultdict
@@ -118,6 +119,7 @@ def summed_rows(tables: Tables, request: ReportRequest) -> Any:
         "first_ns": time_of(rows).min(),
         "last_ns": time_of(rows).max(),
         "errors": total(rows.error != "NONE"),
+        "records_failed": summed(rows.records, rows.error != "NONE"),
         "unconfirmed": total(rows.error.isnull()),
         "bad_checksums": total(~rows.crc_ok),
         "rows": rows.count(),
@@ -140,6 +142,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         "records_in": summed(sums.records, written),
         "bytes_in": summed(sums.bytes, written),
         "batches_in": summed(sums.batches, written),
+        "records_failed": summed(sums.records_failed, written),
         "records_out": summed(sums.data, read),
         "bytes_out": summed(sums.bytes, read),
         "batches_out": summed(sums.batches, read),
@@ -370,6 +373,9 @@ def verdict(rows: list[Row], by: list[str], lags: list[Row], clusters: int = 1) 
         text += f"{words(behind['topic'])}-{behind['partition']}."
     if refused:
         text += f" {refused:,} partition{'s of requests have' if refused > 1 else ' of a request has'} an error."
+    if failed := sum(row["records_failed"] for row in rows):
+        sent = sum(row["records_in"] for row in rows)
+        text += f" Records in are those that were sent: {failed:,} of {sent:,} got an error."
     if clusters > 1:
         text += f" Topics and groups of {clusters} clusters may have the same names: --by topic,cluster_id has a row for each,"
         text += " and -Y 'cluster_id == ...' chooses one, with its busiest partitions and the lag of its groups."

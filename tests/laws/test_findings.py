@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kcap.filter.parse import parse
+from kcap.reports.diff.report import diff
 from kcap.reports.findings.model import passed
 from kcap.reports.findings.report import check
 from kcap.reports.findings.source import observed
@@ -103,3 +104,11 @@ def test_a_filter_passes_what_the_finding_counts_or_the_finding_says_how_many_it
 @pytest.mark.parametrize("name", HEALTHY)
 def test_healthy_clients_are_left_alone(name: str) -> None:
     assert [row for row in findings(PCAPS / f"{name}.pcap") if row["severity"] != "info"] == []
+
+
+def test_an_upgrade_that_a_client_does_not_survive_is_a_difference_of_unanswered_requests() -> None:
+    """No response says so: Kafka 4.0 closes the connection at Produce v2 (KIP-896)."""
+    rows = diff(*(ReportInput([str(PCAPS / f"upgrade-{release}.pcap")]) for release in ("3.9", "4.0")))["rows"]
+    (row,) = [row for row in rows if row["significant"]]
+    assert (row["what"], row["who"]) == ("unanswered", {"client_id": "p-0.10.2.2", "api": "Produce"})
+    assert (row["before"]["count"], row["after"]) == (0, {"count": 45, "exchanges": 45})

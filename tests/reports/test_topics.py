@@ -58,6 +58,19 @@ def test_sums_and_lag() -> None:
     assert [(place["partition"], place["bytes_in"]) for place in reported["partitions"]] == [(0, 200), (1, 100)]
 
 
+def test_records_that_got_an_error_were_sent_and_are_counted_beside() -> None:
+    """Such as batches that are sent again and again while too few replicas are in sync."""
+    names = ("NONE", "NOT_ENOUGH_REPLICAS", None)
+    rows = [exchange(exchange=at, took_ms=1, api="Produce", api_key=0, client_id="p") for at in range(1, 4)]
+    parts = [partition(exchange=at, topic="t", records=5, bytes=50, error=name) for at, name in enumerate(names, 1)]
+    reported = report(REPORT, rows, None, parts)
+    assert [(row["records_in"], row["records_failed"]) for row in reported["rows"]] == [(15, 5)]
+    assert reported["verdict"]["sentence"].endswith("Records in are those that were sent: 5 of 15 got an error.")
+    (row,) = report(REPORT, rows[:1], None, parts[:1])["rows"]
+    assert row["records_failed"] == 0
+    assert "were sent" not in report(REPORT, rows[:1], None, parts[:1])["verdict"]["sentence"]
+
+
 def test_what_brokers_copy_is_read_and_has_sums_of_its_own() -> None:
     """Law: a consumer's records and bytes are none of a replica's, whoever else fetches the same."""
     names = ("c", "broker-2-fetcher-0", "ReplicaFetcherThread-0-1", "raft-client-3", None)
@@ -205,8 +218,24 @@ def test_leaders_are_told_whatever_the_filter(pcaps: Path) -> None:
 
 def test_the_verdict_names_the_busiest_topic_the_largest_lag_and_errors() -> None:
     rows = [
-        {"topic": "a", "bytes_in": 300, "bytes_out": 0, "replica_bytes_out": 0, "errors": 1},
-        {"topic": "b", "bytes_in": 50, "bytes_out": 50, "replica_bytes_out": 20, "errors": 0},
+        {
+            "topic": "a",
+            "bytes_in": 300,
+            "bytes_out": 0,
+            "replica_bytes_out": 0,
+            "errors": 1,
+            "records_in": 9,
+            "records_failed": 0,
+        },
+        {
+            "topic": "b",
+            "bytes_in": 50,
+            "bytes_out": 50,
+            "replica_bytes_out": 20,
+            "errors": 0,
+            "records_in": 9,
+            "records_failed": 0,
+        },
     ]
     lags = [{"group_id": "g", "topic": "a", "partition": 0, "lag": 1200}]
     found = verdict(rows, ["topic"], lags)

@@ -6,7 +6,7 @@ large enough to matter; a difference of names and settings is a fact and needs n
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, Final
 
 import numpy as np
@@ -38,9 +38,9 @@ RARE: Final = 0.05
 FAILURES: Final = 3
 """Errors that no test can judge, as their class is new, count from here."""
 ORDER: Final = (
-    "new-error", "errors", "client-software", "new-client", "gone-client", "new-broker", "gone-broker", "new-topic",
-    "gone-topic", "codec", "acks", "max_wait_ms", "min_bytes", "max_bytes", "isolation_level", "versions", "latency", "size",
-    "count",
+    "new-error", "errors", "unanswered", "client-software", "new-client", "gone-client", "new-broker", "gone-broker",
+    "new-topic", "gone-topic", "codec", "acks", "max_wait_ms", "min_bytes", "max_bytes", "isolation_level", "versions",
+    "latency", "size", "count",
 )  # fmt: skip
 """Kinds of differences in the order of the report: what fails, what was changed, what that may have made slower or faster."""
 PARTS: Final = {
@@ -64,7 +64,7 @@ def compared(before: Side, after: Side) -> list[Row]:
     """All comparisons as rows, p-values corrected, differences first."""
     rows = [
         *presence(before, after), *settings(before, after), *versions(before, after), *errors(before, after),
-        *times(before, after), *sizes(before, after), *counts(before, after),
+        *unanswered(before, after), *times(before, after), *sizes(before, after), *counts(before, after),
     ]  # fmt: skip
     tested = [row for row in rows if row["p_value"] is not None]
     for row, adjusted in zip(tested, holm([row["p_value"] for row in tested])):
@@ -119,7 +119,10 @@ def presence(before: Side, after: Side) -> Iterator[Row]:
         for what, side, mine, others, words, when in (
             (f"new-{kind}", after, new, old, "is new", "after"), (f"gone-{kind}", before, old, new, "is gone", "before"),
         ):  # fmt: skip
-            for one in sorted(mine.keys() - others.keys(), key=str):
+            unlike = mine.keys() - others.keys()
+            if kind == "topic":
+                unlike -= undecided(side, before if side is after else after, unlike, others.keys())
+            for one in sorted(unlike, key=str):
                 number = mine[one]
                 numbers = (None, {"count": number}) if side is after else ({"count": number}, None)
                 text = f"{class_words(who(one))} {words}: {number:,} exchanges {when}, none in the other capture"
@@ -127,6 +130,23 @@ def presence(before: Side, after: Side) -> Iterator[Row]:
                     software = side.settings.get(("client-software", one, None))
                     text += f"; it runs {', '.join(software)}" if software else ""
                 yield row_of(what, scope, who(one), numbers, text)
+
+
+def undecided(mine: Side, other: Side, unlike: Set[Any], others: Set[Any]) -> set[Any]:
+    """Those of the topics `unlike`, which `mine` alone has, that may be among the topics `others` of the other capture.
+
+    A topic of which a capture has the id alone may be one of which the other has the name alone, and nothing says which.
+    """
+
+    def nameless(side: Side, topics: Iterable[Any]) -> set[Any]:
+        return {topic for topic in topics if side.topics.get(topic, "") is None}
+
+    def without_id(side: Side, topics: Iterable[Any]) -> set[Any]:
+        return set(topics) - nameless(side, topics) - set(side.topics.values())
+
+    ids = nameless(mine, unlike) if without_id(other, others) else set()
+    names = without_id(mine, unlike) if nameless(other, others) else set()
+    return ids | names | {topic for topic in unlike if mine.topics.get(topic) in others}
 
 
 def exchanges_of(side: Side, scope: str, of: Callable[[Name], Any]) -> Counter[Any]:
@@ -200,6 +220,24 @@ def errors(before: Side, after: Side) -> Iterator[Row]:
         elif totals[1]:
             sentence = f"{text}: {said[1]} after; it made no such request before"
             yield row_of(what, "client", who, sides, sentence, None, counts_[1] >= FAILURES)
+
+
+def unanswered(before: Side, after: Side) -> Iterator[Row]:
+    """Requests of a client's API whose connection was closed without a response, where both captures have such requests.
+
+    Those that the capture's end cut off do not count. A consumer that ends with a Fetch under way has one of these too.
+    """
+    for key in sorted(before.classes.keys() & after.classes.keys(), key=str):
+        scope, name = key
+        sides = [{"count": side.classes[key]["cut_short"], "exchanges": side.classes[key]["count"]} for side in (before, after)]
+        (old, whole), (new, of) = ((side["count"], side["exchanges"]) for side in sides)
+        if scope == "client" and (old or new):
+            who, test = dict(zip(SCOPES[scope], name)), fisher((old, new), (whole, of))
+            text = (
+                f"{class_words(who)} got no response before the connection was closed: {old:,} of {whole:,} requests before, "
+                f"{new:,} of {of:,} requests after"
+            )
+            yield row_of("unanswered", scope, who, sides, text, test, abs(test.effect) >= SHARE)
 
 
 def table_of(rows: list[Row], steps: list[int]) -> Counts:

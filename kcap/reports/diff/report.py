@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from kcap.reports.definition import Row
 from kcap.reports.diff.compare import ALPHA, class_words, compared, percentiles
-from kcap.reports.diff.summaries import COLUMNS, SCOPES, Side, bounds, expressions, sliced, span_of, summaries
+from kcap.reports.diff.summaries import COLUMNS, SCOPES, Side, bounds, expressions, named_alike, sliced, span_of, summaries
 from kcap.reports.plans import planned
 from kcap.reports.source import Engine, ReportInput, engine_over, tables_of
 
@@ -53,6 +53,7 @@ def diff(before: ReportInput, after: ReportInput) -> Row:
 
 def result(before: Side, after: Side) -> Row:
     """The report of two summaries."""
+    before, after = named_alike(before, after)
     rows = compared(before, after)
     found = [row for row in rows if row["significant"]]
     tests = sum(row["p_value"] is not None for row in rows)

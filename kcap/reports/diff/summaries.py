@@ -7,7 +7,7 @@ or an API as a whole. A time is `latency_ns - long_poll_ns`, as in the report `l
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any, Final
 
@@ -16,9 +16,10 @@ from kcap.reports.latency import with_times
 
 COLUMNS: Final = (
     "connection", "exchange", "client_id", "software_name", "software_version", "api", "api_version", "server_ip",
-    "server_port", "outcome", "error", "latency_ns", "rtt_ns", "queue_ns", "service_ns", "long_poll_ns", "throttle_ns",
-    "muted_ns", "request_first_ns", "response_first_ns", "request_bytes", "response_bytes", "topics", "topic_ids", "codecs",
-    "acks", "records_bytes", "record_count", "batch_count", "max_wait_ms", "min_bytes", "max_bytes", "isolation_level",
+    "server_port", "outcome", "reason", "error", "latency_ns", "rtt_ns", "queue_ns", "service_ns", "long_poll_ns",
+    "throttle_ns", "muted_ns", "request_first_ns", "response_first_ns", "request_bytes", "response_bytes", "topics",
+    "topic_ids", "codecs", "acks", "records_bytes", "record_count", "batch_count", "max_wait_ms", "min_bytes", "max_bytes",
+    "isolation_level",
 )  # fmt: skip
 """Columns of exchanges that a comparison takes."""
 SCOPES: Final = {
@@ -38,7 +39,19 @@ SETTINGS: Final = {
 SET: Final = ("client_id", "api", "api_version", "software_name", "software_version", "codecs", *SETTINGS)
 """Columns that say what clients have set, and the software and the versions that they use."""
 MEASURED: Final = (
-    *("client_id", "server_ip", "server_port", "api", "topics", "topic_ids", "outcome", "error", "timed_ns", "broker_ns"),
+    *(
+        "client_id",
+        "server_ip",
+        "server_port",
+        "api",
+        "topics",
+        "topic_ids",
+        "outcome",
+        "reason",
+        "error",
+        "timed_ns",
+        "broker_ns",
+    ),
     *("rtt_ns", "queue_ns", "throttle_ns", "muted_ns", "request_bytes", "response_bytes", "slice_"),
 )
 """Columns that figures of a class are made of; engines plan narrow tables faster."""
@@ -56,7 +69,8 @@ class Side:
     captures: list[str]
     span_ns: int
     classes: dict[tuple[str, Name], Row]
-    """Scope and class -> count, answered, failed, unanswered, bytes, percentiles, `slices` (exchanges in each)."""
+    """Scope and class -> count, answered, failed, unanswered, cut_short (those of closed connections), bytes, percentiles,
+    `slices` (exchanges in each)."""
     times: dict[tuple[str, Name], Rows]
     """Scope and class -> slice, step (class of value), n: times of answered exchanges."""
     sizes: dict[Name, Rows]
@@ -65,6 +79,8 @@ class Side:
     """Client, API, error -> n, topic where there is one alone."""
     settings: dict[tuple[str, Any, Any], dict[str, int]]
     """Setting, client, API (null where it has but one) -> value -> exchanges."""
+    topics: dict[str, str | None] = field(default_factory=dict)
+    """Topic id (KIP-516) -> name, None where the capture has no name for the id."""
 
 
 def steps_of(values: Any) -> Any:
@@ -147,7 +163,7 @@ def expressions(timed: Any) -> dict[str, Any]:
     written = written.mutate(step=steps_of(written.records_bytes / written.batch_count))
     made["sizes"] = written.group_by(["client_id", "slice_", "step"]).aggregate(n=written.count())
     made["settings"] = timed.group_by(*SET).aggregate(n=timed.count())
-    return made | {"errors": errors_of(timed)}
+    return made | {"errors": errors_of(timed), "topics": topics_of(timed)}
 
 
 def summarized(run: Callable[[Any], Rows], exchanges: Any, captures: list[str]) -> Side:
@@ -178,7 +194,40 @@ def summaries(results: dict[str, Rows], captures: list[str], length: int) -> Sid
     for row in sorted(results["sizes"], key=BY_VALUE):
         sizes.setdefault((row.pop("client_id"),), []).append(row)
     errors = errors_by_class(results["errors"])
-    return Side(captures, length, classes, times, sizes, errors, settings_of(results["settings"]))
+    topics = {row["id"]: row["name"] for row in results["topics"]}
+    return Side(captures, length, classes, times, sizes, errors, settings_of(results["settings"]), topics)
+
+
+def topics_of(timed: Any) -> Any:
+    """The expression of the ids of topics that are written to and read, and the name of each, null where none is known."""
+    rows = timed.filter(timed.api.isin(["Produce", "Fetch"])).select("topics", "topic_ids")
+    pairs = rows.mutate(pair_=rows.topics.zip(rows.topic_ids).unnest())
+    pairs = pairs.select(name=pairs.pair_.f1, id=pairs.pair_.f2)
+    return pairs.filter(pairs.id.notnull()).group_by("id").aggregate(name=pairs.name.max())
+
+
+def named_alike(before: Side, after: Side) -> tuple[Side, Side]:
+    """Both captures with the names of topics that either of them has.
+
+    Produce from version 13 on and Fetch from 13 on have ids in place of names (KIP-516). A capture has the name of an id where
+    a Metadata response is in it; an id stands for one topic in all captures. A class of an id stays as it is where its capture
+    has a class of the name as well: percentiles of two classes do not add up.
+    """
+    known = {id_: name for side in (before, after) for id_, name in side.topics.items() if name is not None}
+
+    def renamed(side: Side, table: dict[tuple[str, Name], Any]) -> dict[tuple[str, Name], Any]:
+        out: dict[tuple[str, Name], Any] = {}
+        for (scope, who), value in table.items():
+            name = known.get(who[0]) if scope == "topic" and side.topics.get(who[0], "") is None else None
+            key = (scope, (name, *who[1:]))
+            out[(scope, who) if name is None or key in table else key] = value
+        return out
+
+    def made(side: Side) -> Side:
+        topics = {id_: known.get(id_) for id_ in side.topics}
+        return replace(side, classes=renamed(side, side.classes), times=renamed(side, side.times), topics=topics)
+
+    return made(before), made(after)
 
 
 def figures(rows: Any) -> dict[str, Any]:
@@ -187,6 +236,7 @@ def figures(rows: Any) -> dict[str, Any]:
         "count": total(rows.api.notnull()),
         "answered": total(rows.timed_ns.notnull()),
         "unanswered": total(rows.outcome == "unanswered"),
+        "cut_short": total((rows.outcome == "unanswered") & rows.reason.isin(["fin", "rst"]).fill_null(False)),
         "failed": total((rows.error != "NONE").fill_null(False)),
         "request_bytes": rows.request_bytes.sum().fill_null(0).cast("int64"),
         "response_bytes": rows.response_bytes.sum().fill_null(0).cast("int64"),

@@ -260,18 +260,32 @@ def authorization_denied(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """A principal without a right that its client needs."""
     names = [f"{what}_AUTHORIZATION_FAILED" for what in ("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN")]
     by: dict[tuple[str, str], list[Row]] = {}
-    for row in seen.errors(names, ("principal", "client_id", "error", "api")):
-        by.setdefault((row["principal"] or "", row["error"]), []).append(row)
+    denied = seen.errors(names, ("principal", "client_id", "error", "api", "topics", "group_id", "transactional_id"))
+    for row in seen.prepared(denied, lambda row: row["api"] == "FindCoordinator"):
+        by.setdefault((row["principal"] or "", row["error"]), []).append(row | {"resource": resource(seen, row)})
     for (principal, error), rows in by.items():
         clients = clients_in(rows)
         count = sum(row["n"] for row in rows)
+        kind = error.removesuffix("_AUTHORIZATION_FAILED").replace("_", " ").lower()
+        refused = sorted({row["resource"] for row in rows} - {None})
+        what = f" ({kind if len(refused) == 1 else kind + 's'} {named(refused)})" if refused else ""
         yield Finding(
             f"{error} for principal {principal or 'unknown'}: {counted(count, 'response')} to "
-            f"{named(sorted({row['api'] for row in rows}))} of {named(clients)}",
+            f"{named(sorted({row['api'] for row in rows}))} of {named(clients)}{what}",
             {"principal": principal or None, "client_ids": clients}, count,
             where(f"error == {error}", "" if principal else "!principal", principal=principal or None),
-            *times_of(rows), 0, {"denied": count},
+            *times_of(rows), 0, {"denied": count, "resources": refused[:20]},
         )  # fmt: skip
+
+
+def resource(seen: Observed, row: Row) -> str | None:
+    """The topic, group or transactional id that a class of refused requests is about; None where it may be one of several."""
+    kind = row["error"].removesuffix("_AUTHORIZATION_FAILED")
+    names = {"TOPIC": row["topics"], "GROUP": [row["group_id"]], "TRANSACTIONAL_ID": [row["transactional_id"]]}.get(kind) or []
+    if row["api"] == "FindCoordinator":  # no column has its key
+        request = seen.message(row, "request")
+        names = request.get("coordinatorKeys") or [request.get("key")]
+    return str(names[0]) if len(names) == 1 and names[0] else None
 
 
 @rule(
@@ -358,6 +372,11 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
             known["first_ns"], known["last_ns"] = (
                 min(known["first_ns"], link["first_ns"]), max(known["last_ns"], link["last_ns"])
             )  # fmt: skip
+    if dead:  # connections of brokers are not among those of clients: they too show that an address accepts connections
+        every = seen.every_link
+        served = every.filter(every.phase != "empty").select("server_ip", "server_port").distinct()
+        for row in seen.run(served):
+            dead.pop((row["server_ip"], row["server_port"]), None)
     beside = f"; brokers respond at {named(sorted(f'{ip}:{port}' for ip, port in elsewhere))}, which none advertises"
     severity, confidence = ("info", 0.4) if not elsewhere else ("medium", 0.5) if working else (None, None)
     clients_at = {ip: sorted(clients)[:20] for ip, clients in named_at.items()}

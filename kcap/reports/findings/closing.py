@@ -177,26 +177,34 @@ def closed_unanswered(seen: Observed) -> Any:
 @rule(
     "closed-at-once", "medium", 0.7,
     needs="beginnings responses",
-    looks_at="connections that a server accepts and closes without a response to their ApiVersions request, while it answers "
-    "others of the same host",
+    looks_at="connections that a server accepts and closes without a response to their ApiVersions request, or soon and before "
+    "the client sends a byte, while it answers others of the same host",
     advice="See the broker's log for limits (max.connections.per.ip, max.connections, max.connection.creation.rate) "
     "and what the client's host opens connections for.",
     instead="a proxy or load balancer without a broker behind it; a listener that is being shut down",
     sources="KIP-308, KIP-402, KIP-511, KIP-612",
-    connections=5,
+    connections=5, seconds=2,
 )  # fmt: skip
 def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A server that takes some connections of a host and closes the others before it answers anything.
 
     They begin with ApiVersions, which brokers answer in every version (KIP-511): another first request may be what they refuse.
+    A broker whose limit is reached closes within moments, often before a client has sent anything; one that closes an idle
+    connection (connections.max.idle.ms) waits for longer than `seconds`.
     """
-    if not seen.some_cut_short:
+    if not seen.some_cut_short and ("empty", "syn") not in seen.begun:
         return
-    table = seen.exchanges
+    table, links = seen.exchanges, seen.connections
     opening = table.filter((table.api == "ApiVersions") & (table.exchange == 1) & (table.outcome == "unanswered"))
-    dead = closed_unanswered(seen).semi_join(opening, "connection")
+    silent = links.filter(
+        links.phase == "empty", links.began == "syn", links.closed_by == "server", links.ended.isin(["fin", "rst"]),
+        links.server_packets > 1, links.client_captured + links.client_missing + links.server_captured == 0,
+        links.last_ns - links.first_ns <= int(limit["seconds"] * SECOND_NS),
+    )  # fmt: skip
+    dead = functions(links).union(closed_unanswered(seen).semi_join(opening, "connection"), silent)
     ends = ("client_ip", "server_ip", "server_port")
-    groups = in_groups(dead, ends, LASTED, clients=dead.client_id.nunique(), client_id=dead.client_id.min())
+    groups = in_groups(dead, ends, LASTED, clients=dead.client_id.nunique(), client_id=dead.client_id.min(),
+                       early=dead.count(where=dead.phase == "empty"))  # fmt: skip
     groups = groups.filter(groups.n >= int(limit["connections"]))
     answered = seen.exchanges.filter(seen.exchanges.outcome == "answered").semi_join(groups, list(ends))
     spans = answered.group_by(*ends).aggregate(
@@ -206,18 +214,22 @@ def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
     both = both.filter(both.began_ns <= both.first_ns + SECOND_NS, both.ended_ns >= both.last_ns - SECOND_NS)
     servers = both.group_by(*ends[1:]).aggregate(
         n=both.n.sum(), hosts=both.count(), client_ip=both.client_ip.min(), clients=both.clients.sum(),
-        client_id=both.client_id.min(), first_ns=both.first_ns.min(), last_ns=both.last_ns.max(),
+        client_id=both.client_id.min(), first_ns=both.first_ns.min(), last_ns=both.last_ns.max(), early=both.early.sum(),
     )  # fmt: skip
     picked = picking(seen, opening.semi_join(dead.semi_join(both, list(ends)), "connection"), *ends[1:])
     for row in seen.first(servers, ("first_ns", *ends[1:]), SERVERS_MOST, "servers_that_close"):
         server, place = server_of(row), {"server_ip": row["server_ip"], "server_port": row["server_port"]}
         more = f" and {row['clients'] - 1} more" if row["clients"] > 1 else ""
+        clients = [] if row["client_id"] is None else [row["client_id"]]
+        early = row["early"]  # no request names the client of these
+        which = f", {'all' if early == row['n'] else f'{early:,}'} of them before a request" if early else ""
         yield Finding(
-            f"{server} accepted and closed {counted(row['n'], 'connection')} of {hosts_of(row)} ({row['client_id']}{more}) "
-            "without a response, while it answered others",
-            {"server": server, "client_ips": [row["client_ip"]], "client_ids": [row["client_id"]]}, row["n"],
-            where("api == ApiVersions", "exchange == 1", "outcome == unanswered", picked(row), **place),
-            row["first_ns"], row["last_ns"], 0, {"connections": row["n"], "clients": row["clients"]},
+            f"{server} accepted and closed {counted(row['n'], 'connection')} of {hosts_of(row)}"
+            + ("" if early else f" ({row['client_id']}{more})") + f" without a response{which}, while it answered others",
+            {"server": server, "client_ips": [row["client_ip"]], "client_ids": clients}, row["n"] - early or row["n"],
+            where("api == ApiVersions", "exchange == 1", "outcome == unanswered", picked(row), **place) if clients else "",
+            row["first_ns"], row["last_ns"], 0,
+            {"connections": row["n"], **({"early": early} if early else {"clients": row["clients"]})},
         )  # fmt: skip
 
 
@@ -239,8 +251,10 @@ def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
     ends = ("client_ip", "server_ip", "server_port")
     groups = in_groups(calls, ends, LASTED, refused=calls.count(where=calls.server_packets == 1))
     groups = groups.filter(groups.n >= int(limit["connections"]))
-    # who sends requests was accepted, also where the capture has no packet of the server
-    accepted = links.filter((links.server_packets > 1) | (links.phase != "empty"))
+    # what sends requests was accepted, also where the capture has no packet of the server; so were brokers and controllers, of
+    # which connections without a request are not told from those of clients
+    every = seen.every_link
+    accepted = every.filter((every.server_packets > 1) | (every.phase != "empty"))
     groups = groups.anti_join(accepted, list(ends))
     # where no packet comes back though requests are sent, the other direction was not captured
     unheard = links.filter(links.phase != "empty", links.server_packets == 0)

@@ -18,6 +18,7 @@ WORDS: Final = {
     "zero_window_ns": "closed on one connection for",
     "complied": "throttles complied with",
     "coordinators": "brokers that coordinated the group",
+    "early": "closed before a request",
     "elsewhere": "requests on other connections meanwhile",
     "empty": "fetches without records",
     "ended": "transactions that ended",

@@ -139,8 +139,8 @@ def savings(seen: Observed, wanted: set[tuple[str, str]]) -> dict[tuple[str, str
     "message-too-large", "high", 0.95,
     needs="responses bodies",
     looks_at="MESSAGE_TOO_LARGE and RECORD_LIST_TOO_LARGE responses to Produce",
-    advice="Raise max.message.bytes of the topic (and the consumers' fetch sizes), or keep max.request.size of the "
-    "producer below it.",
+    advice="Raise max.message.bytes of the topic (and the consumers' fetch sizes), or keep batch.size and max.request.size of "
+    "the producer below it: Java producers split a batch that is refused into ones of batch.size, and send them again.",
     instead="nothing else: the broker said so",
 )  # fmt: skip
 def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:

@@ -160,5 +160,5 @@ def quota_too_small(seen: Observed, limit: Mapping[str, float]) -> Found:
                 f"{called(row['client_id'])} was throttled {share:.0%} of the time on "
                 f"{counted(row['connections'], 'connection')}: its quota is too small for its load",
                 count=row["throttled"], **of_client(row, THROTTLED),
-                evidence={"throttled": row["throttled"], "throttle_ms": row["throttle_ms"], "share": share},
+                evidence={"throttled": row["throttled"], "throttle_ms": row["throttle_ms"], "share": round(share, 3)},
             )  # fmt: skip

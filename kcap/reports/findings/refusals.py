@@ -11,6 +11,7 @@ from typing import Final
 from kcap.reports.findings.leaders import WORK
 from kcap.reports.findings.model import Finding, Found, called, rule, where
 from kcap.reports.findings.observed import Observed, Row, totals
+from kcap.reports.findings.transactions import NOT_OPEN, timed_out
 from kcap.reports.text import count as counted
 
 JUDGED: Final = frozenset(
@@ -36,7 +37,7 @@ USUAL: Final = frozenset(
 )
 """Errors by which the protocol works: clients heed them and go on, or an administrator's request has nothing to do."""
 AGAIN: Final = frozenset({"CONCURRENT_TRANSACTIONS"})
-"""Errors that cost a while and are tried again, as long as some requests go through."""
+"""Errors that cost a while and are tried again, as long as some requests go through or get another error in the end."""
 MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     "CONCURRENT_TRANSACTIONS": (
         "the last transaction of that id is still being ended",
@@ -110,11 +111,15 @@ def requests_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
     One error is enough of the APIs that producers and consumers cannot do without.
     """
     served, unseen = Counter[tuple[str | None, str]](), Counter[tuple[str | None, str]]()
+    decided: dict[tuple[str | None, str], int] = {}  # when the last request that got a definite response was sent
+    overdue = seen.once(timed_out)
     by: dict[tuple[str | None, str, str], list[Row]] = {}
     for call in seen.calls:
         error = call["error"]
-        if call["api"] is None:
+        if call["api"] is None or (error == NOT_OPEN and call["transactional_id"] in overdue):
             continue
+        if error is not None and error not in AGAIN:
+            decided[client_api(call)] = max(call["last_ns"], decided.get(client_api(call), 0))
         if error is None:
             unseen[call["client_id"], call["api"]] += call["n"]
         elif error == "NONE":
@@ -124,8 +129,8 @@ def requests_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
     for (client, api, error), some in by.items():
         whole, good, others = totals(some), served[client, api], unseen[client, api]
         never = not good
-        if error in AGAIN and (good or others):  # one of the others may be the request that went through
-            continue
+        if error in AGAIN and (good or others or decided.get((client, api), 0) >= whole["last_ns"]):
+            continue  # one of the others may be the request that went through
         often = whole["n"] >= max(limit["often"], limit["share"] * (whole["n"] + good))
         meaning, advice = MEANINGS.get(error, ("", None))
         loop = whole["n"] >= limit["errors"]
@@ -144,3 +149,8 @@ def requests_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
             whole["first_ns"], whole["last_ns"], whole["latency_ns"] or 0,
             {"errors": whole["n"], "served": good, "unanswered": others}, severity, None, advice,
         )  # fmt: skip
+
+
+def client_api(call: Row) -> tuple[str | None, str]:
+    """The client and the API of a class of calls."""
+    return call["client_id"], call["api"]

@@ -17,6 +17,7 @@ from kcap.reports.findings import (  # noqa: F401 - their functions are rules
     encryption,
     groups,
     leaders,
+    losses,
     network,
     pipelines,
     producing,
@@ -38,9 +39,8 @@ from kcap.reports.names import OTHERS
 from kcap.reports.run import columns_of, computed
 from kcap.reports.source import ReportInput
 
-OF_NAMES: Final = frozenset(
-    module.__name__ for module in (consuming, groups, leaders, pipelines, producing, refusals, sharing, topics, transactions)
-)
+NAMING: Final = (consuming, groups, leaders, losses, pipelines, producing, refusals, sharing, topics, transactions)
+OF_NAMES: Final = frozenset(module.__name__ for module in NAMING)
 """Modules whose rules tell apart by names and numbers that mean something in one cluster alone: topics, groups, offsets. So do
 rules that compare brokers, which need `peers`."""
 UNNAMED: Final = "unnamed_findings"

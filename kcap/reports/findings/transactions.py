@@ -1,6 +1,7 @@
 """Transactions: aborted, long, left open, fenced."""
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from heapq import nlargest
 from operator import itemgetter
 
@@ -18,6 +19,10 @@ READ_COMMITTED = 1
 """The isolation level of Fetch requests (KIP-98)."""
 LONGEST_TIMEOUT_NS = 15 * 60 * 10**9
 """The default of transaction.max.timeout.ms, which no transaction.timeout.ms may exceed."""
+NOT_OPEN = "INVALID_TXN_STATE"
+"""What EndTxn gets where the coordinator has ended the transaction already (TransactionCoordinator.endTransaction)."""
+FENCED = ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED")
+"""Errors of a producer whose epoch is not the last one of its transactional id."""
 COORDINATED = ("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn")
 """What goes to the transaction coordinator (KIP-98)."""
 
@@ -141,6 +146,8 @@ def long_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
     takes so much (`of_timeout`) of the time after which the coordinator aborts it.
     """
     stretches = {name: longer(rows, int(limit["seconds"] * 1e9)) for name, rows in seen.once(steps).items()}
+    overdue = {name: [late.begun for late in some] for name, some in seen.once(timed_out).items()}
+    stretches = {name: [one for one in long if one[1] not in overdue.get(name, ())] for name, long in stretches.items()}
     stretches = {name: long for name, long in stretches.items() if long}
     if not stretches:
         return
@@ -179,6 +186,56 @@ def longer(rows: list[Row], least_ns: int) -> list[tuple[int, Row, Row]]:
                 long.append((lasted, begun, row))
             begun = None
     return long
+
+
+@dataclass(slots=True)
+class Overdue:
+    """A transaction that the coordinator ended when transaction.timeout.ms was over."""
+
+    owner: Row
+    """The InitProducerId of its producer."""
+    begun: Row
+    """The first work."""
+    refused: list[Row]
+    """What its producer was refused since."""
+    timeout_ns: int = 0
+
+
+def timed_out(seen: Observed) -> dict[str, list[Overdue]]:
+    """Transactional id -> its transactions that timed out, as their producers were refused afterwards.
+
+    The coordinator aborts a transaction that is open for longer, and takes a new epoch for that (KIP-98,
+    TransactionCoordinator.abortTimedOutTransactions): the next requests of its producer are refused like those of one that
+    another producer fenced. The timeout explains that where the last InitProducerId of the id is that of the same client.
+    """
+    found: dict[str, list[Overdue]] = {}
+    for name, rows in seen.once(steps).items():
+        owner = begun = late = None
+        for row in rows:
+            refused = row["error"] in (*FENCED, NOT_OPEN)
+            if refused and late is not None and late.owner["client_id"] == row["client_id"]:
+                late.refused.append(row)
+            elif row["api"] == "InitProducerId":
+                owner, begun, late = row if row["error"] == GOOD else None, None, None
+            elif refused and begun is not None:
+                if owner is not None and owner["client_id"] == row["client_id"] == begun["client_id"]:
+                    late = Overdue(owner, begun, [row])
+                    found.setdefault(name, []).append(late)
+                begun = None
+            elif row["error"] == GOOD:
+                begun = None if row["api"] == "EndTxn" else begun or row
+    # those of ids with the fewest first: of one with very many all or none has to be explained
+    chosen: dict[str, list[Overdue]] = {}
+    for name, some in sorted(found.items(), key=lambda item: len(item[1])):
+        if sum(map(len, chosen.values())) + len(some) <= READ_ALL_MOST:
+            chosen[name] = some
+    seen.prepare([late.owner for some in chosen.values() for late in some])
+    for name, some in list(chosen.items()):
+        for late in some:
+            late.timeout_ns = (seen.message(late.owner, "request").get("transactionTimeoutMs") or 0) * 1_000_000
+        took = [(late, late.refused[0]["request_first_ns"] - late.begun["request_first_ns"]) for late in some]
+        chosen[name] = [late for late, lasted in took if 0 < late.timeout_ns < lasted]
+    return {name: some for name, some in chosen.items() if some}
 
 
 def timeouts_ns(seen: Observed, names: Collection[str]) -> dict[str, int]:
@@ -312,8 +369,8 @@ def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def zombie_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """Producers that lost their transactional id to another."""
-    for row in seen.errors(["INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"], ("transactional_id",)):
-        if not row["transactional_id"]:
+    for row in seen.errors(FENCED, ("transactional_id",)):
+        if not row["transactional_id"] or explained(seen, row["transactional_id"]):
             continue
         clients = seen.clients_of(transactional_id=row["transactional_id"])
         yield Finding(
@@ -322,4 +379,42 @@ def zombie_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
             {"transactional_id": row["transactional_id"], "client_ids": clients}, row["n"],
             where("error in {INVALID_PRODUCER_EPOCH, PRODUCER_FENCED}", transactional_id=row["transactional_id"]),
             row["first_ns"], row["last_ns"], 0, {"fenced": row["n"], "clients": len(clients)},
+        )  # fmt: skip
+
+
+def explained(seen: Observed, name: str) -> bool:
+    """Whether timeouts explain all that a transactional id was fenced for."""
+    late = seen.once(timed_out).get(name, ())
+    ours = sum(row["error"] in FENCED for one in late for row in one.refused)
+    return bool(late) and ours == sum(row["error"] in FENCED for row in seen.once(steps)[name])
+
+
+@rule(
+    "transaction-timed-out", "high", 0.85,
+    needs="requests responses messages bodies time",
+    looks_at="PRODUCER_FENCED, INVALID_PRODUCER_EPOCH and INVALID_TXN_STATE responses to a producer whose transaction was open "
+    "for longer than the transaction.timeout.ms of its InitProducerId, where no other producer took the transactional id",
+    advice="The records of this transaction are aborted: write them again. Commit sooner, or raise transaction.timeout.ms (at "
+    "most transaction.max.timeout.ms of the broker).",
+    instead="another producer with this transactional.id, of whose InitProducerId the capture has no packet",
+    sources="KIP-98, KIP-588, KIP-890",
+)  # fmt: skip
+def transaction_timed_out(seen: Observed, _limit: Mapping[str, float]) -> Found:
+    """A transaction that the coordinator aborted, since it was open for longer than its producer allows."""
+    late = seen.once(timed_out)
+    stood = standing(seen) if late else {}
+    for name, some in late.items():
+        refused = [row for one in some for row in one.refused]
+        longest = max(some, key=lambda one: one.refused[0]["request_first_ns"] - one.begun["request_first_ns"])
+        first, end = longest.begun["request_first_ns"], longest.refused[0]["request_first_ns"]
+        errors = sorted({str(row["error"]) for row in refused})
+        yield Finding(
+            f"{counted(len(some), 'transaction')} of {name} had no end when {'its' if len(some) == 1 else 'their'} timeout of "
+            f"{seconds(longest.timeout_ns)} was over; a request of the producer, {seconds(end - first)} after its first work, "
+            f"got {longest.refused[0]['error']}",
+            {"transactional_id": name, "client_id": longest.begun["client_id"]}, len(refused),
+            where(f"error in {{{', '.join(errors)}}}", transactional_id=name),
+            some[0].begun["request_first_ns"], refused[-1]["request_first_ns"], 0,
+            {"transactions": len(some), "timeout_ns": longest.timeout_ns,
+             "waited_ns": overlap(stood.get(name, ()), first, end)},
         )  # fmt: skip

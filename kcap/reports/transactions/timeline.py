@@ -2,8 +2,9 @@
 
 In: steps in the order of time. Out: transactions, fences. Law: a transaction begins with the first successful work of a
 producer id and epoch and ends with the response to its EndTxn; another InitProducerId of its transactional id ends it as
-`fenced`, as the broker aborts it then. One that is still open when the capture ends is `timed_out` if its timeout is over by
-then, else `open`. Sources: KIP-98, KIP-360, KIP-447, KIP-890.
+`fenced`, as the broker aborts it then. One that is still open when its producer is refused, or when the capture ends, is
+`timed_out` if its timeout is over by then, else `fenced` or `open`; when the coordinator ended it is not known.
+Sources: KIP-98, KIP-360, KIP-447, KIP-890.
 """
 
 from collections.abc import Iterable
@@ -74,8 +75,8 @@ class Transaction:
         self.coordinator = step.coordinator if step.api != "Produce" else self.coordinator
         self.last_ns = step.last_ns
 
-    def end(self, outcome: str | None, at_ns: int) -> None:
-        """Ends it."""
+    def end(self, outcome: str | None, at_ns: int | None) -> None:
+        """Ends it; at an unknown time for None."""
         self.outcome, self.end_ns = outcome, at_ns
 
     def row(self) -> Row:
@@ -173,7 +174,8 @@ class TransactionTimeline:
         return self._timeout_ms is not None and at_ns > (transaction.begin_ns or 0) + self._timeout_ms * 1_000_000
 
     def _close(self, transaction: Transaction, outcome: str | None, step: TransactionCall) -> None:
-        transaction.end(outcome, step.last_ns)
+        # the coordinator ended one that timed out long before the refusal says so
+        transaction.end(outcome, None if outcome == "timed_out" else step.last_ns)
         self.done.append(transaction)
         self._drop(transaction)
 

@@ -50,6 +50,12 @@ CHOSEN: Final = {
     if (found := api_key(name)) is not None
 }  # fmt: skip
 """API -> the version that clients choose by themselves: without transactions of version 2 (KIP-890) or topic ids (KIP-516)."""
+OTHERS: Final = ", and respond{vs} to the request on others"
+"""Said of servers for which the request is no unknown one."""
+LIMITED: Final = (
+    "See the broker's log at that time: max.connections, max.connections.per.ip, max.connection.creation.rate, or a listener "
+    "that was shutting down."
+)
 ONLY_NONE: Final = 1
 """The codecs' bit mask of batches that are all uncompressed."""
 
@@ -80,10 +86,12 @@ def negotiations(case: DiagnosisContext) -> None:
             ))  # fmt: skip
         silent = [probe for probe in profile.probes if probe.step.outcome == "unanswered" and probe.step.reason in ENDS]
         if silent and not worked and not refused and not (profile.line.get("server_captured") or 0) and not by_client(profile):
+            knows = profile.server in case.offering
             case.add((*key, profile.server), profile.uid, uid(profile.uid, silent[0].step.exchange), Diagnosis(
-                "apiversions_unanswered", ERROR,
+                "apiversions_unanswered", WARNING if knows else ERROR,
                 f"{{servers}} close{{vs}} the connection after ApiVersions v{silent[0].step.version} of {{who}} without a "
-                "byte, on {n}",
+                f"byte, on {{n}}{OTHERS if knows else ''}",
+                LIMITED if knows else
                 "A broker before 0.10 does not know the request: pin the client to that release (broker.version.fallback, "
                 "api_version). A TLS listener or a proxy may do so too: compare security.protocol with the listener.", who,
             ))  # fmt: skip

@@ -114,6 +114,8 @@ class DiagnosisContext:
         spoke = once(answered)
         self.kafka: set[Server] = {stored.server for stored in self.every if spoke(stored)}
         """Servers that answered in Kafka's words."""
+        self.offering: set[Server] = set(whole.tracker.offers.servers())
+        """Servers that answered an ApiVersions request."""
         self.sasl = {stored.server for stored in self.every if stored.template.mechanism is not None}
         self.controllers = {(row["server_ip"], row["server_port"]) for row in brokers if row["role"] == CONTROLLER}
         """Listeners of controllers."""

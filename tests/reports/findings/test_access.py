@@ -1,5 +1,7 @@
 """Rules on logins, rights, TLS and addresses."""
 
+from typing import Any
+
 from tests.reports.findings.tables import CONNECTION, Row, exchange, found, many, observed, shown
 
 
@@ -148,6 +150,23 @@ def test_a_right_that_is_missing_names_the_principal() -> None:
     assert row["sentence"] == "TOPIC_AUTHORIZATION_FAILED for principal alice: 1 response to Produce of app"
 
 
+def test_what_a_right_is_missing_for_is_named_where_a_request_is_about_one_thing_alone() -> None:
+    def said(api: str, kind: str, **more: Any) -> str:
+        rows = many(2, 1.0, api, error=f"{kind}_AUTHORIZATION_FAILED", principal="alice")
+        request = more.pop("request", {})
+        seen = observed([row | more for row in rows], messages={("C1", 1, "request"): request} if request else {})
+        (row,) = found("authorization-denied", seen)
+        return str(row["sentence"].rpartition(" of ")[2])
+
+    assert said("Produce", "TOPIC", topics=["orders"]) == "app (topic orders)"
+    assert said("Metadata", "TOPIC", topics=["orders", "bills"]) == "app", "either may be the one"
+    assert said("JoinGroup", "GROUP", group_id="billing") == "app (group billing)"
+    assert said("InitProducerId", "TRANSACTIONAL_ID", transactional_id="tx") == "app (transactional id tx)"
+    assert said("FindCoordinator", "GROUP", request={"key": "billing"}) == "app (group billing)"
+    assert said("FindCoordinator", "GROUP", request={"coordinatorKeys": ["a", "b"]}) == "app"
+    assert said("CreateAcls", "CLUSTER") == "app"
+
+
 def test_plaintext_at_a_tls_port_and_tls_at_a_plaintext_port() -> None:
     plain = [CONNECTION | {"connection": f"C{at}", "server_captured": 7, "exchanges": 1} for at in range(3)]
     hello = [CONNECTION | {"connection": f"D{at}", "server_captured": 0, "phase": "tls", "tls": True, "client_id": None,
@@ -185,6 +204,10 @@ def test_an_address_that_refuses_is_wrong_only_where_brokers_advertise_it() -> N
     one_way = [*dead, CONNECTION | {"connection": "D", "server_ip": "10.0.0.7", "server_captured": 0, "server_packets": 0}]
     seen = observed(rows, connections=one_way, brokers=advertised)
     assert found("wrong-advertised-listener", seen, loud=False) == [], "it took requests; its packets are not in the capture"
+    peer = CONNECTION | {"connection": "P", "server_ip": "10.0.0.7", "client_id": "raft-client-2", "client_ip": "10.0.0.2"}
+    replicas = [exchange("P", 1, "Vote", 1, server_ip="10.0.0.7", client_id="raft-client-2")]
+    seen = observed([*rows, *replicas], connections=[*dead, bootstrap, peer], brokers=advertised).of_clients()
+    assert found("wrong-advertised-listener", seen, loud=False) == [], "a controller that was restarted served its peers"
     both = [*advertised, {"host": "10.0.0.1", "port": 9092, "broker_id": 1}]
     (quiet,) = found("wrong-advertised-listener", observed(rows, connections=[*dead, bootstrap], brokers=both), loud=False)
     assert quiet["severity"] == "info", "the broker may be down: all that respond are advertised"

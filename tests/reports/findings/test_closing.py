@@ -84,6 +84,35 @@ def test_a_server_that_closes_some_connections_of_a_host_before_it_answers() -> 
     assert found("closed-at-once", observed([*other, *served], connections=closed)) == [], "the request may be what it refuses"
 
 
+def test_a_server_that_closes_before_a_client_has_sent_a_byte() -> None:
+    """As a broker does where max.connections.per.ip is reached: no request names the client."""
+    empty = [
+        CLOSED | {"connection": f"E{at}", "phase": "empty", "client_id": None, "client_captured": 0, "server_captured": 0,
+                  "server_packets": 3, "exchanges": 0, "first_ns": START + at * SECOND, "last_ns": START + at * SECOND + MS}
+        for at in range(6)
+    ]  # fmt: skip
+    served = [exchange("C1", at + 1, "Fetch", at) for at in range(6)]
+    (row,) = found("closed-at-once", observed(served, connections=empty))
+    assert row["sentence"].endswith("closed 6 connections of 10.0.0.9 without a response, all of them before a request, "
+                                    "while it answered others")  # fmt: skip
+    assert row["who"] == {"server": "10.0.0.1:9092", "client_ips": ["10.0.0.9"]}
+    assert row["evidence"] == {"connections": 6, "early": 6}
+    asked = exchange("D9", 1, "ApiVersions", 5, None, reason="rst", age_ns=MS)
+    unanswered = CLOSED | {"connection": "D9", "server_captured": 0, "first_ns": START, "last_ns": START + 5 * SECOND}
+    (row,) = found("closed-at-once", observed([*served, asked], connections=[*empty, unanswered]))
+    assert "7 connections of 10.0.0.9 without a response, 6 of them before a request" in row["sentence"]
+    for why, more in {
+        "a health check": {"closed_by": "client"},
+        "connections.max.idle.ms": {"last_ns": START + 60 * SECOND},
+        "a port that refuses": {"server_packets": 1},
+        "its beginning is not in the capture": {"began": "midstream"},
+        "what the client sent is missing": {"client_missing": 40},
+    }.items():
+        others = [link | more for link in empty]
+        assert found("closed-at-once", observed(served, connections=others)) == [], why
+    assert found("closed-at-once", observed([], connections=empty)) == [], "it answers no others"
+
+
 def test_requests_of_connections_that_the_broker_closed_did_not_time_out() -> None:
     waited = [exchange(f"D{at}", 1, "Metadata", at, None, reason="rst", age_ns=900 * MS) for at in range(3)]
     answered = exchange("C1", 1, "Metadata", 1)
@@ -112,6 +141,10 @@ def test_a_host_that_cannot_connect_to_a_port_of_kafka() -> None:
     heard = elsewhere | {"server_packets": 40}
     assert len(found("connect-failed", observed([], connections=[*silent, heard]))) == 1
     assert found("connect-failed", observed([], connections=tried[:2])) == []
+    peer = CONNECTION | tried[0] | {"connection": "P", "phase": "kafka", "client_id": "raft-client-2", "server_packets": 9}
+    votes = [exchange("P", 1, "Vote", 1, client_id="raft-client-2")]
+    restarted = observed(votes, connections=[*tried, peer]).of_clients()
+    assert found("connect-failed", restarted) == [], "a controller that was restarted accepted its peers"
     other = [link | {"server_port": 8080} for link in tried]
     assert found("connect-failed", observed([], connections=other)) == [], "no port of Kafka"
     accepted = CONNECTION | {"connection": "C1", "server_packets": 9}

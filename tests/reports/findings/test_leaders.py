@@ -119,10 +119,11 @@ def test_records_at_risk_without_replicas() -> None:
     def seen(acks: int) -> list[Row]:
         rows = many(6, 1.0, acks=acks)
         errors = ["NONE", *["NOT_LEADER_OR_FOLLOWER"] * 3, "NONE", "NONE"]
-        return found("acks-risk", observed(rows, parts_of(rows, error=errors)))
+        return found("acks-risk", observed(rows, parts_of(rows, error=errors, records=[5] * 6)))
 
     (row,) = seen(1)
     assert row["evidence"]["acks"] == 1
+    assert row["evidence"]["records"] == 15, "what was refused was not written"
     assert seen(-1) == []
 
 

@@ -46,6 +46,15 @@ def test_transactions_that_wait_for_the_last_one_s_end_are_usual_as_long_as_some
     assert found(RULE, observed([*rows, exchange("C1", 99, "AddPartitionsToTxn", 9)]), loud=False) == []
 
 
+def test_a_request_that_is_tried_again_is_judged_by_what_it_gets_in_the_end() -> None:
+    """EndTxn of a producer that is fenced gets CONCURRENT_TRANSACTIONS as long as the coordinator ends its transaction."""
+    waits = many(3, 0.1, "EndTxn", error="CONCURRENT_TRANSACTIONS", transactional_id="tx")
+    fenced = exchange("C1", 99, "EndTxn", 1, error="PRODUCER_FENCED", transactional_id="tx")
+    assert found(RULE, observed([*waits, fenced]), loud=False) == []
+    before = exchange("C0", 1, "EndTxn", -1, error="PRODUCER_FENCED", transactional_id="tx")
+    assert len(found(RULE, observed([*waits, before]))) == 1, "what came before it says nothing of these"
+
+
 def test_what_the_capture_does_not_show_may_have_gone_through() -> None:
     rows = many(3, 1.0, "InitProducerId", error="INVALID_TRANSACTION_TIMEOUT")
     lost = exchange("C1", 99, "InitProducerId", 9, latency=None)

@@ -154,3 +154,62 @@ def test_of_much_work_the_first_request_stands_for_all() -> None:
     bad = [work(5 + at / 10, 51 + at, error="INVALID_TXN_STATE") for at in range(20)]
     (some,) = steps(observed([*good, *bad, work(8, 71, "EndTxn"), work(8.5, 72), work(9, 73)])).values()
     assert [row["exchange"] for row in some] == [1, 51, 71, 72, 73]
+
+
+def producer(timeout: int | None, *rows: Row, **of_owner: Any) -> Any:
+    """What a producer with a transaction.timeout.ms does, as the rules see it."""
+    begin = exchange("C1", 1, "InitProducerId", 0, transactional_id="tx", **of_owner)
+    said = {} if timeout is None else {("C1", 1, "request"): {"transactionTimeoutMs": timeout}}
+    return observed([begin, *rows], messages=said)
+
+
+def refused(at: float, number: int, error: str = "PRODUCER_FENCED", api: str = "EndTxn", **more: Any) -> Row:
+    return work(at, number, api, error=error, **more)
+
+
+def test_a_transaction_whose_timeout_was_over_is_no_second_producer() -> None:
+    for error in ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE"):
+        seen = producer(3000, work(1, 2), refused(17, 3, error))
+        (row,) = found("transaction-timed-out", seen)
+        assert row["who"] == {"transactional_id": "tx", "client_id": "app"}
+        assert (row["count"], row["evidence"]["timeout_ns"]) == (1, 3 * SECOND)
+        assert (
+            f"timeout of 3.0 s was over; a request of the producer, 16.0 s after its first work, got {error}" in row["sentence"]
+        )
+        for other in ("zombie-fenced", "long-transaction", "requests-refused"):
+            assert found(other, seen, loud=False) == [], f"{other} would name another cause"
+
+
+def test_what_a_producer_is_refused_after_a_timeout_counts_up_to_its_next_begin() -> None:
+    again = exchange("C1", 5, "InitProducerId", 18, transactional_id="tx", error="PRODUCER_FENCED")
+    seen = producer(3000, work(1, 2), refused(17, 3, "INVALID_PRODUCER_EPOCH", "Produce"), refused(17.1, 4), again)
+    (row,) = found("transaction-timed-out", seen)
+    assert row["count"] == 3
+    assert found("zombie-fenced", seen) == []
+    healed = exchange("C1", 6, "InitProducerId", 19, transactional_id="tx")
+    seen = producer(3000, work(1, 2), refused(17, 3), healed, work(20, 7), refused(20.5, 8))
+    assert [row["count"] for row in found("transaction-timed-out", seen)] == [1]
+    assert [row["count"] for row in found("zombie-fenced", seen)] == [2], "the second refusal has another cause"
+
+
+def test_a_producer_that_another_one_fenced_did_not_time_out() -> None:
+    taken = exchange("C2", 1, "InitProducerId", 5, transactional_id="tx", client_id="other")
+    waits = taken | {"error": "CONCURRENT_TRANSACTIONS"}
+    for rows in ([work(1, 2), taken], [work(1, 2), waits], [taken, work(6, 2)]):
+        seen = producer(3000, *rows, refused(17, 3))
+        assert found("transaction-timed-out", seen) == []
+        assert len(found("zombie-fenced", seen)) == 1
+    for seen in (
+        producer(60_000, work(1, 2), refused(17, 3)),
+        producer(None, work(1, 2), refused(17, 3)),
+        producer(3000, work(1, 2), work(2, 3, "EndTxn"), refused(17, 4)),
+        producer(3000, work(1, 2), refused(17, 3), client_id="elsewhere"),
+    ):
+        assert found("transaction-timed-out", seen) == [], "not over, not known, ended before, or of another client"
+        assert len(found("zombie-fenced", seen)) == 1
+
+
+def test_many_transactions_that_time_out_are_read_as_far_as_the_bound_allows(monkeypatch: Any) -> None:
+    monkeypatch.setattr("kcap.reports.findings.transactions.READ_ALL_MOST", 0)
+    seen = producer(3000, work(1, 2), refused(17, 3))
+    assert found("transaction-timed-out", seen) == []

@@ -57,8 +57,10 @@ def test_another_producer_fences_what_is_open(error: str) -> None:
 
 @pytest.mark.parametrize(("at", "outcome"), [(3, "fenced"), (9, "timed_out")])
 def test_a_refusal_of_an_open_transaction_ends_it(at: float, outcome: str) -> None:
-    (one,) = made(INIT, WRITE, step("EndTxn", at, error="PRODUCER_FENCED", committed=True), end=10).done
+    refused = step("EndTxn", at, error="PRODUCER_FENCED", committed=True)
+    (one,) = made(INIT, WRITE, refused, end=10).done
     assert one.outcome == outcome
+    assert one.end_ns == (refused.last_ns if outcome == "fenced" else None), "when its timeout ended it no packet says"
 
 
 def test_an_end_whose_beginning_is_not_in_the_capture_is_a_transaction_without_one() -> None:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from kcap.facts.api_versions import Offer
 from kcap.filter.parse import parse
 from kcap.reports.versions.profile import ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile
 from kcap.reports.versions.profiles import ConnectionProfiles, gather
@@ -58,6 +59,20 @@ def test_a_broker_that_does_not_know_the_question() -> None:
     made.probes = [ApiVersionsRequest(step(1, 18, 3, outcome="unanswered"), None)]
     made.line |= {"server_captured": 0, "server_framed": 0, "closed_by": "server"}
     assert kinds(whole(made)) == {"apiversions_unanswered": "error"}
+
+
+def test_a_broker_that_answers_the_question_on_other_connections_has_another_reason_to_close() -> None:
+    """Such as max.connections.per.ip: that it is older than ApiVersions would be wrong."""
+    made = profile([], probe=3)
+    made.probes = [ApiVersionsRequest(step(1, 18, 3, outcome="unanswered"), None)]
+    made.line |= {"server_captured": 0, "server_framed": 0, "closed_by": "server"}
+    both = whole(made)
+    both.tracker.offers.add(made.server, 0, Offer(OFFER))
+    (row,) = report(both, ["x"], "4.4")["diagnoses"]
+    assert (row["kind"], row["level"]) == ("apiversions_unanswered", "warning")
+    assert row["sentence"].endswith("and responds to the request on others")
+    assert "max.connections.per.ip" in row["advice"]
+    assert "0.10" not in row["advice"]
 
 
 def test_versions_outside_of_the_offer() -> None:
