@@ -1,6 +1,7 @@
-"""Brokers that accept no connection for a while, as others than the rules on them have to know.
+"""Outages: times in which a broker that responded before accepts no connection.
 
-In: connections and exchanges. Out: these times, and what of a broker's own doing is no fault of its clients. Law: no pairs of
+In: connections and exchanges. Out: these times; whether a server was out of reach in a span of time; partitions that stayed
+with their broker over its restart. Rules on members and leaders leave out what follows from an outage. Law: no pairs of
 connections, one order of time.
 """
 
