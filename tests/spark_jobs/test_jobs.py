@@ -163,6 +163,17 @@ def test_reports_are_those_of_the_command_line(spark: Any, pcaps: Path, tmp_path
 
 
 @on_spark
+def test_rules_on_transactions_that_are_long_run_on_spark(spark: Any, pcaps: Path) -> None:
+    """One of the queries was not SQL that Spark takes, and no other capture came to it."""
+    capture = open_capture(spark, [str(pcaps / "problems" / "transaction-timed-out.pcap")], 30_000, 2)
+    with observed(capture) as seen:
+        rows = check(seen, ("long-transaction", "zombie-fenced"))["rows"]
+    assert {(row["id"], row["who"]["transactional_id"]) for row in rows} == {
+        ("long-transaction", "late39"), ("long-transaction", "late41"), ("zombie-fenced", "late39"),
+    }  # fmt: skip
+
+
+@on_spark
 def test_long_names_are_shortened_as_on_the_command_line(spark: Any, tmp_path: Path) -> None:
     """Law: names of reports are bounded the same way; a filter tests them whole."""
     path = tmp_path / "long.pcap"

@@ -23,6 +23,11 @@ NOT_OPEN = "INVALID_TXN_STATE"
 """What EndTxn gets where the coordinator has ended the transaction already (TransactionCoordinator.endTransaction)."""
 FENCED = ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED")
 """Errors of a producer whose epoch is not the last one of its transactional id."""
+UNSURE = (
+    "See how long its transaction was open: the coordinator aborts one after transaction.timeout.ms and refuses the producer "
+    "as if it were fenced. Otherwise two producers use one transactional.id: give each instance its own."
+)
+"""The next step where the capture shows one producer, and not its timeout."""
 COORDINATED = ("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn")
 """What goes to the transaction coordinator (KIP-98)."""
 
@@ -201,12 +206,9 @@ class Overdue:
     timeout_ns: int = 0
 
 
-def timed_out(seen: Observed) -> dict[str, list[Overdue]]:
-    """Transactional id -> its transactions that timed out, as their producers were refused afterwards.
-
-    The coordinator aborts a transaction that is open for longer, and takes a new epoch for that (KIP-98,
-    TransactionCoordinator.abortTimedOutTransactions): the next requests of its producer are refused like those of one that
-    another producer fenced. The timeout explains that where the last InitProducerId of the id is that of the same client.
+def refused_while_open(seen: Observed) -> dict[str, list[Overdue]]:
+    """Transactional id -> its transactions that were open when their producer was refused, though the last InitProducerId of
+    the id in the capture was its own; `timeout_ns` is 0 here.
     """
     found: dict[str, list[Overdue]] = {}
     for name, rows in seen.once(steps).items():
@@ -224,8 +226,18 @@ def timed_out(seen: Observed) -> dict[str, list[Overdue]]:
                 begun = None
             elif row["error"] == GOOD:
                 begun = None if row["api"] == "EndTxn" else begun or row
+    return found
+
+
+def timed_out(seen: Observed) -> dict[str, list[Overdue]]:
+    """Transactional id -> its transactions that timed out, as their producers were refused afterwards.
+
+    The coordinator aborts a transaction that is open for longer, and takes a new epoch for that (KIP-98,
+    TransactionCoordinator.abortTimedOutTransactions): the next requests of its producer are refused like those of one that
+    another producer fenced. The timeout explains that where the last InitProducerId of the id is that of the same client.
+    """
     # those of ids with the fewest first: of one with very many all or none has to be explained
-    chosen: dict[str, list[Overdue]] = {}
+    found, chosen = seen.once(refused_while_open), dict[str, list[Overdue]]()
     for name, some in sorted(found.items(), key=lambda item: len(item[1])):
         if sum(map(len, chosen.values())) + len(some) <= READ_ALL_MOST:
             chosen[name] = some
@@ -269,7 +281,9 @@ def standing(seen: Observed) -> dict[str, list[tuple[int, int]]]:
     longest = [stood.stood_ns.desc(), stood.from_ns, stood.topic, stood.partition, stood.last_stable_offset]
     longer = functions(parts).window(order_by=longest, rows=(None, 0))
     # every id that wrote to a partition stands beside every offset of it: only as many as are looked at
-    most = stood.filter(stood.ids.sum().over(longer) - stood.ids < STRETCHES_MAX)
+    # a column of its own: a filter on the window itself names a table that Spark's SQL does not know there
+    summed = stood.mutate(above=stood.ids.sum().over(longer) - stood.ids)
+    most = summed.filter(summed.above < STRETCHES_MAX).drop("above")
     both = most.inner_join(written, place)
     found: dict[str, list[tuple[int, int]]] = {}
     order = both.stood_ns.desc(), both.from_ns, both.topic, both.partition, both.last_stable_offset, both.transactional_id
@@ -364,14 +378,17 @@ def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
     needs="responses bodies",
     looks_at="INVALID_PRODUCER_EPOCH and PRODUCER_FENCED responses by transactional id",
     advice="Two producers use one transactional.id. Give each instance its own, or stop the old one before the new one starts.",
-    instead="a producer that came back from a long pause after its work was taken over, which is what fencing is for",
+    instead="a producer that came back from a long pause after its work was taken over, which is what fencing is for; a "
+    "transaction that was open for longer than transaction.timeout.ms, where the capture has no InitProducerId of its producer",
     sources="KIP-98, KIP-360, KIP-588",
 )  # fmt: skip
 def zombie_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """Producers that lost their transactional id to another."""
     for row in seen.errors(FENCED, ("transactional_id",)):
-        if not row["transactional_id"] or explained(seen, row["transactional_id"]):
+        if not row["transactional_id"] or explained(seen, row["transactional_id"], seen.once(timed_out)):
             continue
+        # without the messages no timeout is known, and nothing shows a second producer
+        unsure = not seen.has_messages and explained(seen, row["transactional_id"], seen.once(refused_while_open))
         clients = seen.clients_of(transactional_id=row["transactional_id"])
         yield Finding(
             f"producers of transactional id {row['transactional_id']} were fenced {counted(row['n'], 'time')} "
@@ -379,12 +396,13 @@ def zombie_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
             {"transactional_id": row["transactional_id"], "client_ids": clients}, row["n"],
             where("error in {INVALID_PRODUCER_EPOCH, PRODUCER_FENCED}", transactional_id=row["transactional_id"]),
             row["first_ns"], row["last_ns"], 0, {"fenced": row["n"], "clients": len(clients)},
+            *(("medium", 0.5, UNSURE) if unsure else ()),
         )  # fmt: skip
 
 
-def explained(seen: Observed, name: str) -> bool:
-    """Whether timeouts explain all that a transactional id was fenced for."""
-    late = seen.once(timed_out).get(name, ())
+def explained(seen: Observed, name: str, by: Mapping[str, list[Overdue]]) -> bool:
+    """Whether these transactions explain all that a transactional id was fenced for."""
+    late = by.get(name, ())
     ours = sum(row["error"] in FENCED for one in late for row in one.refused)
     return bool(late) and ours == sum(row["error"] in FENCED for row in seen.once(steps)[name])
 

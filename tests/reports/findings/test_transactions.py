@@ -213,3 +213,20 @@ def test_many_transactions_that_time_out_are_read_as_far_as_the_bound_allows(mon
     monkeypatch.setattr("kcap.reports.findings.transactions.READ_ALL_MOST", 0)
     seen = producer(3000, work(1, 2), refused(17, 3))
     assert found("transaction-timed-out", seen) == []
+
+
+def test_without_messages_nothing_tells_a_timeout_from_a_second_producer() -> None:
+    """As of saved tables: the timeout stands in the InitProducerId alone."""
+
+    def saved(*rows: Row) -> Any:
+        seen = observed(rows)
+        seen._message, seen.has_messages = None, False
+        return seen
+
+    begin = exchange("C1", 1, "InitProducerId", 0, transactional_id="tx")
+    (row,) = found("zombie-fenced", saved(begin, work(1, 2), refused(17, 3)))
+    assert (row["severity"], row["confidence"]) == ("medium", 0.5)
+    assert "transaction.timeout.ms" in row["advice"]
+    taken = exchange("C2", 1, "InitProducerId", 5, transactional_id="tx", client_id="other")
+    (row,) = found("zombie-fenced", saved(begin, work(1, 2), taken, refused(17, 3)))
+    assert row["severity"] == "high", "another producer took the id"
