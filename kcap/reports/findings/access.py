@@ -274,7 +274,7 @@ def authorization_denied(seen: Observed, _limit: Mapping[str, float]) -> Found:
             f"{named(sorted({row['api'] for row in rows}))} of {named(clients)}{what}",
             {"principal": principal or None, "client_ids": clients}, count,
             where(f"error == {error}", "" if principal else "!principal", principal=principal or None),
-            *times_of(rows), 0, {"denied": count, "resources": refused[:20]},
+            *times_of(rows), 0, {"denied": count} | ({"resources": refused[:20]} if refused else {}),
         )  # fmt: skip
 
 

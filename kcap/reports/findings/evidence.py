@@ -46,7 +46,7 @@ WORDS: Final = {
     "p95_ns": "95th percentile",
     "queue_ns": "waited in the queue",
     "quiet_ns": "no request for",
-    "recovered": "segments sent again for those lost before the capture point",
+    "recovered": "segments that were lost before the tap",
     "refusing_ns": "accepted no connection for",
     "retransmitted": "segments retransmitted",
     "sacked": "holes that receivers reported",

@@ -235,7 +235,7 @@ def data_not_acknowledged(seen: Observed, limit: Mapping[str, float]) -> Found:
     "acknowledging.",
     instead="a host or virtual machine that stood still; a capture that lacks the acknowledgements",
     sources="RFC 9293, RFC 6298",
-    seconds=1, segments=2, lively=0.4,
+    seconds=1, segments=2, beside=0.4,
 )  # fmt: skip
 def path_interrupted(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Data between two hosts that nothing acknowledges for `seconds` and more, until a segment that was sent again is.
@@ -267,7 +267,7 @@ def path_interrupted(seen: Observed, limit: Mapping[str, float]) -> Found:
             min(row["since"] for row in rows), max(row["until"] for row in rows), sum(row["resent_ns"] for row in rows),
             {"interruptions": len(times), "longest_ns": lasted, "connections": count, "served_here": here,
              "served_others": elsewhere},
-            None, limit["lively"] if here else None,
+            None, limit["beside"] if here else None,
         )  # fmt: skip
 
 

@@ -53,6 +53,26 @@ def closed_at_once() -> Observed:
     return observed(rows, connections=links)
 
 
+def closed_early() -> Observed:
+    """A server that answers others of a host closes six of its connections 1 ms after the handshake, before a byte."""
+    nothing = {"phase": "empty", "client_id": None, "exchanges": 0, "client_captured": 0, "server_captured": 0}
+    links = [link(f"E{at}", 1 + at, **nothing, server_packets=2, client_missing=0) for at in range(6)]
+    return observed([exchange("S", number, "Fetch", at, 0) for number, at in enumerate((1, 6), 1)], connections=links)
+
+
+def reset_in_use() -> Observed:
+    """A server resets two connections of a client behind 12 and 11 responses, with three requests on the way, and one of
+    another client; a third client gets responses all the time."""
+    rows: list[Row] = []
+    links: list[Row] = []
+    for name, client, served, waiting in (("C1", "app", 12, 2), ("C2", "app", 11, 1), ("C3", "other", 12, 1)):
+        rows += [exchange(name, number, "Produce", 1 + number / 8, client_id=client) for number in range(1, served + 1)]
+        rows += [sent(name, served + number, "Produce", 4, client_id=client) for number in range(1, waiting + 1)]
+        links.append(link(name, 1, client_id=client, closed_ns=START + 5 * SECOND))
+    alive = [exchange("S", number, "Fetch", at, 0, client_id="reader") for number, at in enumerate((1, 6), 1)]
+    return observed([*rows, *alive], connections=links)
+
+
 def refused(name: str, at: float, **more: object) -> Row:
     """A connection that is refused."""
     nothing = {"phase": "empty", "client_id": None, "exchanges": 0, "client_captured": 0, "server_captured": 0}
@@ -129,6 +149,29 @@ SCENES = [
         unanswered. Evidence: connections 11, clients 3.
         """,
         least={"connections": 5},
+    ),
+    Scene(
+        "closed-at-once",
+        closed_early,
+        """
+        medium 0.7: 10.0.0.1:9092 accepted and closed 6 connections of 10.0.0.9 without a response, all of them before a
+        request, while it answered others. Seen 6 times from 1 s to 6.001 s, 0 s lost. Who: server 10.0.0.1:9092, client_ips
+        ['10.0.0.9']. Filter: none. Evidence: connections 6, early 6.
+        """,
+        kind="before a byte",
+        least={"connections": 6},
+        most={"seconds": 0.001},
+    ),
+    Scene(
+        "connection-reset",
+        reset_in_use,
+        """
+        medium 0.6: 10.0.0.1:9092 reset 2 connections of client app with 3 requests on the way, while its other connections went
+        on. Seen 2 times from 4 s to 5 s, 2 s lost. Who: client_id app, client_ips ['10.0.0.9'], server 10.0.0.1:9092. Filter:
+        client_id == "app" and server_ip == "10.0.0.1" and server_port == 9092 and outcome == unanswered and connection in
+        {"C1", "C2"}. Evidence: reset 2, unanswered 3, answered_before 23.
+        """,
+        least={"connections": 2, "answered": 11},
     ),
     Scene(
         "connect-failed",

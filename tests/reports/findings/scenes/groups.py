@@ -237,13 +237,13 @@ SCENES = [
         {ConsumerGroupHeartbeat, StreamsGroupHeartbeat}. Evidence: releases 2, partitions 3, longest_ns 8000000000.
         """, least={"seconds": 6.0}),
     Scene("member-lost", lost_members, """
-        medium 0.8: group g went on without 2 members that sent nothing for up to 11.0 s and had not left: b at 10.0.0.9, c at
-        10.0.0.9; 1 came back. Seen 2 times from 4 s to 15 s, 20 s lost. Who: group_id g, client_ids ['b', 'c']. Filter:
-        group_id == "g". Evidence: members 2, silent_ns 11000000000, came_back 1.
+        medium 0.8: group g gave up 2 members that sent nothing for up to 11.0 s and had not left: b at 10.0.0.9, c at 10.0.0.9;
+        1 came back. Seen 2 times from 4 s to 15 s, 20 s lost. Who: group_id g, client_ids ['b', 'c']. Filter: group_id == "g".
+        Evidence: members 2, silent_ns 11000000000, came_back 1.
         """, kind="classic protocol", least={"seconds": 9.0}),
     Scene("member-lost", lost_consumers, """
-        medium 0.8: group g went on without 2 members that sent nothing for up to 16.0 s and had not left: b at 10.0.0.9, c at
-        10.0.0.9; 1 came back. Seen 2 times from 5 s to 21 s, 23 s lost. Who: group_id g, client_ids ['b', 'c']. Filter:
-        group_id == "g". Evidence: members 2, silent_ns 16000000000, came_back 1.
+        medium 0.8: group g gave up 2 members that sent nothing for up to 16.0 s and had not left: b at 10.0.0.9, c at 10.0.0.9;
+        1 came back. Seen 2 times from 5 s to 21 s, 23 s lost. Who: group_id g, client_ids ['b', 'c']. Filter: group_id == "g".
+        Evidence: members 2, silent_ns 16000000000, came_back 1.
         """, kind="consumer protocol", least={"seconds": 7.0, "consumer_seconds": 16.0}),
 ]  # fmt: skip

@@ -46,6 +46,24 @@ def reported() -> Observed:
     return observed([], connections=links)
 
 
+def lost_before() -> Observed:
+    """Receivers' host: of 20 retransmissions 14 filled a hole, 2 of the other 6 were not needed; 5 segments opened holes."""
+    return observed([], connections=[lossy(connection="C1", packets=1000, retransmitted=6, spurious=2, recovered=14,
+                                           out_of_order=5)])  # fmt: skip
+
+
+def interruption() -> Observed:
+    """Between two hosts data waits for up to 4 s on two connections, later on a third; a fourth gets a response."""
+    quiet = CONNECTION | {"client_missing": 0, "server_missing": 0, "retransmitted": 3}
+    links = [
+        quiet | {"connection": "C1", "client_resent_ns": 3 * SECOND, "client_resent_at_ns": START + 5 * SECOND},
+        quiet | {"connection": "C4", "server_resent_ns": 2 * SECOND, "server_resent_at_ns": START + 9 * SECOND},
+        quiet | {"connection": "C2", "client_id": "b", "server_resent_ns": 4 * SECOND,
+                 "server_resent_at_ns": START + 6 * SECOND, "retransmitted": 2},
+    ]  # fmt: skip
+    return observed([exchange("C3", 1, "Metadata", 3, 0.5)], connections=links)
+
+
 def stalled(name: str, at: float, size: int, **more: object) -> tuple[list[Row], Row]:
     """A connection with a response at 1 s and a request at `at` seconds that is sent 5 times and never acknowledged."""
     lost = exchange(name, 2, "Produce", at, None, reason="capture_end", request_bytes=size)
@@ -86,13 +104,30 @@ SCENES = [
     Scene("retransmission-bound", holes, """
         medium 0.8: 20 of 1,000 packets between 10.0.0.9 (app, b) and its brokers were retransmissions, 4 segments came out of
         order. Seen 20 times from 1 s to 9 s, 0 s lost. Who: client_ips ['10.0.0.9'], client_ids ['app', 'b']. Filter: client_ip
-        == "10.0.0.9". Evidence: retransmitted 20, spurious 0, out_of_order 4, filled 4, sacked 0, packets 1000, gaps 1.
+        == "10.0.0.9". Evidence: retransmitted 20, recovered 0, spurious 0, out_of_order 4, filled 4, sacked 0,
+        packets 1000, gaps 1.
         """, kind="out of order", least={"segments": 24, "share": 0.024, "holes": 4}),
     Scene("retransmission-bound", reported, """
         medium 0.8: 20 of 1,000 packets between 10.0.0.9 (app) and its brokers were retransmissions, receivers reported 6 holes.
         Seen 20 times from 1 s to 9 s, 0 s lost. Who: client_ips ['10.0.0.9'], client_ids ['app']. Filter: client_ip ==
-        "10.0.0.9". Evidence: retransmitted 20, spurious 4, out_of_order 0, filled 0, sacked 6, packets 1000, gaps 0.
+        "10.0.0.9". Evidence: retransmitted 20, recovered 0, spurious 4, out_of_order 0, filled 0, sacked 6,
+        packets 1000, gaps 0.
         """, kind="reported", least={"segments": 16, "share": 0.016, "holes": 6}),
+    Scene("retransmission-bound", lost_before, """
+        medium 0.8: 20 of 1,000 packets between 10.0.0.9 (app) and its brokers were retransmissions, 14 of them for packets that
+        were lost before the capture point, 5 segments came out of order. Seen 20 times from 1 s to 9 s, 0 s lost. Who:
+        client_ips ['10.0.0.9'], client_ids ['app']. Filter: client_ip == "10.0.0.9". Evidence: retransmitted 6, recovered 14,
+        spurious 2, out_of_order 5, filled 5, sacked 0, packets 1000, gaps 0.
+        """, kind="ahead of the capture", least={"segments": 18, "share": 0.018,
+                                                                                       "holes": 14}),
+    Scene("path-interrupted", interruption, """
+        medium 0.4: data between 10.0.0.9 (app, b) and 10.0.0.1:9092 stayed without an acknowledgement for 4.0 s on 2
+        connections, in the longest of 2 times, though it was sent again; 1 response passed between them on other connections
+        meanwhile. Seen 3 times from 2 s to 9 s, 9 s lost. Who: client_ips ['10.0.0.9'], client_ids ['app', 'b'], server
+        10.0.0.1:9092. Filter: client_ip == "10.0.0.9" and server_ip == "10.0.0.1" and server_port == 9092 and request_first_ns
+        <= 1790000006000000000 and response_last_ns >= 1790000002000000000 and connection in {"C1", "C2", "C4"}. Evidence:
+        interruptions 2, longest_ns 4000000000, connections 2, served_here 1, served_others 0.
+        """, least={"seconds": 2.0, "segments": 2}, most={"beside": 0.4}),
     Scene("data-not-acknowledged", idle_and_dropped, """
         medium 0.7: 10.0.0.1:9092 acknowledges nothing more on 2 connections of app after 9.0 s and more without a request,
         while other connections worked. Seen 2 times from 10 s to 18 s, 12 s lost. Who: client_ips ['10.0.0.9'], client_ids
