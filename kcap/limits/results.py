@@ -236,7 +236,10 @@ HOSTS_MOST = 1000
 """Hosts with TLS connections that are looked at."""
 
 STALLED_MOST = 1000
-"""Connections with data that is never acknowledged that are looked at."""
+"""Connections with data that is never acknowledged, or was not for a while, that are looked at."""
+
+MEANWHILE_MOST = 20
+"""Pairs of hosts with an interrupted path up to which a query each says what others got meanwhile."""
 
 EXACT_MOST = 20_000
 """Events up to which Fisher's test sums its terms; beyond, the normal approximation is as good."""

@@ -275,6 +275,7 @@ REASONS: Final = {
     "servers_without_kafka": "server{s} that answer no Kafka, after the first ones",
     "partitions_read_again": "partition{s} that groups read again, after the first ones",
     "stalled_connections": "connection{s} without acknowledgements, after the first ones",
+    "interrupted_connections": "connection{s} whose data had no acknowledgement for a while, after the first ones",
     "late_polls": "Fetch response{s} that were overdue, after the first ones",
     "stalls": "time{s} in which a broker sent no response, after the first ones",
     "unavailable_brokers": "broker{s} that accepted no connection for a while, after the first ones",

@@ -107,22 +107,15 @@ def connection_reset(seen: Observed, limit: Mapping[str, float]) -> Found:
         ~seen.once(gone), ~in_wrong_version(table), ~table.api.isin(list(OPENING)),
     ).inner_join(links, "connection")  # fmt: skip
     keys = ("client_id", "client_ip", "server_ip", "server_port", "connection", "closed_ns")
-    dead = dead.group_by(*keys).aggregate(
-        waiting=dead.count(), first_ns=dead.request_first_ns.min(), api=dead.api.argmin(dead.exchange)
-    )
+    dead = dead.group_by(*keys).aggregate(waiting=dead.count(), first_ns=dead.request_first_ns.min())
     good = table.filter(table.outcome == "answered")
-    spans = good.group_by("connection", "server_ip", "server_port", "client_id").aggregate(
-        answered=good.count(), began_ns=good.request_first_ns.min(), done_ns=good.response_first_ns.max()
+    spans = good.group_by("connection", "server_ip", "server_port").aggregate(
+        answered=good.count(), at_ns=good.request_first_ns.min(), done_ns=good.response_first_ns.max()
     )
-    own = spans.select("connection", "answered")
-    others = spans.select("server_ip", "server_port", "began_ns", "done_ns", other="connection")
-    used = dead.inner_join(own.filter(own.answered >= int(limit["answered"])), "connection")
-    alive = used.inner_join(
-        others,
-        [used.server_ip == others.server_ip, used.server_port == others.server_port, used.closed_ns > others.began_ns,
-         used.closed_ns < others.done_ns],
-    )  # fmt: skip
-    rows = seen.run(used.semi_join(alive, "connection"))
+    used = dead.inner_join(
+        spans.filter(spans.answered >= int(limit["answered"])).select("connection", "answered"), "connection"
+    )
+    rows = seen.run(used.semi_join(while_others_went_on(used, spans), "connection"))
     for (client, ip, port), some in rows_by(rows, ("client_id", "server_ip", "server_port")).items():
         if len(some) < limit["connections"]:
             continue
@@ -172,6 +165,19 @@ def closed_unanswered(seen: Observed) -> Any:
         links.phase == "kafka", links.began == "syn", links.closed_by == "server", links.server_captured == 0,
         links.server_missing == 0,
     )  # fmt: skip
+
+
+def while_others_went_on(resets: Any, spans: Any) -> Any:
+    """Of `resets` the connections at whose `closed_ns` some connection of their server was under way: one of `spans` that had
+    begun (`at_ns`) and got a response later (`done_ns`). In one order of time, since pairs of connections may be too many.
+    """
+    ibis = functions(spans)
+    server = ["server_ip", "server_port"]
+    begun = spans.select(*server, "at_ns", "done_ns", connection=ibis.null("string"))
+    ends = resets.select(*server, "connection", at_ns="closed_ns", done_ns=ibis.null("int64"))
+    walk = ibis.union(begun, ends.select(*server, "at_ns", "done_ns", "connection"), distinct=False)
+    walk = walk.mutate(reached=walk.done_ns.max().over(ibis.window(group_by=server, order_by=["at_ns"], rows=(None, 0))))
+    return walk.filter(walk.connection.notnull(), walk.reached > walk.at_ns).select("connection")
 
 
 @rule(

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kcap.limits import HOSTS_MOST, STALLED_MOST
+from kcap.limits import HOSTS_MOST, MEANWHILE_MOST, STALLED_MOST
 from kcap.reports.findings.model import Finding, Found, called, connected, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, clients_in, rows_by
 from kcap.reports.text import count as counted
@@ -251,7 +251,7 @@ def path_interrupted(seen: Observed, limit: Mapping[str, float]) -> Found:
         times = apart(rows)
         longest = max(times, key=lambda some: max(row["resent_ns"] for row in some))
         lasted = max(row["resent_ns"] for row in longest)
-        here, elsewhere = meanwhile(seen, longest)
+        here, elsewhere = meanwhile(seen, longest) if len(by) <= MEANWHILE_MOST else (None, None)
         links = {row["connection"]: row for row in rows}
         clients, count = clients_in(list(links.values())), len({row["connection"] for row in longest})
         often = f", in the longest of {len(times)} times" if len(times) > 1 else ""

@@ -1,5 +1,6 @@
 """Rules on the network."""
 
+from kcap.limits import MEANWHILE_MOST
 from tests.reports.findings.tables import CONNECTION, MS, SECOND, START, Row, exchange, found, many, observed, shown
 
 
@@ -193,3 +194,13 @@ def test_what_others_got_meanwhile_says_where_a_path_is_interrupted() -> None:
         "; 1 response passed between them on other connections meanwhile; other hosts got 1 response from that broker meanwhile"
     )
     assert row["confidence"] == 0.4, "it is not the whole path"
+
+
+def test_paths_of_many_hosts_are_not_looked_at_one_by_one() -> None:
+    hosts = [f"10.0.1.{at}" for at in range(MEANWHILE_MOST + 1)]
+    links = [broken(f"C{at}", client_ip=host) for at, host in enumerate(hosts)]
+    early = [exchange("C99", 1, "Fetch", 2.2, client_ip=hosts[0])]
+    few = found("path-interrupted", observed(early, connections=links[:-1]))
+    assert [row["evidence"].get("served_here") for row in few] == [1, *[0] * (MEANWHILE_MOST - 1)]
+    many_ = found("path-interrupted", observed(early, connections=links))
+    assert [row["evidence"].get("served_here") for row in many_] == [None] * len(hosts)
