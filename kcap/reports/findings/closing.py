@@ -96,7 +96,7 @@ def connection_reset(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Connections that worked and were reset.
 
     A broker that stops ends all of its connections: where others that were open before got a response after the reset, it did
-    not. A request that no connection of the client gets an answer to may be why the broker closes it (closed-at-request).
+    not. It may close at a request that it never answers this client: closed-at-request judges these.
     """
     if not any(call["reason"] == "rst" and call["api"] not in OPENING for call in seen.calls):
         return
@@ -107,7 +107,9 @@ def connection_reset(seen: Observed, limit: Mapping[str, float]) -> Found:
         ~seen.once(gone), ~in_wrong_version(table), ~table.api.isin(list(OPENING)),
     ).inner_join(links, "connection")  # fmt: skip
     keys = ("client_id", "client_ip", "server_ip", "server_port", "connection", "closed_ns")
-    dead = dead.group_by(*keys).aggregate(waiting=dead.count(), first_ns=dead.request_first_ns.min())
+    dead = dead.group_by(*keys).aggregate(
+        waiting=dead.count(), first_ns=dead.request_first_ns.min(), api=dead.api.argmin(dead.exchange)
+    )
     good = table.filter(table.outcome == "answered")
     spans = good.group_by("connection", "server_ip", "server_port").aggregate(
         answered=good.count(), at_ns=good.request_first_ns.min(), done_ns=good.response_first_ns.max()
@@ -115,7 +117,9 @@ def connection_reset(seen: Observed, limit: Mapping[str, float]) -> Found:
     used = dead.inner_join(
         spans.filter(spans.answered >= int(limit["answered"])).select("connection", "answered"), "connection"
     )
-    rows = seen.run(used.semi_join(while_others_went_on(used, spans), "connection"))
+    served = {(call["client_id"], call["api"]) for call in seen.calls_of(outcome="answered")}
+    found = seen.run(used.semi_join(while_others_went_on(used, spans), "connection"))
+    rows = [row for row in found if (row["client_id"], row["api"]) in served]
     for (client, ip, port), some in rows_by(rows, ("client_id", "server_ip", "server_port")).items():
         if len(some) < limit["connections"]:
             continue

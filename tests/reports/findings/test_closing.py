@@ -218,6 +218,8 @@ def test_connections_in_use_that_a_server_resets_while_others_go_on() -> None:
         ([*rows, exchange("C9", 1, "Fetch", 1.0, server_port=9093), exchange("C9", 2, "Fetch", 6.0, server_port=9093)], links,
          "another broker"),
         ([*both[0][0], *others], links[:1], "one of them"),
+        ([row | ({"api": "CreateTopics"} if row["outcome"] == "unanswered" else {}) for row in rows] + others, links,
+         "a request that the broker never answers this client"),
     ):  # fmt: skip
         assert found("connection-reset", observed(some, connections=many)) == [], why
     fresh = [reset(name, 9) for name in ("C1", "C2")]
