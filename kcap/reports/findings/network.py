@@ -244,6 +244,8 @@ def path_interrupted(seen: Observed, limit: Mapping[str, float]) -> Found:
     Where other connections of the two hosts got responses in that half, it is not the whole path; where other hosts got some,
     it is not the broker.
     """
+    if all((link["retransmitted"] or 0) < limit["segments"] for link in seen.links):
+        return
     by: dict[tuple[str, str, int], list[Row]] = {}
     for row in interrupted(seen, limit):
         by.setdefault((row["client_ip"], row["server_ip"], row["server_port"]), []).append(row)
