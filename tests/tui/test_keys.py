@@ -29,11 +29,21 @@ class Keyed(App[None]):
         self.pressed.append(key)
 
 
+async def shown(pilot: Any) -> Keys:
+    """The line, once it has its keys: a screen that is mounted does not have them yet."""
+    line: Keys = pilot.app.query_one(Keys)
+    while not line.entries:
+        await pilot.pause(0.01)
+    await pilot.pause()
+    return line
+
+
 @pytest.mark.parametrize("width", [5, 12, 20, 33, 34, 46, 80])
 def test_keys_are_whole_or_not_there(width: int) -> None:
     async def run() -> None:
         app = Keyed()
         async with app.run_test(size=(80, 10)) as pilot:
+            await shown(pilot)
             await pilot.resize_terminal(width, 10)
             await pilot.pause(0.05)
             reported = lines(app)[-1].split()
@@ -48,7 +58,7 @@ def test_keys_are_shown_before_the_terminal_has_the_focus() -> None:
         app = Keyed()
         app.set_reactive(App.app_focus, False)
         async with app.run_test(size=(80, 10)) as pilot:
-            await pilot.pause(0.05)
+            await shown(pilot)
             assert WORDS[0] in lines(app)[-1]
 
     asyncio.run(run())
@@ -58,7 +68,7 @@ def test_a_click_is_a_key() -> None:
     async def run() -> None:
         app: Any = Keyed()
         async with app.run_test(size=(80, 10)) as pilot:
-            await pilot.pause()
+            await shown(pilot)
             await pilot.click("Keys", offset=(lines(app)[-1].index("Second"), 0))
             await pilot.pause()
             assert app.pressed == ["b"]
@@ -79,9 +89,7 @@ def test_a_key_that_does_not_work_now_rings_and_does_nothing() -> None:
 
         app: Any = Half()
         async with app.run_test(size=(80, 10)) as pilot:
-            line = app.query_one(Keys)
-            while not line.entries:
-                await pilot.pause(0.01)
+            line = await shown(pilot)
             assert [entry.enabled for entry in line.entries] == [True, False, True, True]
             assert [segment.style.dim or False for segment in line.render_line(0)][:4] == [False, False, True, True]
             await pilot.click("Keys", offset=(lines(app)[-1].index("Second"), 0))
@@ -97,9 +105,7 @@ def test_the_key_under_the_mouse_is_highlighted_until_the_mouse_leaves() -> None
     async def run() -> None:
         app = Keyed()
         async with app.run_test(size=(80, 10)) as pilot:
-            line = app.query_one(Keys)
-            while not line.entries:
-                await pilot.pause(0.01)
+            line = await shown(pilot)
             plain = list(line.render_line(0))
             await pilot.hover("Keys", offset=(lines(app)[-1].index("Third"), 0))
             await pilot.pause()
