@@ -1,37 +1,17 @@
 """Each rule of `kcap check` speaks at each of its limits, says less beyond it, and says the right figures."""
 
+from importlib import import_module
 from itertools import chain
+from pkgutil import iter_modules
 
 import pytest
 
 from kcap.reports.findings.report import rules
-from tests.reports.findings.scenes import (
-    access,
-    closing,
-    consuming,
-    encryption,
-    groups,
-    leaders,
-    network,
-    pipelines,
-    producing,
-    quotas,
-    refusals,
-    refusing,
-    serving,
-    sharing,
-    stalls,
-    topics,
-    transactions,
-    unavailable,
-)
+from tests.reports.findings import scenes
 from tests.reports.findings.scenes.scene import Scene, beyond, text_of, weight
 
-SCENES: list[Scene] = [
-    *access.SCENES, *closing.SCENES, *consuming.SCENES, *encryption.SCENES, *groups.SCENES, *leaders.SCENES, *network.SCENES,
-    *pipelines.SCENES, *producing.SCENES, *quotas.SCENES, *refusals.SCENES, *refusing.SCENES, *serving.SCENES, *sharing.SCENES,
-    *stalls.SCENES, *topics.SCENES, *transactions.SCENES, *unavailable.SCENES,
-]  # fmt: skip
+MODULES = sorted({module.name for module in iter_modules(scenes.__path__)} - {"scene"})
+SCENES: list[Scene] = [scene for name in MODULES for scene in import_module(f"{scenes.__name__}.{name}").SCENES]
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)

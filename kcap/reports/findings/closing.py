@@ -123,11 +123,11 @@ def connection_reset(seen: Observed, limit: Mapping[str, float]) -> Found:
     for (client, ip, port), some in rows_by(rows, ("client_id", "server_ip", "server_port")).items():
         if len(some) < limit["connections"]:
             continue
-        waiting = sum(row["waiting"] for row in some)
+        waiting, server = sum(row["waiting"] for row in some), server_of(some[0])
         yield Finding(
-            f"{ip}:{port} reset {counted(len(some), 'connection')} of {called(client)} with {counted(waiting, 'request')} on "
+            f"{server} reset {counted(len(some), 'connection')} of {called(client)} with {counted(waiting, 'request')} on "
             "the way, while its other connections went on",
-            {"client_id": client, "client_ips": sorted({row["client_ip"] for row in some}), "server": f"{ip}:{port}"},
+            {"client_id": client, "client_ips": sorted({row["client_ip"] for row in some}), "server": server},
             len(some),
             where("outcome == unanswered", connected(some), client_id=client, server_ip=ip, server_port=port),
             min(row["first_ns"] for row in some), max(row["closed_ns"] for row in some),
@@ -262,7 +262,7 @@ def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
     groups = in_groups(calls, ends, LASTED, refused=calls.count(where=calls.server_packets == 1))
     groups = groups.filter(groups.n >= int(limit["connections"]))
     # what sends requests was accepted, also where the capture has no packet of the server; so were brokers and controllers, of
-    # which connections without a request are not told from those of clients
+    # which connections without a request cannot be distinguished from those of clients
     every = seen.every_link
     accepted = every.filter((every.server_packets > 1) | (every.phase != "empty"))
     groups = groups.anti_join(accepted, list(ends))

@@ -8,6 +8,7 @@ from kcap.limits import EVENTS_MOST, GONE_MOST
 from kcap.reports.findings.access import controllers
 from kcap.reports.findings.model import Finding, Found, called, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import (
+    PLACE,
     Observed,
     Row,
     clients_in,
@@ -19,7 +20,7 @@ from kcap.reports.findings.observed import (
     times_of,
     totals,
 )
-from kcap.reports.findings.outages import PLACE, lasting, restarted
+from kcap.reports.findings.outages import lasting, restarted
 from kcap.reports.findings.unavailable import leaderless
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted

@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from kcap.reports.findings.model import Finding, Found, rule, where
-from kcap.reports.findings.observed import Observed, in_groups
+from kcap.reports.findings.observed import PLACE, Observed, in_groups
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
 SECOND_NS = 1_000_000_000
 AWAY = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID")
 """Errors that a topic gives while it is deleted and created again."""
-PLACE = ("topic", "partition")
 BATCH = (*PLACE, "base_offset", "records", "bytes", "max_timestamp_ms", "producer_id")
 """What a batch that is sent again, or captured on both sides of a proxy, has in common with the first."""
 

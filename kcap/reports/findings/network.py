@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kcap.limits import HOSTS_MOST, MEANWHILE_MOST, STALLED_MOST
 from kcap.reports.findings.model import Finding, Found, called, connected, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, clients_in, rows_by
+from kcap.reports.findings.observed import Observed, Row, clients_in, rows_by, server_of
 from kcap.reports.text import count as counted
 from kcap.reports.text import size
 
@@ -246,25 +246,23 @@ def path_interrupted(seen: Observed, limit: Mapping[str, float]) -> Found:
     """
     if all((link["retransmitted"] or 0) < limit["segments"] for link in seen.links):
         return
-    by: dict[tuple[str, str, int], list[Row]] = {}
-    for row in interrupted(seen, limit):
-        by.setdefault((row["client_ip"], row["server_ip"], row["server_port"]), []).append(row)
+    by = rows_by(interrupted(seen, limit), ("client_ip", "server_ip", "server_port"))
     for (client_ip, ip, port), rows in by.items():
         times = apart(rows)
         longest = max(times, key=lambda some: max(row["resent_ns"] for row in some))
         lasted = max(row["resent_ns"] for row in longest)
         here, elsewhere = meanwhile(seen, longest) if len(by) <= MEANWHILE_MOST else (None, None)
-        links = {row["connection"]: row for row in rows}
-        clients, count = clients_in(list(links.values())), len({row["connection"] for row in longest})
+        links = list({row["connection"]: row for row in rows}.values())
+        clients, count, server = clients_in(links), len({row["connection"] for row in longest}), server_of(rows[0])
         often = f", in the longest of {len(times)} times" if len(times) > 1 else ""
         yield Finding(
-            f"data between {client_ip} ({named(clients)}) and {ip}:{port} stayed without an acknowledgement for "
+            f"data between {client_ip} ({named(clients)}) and {server} stayed without an acknowledgement for "
             f"{seconds(lasted)} on {counted(count, 'connection')}{often}, though it was sent again"
             + (f"; {counted(here, 'response')} passed between them on other connections meanwhile" if here else "")
             + (f"; other hosts got {counted(elsewhere, 'response')} from that broker meanwhile" if elsewhere else ""),
-            {"client_ips": [client_ip], "client_ids": clients, "server": f"{ip}:{port}"}, len(links),
+            {"client_ips": [client_ip], "client_ids": clients, "server": server}, len(links),
             where(f"request_first_ns <= {max(row['until'] for row in longest)}",
-                  f"response_last_ns >= {min(row['since'] for row in longest)}", connected(list(links.values())),
+                  f"response_last_ns >= {min(row['since'] for row in longest)}", connected(links),
                   client_ip=client_ip, server_ip=ip, server_port=port),
             min(row["since"] for row in rows), max(row["until"] for row in rows), sum(row["resent_ns"] for row in rows),
             {"interruptions": len(times), "longest_ns": lasted, "connections": count, "served_here": here,

@@ -10,11 +10,10 @@ from operator import or_
 from typing import Any, Final
 
 from kcap.limits import SERVERS_MOST
-from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.observed import PLACE, Observed, Row
 from kcap.reports.recorded import functions
 
 SERVER: Final = ("server_ip", "server_port")
-PLACE: Final = ("topic", "partition")
 SHORTEST_NS: Final = 1_000_000_000
 """A connection that a busy server refuses among others is no outage."""
 

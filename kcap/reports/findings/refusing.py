@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from kcap.reports.findings.closing import hosts_of
 from kcap.reports.findings.model import Finding, Found, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, server_of
-from kcap.reports.findings.outages import PLACE, outages
+from kcap.reports.findings.observed import PLACE, Observed, Row, server_of
+from kcap.reports.findings.outages import outages
 from kcap.reports.text import count as counted
 
 BEFORE_NS: Final = 5_000_000_000
