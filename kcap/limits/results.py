@@ -198,6 +198,9 @@ MARKED_MAX = 1 << 18
 FOLDER_NAME_BYTES_MAX = 200
 """Bytes of a value in a folder's name; file systems take 255 for the whole name."""
 
+NAMES_MOST = 20
+"""Clients, hosts or topics that one list of a finding names."""
+
 PICKED_MOST = 50
 """Exchanges that a display filter names one by one."""
 

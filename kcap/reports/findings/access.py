@@ -274,7 +274,7 @@ def authorization_denied(seen: Observed, _limit: Mapping[str, float]) -> Found:
             f"{named(sorted({row['api'] for row in rows}))} of {named(clients)}{what}",
             {"principal": principal or None, "client_ids": clients}, count,
             where(f"error == {error}", "" if principal else "!principal", principal=principal or None),
-            *times_of(rows), 0, {"denied": count} | ({"resources": refused[:20]} if refused else {}),
+            *times_of(rows), 0, {"denied": count} | ({"resources": refused} if refused else {}),
         )  # fmt: skip
 
 
@@ -307,14 +307,16 @@ def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found
         hello = link["phase"] == "tls" and link["most_response_bytes"] == 0 and link["server_packets"] > 0
         if not (plain or hello) or link["began"] != "syn":
             continue
-        known = groups.setdefault((plain, link["client_id"], link["server_ip"], link["server_port"]), {**link, "n": 0})
+        ends = plain, link["client_id"], link["server_ip"], link["server_port"]
+        known = groups.setdefault(ends, {**link, "n": 0, "hosts": set()})
         known["n"] += link["n"]
+        known["hosts"].add(link["client_ip"])
         known["first_ns"], known["last_ns"] = min(known["first_ns"], link["first_ns"]), max(known["last_ns"], link["last_ns"])
     for (plain, client, ip, port), row in groups.items():
         several = row["n"] >= limit["connections"]
         if row["n"] < limit["alerts" if plain else "connections"]:
             continue
-        server = f"{ip}:{port}"
+        server, hosts = f"{ip}:{port}", sorted(row["hosts"])
         if plain:
             sentence = (
                 f"{called(row['client_id'])} sends plaintext requests to {server}, which responds with a TLS alert "
@@ -322,9 +324,10 @@ def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found
             )
         else:
             closed = counted(row["n"], "connection")
-            sentence = f"a TLS client at {row['client_ip']} gets nothing back from {server}, which closes ({closed})"
+            who = f"a TLS client at {hosts[0]} gets" if len(hosts) == 1 else f"TLS clients at {len(hosts):,} hosts get"
+            sentence = f"{who} nothing back from {server}, which closes ({closed})"
         yield Finding(
-            sentence, {"client_id": client, "server": server, "client_ips": [row["client_ip"]]}, row["n"],
+            sentence, {"client_id": client, "server": server, "client_ips": hosts}, row["n"],
             where(server_ip=ip, server_port=port, client_id=client) if plain else "", row["first_ns"], row["last_ns"], 0,
             {"connections": row["n"], "response_bytes": row["most_response_bytes"]},
             None if several else "medium", 0.95 if plain else 0.75,
@@ -367,8 +370,9 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
             and place in advertised
             and place not in accepting
         ):
-            known = dead.setdefault(place, {**link, "n": 0})
+            known = dead.setdefault(place, {**link, "n": 0, "hosts": set()})
             known["n"] += link["n"]
+            known["hosts"].add(link["client_ip"])
             known["first_ns"], known["last_ns"] = (
                 min(known["first_ns"], link["first_ns"]), max(known["last_ns"], link["last_ns"])
             )  # fmt: skip
@@ -379,15 +383,15 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
             dead.pop((row["server_ip"], row["server_port"]), None)
     beside = f"; brokers respond at {named(sorted(f'{ip}:{port}' for ip, port in elsewhere))}, which none advertises"
     severity, confidence = ("info", 0.4) if not elsewhere else ("medium", 0.5) if working else (None, None)
-    clients_at = {ip: sorted(clients)[:20] for ip, clients in named_at.items()}
     for place, row in dead.items():
         if row["n"] >= limit["refused"]:
             server = f"{place[0]}:{place[1]}"
+            clients = {client for ip in row["hosts"] for client in named_at.get(ip, ())}
             yield Finding(
                 f"brokers advertise {server}, which accepted none of {counted(row['n'], 'connection')}"
                 + (beside if elsewhere else "") + ("; it may be down" if working or not elsewhere else ""),
-                {"server": server, "broker_id": advertised[place].get("broker_id"), "client_ips": [row["client_ip"]],
-                 "client_ids": clients_at.get(row["client_ip"], [])},
+                {"server": server, "broker_id": advertised[place].get("broker_id"), "client_ips": sorted(row["hosts"]),
+                 "client_ids": sorted(clients)},
                 row["n"], "", row["first_ns"], row["last_ns"], 0, {"refused": row["n"]},
                 severity, confidence,
             )  # fmt: skip

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cache, partial
 from typing import Any
 
-from kcap.limits import SERVERS_MOST
+from kcap.limits import NAMES_MOST, SERVERS_MOST
 from kcap.reports.findings.access import OPENING, served_without_login
 from kcap.reports.findings.leaders import gone
 from kcap.reports.findings.model import Finding, Found, called, connected, picking, rule, where
@@ -162,6 +162,14 @@ def hosts_of(row: Row) -> str:
     return str(row["client_ip"]) if row["hosts"] == 1 else f"{row['hosts']:,} hosts"
 
 
+def ips_of(seen: Observed, links: Any, row: Row) -> list[str]:
+    """The addresses of these hosts, as many as a finding names; `links`: the connections that it counts, and others."""
+    if row["hosts"] == 1:
+        return [row["client_ip"]]
+    mine = links.filter(links.server_ip == row["server_ip"], links.server_port == row["server_port"])
+    return [one["client_ip"] for one in seen.run(mine.select("client_ip").distinct().order_by("client_ip").limit(NAMES_MOST))]
+
+
 def closed_unanswered(seen: Observed) -> Any:
     """The connections of Kafka clients that a server closed, without a byte of it in the capture or missing there."""
     links = seen.connections
@@ -226,7 +234,8 @@ def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
         n=both.n.sum(), hosts=both.count(), client_ip=both.client_ip.min(), clients=both.clients.sum(),
         client_id=both.client_id.min(), first_ns=both.first_ns.min(), last_ns=both.last_ns.max(), early=both.early.sum(),
     )  # fmt: skip
-    picked = picking(seen, opening.semi_join(dead.semi_join(both, list(ends)), "connection"), *ends[1:])
+    dead = dead.semi_join(both, list(ends))
+    picked = picking(seen, opening.semi_join(dead, "connection"), *ends[1:])
     for row in seen.first(servers, ("first_ns", *ends[1:]), SERVERS_MOST, "servers_that_close"):
         server, place = server_of(row), {"server_ip": row["server_ip"], "server_port": row["server_port"]}
         more = f" and {row['clients'] - 1} more" if row["clients"] > 1 else ""
@@ -236,7 +245,7 @@ def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
         yield Finding(
             f"{server} accepted and closed {counted(row['n'], 'connection')} of {hosts_of(row)}"
             + ("" if early else f" ({row['client_id']}{more})") + f" without a response{which}, while it answered others",
-            {"server": server, "client_ips": [row["client_ip"]], "client_ids": clients}, row["n"] - early or row["n"],
+            {"server": server, "client_ips": ips_of(seen, dead, row), "client_ids": clients}, row["n"] - early or row["n"],
             where("api == ApiVersions", "exchange == 1", "outcome == unanswered", picked(row), **place) if clients else "",
             row["first_ns"], row["last_ns"], 0,
             {"connections": row["n"], **({"early": early} if early else {"clients": row["clients"]})},
@@ -274,6 +283,7 @@ def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
         n=groups.n.sum(), hosts=groups.count(), client_ip=groups.client_ip.min(), refused=groups.refused.sum(),
         first_ns=groups.first_ns.min(), last_ns=groups.last_ns.max(),
     )  # fmt: skip
+    calls = calls.semi_join(groups, list(ends))
     for row in seen.first(servers, ("first_ns", *ends[1:]), SERVERS_MOST, "servers_that_refuse"):
         server = server_of(row)
         how = (
@@ -281,7 +291,7 @@ def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
         )
         yield Finding(
             f"{server} {how} {counted(row['n'], 'connection')} of {hosts_of(row)}, and accepted none",
-            {"server": server, "client_ips": [row["client_ip"]]}, row["n"], "", row["first_ns"], row["last_ns"], 0,
+            {"server": server, "client_ips": ips_of(seen, calls, row)}, row["n"], "", row["first_ns"], row["last_ns"], 0,
             {"connections": row["n"], "refused": row["refused"]}, None, None if row["refused"] == row["n"] else 0.7,
         )  # fmt: skip
 
@@ -320,8 +330,8 @@ def answers_nothing(seen: Observed, limit: Mapping[str, float]) -> Found:
         yield Finding(
             f"{server} accepted {counted(row['n'], 'connection')} of {who} and closed each at its first request, without a "
             "response to anything",
-            {"client_id": row["client_id"] if one else None, "server": server, "client_ips": [row["client_ip"]]}, row["n"],
-            where("exchange == 1", "outcome == unanswered", picked(row), **{name: row[name] for name in ends}),
+            {"client_id": row["client_id"] if one else None, "server": server, "client_ips": ips_of(seen, dead, row)},
+            row["n"], where("exchange == 1", "outcome == unanswered", picked(row), **{name: row[name] for name in ends}),
             row["first_ns"], row["last_ns"], 0, {"connections": row["n"], "clients": row["clients"]},
             None if row["n"] >= limit["often"] else "medium",
         )  # fmt: skip
@@ -346,7 +356,7 @@ def server_not_kafka(seen: Observed, limit: Mapping[str, float]) -> Found:
     ends = ("server_ip", "server_port")
     groups = in_groups(
         strange, ends, LASTED, most=strange.server_captured.max(), clients=strange.client_id.nunique(),
-        client_id=strange.client_id.min(), client_ip=strange.client_ip.min(),
+        client_id=strange.client_id.min(), hosts=strange.client_ip.nunique(), client_ip=strange.client_ip.min(),
     )  # fmt: skip
     groups = groups.filter(groups.n >= int(limit["connections"]))
     spoken = seen.exchanges.filter(seen.exchanges.outcome == "answered")
@@ -357,7 +367,7 @@ def server_not_kafka(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"{server} answers {who} with up to {size(row['most'])} that are no Kafka response, on "
             f"{counted(row['n'], 'connection')}",
             {"client_id": row["client_id"] if row["clients"] == 1 else None, "server": server,
-             "client_ips": [row["client_ip"]]},
+             "client_ips": ips_of(seen, strange, row)},
             row["n"], where(server_ip=row["server_ip"], server_port=row["server_port"]), row["first_ns"], row["last_ns"], 0,
             {"connections": row["n"], "response_bytes": row["most"]},
         )  # fmt: skip

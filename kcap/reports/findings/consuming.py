@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from kcap.limits import OFFSET_MOST, STUCK_MOST
 from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, in_groups, rows_by, server_of, times_of, totals
+from kcap.reports.findings.observed import PLACE, Observed, Row, in_groups, rows_by, server_of, times_of, totals
 from kcap.reports.findings.quotas import throttled
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
@@ -84,7 +84,6 @@ def commit_lags(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
     )  # fmt: skip
 
 
-PLACE: Final = ["topic", "partition"]
 LONGEST: Final = (1 << 31) - 1
 """Bytes that no message exceeds: its length is an int32."""
 OFFSETS: Final = ["OffsetFetch", "OffsetCommit", "TxnOffsetCommit"]
@@ -95,7 +94,7 @@ GROUPS_JOINED: Final = 16
 def ends_joined(commits: Any, known: Any) -> Any:
     """The commits with `begin` and `end`: the highest end of the log that was known at `first_ns` and at `last_ns`."""
     numbered = commits.mutate(number=functions(known).row_number().over(order_by=[*PLACE, "client_id", "group_id"]))
-    pairs = numbered.inner_join(known, PLACE)
+    pairs = numbered.inner_join(known, list(PLACE))
     ends = pairs.group_by("number").aggregate(
         begin=pairs.log_end.max(where=pairs["at"] <= pairs.first_ns), end=pairs.log_end.max(where=pairs["at"] <= pairs.last_ns)
     )

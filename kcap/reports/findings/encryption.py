@@ -76,7 +76,7 @@ def probes(rows: Sequence[Row], limit: Mapping[str, float]) -> Iterator[Finding]
         yield Finding(
             f"{server} ended {counted(count, 'TLS handshake')} with {alert} whose clients did not try again, as scanners and "
             "probes do",
-            {"server": server, "client_ips": sorted({row["client_ip"] for row in some})[:20]}, count, "",
+            {"server": server, "client_ips": sorted({row["client_ip"] for row in some})}, count, "",
             *times_of(some), 0,
             {"connections": count, "alert": f"server: {alert}"}, "info",
         )  # fmt: skip

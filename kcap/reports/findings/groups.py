@@ -90,7 +90,7 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
         cause = f"; {named(again)} left and joined again and again" if again else ""
         yield Finding(
             f"group {group} ({MOVING[row['api']]}) rebalanced {count} times in {seconds(span)}{cause}",
-            {"group_id": group, "client_id": again[0] if again else None, "client_ids": sorted(n for n in joins if n)[:20]},
+            {"group_id": group, "client_id": again[0] if again else None, "client_ids": sorted(n for n in joins if n)},
             count, where(group_id=group), row["first_ns"], row["last_ns"], lost,
             {"rebalances": count, "members": row["members"], "clients": row["clients"], "leaves": sum(leaves.values())},
         )  # fmt: skip
@@ -137,7 +137,7 @@ def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
             yield Finding(
                 f"a rebalance of group {group} was not done {seconds(last - first)} after it had begun: "
                 f"{counted(len(longer), 'member')} ({named(names)}) knew of it and did not join",
-                {"group_id": group, "client_ids": names[:20]}, number,
+                {"group_id": group, "client_ids": names}, number,
                 where("api == Heartbeat", "error == REBALANCE_IN_PROGRESS", group_id=group), first, last, last - first,
                 {"waiting": 0, "late": len(longer), "heartbeats": number, "longest_ns": last - first},
             )  # fmt: skip
@@ -149,7 +149,7 @@ def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
             yield Finding(
                 f"a rebalance of group {group} took {seconds(row['longest'])}: it waited for {counted(len(during), 'member')} "
                 f"({named(names)}) that knew of it and did not join",
-                {"group_id": group, "client_ids": names[:20]}, row["n"],
+                {"group_id": group, "client_ids": names}, row["n"],
                 where("api == JoinGroup", f"latency >= {limit['seconds']:g}s", group_id=group), row["first_ns"], row["last_ns"],
                 row["lost"] or 0,
                 {"waiting": row["n"], "late": len(during), "heartbeats": sum(one["n"] for one in during),
@@ -404,7 +404,7 @@ def release_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
         yield Finding(
             f"{named(clients_in(some))} of group {group} went on for up to {seconds(longest)} with "
             f"{counted(number, 'partition')} that the coordinator had taken away",
-            {"group_id": group, "client_ids": clients_in(some)[:20]}, len(some),
+            {"group_id": group, "client_ids": clients_in(some)}, len(some),
             where(f"api in {{{', '.join(OWNED)}}}", group_id=group), min(row["since_ns"] for row in some),
             max(row["request_first_ns"] for row in some), sum(row["took_ns"] for row in some),
             {"releases": len(some), "partitions": number, "longest_ns": longest},
@@ -504,7 +504,7 @@ def member_lost(seen: Observed, limit: Mapping[str, float]) -> Found:
         yield Finding(
             f"group {group} gave up {who} that sent nothing for up to {seconds(longest)} and had not left: "
             f"{named(clients)}" + (f"; {back} came back" if back else ""),
-            {"group_id": group, "client_ids": clients_in(some)[:20]}, len(some),
+            {"group_id": group, "client_ids": clients_in(some)}, len(some),
             where(group_id=group), min(row["request_first_ns"] for row in some), max(row["without_ns"] for row in some),
             sum(row["silent_ns"] for row in some), {"members": len(some), "silent_ns": longest, "came_back": back},
         )  # fmt: skip

@@ -150,7 +150,7 @@ def isr_shrink(seen: Observed, limit: Mapping[str, float]) -> Found:
         yield Finding(
             f"{counted(len(found), 'partition')} of topic {name} {'has' if len(found) == 1 else 'have'} "
             f"{'as few as ' if len(set(found.values())) > 1 else ''}{in_sync} of {replicas} replicas in sync",
-            {"topic": name, "client_ids": users.get(name, [])[:5]}, len(found),
+            {"topic": name, "client_ids": users.get(name, [])}, len(found),
             where("api == Metadata", topic=name), min(since[name].values(), default=until[name]), until[name], 0,
             {"partitions": len(found), "in_sync": in_sync, "replicas": replicas},
             None if lasted else "info",
@@ -228,7 +228,7 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
         yield Finding(
             f"group {group} got {counted(count, 'response')} that its coordinator was elsewhere or not ready"
             + (f"; {places} brokers coordinated it" if places > 1 else f", and no other for {seconds(last - first)}" * refused),
-            {"group_id": group, "client_ids": clients_in(rows)[:20]}, count,
+            {"group_id": group, "client_ids": clients_in(rows)}, count,
             where("error contains COORDINATOR", group_id=group), first, last, sum(row["latency_ns"] or 0 for row in rows),
             {"errors": count, "not_coordinator": moved, "coordinators": places}, None if loud else "info",
         )  # fmt: skip

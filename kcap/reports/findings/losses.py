@@ -8,13 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from kcap.reports.findings.model import Finding, Found, rule, where
-from kcap.reports.findings.observed import PLACE, Observed, in_groups
+from kcap.reports.findings.observed import AWAY, PLACE, Observed, in_groups
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
 SECOND_NS = 1_000_000_000
-AWAY = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID")
-"""Errors that a topic gives while it is deleted and created again."""
 BATCH = (*PLACE, "base_offset", "records", "bytes", "max_timestamp_ms", "producer_id")
 """What a batch that is sent again, or captured on both sides of a proxy, has in common with the first."""
 
@@ -49,7 +47,7 @@ def records_lost(seen: Observed, _limit: Mapping[str, float]) -> Found:
             yield Finding(
                 f"leaders gave {offsets} of {parts} of topic {row['topic']} to two different records each: "
                 f"{counted(row['records'], 'acknowledged record')} {'is' if row['records'] == 1 else 'are'} lost",
-                {"topic": row["topic"], "client_ids": seen.clients_by_topic("Produce").get(row["topic"], [])[:20]}, row["n"],
+                {"topic": row["topic"], "client_ids": seen.clients_by_topic("Produce").get(row["topic"], [])}, row["n"],
                 where("api == Produce", "error == NONE", topic=row["topic"]), row["first_ns"], row["last_ns"], 0,
                 {"records": row["records"], "partitions": row["partitions"]},
             )  # fmt: skip

@@ -31,6 +31,7 @@ REQUESTS_OF_BROKERS: Final = (
 )  # fmt: skip
 """APIs that only brokers and controllers call."""
 PLACE: Final = ("topic", "partition")
+SERVER: Final = ("server_ip", "server_port")
 AWAY: Final = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID")
 """Errors of requests for a topic that is not there, or not any more."""
 OF_CLUSTER: Final = "of_cluster"

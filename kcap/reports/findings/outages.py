@@ -10,10 +10,9 @@ from operator import or_
 from typing import Any, Final
 
 from kcap.limits import SERVERS_MOST
-from kcap.reports.findings.observed import PLACE, Observed, Row
+from kcap.reports.findings.observed import PLACE, SERVER, Observed, Row
 from kcap.reports.recorded import functions
 
-SERVER: Final = ("server_ip", "server_port")
 SHORTEST_NS: Final = 1_000_000_000
 """A connection that a busy server refuses among others is no outage."""
 
@@ -22,6 +21,11 @@ def not_accepted(links: Any) -> Any:
     """Whether connections were refused or not answered."""
     no_server = (links.server_packets == 0) | ((links.server_packets == 1) & (links.ended == "rst"))
     return (links.phase == "empty") & (links.began == "syn") & no_server
+
+
+def failing(links: Any) -> Any:
+    """The same of connections to a server in an outage: a FIN of the client follows what the capture lacks."""
+    return not_accepted(links) & (links.ended != "fin")
 
 
 def refused_runs(seen: Observed) -> list[Row]:
@@ -33,7 +37,7 @@ def refused_runs(seen: Observed) -> list[Row]:
     order = {"group_by": list(SERVER), "order_by": ["first_ns", "connection"], "rows": (None, 0)}
     ibis = functions(links)
     links = links.filter(links.began == "syn")
-    links = links.mutate(failed=not_accepted(links) & (links.ended != "fin"))  # a FIN follows what the capture lacks
+    links = links.mutate(failed=failing(links))
     links = links.mutate(turn=(~links.failed).cast("int64").sum().over(ibis.window(**order)))
     failed = links.filter(links.failed)
     runs = failed.group_by(*SERVER, "turn").aggregate(

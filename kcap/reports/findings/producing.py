@@ -172,7 +172,7 @@ def not_enough_replicas(seen: Observed, limit: Mapping[str, float]) -> Found:
         writers.setdefault(row["topic"], set()).add(row["client_id"])
     for row in seen.partition_errors(names, ("topic",)):
         if row["n"] >= limit["failures"]:
-            clients = sorted(client for client in writers[row["topic"]] if client)[:20]
+            clients = sorted(client for client in writers[row["topic"]] if client)
             yield Finding(
                 f"{counted(row['n'], 'write')} to {counted(row['partitions'], 'partition')} of topic {row['topic']} failed: "
                 "not enough replicas in sync",
@@ -262,7 +262,7 @@ def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
             yield Finding(
                 f"partition {hot['partition']} of topic {topic} got {hot['records'] / total:.0%} of {total:,} records; "
                 f"{len(some)} partitions were written to",
-                {"topic": topic, "partition": hot["partition"], "client_ids": writers.get(topic, [])[:5]},
+                {"topic": topic, "partition": hot["partition"], "client_ids": writers.get(topic, [])},
                 hot["n"], where("api == Produce", topic=topic), hot["first_ns"], hot["last_ns"], 0,
                 {"records": total, "share": round(hot["records"] / total, 3), "partitions": len(some)},
             )  # fmt: skip

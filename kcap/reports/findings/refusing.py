@@ -6,10 +6,10 @@ In: connections and exchanges. Out: findings. Law: no pairs of connections, one 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kcap.reports.findings.closing import hosts_of
+from kcap.reports.findings.closing import hosts_of, ips_of
 from kcap.reports.findings.model import Finding, Found, rule, seconds, where
 from kcap.reports.findings.observed import PLACE, Observed, Row, server_of
-from kcap.reports.findings.outages import outages
+from kcap.reports.findings.outages import failing, outages
 from kcap.reports.text import count as counted
 
 BEFORE_NS: Final = 5_000_000_000
@@ -40,7 +40,8 @@ def broker_unavailable(seen: Observed, limit: Mapping[str, float]) -> Found:
         lasted = row["last_ns"] - row["first_ns"]
         if row["n"] < limit["refused"] or lasted < limit["seconds"] * 1e9:
             continue
-        server = server_of(row)
+        links, server = seen.every_link, server_of(row)
+        refused = links.filter(failing(links), links.first_ns.between(row["first_ns"], row["last_ns"]))
         how = "refused" if row["refused"] == row["n"] else "not answered" if not row["refused"] else "refused or not answered"
         waits = [one for one in unwritten(seen, row) if one["gap_ns"] >= limit["unwritten"] * 1e9]
         longest = max((one["gap_ns"] for one in waits), default=0)
@@ -48,10 +49,10 @@ def broker_unavailable(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"broker {server} accepted no connection for at least {seconds(lasted)}: {counted(row['n'], 'connection')} of "
             f"{hosts_of(row)} were {how}"
             + (f"; no write to {counted(len(waits), 'partition')} succeeded for up to {seconds(longest)}" if waits else ""),
-            {"server": server, "broker_id": row["broker_id"], "client_ips": [row["client_ip"]]}, row["n"],
+            {"server": server, "broker_id": row["broker_id"], "client_ips": ips_of(seen, refused, row)}, row["n"],
             where(server_ip=row["server_ip"], server_port=row["server_port"]), row["first_ns"], row["last_ns"], longest,
-            {"connections": row["n"], "refused": row["refused"], "refusing_ns": lasted, "partitions": len(waits),
-             "unwritten_ns": longest},
+            {"connections": row["n"], "refused": row["refused"], "refusing_ns": lasted,
+             **({"partitions": len(waits), "unwritten_ns": longest} if waits else {})},
             None if waits else "info",
         )  # fmt: skip
 

@@ -124,15 +124,20 @@ def row_of(rule: Rule, finding: Finding) -> dict[str, Any]:
         "confidence": finding.confidence if finding.confidence is not None else rule.confidence,
         "sentence": finding.sentence,
         "advice": finding.advice or rule.advice,
-        "who": {name: value for name, value in finding.who.items() if value not in (None, [], "")},
+        "who": {name: shortened(value) for name, value in finding.who.items() if value not in (None, [], "")},
         "first_ns": finding.first_ns,
         "last_ns": finding.last_ns,
         "count": finding.count,
         "lost_ns": finding.lost_ns,
         "filter": finding.filter,
-        "evidence": {name: value for name, value in finding.evidence.items() if value is not None},
+        "evidence": {name: shortened(value) for name, value in finding.evidence.items() if value is not None},
         "instead": rule.instead,
     }
+
+
+def shortened(value: Any) -> Any:
+    """A value of a finding; of a list as much as a finding names."""
+    return value[: limits.NAMES_MOST] if isinstance(value, list) else value
 
 
 def cost(row: Mapping[str, Any]) -> tuple[int, int, int, str, str]:

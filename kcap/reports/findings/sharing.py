@@ -160,7 +160,7 @@ def share_redelivery(seen: Observed, limit: Mapping[str, float]) -> Found:
         how = f"; {by_whom} released {'them' if whole else 'some'} in {counted(released, 'request')}" if released else ""
         yield Finding(
             f"share group {group} got {what} of topic {topic} again and again, up to {row['most']} times each{how}",
-            {"group_id": group, "topic": row["topic"], "client_ids": clients_in(some)[:20]}, row["n"],
+            {"group_id": group, "topic": row["topic"], "client_ids": clients_in(some)}, row["n"],
             where("api == ShareFetch", group_id=group), row["first_ns"], row["last_ns"], 0,
             {"records": records or None, "deliveries": row["most"], "released": released, "fetches": row["fetches"]},
             "high" if row["most"] >= limit["last"] else None,

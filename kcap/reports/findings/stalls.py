@@ -8,13 +8,12 @@ from typing import Any, Final
 
 from kcap.limits import EVENTS_MOST
 from kcap.reports.findings.model import Finding, Found, picking, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.observed import SERVER, Observed, Row
 from kcap.reports.findings.replication import ALL
 from kcap.reports.findings.serving import SERVED, WAITING, served
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
-BROKER: Final = ("server_ip", "server_port")
 SECOND_NS: Final = 1_000_000_000
 STEP_NS: Final = 125_000_000
 """Responses are counted in steps of this time; a stall holds several, so that steps without responses are few to look at."""
@@ -42,7 +41,7 @@ def broker_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
     if all(call["api"] not in PROMPT or (call["latency_ns"] or 0) < least for call in seen.calls):
         return
     chosen, late = served(seen, {"milliseconds": limit["seconds"] * 1e3})
-    usual = chosen.group_by(*BROKER).aggregate(
+    usual = chosen.group_by(*SERVER).aggregate(
         n=chosen.count(), own=chosen.own.quantile(0.5), late=chosen.count(where=late), broker_id=chosen.broker_id.max()
     )
     brokers = {
@@ -60,7 +59,7 @@ def broker_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
         place = (row["server_ip"], row["server_port"])
         if place in brokers and row["n"] >= limit["requests"] and sent_over >= limit["spread"] * 1e9:
             by.setdefault(place, []).append(row)
-    picked = picking(seen, waited, *BROKER, "since")
+    picked = picking(seen, waited, *SERVER, "since")
     late_polls = overdue(seen, least) if by and len({row["broker_id"] for row in seen.run(seen.brokers)}) > 1 else None
     for (ip, port), some in by.items():
         longest = max(some, key=lambda row: row["until"] - row["since"])
@@ -103,7 +102,7 @@ def stalls(seen: Observed) -> list[Row]:
         return []
     chosen, late = served(seen, {"milliseconds": SECOND_NS / 1e6})
     _, silent = silences(seen, delayed(seen, chosen, late), SECOND_NS)
-    return seen.first(silent.select(*BROKER, "since", "until"), ("since", *BROKER), EVENTS_MOST, "stalls")
+    return seen.first(silent.select(*SERVER, "since", "until"), ("since", *SERVER), EVENTS_MOST, "stalls")
 
 
 def stalled_ns(seen: Observed, ip: str, port: int, first_ns: int, last_ns: int) -> int:
@@ -123,7 +122,7 @@ def overdue(seen: Observed, least: int) -> dict[tuple[str, int], list[int]]:
     late = table.filter(table.api == "Fetch", table.latency_ns - wait_ns >= least)
     found: dict[tuple[str, int], list[int]] = {}
     order = ("response_first_ns", "connection", "exchange")
-    for row in seen.first(late.select(*BROKER, *order), order, EVENTS_MOST, "late_polls"):
+    for row in seen.first(late.select(*SERVER, *order), order, EVENTS_MOST, "late_polls"):
         found.setdefault((row["server_ip"], row["server_port"]), []).append(row["response_first_ns"])
     return found
 
@@ -145,32 +144,32 @@ def silences(seen: Observed, waiting: Any, least: int) -> tuple[Any, Any]:
     """
     ibis = functions(waiting)
     table = seen.every
-    table = table.filter(table.response_first_ns.notnull()).semi_join(waiting, BROKER)
-    steps = table.group_by(*BROKER, step=table.response_first_ns // STEP_NS).aggregate(
+    table = table.filter(table.response_first_ns.notnull()).semi_join(waiting, SERVER)
+    steps = table.group_by(*SERVER, step=table.response_first_ns // STEP_NS).aggregate(
         first=table.response_first_ns.min(), last=table.response_first_ns.max()
     )
-    before = steps.last.lag().over(ibis.window(group_by=BROKER, order_by="step"))
+    before = steps.last.lag().over(ibis.window(group_by=SERVER, order_by="step"))
     steps = steps.mutate(since=before)
     steps = steps.filter(steps.first - steps.since >= least)
     ends = steps.select(
-        *BROKER, at="first", since="since", until="first", waits=ibis.literal(0, "int64"), sent=ibis.null("int64"),
+        *SERVER, at="first", since="since", until="first", waits=ibis.literal(0, "int64"), sent=ibis.null("int64"),
         connection=ibis.null("string"), host=ibis.null("string"), exchange=ibis.null("int64"), packet=ibis.null("int64"),
         to_all=ibis.literal(0, "int64"),
     )  # fmt: skip
     requests = waiting.select(
-        *BROKER, at="response_first_ns", since=ibis.null("int64"), until=ibis.null("int64"),
+        *SERVER, at="response_first_ns", since=ibis.null("int64"), until=ibis.null("int64"),
         waits=ibis.literal(1, "int64"), sent="request_last_ns", connection="connection", host="client_ip",
         exchange=waiting.exchange.cast("int64"), packet=waiting.request_first_packet.cast("int64"),
         to_all=(waiting.api.isin(list(REPLICATED)) | ((waiting.api == "Produce") & (waiting.acks == ALL))).cast("int64"),
     )  # fmt: skip
     both = ibis.union(ends, requests)
-    upto = ibis.window(group_by=BROKER, order_by=["at", "waits"], rows=(None, 0))
+    upto = ibis.window(group_by=SERVER, order_by=["at", "waits"], rows=(None, 0))
     both = both.mutate(since=both.since.max().over(upto), until=both.until.max().over(upto))
     both = both.filter(both.waits == 1, both.until - both.sent >= least)
     both = both.rename(request_first_packet="packet")
-    first = ibis.window(group_by=[*BROKER, "since", "connection"], order_by="exchange")
+    first = ibis.window(group_by=[*SERVER, "since", "connection"], order_by="exchange")
     both = both.mutate(place=ibis.row_number().over(first))
-    return both, both.group_by(*BROKER, "since", "until").aggregate(
+    return both, both.group_by(*SERVER, "since", "until").aggregate(
         n=both.count(), to_all=both.to_all.sum(where=both.place == 0), links=both.connection.nunique(),
         hosts=both.host.nunique(), first_sent_ns=both.sent.min(), last_sent_ns=both.sent.max(),
         waited_ns=(both["at"] - both.sent).sum(),

@@ -90,7 +90,7 @@ def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
                 + " does not exist",
                 {"client_id": row["client_id"], "topic": names[0] if names else None}, row["n"],
                 where("error contains UNKNOWN_TOPIC", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
-                row["latency_ns"] or 0, {"errors": row["n"], "topics": names[:20]}, None if again else "low",
+                row["latency_ns"] or 0, {"errors": row["n"], "topics": names}, None if again else "low",
             )  # fmt: skip
 
 

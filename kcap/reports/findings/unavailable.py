@@ -38,10 +38,10 @@ def disk_failed(seen: Observed, _limit: Mapping[str, float]) -> Found:
         yield Finding(
             f"{server_of(rows[0])} cannot use the disk of {counted(len(topics), 'topic')} ({named(topics)}): {DISK} for "
             + counted(requests, "request"),
-            {"server": server_of(rows[0]), "client_ids": clients[:20]}, requests,
+            {"server": server_of(rows[0]), "client_ids": clients}, requests,
             where(f"error == {DISK}", server_ip=ip, server_port=port),
             *times_of(rows), sum(row["latency_ns"] or 0 for row in rows),
-            {"errors": requests, "clients": len(clients), "topics": topics[:20]},
+            {"errors": requests, "clients": len(clients), "topics": topics},
         )  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def no_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
         clients = clients_in(rows)
         yield Finding(
             f"{what} had no leader for {seconds(last - first)}: {NO_LEADER} in {counted(errors, 'Metadata response')}",
-            {"topic": topic, "client_ids": clients[:20]}, errors,
+            {"topic": topic, "client_ids": clients}, errors,
             where("api == Metadata", f"error == {NO_LEADER}", client_id=clients[0] if len(clients) == 1 else None),
             first, last, last - first, {"partitions": len(parts), "errors": errors, "clients": len(rows)},
         )  # fmt: skip
@@ -138,7 +138,7 @@ def no_coordinator(seen: Observed, limit: Mapping[str, float]) -> Found:
         yield Finding(
             f"{counted(len(rows), 'client')} found no {what} coordinator for {seconds(last - first)}: {NO_COORDINATOR} for "
             + counted(errors, "FindCoordinator request"),
-            {"client_ids": clients[:20]}, errors,
+            {"client_ids": clients}, errors,
             where("api == FindCoordinator", f"error == {NO_COORDINATOR}", client_id=clients[0] if len(clients) == 1 else None),
             first, last, last - first, {"errors": errors, "clients": len(rows)},
             advice=f"The topic {topic} is missing or has no leader: see its partitions (kafka-topics.sh --describe) and the "

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from kcap.limits import NAMES_MOST
 from tests.reports.findings.tables import CONNECTION, Row, exchange, found, many, observed, shown
 
 
@@ -175,6 +176,10 @@ def test_plaintext_at_a_tls_port_and_tls_at_a_plaintext_port() -> None:
     sure = {row["who"].get("client_id"): row["confidence"] for row in rows}
     assert sure.keys() == {"app", None}
     assert sure["app"] > sure[None], "who is behind a ClientHello is not known"
+    hosts = [row | {"client_ip": f"10.0.1.{at}"} for row in hello for at in range(30)]
+    (row,) = found("tls-plaintext-confusion", observed([], connections=hosts))
+    assert row["sentence"].startswith("TLS clients at 30 hosts get nothing back from 10.0.0.1:9093")
+    assert row["who"]["client_ips"] == sorted({link["client_ip"] for link in hosts})[:NAMES_MOST]
     assert found("tls-plaintext-confusion", observed([], connections=[CONNECTION | {"connection": "C1"}])) == []
     unseen = [row | {"server_packets": 0} for row in hello]
     assert found("tls-plaintext-confusion", observed([], connections=unseen)) == [], "one direction was captured"
@@ -196,6 +201,10 @@ def test_an_address_that_refuses_is_wrong_only_where_brokers_advertise_it() -> N
     advertised = [{"host": "10.0.0.7", "port": 9092, "broker_id": 3}]
     (row,) = found("wrong-advertised-listener", observed(rows, connections=[*dead, bootstrap], brokers=advertised))
     assert row["who"]["server"] == "10.0.0.7:9092"
+    assert (row["who"]["client_ips"], row["who"]["client_ids"]) == (["10.0.0.9"], ["app"])
+    other = [dead[0] | {"client_ip": "10.0.0.8"}, CONNECTION | {"connection": "O", "client_ip": "10.0.0.8", "client_id": "b"}]
+    (row,) = found("wrong-advertised-listener", observed(rows, connections=[*dead, bootstrap, *other], brokers=advertised))
+    assert (row["who"]["client_ips"], row["who"]["client_ids"]) == (["10.0.0.8", "10.0.0.9"], ["app", "b"])
     lost = [link | {"ended": "idle", "server_packets": 0} for link in dead]
     assert len(found("wrong-advertised-listener", observed(rows, connections=[*lost, bootstrap], brokers=advertised))) == 1
     assert found("wrong-advertised-listener", observed(rows, connections=[*dead, bootstrap])) == []

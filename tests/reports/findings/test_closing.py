@@ -73,7 +73,12 @@ def test_a_server_that_closes_some_connections_of_a_host_before_it_answers() -> 
     asked = [exchange(f"D{at}", 1, "ApiVersions", at, None, reason="rst", age_ns=MS) for at in range(5)]
     served = [exchange("C1", at + 1, "Fetch", at) for at in range(6)]
     (row,) = found("closed-at-once", observed([*asked, *served], connections=closed))
-    assert (row["count"], row["who"]["client_ids"]) == (5, ["app"])
+    assert (row["count"], row["who"]["client_ids"], row["who"]["client_ips"]) == (5, ["app"], ["10.0.0.9"])
+    host = {"client_ip": "10.0.0.8"}
+    rows = [*asked, *served, *(row | {"connection": row["connection"] + "b"} | host for row in asked + served)]
+    links = [*closed, *(link | {"connection": link["connection"] + "b"} | host for link in closed)]
+    (both,) = found("closed-at-once", observed(rows, connections=links))
+    assert (both["count"], both["who"]["client_ips"]) == (10, ["10.0.0.8", "10.0.0.9"])
     later = exchange("E1", 9, "Fetch", 9, None, reason="capture_end", age_ns=MS)
     assert shown(row, [*asked, *served, later]) == asked
     assert found("closed-at-once", observed([*asked, *served], connections=closed[:4])) == []
@@ -132,6 +137,7 @@ def test_a_host_that_cannot_connect_to_a_port_of_kafka() -> None:
     both = [*tried, *(link | {"connection": link["connection"] + "b", "client_ip": "10.0.0.8"} for link in tried)]
     (row,) = found("connect-failed", observed([], connections=both))
     assert row["sentence"] == "10.0.0.1:9092 refused 6 connections of 2 hosts, and accepted none"
+    assert row["who"]["client_ips"] == ["10.0.0.8", "10.0.0.9"]
     silent = [link | {"server_packets": 0, "ended": "open"} for link in tried]
     (row,) = found("connect-failed", observed([], connections=silent))
     assert "did not answer" in row["sentence"]
@@ -159,7 +165,9 @@ def test_a_server_whose_bytes_are_no_kafka() -> None:
     strange = CONNECTION | {"server_captured": 103, "server_skipped": 103, "server_missing": 0, "client_missing": 0}
     links = [strange | {"connection": f"D{at}"} for at in range(2)]
     (row,) = found("server-not-kafka", observed([], connections=links))
-    assert row["who"]["server"] == "10.0.0.1:9092"
+    assert (row["who"]["server"], row["who"]["client_ips"]) == ("10.0.0.1:9092", ["10.0.0.9"])
+    (both,) = found("server-not-kafka", observed([], connections=[links[0], links[1] | {"client_ip": "10.0.0.8"}]))
+    assert both["who"]["client_ips"] == ["10.0.0.8", "10.0.0.9"]
     assert found("server-not-kafka", observed([], connections=[link | {"server_captured": 110} for link in links])) == []
     assert found("server-not-kafka", observed([], connections=[link | {"server_missing": 4} for link in links])) == []
     answered = exchange("C1", 1, "Metadata", 1)
@@ -175,6 +183,8 @@ def test_a_server_that_closes_every_connection_and_never_responds() -> None:
     sent = [exchange(f"D{at}", 1, "Metadata", at, None, request_first_packet=at + 1, **dead) for at in range(5)]
     (row,) = found("answers-nothing", observed(sent, connections=closed))
     assert (row["count"], row["severity"], row["who"]["server"]) == (5, "high", "10.0.0.1:9092")
+    (both,) = found("answers-nothing", observed(sent, connections=[*closed[:4], closed[4] | {"client_ip": "10.0.0.8"}]))
+    assert both["who"]["client_ips"] == ["10.0.0.8", "10.0.0.9"]
     other = exchange("E1", 1, "Metadata", 9, None, request_first_packet=9, **dead)
     by_client = CONNECTION | {"connection": "E1", "server_captured": 0}
     (row,) = found("answers-nothing", observed([*sent, other], connections=[*closed, by_client]))
