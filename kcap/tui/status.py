@@ -62,6 +62,7 @@ def progress(pulse: Pulse, book: CaptureModel, width: int) -> Text:
             right = f"● live{speed}, {count(status.packets, 'packet')}  Ctrl+S stop"
         elif status.total:
             part = min(1.0, status.bytes / status.total)
+            speed = speed if part < 1 else ""  # what is left is to make tables of what was read
             right = f"reading {lying_bar(round(part * BAR * 8)):<{BAR}} {part:4.0%}{speed}  Ctrl+S stop"
         else:
             right = f"reading {status.bytes / 1e6:.1f} MB{speed}  Ctrl+S stop"

@@ -96,3 +96,16 @@ def test_the_title_counts_the_connections_that_conversations_show() -> None:
             assert f" {table.num_rows} connections" in text
             assert text.rstrip().endswith(words)
             assert (f"({book.status.connections} Kafka)" in text) == (book.status.connections != table.num_rows)
+
+
+def test_a_speed_is_shown_while_bytes_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the end of the file tables are made: a speed that falls to nothing would look like a disk that hangs."""
+    now = [0.0]
+    monkeypatch.setattr("kcap.tui.status.time.monotonic", lambda: now[0])
+    with read_whole(str(PCAPS / "aiokafka.pcap")) as book:
+        monkeypatch.setattr(book, "_resolved", False)
+        pulse = Pulse()
+        for part, shown in ((0.0, "0%"), (0.5, "50% 1 MB/s"), (1.0, "100%")):
+            now[0] += 1.0
+            book.process.status = replace(book.status, bytes=int(part * 2e6), total=2_000_000)
+            assert f"{shown}  Ctrl+S stop" in progress(pulse, book, 120).plain
