@@ -1,8 +1,8 @@
 """Retries after errors, and the time from a leadership error to the next successful response.
 
 In: partitions beside their exchanges. Out: a row a group of retries; a row an error of leadership. Law: a retry is the same
-batch of the same producer (id, epoch, first sequence, partition) once more, or the same fetch after an error of its partition;
-what the wire does not show is null, not guessed.
+batch of the same producer (id, epoch, first sequence, partition) once more in one cluster, or the same fetch after an error of
+its partition; what the wire does not show is null, not guessed.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import Any, Final
 from kcap.reports.definition import KEY, Tables, time_of, topic_of
 from kcap.schema.registry import api_key
 
-COLUMNS: Final = ("api", "api_key", "client_ip", "client_id", "request_first_ns", "response_first_ns")
+COLUMNS: Final = ("api", "api_key", "client_ip", "client_id", "cluster_id", "request_first_ns", "response_first_ns")
 LEADERSHIP: Final = (
     "NOT_LEADER_OR_FOLLOWER", "LEADER_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH",
     "UNKNOWN_TOPIC_OR_PARTITION", "REPLICA_NOT_AVAILABLE", "UNKNOWN_TOPIC_ID",
@@ -32,7 +32,8 @@ def candidates(tables: Tables) -> Any:
 
 def with_clients(rows: Any, tables: Tables) -> Any:
     """Rows with the client and the time of their exchange."""
-    selected = tables.selected.select(*KEY, "api", "client_ip", "client_id", "outcome", at_ns=time_of(tables.selected))
+    names = "api", "client_ip", "client_id", "cluster_id", "outcome"
+    selected = tables.selected.select(*KEY, *names, at_ns=time_of(tables.selected))
     return rows.join(selected, list(KEY))
 
 
@@ -53,11 +54,12 @@ def retries(tables: Tables) -> Any:
     sent = rows.filter((rows.api_key == PRODUCE) & (rows.producer_id >= 0) & (rows.base_sequence >= 0))
     numbers = sent.group_by(own).aggregate(times=sent.count())
     sent = with_clients(where(sent, numbers.filter(numbers.times > 1), own), tables)
-    tries = sent.group_by("api", *batch).aggregate(tries=sent.count())
-    again = tries.filter(tries.tries > 1).select(*SLOT, more=lambda some: some.tries - 1)
+    # producer ids are numbers of one cluster: the first try at each is none again
+    tries = sent.group_by("api", *batch).aggregate(tries=sent.count(), first=ibis.greatest(sent.cluster_id.nunique(), 1))
+    again = tries.filter(tries.tries > tries.first).select(*SLOT, more=lambda some: some.tries - some.first)
     fetched = rows.filter(rows.api_key == FETCH)
     fetched = with_clients(where(fetched, fetched.filter(fetched.error != "NONE"), PLACE), tables)
-    order = ibis.window(group_by=list(SLOT), order_by=["at_ns", *KEY])
+    order = ibis.window(group_by=[*SLOT, "cluster_id"], order_by=["at_ns", *KEY])
     fetched = fetched.mutate(error_before=fetched.error.lag().over(order), offset_before=fetched.fetch_offset.lag().over(order))
     repeated = (fetched.error_before != "NONE") & (fetched.offset_before == fetched.fetch_offset)
     refetched = fetched.filter(repeated.fill_null(False)).select(*SLOT, more=ibis.literal(1, "int64"))

@@ -56,6 +56,23 @@ def test_the_same_batch_counts_from_its_second_try_on() -> None:
     assert [(row["topic"], row["retries"]) for row in engine().rows(retries(tables(rows, parts)))] == [("t", 1)]
 
 
+def test_what_two_clusters_name_alike_is_no_retry() -> None:
+    """A mirror writes to both clusters with one client id, to topics of one name, and both begin to give producer ids at 0."""
+    clusters: list[str | None] = ["east", "west", "east", None]
+    rows = [exchange(exchange=number, at_ms=number, api="Produce", api_key=0, cluster_id=one)
+            for number, one in enumerate(clusters)]  # fmt: skip
+    parts = [partition(exchange=number, topic="t", error="NONE", producer_id=0, producer_epoch=0, base_sequence=0)
+             for number in range(4)]  # fmt: skip
+    counts = [[row["retries"] for row in engine().rows(retries(tables(rows[:some], parts[:some])))] for some in (2, 3, 4)]
+    assert counts == [[], [1], [2]]
+    fetched = [exchange(exchange=number, at_ms=number, took_ms=1, api="Fetch", api_key=1, cluster_id=one)
+               for number, one in enumerate(["east", "west", "east"])]  # fmt: skip
+    failed = [partition(exchange=number, api_key=1, topic="t", error=error, fetch_offset=5)
+              for number, error in enumerate([LOST, "NONE", "NONE"])]  # fmt: skip
+    assert engine().rows(retries(tables(fetched[:2], failed[:2]))) == []
+    assert [row["retries"] for row in engine().rows(retries(tables(fetched, failed)))] == [1]
+
+
 def test_a_fetch_is_a_retry_only_after_an_error_and_at_the_same_offset() -> None:
     steps = [(5, "NONE"), (5, "NONE"), (5, LOST), (6, "NONE"), (7, LOST), (7, "NONE"), (7, "NONE")]
     rows = [exchange(exchange=number, at_ms=number, api="Fetch", api_key=1) for number in range(len(steps))]
