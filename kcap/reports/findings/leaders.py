@@ -58,7 +58,7 @@ METADATA_READ = 8
     seconds=5,
 )  # fmt: skip
 def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Clients that take long to follow a partition to its new leader, from the response on that tells them: a broker that is cut
+    """Clients that take long to follow a partition to its new leader, from the response with the error on: a broker that is cut
     off from its controller sends it late. What one broker alone serves before and behind its restart did not move.
     """
     if not seen.errors_of_partitions.intersection(MOVED):

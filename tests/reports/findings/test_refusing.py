@@ -33,6 +33,13 @@ def test_a_broker_that_is_killed_and_whose_partitions_no_other_leads_for_a_while
     )
 
 
+def test_where_nothing_comes_back_the_path_or_the_host_may_be_the_cause() -> None:
+    (gone,), (stopped,) = seen_by({"server_packets": 0, "ended": "open"}, 5.0, 14.0), seen_by({}, 5.0, 14.0)
+    assert "were not answered" in gone["sentence"]
+    assert "path" in gone["advice"]
+    assert "path" not in stopped["advice"], "its host answers"
+
+
 def test_a_restart_that_hands_partitions_over_is_worth_knowing_and_no_more() -> None:
     (row,) = seen_by({}, 5.0, 5.5)
     assert row["severity"] == "info"
