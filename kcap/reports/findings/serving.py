@@ -7,7 +7,7 @@ from typing import Any
 
 from kcap.reports.findings.model import Finding, Found, called, connected, picking, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, in_groups, rows_by, server_of, times_of, totals
-from kcap.reports.findings.replication import waits_for_replicas
+from kcap.reports.findings.replication import UNSURE, waits_for_replicas
 from kcap.reports.text import count as counted
 
 SERVED = (
@@ -86,7 +86,7 @@ def moves(seen: Observed, errors: Sequence[str], seconds_: float) -> dict[str, t
     looks_at="service time (latency less round trip, queue and long poll) by API and broker, against the other brokers",
     advice="Look at that broker: disk, garbage collection, CPU, network threads (RequestQueueTimeMs, LocalTimeMs, "
     "RemoteTimeMs).",
-    instead="partitions with more load, or with slow followers, on that broker",
+    instead="partitions with more load, or with slow followers, on that broker; loss between it and its followers",
     requests=20, times=5, milliseconds=50, share=0.15, late=5, seconds=2, alone=0.5,
 )  # fmt: skip
 def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
@@ -118,14 +118,16 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
         row, others_p95 = max(found, key=lambda one: one[0]["total"])
         apis = sorted(one["api"] for one, _ in found)
         followers = apis == ["Produce"] and waits_for_replicas(seen, *served(seen, limit, "Produce"), (ip, port))
-        with_all = " with acks=all" if followers else ""
+        how = FOLLOWERS if followers else REPLICAS if followers is None else None
+        with_all = " with acks=all" if how else ""
         yield Finding(
             f"broker {ip}:{port} takes {seconds(row['p95'])} for {row['api']}{with_all} (95th percentile), other brokers "
-            f"{seconds(others_p95)}" + ("; with acks=1 it responds at once meanwhile" if followers else ""),
+            f"{seconds(others_p95)}"
+            + MEANWHILE[how],
             {"server": f"{ip}:{port}", "broker_id": row["broker_id"]}, row["n"],
             where(f"api in {{{', '.join(apis)}}}", server_ip=ip, server_port=port), row["first_ns"], row["last_ns"],
             sum(int(one["total"]) for one, _ in found), {"p95_ns": round(row["p95"]), "others_p95_ns": round(others_p95),
-                "apis": apis}, "medium" if followers else None, None, FOLLOWERS if followers else None,
+                "apis": apis}, "medium" if how else None, UNSURE if how == REPLICAS else None, how,
         )  # fmt: skip
 
 
@@ -134,6 +136,15 @@ FOLLOWERS = (
     "--under-replicated-partitions; replica.lag.time.max.ms is how long one may)."
 )
 """Advice where requests for all replicas are slow and those for the leader are not."""
+REPLICAS = (
+    "Compare LocalTimeMs and RemoteTimeMs of Produce at that broker: the first is its own disk, the second the wait for its "
+    "followers (kafka-topics.sh --describe --under-replicated-partitions) and for the network to them."
+)
+"""Advice where only requests for all replicas are known."""
+MEANWHILE = {
+    FOLLOWERS: "; with acks=1 it responds at once meanwhile", REPLICAS: "; its followers may be what is slow", None: "",
+}  # fmt: skip
+"""What the sentence of a slow broker adds, by this advice."""
 CALL = ("server_ip", "server_port", "api")
 """What requests have in common whose times are compared: those of one API to one broker."""
 
