@@ -21,6 +21,8 @@ LONG_POLLS = ("Fetch", "ShareFetch")
 """Those that wait for records; an earlier one holds up what comes behind it on its connection."""
 GATHERING = tuple(api for api in WAITING if api not in LONG_POLLS)
 """Those that wait for the other members of a group: behind these a client waits for the rebalance."""
+ELSEWHERE = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE")
+"""Errors of a broker that is not the coordinator of a group or transaction."""
 WORK = ("Produce", "Fetch", "ShareFetch", "JoinGroup", "ConsumerGroupHeartbeat", "EndTxn")
 """What applications do; a client that only does administration is a tool, which runs once for each command."""
 
@@ -335,7 +337,8 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Requests that did not get their response in time.
 
     A broker answers the requests of a connection one after the other: one is late from the response before it on, or from the
-    end of the throttle that it asks for, and not while a long poll before it may still wait.
+    end of the throttle that it asks for, and not while a long poll before it may still wait. Kafka's Java client leaves a
+    broker that says it is not the coordinator, and what it had sent to it by then (AbstractCoordinator.markCoordinatorUnknown).
     """
     if all(call["error"] != "REQUEST_TIMED_OUT" and call["reason"] not in ("fin", "rst") for call in seen.calls):
         return
@@ -355,11 +358,13 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     # a broker that throttles reads nothing from the connection until the time is over (KIP-219)
     muted_ns = every.throttle_time_ms.fill_null(0).clip(lower=0).cast("int64") * 1_000_000
     others = every.group_by("connection").aggregate(
-        done_ns=(every.response_last_ns + muted_ns).max(where=in_time), poll=every.exchange.min(where=every.waits)
-    )
+        done_ns=(every.response_last_ns + muted_ns).max(where=in_time), poll=every.exchange.min(where=every.waits),
+        left_ns=every.response_last_ns.max(where=every.error.isin(list(ELSEWHERE))),
+    )  # fmt: skip
     chosen = table.filter(timed_out | given_up).anti_join(unread(seen, late), "connection").left_join(others, "connection")
     before_ns = (chosen.done_ns - chosen.request_last_ns).fill_null(0).clip(lower=0)
     its_turn = (chosen.age_ns - before_ns >= least) & (chosen.exchange < chosen.poll).fill_null(True)
+    its_turn &= (chosen.request_last_ns > chosen.left_ns).fill_null(True)
     chosen = chosen.filter((chosen.error == "REQUEST_TIMED_OUT").fill_null(False) | its_turn)
     rows = seen.run(
         in_groups(
