@@ -14,7 +14,7 @@ from kcap.cli.places import Writes
 from kcap.errors import UsageError, did_you_mean
 from kcap.output.escaping import json_text
 from kcap.reports.findings.evidence import evidence_line
-from kcap.reports.findings.model import NO_KAFKA, SEVERITIES, headline, passed
+from kcap.reports.findings.model import NO_CLIENTS, NO_KAFKA, SEVERITIES, headline, passed
 from kcap.reports.text import (
     UNLIMITED,
     Style,
@@ -175,7 +175,8 @@ def document(result: Row, *, unicode: bool = True) -> "Document":
 
 def named_rules(why: str, some: Sequence[str]) -> str:
     """The rules that could not judge for one reason; those that read exchanges are most of them, and are counted."""
-    return f"{len(some)} rules that read exchanges" if why.startswith(NO_KAFKA) and len(some) > 1 else ", ".join(some)
+    many = why.startswith((NO_KAFKA, NO_CLIENTS)) and len(some) > 1
+    return f"{len(some)} rules that read exchanges" if many else ", ".join(some)
 
 
 def lines_of(row: Row, *, unicode: bool = True) -> list[str]:

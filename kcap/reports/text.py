@@ -279,7 +279,7 @@ REASONS: Final = {
     "late_polls": "Fetch response{s} that were overdue, after the first ones",
     "stalls": "time{s} in which a broker sent no response, after the first ones",
     "unavailable_brokers": "broker{s} that accepted no connection for a while, after the first ones",
-    "tls_hosts": "host{s} with TLS, after those with the most retransmissions",
+    "other_hosts": "host{s} of brokers and of TLS, after those with the most retransmissions",
 }  # fmt: skip
 """Reason -> the words for it."""
 

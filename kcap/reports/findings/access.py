@@ -292,7 +292,8 @@ def resource(seen: Observed, row: Row) -> str | None:
     "tls-plaintext-confusion", "high", 0.9,
     needs="responses beginnings",
     encrypted=True,
-    looks_at="a plaintext request that gets no more than a TLS alert; a ClientHello at a port whose server sends nothing",
+    looks_at="a plaintext request that gets no more than a TLS alert; a ClientHello at a port whose server sends nothing, and "
+    "speaks TLS on no other connection",
     advice="Set security.protocol of the client to what the listener speaks (SSL or SASL_SSL against PLAINTEXT or "
     "SASL_PLAINTEXT).",
     instead="for a ClientHello without a response: another service that closes, or a server that drops the client for "
@@ -302,10 +303,14 @@ def resource(seen: Observed, row: Row) -> str | None:
 def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found:
     """One side speaks TLS and the other does not."""
     groups: dict[tuple[object, ...], Row] = {}
+    speak_tls = {
+        (link["server_ip"], link["server_port"]) for link in seen.links
+        if (link["tls"] or link["phase"] == "tls") and link["most_response_bytes"] > TLS_ALERT_BYTES
+    }  # fmt: skip
     for link in seen.links:
         plain = link["phase"] == "kafka" and not link["tls"] and 0 < link["most_response_bytes"] <= TLS_ALERT_BYTES
         hello = link["phase"] == "tls" and link["most_response_bytes"] == 0 and link["server_packets"] > 0
-        if not (plain or hello) or link["began"] != "syn":
+        if not (plain or hello) or link["began"] != "syn" or (hello and (link["server_ip"], link["server_port"]) in speak_tls):
             continue
         ends = plain, link["client_id"], link["server_ip"], link["server_port"]
         known = groups.setdefault(ends, {**link, "n": 0, "hosts": set()})

@@ -59,11 +59,12 @@ def commit_lags(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
     commits = chosen.group_by("client_id", "group_id", "topic", "partition").aggregate(
         n=chosen.count(), first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_first_ns.max(),
         first=chosen.committed_offset.argmin(chosen.request_first_ns),
-        last=chosen.committed_offset.argmax(chosen.request_first_ns),
+        last=chosen.committed_offset.argmax(chosen.request_first_ns), most=chosen.committed_offset.max(),
     )  # fmt: skip
     lasted = commits.last_ns - commits.first_ns
-    # offsets that go back with time: a group that was set back on purpose, or a capture whose clock was
-    forward = commits.last >= commits.first
+    # offsets that go back with time: a log that was truncated (unclean election), a group that was set back on purpose, or a
+    # capture whose clock was
+    forward = commits.last >= commits.most
     commits = commits.filter(commits.n >= int(limit["commits"]), lasted >= int(limit["seconds"] * 1e9), forward)
     reported = parts.filter(parts.api.isin(["Fetch", "Produce"]), parts.error == "NONE")
     written = reported.base_offset.clip(0, OFFSET_MOST) + reported.records.clip(0, OFFSET_MOST)

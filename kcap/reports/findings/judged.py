@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Final
 
-from kcap.reports.findings.model import NO_KAFKA, Rule
+from kcap.reports.findings.model import NO_CLIENTS, NO_KAFKA, Rule
 from kcap.reports.findings.observed import Observed
 
 PART: Final = 0.2
@@ -65,8 +65,9 @@ def not_judged(seen: Observed, rules: Collection[Rule]) -> dict[str, str]:
     unread: dict[str, str] = {}
     if not seen.quality["n"]:
         tls = any(phase == "tls" for phase, _ in seen.begun)
-        why = NO_KAFKA + (" that is not encrypted" if tls else "")
-        unread = {rule.id: why for rule in rules if not (tls and rule.encrypted)}
+        brokers = bool(seen.run(seen.every.select("connection").limit(1)))
+        why = NO_CLIENTS + ": TLS hides these" * tls if brokers else NO_KAFKA + " that is not encrypted" * tls
+        unread = {rule.id: why for rule in rules if not (tls and rule.encrypted) and not (brokers and rule.between_brokers)}
     missing = {name: reason for name, need in NEEDS.items() if (reason := need(seen)) is not None}
     return unread | {
         rule.id: "; ".join(missing[need] for need in rule.needs if need in missing)

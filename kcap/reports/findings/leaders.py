@@ -50,7 +50,7 @@ METADATA_READ = 8
 @rule(
     "leader-change", "medium", 0.85,
     needs="requests responses bodies",
-    looks_at="time from a leadership error of a client until it asks the leader of the same partition again",
+    looks_at="time from the response with a leadership error until the client asks the leader of the same partition again",
     advice="Lower metadata.max.age.ms or retry.backoff.ms, or upgrade: newer clients learn the new leader from the error "
     "itself (KIP-951).",
     instead="a broker that was down: the partition had no leader for that time",
@@ -58,8 +58,8 @@ METADATA_READ = 8
     seconds=5,
 )  # fmt: skip
 def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Clients that take long to follow a partition to its new leader. What one broker alone serves before and behind its
-    restart did not move.
+    """Clients that take long to follow a partition to its new leader, from the response with the error on: a broker that is cut
+    off from its controller sends it late. What one broker alone serves before and behind its restart did not move.
     """
     if not seen.errors_of_partitions.intersection(MOVED):
         return
@@ -71,7 +71,8 @@ def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
     good = parts.filter(parts.error.isin(list(OF_LEADERS)), parts.client_id.notnull())
     slot = {"client": "client_id", "what": "api", "name": "topic", "number": "partition", "at_ns": "request_first_ns"}
     ibis = functions(parts)
-    bad = bad.filter(bad.client_id.notnull()).select(**slot, served=ibis.literal(0, "int64"), good_ns=ibis.null("int64"))
+    bad = bad.filter(bad.client_id.notnull(), bad.response_first_ns.notnull())
+    bad = bad.select(**slot | {"at_ns": "response_first_ns"}, served=ibis.literal(0, "int64"), good_ns=ibis.null("int64"))
     good = good.semi_join(bad, [(slot[name], name) for name in ("client", "what", "name", "number")]).select(
         **slot, served=ibis.literal(1, "int64"), good_ns="request_first_ns"
     )

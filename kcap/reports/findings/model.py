@@ -71,6 +71,8 @@ class Rule:
     """What the capture must hold for this rule to be judged: names in `judged.NEEDS`."""
     encrypted: bool = False
     """Whether it judges TLS connections whose exchanges nothing can read."""
+    between_brokers: bool = False
+    """Whether it judges what brokers and controllers send each other."""
 
 
 RULES: Final[dict[str, Rule]] = {}
@@ -88,17 +90,19 @@ def rule(
     sources: str = "",
     needs: str = "",
     encrypted: bool = False,
+    between_brokers: bool = False,
     **thresholds: float,
 ) -> Callable[[Find], Find]:
-    """Enters a function as a rule; `needs` has words of `judged.NEEDS`, `encrypted` rules judge TLS without keys, keywords
-    beyond the named ones are thresholds with their defaults.
+    """Enters a function as a rule; `needs` has words of `judged.NEEDS`, `encrypted` rules judge TLS without keys,
+    `between_brokers` what brokers send each other; keywords beyond the named ones are thresholds with their defaults.
     """
 
     def enter(find: Find) -> Find:
         if id in RULES:
             raise ValueError(f"two rules are called {id}")
         RULES[id] = Rule(
-            id, severity, confidence, looks_at, advice, instead, find, thresholds, sources, tuple(needs.split()), encrypted
+            id, severity, confidence, looks_at, advice, instead, find, thresholds, sources, tuple(needs.split()), encrypted,
+            between_brokers,
         )  # fmt: skip
         return find
 
@@ -205,15 +209,20 @@ def seconds(ns: float) -> str:
 
 NO_KAFKA: Final = "the capture holds no Kafka exchange"
 """How the reason begins for which no rule can be judged."""
+NO_CLIENTS: Final = "the capture holds exchanges of brokers and controllers alone, not of clients"
+"""The reason where rules that judge clients have none."""
 
 
 def nothing_judged(result: Mapping[str, Any]) -> str | None:
-    """Says of a capture without Kafka that nothing could be judged, or only what TLS shows, and why; None of others."""
-    why = next((why for why in result["not_judged"].values() if why.startswith(NO_KAFKA)), None)
+    """Says of a capture without Kafka's clients that nothing could be judged, or only what TLS or the traffic of brokers shows,
+    and why; None of others.
+    """
+    why = next((why for why in result["not_judged"].values() if why.startswith((NO_KAFKA, NO_CLIENTS))), None)
     if why is None:
         return None
     if result.get("judged"):
-        return f"no problem was found in what TLS shows without keys; nothing else could be judged: {why}"
+        part = "what TLS shows without keys" if why.startswith(NO_KAFKA) else "what connections of brokers show"
+        return f"no problem was found in {part}; nothing else could be judged: {why}"
     return f"nothing could be judged: {why}"
 
 

@@ -3,13 +3,23 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kcap.limits import HOSTS_MOST, MEANWHILE_MOST, STALLED_MOST
+from kcap.reports.definition import is_broker, of_brokers
 from kcap.reports.findings.model import Finding, Found, called, connected, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, clients_in, rows_by, server_of
+from kcap.reports.findings.observed import Observed, Row, at_usual_port, clients_in, rows_by, server_of
 from kcap.reports.text import count as counted
 from kcap.reports.text import size
 
+SEALED = " (TLS without keys)"
+UNREAD = 0.6
+"""How often TLS that nothing can read is Kafka's."""
+CLIENTS, BROKERS, HIDDEN = "its brokers", "the other brokers", f"its servers{SEALED}"
+"""Connections of clients, of brokers and controllers among each other, and TLS whose exchanges nothing can read: what stands at
+the other end."""
+PATH = "See the path between the hosts: routes, firewalls, security groups and NAT, and whether the peer's host is up"
+CERTIFICATE = "Where large packets alone are lost (MTU), handshakes end at the certificate"
 NO_ALPN = "00_"
 """How the first part of a JA4 fingerprint ends whose client offers no application protocol (ALPN)."""
 UNFILLED = 3
@@ -97,9 +107,10 @@ def quickest_response(seen: Observed) -> dict[str, int]:
     "retransmission-bound", "medium", 0.8,
     needs="requests",
     encrypted=True,
+    between_brokers=True,
     looks_at="data segments that TCP sent again or that came out of order, those that filled a hole a round trip after it, and "
-    "what receivers report of holes and of bytes that came twice (SACK, D-SACK), by host of clients; of TLS without keys those "
-    "of clients that offer no ALPN, as Kafka's do",
+    "what receivers report of holes and of bytes that came twice (SACK, D-SACK), by host of clients, and of brokers among each "
+    "other; of TLS without keys those of clients that offer no ALPN, as Kafka's do",
     advice="Look for loss on the path: interface errors, full queues, duplex, MTU. Each lost segment costs a round "
     "trip to 200 ms.",
     instead="a capture point that saw packets twice and out of order; for TLS without keys another protocol than Kafka",
@@ -115,18 +126,18 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
     next to which hardly one was sent again for a loss: receive queues of a network card and several paths reorder as well.
     """
     missing = seen.quality["gaps"]
-    stalled = {"packets": Counter[str](), "retransmitted": Counter[str](), "sacked": Counter[str]()}
+    stalled = {name: Counter[tuple[str, str]]() for name in ("packets", "retransmitted", "sacked")}
     for row in seen.once(stalled_connections):
         for name, sums in stalled.items():
-            sums[row["client_ip"]] += row[name]
-    by: dict[tuple[str, bool], list[Row]] = {}
-    for link in (*(link for link in seen.links if link["exchanges"]), *hidden_links(seen)):
-        by.setdefault((link["client_ip"], link["exchanges"] > 0), []).append(link)
-    for (host, readable), links in by.items():
+            sums[row["client_ip"], kind_of(row)] += row[name]
+    by: dict[tuple[str, str], list[Row]] = {}
+    for link in (*(link for link in seen.links if link["exchanges"]), *other_links(seen)):
+        by.setdefault((link["client_ip"], kind_of(link)), []).append(link)
+    for (host, kind), links in by.items():
+        readable = kind != HIDDEN
         names = "packets", "retransmitted", "out_of_order", "filled", "recovered", "sacked", "spurious"
         packets, again, holes, filled, recovered, sacked, spurious = (
-            sum(link[name] or 0 for link in links) - (stalled[name][host] if name in stalled and readable else 0)
-            for name in names
+            sum(link[name] or 0 for link in links) - (stalled[name][host, kind] if name in stalled else 0) for name in names
         )
         lost = max(again - spurious, 0) + recovered
         seen_lost = max(sacked, recovered) >= limit["holes"]
@@ -138,7 +149,7 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
             )
             displaced = not reported and filled >= REORDERED * lost
             proven = reported or (UNFILLED * missing < holes and not displaced)
-            ends = f"{host} ({named(clients)}) and its brokers" if readable else f"{host} and its servers (TLS without keys)"
+            ends = f"{host} ({named(clients)}) and {kind}" if readable else f"{host} and {kind}"
             seen_at = f"{counted(holes, 'segment')} came out of order" if holes else f"receivers reported {sacked} holes"
             before = f", {recovered} of them for packets that were lost before the capture point" if recovered else ""
             maybe = f"{counted(lost, 'segment')} may have been lost" if lost else "no segment is known to be lost"
@@ -151,10 +162,17 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
                 min(link["first_ns"] for link in links), max(link["last_ns"] for link in links), 0,
                 {"retransmitted": again, "recovered": recovered, "spurious": spurious, "out_of_order": holes, "filled": filled,
                  "sacked": sacked, "packets": packets, "gaps": missing},
-                None if proven else "info", None if readable else 0.6,
+                None if proven else "info", None if readable else UNREAD,
                 "Reordering alone costs little. Several paths (ECMP, bonded links), parallel receive queues and the capture "
                 "itself reorder packets." if displaced else None,
             )  # fmt: skip
+
+
+def on_paths(links: Any) -> Any:
+    """The connections that show what passes between two hosts: those with exchanges, of brokers among each other as well, and
+    `hidden` ones; all of their bytes are in the capture."""
+    whole = (links.client_missing == 0) & (links.server_missing == 0)
+    return links.filter(whole, (links.exchanges > 0) | hidden(links))
 
 
 def stalled_connections(seen: Observed) -> list[Row]:
@@ -164,14 +182,14 @@ def stalled_connections(seen: Observed) -> list[Row]:
     yet either, so that the last data has to be older than some timeouts. Packets behind the end that the other side gave the
     connection prove nothing: copies of a capture whose clock is behind come then.
     """
-    links, table = seen.connections, seen.exchanges
+    links, table = seen.every_link, seen.every
     behind_ns = links.last_ns - links.closed_ns.fill_null(links.last_ns)
     links = links.mutate(
         client_unacked_ns=links.client_unacked_ns - (links.closed_by == "server").ifelse(behind_ns, 0),
         server_unacked_ns=links.server_unacked_ns - (links.closed_by == "client").ifelse(behind_ns, 0),
     )
-    whole = (links.client_missing == 0) & (links.server_missing == 0)
-    chosen = links.filter(whole & (links.exchanges > 0) & (links.retransmitted >= REPEATS))
+    chosen = on_paths(links)
+    chosen = chosen.filter(chosen.retransmitted >= REPEATS)
     chosen = chosen.filter((chosen.client_unacked_ns >= STALL_NS) | (chosen.server_unacked_ns >= STALL_NS))
     table = table.semi_join(chosen, "connection")
     waiting = table.outcome == "unanswered"
@@ -183,19 +201,22 @@ def stalled_connections(seen: Observed) -> list[Row]:
     )  # fmt: skip
     ends = chosen.select(
         "connection", "client_id", "client_ip", "server_ip", "server_port", "client_unacked_ns", "server_pending",
-        "retransmitted", "sacked", "packets", "first_ns", "last_ns",
+        "retransmitted", "sacked", "packets", "first_ns", "last_ns", "exchanges",
     )  # fmt: skip
-    rows = seen.first(ends.inner_join(used, "connection"), ("first_ns", "connection"), STALLED_MOST, "stalled_connections")
+    rows = seen.first(ends.left_join(used, "connection"), ("first_ns", "connection"), STALLED_MOST, "stalled_connections")
     return [row | {"side": "client" if (row["client_unacked_ns"] or 0) >= STALL_NS else "server"} for row in rows]
 
 
 @rule(
     "data-not-acknowledged", "medium", 0.8,
     needs="requests responses",
+    encrypted=True,
+    between_brokers=True,
     looks_at="connections on which one side sends data again and again, up to their end, while the other acknowledges nothing "
-    "more",
-    advice="See the path between the hosts: routes, firewalls, security groups and NAT, and whether the peer's host is up.",
-    instead="a capture that lacks the acknowledgements, such as of one of several paths",
+    "more; of clients, of brokers among each other, and TLS without keys of clients that offer no ALPN",
+    advice=f"{PATH}.",
+    instead="a capture that lacks the acknowledgements, such as of one of several paths; for TLS without keys another protocol "
+    "than Kafka",
     sources="RFC 9293, RFC 6298",
     idle_seconds=5, bytes=1000, connections=2,
 )  # fmt: skip
@@ -209,31 +230,37 @@ def data_not_acknowledged(seen: Observed, limit: Mapping[str, float]) -> Found:
     through = got_through(seen, rows)
     for (client_ip, ip, port, side), some in rows_by(rows, ("client_ip", "server_ip", "server_port", "side")).items():
         clients = clients_in(some)
-        server, count = f"{ip}:{port}", len(some)
+        server, count, readable = f"{ip}:{port}", len(some), any(row["exchanges"] for row in some)
         hint = hint_of(some, through.get((client_ip, ip, port), {}), side, limit)
+        whose = f"of {named(clients) or client_ip}" if clients or side == "client" else f"to {server}"
         yield Finding(
-            f"{server if side == 'client' else client_ip} acknowledges nothing more on {counted(count, 'connection')} of "
-            f"{named(clients) or client_ip}{hint.words}",
+            f"{server if side == 'client' else client_ip} acknowledges nothing more on {counted(count, 'connection')} {whose}"
+            + (hint.words if readable else SEALED),
             {"client_ips": [client_ip], "client_ids": clients, "server": server}, count,
             where("outcome == unanswered" if side == "client" else "", connected(some), client_ip=client_ip, server_ip=ip,
-                  server_port=port),
+                  server_port=port) if readable else "",
             min(row["open_ns"] or row["first_ns"] for row in some), max(row["last_ns"] for row in some),
             sum(row["last_ns"] - (row["open_ns"] or row["last_ns"]) for row in some),
             {"connections": count, "retransmitted": sum(row["retransmitted"] for row in some), "quiet_ns": hint.quiet_ns,
              "smallest_bytes": hint.smallest, "answered_bytes": hint.largest},
-            hint.severity, 0.7 if hint.words else None, hint.advice,
+            hint.severity, 0.7 if hint.words else None if readable else UNREAD,
+            hint.advice if readable else f"{PATH}. {CERTIFICATE}.",
         )  # fmt: skip
 
 
 @rule(
     "path-interrupted", "medium", 0.75,
     needs="requests responses",
+    encrypted=True,
+    between_brokers=True,
     looks_at="how long data stayed without an acknowledgement though it was sent again, on connections that went on "
-    "afterwards; what other connections got meanwhile",
+    "afterwards, of clients, of brokers among each other, and TLS without keys of clients that offer no ALPN; what other "
+    "connections got meanwhile",
     advice="Look at the path between the two hosts at that time (links, switches, firewalls, VPNs, their failover), and "
     "whether the other host or virtual machine stood still: a process that is stopped or slow does not keep its kernel from "
     "acknowledging.",
-    instead="a host or virtual machine that stood still; a capture that lacks the acknowledgements",
+    instead="a host or virtual machine that stood still; a capture that lacks the acknowledgements; for TLS without keys "
+    "another protocol than Kafka",
     sources="RFC 9293, RFC 6298",
     seconds=1, segments=2, beside=0.4,
 )  # fmt: skip
@@ -244,30 +271,30 @@ def path_interrupted(seen: Observed, limit: Mapping[str, float]) -> Found:
     Where other connections of the two hosts got responses in that half, it is not the whole path; where other hosts got some,
     it is not the broker.
     """
-    if all((link["retransmitted"] or 0) < limit["segments"] for link in seen.links):
-        return
     by = rows_by(interrupted(seen, limit), ("client_ip", "server_ip", "server_port"))
     for (client_ip, ip, port), rows in by.items():
         times = apart(rows)
         longest = max(times, key=lambda some: max(row["resent_ns"] for row in some))
         lasted = max(row["resent_ns"] for row in longest)
-        here, elsewhere = meanwhile(seen, longest) if len(by) <= MEANWHILE_MOST else (None, None)
+        readable = any(row["exchanges"] for row in longest)
+        here, elsewhere = meanwhile(seen, longest) if readable and len(by) <= MEANWHILE_MOST else (None, None)
         links = list({row["connection"]: row for row in rows}.values())
         clients, count, server = clients_in(links), len({row["connection"] for row in longest}), server_of(rows[0])
         often = f", in the longest of {len(times)} times" if len(times) > 1 else ""
+        who, sealed = f" ({named(clients)})" if clients else "", "" if readable else SEALED
         yield Finding(
-            f"data between {client_ip} ({named(clients)}) and {server} stayed without an acknowledgement for "
-            f"{seconds(lasted)} on {counted(count, 'connection')}{often}, though it was sent again"
+            f"data between {client_ip}{who} and {server}{sealed} stayed without an acknowledgement for {seconds(lasted)} on "
+            f"{counted(count, 'connection')}{often}, though it was sent again"
             + (f"; {counted(here, 'response')} passed between them on other connections meanwhile" if here else "")
             + (f"; other hosts got {counted(elsewhere, 'response')} from that broker meanwhile" if elsewhere else ""),
             {"client_ips": [client_ip], "client_ids": clients, "server": server}, len(links),
             where(f"request_first_ns <= {max(row['until'] for row in longest)}",
                   f"response_last_ns >= {min(row['since'] for row in longest)}", connected(links),
-                  client_ip=client_ip, server_ip=ip, server_port=port),
+                  client_ip=client_ip, server_ip=ip, server_port=port) if readable else "",
             min(row["since"] for row in rows), max(row["until"] for row in rows), sum(row["resent_ns"] for row in rows),
             {"interruptions": len(times), "longest_ns": lasted, "connections": count, "served_here": here,
              "served_others": elsewhere},
-            None, limit["beside"] if here else None,
+            None, limit["beside"] if here else None if readable else UNREAD,
         )  # fmt: skip
 
 
@@ -275,16 +302,15 @@ def interrupted(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
     """Connections on which data was sent again after `seconds` or more, and which went on: connection, client_id, hosts,
     resent_ns, since and until (ns since the epoch), a row for each side that sent such data.
     """
-    links = seen.connections
-    whole = (links.client_missing == 0) & (links.server_missing == 0)
-    chosen = links.filter(whole & (links.exchanges > 0) & (links.retransmitted >= limit["segments"]))
+    chosen = on_paths(seen.every_link)
+    chosen = chosen.filter(chosen.retransmitted >= int(limit["segments"]))
     over = {row["connection"] for row in seen.once(stalled_connections)}
     found: list[Row] = []
     for side in ("client", "server"):
         lasted, until = chosen[f"{side}_resent_ns"], chosen[f"{side}_resent_at_ns"]
         some = chosen.filter((lasted >= int(limit["seconds"] * 1e9)) & until.notnull())
         some = some.select(
-            "connection", "client_id", "client_ip", "server_ip", "server_port",
+            "connection", "client_id", "client_ip", "server_ip", "server_port", "exchanges",
             resent_ns=some[f"{side}_resent_ns"], until=some[f"{side}_resent_at_ns"],
             since=some[f"{side}_resent_at_ns"] - some[f"{side}_resent_ns"],
         )  # fmt: skip
@@ -365,9 +391,10 @@ def got_through(seen: Observed, rows: list[Row]) -> dict[tuple[str, str, int], d
     connections left out, and when the last of the requests was sent.
     """
     stalled = {
-        row["connection"]: row["done_ns"] for row in rows if row["side"] == "server" and not row["server_pending"]
+        row["connection"]: row["done_ns"] for row in rows
+        if row["side"] == "server" and not row["server_pending"] and row["done_ns"] is not None
     }  # fmt: skip
-    table = seen.exchanges
+    table = seen.every
     table = table.filter(table.outcome == "answered", table.client_ip.isin(sorted({row["client_ip"] for row in rows})))
     last = table.connection.isin(sorted(stalled)) & table.response_last_ns.isin(sorted(stalled.values()))
     table = table.filter(~last)
@@ -378,20 +405,32 @@ def got_through(seen: Observed, rows: list[Row]) -> dict[tuple[str, str, int], d
     return {tuple(row[name] for name in ends): row for row in seen.run(found)}
 
 
-def hidden_links(seen: Observed) -> list[Row]:
-    """TLS connections without readable exchanges whose client offers no ALPN, as Kafka's clients do not and browsers do: by
-    host, those with the most repeats first, with the columns of `links` that losses need.
+def kind_of(link: Row) -> str:
+    """Whether a row of connections with `exchanges` and `client_id` is one of CLIENTS, BROKERS or HIDDEN."""
+    return HIDDEN if not link["exchanges"] else BROKERS if is_broker(link["client_id"]) else CLIENTS
+
+
+def hidden(table: Any) -> Any:
+    """Which connections are TLS without readable exchanges whose client offers no ALPN, as Kafka's clients do not and browsers
+    do; of those that had begun before the capture, which are at a usual port of Kafka.
     """
-    if all(link["phase"] != "tls" for link in seen.links):
-        return []
-    table = seen.connections
-    table = table.filter((table.phase == "tls") & (table.exchanges == 0) & (table.tls_ja4.substr(8, 3) == NO_ALPN))
-    hosts = table.group_by("client_ip").aggregate(
-        client_id=table.client_id.min(), exchanges=table.exchanges.sum(), packets=table.packets.sum(),
+    no_alpn = (table.tls_ja4.substr(8, 3) == NO_ALPN).fill_null(False)
+    begun = (table.began != "syn") & table.tls_ja4.isnull() & at_usual_port(table)
+    return (table.phase == "tls") & (table.exchanges == 0) & (no_alpn | begun)
+
+
+def other_links(seen: Observed) -> list[Row]:
+    """Connections of brokers among each other, and `hidden` ones: by host, those with the most repeats first, with the columns
+    of `links` that losses need.
+    """
+    table = seen.every_link
+    table = table.filter(((table.exchanges > 0) & of_brokers(table)) | hidden(table))
+    hosts = table.group_by("client_ip", "client_id").aggregate(
+        exchanges=table.exchanges.sum(), packets=table.packets.sum(),
         retransmitted=table.retransmitted.sum(), out_of_order=table.out_of_order.sum(), sacked=table.sacked.sum(),
         spurious=table.spurious.sum(), recovered=table.recovered.sum(),
         filled=table.out_of_order.sum(where=table.client_missing + table.server_missing == 0),
         first_ns=table.first_ns.min(), last_ns=table.last_ns.max(),
     )  # fmt: skip
     hosts = hosts.filter(hosts.retransmitted + hosts.out_of_order > 0)
-    return seen.first(hosts, (hosts.retransmitted.desc(), "client_ip"), HOSTS_MOST, "tls_hosts")
+    return seen.first(hosts, (hosts.retransmitted.desc(), "client_ip", "client_id"), HOSTS_MOST, "other_hosts")

@@ -14,6 +14,11 @@ from kcap.reports.text import count as counted
 
 BEFORE_NS: Final = 5_000_000_000
 """How long before the broker's last response the writes count that show how often a partition is written to."""
+UNANSWERED: Final = (
+    "See whether its host is up, and the path to it (routes, firewalls, security groups): where the broker alone has stopped, "
+    "its host refuses connections (RST)."
+)
+"""Advice where nothing comes back."""
 STEADY: Final = 5
 """Writes in that time from which on the next one is due within a second."""
 
@@ -53,7 +58,7 @@ def broker_unavailable(seen: Observed, limit: Mapping[str, float]) -> Found:
             where(server_ip=row["server_ip"], server_port=row["server_port"]), row["first_ns"], row["last_ns"], longest,
             {"connections": row["n"], "refused": row["refused"], "refusing_ns": lasted,
              **({"partitions": len(waits), "unwritten_ns": longest} if waits else {})},
-            None if waits else "info",
+            None if waits else "info", advice=None if row["refused"] else UNANSWERED,
         )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Whether a broker is slow by itself, or waits for the replicas of its partitions.
 
-In: Produce requests of one broker. Out: whether those that are late ask for all replicas (acks=all) while others, which the
-leader writes alone (acks=1), get their response in time. Law: no pairs of exchanges, one order of time.
+In: Produce requests of one broker. Out: whether those that are late ask for all replicas (acks=all), and whether others, which
+the leader writes alone (acks=1), get their response in time meanwhile. Law: no pairs of exchanges, one order of time.
 """
 
 from typing import Any, Final
@@ -10,11 +10,14 @@ from kcap.reports.findings.observed import Observed
 from kcap.reports.recorded import functions
 
 ALL: Final = -1
+UNSURE: Final = 0.4
+"""How often a broker of a cluster is the cause where only requests wait that all replicas have to acknowledge."""
 
 
-def waits_for_replicas(seen: Observed, chosen: Any, late: Any, broker: tuple[str, int]) -> bool:
+def waits_for_replicas(seen: Observed, chosen: Any, late: Any, broker: tuple[str, int]) -> bool | None:
     """Whether the late Produce requests of a broker waited for its followers: nearly all of them have acks=all, and while most
-    of them waited, one with acks=1 was sent and got its response in time. `chosen` has `own`, as `serving.served` gives it.
+    of them waited, one with acks=1 was sent and got its response in time. None where nearly all have acks=all and nothing tells
+    the broker from its followers and the paths to them. `chosen` has `own`, as `serving.served` gives it.
     """
     ip, port = broker
     some = chosen.mutate(late=late).filter(
@@ -32,4 +35,6 @@ def waits_for_replicas(seen: Observed, chosen: Any, late: Any, broker: tuple[str
             beside=some.count(where=to_all & (some.next_ns < some.response_first_ns).fill_null(False)),
         )
     )  # fmt: skip
-    return bool(row["to_all"] >= 0.9 * row["late"] and 2 * row["beside"] >= row["late"] > 0)
+    if row["to_all"] < 0.9 * row["late"] or not row["late"]:
+        return False
+    return True if 2 * row["beside"] >= row["late"] else None

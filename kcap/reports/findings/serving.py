@@ -7,7 +7,7 @@ from typing import Any
 
 from kcap.reports.findings.model import Finding, Found, called, connected, picking, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, in_groups, rows_by, server_of, times_of, totals
-from kcap.reports.findings.replication import waits_for_replicas
+from kcap.reports.findings.replication import UNSURE, waits_for_replicas
 from kcap.reports.text import count as counted
 
 SERVED = (
@@ -21,6 +21,8 @@ LONG_POLLS = ("Fetch", "ShareFetch")
 """Those that wait for records; an earlier one holds up what comes behind it on its connection."""
 GATHERING = tuple(api for api in WAITING if api not in LONG_POLLS)
 """Those that wait for the other members of a group: behind these a client waits for the rebalance."""
+ELSEWHERE = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE")
+"""Errors of a broker that is not the coordinator of a group or transaction."""
 WORK = ("Produce", "Fetch", "ShareFetch", "JoinGroup", "ConsumerGroupHeartbeat", "EndTxn")
 """What applications do; a client that only does administration is a tool, which runs once for each command."""
 
@@ -86,7 +88,7 @@ def moves(seen: Observed, errors: Sequence[str], seconds_: float) -> dict[str, t
     looks_at="service time (latency less round trip, queue and long poll) by API and broker, against the other brokers",
     advice="Look at that broker: disk, garbage collection, CPU, network threads (RequestQueueTimeMs, LocalTimeMs, "
     "RemoteTimeMs).",
-    instead="partitions with more load, or with slow followers, on that broker",
+    instead="partitions with more load, or with slow followers, on that broker; loss between it and its followers",
     requests=20, times=5, milliseconds=50, share=0.15, late=5, seconds=2, alone=0.5,
 )  # fmt: skip
 def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
@@ -118,14 +120,16 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
         row, others_p95 = max(found, key=lambda one: one[0]["total"])
         apis = sorted(one["api"] for one, _ in found)
         followers = apis == ["Produce"] and waits_for_replicas(seen, *served(seen, limit, "Produce"), (ip, port))
-        with_all = " with acks=all" if followers else ""
+        how = FOLLOWERS if followers else REPLICAS if followers is None else None
+        with_all = " with acks=all" if how else ""
         yield Finding(
             f"broker {ip}:{port} takes {seconds(row['p95'])} for {row['api']}{with_all} (95th percentile), other brokers "
-            f"{seconds(others_p95)}" + ("; with acks=1 it responds at once meanwhile" if followers else ""),
+            f"{seconds(others_p95)}"
+            + MEANWHILE[how],
             {"server": f"{ip}:{port}", "broker_id": row["broker_id"]}, row["n"],
             where(f"api in {{{', '.join(apis)}}}", server_ip=ip, server_port=port), row["first_ns"], row["last_ns"],
             sum(int(one["total"]) for one, _ in found), {"p95_ns": round(row["p95"]), "others_p95_ns": round(others_p95),
-                "apis": apis}, "medium" if followers else None, None, FOLLOWERS if followers else None,
+                "apis": apis}, "medium" if how else None, UNSURE if how == REPLICAS else None, how,
         )  # fmt: skip
 
 
@@ -134,6 +138,15 @@ FOLLOWERS = (
     "--under-replicated-partitions; replica.lag.time.max.ms is how long one may)."
 )
 """Advice where requests for all replicas are slow and those for the leader are not."""
+REPLICAS = (
+    "Compare LocalTimeMs and RemoteTimeMs of Produce at that broker: the first is its own disk, the second the wait for its "
+    "followers (kafka-topics.sh --describe --under-replicated-partitions) and for the network to them."
+)
+"""Advice where only requests for all replicas are known."""
+MEANWHILE = {
+    FOLLOWERS: "; with acks=1 it responds at once meanwhile", REPLICAS: "; its followers may be what is slow", None: "",
+}  # fmt: skip
+"""What the sentence of a slow broker adds, by this advice."""
 CALL = ("server_ip", "server_port", "api")
 """What requests have in common whose times are compared: those of one API to one broker."""
 
@@ -324,7 +337,8 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Requests that did not get their response in time.
 
     A broker answers the requests of a connection one after the other: one is late from the response before it on, or from the
-    end of the throttle that it asks for, and not while a long poll before it may still wait.
+    end of the throttle that it asks for, and not while a long poll before it may still wait. Kafka's Java client leaves a
+    broker that says it is not the coordinator, and what it had sent to it by then (AbstractCoordinator.markCoordinatorUnknown).
     """
     if all(call["error"] != "REQUEST_TIMED_OUT" and call["reason"] not in ("fin", "rst") for call in seen.calls):
         return
@@ -344,11 +358,13 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     # a broker that throttles reads nothing from the connection until the time is over (KIP-219)
     muted_ns = every.throttle_time_ms.fill_null(0).clip(lower=0).cast("int64") * 1_000_000
     others = every.group_by("connection").aggregate(
-        done_ns=(every.response_last_ns + muted_ns).max(where=in_time), poll=every.exchange.min(where=every.waits)
-    )
+        done_ns=(every.response_last_ns + muted_ns).max(where=in_time), poll=every.exchange.min(where=every.waits),
+        left_ns=every.response_last_ns.max(where=every.error.isin(list(ELSEWHERE))),
+    )  # fmt: skip
     chosen = table.filter(timed_out | given_up).anti_join(unread(seen, late), "connection").left_join(others, "connection")
     before_ns = (chosen.done_ns - chosen.request_last_ns).fill_null(0).clip(lower=0)
     its_turn = (chosen.age_ns - before_ns >= least) & (chosen.exchange < chosen.poll).fill_null(True)
+    its_turn &= (chosen.request_last_ns > chosen.left_ns).fill_null(True)
     chosen = chosen.filter((chosen.error == "REQUEST_TIMED_OUT").fill_null(False) | its_turn)
     rows = seen.run(
         in_groups(

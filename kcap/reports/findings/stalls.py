@@ -9,7 +9,7 @@ from typing import Any, Final
 from kcap.limits import EVENTS_MOST
 from kcap.reports.findings.model import Finding, Found, picking, rule, seconds, where
 from kcap.reports.findings.observed import SERVER, Observed, Row
-from kcap.reports.findings.replication import ALL
+from kcap.reports.findings.replication import ALL, UNSURE
 from kcap.reports.findings.serving import SERVED, WAITING, served
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
@@ -129,8 +129,6 @@ def overdue(seen: Observed, least: int) -> dict[tuple[str, int], list[int]]:
 
 REPLICATED: Final = ("OffsetCommit", "TxnOffsetCommit", "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn")
 """APIs that end when all replicas have what they wrote to the topic of a coordinator's state, as Produce with acks=all does."""
-UNSURE: Final = 0.4
-"""How often a broker of a cluster is the cause where only such requests wait."""
 PROMPT: Final = set(SERVED) - set(WAITING)
 """APIs whose requests a broker answers as soon as it can."""
 

@@ -183,6 +183,9 @@ def test_plaintext_at_a_tls_port_and_tls_at_a_plaintext_port() -> None:
     assert found("tls-plaintext-confusion", observed([], connections=[CONNECTION | {"connection": "C1"}])) == []
     unseen = [row | {"server_packets": 0} for row in hello]
     assert found("tls-plaintext-confusion", observed([], connections=unseen)) == [], "one direction was captured"
+    speaks = CONNECTION | {"connection": "E", "phase": "tls", "tls": True, "client_id": None, "server_port": 9093}
+    rows = found("tls-plaintext-confusion", observed([], connections=[*hello, speaks]))
+    assert rows == [], "the listener speaks TLS: something ended these handshakes"
 
 
 def test_one_tls_alert_in_place_of_a_response_is_enough() -> None:

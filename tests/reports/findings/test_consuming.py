@@ -63,6 +63,7 @@ def test_commits_that_fall_behind_are_found_where_fetches_run_ahead() -> None:
     assert row["evidence"]["lag_first"] < row["evidence"]["lag_last"]
     assert seen(1.0) == []
     assert seen(0.5, back=1601) == [], "the group, or the clock of the capture, was set back"
+    assert seen(0.5, back=900) == [], "the log was truncated: its end is not what it was"
 
 
 PLACES = st.tuples(st.sampled_from(["t", "u"]), st.integers(0, 1))

@@ -3,7 +3,7 @@
 from kcap.reports.findings.judged import NEEDS
 from kcap.reports.findings.model import RULES, headline
 from kcap.reports.findings.report import check
-from tests.reports.findings.tables import CONNECTION, SECOND, exchange, many, observed
+from tests.reports.findings.tables import CONNECTION, SECOND, START, exchange, many, observed
 
 
 def test_every_need_of_a_rule_is_known() -> None:
@@ -55,6 +55,21 @@ def test_without_kafka_only_what_tls_shows_is_judged() -> None:
     other = check(observed([], connections=[CONNECTION | {"connection": "C1", "phase": "opaque"}]))
     assert other["not_judged"].keys() == RULES.keys()
     assert headline(other["rows"], other).startswith("nothing could be judged: the capture holds no Kafka exchange")
+
+
+def test_of_brokers_among_each_other_only_the_path_between_them_is_judged() -> None:
+    own = {"client_id": "broker-2-fetcher-0", "client_ip": "10.0.0.2"}
+    whole = CONNECTION | own | {"connection": "C1", "client_missing": 0, "server_missing": 0}
+    result = check(observed(many(9, 1.0, "Fetch", **own), connections=[whole]))
+    assert result["not_judged"].keys() == {rule.id for rule in RULES.values() if not rule.between_brokers}
+    assert headline(result["rows"], result).startswith("no problem was found in what connections of brokers show; nothing else")
+    assert headline(result["rows"], result).endswith(
+        "the capture holds exchanges of brokers and controllers alone, not of clients"
+    )
+    cut = whole | {"retransmitted": 4, "server_resent_ns": 8 * SECOND, "server_resent_at_ns": START + 9 * SECOND}
+    (row,) = check(observed(many(9, 1.0, "Fetch", **own), connections=[cut]))["rows"]
+    assert row["id"] == "path-interrupted"
+    assert row["who"]["client_ids"] == ["broker-2-fetcher-0"]
 
 
 def test_a_reason_has_its_figures() -> None:

@@ -67,6 +67,56 @@ def test_loss_shows_in_tls_without_keys_where_the_client_may_be_kafka_s() -> Non
     assert found("retransmission-bound", observed([], connections=[hidden | {"tls_ja4": None}])) == []
 
 
+HIDDEN = CONNECTION | {
+    "phase": "tls", "tls": True, "client_id": None, "exchanges": 0, "tls_ja4": "t13d301100_1d37bd780c83_882d495ac381",
+    "server_port": 9094, "client_missing": 0, "server_missing": 0, "retransmitted": 5,
+}  # fmt: skip
+"""A TLS connection without keys of a client that may be Kafka's."""
+FETCHER = {"client_id": "broker-2-fetcher-0", "client_ip": "10.0.0.2"}
+"""A broker that copies logs from another."""
+
+
+def test_the_path_shows_in_tls_without_keys_as_in_plaintext() -> None:
+    back = {"client_resent_ns": 8 * SECOND, "client_resent_at_ns": START + 9 * SECOND}
+    (row,) = found("path-interrupted", observed([], connections=[HIDDEN | back | {"connection": "C1"}]))
+    assert row["sentence"].startswith("data between 10.0.0.9 and 10.0.0.1:9094 (TLS without keys) stayed without an")
+    assert (row["filter"], row["confidence"]) == ("", 0.6)
+    assert "served_here" not in row["evidence"], "no exchange could be read"
+    gone = {"client_unacked_ns": 6 * SECOND, "ended": "open", "closed_by": None}
+    (row,) = found("data-not-acknowledged", observed([], connections=[HIDDEN | gone | {"connection": "C1"}]))
+    assert row["sentence"].endswith("on 1 connection of 10.0.0.9 (TLS without keys)")
+    assert (row["filter"], row["confidence"]) == ("", 0.6)
+    assert "MTU" in row["advice"]
+    lost = {"server_unacked_ns": 6 * SECOND, "ended": "open", "closed_by": None, "client_unacked_ns": 0}
+    (row,) = found("data-not-acknowledged", observed([], connections=[HIDDEN | lost | {"connection": "C1"}]))
+    assert row["sentence"].startswith("10.0.0.9 acknowledges nothing more"), "a handshake whose certificate does not arrive"
+
+
+def test_tls_that_had_begun_is_taken_for_kafka_at_its_usual_ports_alone() -> None:
+    back = {"client_resent_ns": 8 * SECOND, "client_resent_at_ns": START + 9 * SECOND, "tls_ja4": None, "connection": "C1"}
+    begun = HIDDEN | back | {"began": "midstream"}
+    assert len(found("path-interrupted", observed([], connections=[begun]))) == 1
+    assert found("path-interrupted", observed([], connections=[begun | {"server_port": 443}])) == []
+    browser = HIDDEN | back | {"tls_ja4": "t13d1516h2_8daaf6152771_02713d6af862"}
+    assert found("path-interrupted", observed([], connections=[browser])) == []
+
+
+def test_the_path_between_brokers_shows_and_no_client_is_named() -> None:
+    rows = [exchange("C1", at + 1, "Fetch", at, **FETCHER) for at in range(3)]
+    own = CONNECTION | FETCHER | {"connection": "C1", "client_missing": 0, "server_missing": 0, "retransmitted": 5}
+    back = own | {"server_resent_ns": 8 * SECOND, "server_resent_at_ns": START + 9 * SECOND}
+    client = CONNECTION | {"connection": "C9", "client_missing": 0, "server_missing": 0}
+    rows.append(exchange("C9", 1, "Produce", 1))
+    (row,) = found("path-interrupted", observed(rows, connections=[back, client]))
+    assert row["who"] == {"client_ips": ["10.0.0.2"], "client_ids": ["broker-2-fetcher-0"], "server": "10.0.0.1:9092"}
+    gone = own | {"server_unacked_ns": 6 * SECOND, "ended": "open", "closed_by": None}
+    (row,) = found("data-not-acknowledged", observed(rows, connections=[gone, client]))
+    assert row["sentence"] == "10.0.0.2 acknowledges nothing more on 1 connection of broker-2-fetcher-0"
+    lossy = own | {"packets": 1000, "retransmitted": 40, "sacked": 12}
+    (row,) = found("retransmission-bound", observed(rows, connections=[lossy, client]))
+    assert "10.0.0.2 (broker-2-fetcher-0) and the other brokers were retransmissions" in row["sentence"]
+
+
 def stalled(name: str, at: float = 20.0, size: int = 90, **more: object) -> tuple[list[Row], Row]:
     """A connection with a response at 1 s and a request at `at` seconds that is sent 5 times and never acknowledged."""
     lost = exchange(name, 2, "Produce", at, None, reason="capture_end", request_bytes=size)

@@ -41,6 +41,13 @@ def test_hosts_that_a_broker_refuses_are_those_of_the_outage() -> None:
     assert row["who"]["client_ips"] == [f"10.0.0.{at}" for at in range(5)]
 
 
+def test_where_nothing_comes_back_the_path_or_the_host_may_be_the_cause() -> None:
+    (gone,), (stopped,) = seen_by({"server_packets": 0, "ended": "open"}, 5.0, 14.0), seen_by({}, 5.0, 14.0)
+    assert "were not answered" in gone["sentence"]
+    assert "path" in gone["advice"]
+    assert "path" not in stopped["advice"], "its host answers"
+
+
 def test_a_restart_that_hands_partitions_over_is_worth_knowing_and_no_more() -> None:
     (row,) = seen_by({}, 5.0, 5.5)
     assert row["severity"] == "info"

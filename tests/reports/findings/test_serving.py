@@ -102,6 +102,10 @@ def test_requests_that_were_given_up_on() -> None:
     seen = observed([throttled, *muted])
     assert found("request-timeout", seen) == [], "the broker reads nothing while it throttles the connection"
     assert len(found("request-timeout", observed([throttled | {"throttle_time_ms": 100}, *muted]))) == 1
+    patient = [row | {"age_ns": 8 * SECOND} for row in late]
+    moved = exchange("C1", 1, "OffsetCommit", 0, 5.0, error="NOT_COORDINATOR", response_bytes=CONNECTION["server_captured"])
+    assert found("request-timeout", observed([moved, *patient])) == [], "the client leaves a broker that is no coordinator"
+    assert len(found("request-timeout", observed([moved | {"error": "NONE"}, *patient]))) == 1
     over = poll | {"max_wait_ms": 100}
     assert len(found("request-timeout", observed([well, over, *behind]))) == 1
     unread = [CONNECTION | {"connection": "C1", "server_captured": 1100}]

@@ -13,7 +13,7 @@ def produced(connection: str, number: int, at: float, error: str, partition: int
     """A Produce request with its row of partitions."""
     part = {"connection": connection, "exchange": number, "api_key": 0, "topic": "t", "partition": partition, "error": error,
             "records": 7}  # fmt: skip
-    return exchange(connection, number, "Produce", at, 0.001, client_id=connection, **more), part
+    return exchange(connection, number, "Produce", at, 0, client_id=connection, **more), part
 
 
 def tables(*pairs: tuple[Row, Row]) -> Observed:
