@@ -22,6 +22,7 @@ from kcap.reports.versions.readiness import (
     is_named_though_gone,
     numbers,
     of,
+    partners,
     release_of,
 )  # fmt: skip
 from kcap.schema.facts import releases
@@ -146,3 +147,15 @@ def test_numbers_of_bindings_are_the_librarys_own() -> None:
     assert numbers("v1.22.2") == (1, 22, 2)
     assert numbers(None) is None
     assert numbers("unknown") is None
+
+
+def test_the_version_of_a_program_is_not_that_of_its_library() -> None:
+    """Burrow 1.9.5 is built with sarama 1.46, which reports `sarama v1.9.5`: no release before the first that speaks Kafka 4."""
+    produce = api_key("Produce") or 0
+    for version in ("v1.9.5", "v0.0.0-20251003042530-ced55ba", "v1.29.0"):
+        known = Software("sarama", version, "sarama", False, "reported")
+        assert partners(known) == (None, None, "sarama before 1.47 reports the version of its program, not its own")
+        (found,) = [assessed(call(produce, 2, asked=True, offered=(0, 2)), known, "4.4")]
+        assert found is not None and found.steps is None and "sarama" not in found.why
+    assert partners(Software("sarama", "v1.61.1", "sarama", False, "reported"))[1] == "4.4"
+    assert partners(Software("sarama", "dev", "sarama", False, "reported"))[2] == "its library or version is not known"
