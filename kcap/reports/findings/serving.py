@@ -71,8 +71,8 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 
 def moves(seen: Observed, errors: Sequence[str], seconds_: float, besides: Any) -> dict[str, tuple[int, int]]:
-    """Topic -> how many moves all clients learnt of, each partition by itself, and the most that one client did of one; `besides`:
-    without the partitions of this table.
+    """Topic -> how many moves all clients learnt of, each partition by itself, and the most that one client did of one;
+    `besides`: without the partitions of this table.
     """
     parts = seen.parts
     bad = parts.filter(parts.error.isin(list(errors))).anti_join(seen.not_yet_led(errors), ["topic", "partition"])

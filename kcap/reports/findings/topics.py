@@ -94,7 +94,8 @@ def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
                 + " does not exist" + ("; later it was there" if over else ""),
                 {"client_id": row["client_id"], "topic": names[0] if names else None}, row["n"],
                 where("error contains UNKNOWN_TOPIC", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
-                row["latency_ns"] or 0, {"errors": row["n"], "topics": names[:20]}, "info" if over else None if again else "low",
+                row["latency_ns"] or 0, {"errors": row["n"], "topics": names[:20]},
+                "info" if over else None if again else "low",
                 advice="See that topics exist before their clients start." if over else None,
             )  # fmt: skip
 
@@ -115,7 +116,8 @@ def served_topics(seen: Observed) -> set[str]:
 
 
 FOUND: Final = (
-    "No response has an error: see in the log of the client what it does again and again; do not make a new client for each task."
+    "No response has an error: see in the log of the client what it does again and again; do not make a new client for each "
+    "task."
 )
 """The next step for a client that finds what it asks for."""
 
@@ -126,8 +128,8 @@ FOUND: Final = (
     looks_at="Metadata requests a second of a client, on connections that carry more of them than an opening needs",
     advice="Look at what it cannot find (unknown topics, leaders); raise retry.backoff.ms; do not make a new client "
     "for each task.",
-    instead="an inventory tool; a Java admin client of Kafka 4 behind an outage of all its brokers, which then sends what it queued "
-    "while it looked for one again (KIP-1102)",
+    instead="an inventory tool; a Java admin client of Kafka 4 behind an outage of all its brokers, which then sends what it "
+    "queued while it looked for one again (KIP-1102)",
     requests=50, a_second=5, each=2,
 )  # fmt: skip
 def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
@@ -149,7 +151,10 @@ def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
     often = one.filter(one.n > int(limit["each"]), one.n > int(limit["each"]) * one.opened)
     rows = seen.run(
         often.group_by("client_id").aggregate(
-            n=often.n.sum(), lost=often.lost.sum(), first_ns=often.first_ns.min(), last_ns=often.last_ns.max(),
+            n=often.n.sum(),
+            lost=often.lost.sum(),
+            first_ns=often.first_ns.min(),
+            last_ns=often.last_ns.max(),
             errors=often.errors.sum(),
         )
     )

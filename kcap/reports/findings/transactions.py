@@ -410,9 +410,9 @@ def explained(seen: Observed, name: str, by: Mapping[str, list[Overdue]]) -> boo
 def ended_again(seen: Observed) -> dict[str, int]:
     """Transactional id -> its EndTxn requests that were refused as if fenced and ask for what was done already.
 
-    With transaction.version 2 each EndTxn that succeeds raises the producer epoch (KIP-890), so that an epoch has one transaction:
-    a second request for it, as Flink sends for the transactions of the checkpoint that it restores, shows no other producer.
-    Without the messages those count before which, since the last EndTxn that succeeded, nothing was done.
+    With transaction.version 2 each EndTxn that succeeds raises the producer epoch (KIP-890), so that an epoch has one
+    transaction: a second request for it, as Flink sends for the transactions of the checkpoint that it restores, shows no other
+    producer. Without the messages those count before which, since the last EndTxn that succeeded, nothing was done.
     """
     found: dict[str, list[tuple[Row, Row, Row | None]]] = {}
     for name, rows in seen.once(steps).items():

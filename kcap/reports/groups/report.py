@@ -64,7 +64,8 @@ def row_of(name: str, mine: list[Event], committed: Row | None, present: list[Ro
             member["last_ns"] = max(member["last_ns"], one["last_ns"] or 0)
         elif one["first_ns"] is not None:
             members.append({
-                "member_id": one["member_id"], "instance_id": None, "client_id": one["client_id"], "client_ip": one["client_ip"],
+                "member_id": one["member_id"], "instance_id": None,
+                "client_id": one["client_id"], "client_ip": one["client_ip"],
                 "first_ns": one["first_ns"], "last_ns": one["last_ns"] or one["first_ns"], "assignments": [],
             })  # fmt: skip
     members.sort(key=itemgetter("first_ns"))

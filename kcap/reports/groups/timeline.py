@@ -152,8 +152,10 @@ def causes_of(joins: Sequence[Event], before: Sequence[Event], between: Sequence
     out: list[tuple[int, str, list[str]]] = []
     old = {event.member_id for event in before if event.api == "JoinGroup"}
     gone = {member for event in between for member in event.left}
+    # when its last member leaves, a group takes a generation without members, and waits for none (GroupMetadata)
+    emptied = bool(before) and old <= gone and (joins[0].epoch or 0) > (before[0].epoch or 0) + 1
     for event in between:
-        if event.api == "LeaveGroup" and event.left and (not before or old & set(event.left)):
+        if event.api == "LeaveGroup" and event.left and not emptied and (not before or old & set(event.left)):
             out.append((event.first_ns, "timeout" if POLL in event.reason else "leave", list(event.left)))
         elif event.error in MOVED:
             out.append((event.first_ns, "new coordinator", []))

@@ -132,7 +132,7 @@ def numbers(text: str | None) -> tuple[int, ...] | None:
 
 
 def own_release(who: Software) -> tuple[int, ...] | None:
-    """The release that a library reports of itself; None for a guess, and where the version is that of the program around it."""
+    """The release that a library reports of itself; None for a guess, and where the version is that of its program."""
     mine = numbers(who.version)
     return None if who.guessed or mine is None or mine < OWN_SINCE.get(who.family or "", (0,)) else mine
 

@@ -57,6 +57,17 @@ def test_a_rebalance_has_the_cause_that_the_wire_shows(
     assert (row["cause"], row["who"], row["generation"]) == (cause, who, 2)
 
 
+def test_a_group_that_was_empty_has_a_rebalance_from_the_next_join_on() -> None:
+    """A connector that fails leaves its group without members; what it is restarted for seconds later is no long rebalance."""
+    leaves = [event("LeaveGroup", 2, None, None, left=("a-1",))]
+    alone, empty = [*generation(0, 1, "a-1"), *leaves], {"cause": "join", "first_ns": 9 * S}
+    row = rebalances_of([*alone, *generation(9, 3, "c-1", fresh=True)])[1]
+    assert {name: row[name] for name in empty} == empty
+    assert row["duration_ns"] < S
+    row = rebalances_of([*alone, *generation(9, 2, "c-1", fresh=True)])[1]
+    assert (row["cause"], row["first_ns"]) == ("leave", 2 * S), "it joined before the other left"
+
+
 def test_a_rebalance_waits_for_the_member_that_is_given_up() -> None:
     """b does not join: the others get their responses when its session is over, not when the last of them has joined."""
     late = [event("JoinGroup", 6 + place / 10, one, 2, 7 - place / 10) for place, one in enumerate(("c-1", "a-1"))]
