@@ -191,8 +191,8 @@ def not_enough_replicas(seen: Observed, limit: Mapping[str, float]) -> Found:
     "program of their host reads records of other topics that are off alike; INVALID_TIMESTAMP responses",
     advice="Synchronise the clock of this host (NTP, chrony). Retention, time indexes and joins use these timestamps.",
     instead="timestamps that are those of events, not of sending, as of a program that copies what it reads (MirrorMaker, "
-    "Kafka Streams, Flink) and is as far behind; a constant distance speaks against it. A capture whose own clock is off: with one "
-    "producer alone nothing tells the two apart",
+    "Kafka Streams, Flink) and is as far behind; a constant distance speaks against it. A capture whose own clock is off: with "
+    "one producer alone nothing tells the two apart",
     minutes=5, batches=10, spread_seconds=60, moved=0.5,
 )  # fmt: skip
 def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:

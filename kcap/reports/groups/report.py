@@ -75,6 +75,7 @@ def row_of(name: str, mine: list[Event], committed: Row | None, present: list[Ro
     protocol = protocol_of(mine) if mine else HEARTBEATS.get(max(apis), "classic") if apis else None
     return {
         "group_id": name, "protocol": protocol,
+        "protocol_type": next((event.protocol_type for event in reversed(mine) if event.protocol_type), None),
         "coordinator": places[-1] if places else done["server"] or next((one["server"] for one in present), None),
         "coordinators": places, "members": members, "rebalances": rebalances, "fences": fences_of(mine),
         "commits": None if protocol == "share" else done["n"],  # its members acknowledge records instead

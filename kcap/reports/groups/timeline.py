@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, Final
 
-from kcap.reports.findings.observed import HEARTBEATS
-from kcap.reports.groups.events import Assignment, Event
+from kcap.reports.findings.observed import CONNECT, HEARTBEATS
+from kcap.reports.groups.events import ITSELF, Assignment, Event
 
 Row = dict[str, Any]
 LEAVING: Final = -1
@@ -50,13 +50,23 @@ def members_of(events: Sequence[Event]) -> list[Row]:
         last = row["assignments"][-1]["topics"] if row["assignments"] else None
         if event.assignment is not None and (event.assignment != last or event.api == "SyncGroup"):
             change = {"time_ns": event.last_ns, "generation": event.epoch, "topics": event.assignment}
-            row["assignments"].append(change | ({"tasks": tasks_of(event.assignment)} if event.api == STREAMS else {}))
+            row["assignments"].append(change | work_of(event, event.assignment))
     return list(found.values())
 
 
-def tasks_of(assignment: Assignment) -> list[str]:
-    """The tasks of a member of a streams group by Kafka's names, of subtopology and partition (TaskId of Kafka Streams)."""
-    return [f"{subtopology}_{partition}" for subtopology, partitions in assignment.items() for partition in partitions]
+def work_of(event: Event, assignment: Assignment) -> dict[str, list[str]]:
+    """What a member gets that is not of topics, by Kafka's names: `tasks` of a streams group, of subtopology and partition
+    (TaskId); `connectors` and `tasks` of a worker of Kafka Connect (ConnectorTaskId).
+    """
+    each = [(name, number) for name, numbers in assignment.items() for number in numbers]
+    if event.api == STREAMS:
+        return {"tasks": [f"{name}_{number}" for name, number in each]}
+    if event.protocol_type != CONNECT:
+        return {}
+    return {
+        "connectors": [name for name, number in each if number == ITSELF],
+        "tasks": [f"{name}-{number}" for name, number in each if number != ITSELF],
+    }
 
 
 def rebalances_of(events: Sequence[Event]) -> list[Row]:

@@ -123,6 +123,16 @@ def beat(at: float, member: str, sent: int, epoch: int, **more: Any) -> Event:
     return event("ConsumerGroupHeartbeat", at, member, epoch, sent_epoch=sent, **more)
 
 
+def test_workers_of_connect_have_connectors_and_tasks() -> None:
+    given = event("SyncGroup", 0, "a-1", assignment={"sink": [-1, 0], "copy": [2]}, protocol_type="connect")
+    (row,) = members_of([given])
+    change = row["assignments"][0]
+    assert (change["connectors"], change["tasks"], change["topics"]) == (["sink"], ["sink-0", "copy-2"], given.assignment)
+    assert assigned(change) == "connectors sink; tasks sink-0,copy-2"
+    (row,) = members_of([replace(given, assignment={})])
+    assert assigned(row["assignments"][0]) == "nothing"
+
+
 def test_members_of_streams_groups_have_tasks() -> None:
     (row,) = members_of([event("StreamsGroupHeartbeat", 0, "a-1", assignment={"0": [0, 1], "1": [0]})])
     assert row["assignments"][0]["tasks"] == ["0_0", "0_1", "1_0"]

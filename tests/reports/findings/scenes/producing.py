@@ -199,7 +199,8 @@ SCENES = [
           most={"spread_seconds": 40.0}),
     Scene("client-clock-skew", slow_timestamps, """
         medium 0.7: timestamps of client app are 10m 0s behind the capture's clock. Seen 11 times from 1 s to 2 s, 0 s lost.
-        Who: client_id app, topic t. Filter: client_id == "app" and api == Produce. Evidence: off_ms -600250, batches 11, refused 0.
+        Who: client_id app, topic t. Filter: client_id == "app" and api == Produce. Evidence: off_ms -600250, batches 11,
+        refused 0.
         """, kind="slow", least={"moved": 0.5}),
     Scene("client-clock-skew", refused_timestamps, """
         high 0.95: timestamps of client app are 10m 0s ahead of the capture's clock; the broker refused 12 batches
