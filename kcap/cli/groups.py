@@ -15,6 +15,7 @@ from kcap.cli.timelines import of_groups
 from kcap.output.grid import duration
 from kcap.reports import drill_down
 from kcap.reports.findings.observed import HEARTBEATS
+from kcap.reports.groups.events import CONSUMER
 from kcap.reports.text import TextColumn, assigned, count, number, time_of_day, words
 
 Row = dict[str, Any]
@@ -83,7 +84,8 @@ def sentence(row: Row) -> str:
     lost = f", {duration(row['lost_ns'])} of members' time lost" if row["lost_ns"] else ""
     failed = f", {row['commit_errors']:,} failed" if row["commit_errors"] else ""
     behind = f", {count(row['lag_last'], 'record')} behind when last fetched" if row["lag_last"] is not None else ""
-    kind = f"{row['protocol']} protocol, " if row["protocol"] else ""
+    of = row["protocol_type"] if row["protocol_type"] != CONSUMER else None
+    kind = f"{row['protocol']} protocol{f' of type {of}' if of else ''}, " if row["protocol"] else ""
     commits = f", {count(row['commits'], 'commit')}{failed}" if row["commits"] is not None else ""
     return (
         f"{kind}coordinator {row['coordinator']}, {count(len(row['members']), 'member')}, "

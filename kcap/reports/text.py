@@ -356,9 +356,12 @@ def clock(time_ns: int | None) -> str:
 
 
 def assigned(assignment: Mapping[str, Any]) -> str:
-    """An assignment of partitions, or of tasks of a streams group, in words: `orders 0,1; payments 3`, `tasks 0_0,0_1`."""
-    if assignment.get("tasks"):
-        return f"tasks {','.join(assignment['tasks'])}"
+    """An assignment in words: of partitions (`orders 0,1; payments 3`), of tasks of a streams group (`tasks 0_0,0_1`), or of a
+    worker of Kafka Connect (`connectors sink; tasks sink-0`).
+    """
+    work = [f"{kind} {','.join(assignment[kind])}" for kind in ("connectors", "tasks") if assignment.get(kind)]
+    if work:
+        return "; ".join(work)
     return "; ".join(f"{topic} {','.join(map(str, some))}" for topic, some in assignment["topics"].items()) or "nothing"
 
 

@@ -7,7 +7,18 @@ from typing import Any, Final
 
 from kcap.limits import OFFSET_MOST, SILENCES_MOST
 from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
-from kcap.reports.findings.observed import HEARTBEATS, SENT, Observed, Row, clients_in, in_groups, rows_by, times_of, totals
+from kcap.reports.findings.observed import (
+    CONNECT,
+    HEARTBEATS,
+    SENT,
+    Observed,
+    Row,
+    clients_in,
+    in_groups,
+    rows_by,
+    times_of,
+    totals,
+)
 from kcap.reports.findings.outages import unreachable
 from kcap.reports.findings.stalls import stalled_ns
 from kcap.reports.recorded import functions
@@ -21,8 +32,6 @@ MOVING: Final = {
 """APIs by which members of groups join whose partitions have one reader each -> the protocol. Members of share groups that come
 and go stop no other.
 """
-CONNECT = "connect"
-"""The protocol type of groups of Kafka Connect's workers."""
 
 
 @rule(

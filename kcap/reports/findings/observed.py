@@ -57,6 +57,8 @@ HEARTBEATS: Final = {
     "ConsumerGroupHeartbeat": "consumer", "ShareGroupHeartbeat": "share", "StreamsGroupHeartbeat": "streams",
 }  # fmt: skip
 """API of a protocol in which the broker assigns (KIP-848, KIP-932, KIP-1071) -> its name; member epoch 0 joins, -1 leaves."""
+CONNECT: Final = "connect"
+"""The protocol type of groups of Kafka Connect's workers."""
 SENT: Final = ("request_first_ns", "request_last_ns")
 """Columns of exchanges: when the first and the last byte of the request were sent."""
 LASTED: Final = ("first_ns", "last_ns")

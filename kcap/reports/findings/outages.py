@@ -78,15 +78,17 @@ def unreachable(seen: Observed, ip: str, port: int, first_ns: int, last_ns: int)
 
 
 def restarted(seen: Observed) -> Any:
-    """Partitions, as a table of `topic` and `partition`, that one broker alone serves in the capture, before and behind a time
-    in which it took no connections: it was restarted, and they did not move.
+    """Partitions, as a table of `topic` and `partition`, that one broker alone serves in the capture, and for which it is asked
+    before and behind a time in which it took no connections: it was restarted, and they did not move. So is one that no broker
+    serves and one alone is asked for: responses of a fetch session leave partitions without records out (KIP-227).
     """
     parts = seen.parts.filter(seen.parts.topic.notnull(), seen.parts.api.isin(["Produce", "Fetch"]))
-    good = parts.filter(parts.error == "NONE")
-    each = good.group_by(*PLACE).aggregate(
-        ips=good.server_ip.nunique(), ports=good.server_port.nunique(), server_ip=good.server_ip.min(),
-        server_port=good.server_port.min(), first_ns=good.request_first_ns.min(), last_ns=good.request_first_ns.max(),
+    each = parts.group_by(*PLACE, *SERVER).aggregate(
+        good=parts.count(where=parts.error == "NONE"), first_ns=parts.request_first_ns.min(),
+        last_ns=parts.request_first_ns.max(),
     )  # fmt: skip
+    whole = functions(each).window(group_by=list(PLACE))
+    each = each.mutate(serving=(each.good > 0).cast("int64").sum().over(whole), asked=each.good.count().over(whole))
     spans = [
         (each.server_ip == run["server_ip"])
         & (each.server_port == run["server_port"])
@@ -94,4 +96,5 @@ def restarted(seen: Observed) -> Any:
         & (each.last_ns > run["last_ns"])
         for run in lasting(seen)
     ]
-    return each.filter(each.ips == 1, each.ports == 1, reduce(or_, spans, functions(each).literal(False))).select(*PLACE)
+    alone = ((each.good > 0) & (each.serving == 1)) | ((each.serving == 0) & (each.asked == 1))
+    return each.filter(alone, reduce(or_, spans, functions(each).literal(False))).select(*PLACE)

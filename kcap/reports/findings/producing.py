@@ -2,8 +2,9 @@
 
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from heapq import nsmallest
+from typing import Any
 from zlib import compress
 
 from kcap.reports.definition import AFTER_APPEND, of_brokers
@@ -186,36 +187,48 @@ def not_enough_replicas(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "client-clock-skew", "medium", 0.7,
     needs="requests bodies",
-    looks_at="record timestamps that producers set, against the time of the packet; INVALID_TIMESTAMP responses",
+    looks_at="record timestamps that producers set, against the time of the packet, where they go on as that time does and no "
+    "program of their host reads records of other topics that are off alike; INVALID_TIMESTAMP responses",
     advice="Synchronise the clock of this host (NTP, chrony). Retention, time indexes and joins use these timestamps.",
-    instead="timestamps that are those of events, not of sending; a constant distance speaks against it. A capture whose own "
-    "clock is off: with one producer alone nothing tells the two apart",
-    minutes=5, batches=10, spread_seconds=60,
+    instead="timestamps that are those of events, not of sending, as of a program that copies what it reads (MirrorMaker, "
+    "Kafka Streams, Flink) and is as far behind; a constant distance speaks against it. A capture whose own clock is off: with "
+    "one producer alone nothing tells the two apart",
+    minutes=5, batches=10, spread_seconds=60, moved=0.5,
 )  # fmt: skip
 def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A producer whose clock is off by a constant. Where all producers are off by the same, it is the capture's clock."""
+    """A producer whose clock is off by a constant. Where all producers are off by the same, it is the capture's clock.
+
+    The timestamps of a clock go on for at least a part (`moved`) of the time in which they are sent; those of records that a
+    program reads again and again after each restart stand still.
+    """
     if "Produce" not in seen.apis:
         return
+    least_ms = int(limit["minutes"] * 60_000)
     furthest = max((max(abs(flow["early_ms"] or 0), abs(flow["late_ms"] or 0)) for flow in seen.flows), default=0)
-    if furthest < limit["minutes"] * 60_000:
+    if furthest < least_ms:
         return
     refused = {row["client_id"]: row for row in seen.partition_errors(["INVALID_TIMESTAMP"], ("client_id",))}
-    parts = seen.parts
-    chosen = parts.filter(parts.api == "Produce", parts.max_timestamp_ms.notnull(), parts.max_timestamp_ms > 0)
-    chosen = chosen.mutate(off=chosen.max_timestamp_ms - chosen.request_first_ns / 1_000_000)
+    chosen = timestamps(seen.parts, "Produce")
+    stamp, sent = chosen.max_timestamp_ms, chosen.request_first_ns
     rows = seen.run(
         in_groups(
             chosen, ("client_id",), off=chosen.off.median(), least=chosen.off.quantile(0.1), most=chosen.off.quantile(0.9),
+            moved_ms=stamp.quantile(0.9) - stamp.quantile(0.1), sent_ns=sent.quantile(0.9) - sent.quantile(0.1),
             topic=chosen.topic.min(),
         )
     )  # fmt: skip
     rows = [row for row in rows if row["n"] >= limit["batches"]]
     middle = [row["off"] for row in rows]
     alike = len(rows) > 1 and not refused and max(middle) - min(middle) <= limit["spread_seconds"] * 1000
+    far = [row["client_id"] for row in rows if abs(row["off"]) >= least_ms]
+    read = copied(seen, least_ms, far) if far else {}
     for row in rows:
         error = refused.get(row["client_id"])
         constant = row["most"] - row["least"] <= limit["spread_seconds"] * 1000
-        if abs(row["off"]) < limit["minutes"] * 60_000 or not (constant or error):
+        moves = row["moved_ms"] * 1e6 >= limit["moved"] * row["sent_ns"]
+        if abs(row["off"]) < least_ms or not ((constant and moves) or error):
+            continue
+        if not error and (row["off"] > 0) in read[row["client_id"]]:
             continue
         ahead = "ahead of" if row["off"] > 0 else "behind"
         yield Finding(
@@ -228,6 +241,28 @@ def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:
                 "refused": error["n"] if error else 0},
             "high" if error else "info" if alike else None, 0.95 if error else None,
         )  # fmt: skip
+
+
+def timestamps(parts: Any, api: str) -> Any:
+    """Partitions of an API with the column `off`: their largest record timestamp less the time of the request, ms."""
+    chosen = parts.filter(parts.api == api, parts.max_timestamp_ms.notnull(), parts.max_timestamp_ms > 0)
+    return chosen.mutate(off=chosen.max_timestamp_ms - chosen.request_first_ns / 1_000_000)
+
+
+def copied(seen: Observed, least_ms: int, clients: Collection[str | None]) -> dict[str | None, set[bool]]:
+    """Producer -> ways, ahead (true) or behind, in which records are off by `least_ms` that a program on one of its hosts reads
+    from topics to which the producer does not write: it may send on their timestamps.
+    """
+    read = timestamps(seen.parts, "Fetch")
+    read = read.filter(read.off.abs() >= least_ms).inner_join(seen.connections.select("connection", "client_ip"), "connection")
+    rows = seen.run(read.group_by("client_ip", "topic", ahead=read.off > 0).aggregate(n=read.count()))
+    by, written = rows_by(rows, "client_ip"), rows_by(seen.flows_of("Produce"), "client_id")
+    found: dict[str | None, set[bool]] = {}
+    for client in clients:
+        own = {flow["topic"] for flow in written.get(client, ())}
+        hosts = {link["client_ip"] for link in seen.links_of.get(client, ())}
+        found[client] = {row["ahead"] for host in hosts for row in by.get(host, ()) if row["topic"] not in own}
+    return found
 
 
 @rule(

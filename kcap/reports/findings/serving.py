@@ -7,6 +7,7 @@ from typing import Any
 
 from kcap.reports.findings.model import Finding, Found, called, connected, picking, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, in_groups, rows_by, server_of, times_of, totals
+from kcap.reports.findings.outages import lasting, restarted
 from kcap.reports.findings.replication import UNSURE, waits_for_replicas
 from kcap.reports.text import count as counted
 
@@ -40,7 +41,8 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Leaders that move under their clients.
 
     Each client learns of a move by an error or two of each partition, which is how it is meant to be: errors of a client and
-    partition that are less than `seconds` apart are one move. A rolling restart moves a leader away and back.
+    partition that are less than `seconds` apart are one move. A rolling restart moves a leader away and back; what one broker
+    alone serves before and behind its restart did not move.
     """
     names = [
         "NOT_LEADER_OR_FOLLOWER",
@@ -49,10 +51,11 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
         "UNKNOWN_LEADER_EPOCH",
         "LEADER_NOT_AVAILABLE",
     ]
-    refused = seen.partition_errors(names, led=True)
+    stayed = restarted(seen) if lasting(seen) else None
+    refused = seen.partition_errors(names, led=True, besides=stayed)
     by = rows_by((row for row in refused if row["topic"] is not None and not row["topic"].startswith("__")), "topic")
     learnt = (
-        moves(seen, names, limit["seconds"])
+        moves(seen, names, limit["seconds"], stayed)
         if any(sum(row["n"] for row in some) >= limit["errors"] for some in by.values())
         else {}
     )
@@ -69,10 +72,14 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
         )  # fmt: skip
 
 
-def moves(seen: Observed, errors: Sequence[str], seconds_: float) -> dict[str, tuple[int, int]]:
-    """Topic -> how many moves all clients learnt of, each partition by itself, and the most that one client did of one."""
+def moves(seen: Observed, errors: Sequence[str], seconds_: float, besides: Any) -> dict[str, tuple[int, int]]:
+    """Topic -> how many moves all clients learnt of, each partition by itself, and the most that one client did of one;
+    `besides`: without the partitions of this table.
+    """
     parts = seen.parts
     bad = parts.filter(parts.error.isin(list(errors))).anti_join(seen.not_yet_led(errors), ["topic", "partition"])
+    if besides is not None:
+        bad = bad.anti_join(besides, ["topic", "partition"])
     one = ["client_id", "topic", "partition"]
     order = {"group_by": one, "order_by": ["request_first_ns", "connection", "exchange"]}
     bad = bad.mutate(before_ns=bad.request_first_ns.lag().over(**order))

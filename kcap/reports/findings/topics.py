@@ -1,6 +1,7 @@
 """Topics: those that are not there, those that were deleted and created again, and the metadata that clients ask for."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from kcap.reports.definition import uids
 from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
@@ -70,7 +71,8 @@ def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that goes on asking for a topic that is not there.
 
     It asks for the same topics again and again: one that creates a topic now and then gets an error or two of each. From `few`
-    errors on, it is a finding where no client of the capture writes or reads the topic.
+    errors on, it is a finding where no client of the capture writes or reads the topic. One that began before its topics were
+    created, and has records of all of them afterwards, waited for them: that is worth knowing and no more.
     """
     errors = ["UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"]
     for row in seen.prepared(seen.errors(errors, ("client_id", "topics"), least=int(limit["few"]))):
@@ -82,21 +84,42 @@ def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
             if names and (seen.recreated.keys() >= set(names) or set(names) <= STATES):
                 continue  # `topic-recreated` says it, or `no-coordinator`
             again = row["n"] >= limit["errors"]
+            used = [seen.once(last_records).get((row["client_id"], name), 0) for name in names]
+            over = bool(names) and min(used) > row["last_ns"]
             if not again and (not names or not seen.once(served_topics).isdisjoint(names)):
                 continue
             yield Finding(
                 f"{called(row['client_id'])} got {counted(row['n'], 'response')} that "
                 + (f"topic {named(names)}" if names else "a topic")
-                + " does not exist",
+                + " does not exist" + ("; later it was there" if over else ""),
                 {"client_id": row["client_id"], "topic": names[0] if names else None}, row["n"],
                 where("error contains UNKNOWN_TOPIC", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
-                row["latency_ns"] or 0, {"errors": row["n"], "topics": names}, None if again else "low",
+                row["latency_ns"] or 0, {"errors": row["n"], "topics": names},
+                "info" if over else None if again else "low",
+                advice="See that topics exist before their clients start." if over else None,
             )  # fmt: skip
+
+
+def last_records(seen: Observed) -> dict[tuple[str | None, str], int]:
+    """Client and topic -> when the client last wrote or read records of it."""
+    found: dict[tuple[str | None, str], int] = {}
+    for flow in seen.flows:
+        if flow["topic"] and flow["records"]:
+            key = flow["client_id"], flow["topic"]
+            found[key] = max(found.get(key, 0), flow["last_ns"])
+    return found
 
 
 def served_topics(seen: Observed) -> set[str]:
     """Topics that Produce or Fetch requests name."""
     return {flow["topic"] for flow in seen.flows if flow["topic"]}
+
+
+FOUND: Final = (
+    "No response has an error: see in the log of the client what it does again and again; do not make a new client for each "
+    "task."
+)
+"""The next step for a client that finds what it asks for."""
 
 
 @rule(
@@ -105,7 +128,8 @@ def served_topics(seen: Observed) -> set[str]:
     looks_at="Metadata requests a second of a client, on connections that carry more of them than an opening needs",
     advice="Look at what it cannot find (unknown topics, leaders); raise retry.backoff.ms; do not make a new client "
     "for each task.",
-    instead="an inventory tool",
+    instead="an inventory tool; a Java admin client of Kafka 4 behind an outage of all its brokers, which then sends what it "
+    "queued while it looked for one again (KIP-1102)",
     requests=50, a_second=5, each=2,
 )  # fmt: skip
 def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
@@ -120,13 +144,18 @@ def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
     metadata = chosen.api == "Metadata"
     one = chosen.group_by("client_id", "connection").aggregate(
         n=chosen.count(where=metadata), opened=chosen.count(where=chosen.api == "ApiVersions"),
+        errors=chosen.count(where=metadata & (chosen.error != "NONE")),
         lost=chosen.latency_ns.sum(where=metadata), first_ns=chosen.request_first_ns.min(where=metadata),
         last_ns=chosen.request_last_ns.max(where=metadata),
     )  # fmt: skip
     often = one.filter(one.n > int(limit["each"]), one.n > int(limit["each"]) * one.opened)
     rows = seen.run(
         often.group_by("client_id").aggregate(
-            n=often.n.sum(), lost=often.lost.sum(), first_ns=often.first_ns.min(), last_ns=often.last_ns.max()
+            n=often.n.sum(),
+            lost=often.lost.sum(),
+            first_ns=often.first_ns.min(),
+            last_ns=often.last_ns.max(),
+            errors=often.errors.sum(),
         )
     )
     for row in rows:
@@ -136,5 +165,6 @@ def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
                 f"{called(row['client_id'])} sent {row['n']} Metadata requests, {rate:.0f} a second",
                 {"client_id": row["client_id"]}, row["n"], where("api == Metadata", client_id=row["client_id"]),
                 row["first_ns"], row["last_ns"], row["lost"] or 0,
-                {"requests": row["n"], "requests_a_second": round(rate, 1)},
+                {"requests": row["n"], "requests_a_second": round(rate, 1), "errors": row["errors"]},
+                advice=None if row["errors"] else FOUND,
             )  # fmt: skip

@@ -25,7 +25,8 @@ FENCED = ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED")
 """Errors of a producer whose epoch is not the last one of its transactional id."""
 UNSURE = (
     "See how long its transaction was open: the coordinator aborts one after transaction.timeout.ms and refuses the producer "
-    "as if it were fenced. Otherwise two producers use one transactional.id: give each instance its own."
+    "as if it were fenced; and with transaction.version 2 a second EndTxn for a transaction that has ended. Otherwise two "
+    "producers use one transactional.id: give each instance its own."
 )
 """The next step where the capture shows one producer, and not its timeout."""
 COORDINATED = ("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn")
@@ -380,14 +381,14 @@ def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
     advice="Two producers use one transactional.id. Give each instance its own, or stop the old one before the new one starts.",
     instead="a producer that came back from a long pause after its work was taken over, which is what fencing is for; a "
     "transaction that was open for longer than transaction.timeout.ms, where the capture has no InitProducerId of its producer",
-    sources="KIP-98, KIP-360, KIP-588",
+    sources="KIP-98, KIP-360, KIP-588, KIP-890",
 )  # fmt: skip
 def zombie_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """Producers that lost their transactional id to another."""
     for row in seen.errors(FENCED, ("transactional_id",)):
         if not row["transactional_id"] or explained(seen, row["transactional_id"], seen.once(timed_out)):
             continue
-        # without the messages no timeout is known, and nothing shows a second producer
+        # without the messages neither timeouts nor epochs are known, and nothing shows a second producer
         unsure = not seen.has_messages and explained(seen, row["transactional_id"], seen.once(refused_while_open))
         clients = seen.clients_of(transactional_id=row["transactional_id"])
         yield Finding(
@@ -401,10 +402,46 @@ def zombie_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
 
 
 def explained(seen: Observed, name: str, by: Mapping[str, list[Overdue]]) -> bool:
-    """Whether these transactions explain all that a transactional id was fenced for."""
-    late = by.get(name, ())
-    ours = sum(row["error"] in FENCED for one in late for row in one.refused)
-    return bool(late) and ours == sum(row["error"] in FENCED for row in seen.once(steps)[name])
+    """Whether these transactions, and EndTxn requests that were sent again, explain all that an id was fenced for."""
+    ours = sum(row["error"] in FENCED for one in by.get(name, ()) for row in one.refused) + seen.once(ended_again).get(name, 0)
+    return ours > 0 and ours == sum(row["error"] in FENCED for row in seen.once(steps)[name])
+
+
+def ended_again(seen: Observed) -> dict[str, int]:
+    """Transactional id -> its EndTxn requests that were refused as if fenced and ask for what was done already.
+
+    With transaction.version 2 each EndTxn that succeeds raises the producer epoch (KIP-890), so that an epoch has one
+    transaction: a second request for it, as Flink sends for the transactions of the checkpoint that it restores, shows no other
+    producer. Without the messages those count before which, since the last EndTxn that succeeded, nothing was done.
+    """
+    found: dict[str, list[tuple[Row, Row, Row | None]]] = {}
+    for name, rows in seen.once(steps).items():
+        ended = before = None
+        for row in rows:
+            if row["api"] == "EndTxn" and row["error"] in FENCED and ended is not None:
+                found.setdefault(name, []).append((ended, row, before))
+            if row["error"] not in FENCED:
+                before = row
+            if row["api"] == "EndTxn" and row["error"] == GOOD:
+                ended = row
+    if not seen.has_messages:
+        return {name: sum(before is ended for ended, _, before in some) for name, some in found.items()}
+    chosen, left = dict[str, list[tuple[Row, Row, Row | None]]](), READ_ALL_MOST
+    for name, some in sorted(found.items(), key=lambda item: len(item[1])):
+        left -= 2 * len(some)
+        if left >= 0:
+            chosen[name] = some
+    seen.prepare([row for some in chosen.values() for ended, refused, _ in some for row in (ended, refused)])
+    return {name: sum(is_again(seen, ended, refused) for ended, refused, _ in some) for name, some in chosen.items()}
+
+
+def is_again(seen: Observed, ended: Row, refused: Row) -> bool:
+    """Whether a refused EndTxn has the producer id and the epoch of one that succeeded, whose response has others."""
+    sent, got, again = (
+        (message.get("producerId"), message.get("producerEpoch"))
+        for message in (seen.message(ended, "request"), seen.message(ended, "response"), seen.message(refused, "request"))
+    )
+    return sent == again != got and None not in (*sent, *got)
 
 
 @rule(

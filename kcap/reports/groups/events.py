@@ -6,17 +6,27 @@ that a group that works has few of them, however long the capture; a body that c
 
 import base64
 import binascii
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from struct import Struct
 from typing import Any, Final
 
 from kcap.decode.message import decode_data
 from kcap.limits import GROUP_EVENTS_MAX
-from kcap.reports.findings.observed import HEARTBEATS, Observed, Row
+from kcap.model import Buffer
+from kcap.reports.findings.observed import CONNECT, HEARTBEATS, Observed, Row
 from kcap.reports.names import shortened
+from kcap.wire.cursor import Cursor
+from kcap.wire.varints import DamageError
 
 CLASSIC: Final = ("JoinGroup", "SyncGroup", "LeaveGroup", "Heartbeat")
 Assignment = dict[str, list[int]]
 """Topic -> partitions, rising."""
+CONSUMER: Final = "consumer"
+"""The protocol type of consumers."""
+ITSELF: Final = -1
+"""The connector itself among its tasks (ConnectProtocol.CONNECTOR_TASK)."""
+WORKER: Final = Struct(">hh")
+"""How an assignment of a worker begins: version, error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +55,28 @@ class Event:
     fresh: bool = False
     """A JoinGroup of a client that has no member id yet."""
     assignment: Assignment | None = None
-    """None where the response has none."""
+    """None where the response has none. Of Kafka Connect's workers: connector -> its tasks (`Workers`)."""
+    protocol_type: str | None = None
+    """Of a classic group, as its members say: `consumer`, `connect` or another."""
 
 
 def events(seen: Observed) -> dict[str, list[Event]]:
     """Group -> its events in the order of their requests."""
     names = topic_names(seen)
     out: dict[str, list[Event]] = {}
+    types: dict[str, str] = {}
+    workers: dict[str, Workers] = {}
     for row in seen.prepared(rows_of(seen)):
-        out.setdefault(row["group_id"], []).append(event(seen, row, names))
+        group, sent, answer = row["group_id"], seen.message(row, "request"), seen.message(row, "response")
+        types[group] = name_in(sent, "protocolType") or types.get(group, "")
+        made = event(seen, row, names, types[group] or None)
+        if types[group] == CONNECT and made.member_id is not None:
+            mine = workers.setdefault(group, Workers())
+            if row["api"] == "JoinGroup":
+                mine.joined(made.member_id, sent)
+            elif row["api"] == "SyncGroup" and made.error == "NONE":
+                made = replace(made, assignment=mine.synced(made.member_id, answer.get("assignment") or ""))
+        out.setdefault(group, []).append(made)
     return out
 
 
@@ -76,8 +99,8 @@ def rows_of(seen: Observed) -> list[Row]:
     return seen.first(chosen, ("request_first_ns", "connection", "exchange"), GROUP_EVENTS_MAX, "group_changes")
 
 
-def event(seen: Observed, row: Row, names: dict[str, str]) -> Event:
-    """An exchange as an event."""
+def event(seen: Observed, row: Row, names: dict[str, str], protocol_type: str | None = None) -> Event:
+    """An exchange as an event; `protocol_type` is that of its group, which only some requests name."""
     sent, answer = seen.message(row, "request"), seen.message(row, "response")
     left = [name_in(member, "memberId", "groupInstanceId") or "" for member in sent.get("members") or []]
     if row["api"] == "LeaveGroup" and not left:
@@ -92,7 +115,8 @@ def event(seen: Observed, row: Row, names: dict[str, str]) -> Event:
         sent.get("generationId", sent.get("memberEpoch", row["generation"])), tuple(filter(None, left)),
         next(filter(None, [name_in(sent, "reason"), *reasons]), None) or "",
         row["api"] == "JoinGroup" and sent.get("memberId") == "",
-        assigned(row["api"], answer, names) if row["error"] == "NONE" else None,
+        assigned(row["api"], answer, names) if row["error"] == "NONE" and protocol_type in (None, CONSUMER) else None,
+        protocol_type,
     )  # fmt: skip
 
 
@@ -103,7 +127,7 @@ def name_in(message: Row, *fields: str) -> str | None:
 
 
 def assigned(api: str, answer: Row, names: dict[str, str]) -> Assignment | None:
-    """The assignment of a response."""
+    """The assignment of a response, other than of Kafka Connect's workers."""
     value: Any = answer.get("assignment")
     if api == "SyncGroup":
         return classic(value) if value else None
@@ -126,6 +150,73 @@ def classic(value: str) -> Assignment | None:
     if parts is None or not all("partitions" in one for one in parts):
         return None
     return {shortened(str(one["topic"])): sorted(one["partitions"]) for one in parts}
+
+
+class Workers:
+    """What workers of Kafka Connect have, by their member ids: connector -> its tasks, `ITSELF` among them for the connector.
+
+    Since KIP-415 an assignment names what a worker gets beside what it has, as its JoinGroup request says, and what it is to
+    give up. Sources: ConnectProtocol, IncrementalCooperativeConnectProtocol.
+    """
+
+    def __init__(self) -> None:
+        self.has: dict[str, Assignment] = {}
+
+    def joined(self, member: str, sent: Row) -> None:
+        """A JoinGroup request: its metadata are version, URL, offset of the configuration and, since KIP-415, an assignment."""
+        self.has.pop(member, None)
+        for protocol in sent.get("protocols") or ():
+            try:
+                cursor = Cursor(base64.b64decode(protocol.get("metadata") or ""))
+                if cursor.read_int16() == 0:
+                    self.has[member] = {}
+                    return
+                cursor.read_string()
+                cursor.skip(8)
+                start, end = cursor.read_span(compact=False, width=4)
+                self.has[member] = read_assignment(cursor.buffer[start:end])[1] if start >= 0 else {}
+            except (binascii.Error, DamageError):
+                continue
+            return
+
+    def synced(self, member: str, value: str) -> Assignment | None:
+        """What a worker has behind a SyncGroup response; None where that is not known."""
+        had = self.has.pop(member, None)
+        try:
+            version, given, revoked = read_assignment(base64.b64decode(value))
+        except (binascii.Error, DamageError):
+            return None
+        if version == 0:
+            return given
+        if had is None:
+            return None
+        now = {name: sorted({*had.get(name, ()), *given.get(name, ())} - {*revoked.get(name, ())}) for name in had | given}
+        self.has[member] = {name: numbers for name, numbers in now.items() if numbers}
+        return self.has[member]
+
+
+def read_assignment(data: Buffer) -> tuple[int, Assignment, Assignment]:
+    """Version, what is assigned and what is revoked of the bytes of a worker's assignment; nothing of none.
+
+    Raises DamageError.
+    """
+    if not data:
+        return 0, {}, {}
+    cursor = Cursor(data)
+    version, _ = cursor.read(WORKER)
+    cursor.read_string()  # the leader
+    cursor.read_string()  # its URL
+    cursor.skip(8)  # the offset of its configuration
+    return version, read_connectors(cursor), read_connectors(cursor) if version else {}
+
+
+def read_connectors(cursor: Cursor) -> Assignment:
+    """An array of connectors with their tasks."""
+    found: Assignment = {}
+    for _ in range(cursor.read_int32()):
+        tasks = found.setdefault(shortened(cursor.read_string() or ""), [])
+        tasks += (cursor.read_int32() for _ in range(cursor.read_int32()))
+    return {connector: sorted(tasks) for connector, tasks in found.items()}
 
 
 def topic_names(seen: Observed) -> dict[str, str]:

@@ -5,9 +5,10 @@ their rebalances cost.
 """
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 from kcap.reports.findings.columns import GROUP_TABLES
-from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.observed import HEARTBEATS, Observed, Row, rows_by
 from kcap.reports.findings.source import observed
 from kcap.reports.groups.events import Event, events
 from kcap.reports.groups.timeline import fences_of, members_of, protocol_of, rebalances_of
@@ -15,6 +16,8 @@ from kcap.reports.names import shortened
 from kcap.reports.source import ReportInput
 
 COMMITS = ("OffsetCommit", "TxnOffsetCommit")
+JOINED = ("JoinGroup", "SyncGroup", "Heartbeat")
+"""APIs of members of classic groups, without LeaveGroup, which others may send for them."""
 
 
 def groups(given: ReportInput, only: Sequence[str] = ()) -> Row:
@@ -40,9 +43,9 @@ def report(seen: Observed, captures: Sequence[str], only: Sequence[str] = ()) ->
 
 def rows_of(seen: Observed) -> list[Row]:
     """A row for each group, in no order."""
-    found, committed, alive = events(seen), commits(seen), last_seen(seen)
-    rows = [row_of(name, mine, committed, alive) for name, mine in found.items()]
-    rows += [row_of(name, [], committed, alive) for name in committed if name not in found]
+    found, committed, present = events(seen), commits(seen), members_seen(seen)
+    names = dict.fromkeys([*found, *committed, *present])
+    rows = [row_of(name, found.get(name, []), committed.get(name), present.get(name, [])) for name in names]
     by_client = lags(seen)
     for row in rows:
         mine = {member["client_id"] for member in row["members"]}
@@ -50,17 +53,30 @@ def rows_of(seen: Observed) -> list[Row]:
     return rows
 
 
-def row_of(name: str, mine: list[Event], committed: dict[str, Row], alive: dict[tuple[str, str], int]) -> Row:
+def row_of(name: str, mine: list[Event], committed: Row | None, present: list[Row]) -> Row:
     """A group as a row of the report; `lag_last` is added by the caller."""
     rebalances, members = rebalances_of(mine), members_of(mine)
-    for member in members:
-        member["last_ns"] = max(member["last_ns"], alive.get((name, member["member_id"]), 0))
-    done = committed.get(name, {"n": 0, "failed": 0, "server": None})
+    known = {member["member_id"]: member for member in members}
+    for one in present:
+        member = known.get(one["member_id"])
+        if member is not None:
+            member["first_ns"] = min(member["first_ns"], one["first_ns"] or member["first_ns"])
+            member["last_ns"] = max(member["last_ns"], one["last_ns"] or 0)
+        elif one["first_ns"] is not None:
+            members.append({
+                "member_id": one["member_id"], "instance_id": None,
+                "client_id": one["client_id"], "client_ip": one["client_ip"],
+                "first_ns": one["first_ns"], "last_ns": one["last_ns"] or one["first_ns"], "assignments": [],
+            })  # fmt: skip
+    members.sort(key=itemgetter("first_ns"))
+    done = committed or {"n": 0, "failed": 0, "server": None}
     places = list(dict.fromkeys(event.coordinator for event in mine))
-    protocol = protocol_of(mine) if mine else None
+    apis = {one["api"] for one in present} - {None}
+    protocol = protocol_of(mine) if mine else HEARTBEATS.get(max(apis), "classic") if apis else None
     return {
         "group_id": name, "protocol": protocol,
-        "coordinator": places[-1] if places else done["server"],
+        "protocol_type": next((event.protocol_type for event in reversed(mine) if event.protocol_type), None),
+        "coordinator": places[-1] if places else done["server"] or next((one["server"] for one in present), None),
         "coordinators": places, "members": members, "rebalances": rebalances, "fences": fences_of(mine),
         "commits": None if protocol == "share" else done["n"],  # its members acknowledge records instead
         "commit_errors": done["failed"], "lag_last": None, "lost_ns": sum(row["lost_ns"] for row in rebalances),
@@ -80,16 +96,26 @@ def commits(seen: Observed) -> dict[str, Row]:
     return {row["group_id"]: row for row in rows}
 
 
-def last_seen(seen: Observed) -> dict[tuple[str, str], int]:
-    """Group and member -> time of the last byte about it, steady heartbeats included."""
+def members_seen(seen: Observed) -> dict[str, list[Row]]:
+    """Group -> its members by their requests, those included that change nothing: a group at work may send no others.
+
+    `first_ns`, `client_id` and `client_ip` are of requests that a member sends itself, null without any: TxnOffsetCommit names
+    a member and comes from a producer, LeaveGroup may come from an admin client. `api` is one of membership, else null.
+    """
     table = seen.exchanges
-    chosen = table.filter(table.group_id.notnull(), table.member_id.notnull())
+    chosen = table.filter(table.group_id.notnull(), table.member_id.notnull(), table.member_id != "")
+    belongs = chosen.api.isin([*JOINED, *HEARTBEATS])
+    own = belongs | (chosen.api == "OffsetCommit")
+    sent = chosen.request_first_ns
     rows = seen.run(
         chosen.group_by("group_id", "member_id").aggregate(
-            last_ns=chosen.response_last_ns.fill_null(chosen.request_last_ns).max()
+            first_ns=sent.min(where=own), client_id=chosen.client_id.argmin(sent, where=own),
+            client_ip=chosen.client_ip.argmin(sent, where=own), api=chosen.api.argmax(sent, where=belongs),
+            last_ns=chosen.response_last_ns.fill_null(chosen.request_last_ns).max(),
+            server=(chosen.server_ip + ":" + chosen.server_port.cast("string")).max(),
         )
-    )
-    return {(row["group_id"], row["member_id"]): row["last_ns"] or 0 for row in rows}
+    )  # fmt: skip
+    return {group: sorted(some, key=itemgetter("member_id")) for group, some in rows_by(rows, "group_id").items()}
 
 
 class Lags:

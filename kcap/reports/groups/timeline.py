@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, Final
 
-from kcap.reports.findings.observed import HEARTBEATS
-from kcap.reports.groups.events import Assignment, Event
+from kcap.reports.findings.observed import CONNECT, HEARTBEATS
+from kcap.reports.groups.events import ITSELF, Assignment, Event
 
 Row = dict[str, Any]
 LEAVING: Final = -1
@@ -50,13 +50,23 @@ def members_of(events: Sequence[Event]) -> list[Row]:
         last = row["assignments"][-1]["topics"] if row["assignments"] else None
         if event.assignment is not None and (event.assignment != last or event.api == "SyncGroup"):
             change = {"time_ns": event.last_ns, "generation": event.epoch, "topics": event.assignment}
-            row["assignments"].append(change | ({"tasks": tasks_of(event.assignment)} if event.api == STREAMS else {}))
+            row["assignments"].append(change | work_of(event, event.assignment))
     return list(found.values())
 
 
-def tasks_of(assignment: Assignment) -> list[str]:
-    """The tasks of a member of a streams group by Kafka's names, of subtopology and partition (TaskId of Kafka Streams)."""
-    return [f"{subtopology}_{partition}" for subtopology, partitions in assignment.items() for partition in partitions]
+def work_of(event: Event, assignment: Assignment) -> dict[str, list[str]]:
+    """What a member gets that is not of topics, by Kafka's names: `tasks` of a streams group, of subtopology and partition
+    (TaskId); `connectors` and `tasks` of a worker of Kafka Connect (ConnectorTaskId).
+    """
+    each = [(name, number) for name, numbers in assignment.items() for number in numbers]
+    if event.api == STREAMS:
+        return {"tasks": [f"{name}_{number}" for name, number in each]}
+    if event.protocol_type != CONNECT:
+        return {}
+    return {
+        "connectors": [name for name, number in each if number == ITSELF],
+        "tasks": [f"{name}-{number}" for name, number in each if number != ITSELF],
+    }
 
 
 def rebalances_of(events: Sequence[Event]) -> list[Row]:
@@ -152,8 +162,10 @@ def causes_of(joins: Sequence[Event], before: Sequence[Event], between: Sequence
     out: list[tuple[int, str, list[str]]] = []
     old = {event.member_id for event in before if event.api == "JoinGroup"}
     gone = {member for event in between for member in event.left}
+    # when its last member leaves, a group takes a generation without members, and waits for none (GroupMetadata)
+    emptied = bool(before) and old <= gone and (joins[0].epoch or 0) > (before[0].epoch or 0) + 1
     for event in between:
-        if event.api == "LeaveGroup" and event.left and (not before or old & set(event.left)):
+        if event.api == "LeaveGroup" and event.left and not emptied and (not before or old & set(event.left)):
             out.append((event.first_ns, "timeout" if POLL in event.reason else "leave", list(event.left)))
         elif event.error in MOVED:
             out.append((event.first_ns, "new coordinator", []))

@@ -62,16 +62,19 @@ def client_kind(row: Row) -> Hashable:
 
 
 def together(rows: list[Row], kind: Callable[[Row], Hashable]) -> list[Row]:
-    """Rows that are alike as one: the first of them, with the sums of all."""
+    """Rows that are alike as one: the first of them, with the sums of all; an address that several of them have counts once."""
     groups: dict[Hashable, Row] = {}
+    addresses: dict[Hashable, set[str]] = {}
     for row in rows:
         found = groups.get(kind(row))
+        theirs = addresses.setdefault(kind(row), set())
+        theirs.update(row["client_ips"])
         if found is None:
             groups[kind(row)] = row | {"clients": 1}
             continue
         found["clients"] += 1
         found["count"] += row["count"]
-        found["addresses"] += row["addresses"]
+        found["addresses"] = len(theirs)
         if "connections" in row:
             found["connections"] += row["connections"]
         found["first_ns"], found["last_ns"] = min(found["first_ns"], row["first_ns"]), max(found["last_ns"], row["last_ns"])

@@ -173,6 +173,9 @@ BASELINES: Final = {
     "franz-go": (1, 0), "platformatic": (0,),
 }  # fmt: skip
 """Library -> the first release that can speak to Kafka 4 as KIP-896 lists it; those behind the Java client began after 2.1."""
+OWN_SINCE: Final = {"sarama": (1, 47)}
+"""Library -> the first release that reports its own version in ApiVersions; earlier ones report that of the program that they
+are built into (version.go: Main.Version of Go's build information)."""
 OLDEST: Final = {
     "librdkafka": "0.8", "kafka-python": "0.8", "franz-go": "0.8", "sarama": "0.8.2", "aiokafka": "0.9", "kafkajs": "0.10",
 }  # fmt: skip

@@ -17,7 +17,7 @@ from typing import Final
 from kcap.errors import UsageError
 from kcap.facts.api_versions import Offer
 from kcap.reports.versions.fingerprints import Software
-from kcap.reports.versions.libraries import BASELINES, JAVA, OLDEST, ZOOKEEPER_ONLY, keys_of_apis
+from kcap.reports.versions.libraries import BASELINES, JAVA, OLDEST, OWN_SINCE, ZOOKEEPER_ONLY, keys_of_apis
 from kcap.schema.facts import Versions, releases, within
 from kcap.schema.quirks import API_VERSIONS
 from kcap.schema.registry import api_name
@@ -129,6 +129,12 @@ def numbers(text: str | None) -> tuple[int, ...] | None:
         return None
     match = re.search(r"rdkafka-v?(\d+(?:\.\d+)+)", text) or re.search(r"(\d+(?:\.\d+)+)", text)
     return tuple(map(int, match[1].split("."))) if match else None
+
+
+def own_release(who: Software) -> tuple[int, ...] | None:
+    """The release that a library reports of itself; None for a guess, and where the version is that of its program."""
+    mine = numbers(who.version)
+    return None if who.guessed or mine is None or mine < OWN_SINCE.get(who.family or "", (0,)) else mine
 
 
 def java_release(who: Software) -> str | None:
@@ -270,7 +276,7 @@ def settles(own: Versions, offered: Versions | None) -> int | None:
 
 def partners(who: Software) -> tuple[str | None, str | None, str]:
     """The oldest and the newest broker that a client's library works with, and where that is from; None where not known."""
-    newest, least, mine = releases()[-1], BASELINES.get(who.family or ""), numbers(who.version)
+    newest, least, mine = releases()[-1], BASELINES.get(who.family or ""), own_release(who)
     release = java_release(who)
     if release is not None:
         known = releases()
@@ -281,7 +287,10 @@ def partners(who: Software) -> tuple[str | None, str | None, str]:
         if at < known.index("2.1"):
             return old, "3.9", "Java clients before 2.1 are not listed for brokers of 4.0 and later (KIP-896)"
         return old, line(newest), "compatibility of Java clients (KIP-97, KIP-896)"
-    if least is None or mine is None or who.guessed:
+    since = None if who.guessed else OWN_SINCE.get(who.family or "")
+    if least is not None and mine is None and since is not None and numbers(who.version) is not None:
+        return None, None, f"{who.family} before {'.'.join(map(str, since))} reports the version of its program, not its own"
+    if least is None or mine is None:
         return None, None, "its library or version is not known"
     oldest = OLDEST.get(who.family or "")
     if mine >= least:
@@ -306,8 +315,8 @@ def newer(call: ApiUse, who: Software, there: Versions | None) -> tuple[bool | N
         return own[1] >= there[0], f", but {java_name(who)} goes up to v{own[1]}" + (
             "" if own[1] >= there[0] else f": v{there[0]} is needed"
         )
-    least, mine = BASELINES.get(who.family or ""), numbers(who.version)
-    if least is not None and mine is not None and not who.guessed:
+    least, mine = BASELINES.get(who.family or ""), own_release(who)
+    if least is not None and mine is not None:
         version = f"{who.family} {'.'.join(map(str, mine))}"
         if mine >= least:
             return True, f", but {version} can use later ones (KIP-896)"

@@ -70,8 +70,8 @@ def client_row(
     }  # fmt: skip
     against = [
         {
-            "client_id": key.client_id, "client_ip": usage.addresses[0], "addresses": len(usage.addresses),
-            "principal": key.principal, "software": known.text or None,
+            "client_id": key.client_id, "client_ip": usage.addresses[0], "client_ips": list(usage.addresses),
+            "addresses": len(usage.addresses), "principal": key.principal, "software": known.text or None,
             "api": api_name(f.call.key), "api_key": f.call.key, "version": f.call.version, "what": f.what,
             "would_change": f.steps, "why": f.why, "count": f.call.count, "first_ns": f.call.first_ns,
             "last_ns": f.call.last_ns, "example": f.call.example,

@@ -1,7 +1,7 @@
 """Times in which a broker takes no connections, and what they excuse."""
 
 from kcap.reports.findings.outages import lasting, outages, restarted, unreachable
-from tests.reports.findings.tables import CONNECTION, SECOND, START, Row, exchange, observed
+from tests.reports.findings.tables import CONNECTION, SECOND, START, Row, exchange, found, observed
 from tests.reports.findings.test_refusing import refused
 
 BROKER = "10.0.0.1", 9092
@@ -49,3 +49,19 @@ def test_what_one_broker_alone_serves_before_and_behind_its_restart_did_not_move
     assert gone.run(restarted(gone)) == [], "nothing shows that it serves it again"
     healthy = observed(rows, parts, links[:2])
     assert healthy.run(restarted(healthy)) == []
+
+
+def test_a_partition_without_records_that_one_broker_alone_is_asked_for_did_not_move_either() -> None:
+    """Responses of a fetch session name no partition that has nothing new, and after a restart each names its error."""
+    asked = [exchange("C1", 9, "Fetch", 4.9), exchange("C2", 9, "Fetch", 8.5)]
+
+    def idle(*more: Row) -> list[Row]:
+        rows, parts, links = restart()
+        parts += [{"connection": row["connection"], "exchange": row["exchange"], "api_key": 1, "topic": "idle", "partition": 0,
+                   "error": "FENCED_LEADER_EPOCH"} for row in (*asked, *more)]  # fmt: skip
+        seen = observed([*rows, *asked, *more], parts, links)
+        assert found("not-leader", seen, loud=False) == [] or more
+        return [row for row in seen.run(restarted(seen)) if row["topic"] == "idle"]
+
+    assert len(idle()) == 1
+    assert idle(exchange("C3", 1, "Fetch", 7, server_ip="10.0.0.2")) == [], "another broker is asked for it too"

@@ -83,6 +83,33 @@ def test_a_constant_distance_of_timestamps_is_a_clock_and_a_varying_one_is_not()
     assert found("client-clock-skew", observed(*produced(30, 0.1, max_timestamp_ms=lambda at: stamp(at) - off))) == []
 
 
+def test_timestamps_of_records_that_a_program_copies_are_no_clock() -> None:
+    """As those that MirrorMaker, Kafka Streams or Flink have from what they read, behind by as much as they are."""
+
+    def late(at: int) -> int:
+        return START // 1_000_000 + at * 100 - 900_000
+
+    def beside(topic: str, host: str, **more: Any) -> list[Row]:
+        rows, parts = produced(30, 0.1, max_timestamp_ms=late)
+        read = exchange("C2", 1, "Fetch", 0.5, client_id="in", client_ip=host)
+        links = [CONNECTION, CONNECTION | {"client_id": "in", "client_ip": host}]
+        links = [link | {"connection": f"C{at + 1}"} for at, link in enumerate(links)]
+        fetched = part("C2", 1, api_key=1) | {"topic": topic, "max_timestamp_ms": late(0) + 20_000} | more
+        return found("client-clock-skew", observed([*rows, read], [*parts, fetched], links))
+
+    assert beside("in", "10.0.0.9") == []
+    assert len(beside("t", "10.0.0.9")) == 1, "these are the producer's own"
+    assert len(beside("in", "10.0.0.8")) == 1
+    assert len(beside("in", "10.0.0.9", max_timestamp_ms=late(0) + 890_000)) == 1
+    assert len(beside("in", "10.0.0.9", max_timestamp_ms=late(0) + 1_800_000)) == 1, "ahead, and what is written is behind"
+
+
+def test_timestamps_that_stand_still_are_no_clock() -> None:
+    """As those of the same records, which a program reads again after each of its crashes."""
+    again = produced(30, 1.0, max_timestamp_ms=lambda at: START // 1_000_000 - 900_000 + at % 5)
+    assert found("client-clock-skew", observed(*again)) == []
+
+
 def test_timestamps_of_all_producers_that_are_off_by_the_same_show_the_capture_s_clock() -> None:
     year = 365 * 86_400_000
 

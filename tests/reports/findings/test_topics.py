@@ -63,6 +63,17 @@ def test_a_topic_that_is_not_there_is_named() -> None:
     assert found("unknown-topic-loop", made) == [], "it was being created"
 
 
+def test_a_client_that_waited_for_its_topic_is_worth_knowing_and_no_more() -> None:
+    rows = many(6, 1.0, "Metadata", error="UNKNOWN_TOPIC_OR_PARTITION", topics=["orders"])
+    got = {"connection": "C1", "exchange": 9, "api_key": 1, "topic": "orders", "partition": 0, "error": "NONE", "records": 5}
+    for name, more, severity in (
+        ("orders", {}, "info"), ("others", {}, "medium"), ("orders", {"client_id": "other"}, "medium"),
+    ):  # fmt: skip
+        fetch = exchange("C1", 9, "Fetch", 9, **more)
+        (row,) = found("unknown-topic-loop", observed([*rows, fetch], [got | {"topic": name}]), loud=False)
+        assert (row["severity"], row["sentence"].endswith("later it was there")) == (severity, severity == "info"), more
+
+
 def test_topics_that_are_created_one_by_one_are_no_loop() -> None:
     rows = many(12, 1.0, "Metadata", error="UNKNOWN_TOPIC_OR_PARTITION")
     each = [row | {"topics": [f"t{at // 2}"]} for at, row in enumerate(rows)]
@@ -72,7 +83,10 @@ def test_topics_that_are_created_one_by_one_are_no_loop() -> None:
 
 
 def test_metadata_all_the_time() -> None:
-    assert len(found("metadata-storm", observed(many(100, 0.05, "Metadata")))) == 1
+    (row,) = found("metadata-storm", observed(many(100, 0.05, "Metadata")))
+    assert (row["evidence"]["errors"], "cannot find" in row["advice"]) == (0, False), "it finds what it asks for"
+    (row,) = found("metadata-storm", observed(many(100, 0.05, "Metadata", error="UNKNOWN_TOPIC_OR_PARTITION")))
+    assert (row["evidence"]["errors"], "cannot find" in row["advice"]) == (100, True)
     assert found("metadata-storm", observed(many(100, 10.0, "Metadata"))) == []
 
 

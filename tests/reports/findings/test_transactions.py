@@ -107,6 +107,24 @@ def test_producers_that_fence_each_other() -> None:
     assert found("zombie-fenced", observed(plain)) == [], "an idempotent producer has no transactional id"
 
 
+def test_an_end_that_is_sent_again_shows_no_other_producer() -> None:
+    """As those that Flink sends for the transactions of the checkpoint that it restores (transaction.version 2, KIP-890)."""
+
+    def fenced(raised: int, again: int, *between: Row) -> int:
+        rows = [work(0, 1), work(1, 2, "EndTxn"), *between, work(9, 4, "EndTxn", error="PRODUCER_FENCED")]
+        said = {
+            ("C1", 2, "request"): {"producerId": 7, "producerEpoch": 3},
+            ("C1", 2, "response"): {"producerId": 7, "producerEpoch": raised},
+            ("C1", 4, "request"): {"producerId": 7, "producerEpoch": again},
+        }
+        return len(found("zombie-fenced", observed(rows, messages=said)))
+
+    assert fenced(4, 3) == fenced(4, 3, work(2, 3)) == 0
+    assert fenced(4, 4) == 1, "it ends another transaction"
+    assert fenced(3, 3) == 1, "before transaction.version 2 all transactions have one epoch"
+    assert fenced(4, 3, work(2, 3, error="PRODUCER_FENCED")) == 1, "a write that was refused is not explained"
+
+
 def test_an_end_that_may_be_missing_goes_to_the_coordinator() -> None:
     """Bytes that are missing elsewhere hide no EndTxn of this producer."""
     other: Row = {"client_id": "other", "server_ip": "10.0.0.2"}

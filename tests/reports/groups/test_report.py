@@ -79,3 +79,15 @@ def test_what_a_bound_leaves_out_is_counted(monkeypatch: pytest.MonkeyPatch) -> 
     assert whole["left_out"] == {}
     assert cut["left_out"]["group_changes"] > 0
     assert left_out(cut["left_out"]).startswith(f"not counted: {cut['left_out']['group_changes']:,} request")
+
+
+def test_a_group_at_work_has_its_members_though_none_joins() -> None:
+    """They send heartbeats alone, as workers of Kafka Connect, and commits."""
+    rows = {row["group_id"]: row for row in of("healthy-steady-workers")["rows"]}
+    assert {name: [one["client_id"] for one in row["members"]] for name, row in rows.items()} == {
+        "connect-cluster": ["worker-1", "worker-2"], "connect-dlq": ["connector-consumer-dlq-0"],
+    }  # fmt: skip
+    workers = rows["connect-cluster"]
+    assert (workers["protocol"], workers["coordinator"], workers["rebalances"]) == ("classic", "127.61.0.1:9092", [])
+    assert all(one["last_ns"] - one["first_ns"] > 9 * 10**9 for one in workers["members"])
+    assert rows["connect-dlq"]["commits"] == 3

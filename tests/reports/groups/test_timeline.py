@@ -57,6 +57,17 @@ def test_a_rebalance_has_the_cause_that_the_wire_shows(
     assert (row["cause"], row["who"], row["generation"]) == (cause, who, 2)
 
 
+def test_a_group_that_was_empty_has_a_rebalance_from_the_next_join_on() -> None:
+    """A connector that fails leaves its group without members; what it is restarted for seconds later is no long rebalance."""
+    leaves = [event("LeaveGroup", 2, None, None, left=("a-1",))]
+    alone, empty = [*generation(0, 1, "a-1"), *leaves], {"cause": "join", "first_ns": 9 * S}
+    row = rebalances_of([*alone, *generation(9, 3, "c-1", fresh=True)])[1]
+    assert {name: row[name] for name in empty} == empty
+    assert row["duration_ns"] < S
+    row = rebalances_of([*alone, *generation(9, 2, "c-1", fresh=True)])[1]
+    assert (row["cause"], row["first_ns"]) == ("leave", 2 * S), "it joined before the other left"
+
+
 def test_a_rebalance_waits_for_the_member_that_is_given_up() -> None:
     """b does not join: the others get their responses when its session is over, not when the last of them has joined."""
     late = [event("JoinGroup", 6 + place / 10, one, 2, 7 - place / 10) for place, one in enumerate(("c-1", "a-1"))]
@@ -110,6 +121,16 @@ def test_members_have_each_change_of_their_assignment() -> None:
 def beat(at: float, member: str, sent: int, epoch: int, **more: Any) -> Event:
     """A heartbeat of KIP-848."""
     return event("ConsumerGroupHeartbeat", at, member, epoch, sent_epoch=sent, **more)
+
+
+def test_workers_of_connect_have_connectors_and_tasks() -> None:
+    given = event("SyncGroup", 0, "a-1", assignment={"sink": [-1, 0], "copy": [2]}, protocol_type="connect")
+    (row,) = members_of([given])
+    change = row["assignments"][0]
+    assert (change["connectors"], change["tasks"], change["topics"]) == (["sink"], ["sink-0", "copy-2"], given.assignment)
+    assert assigned(change) == "connectors sink; tasks sink-0,copy-2"
+    (row,) = members_of([replace(given, assignment={})])
+    assert assigned(row["assignments"][0]) == "nothing"
 
 
 def test_members_of_streams_groups_have_tasks() -> None:

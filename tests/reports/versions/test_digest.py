@@ -32,6 +32,13 @@ def test_counts_add_up() -> None:
     assert rows[0]["works_with_target"] == "no"
 
 
+def test_an_address_of_several_clients_counts_once() -> None:
+    made = many(600)
+    put = [*digest.clients(made)[0], *digest.against(made)[0]]
+    assert max(row["clients"] for row in put) > 1
+    assert {row["addresses"] for row in put} == {1}
+
+
 def test_a_large_report_is_short() -> None:
     made = many(5000)
     assert len(text_of(made, Style(80, False, True))) < 200

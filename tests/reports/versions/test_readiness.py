@@ -22,12 +22,15 @@ from kcap.reports.versions.readiness import (
     is_named_though_gone,
     numbers,
     of,
+    partners,
     release_of,
 )  # fmt: skip
+from kcap.reports.versions.report import report
 from kcap.schema.facts import releases
 from kcap.schema.quirks import API_VERSIONS
 from kcap.schema.registry import api_key, api_keys, version_range
 from kcap.schema.releases import accepts, advertised, line, removed_in, stable, taken
+from tests.reports.talking import of as of_file
 
 NOBODY = Software(None, None, None, False, "")
 BROKER = Software("kafka-broker", None, "kafka-broker", True, "", True)
@@ -146,3 +149,23 @@ def test_numbers_of_bindings_are_the_librarys_own() -> None:
     assert numbers("v1.22.2") == (1, 22, 2)
     assert numbers(None) is None
     assert numbers("unknown") is None
+
+
+def test_the_version_of_a_program_is_not_that_of_its_library() -> None:
+    """Burrow 1.9.5 is built with sarama 1.46, which reports `sarama v1.9.5`: no release before the first of Kafka 4."""
+    produce = api_key("Produce") or 0
+    for version in ("v1.9.5", "v0.0.0-20251003042530-ced55ba", "v1.29.0"):
+        known = Software("sarama", version, "sarama", False, "reported")
+        assert partners(known) == (None, None, "sarama before 1.47 reports the version of its program, not its own")
+        (found,) = [assessed(call(produce, 2, asked=True, offered=(0, 2)), known, "4.4")]
+        assert found is not None
+        assert (found.steps, "sarama" in found.why) == (None, False)
+    assert partners(Software("sarama", "v1.61.1", "sarama", False, "reported"))[1] == "4.4"
+    assert partners(Software("sarama", "dev", "sarama", False, "reported"))[2] == "its library or version is not known"
+
+
+def test_burrow_is_not_called_an_old_sarama() -> None:
+    """The capture has sarama 1.46.1, which Burrow 1.9.5 is built with (`go.mod`)."""
+    rows = {row["client_id"]: row for row in report(of_file("problems/version-refused-burrow.pcap"), [], "4.4")["clients"]}
+    assert (rows["burrow-old"]["works_with_target"], rows["burrow-test"]["works_with_target"]) == (NO, YES)
+    assert {(row["newest_broker"], "before 1.30.1" in row["works_why"]) for row in rows.values()} == {(None, False)}

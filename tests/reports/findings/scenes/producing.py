@@ -85,6 +85,12 @@ def wrong_clock_of_the_capture() -> Observed:
                   produced("C2", "b", 10, max_timestamp_ms=stamped(-640)))  # fmt: skip
 
 
+def slow_timestamps() -> Observed:
+    """Timestamps of one producer are 600 s behind and go on half as quickly as the time of its requests."""
+    return tables(produced("C1", "app", 11, max_timestamp_ms=lambda at: START // 1_000_000 + 1000 + at * 50 - 600_000),
+                  produced("C2", "b", 12, max_timestamp_ms=stamped(0)))  # fmt: skip
+
+
 def refused_timestamps() -> Observed:
     """The broker refuses batches of a producer of which most are 600 s ahead; those of another one are right."""
     error = {"error": "INVALID_TIMESTAMP"}
@@ -191,6 +197,11 @@ SCENES = [
         == Produce. Evidence: off_ms -640000, batches 10, refused 0.
         """, kind="all", least={"minutes": 10.0, "batches": 10},
           most={"spread_seconds": 40.0}),
+    Scene("client-clock-skew", slow_timestamps, """
+        medium 0.7: timestamps of client app are 10m 0s behind the capture's clock. Seen 11 times from 1 s to 2 s, 0 s lost.
+        Who: client_id app, topic t. Filter: client_id == "app" and api == Produce. Evidence: off_ms -600250, batches 11,
+        refused 0.
+        """, kind="slow", least={"moved": 0.5}),
     Scene("client-clock-skew", refused_timestamps, """
         high 0.95: timestamps of client app are 10m 0s ahead of the capture's clock; the broker refused 12 batches
         (INVALID_TIMESTAMP). Seen 12 times from 1 s to 2.1 s, 0 s lost. Who: client_id app, topic t. Filter: client_id == "app"
