@@ -2,14 +2,15 @@
 
 In: connections and exchanges. Out: which connections carry on what others brought, and a finding for each pair of servers.
 Law: a connection carries on another where its requests are those of the other in their order, each sent after the other's and
-answered before it; one connection without enough of them proves nothing.
+answered before it, for the same offsets of the same partitions. A client that does alike at two brokers writes and reads other
+partitions at each.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from operator import sub
 from statistics import median
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kcap.limits import CARRIED_LOOKED_AT, CARRIED_REQUESTS, CARRIED_TRIED
 from kcap.reports.findings.model import Finding, Found, rule, seconds, where
@@ -18,9 +19,10 @@ from kcap.reports.text import count as counted
 
 Server = tuple[str, int]
 """Address and port."""
+Places = dict[tuple[str, int], set[tuple[Any, ...]]]
+"""Connection and number of an exchange -> topic, partition and offsets that it is for."""
 PROOF: Final = 10
-"""Requests of one connection that are all carried on from which on it is no chance: each would have to fall into the time of
-another."""
+"""Requests of a connection that are all carried on, from which on it is no chance: each falls into the time of another."""
 
 
 UNDER_WAY: Final = 8
@@ -33,6 +35,8 @@ class Pair(NamedTuple):
     front: Row
     back: Row
     requests: list[tuple[Row, Row]]
+    positions: int
+    """Of how many of them it is known that they are for the same offsets."""
 
 
 def carried(seen: Observed) -> tuple[Carried, ...]:
@@ -53,22 +57,28 @@ def carried(seen: Observed) -> tuple[Carried, ...]:
     table = seen.exchanges
     some = {row["connection"] for pair in pairs for row in pair}
     table = table.filter(table.connection.isin(sorted(some)), table.exchange <= CARRIED_REQUESTS)
+    table = table.filter(table.request_first_ns.notnull())
     names = ("connection", "exchange", "api", "api_version", "request_first_ns", "response_last_ns")
     requests = rows_by(seen.run(table.select(*names).order_by("connection", "exchange")), "connection")
+    places = positions(seen, some)
     found: dict[tuple[Server, Server], list[Pair]] = {}
     fronts: set[str] = set()
     backs: set[str] = set()
     for front, back in pairs:  # the nearest first: of a chain of proxies each with the next
         if front["connection"] in fronts or back["connection"] in backs:
             continue
-        both = aligned(requests.get(front["connection"], []), requests.get(back["connection"], []), back["began"] != "syn")
+        first, second = requests.get(front["connection"], []), requests.get(back["connection"], [])
+        both, alike = aligned(first, second, places, back["began"] != "syn")
         if both:
             fronts.add(front["connection"])
             backs.add(back["connection"])
-            found.setdefault((server(front), server(back)), []).append(Pair(front, back, both))
-    return tuple(
-        made(front, back, some) for (front, back), some in found.items() if max(len(one.requests) for one in some) >= PROOF
-    )
+            found.setdefault((server(front), server(back)), []).append(Pair(front, back, both, alike))
+    return tuple(made(*ends, some) for ends, some in found.items() if proven(some))
+
+
+def proven(some: list[Pair]) -> bool:
+    """Whether these connections are no chance."""
+    return max(len(one.requests) for one in some) >= PROOF and any(one.positions for one in some)
 
 
 def server(row: Row) -> Server:
@@ -99,21 +109,48 @@ def near(back: Row, others: Iterable[Row]) -> Iterator[Row]:
     return islice(alike, CARRIED_TRIED)
 
 
-def aligned(first: list[Row], second: list[Row], midstream: bool) -> list[tuple[Row, Row]]:
-    """The requests of one connection with those of the other that carry them on; none where one does not. Where the connections
-    began before the capture, a few of one side may be missing."""
+def aligned(first: list[Row], second: list[Row], places: Places, midstream: bool) -> tuple[list[tuple[Row, Row]], int]:
+    """The requests of one connection with those of the other that carry them on, and how many of them are for offsets that are
+    known; none where one does not. Where the connections began before the capture, a few of one side may be missing.
+    """
     for shift in sorted(range(-UNDER_WAY, UNDER_WAY + 1), key=abs) if midstream else (0,):
         both = list(zip(first[max(shift, 0) :], second[max(-shift, 0) :]))
-        if both and all(carries(one, two) for one, two in both):
-            return both
-    return []
+        if all(carries(one, two) for one, two in both):
+            alike = same_positions(places, both)
+            if alike is not None:
+                return both, alike
+    return [], 0
+
+
+def positions(seen: Observed, connections: Collection[str]) -> Places:
+    """Exchanges by connection and number, with the partitions that they write or read and the offsets there: one server leads a
+    partition at a time, so that others do not say the same."""
+    parts = seen.parts
+    parts = parts.filter(parts.connection.isin(sorted(connections)), parts.exchange <= CARRIED_REQUESTS)
+    parts = parts.filter(parts.api.isin(["Produce", "Fetch"]), parts.error == "NONE")
+    found: Places = {}
+    for row in seen.run(parts.select("connection", "exchange", "topic", "partition", "base_offset", "fetch_offset")):
+        place = row["topic"], row["partition"], row["base_offset"], row["fetch_offset"]
+        found.setdefault((row["connection"], row["exchange"]), set()).add(place)
+    return found
+
+
+def same_positions(places: Places, both: list[tuple[Row, Row]]) -> int | None:
+    """How many of these pairs of requests are for the same offsets; None where some are for others."""
+    count = 0
+    for one, two in both:
+        first, second = (places.get((row["connection"], row["exchange"]), set()) for row in (one, two))
+        if one["response_last_ns"] is not None and first != second:
+            return None
+        count += bool(first & second)
+    return count
 
 
 def carries(one: Row, two: Row) -> bool:
     """Whether the second of two requests may be the first one, sent later and answered earlier."""
     if (one["api"], one["api_version"]) != (two["api"], two["api_version"]):
         return False
-    if one["request_first_ns"] is None or two["request_first_ns"] is None or one["request_first_ns"] > two["request_first_ns"]:
+    if one["request_first_ns"] > two["request_first_ns"]:
         return False
     if one["response_last_ns"] is None:
         return True
@@ -135,11 +172,11 @@ def made(front: Server, back: Server, some: list[Pair]) -> Carried:
 @rule(
     "proxy-both-sides", "info", 0.95,
     needs="requests responses",
-    looks_at="connections whose requests are those of another one to another server, each sent later and answered earlier: "
-    "those of a proxy to the broker behind it",
+    looks_at="connections whose requests are those of another one to another server, each sent later and answered earlier, "
+    "for the same offsets: those of a proxy to the broker behind it",
     advice="All other findings are of the clients' side. Other reports count each request twice: choose a side, such as with "
     "the filter of this finding.",
-    instead="clients of one name that do the same at two servers at the same time, of which one is always quicker",
+    instead="an address translation on the way (NAT), of which the capture has both sides",
     milliseconds=50, share=0.5, exchanges=20,
 )  # fmt: skip
 def proxy_both_sides(seen: Observed, limit: Mapping[str, float]) -> Found:

@@ -5,7 +5,7 @@ import pytest
 from kcap.reports.findings.proxies import carried
 from kcap.reports.findings.report import check
 from tests.reports.findings.scenes.proxies import BACK, FRONT, both, side, tables
-from tests.reports.findings.tables import MS, found
+from tests.reports.findings.tables import MS, found, observed
 
 
 def test_a_chain_of_proxies_is_told_pair_by_pair() -> None:
@@ -28,6 +28,34 @@ def test_a_chain_of_proxies_is_told_pair_by_pair() -> None:
 )
 def test_requests_that_are_not_those_of_the_other_prove_nothing(back: object) -> None:
     assert carried(tables(side("A", FRONT, 1, 12, 0.1), back)) == ()  # type: ignore[arg-type]
+
+
+def test_one_server_leads_a_partition_at_a_time() -> None:
+    """A client that does alike at two brokers, of which one is always quicker."""
+    twins = both("C", 1, 12, 0.1, 0.05)
+    assert len(carried(tables(*twins))) == 1
+    rows = [row for _, some in twins for row in some]
+    parts = [
+        {"connection": row["connection"], "exchange": row["exchange"], "api_key": 0, "topic": "t", "error": "NONE",
+         "partition": int(row["connection"] == "CB"), "base_offset": row["exchange"]}
+        for row in rows
+    ]  # fmt: skip
+    assert carried(observed(rows, parts, [link for link, _ in twins])) == ()
+    assert carried(observed(rows, [], [link for link, _ in twins])) == (), "nothing is known of what they write"
+
+
+def test_connections_that_began_before_the_capture_have_no_order() -> None:
+    """The proxy's side is seen first, with a request more at its beginning."""
+    (front, asked), (back, sent) = both("C", 1, 14, 0.1, 0.05, began="midstream")
+    late = [row | {"exchange": row["exchange"] - 1} for row in asked[1:]]
+    parts = [
+        {"connection": row["connection"], "exchange": row["exchange"], "api_key": 0, "topic": "t", "error": "NONE",
+         "partition": 0, "base_offset": row["request_first_ns"] // (900 * MS)}
+        for row in (*late, *sent)
+    ]  # fmt: skip
+    links = [front | {"exchanges": 13, "first_ns": front["first_ns"] + 90 * MS}, back]
+    (one,) = carried(observed([*late, *sent], parts, links))
+    assert (one.connections, len(one.own)) == (("CB",), 13)
 
 
 def test_connections_of_few_requests_prove_nothing_by_themselves_and_go_with_one_of_many() -> None:

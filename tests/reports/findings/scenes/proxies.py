@@ -25,8 +25,11 @@ def both(name: str, at: float, count: int, took: float, own: float, **more: obje
 
 
 def tables(*some: tuple[Row, list[Row]]) -> Observed:
-    """The tables of these connections."""
-    return observed([row for _, rows in some for row in rows], connections=[link for link, _ in some])
+    """The tables of these connections: each request writes to the offset of its number."""
+    every = [row for _, rows in some for row in rows]
+    parts = [{"connection": row["connection"], "exchange": row["exchange"], "api_key": 0, "topic": "t", "partition": 0,
+              "error": "NONE", "base_offset": row["exchange"]} for row in every]  # fmt: skip
+    return observed(every, parts, [link for link, _ in some])
 
 
 def slow_proxy() -> Observed:
