@@ -553,7 +553,7 @@ def describe(connection: Connection, conversation: Conversation) -> dict[str, ob
             values["turns"] = conversation.tls.session.turns
     for name, stream, framer in (("client", client, kafka.requests), ("server", server, kafka.responses)):
         framed, skipped, pending = (framer.framed, framer.skipped, framer.pending) if framer is not None else (0, 0, 0)
-        opaque = stream.captured if framer is None else 0
+        opaque = stream.captured if framer is None else conversation.proxied if stream is client else 0
         if conversation.inner is not None:  # of an encrypted stream all that is not plaintext of frames is opaque
             opaque = max(stream.captured - framed - skipped - pending, 0)
         values |= {

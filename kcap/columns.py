@@ -165,7 +165,7 @@ ended string fin, rst, open or idle
 closed_ns int64? time of the first FIN or RST
 closed_by string? side of the first FIN or RST: client or server
 phase string kafka, tls, http, opaque or empty
-detail string? what the bytes look like where they are no Kafka
+detail string? what the bytes look like where they are no Kafka; the version of a PROXY protocol header before them
 packets int64 packets of both directions
 client_packets int64 packets the client sent
 server_packets int64 packets the server sent

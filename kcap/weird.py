@@ -51,6 +51,10 @@ class WeirdKind(StrEnum):
     TLS_RECORDS_LOST = "tls_records_lost", "application data between records that open is missing or opens under no key"
     # Kafka frames
     NOT_KAFKA = "not_kafka", "a TCP connection that is not Kafka; the detail names what it looks like"
+    PROXY_HEADER = (
+        "proxy_header",
+        "a connection begins with a PROXY protocol header of a load balancer; the detail names the client behind it",
+    )
     DIRECTION_UNKNOWN = "direction_unknown", "no SYN and no content that tells client from server"
     RECOGNITION_LIMIT = (
         "recognition_limit",

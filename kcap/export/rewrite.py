@@ -25,6 +25,7 @@ from kcap.export.packet_headers import EditablePacket, renew
 from kcap.export.pseudonyms import Pseudonyms
 from kcap.export.redaction import plan
 from kcap.export.selection import SIDES
+from kcap.kafka.proxy_header import proxy_header, without_addresses
 from kcap.model import PART, REF_FILE_SHIFT
 from kcap.net.connections import reverse_flow
 from kcap.net.segments import SegmentParser
@@ -134,6 +135,7 @@ class Rewriter:
         notes: list[PcapngAnnotations] = []
         origins: list[Origin] = []
         owners: dict[bytes, str] = {}
+        begun: set[bytes] = set()
         copy = None
         for batch, segments in walk:
             if copy is None:
@@ -157,6 +159,7 @@ class Rewriter:
                 uid = self._starts.get(batch.file << REF_FILE_SHIFT | segments.packet[entry])
                 if uid is not None:
                     owners[flow] = owners[reverse_flow(flow)] = uid
+                    begun -= {flow, reverse_flow(flow)}
                 half = self._halves.get((owners.get(flow, ""), flow))
                 first = segments.payload[entry] - start
                 payload = data[first : first + segments.captured[entry]]
@@ -168,6 +171,10 @@ class Rewriter:
                         other = half.changed(half.unwrap(segments.seq[entry]), payload, redact=self.redact)
                     elif self.redact:
                         other = bytes(len(payload))
+                    header = None if flow in begun else proxy_header(payload)
+                    begun.add(flow)
+                    if header is not None:  # it is needed to find the first request, and names the client
+                        other = without_addresses(payload[: header.size]) + other[header.size :]
                 packet = EditablePacket(
                     data,
                     first,

@@ -11,9 +11,9 @@ from kcap import limits
 from kcap.kafka.bodies import BodyCollector
 from kcap.kafka.decrypted import DecryptedConnection, Decryptor, TlsSink
 from kcap.kafka.frames import FLAG, NO_BODY, NO_FRAME, Frame, PendingExchange, PendingResponse
-from kcap.kafka.headers import other_protocol
 from kcap.kafka.pairing import Pairing
-from kcap.kafka.recognition import NO_REQUEST, Recognition, from_content, from_first_request, from_pieces, why_not
+from kcap.kafka.proxy_header import ProxyHeader, proxy_header
+from kcap.kafka.recognition import NO_REQUEST, Recognition, from_content, from_first_bytes, from_pieces
 from kcap.kafka.requests import RequestFramer
 from kcap.kafka.responses import ResponseFramer
 from kcap.limits import CALL_BYTES
@@ -177,6 +177,10 @@ class Conversation:
         """The buffered calls of both streams (stream index, arguments) before recognition."""
         self.held = 0
         """Their memory."""
+        self.header: ProxyHeader | None = None
+        """The PROXY protocol header that the client's stream begins with."""
+        self.proxied = 0
+        """Its bytes, where what is behind it is read."""
         for index, stream in enumerate(self.connection.streams):
             stream.sink = Waiting(self, index)
 
@@ -229,6 +233,8 @@ class Conversation:
         verdict = self._verdict(first, second, final)
         if verdict is None:
             return
+        if self.header is not None:
+            self._proxied(self.header, verdict.client is not None or verdict.detail == "tls")
         if verdict.client is None:
             self._opaque(verdict.detail)
         else:
@@ -240,19 +246,16 @@ class Conversation:
         client = None if connection.client is None else connection.streams.index(connection.client)
         if said is False:
             return Recognition(None, "set to be no Kafka")
+        up, down = (second, first) if client == 1 else (first, second)
+        begins = client is not None and connection.streams[client].anchored and not up.holed
+        header = self.header = proxy_header(up.bytes) if begins else None
         if said and client is not None:
             return Recognition(client)
-        up, down = (second, first) if client == 1 else (first, second)
-        if client is not None and connection.streams[client].anchored and not up.holed:
+        if client is not None and begins:
             full = final or up.count > limits.RECOGNISE_BYTES or down.count > limits.MIDSTREAM_BYTES or not up.whole
             if not up.count and not full:
                 return None
-            kafka = from_first_request(up.bytes, full)
-            if kafka:
-                return Recognition(client)
-            if kafka is None:
-                return None
-            return Recognition(None, other_protocol(up.bytes) or other_protocol(down.bytes) or why_not(up.bytes))
+            return from_first_bytes(up.bytes, down.bytes, client, header, full)
         full = final or first.count + second.count > limits.MIDSTREAM_BYTES
         looks = len(self.buffered)
         if not full and looks < 2 * self.recognition_attempts:
@@ -294,6 +297,27 @@ class Conversation:
                 framer.start_midstream()
             stream.sink = framer
         self._replay()
+
+    def _proxied(self, header: ProxyHeader, within: bool) -> None:
+        """The client's stream begins with a PROXY protocol header; `within`: what is behind it is read."""
+        connection = self.connection
+        client = 0 if connection.client is connection.streams[0] else 1
+        first = next(call for index, call in self.buffered if index == client and len(call) == 8)
+        connection.report(WeirdKind.PROXY_HEADER, header.text, first[6], first[7])
+        if not within:
+            return
+        self.proxied, self.detail = header.size, header.version
+        left, rest = header.size, []
+        for index, call in self.buffered:
+            if index == client and left and len(call) == 8:
+                offset, data, at, captured, length, time_ns, ref, position = call
+                size = min(left, length)
+                left -= size
+                if size == length:
+                    continue
+                call = offset + size, data, at + size, captured - size, length - size, time_ns, ref, position
+            rest.append((index, call))
+        self.buffered = rest
 
     def _opaque(self, detail: str) -> None:
         self.phase = detail if detail in ("tls", "http") else "opaque"
@@ -427,7 +451,7 @@ class Conversation:
                 if framer.search is not None:
                     framer.resync_holds(-framer.search.size)
                 framer.open = framer.search = None
-                framer.skipped = framer.stream.captured - framer.framed
+                framer.skipped = framer.stream.captured - framer.framed - (self.proxied if framer is self.requests else 0)
         if self.requests is not None and self.failures == 1:
             self.pairing.finish("capture_end", time_ns, True)
 

@@ -21,6 +21,7 @@ from kcap.kafka.headers import (
     plausible,
     read_header,
 )
+from kcap.kafka.proxy_header import ProxyHeader, begins_one
 from kcap.kafka.resync import enough
 
 NO_REQUEST = "no request in sight"
@@ -71,6 +72,24 @@ def from_first_request(data: bytearray, complete: bool) -> bool | None:
         return None
     fits = body_fits(data[4 : 4 + size], header)
     return fits or (header.api_key == API_VERSIONS and header.correlation_id >= 0 and not mangled(header))
+
+
+def from_first_bytes(
+    up: bytearray, down: bytearray, client: int, header: ProxyHeader | None, complete: bool
+) -> Recognition | None:
+    """What a connection is whose client's stream `up`, of index `client`, is there from its first byte on, with the `header`
+    that it begins with. None: more bytes are needed.
+    """
+    if header is None and not complete and begins_one(up):
+        return None
+    data = up if header is None else up[header.size :]
+    kafka = from_first_request(data, complete)
+    if kafka is None:
+        return None
+    if kafka:
+        return Recognition(client)
+    other = other_protocol(data) or other_protocol(down)
+    return Recognition(None, other or (why_not(up) if header is None else header.version))
 
 
 def headers_in_a_row(data: bytearray, at: int = 0, most: int = limits.RECOGNISED_HEADERS_MAX) -> list[RequestHeader]:

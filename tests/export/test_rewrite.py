@@ -47,6 +47,19 @@ def test_rows_stay_and_payloads_go(name, tmp_path):
     assert [value for value in telling if value in data] == []
 
 
+@pytest.mark.parametrize("redact", [True, False], ids=["redacted", "renamed"])
+def test_a_proxy_protocol_header_names_no_client_any_more(tmp_path, redact):
+    out = tmp_path / "out.pcapng"
+    assert b"PROXY TCP4 127.0.0.1 127.60.0.9" in (PCAPS / "proxy-header.pcap").read_bytes()
+    rewritten("proxy-header.pcap", out, redact=redact, key=None if redact else "key")
+    assert b"PROXY TCP4" not in out.read_bytes()
+    links = Capture([str(out)]).table("connections", ["detail", "exchanges"]).to_arrow().to_pylist()
+    assert {link["detail"] for link in links} == {"PROXY protocol v1", "PROXY protocol v2"}
+    assert sum(link["exchanges"] for link in links) == len(rows(PCAPS / "proxy-header.pcap"))
+    details = Capture([str(out)]).table("weirds", ["kind", "detail"]).to_arrow().to_pylist()
+    assert {one["detail"] for one in details if one["kind"] == "proxy_header"} == {"PROXY protocol v1", "PROXY protocol v2"}
+
+
 def test_passwords_are_gone(tmp_path):
     out = tmp_path / "out.pcapng"
     original = (PCAPS / "sasl-raw-tokens.pcap").read_bytes()

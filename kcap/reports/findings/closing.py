@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import cache, partial
 from typing import Any
 
+from kcap.kafka.proxy_header import NAME as PROXIED
 from kcap.limits import NAMES_MOST, SERVERS_MOST
 from kcap.reports.findings.access import OPENING, served_without_login
 from kcap.reports.findings.leaders import gone
@@ -299,7 +300,8 @@ def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "answers-nothing", "high", 0.7,
     needs="beginnings responses",
-    looks_at="servers that accept connections and close each at its first request, without a byte in the whole capture",
+    looks_at="servers that accept connections and close each at its first request, without a byte in the whole capture; "
+    "whether these begin with a PROXY protocol header",
     advice="See whether a broker runs behind that address: a proxy or load balancer without one accepts and closes. Then "
     "compare security.protocol of the clients with the listener.",
     instead="a listener that wants SASL or TLS and closes without an alert; a broker that does not take the version of the "
@@ -319,22 +321,31 @@ def answers_nothing(seen: Observed, limit: Mapping[str, float]) -> Found:
     dead = dead.anti_join(speaks, list(ends))
     servers = in_groups(
         dead, ends, LASTED, clients=dead.client_id.nunique(), client_id=dead.client_id.min(), hosts=dead.client_ip.nunique(),
-        client_ip=dead.client_ip.min(),
+        client_ip=dead.client_ip.min(), proxied=dead.count(where=dead.detail.fill_null("").startswith(PROXIED)),
     )  # fmt: skip
     lasting = servers.last_ns - servers.first_ns >= int(limit["seconds"] * SECOND_NS)
     servers = servers.filter(servers.n >= int(limit["connections"]), lasting)
     picked = picking(seen, opening.semi_join(dead, "connection"), *ends)
     for row in seen.first(servers, ("first_ns", *ends), SERVERS_MOST, "servers_that_close"):
-        server, one = server_of(row), row["clients"] == 1
+        server, one, proxied = server_of(row), row["clients"] == 1, row["proxied"] == row["n"]
         who = called(row["client_id"]) if one else f"{counted(row['clients'], 'client')} of {hosts_of(row)}"
+        begin = ", which begin with a PROXY protocol header," if proxied else ""
         yield Finding(
-            f"{server} accepted {counted(row['n'], 'connection')} of {who} and closed each at its first request, without a "
-            "response to anything",
+            f"{server} accepted {counted(row['n'], 'connection')} of {who}{begin} and closed each at its first request, "
+            "without a response to anything",
             {"client_id": row["client_id"] if one else None, "server": server, "client_ips": ips_of(seen, dead, row)},
             row["n"], where("exchange == 1", "outcome == unanswered", picked(row), **{name: row[name] for name in ends}),
             row["first_ns"], row["last_ns"], 0, {"connections": row["n"], "clients": row["clients"]},
-            None if row["n"] >= limit["often"] else "medium",
+            None if row["n"] >= limit["often"] else "medium", 0.85 if proxied else None, NO_HEADER if proxied else None,
         )  # fmt: skip
+
+
+NO_HEADER = (
+    "Brokers of Apache Kafka read no PROXY protocol header: turn it off at the load balancer (send-proxy of HAProxy, "
+    "proxy_protocol of nginx, proxy_protocol_v2.enabled of an AWS target group), or put a server before the broker that reads "
+    "it. The broker logs InvalidReceiveException, of size 1347571544 (version 1) or 218762506 (version 2)."
+)
+"""Advice for a server that closes connections with such a header."""
 
 
 @rule(

@@ -26,8 +26,8 @@ BESIDE_COLUMNS: Final = (
 )  # fmt: skip
 """Columns of exchanges that rules look at beside those of their partitions; no two have one name."""
 CONNECTION_COLUMNS: Final = (
-    "connection", "client_id", "client_ip", "server_ip", "server_port", "phase", "began", "ended", "closed_ns",
-    "closed_by", "tls", "packets", "retransmitted", "sacked", "spurious", "out_of_order", "recovered",
+    "connection", "client_id", "client_ip", "server_ip", "server_port", "phase", "detail", "began", "ended",
+    "closed_ns", "closed_by", "tls", "packets", "retransmitted", "sacked", "spurious", "out_of_order", "recovered",
     "zero_window_stalls", "zero_window_ns", "exchanges", "client_captured", "server_captured",
     "first_ns", "last_ns", "rtt_min_ns",
     "client_rtt_min_ns", "tls_alerts", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject", "tls_ja4",

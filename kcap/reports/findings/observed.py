@@ -8,7 +8,7 @@ same.
 import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from kcap.limits import CLUSTERS_MOST, LINKS_KEPT, MESSAGES_AT_ONCE, RECREATED_MOST
 from kcap.reports.definition import AFTER_APPEND, group_of, is_broker, of_brokers, topic_of, uids
@@ -100,6 +100,20 @@ def ranked(groups: Any) -> Any:
     return groups.mutate(turn=functions(groups).row_number().over(group_by="silent", order_by=order))
 
 
+class Carried(NamedTuple):
+    """Connections to a server `back` with which the proxy `front` carries on those of its clients; of their first exchanges
+    with both responses the time that the proxy took, and that from its request to the response that it got, ns."""
+
+    front: tuple[str, int]
+    back: tuple[str, int]
+    connections: tuple[str, ...]
+    exchanges: int
+    first_ns: int
+    last_ns: int
+    own: tuple[int, ...]
+    behind: tuple[int, ...]
+
+
 class Observed:
     """A capture's tables."""
 
@@ -139,6 +153,8 @@ class Observed:
         """Filters and the span of the capture -> counts over time, as in `courses`; None where they are not made."""
         self.crowded = False
         """Whether there may be more groups of connections than are looked at."""
+        self.carried: tuple[Carried, ...] = ()
+        """Proxies of which the capture has both sides; their connections to the servers behind them are left out."""
         self.left_out: dict[str, int] = {}
         """Rows that a bound left out of a report, by what they are."""
 
@@ -175,6 +191,14 @@ class Observed:
             mine.calls = calls
         return mine
 
+    def of_front(self, carried: tuple[Carried, ...]) -> "Observed":
+        """The same without the connections with which proxies carry on what is there from their clients already."""
+        names = sorted(name for one in carried for name in one.connections)
+        tables = self.exchanges, self.every, self.connections, self._parts
+        one = self._part(*(table if table is None else table.filter(~table.connection.isin(names)) for table in tables))
+        one.carried = carried
+        return one
+
     def by_cluster(self) -> "list[tuple[str | None, Observed]]":
         """The same for each cluster, where responses name several, the busiest first; what servers carry that no response
         assigns to one stands by itself (None).
@@ -205,7 +229,7 @@ class Observed:
     def _part(self, exchanges: Any, every: Any, connections: Any, parts: Any) -> "Observed":
         """The same with a part of the rows."""
         one = Observed(self._run, exchanges, self.partitions, connections, self.brokers, self._message, parts)
-        one.every, one.every_link, one.crowded = every, self.every_link, self.crowded
+        one.every, one.every_link, one.crowded, one.carried = every, self.every_link, self.crowded, self.carried
         return one
 
     def first(self, expression: Any, order: Sequence[Any], most: int, what: str, whole: Any = None) -> list[Row]:

@@ -21,6 +21,7 @@ from kcap.reports.findings import (  # noqa: F401 - their functions are rules
     network,
     pipelines,
     producing,
+    proxies,
     quotas,
     refusals,
     refusing,
@@ -62,6 +63,9 @@ def check(
     rows: list[dict[str, Any]] = []
     silent: list[Rule] = []
     mine = seen.of_clients()
+    carried = mine.once(proxies.carried)
+    if carried:
+        mine = mine.of_front(carried)
     clusters = mine.once(Observed.by_cluster)
     chosen = [rule for rule in RULES.values() if (not only or rule.id in only) and rule.id not in skip]
     for rule in chosen:

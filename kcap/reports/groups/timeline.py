@@ -169,7 +169,7 @@ def causes_of(joins: Sequence[Event], before: Sequence[Event], between: Sequence
             out.append((event.first_ns, "timeout" if POLL in event.reason else "leave", list(event.left)))
         elif event.error in MOVED:
             out.append((event.first_ns, "new coordinator", []))
-    if before and before[-1].coordinator != joins[0].coordinator:
+    if before and {event.coordinator for event in before}.isdisjoint(event.coordinator for event in joins):
         out.append((joins[0].first_ns, "new coordinator", []))
     begun = {event.member_id for event in between if event.api == "JoinGroup" and event.error == "MEMBER_ID_REQUIRED"}
     for event in joins:

@@ -198,6 +198,12 @@ def test_a_server_that_closes_every_connection_and_never_responds() -> None:
     assert found("answers-nothing", observed(sent, connections=[*closed, served])) == [], "it answers others"
     lost = [link | {"server_missing": 90} for link in closed]
     assert found("answers-nothing", observed(sent, connections=lost)) == [], "its bytes are not in the capture"
+    proxied = [link | {"detail": "PROXY protocol v2"} for link in closed]
+    (row,) = found("answers-nothing", observed(sent, connections=proxied))
+    assert "which begin with a PROXY protocol header" in row["sentence"]
+    assert "send-proxy" in row["advice"]
+    (row,) = found("answers-nothing", observed(sent, connections=[*proxied[1:], closed[0]]))
+    assert "PROXY" not in row["sentence"] + row["advice"], "it closes without such a header as well"
     without = [row | {"outcome": "one_way", "reason": None} for row in sent]
     assert found("answers-nothing", observed(without, connections=closed)) == [], "acks=0 wants no response"
 

@@ -68,6 +68,16 @@ def test_a_group_that_was_empty_has_a_rebalance_from_the_next_join_on() -> None:
     assert (row["cause"], row["first_ns"]) == ("leave", 2 * S), "it joined before the other left"
 
 
+def test_members_that_reach_one_coordinator_by_two_addresses_are_at_no_new_one() -> None:
+    """As behind a load balancer, and where the capture has both sides of it: the last join of the one generation and the first
+    of the next are at two addresses."""
+    old = [*generation(0, 1, "a-1", coordinator="lb:9092"), *generation(0.5, 1, "b-1", coordinator="b1:9092")]
+    new = [*generation(6, 2, "a-1", coordinator="lb:9092"), *generation(6.5, 2, "b-1", coordinator="b1:9092")]
+    assert rebalances_of([*old, *new])[1]["cause"] == "rejoin"
+    moved = generation(6, 2, "a-1", "b-1", coordinator="b2:9092")
+    assert rebalances_of([*old, *moved])[1]["cause"] == "new coordinator"
+
+
 def test_a_rebalance_waits_for_the_member_that_is_given_up() -> None:
     """b does not join: the others get their responses when its session is over, not when the last of them has joined."""
     late = [event("JoinGroup", 6 + place / 10, one, 2, 7 - place / 10) for place, one in enumerate(("c-1", "a-1"))]

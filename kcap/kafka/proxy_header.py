@@ -1,0 +1,78 @@
+"""The PROXY protocol header with which a load balancer may begin a connection to a server: it names the client behind it.
+
+In: the first bytes of a client's stream. Out: a `ProxyHeader`, or None where there is none. Nothing raises. Source: HAProxy's
+doc/proxy-protocol.txt, versions 1 (text) and 2 (binary).
+"""
+
+import re
+from ipaddress import ip_address
+from struct import Struct
+from typing import Final, NamedTuple
+
+TEXT: Final = re.compile(
+    rb"PROXY (?:TCP[46] ([0-9A-Fa-f.:]+) ([0-9A-Fa-f.:]+) ([0-9]{1,5}) ([0-9]{1,5})|UNKNOWN[^\r\n]{0,92})\r\n"
+)
+"""Version 1; at most 107 bytes."""
+BINARY: Final = b"\r\n\r\n\x00\r\nQUIT\n"
+"""The signature of version 2."""
+HEAD: Final = Struct(">12sBBH")
+"""Version 2: signature, version and command, address family and transport, size of what follows."""
+NAME: Final = "PROXY protocol"
+"""How the detail of a connection begins that has such a header."""
+ADDRESSES: Final = {1: 4, 2: 16}
+"""Address family -> bytes of an address."""
+
+
+class ProxyHeader(NamedTuple):
+    """One header: `size` in bytes, the version as text, and the addresses that it names (empty where it names none)."""
+
+    size: int
+    version: str
+    addresses: str
+
+    @property
+    def text(self) -> str:
+        """The header in words."""
+        return f"{self.version}: {self.addresses}" if self.addresses else self.version
+
+
+def proxy_header(data: bytes | bytearray) -> ProxyHeader | None:
+    """The whole header that these bytes begin with."""
+    found = TEXT.match(data)
+    if found:
+        client, server, client_port, server_port = (part.decode() if part else "" for part in found.groups())
+        return ProxyHeader(found.end(), f"{NAME} v1", named((client, client_port), (server, server_port)))
+    if len(data) < HEAD.size or not data.startswith(BINARY):
+        return None
+    _, command, family, size = HEAD.unpack_from(data)
+    if command >> 4 != 2 or len(data) < HEAD.size + size:
+        return None
+    width = ADDRESSES.get(family >> 4, 0)
+    body = bytes(data[HEAD.size : HEAD.size + size])
+    addresses = ""
+    if command & 15 == 1 and width and len(body) >= 2 * width + 4:
+        ends = (str(ip_address(body[at : at + width])) for at in (0, width))
+        ports = (str(int.from_bytes(body[at : at + 2], "big")) for at in (2 * width, 2 * width + 2))
+        client, server = zip(ends, ports)
+        addresses = named(client, server)
+    return ProxyHeader(HEAD.size + size, f"{NAME} v2", addresses)
+
+
+def named(client: tuple[str, str], server: tuple[str, str]) -> str:
+    """Both ends in words; empty without addresses."""
+    return f"{client[0]} port {client[1]} to {server[0]} port {server[1]}" if client[0] else ""
+
+
+def without_addresses(data: bytes) -> bytes:
+    """A header of the same size and version that names no client: of version 1 UNKNOWN, of version 2 LOCAL."""
+    if data.startswith(BINARY):
+        return HEAD.pack(BINARY, 0x20, 0, len(data) - HEAD.size).ljust(len(data), b"\0")
+    return b"PROXY UNKNOWN".ljust(len(data) - 2) + b"\r\n"
+
+
+def begins_one(data: bytes | bytearray) -> bool:
+    """Whether these bytes may be the beginning of a header whose end has not come yet."""
+    head = bytes(data)
+    if head.startswith(b"PROXY ") and len(head) < 107:
+        return b"\r\n" not in head
+    return bool(head) and (b"PROXY ".startswith(head) or BINARY.startswith(head) or head.startswith(BINARY))
