@@ -20,7 +20,7 @@ from kcap.reports.findings.observed import (
     times_of,
     totals,
 )
-from kcap.reports.findings.outages import lasting, restarted
+from kcap.reports.findings.outages import restarted
 from kcap.reports.findings.unavailable import leaderless
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
@@ -65,8 +65,9 @@ def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
         return
     parts = seen.parts.filter(seen.parts.api.isin(["Produce", "Fetch"]), seen.parts.topic.notnull())
     bad = parts.filter(parts.error.isin(list(MOVED))).anti_join(seen.not_yet_led(MOVED), list(PLACE))
-    if lasting(seen):
-        bad = bad.anti_join(restarted(seen), list(PLACE))
+    stayed = restarted(seen)
+    if stayed is not None:
+        bad = bad.anti_join(stayed, list(PLACE))
     bad = bad.order_by("request_first_ns").limit(EVENTS_MOST)
     good = parts.filter(parts.error.isin(list(OF_LEADERS)), parts.client_id.notnull())
     slot = {"client": "client_id", "what": "api", "name": "topic", "number": "partition", "at_ns": "request_first_ns"}
@@ -249,8 +250,7 @@ def acks_risk(seen: Observed, limit: Mapping[str, float]) -> Found:
     did not move.
     """
     moved: dict[str, int] = {}
-    stayed = restarted(seen) if lasting(seen) else None
-    for row in seen.partition_errors(MOVED, ("topic",), led=True, besides=stayed):
+    for row in seen.partition_errors(MOVED, ("topic",), led=True, besides=restarted(seen)):
         moved[row["topic"] or "__"] = row["n"]
     risky = {name: n for name, n in moved.items() if n >= limit["errors"] and not name.startswith("__")}
     if not risky:

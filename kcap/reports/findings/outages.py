@@ -80,8 +80,11 @@ def unreachable(seen: Observed, ip: str, port: int, first_ns: int, last_ns: int)
 def restarted(seen: Observed) -> Any:
     """Partitions, as a table of `topic` and `partition`, that one broker alone serves in the capture, and for which it is asked
     before and behind a time in which it took no connections: it was restarted, and they did not move. So is one that no broker
-    serves and one alone is asked for: responses of a fetch session leave partitions without records out (KIP-227).
+    serves and one alone is asked for: responses of a fetch session leave partitions without records out (KIP-227). None where
+    no broker was restarted.
     """
+    if not lasting(seen):
+        return None
     parts = seen.parts.filter(seen.parts.topic.notnull(), seen.parts.api.isin(["Produce", "Fetch"]))
     each = parts.group_by(*PLACE, *SERVER).aggregate(
         good=parts.count(where=parts.error == "NONE"), first_ns=parts.request_first_ns.min(),
@@ -97,4 +100,4 @@ def restarted(seen: Observed) -> Any:
         for run in lasting(seen)
     ]
     alone = ((each.good > 0) & (each.serving == 1)) | ((each.serving == 0) & (each.asked == 1))
-    return each.filter(alone, reduce(or_, spans, functions(each).literal(False))).select(*PLACE)
+    return each.filter(alone, reduce(or_, spans)).select(*PLACE)

@@ -7,7 +7,7 @@ from typing import Any
 
 from kcap.reports.findings.model import Finding, Found, called, connected, picking, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, in_groups, rows_by, server_of, times_of, totals
-from kcap.reports.findings.outages import lasting, restarted
+from kcap.reports.findings.outages import restarted
 from kcap.reports.findings.replication import UNSURE, waits_for_replicas
 from kcap.reports.text import count as counted
 
@@ -51,7 +51,7 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
         "UNKNOWN_LEADER_EPOCH",
         "LEADER_NOT_AVAILABLE",
     ]
-    stayed = restarted(seen) if lasting(seen) else None
+    stayed = restarted(seen)
     refused = seen.partition_errors(names, led=True, besides=stayed)
     by = rows_by((row for row in refused if row["topic"] is not None and not row["topic"].startswith("__")), "topic")
     learnt = (
