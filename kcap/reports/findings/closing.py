@@ -163,12 +163,10 @@ def hosts_of(row: Row) -> str:
     return str(row["client_ip"]) if row["hosts"] == 1 else f"{row['hosts']:,} hosts"
 
 
-def ips_of(seen: Observed, links: Any, row: Row) -> list[str]:
-    """The addresses of these hosts, as many as a finding names; `links`: the connections that it counts, and others."""
-    if row["hosts"] == 1:
-        return [row["client_ip"]]
-    mine = links.filter(links.server_ip == row["server_ip"], links.server_port == row["server_port"])
-    return [one["client_ip"] for one in seen.run(mine.select("client_ip").distinct().order_by("client_ip").limit(NAMES_MOST))]
+def at_server(seen: Observed, links: Any, row: Row, column: str = "client_ip") -> list[str]:
+    """The values of a column of connections to the server of a finding, as many as a finding names."""
+    mine = links.filter(links.server_ip == row["server_ip"], links.server_port == row["server_port"], links[column].notnull())
+    return [one[column] for one in seen.run(mine.select(column).distinct().order_by(column).limit(NAMES_MOST))]
 
 
 def closed_unanswered(seen: Observed) -> Any:
@@ -240,13 +238,13 @@ def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
     for row in seen.first(servers, ("first_ns", *ends[1:]), SERVERS_MOST, "servers_that_close"):
         server, place = server_of(row), {"server_ip": row["server_ip"], "server_port": row["server_port"]}
         more = f" and {row['clients'] - 1} more" if row["clients"] > 1 else ""
-        clients = [] if row["client_id"] is None else [row["client_id"]]
+        clients = at_server(seen, dead, row, "client_id")
         early = row["early"]  # no request names the client of these
         which = f", {'all' if early == row['n'] else f'{early:,}'} of them before a request" if early else ""
         yield Finding(
             f"{server} accepted and closed {counted(row['n'], 'connection')} of {hosts_of(row)}"
             + ("" if early else f" ({row['client_id']}{more})") + f" without a response{which}, while it answered others",
-            {"server": server, "client_ips": ips_of(seen, dead, row), "client_ids": clients}, row["n"] - early or row["n"],
+            {"server": server, "client_ips": at_server(seen, dead, row), "client_ids": clients}, row["n"] - early or row["n"],
             where("api == ApiVersions", "exchange == 1", "outcome == unanswered", picked(row), **place) if clients else "",
             row["first_ns"], row["last_ns"], 0,
             {"connections": row["n"], **({"early": early} if early else {"clients": row["clients"]})},
@@ -292,7 +290,7 @@ def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
         )
         yield Finding(
             f"{server} {how} {counted(row['n'], 'connection')} of {hosts_of(row)}, and accepted none",
-            {"server": server, "client_ips": ips_of(seen, calls, row)}, row["n"], "", row["first_ns"], row["last_ns"], 0,
+            {"server": server, "client_ips": at_server(seen, calls, row)}, row["n"], "", row["first_ns"], row["last_ns"], 0,
             {"connections": row["n"], "refused": row["refused"]}, None, None if row["refused"] == row["n"] else 0.7,
         )  # fmt: skip
 
@@ -333,7 +331,7 @@ def answers_nothing(seen: Observed, limit: Mapping[str, float]) -> Found:
         yield Finding(
             f"{server} accepted {counted(row['n'], 'connection')} of {who}{begin} and closed each at its first request, "
             "without a response to anything",
-            {"client_id": row["client_id"] if one else None, "server": server, "client_ips": ips_of(seen, dead, row)},
+            {"client_id": row["client_id"] if one else None, "server": server, "client_ips": at_server(seen, dead, row)},
             row["n"], where("exchange == 1", "outcome == unanswered", picked(row), **{name: row[name] for name in ends}),
             row["first_ns"], row["last_ns"], 0, {"connections": row["n"], "clients": row["clients"]},
             None if row["n"] >= limit["often"] else "medium", 0.85 if proxied else None, NO_HEADER if proxied else None,
@@ -378,7 +376,7 @@ def server_not_kafka(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"{server} answers {who} with up to {size(row['most'])} that are no Kafka response, on "
             f"{counted(row['n'], 'connection')}",
             {"client_id": row["client_id"] if row["clients"] == 1 else None, "server": server,
-             "client_ips": ips_of(seen, strange, row)},
+             "client_ips": at_server(seen, strange, row)},
             row["n"], where(server_ip=row["server_ip"], server_port=row["server_port"]), row["first_ns"], row["last_ns"], 0,
             {"connections": row["n"], "response_bytes": row["most"]},
         )  # fmt: skip

@@ -6,7 +6,7 @@ In: connections and exchanges. Out: findings. Law: no pairs of connections, one 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kcap.reports.findings.closing import hosts_of, ips_of
+from kcap.reports.findings.closing import at_server, hosts_of
 from kcap.reports.findings.model import Finding, Found, rule, seconds, where
 from kcap.reports.findings.observed import PLACE, Observed, Row, server_of
 from kcap.reports.findings.outages import failing, outages
@@ -54,7 +54,7 @@ def broker_unavailable(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"broker {server} accepted no connection for at least {seconds(lasted)}: {counted(row['n'], 'connection')} of "
             f"{hosts_of(row)} were {how}"
             + (f"; no write to {counted(len(waits), 'partition')} succeeded for up to {seconds(longest)}" if waits else ""),
-            {"server": server, "broker_id": row["broker_id"], "client_ips": ips_of(seen, refused, row)}, row["n"],
+            {"server": server, "broker_id": row["broker_id"], "client_ips": at_server(seen, refused, row)}, row["n"],
             where(server_ip=row["server_ip"], server_port=row["server_port"]), row["first_ns"], row["last_ns"], longest,
             {"connections": row["n"], "refused": row["refused"], "refusing_ns": lasted,
              **({"partitions": len(waits), "unwritten_ns": longest} if waits else {})},

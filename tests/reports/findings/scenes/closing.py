@@ -144,9 +144,9 @@ SCENES = [
         closed_at_once,
         """
         medium 0.7: 10.0.0.1:9092 accepted and closed 11 connections of 2 hosts (a and 2 more) without a response, while it
-        answered others. Seen 11 times from 1 s to 6 s, 0 s lost. Who: server 10.0.0.1:9092, client_ips ['10.0.0.8'], client_ids
-        ['a']. Filter: server_ip == "10.0.0.1" and server_port == 9092 and api == ApiVersions and exchange == 1 and outcome ==
-        unanswered. Evidence: connections 11, clients 3.
+        answered others. Seen 11 times from 1 s to 6 s, 0 s lost. Who: server 10.0.0.1:9092, client_ips ['10.0.0.8',
+        '10.0.0.9'], client_ids ['a', 'b', 'c']. Filter: server_ip == "10.0.0.1" and server_port == 9092 and api == ApiVersions
+        and exchange == 1 and outcome == unanswered. Evidence: connections 11, clients 3.
         """,
         least={"connections": 5},
     ),
@@ -178,7 +178,7 @@ SCENES = [
         cannot_connect,
         """
         high 0.8: 10.0.0.1:9092 refused 7 connections of 2 hosts, and accepted none. Seen 7 times from 1 s to 7.001 s, 0 s lost.
-        Who: server 10.0.0.1:9092, client_ips ['10.0.0.8']. Filter: none. Evidence: connections 7, refused 7.
+        Who: server 10.0.0.1:9092, client_ips ['10.0.0.8', '10.0.0.9']. Filter: none. Evidence: connections 7, refused 7.
         high 0.7: 10.0.0.2:9092 refused or did not answer 4 connections of 10.0.0.9, and accepted none. Seen 4 times from 2 s to
         5.001 s, 0 s lost. Who: server 10.0.0.2:9092, client_ips ['10.0.0.9']. Filter: none. Evidence: connections 4, refused 2.
         high 0.7: 10.0.0.3:9092 did not answer 3 connections of 10.0.0.9, and accepted none. Seen 3 times from 3 s to 5.001 s, 0
@@ -192,13 +192,13 @@ SCENES = [
         answers_nothing,
         """
         high 0.7: 10.0.0.1:9092 accepted 6 connections of 2 clients of 2 hosts and closed each at its first request, without a
-        response to anything. Seen 6 times from 1 s to 6 s, 0 s lost. Who: server 10.0.0.1:9092, client_ips ['10.0.0.8'].
-        Filter: server_ip == "10.0.0.1" and server_port == 9092 and exchange == 1 and outcome == unanswered. Evidence:
-        connections 6, clients 2.
+        response to anything. Seen 6 times from 1 s to 6 s, 0 s lost. Who: server 10.0.0.1:9092, client_ips ['10.0.0.8',
+        '10.0.0.9']. Filter: server_ip == "10.0.0.1" and server_port == 9092 and exchange == 1 and outcome == unanswered.
+        Evidence: connections 6, clients 2.
         medium 0.7: 10.0.0.2:9092 accepted 2 connections of client c and closed each at its first request, without a response to
-        anything. Seen 2 times from 1 s to 2 s, 0 s lost. Who: client_id c, server 10.0.0.2:9092, client_ips ['10.0.0.8'].
-        Filter: server_ip == "10.0.0.2" and server_port == 9092 and exchange == 1 and outcome == unanswered. Evidence:
-        connections 2, clients 1.
+        anything. Seen 2 times from 1 s to 2 s, 0 s lost. Who: client_id c, server 10.0.0.2:9092, client_ips ['10.0.0.8',
+        '10.0.0.9']. Filter: server_ip == "10.0.0.2" and server_port == 9092 and exchange == 1 and outcome == unanswered.
+        Evidence: connections 2, clients 1.
         """,
         least={"connections": 2, "often": 6, "seconds": 1.0},
     ),

@@ -54,8 +54,8 @@ SCENES = [
         """
         medium 0.85: broker 10.0.0.1:9092 accepted no connection for at least 2.0 s: 5 connections of 2 hosts were refused or
         not answered; no write to 2 partitions succeeded for up to 4.0 s. Seen 5 times from 10.5 s to 12.5 s, 4 s lost. Who:
-        server 10.0.0.1:9092, broker_id 1, client_ips ['10.0.0.8']. Filter: server_ip == "10.0.0.1" and server_port == 9092.
-        Evidence: connections 5, refused 4, refusing_ns 2000000000, partitions 2, unwritten_ns 4000000000.
+        server 10.0.0.1:9092, broker_id 1, client_ips ['10.0.0.8', '10.0.0.9']. Filter: server_ip == "10.0.0.1" and server_port
+        == 9092. Evidence: connections 5, refused 4, refusing_ns 2000000000, partitions 2, unwritten_ns 4000000000.
         """,
         least={"refused": 5, "seconds": 2.0, "unwritten": 4.0},
     ),
