@@ -23,8 +23,6 @@ Places = dict[tuple[str, int], set[tuple[Any, ...]]]
 """Connection and number of an exchange -> topic, partition and offsets that it is for."""
 PROOF: Final = 10
 """Requests of a connection that are all carried on, from which on it is no chance: each falls into the time of another."""
-
-
 UNDER_WAY: Final = 8
 """Requests that one side may have more than the other, since they were under way when the capture began or ended."""
 
