@@ -321,7 +321,7 @@ class Conversation:
 
     def _opaque(self, detail: str) -> None:
         self.phase = detail if detail in ("tls", "http") else "opaque"
-        self.detail = detail
+        self.detail = self.detail if self.proxied else detail
         first = next((call for _, call in self.buffered if len(call) == 8), None)
         if detail == "tls" and self.connection is self.tcp:
             self.decrypt()
@@ -338,7 +338,9 @@ class Conversation:
 
     def decrypt(self) -> Decryptor:
         """Enters the phase `tls`: the streams go through a decryptor, and its plaintext is recognised like any connection."""
-        self.phase = self.detail = "tls"
+        self.phase = "tls"
+        if not self.proxied:
+            self.detail = "tls"
         connection = self.tcp
         if connection.client is None:
             from kcap.tls.roles import client_of

@@ -11,7 +11,9 @@ from typing import Any, Final
 from kcap.reports.definition import KEY, Tables, time_of, topic_of
 from kcap.schema.registry import api_key
 
-COLUMNS: Final = ("api", "api_key", "client_ip", "client_id", "cluster_id", "request_first_ns", "response_first_ns")
+COLUMNS: Final = (
+    "api", "api_key", "client_ip", "client_id", "cluster_id", "server_ip", "server_port", "request_first_ns", "response_first_ns"
+)  # fmt: skip
 LEADERSHIP: Final = (
     "NOT_LEADER_OR_FOLLOWER", "LEADER_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH",
     "UNKNOWN_TOPIC_OR_PARTITION", "REPLICA_NOT_AVAILABLE", "UNKNOWN_TOPIC_ID",
@@ -32,9 +34,23 @@ def candidates(tables: Tables) -> Any:
 
 def with_clients(rows: Any, tables: Tables) -> Any:
     """Rows with the client and the time of their exchange."""
-    names = "api", "client_ip", "client_id", "cluster_id", "outcome"
-    selected = tables.selected.select(*KEY, *names, at_ns=time_of(tables.selected))
-    return rows.join(selected, list(KEY))
+    names = "api", "client_ip", "client_id", "cluster_id", "outcome", "server_ip", "server_port", "response_first_ns"
+    return rows.join(tables.selected.select(*KEY, *names, at_ns=time_of(tables.selected)), list(KEY))
+
+
+def once(rows: Any, names: Sequence[str]) -> Any:
+    """Rows without those that a proxy sends on, where the capture has both of its sides: those that are like another in these
+    columns, were sent later to another server, and answered earlier. A client that tries again has had its response, or has
+    given up waiting for it.
+    """
+    import ibis
+
+    order = ibis.window(group_by=list(names), order_by=["at_ns", *KEY])
+    before = {f"last_{name}": rows[name].lag().over(order) for name in ("server_ip", "server_port", "response_first_ns")}
+    rows = rows.mutate(**before)
+    elsewhere = (rows.last_server_ip != rows.server_ip) | (rows.last_server_port != rows.server_port)
+    copies = elsewhere & (rows.last_response_first_ns >= rows.response_first_ns)
+    return rows.filter(~copies.fill_null(False)).drop(*before)
 
 
 def where(rows: Any, marked: Any, names: Sequence[str]) -> Any:
@@ -54,11 +70,13 @@ def retries(tables: Tables) -> Any:
     sent = rows.filter((rows.api_key == PRODUCE) & (rows.producer_id >= 0) & (rows.base_sequence >= 0))
     numbers = sent.group_by(own).aggregate(times=sent.count())
     sent = with_clients(where(sent, numbers.filter(numbers.times > 1), own), tables)
+    sent = once(sent, batch)
     # producer ids are numbers of one cluster: the first try at each is none again
     tries = sent.group_by("api", *batch).aggregate(tries=sent.count(), first=ibis.greatest(sent.cluster_id.nunique(), 1))
     again = tries.filter(tries.tries > tries.first).select(*SLOT, more=lambda some: some.tries - some.first)
     fetched = rows.filter(rows.api_key == FETCH)
     fetched = with_clients(where(fetched, fetched.filter(fetched.error != "NONE"), PLACE), tables)
+    fetched = once(fetched, (*SLOT, "fetch_offset"))
     order = ibis.window(group_by=[*SLOT, "cluster_id"], order_by=["at_ns", *KEY])
     fetched = fetched.mutate(error_before=fetched.error.lag().over(order), offset_before=fetched.fetch_offset.lag().over(order))
     repeated = (fetched.error_before != "NONE") & (fetched.offset_before == fetched.fetch_offset)

@@ -81,3 +81,4 @@ def test_tls_behind_a_header_is_tls() -> None:
     hello = b"\x16\x03\x01\x00\x2a\x01\x00\x00\x26\x03\x03" + bytes(32) + b"\x00\x00\x02\x13\x01\x01"
     (link,) = analyze(Tap().open().client(TEXT + hello).close().segments).connections
     assert (link["phase"], link["tls"], link["client_opaque"]) == ("tls", True, len(TEXT + hello))
+    assert link["detail"] == "PROXY protocol v1"

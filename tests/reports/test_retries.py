@@ -33,6 +33,21 @@ def test_a_story_without_an_end() -> None:
     assert (story["metadata_after_ns"], story["good_after_ns"], story["tries"]) == (None, None, None)
 
 
+def test_what_a_proxy_sends_on_is_no_retry() -> None:
+    """Both sides of a proxy are in the capture; the second of two batches is sent again, when it was answered."""
+    rows, parts = [], []
+    for number, (at_ms, sequence, took_ms) in enumerate([(0, 0, 9), (20, 1, 9), (40, 1, 9)], 1):
+        for connection, more in (("F", {"server_ip": "10.0.0.7"}), ("B", {"server_ip": "10.0.0.8"})):
+            behind = connection == "B"
+            rows.append(exchange(connection=connection, exchange=number, at_ms=at_ms + behind, took_ms=took_ms - 3 * behind,
+                                 api="Produce", api_key=0, **more))  # fmt: skip
+            parts.append(partition(connection=connection, exchange=number, topic="t", error="NONE", producer_id=7,
+                                   producer_epoch=0, base_sequence=sequence))  # fmt: skip
+    assert [row["retries"] for row in engine().rows(retries(tables(rows, parts)))] == [1]
+    late = [row | {"response_first_ns": None} if row["connection"] == "F" else row for row in rows]
+    assert [row["retries"] for row in engine().rows(retries(tables(late, parts)))] == [4], "it may have been given up"
+
+
 def test_the_same_fetch_after_an_error() -> None:
     rows, parts = [], []
     for number, (offset, error) in enumerate([(5, LOST), (5, "NONE"), (9, "NONE"), (9, "NONE")], 1):

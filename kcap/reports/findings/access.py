@@ -295,7 +295,7 @@ def resource(seen: Observed, row: Row) -> str | None:
     looks_at="a plaintext request that gets no more than a TLS alert; a ClientHello at a port whose server sends nothing, and "
     "speaks TLS on no other connection",
     advice="Set security.protocol of the client to what the listener speaks (SSL or SASL_SSL against PLAINTEXT or "
-    "SASL_PLAINTEXT).",
+    "SASL_PLAINTEXT). Where the client is a proxy that ends TLS or begins it, the listener behind it must speak what it sends.",
     instead="for a ClientHello without a response: another service that closes, or a server that drops the client for "
     "other reasons",
     connections=2, alerts=1,

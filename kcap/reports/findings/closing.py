@@ -341,7 +341,7 @@ def answers_nothing(seen: Observed, limit: Mapping[str, float]) -> Found:
 NO_HEADER = (
     "Brokers of Apache Kafka read no PROXY protocol header: turn it off at the load balancer (send-proxy of HAProxy, "
     "proxy_protocol of nginx, proxy_protocol_v2.enabled of an AWS target group), or put a server before the broker that reads "
-    "it. The broker logs InvalidReceiveException, of size 1347571544 (version 1) or 218762506 (version 2)."
+    "it. A plaintext listener logs InvalidReceiveException, of size 1347571544 (version 1) or 218762506 (version 2)."
 )
 """Advice for a server that closes connections with such a header."""
 

@@ -9,7 +9,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
+from kcap.kafka.proxy_header import NAME as PROXIED
 from kcap.limits import SERVERS_MOST
+from kcap.reports.findings.closing import NO_HEADER
 from kcap.reports.findings.model import Finding, Found, rule, seconds
 from kcap.reports.findings.observed import LASTED, Observed, Row, at_usual_port, in_groups, rows_by, server_of, times_of
 from kcap.reports.text import count as counted
@@ -49,7 +51,8 @@ def failed(seen: Observed) -> list[Row]:
     # without the beginning of a connection and without a hello nothing shows which side is the client
     begun = (table.began == "syn") | table.tls_ja4.notnull() | table.tls_version.notnull()
     alerts = table.filter((table.phase == "tls") & (table.exchanges == 0) & (table.tls_alerts.length() > 0) & begun)
-    keys = ("client_ip", "server_ip", "server_port", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject")
+    keys = ("client_ip", "server_ip", "server_port", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject",
+            "detail")  # fmt: skip
     alerts = alerts.mutate(first_alert=alerts.tls_alerts[0])
     missing = alerts.client_missing + alerts.server_missing
     rows = seen.run(
@@ -90,7 +93,9 @@ def of(seen: Observed, side: str, alerts: Collection[str], *, hello: bool | None
     ]  # fmt: skip
 
 
-def finding(row: Row, sentence: str, confidence: float | None = None, severity: str | None = None) -> Finding:
+def finding(
+    row: Row, sentence: str, confidence: float | None = None, severity: str | None = None, advice: str | None = None
+) -> Finding:
     """A finding of these connections."""
     count = row["n"]
     how = "by an encrypted alert" if row["alert"] == ENCRYPTED else f"TLS alert {row['alert']}"
@@ -99,7 +104,7 @@ def finding(row: Row, sentence: str, confidence: float | None = None, severity: 
         {"server": server_of(row), "client_ips": [row["client_ip"]]}, count, "", row["first_ns"], row["last_ns"], 0,
         {"connections": count, "alert": f"{row['by']}: {row['alert']}", "version": row["tls_version"], "sni": row["tls_sni"],
          "server_subject": row["tls_server_subject"], "client_subject": row["tls_client_subject"], "ja4": row["ja4"]},
-        severity, confidence,
+        severity, confidence, advice,
     )  # fmt: skip
 
 
@@ -187,7 +192,8 @@ def tls_nothing_in_common(seen: Observed, limit: Mapping[str, float]) -> Found:
     "tls-handshake-failed", "medium", 0.8,
     needs="beginnings",
     encrypted=True,
-    looks_at="any other alert that ends a connection before its first exchange",
+    looks_at="any other alert that ends a connection before its first exchange; whether the connection begins with a PROXY "
+    "protocol header",
     advice="See the logs of the side that sent the alert; the meaning of the alert stands in connections.tls_alerts.",
     instead="an alert in the middle of a connection whose traffic could not be decrypted or is no Kafka",
 )  # fmt: skip
@@ -203,7 +209,12 @@ def tls_handshake_failed(seen: Observed, _limit: Mapping[str, float]) -> Found:
             one, other = f"a client at {row['client_ip']}", server_of(row)
             sender, peer = (one, other) if row["by"] == "client" else (other, one)
             # where bytes are missing the handshake may have been over, or the alert a reaction to the other side's
-            yield finding(row, f"{sender} ends the handshake with {peer}", None, "info" if row["lacking"] else None)
+            severity = "info" if row["lacking"] else None
+            if row["by"] == "server" and row["tls_version"] is None and (row["detail"] or "").startswith(PROXIED):
+                sentence = f"{sender} ends the handshake with {peer}, which begins with a PROXY protocol header"
+                yield finding(row, sentence, None, severity, NO_HEADER)
+            else:
+                yield finding(row, f"{sender} ends the handshake with {peer}", None, severity)
 
 
 @rule(

@@ -6,10 +6,9 @@ answered before it, for the same offsets of the same partitions. A client that d
 partitions at each.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import sub
-from statistics import median
 from typing import Any, Final, NamedTuple
 
 from kcap.limits import CARRIED_LOOKED_AT, CARRIED_REQUESTS, CARRIED_TRIED
@@ -155,6 +154,11 @@ def carries(one: Row, two: Row) -> bool:
     return two["response_last_ns"] is not None and two["response_last_ns"] <= one["response_last_ns"]
 
 
+def middle(times: Sequence[int]) -> int | None:
+    """The median, the larger one of two; None of nothing."""
+    return sorted(times)[len(times) // 2] if times else None
+
+
 def made(front: Server, back: Server, some: list[Pair]) -> Carried:
     """What is known of a pair of servers."""
     answered = [(one, two) for pair in some for one, two in pair.requests if one["response_last_ns"] is not None]
@@ -181,8 +185,7 @@ def proxy_both_sides(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A proxy of which the capture has both sides, and whether it is what takes the time."""
     for one in seen.carried:
         front, back = (f"{ip}:{port}" for ip, port in (one.front, one.back))
-        own = round(median(one.own)) if one.own else None
-        behind = round(median(one.behind)) if one.behind else None
+        own, behind = middle(one.own), middle(one.behind)
         slow, took = False, ""
         if own is not None and behind is not None:
             least = max(limit["milliseconds"] * 1e6, limit["share"] * (own + behind))

@@ -112,3 +112,15 @@ def test_encrypted_connections_that_all_end_soon_are_said_and_one_that_lives_spe
     }  # fmt: skip
     for why, links in silent.items():
         assert found(rule, observed([], connections=links)) == [], why
+
+
+def test_a_handshake_behind_a_proxy_protocol_header_that_a_broker_does_not_know() -> None:
+    """What SSLEngine of Java sends where the first bytes are no TLS record."""
+    other = "server: internal_error (80)"
+    behind = failed(other, tls_version=None, detail="PROXY protocol v2")
+    (row,) = rules_of(behind)["tls-handshake-failed"]
+    assert "which begins with a PROXY protocol header" in row["sentence"]
+    assert "send-proxy" in row["advice"]
+    for link in (failed(other, tls_version=None, detail="tls"), behind | {"tls_version": "TLS 1.3"}):
+        (row,) = rules_of(link)["tls-handshake-failed"]
+        assert "PROXY" not in row["sentence"] + row["advice"]
