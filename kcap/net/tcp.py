@@ -305,18 +305,20 @@ class Stream:
             self.retransmitted += 1
             if self.timed_end is not None and start < self.timed_end:
                 self.timed_end = None  # Karn: which of the two is acknowledged is not known
-            if self.acked is not None and end > self.acked and time_ns - self.last_ns > self.resent_ns:
-                self.resent_ns, self.resent_at = time_ns - self.last_ns, time_ns
+            self._sent_again(end, self.last_ns, time_ns)
         self.repeat(start, end, twice=twice)
+
+    def _sent_again(self, end: int, newest_ns: int, time_ns: int) -> None:
+        """Bytes up to `end` were sent again, so long after the newest data of the stream."""
+        if self.acked is not None and end > self.acked and time_ns - newest_ns > self.resent_ns:
+            self.resent_ns, self.resent_at = time_ns - newest_ns, time_ns
 
     def repeat(self, start: int, end: int, *, twice: bool) -> None:
         """These bytes were seen again."""
         self.repeats = [*self.repeats[1 - limits.REPEATS_KEPT :], (start, end, twice)]
 
     def _hold(self, start: int, end: int, buffer: bytes, at: int, captured: int, time_ns: int, ref: int, position: int) -> None:
-        """Holds bytes that no earlier segment brought; the first copy wins (PYROLYSE 2025: stacks disagree, so a weird reports
-        it).
-        """
+        """Holds bytes that no earlier segment brought; the first copy wins, and a weird reports another (PYROLYSE 2025)."""
         held, mark = self.held, self.data_segments
         i = bisect_right(held, start, key=START_OF)
         if i and held[i - 1].end > start:
@@ -346,6 +348,7 @@ class Stream:
         if repeated:
             self.repeat(start, end, twice=repeated == end - start)
             self.retransmitted += 1
+            self._sent_again(end, held[-1].time_ns, time_ns)
 
     def drain(self) -> None:
         """Delivers what is in order by now."""
@@ -379,16 +382,9 @@ class Stream:
 
     def decide(self, time_ns: int, at_end: bool = False) -> None:
         """Gives holes up that have waited long enough; all of them at the end of the capture or the connection."""
-        segments = self.data_segments
         if not self.started:
             first = self.held[0] if self.held else None
-            if (
-                at_end
-                or self._full()
-                or (
-                    first and (segments - first.mark >= limits.REORDER_SEGMENTS or time_ns - first.time_ns >= limits.REORDER_NS)
-                )
-            ):
+            if at_end or self._full() or (first and self._waited(first, time_ns)):
                 self.start()
             elif first is None and self.acked_raw is not None and self.peer.data_segments >= limits.REORDER_SEGMENTS:
                 self.next_raw = self.acked_raw  # a side that only acknowledges: what it would send next is known
@@ -396,7 +392,7 @@ class Stream:
                 self.start()
         while self.started and self.held:
             first = self.held[0]
-            passed = segments - first.mark >= limits.REORDER_SEGMENTS or time_ns - first.time_ns >= limits.REORDER_NS
+            passed = self._waited(first, time_ns)
             acknowledged = not self.peer.packets or (self.acked is not None and self.acked > self.next)
             full = self._full()
             if not (at_end or full or (passed and acknowledged)):
@@ -407,6 +403,10 @@ class Stream:
                 )
             self._give_up(first.start, time_ns, first.ref, first.position)
             self.drain()
+
+    def _waited(self, held: Held, time_ns: int) -> bool:
+        """Whether bytes have been held for the reorder window."""
+        return self.data_segments - held.mark >= limits.REORDER_SEGMENTS or time_ns - held.time_ns >= limits.REORDER_NS
 
     def _full(self) -> bool:
         """Whether too much is held for more to wait, by this stream or by all."""

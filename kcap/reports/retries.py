@@ -12,7 +12,8 @@ from kcap.reports.definition import KEY, Tables, time_of, topic_of
 from kcap.schema.registry import api_key
 
 COLUMNS: Final = (
-    "api", "api_key", "client_ip", "client_id", "cluster_id", "server_ip", "server_port", "request_first_ns", "response_first_ns"
+    "api", "api_key", "client_ip", "client_id", "cluster_id", "server_ip", "server_port", "request_first_ns",
+    "response_first_ns",
 )  # fmt: skip
 LEADERSHIP: Final = (
     "NOT_LEADER_OR_FOLLOWER", "LEADER_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH",

@@ -285,6 +285,23 @@ def test_data_that_is_sent_again_after_a_timeout_has_had_no_acknowledgement() ->
     assert (line.server.resent_ns, line.server.resent_at) == (0, None)
 
 
+def test_data_that_is_sent_again_where_no_syn_was_seen_has_had_no_acknowledgement_either() -> None:
+    """A quiet connection that had begun before the capture waits long for a SYN that may come yet."""
+    line = Line(opened=False)
+    line.segment(line.client, 101, 501, DATA, b"abc")
+    line.segment(line.server, 501, 104, ACK)
+    line.segment(line.client, 104, 501, DATA, b"def")
+    line.now += 800_000_000
+    line.segment(line.client, 104, 501, DATA, b"def")
+    assert not line.client.started
+    assert (line.client.resent_ns, line.client.resent_at) == (801_000_000, line.now)
+    longest = line.now
+    line.segment(line.server, 501, 107, ACK)
+    line.now += 900_000_000
+    line.segment(line.client, 104, 501, DATA, b"def")
+    assert (line.client.resent_ns, line.client.resent_at) == (801_000_000, longest), "the receiver had it by then"
+
+
 @pytest.mark.parametrize(("after_ms", "recovered"), [(9, 0), (29, 1)])
 def test_a_hole_that_is_filled_a_round_trip_later_was_a_loss(after_ms: int, recovered: int) -> None:
     line = Line(opened=False)

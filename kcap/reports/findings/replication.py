@@ -6,7 +6,7 @@ the leader writes alone (acks=1), get their response in time meanwhile. Law: no 
 
 from typing import Any, Final
 
-from kcap.reports.findings.observed import Observed
+from kcap.reports.findings.observed import RESPONSES_READ, Observed
 from kcap.reports.recorded import functions
 
 ALL: Final = -1
@@ -37,4 +37,22 @@ def waits_for_replicas(seen: Observed, chosen: Any, late: Any, broker: tuple[str
     )  # fmt: skip
     if row["to_all"] < 0.9 * row["late"] or not row["late"]:
         return False
-    return True if 2 * row["beside"] >= row["late"] else None
+    if 2 * row["beside"] >= row["late"]:
+        return True
+    return None if replicated(seen) else False
+
+
+def replicated(seen: Observed) -> bool:
+    """Whether topics that are written to may have followers: the last Metadata responses name more than one replica of some
+    partition, or say nothing of them.
+    """
+    table, written = seen.exchanges, seen.clients_by_topic("Produce")
+    table = table.filter(table.api == "Metadata", table.outcome == "answered")
+    latest = table.select("connection", "exchange", "request_first_ns")
+    rows = seen.run(latest.order_by(latest.request_first_ns.desc(), "connection", "exchange").limit(RESPONSES_READ))
+    topics = (topic for row in seen.prepared(rows) for topic in seen.message(row, "response").get("topics") or ())
+    sizes = [
+        len(part.get("replicaNodes") or ())
+        for topic in topics if topic.get("name") in written for part in topic.get("partitions") or ()
+    ]  # fmt: skip
+    return not sizes or max(sizes) != 1

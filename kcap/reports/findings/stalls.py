@@ -60,7 +60,8 @@ def broker_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
         if place in brokers and row["n"] >= limit["requests"] and sent_over >= limit["spread"] * 1e9:
             by.setdefault(place, []).append(row)
     picked = picking(seen, waited, *SERVER, "since")
-    late_polls = overdue(seen, least) if by and len({row["broker_id"] for row in seen.run(seen.brokers)}) > 1 else None
+    # where no Metadata response was captured, a broker is not known to be alone
+    late_polls = overdue(seen, least) if by and len({row["broker_id"] for row in seen.run(seen.brokers)}) != 1 else None
     for (ip, port), some in by.items():
         longest = max(some, key=lambda row: row["until"] - row["since"])
         lasted, hosts = longest["until"] - longest["since"], max(row["hosts"] for row in some)
@@ -68,7 +69,7 @@ def broker_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
         alone = limit["alone"] if all(row["links"] == 1 for row in some) else None
         count = sum(row["n"] for row in some)
         followers = late_polls is not None and not any(
-            row["to_all"] < row["links"]
+            (row["to_all"] or 0) < row["links"]
             or any(row["until"] <= at <= row["until"] + least for at in late_polls.get((ip, port), ()))
             for row in some
         )

@@ -32,6 +32,22 @@ def test_without_proof_of_the_leader_s_speed_its_followers_may_be_the_cause() ->
         assert "RemoteTimeMs" in row["advice"]
 
 
+def test_a_topic_with_one_replica_has_no_followers() -> None:
+    def said(replicas: list[int]) -> str:
+        slow = many(40, 0.1, connection="C1", latency=0.3, server_ip="10.0.0.1", acks=-1)
+        peer = many(40, 0.1, connection="C2", latency=0.002, server_ip="10.0.0.2", acks=-1)
+        parts = [{"connection": row["connection"], "exchange": row["exchange"], "api_key": 0, "topic": "t", "partition": 0,
+                  "error": "NONE"} for row in slow]  # fmt: skip
+        topics = [{"name": name, "partitions": [{"replicaNodes": nodes}]} for name, nodes in (("t", replicas), ("u", [1, 2]))]
+        messages = {("C3", 1, "response"): {"topics": topics}}
+        (row,) = found("slow-broker", observed([*slow, *peer, exchange("C3", 1, "Metadata", 0)], parts, messages=messages))
+        return str(row["severity"])
+
+    assert said([1, 2]) == "medium"
+    assert said([1]) == "high"
+    assert said([]) == "medium", "nothing is known of them"
+
+
 def test_a_broker_whose_own_writes_are_late_is_slow_itself() -> None:
     leader = many(20, 0.2, connection="C3", latency=0.002, server_ip="10.0.0.1", acks=1)
     late = many(20, 0.2, connection="C3", latency=0.3, server_ip="10.0.0.1", acks=1)

@@ -71,6 +71,7 @@ def test_a_broker_that_waits_for_the_replicas_of_a_stopped_one_is_not_accused() 
     assert (row["severity"], row["confidence"]) == ("info", 0.4)
     assert "other brokers may hold up" in row["sentence"]
     assert said(commit, brokers=listed[:1])[0]["severity"] == "medium", "there is no other broker to wait for"
+    assert said(commit, brokers=[])[0]["severity"] == "info", "no Metadata response says that it is alone"
     assert said(commit, acks=1)[0]["severity"] == "medium", "the leader writes these alone"
     assert said(exchange("C7", 1, "Metadata", 1.1, 1.9))[0]["severity"] == "medium", "this waits for no replica"
     poll = exchange("C8", 1, "Fetch", 1.0, 2.001, max_wait_ms=500, client_id="broker-2-fetcher-0")
