@@ -60,14 +60,13 @@ def begins_like_capture(read: "Read") -> bool:
     from kcap.capture.compressed import Decompressed, compression  # the terminal UI names files before it reads any
     from kcap.capture.pcap import byte_order
     from kcap.capture.pcapng import MAGIC
-    from kcap.capture.snoop import is_snoop
-    from kcap.capture.source import again, read_head
+    from kcap.capture.source import SNOOP, again, read_head
 
     head = read_head(read)
     name = compression(head)
     if name is not None:
         head = read_head(Decompressed(again(head, read), name, lambda _detail, _position: None).read)
-    return byte_order(head) is not None or head.startswith(MAGIC) or is_snoop(head) or compression(head) is not None
+    return byte_order(head) is not None or head.startswith((MAGIC, SNOOP)) or compression(head) is not None
 
 
 def unique_names(paths: Sequence[str]) -> list[str]:

@@ -11,7 +11,6 @@ from typing import Final
 from kcap.capture.window import Read
 from kcap.limits import PACKET_BYTES_MAX
 
-MAGIC: Final = b"snoop\0\0\0"
 HEADER_BYTES: Final = 16
 RECORD: Final = Struct(">IIIIII")
 """Original length, included length, record length, cumulative drops, seconds, microseconds."""
@@ -19,11 +18,6 @@ LINKS: Final = {0: 1, 1: 1, 4: 1, 5: 104, 8: 10, 18: 122, 26: 226}
 """Datalink type of snoop (RFC 1761, Solaris' sys/dlpi.h) -> link type of pcap: Ethernet, HDLC, FDDI, Fibre Channel, IPNET."""
 OTHER: Final = 0xFFFF
 """Link type of pcap for a datalink type that has none; packets of it are reported as not read."""
-
-
-def is_snoop(head: bytes) -> bool:
-    """Whether a file that begins like this is a snoop capture."""
-    return head.startswith(MAGIC)
 
 
 class SnoopStream:

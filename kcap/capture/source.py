@@ -18,7 +18,6 @@ from kcap.capture.maps import FileMaps
 from kcap.capture.pcap import PcapReader, byte_order
 from kcap.capture.pcapng import MAGIC, PcapngReader
 from kcap.capture.reader import CaptureFileReader
-from kcap.capture.snoop import SnoopStream, is_snoop
 from kcap.capture.spool import Spool
 from kcap.capture.window import FileWindow, Read
 from kcap.errors import CaptureError
@@ -30,6 +29,8 @@ from kcap.weird import WeirdKind
 
 STANDARD_INPUT: Final = STANDARD
 MAGIC_BYTES = 16
+SNOOP: Final = b"snoop\0\0\0"
+"""How a snoop capture begins (RFC 1761)."""
 
 
 class TooManyOpenError(CaptureError):
@@ -126,11 +127,16 @@ def unwrap(read: Read, truncated: Callable[[str, int], None]) -> tuple[bytes, Re
     while True:
         head = read_head(read)
         read = again(head, read)
-        name = "snoop" if is_snoop(head) else compression(head)
+        name = "snoop" if head.startswith(SNOOP) else compression(head)
         if name is None or len(wrappings) == COMPRESSIONS_MAX:
             return head, read, wrappings
         wrappings.append(name)
-        read = SnoopStream(read, truncated).read if name == "snoop" else Decompressed(read, name, truncated).read
+        if name == "snoop":
+            from kcap.capture.snoop import SnoopStream  # which few captures need
+
+            read = SnoopStream(read, truncated).read
+        else:
+            read = Decompressed(read, name, truncated).read
 
 
 def no_capture(head: bytes, wrappings: list[str]) -> str:

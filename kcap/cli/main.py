@@ -17,7 +17,6 @@ import click
 from kcap import limits
 from kcap.cli.commands import COMMANDS
 from kcap.cli.configuration import defaults, settings
-from kcap.cli.examples import epilog
 from kcap.cli.places import Invocation
 from kcap.cli.standard_streams import open_closed, say, say_lines
 from kcap.errors import CaptureError, KcapError, OutputError, UsageError, did_you_mean
@@ -69,7 +68,6 @@ class Kcap(click.Group):
         if cmd_name not in SMALL:
             enough_room(limits.ADDRESS_SPACE_TABLES)
         command = entry.load()
-        command.epilog = epilog(cmd_name)
         command.context_class = Invocation
         return command
 

@@ -33,6 +33,13 @@ class Writes(click.types.StringParamType):
 class Invocation(click.Context):
     """One call of a command, in which no output replaces an input. Standard output counts as an output of every command."""
 
+    def get_help(self) -> str:
+        """What `--help` shows: the command's options, and its examples below."""
+        from kcap.cli.examples import epilog
+
+        self.command.epilog = epilog(self.info_name or "")
+        return super().get_help()
+
     def invoke(self, callback: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Runs the command while its inputs are protected.
 

@@ -70,12 +70,10 @@ def carried(seen: Observed) -> tuple[Carried, ...]:
             fronts.add(front["connection"])
             backs.add(back["connection"])
             found.setdefault((server(front), server(back)), []).append(Pair(front, back, both, alike))
-    return tuple(made(*ends, some) for ends, some in found.items() if proven(some))
-
-
-def proven(some: list[Pair]) -> bool:
-    """Whether these connections are no chance."""
-    return max(len(one.requests) for one in some) >= PROOF and any(one.positions for one in some)
+    return tuple(
+        made(*ends, some) for ends, some in found.items()
+        if max(len(one.requests) for one in some) >= PROOF and any(one.positions for one in some)
+    )  # fmt: skip
 
 
 def server(row: Row) -> Server:
@@ -145,13 +143,13 @@ def same_positions(places: Places, both: list[tuple[Row, Row]]) -> int | None:
 
 def carries(one: Row, two: Row) -> bool:
     """Whether the second of two requests may be the first one, sent later and answered earlier."""
-    if (one["api"], one["api_version"]) != (two["api"], two["api_version"]):
-        return False
-    if one["request_first_ns"] > two["request_first_ns"]:
-        return False
-    if one["response_last_ns"] is None:
-        return True
-    return two["response_last_ns"] is not None and two["response_last_ns"] <= one["response_last_ns"]
+    alike = (one["api"], one["api_version"]) == (two["api"], two["api_version"])
+    until, earlier = one["response_last_ns"], two["response_last_ns"]
+    return (
+        alike
+        and one["request_first_ns"] <= two["request_first_ns"]
+        and (until is None or (earlier is not None and earlier <= until))
+    )
 
 
 def middle(times: Sequence[int]) -> int | None:
