@@ -9,7 +9,8 @@ from zlib import compress
 
 from kcap.reports.definition import AFTER_APPEND, of_brokers
 from kcap.reports.findings.model import Finding, Found, called, in_versions, named, rule, seconds, where
-from kcap.reports.findings.observed import LASTED, Observed, Row, cut_short, in_groups, rows_by, totals
+from kcap.reports.findings.observed import LASTED, PLACE, Observed, Row, cut_short, in_groups, rows_by, totals
+from kcap.reports.findings.replication import ALL
 from kcap.reports.text import count as counted
 from kcap.schema.facts import releases
 from kcap.schema.quirks import MAGIC2_ONLY
@@ -166,22 +167,35 @@ def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:
     failures=2,
 )  # fmt: skip
 def not_enough_replicas(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A topic without enough replicas in sync."""
+    """A topic without enough replicas in sync. Where all its partitions take writes with acks=all later, it is over."""
     names = ["NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"]
     writers: dict[str, set[str]] = {}
     for row in seen.partition_errors(names):
         writers.setdefault(row["topic"], set()).add(row["client_id"])
+    again = written_again(seen, names) if writers else set()
     for row in seen.partition_errors(names, ("topic",)):
         if row["n"] >= limit["failures"]:
-            clients = sorted(client for client in writers[row["topic"]] if client)
+            clients, over = sorted(client for client in writers[row["topic"]] if client), row["topic"] in again
             yield Finding(
                 f"{counted(row['n'], 'write')} to {counted(row['partitions'], 'partition')} of topic {row['topic']} failed: "
-                "not enough replicas in sync",
+                "not enough replicas in sync" + ("; later writes to each succeeded" if over else ""),
                 {"topic": row["topic"], "client_ids": clients}, row["n"], where("error contains NOT_ENOUGH",
                     topic=row["topic"]),
                 row["first_ns"], row["last_ns"], row["last_ns"] - row["first_ns"], {"failed": row["n"],
-                "partitions": row["partitions"]},
+                "partitions": row["partitions"]}, "high" if over else None,
             )  # fmt: skip
+
+
+def written_again(seen: Observed, errors: list[str]) -> set[str]:
+    """Topics of which every partition that refused a write with one of these errors took one with acks=all later: that needs
+    enough replicas (min.insync.replicas)."""
+    parts = seen.parts
+    parts = parts.filter(parts.api == "Produce", parts.topic.notnull())
+    bad, good, sent = parts.error.isin(errors), (parts.error == "NONE") & (parts.acks == ALL), parts.request_first_ns
+    each = parts.group_by(*PLACE).aggregate(bad_ns=sent.max(where=bad), good_ns=sent.max(where=good))
+    each = each.filter(each.bad_ns.notnull())
+    stopped = each.filter(~(each.good_ns > each.bad_ns).fill_null(False))
+    return {row["topic"] for row in seen.run(each.anti_join(stopped, "topic").select("topic").distinct())}
 
 
 @rule(

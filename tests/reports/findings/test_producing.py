@@ -71,6 +71,24 @@ def test_errors_of_partitions_name_topic_and_client() -> None:
         assert found(rule, observed(*produced(4, 1.0))) == []
 
 
+def test_a_topic_that_takes_writes_again_had_too_few_replicas_for_a_while() -> None:
+    def judged(acks: int | None, parts: list[Row]) -> tuple[str, bool]:
+        rows = [exchange("C1", at + 1, "Produce", float(at), acks=acks) for at in range(len(parts))]
+        (row,) = found("not-enough-replicas", observed(rows, [part | {"exchange": at + 1} for at, part in enumerate(parts)]))
+        return row["severity"], "later writes to each succeeded" in row["sentence"]
+
+    bad, good = (
+        {"connection": "C1", "topic": "t", "partition": 0, "error": error} for error in ("NOT_ENOUGH_REPLICAS", "NONE")
+    )
+    other = {"partition": 1}
+    assert judged(-1, [bad, bad, good]) == ("high", True)
+    assert judged(-1, [bad, bad | other, good, good | other]) == ("high", True)
+    assert judged(-1, [bad, bad | other, good]) == ("critical", False), "one partition still refuses"
+    assert judged(-1, [good, bad, bad]) == ("critical", False)
+    assert judged(1, [bad, bad, good]) == ("critical", False), "acks=1 needs no replicas"
+    assert judged(None, [bad, bad, good]) == ("critical", False)
+
+
 def test_a_constant_distance_of_timestamps_is_a_clock_and_a_varying_one_is_not() -> None:
     off = -3 * 3600 * 1000
 
