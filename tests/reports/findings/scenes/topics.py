@@ -83,7 +83,8 @@ SCENES = [
         metadata,
         """
         medium 0.85: client app sent 80 Metadata requests, 8 a second. Seen 80 times from 0 s to 10 s, 0.16 s lost. Who:
-        client_id app. Filter: client_id == "app" and api == Metadata. Evidence: requests 80, requests_a_second 8.0.
+        client_id app. Filter: client_id == "app" and api == Metadata. Evidence: requests 80, requests_a_second 8.0,
+        errors 0.
         """,
         least={"requests": 80, "a_second": 8.0, "each": 7},
     ),
