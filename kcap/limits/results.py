@@ -220,13 +220,13 @@ CLUSTERS_MOST = 16
 """Clusters of a capture that rules look at each by itself: every one takes the time of a capture."""
 
 CARRIED_LOOKED_AT = 2000
-"""Connections, those with the most exchanges, of which is looked whether they carry on the requests of others."""
+"""Connections, those with the most exchanges, among which both sides of a proxy are looked for."""
 
 CARRIED_REQUESTS = 64
 """Requests of a connection, its first ones, that are compared with those of another."""
 
 CARRIED_TRIED = 16
-"""Connections that began before another one, the latest, with which it is compared."""
+"""Connections with which each is compared as the other side of a proxy: the latest that began before it."""
 
 SERVERS_MOST = 100
 """Servers of which a rule has a finding each."""

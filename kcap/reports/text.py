@@ -252,6 +252,12 @@ def line(cells: Sequence[str], columns: Sequence[TextColumn], widths: Sequence[i
     return GAP.join(parts).rstrip()
 
 
+NO_PROXY_HEADER: Final = (
+    "Brokers of Apache Kafka read no PROXY protocol header: turn it off at the load balancer (send-proxy of HAProxy, "
+    "proxy_protocol of nginx, proxy_protocol_v2.enabled of an AWS target group), or put a server before the broker that reads "
+    "it. A plaintext listener logs InvalidReceiveException, of size 1347571544 (version 1) or 218762506 (version 2)."
+)
+"""Advice for a server that closes connections which begin with such a header."""
 REASONS: Final = {
     "unanswered": "unanswered request{s}", "one_way": "one-way request{s} (acks=0)", "orphan": "response{s} without a request",
     "no_latency": "response{s} whose times were not captured", "no_topic": "exchange{s} without a topic",

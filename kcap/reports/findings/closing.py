@@ -22,8 +22,8 @@ from kcap.reports.findings.observed import (
 )
 from kcap.reports.findings.outages import not_accepted
 from kcap.reports.recorded import functions
+from kcap.reports.text import NO_PROXY_HEADER, size
 from kcap.reports.text import count as counted
-from kcap.reports.text import size
 
 SECOND_NS = 1_000_000_000
 
@@ -334,16 +334,8 @@ def answers_nothing(seen: Observed, limit: Mapping[str, float]) -> Found:
             {"client_id": row["client_id"] if one else None, "server": server, "client_ips": at_server(seen, dead, row)},
             row["n"], where("exchange == 1", "outcome == unanswered", picked(row), **{name: row[name] for name in ends}),
             row["first_ns"], row["last_ns"], 0, {"connections": row["n"], "clients": row["clients"]},
-            None if row["n"] >= limit["often"] else "medium", 0.85 if proxied else None, NO_HEADER if proxied else None,
+            None if row["n"] >= limit["often"] else "medium", 0.85 if proxied else None, NO_PROXY_HEADER if proxied else None,
         )  # fmt: skip
-
-
-NO_HEADER = (
-    "Brokers of Apache Kafka read no PROXY protocol header: turn it off at the load balancer (send-proxy of HAProxy, "
-    "proxy_protocol of nginx, proxy_protocol_v2.enabled of an AWS target group), or put a server before the broker that reads "
-    "it. A plaintext listener logs InvalidReceiveException, of size 1347571544 (version 1) or 218762506 (version 2)."
-)
-"""Advice for a server that closes connections with such a header."""
 
 
 @rule(

@@ -11,9 +11,9 @@ from typing import Final
 
 from kcap.kafka.proxy_header import NAME as PROXIED
 from kcap.limits import SERVERS_MOST
-from kcap.reports.findings.closing import NO_HEADER
 from kcap.reports.findings.model import Finding, Found, rule, seconds
 from kcap.reports.findings.observed import LASTED, Observed, Row, at_usual_port, in_groups, rows_by, server_of, times_of
+from kcap.reports.text import NO_PROXY_HEADER
 from kcap.reports.text import count as counted
 
 CERTIFICATE_ALERTS: Final = {
@@ -212,7 +212,7 @@ def tls_handshake_failed(seen: Observed, _limit: Mapping[str, float]) -> Found:
             severity = "info" if row["lacking"] else None
             if row["by"] == "server" and row["tls_version"] is None and (row["detail"] or "").startswith(PROXIED):
                 sentence = f"{sender} ends the handshake with {peer}, which begins with a PROXY protocol header"
-                yield finding(row, sentence, None, severity, NO_HEADER)
+                yield finding(row, sentence, None, severity, NO_PROXY_HEADER)
             else:
                 yield finding(row, f"{sender} ends the handshake with {peer}", None, severity)
 

@@ -6,7 +6,7 @@ answered before it, for the same offsets of the same partitions. A client that d
 partitions at each.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from operator import sub
 from typing import Any, Final, NamedTuple
@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from kcap.limits import CARRIED_LOOKED_AT, CARRIED_REQUESTS, CARRIED_TRIED
 from kcap.reports.findings.model import Finding, Found, rule, seconds, where
 from kcap.reports.findings.observed import Carried, Observed, Row, rows_by
+from kcap.reports.findings.serving import median
 from kcap.reports.text import count as counted
 
 Server = tuple[str, int]
@@ -152,11 +153,6 @@ def carries(one: Row, two: Row) -> bool:
     )
 
 
-def middle(times: Sequence[int]) -> int | None:
-    """The median, the larger one of two; None of nothing."""
-    return sorted(times)[len(times) // 2] if times else None
-
-
 def made(front: Server, back: Server, some: list[Pair]) -> Carried:
     """What is known of a pair of servers."""
     answered = [(one, two) for pair in some for one, two in pair.requests if one["response_last_ns"] is not None]
@@ -183,7 +179,7 @@ def proxy_both_sides(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A proxy of which the capture has both sides, and whether it is what takes the time."""
     for one in seen.carried:
         front, back = (f"{ip}:{port}" for ip, port in (one.front, one.back))
-        own, behind = middle(one.own), middle(one.behind)
+        own, behind = (round(median(times)) if times else None for times in (one.own, one.behind))
         slow, took = False, ""
         if own is not None and behind is not None:
             least = max(limit["milliseconds"] * 1e6, limit["share"] * (own + behind))

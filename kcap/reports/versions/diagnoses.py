@@ -13,7 +13,9 @@ from typing import Final
 
 from kcap.facts.api_versions import SOFTWARE_SINCE
 from kcap.facts.brokers import Server
+from kcap.kafka.proxy_header import NAME as PROXIED
 from kcap.reports.definition import uid
+from kcap.reports.text import NO_PROXY_HEADER
 from kcap.reports.versions import addresses, deaths, listeners
 from kcap.reports.versions.diagnosis import (
     ENDS,
@@ -86,12 +88,12 @@ def negotiations(case: DiagnosisContext) -> None:
             ))  # fmt: skip
         silent = [probe for probe in profile.probes if probe.step.outcome == "unanswered" and probe.step.reason in ENDS]
         if silent and not worked and not refused and not (profile.line.get("server_captured") or 0) and not by_client(profile):
-            knows = profile.server in case.offering
-            case.add((*key, profile.server), profile.uid, uid(profile.uid, silent[0].step.exchange), Diagnosis(
+            knows, proxied = profile.server in case.offering, (profile.line.get("detail") or "").startswith(PROXIED)
+            case.add((*key, profile.server, proxied), profile.uid, uid(profile.uid, silent[0].step.exchange), Diagnosis(
                 "apiversions_unanswered", WARNING if knows else ERROR,
                 f"{{servers}} close{{vs}} the connection after ApiVersions v{silent[0].step.version} of {{who}} without a "
-                f"byte, on {{n}}{OTHERS if knows else ''}",
-                LIMITED if knows else
+                f"byte, on {{n}}{', behind a PROXY protocol header' if proxied else OTHERS if knows else ''}",
+                NO_PROXY_HEADER if proxied else LIMITED if knows else
                 "A broker before 0.10 does not know the request: pin the client to that release (broker.version.fallback, "
                 "api_version). A TLS listener or a proxy may do so too: compare security.protocol with the listener.", who,
             ))  # fmt: skip

@@ -61,6 +61,15 @@ def test_a_broker_that_does_not_know_the_question() -> None:
     assert kinds(whole(made)) == {"apiversions_unanswered": "error"}
 
 
+def test_connections_that_begin_with_a_proxy_header_are_closed_for_it() -> None:
+    made = profile([], probe=3)
+    made.probes = [ApiVersionsRequest(step(1, 18, 3, outcome="unanswered"), None)]
+    made.line |= {"server_captured": 0, "server_framed": 0, "closed_by": "server", "detail": "PROXY protocol v2"}
+    (row,) = report(whole(made), ["x"], "4.4")["diagnoses"]
+    assert row["sentence"].endswith("on 1 connection, behind a PROXY protocol header")
+    assert "load balancer" in row["advice"]
+
+
 def test_a_broker_that_answers_the_question_on_other_connections_has_another_reason_to_close() -> None:
     """Such as max.connections.per.ip: that it is older than ApiVersions would be wrong."""
     made = profile([], probe=3)
