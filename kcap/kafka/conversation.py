@@ -321,7 +321,8 @@ class Conversation:
 
     def _opaque(self, detail: str) -> None:
         self.phase = detail if detail in ("tls", "http") else "opaque"
-        self.detail = self.detail if self.proxied else detail
+        if not self.proxied:
+            self.detail = detail
         first = next((call for _, call in self.buffered if len(call) == 8), None)
         if detail == "tls" and self.connection is self.tcp:
             self.decrypt()

@@ -12,7 +12,9 @@ from typing import Final, NamedTuple
 TEXT: Final = re.compile(
     rb"PROXY (?:TCP[46] ([0-9A-Fa-f.:]+) ([0-9A-Fa-f.:]+) ([0-9]{1,5}) ([0-9]{1,5})|UNKNOWN[^\r\n]{0,92})\r\n"
 )
-"""Version 1; at most 107 bytes."""
+"""Version 1."""
+TEXT_BYTES: Final = 107
+"""The most that version 1 may have."""
 BINARY: Final = b"\r\n\r\n\x00\r\nQUIT\n"
 """The signature of version 2."""
 HEAD: Final = Struct(">12sBBH")
@@ -70,9 +72,14 @@ def without_addresses(data: bytes) -> bytes:
     return b"PROXY UNKNOWN".ljust(len(data) - 2) + b"\r\n"
 
 
+def has_header(detail: str | None) -> bool:
+    """Whether a connection with this detail begins with such a header."""
+    return (detail or "").startswith(NAME)
+
+
 def begins_one(data: bytes | bytearray) -> bool:
     """Whether these bytes may be the beginning of a header whose end has not come yet."""
     head = bytes(data)
-    if head.startswith(b"PROXY ") and len(head) < 107:
+    if head.startswith(b"PROXY ") and len(head) < TEXT_BYTES:
         return b"\r\n" not in head
     return bool(head) and (b"PROXY ".startswith(head) or BINARY.startswith(head) or head.startswith(BINARY))

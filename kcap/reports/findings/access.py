@@ -7,6 +7,7 @@ from kcap.reports.definition import of_brokers
 from kcap.reports.findings.model import Finding, Found, called, named, picking, rule, seconds, where
 from kcap.reports.findings.observed import (
     LASTED,
+    SERVER,
     Observed,
     Row,
     clients_in,
@@ -383,7 +384,7 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
             )  # fmt: skip
     if dead:  # connections of brokers are not among those of clients: they too show that an address accepts connections
         every = seen.every_link
-        served = every.filter(every.phase != "empty").select("server_ip", "server_port").distinct()
+        served = every.filter(every.phase != "empty").select(*SERVER).distinct()
         for row in seen.run(served):
             dead.pop((row["server_ip"], row["server_port"]), None)
     beside = f"; brokers respond at {named(sorted(f'{ip}:{port}' for ip, port in elsewhere))}, which none advertises"

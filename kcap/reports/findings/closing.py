@@ -11,6 +11,7 @@ from kcap.reports.findings.leaders import gone
 from kcap.reports.findings.model import Finding, Found, called, connected, picking, rule, where
 from kcap.reports.findings.observed import (
     LASTED,
+    SERVER,
     Observed,
     Row,
     at_usual_port,
@@ -314,7 +315,7 @@ def answers_nothing(seen: Observed, limit: Mapping[str, float]) -> Found:
     opening = table.filter(cut_short(table) & (table.exchange == 1), ~seen.once(gone))
     dead = closed_unanswered(seen).semi_join(opening, "connection")
     dead = dead.filter(~dead.tls)
-    ends = ("server_ip", "server_port")
+    ends = SERVER
     speaks = links.filter((links.server_captured > 0) | (links.server_missing > 0))
     dead = dead.anti_join(speaks, list(ends))
     servers = in_groups(
@@ -354,7 +355,7 @@ def server_not_kafka(seen: Observed, limit: Mapping[str, float]) -> Found:
         (links.phase == "kafka") & ~links.tls & (links.began == "syn") & (links.server_captured >= int(limit["bytes"])),
         (links.server_skipped == links.server_captured) & (links.server_missing == 0),
     )  # fmt: skip
-    ends = ("server_ip", "server_port")
+    ends = SERVER
     groups = in_groups(
         strange, ends, LASTED, most=strange.server_captured.max(), clients=strange.client_id.nunique(),
         client_id=strange.client_id.min(), hosts=strange.client_ip.nunique(), client_ip=strange.client_ip.min(),

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
-from kcap.kafka.proxy_header import NAME as PROXIED
+from kcap.kafka.proxy_header import has_header
 from kcap.limits import SERVERS_MOST
 from kcap.reports.findings.model import Finding, Found, rule, seconds
 from kcap.reports.findings.observed import LASTED, Observed, Row, at_usual_port, in_groups, rows_by, server_of, times_of
@@ -210,11 +210,10 @@ def tls_handshake_failed(seen: Observed, _limit: Mapping[str, float]) -> Found:
             sender, peer = (one, other) if row["by"] == "client" else (other, one)
             # where bytes are missing the handshake may have been over, or the alert a reaction to the other side's
             severity = "info" if row["lacking"] else None
-            if row["by"] == "server" and row["tls_version"] is None and (row["detail"] or "").startswith(PROXIED):
-                sentence = f"{sender} ends the handshake with {peer}, which begins with a PROXY protocol header"
-                yield finding(row, sentence, None, severity, NO_PROXY_HEADER)
-            else:
-                yield finding(row, f"{sender} ends the handshake with {peer}", None, severity)
+            proxied = row["by"] == "server" and row["tls_version"] is None and has_header(row["detail"])
+            begins = ", which begins with a PROXY protocol header" if proxied else ""
+            sentence = f"{sender} ends the handshake with {peer}{begins}"
+            yield finding(row, sentence, None, severity, NO_PROXY_HEADER if proxied else None)
 
 
 @rule(

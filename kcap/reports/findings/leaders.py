@@ -8,7 +8,7 @@ from kcap.limits import EVENTS_MOST, GONE_MOST
 from kcap.reports.findings.access import controllers
 from kcap.reports.findings.model import Finding, Found, called, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import (
-    PLACE,
+    SERVER,
     Observed,
     Row,
     clients_in,
@@ -20,7 +20,7 @@ from kcap.reports.findings.observed import (
     times_of,
     totals,
 )
-from kcap.reports.findings.outages import restarted
+from kcap.reports.findings.outages import leaders_moved
 from kcap.reports.findings.unavailable import leaderless
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
@@ -64,10 +64,8 @@ def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
     if not seen.errors_of_partitions.intersection(MOVED):
         return
     parts = seen.parts.filter(seen.parts.api.isin(["Produce", "Fetch"]), seen.parts.topic.notnull())
-    bad = parts.filter(parts.error.isin(list(MOVED))).anti_join(seen.not_yet_led(MOVED), list(PLACE))
-    stayed = restarted(seen)
-    if stayed is not None:
-        bad = bad.anti_join(stayed, list(PLACE))
+    bad = leaders_moved(seen, MOVED)
+    bad = bad.filter(bad.api.isin(["Produce", "Fetch"]), bad.topic.notnull())
     bad = bad.order_by("request_first_ns").limit(EVENTS_MOST)
     good = parts.filter(parts.error.isin(list(OF_LEADERS)), parts.client_id.notnull())
     slot = {"client": "client_id", "what": "api", "name": "topic", "number": "partition", "at_ns": "request_first_ns"}
@@ -184,7 +182,7 @@ def hot_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
         return
     served = {
         place: totals([call for call in calls if call["outcome"] in ("answered", "one_way")])
-        for place, calls in seen.calls_by(("server_ip", "server_port"), ("Produce", "Fetch")).items()
+        for place, calls in seen.calls_by(SERVER, ("Produce", "Fetch")).items()
     }
     size = {place: row["request_bytes"] + row["response_bytes"] for place, row in served.items() if row["n"]}
     total = sum(size.values())
@@ -249,8 +247,10 @@ def acks_risk(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Producers that do not wait for replicas, while leaders move. What one broker alone serves before and behind its restart
     did not move.
     """
+    if not seen.errors_of_partitions.intersection(MOVED):
+        return
     moved: dict[str, int] = {}
-    for row in seen.partition_errors(MOVED, ("topic",), led=True, besides=restarted(seen)):
+    for row in seen.partition_errors(MOVED, ("topic",), leaders_moved(seen, MOVED)):
         moved[row["topic"] or "__"] = row["n"]
     risky = {name: n for name, n in moved.items() if n >= limit["errors"] and not name.startswith("__")}
     if not risky:

@@ -447,17 +447,13 @@ class Observed:
         return self.run(groups.filter(groups.n >= least))
 
     def partition_errors(
-        self, names: Sequence[str], by: Sequence[str] = ("client_id", "topic"), *, led: bool = False, besides: Any = None
+        self, names: Sequence[str], by: Sequence[str] = ("client_id", "topic"), chosen: Any = None
     ) -> list[Row]:
-        """As `errors`, of single partitions; `led`: without those of `not_yet_led`; `besides`: without those of this table."""
+        """As `errors`, of single partitions, or of those `chosen` among them."""
         if not self.errors_of_partitions.intersection(names):
             return []
-        joined = self.parts
-        chosen = joined.filter(joined.error.isin(list(names)))
-        if led:
-            chosen = chosen.anti_join(self.not_yet_led(names), ["topic", "partition"])
-        if besides is not None:
-            chosen = chosen.anti_join(besides, ["topic", "partition"])
+        if chosen is None:
+            chosen = self.parts.filter(self.parts.error.isin(list(names)))
         groups = in_groups(
             chosen, by, requests=uids(chosen).nunique(), latency_ns=chosen.latency_ns.sum(),
             partitions=chosen.partition.nunique(), connection=chosen.connection.argmin(chosen.request_first_ns),
@@ -474,14 +470,14 @@ class Observed:
         good = (parts.error == "NONE") & parts.api.isin(["Produce", "Fetch"])
         parts = parts.mutate(bad_ns=bad.ifelse(parts.request_first_ns, None), good_ns=good.ifelse(parts.request_first_ns, None))
         parts = parts.filter(parts.bad_ns.notnull() | parts.good_ns.notnull())
-        each = parts.group_by("topic", "partition").aggregate(
+        each = parts.group_by(*PLACE).aggregate(
             bad_ns=parts.bad_ns.max(), good_ns=parts.good_ns.min(),
             ips=parts.server_ip.nunique(), ports=parts.server_port.nunique(),
         )  # fmt: skip
         later = each.bad_ns < each.good_ns
         if self.recreated:  # good before as well, of a partition that is gone
             later |= each.topic.isin(list(self.recreated))
-        return each.filter(later, each.ips == 1, each.ports == 1).select("topic", "partition")
+        return each.filter(later, each.ips == 1, each.ports == 1).select(*PLACE)
 
     @cached_property
     def recreated(self) -> dict[str, tuple[int | None, int, tuple[str, ...]]]:

@@ -5,6 +5,7 @@ with their broker over its restart. Rules on members and leaders leave out what 
 connections, one order of time.
 """
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 from typing import Any, Final
@@ -78,10 +79,10 @@ def unreachable(seen: Observed, ip: str, port: int, first_ns: int, last_ns: int)
 
 
 def restarted(seen: Observed) -> Any:
-    """Partitions, as a table of `topic` and `partition`, that one broker alone serves in the capture, and for which it is asked
+    """Partitions, as a table of `topic` and `partition`, that one broker alone serves in the capture, with requests for them
     before and behind a time in which it took no connections: it was restarted, and they did not move. So is one that no broker
-    serves and one alone is asked for: responses of a fetch session leave partitions without records out (KIP-227). None where
-    no broker was restarted.
+    serves and that requests name at one alone: responses of a fetch session leave partitions without records out (KIP-227).
+    None where no broker was restarted.
     """
     if not lasting(seen):
         return None
@@ -91,7 +92,7 @@ def restarted(seen: Observed) -> Any:
         last_ns=parts.request_first_ns.max(),
     )  # fmt: skip
     whole = functions(each).window(group_by=list(PLACE))
-    each = each.mutate(serving=(each.good > 0).cast("int64").sum().over(whole), asked=each.good.count().over(whole))
+    each = each.mutate(serving=(each.good > 0).cast("int64").sum().over(whole), brokers=each.good.count().over(whole))
     spans = [
         (each.server_ip == run["server_ip"])
         & (each.server_port == run["server_port"])
@@ -99,5 +100,15 @@ def restarted(seen: Observed) -> Any:
         & (each.last_ns > run["last_ns"])
         for run in lasting(seen)
     ]
-    alone = ((each.good > 0) & (each.serving == 1)) | ((each.serving == 0) & (each.asked == 1))
+    alone = ((each.good > 0) & (each.serving == 1)) | ((each.serving == 0) & (each.brokers == 1))
     return each.filter(alone, reduce(or_, spans)).select(*PLACE)
+
+
+def leaders_moved(seen: Observed, errors: Sequence[str]) -> Any:
+    """The partitions of `parts` with one of these errors of leadership whose leaders moved: those of `restarted` and of
+    `not_yet_led` did not.
+    """
+    parts = seen.parts
+    bad = parts.filter(parts.error.isin(list(errors))).anti_join(seen.not_yet_led(errors), list(PLACE))
+    stayed = restarted(seen)
+    return bad if stayed is None else bad.anti_join(stayed, list(PLACE))

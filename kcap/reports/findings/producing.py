@@ -9,7 +9,7 @@ from zlib import compress
 
 from kcap.reports.definition import AFTER_APPEND, of_brokers
 from kcap.reports.findings.model import Finding, Found, called, in_versions, named, rule, seconds, where
-from kcap.reports.findings.observed import LASTED, PLACE, Observed, Row, cut_short, in_groups, rows_by, totals
+from kcap.reports.findings.observed import LASTED, PLACE, SERVER, Observed, Row, cut_short, in_groups, rows_by, totals
 from kcap.reports.findings.replication import ALL
 from kcap.reports.text import count as counted
 from kcap.schema.facts import releases
@@ -381,7 +381,7 @@ def servers_before(seen: Observed) -> set[tuple[str, int]]:
     """Servers of connections that had begun before the capture: what was said there may have told the broker's release."""
     links = seen.every_link
     chosen = links.filter(links.began != "syn")
-    return {(row["server_ip"], row["server_port"]) for row in seen.run(chosen.select("server_ip", "server_port").distinct())}
+    return {(row["server_ip"], row["server_port"]) for row in seen.run(chosen.select(*SERVER).distinct())}
 
 
 @rule(

@@ -88,6 +88,8 @@ def candidates(rows: list[Row]) -> list[tuple[Row, Row]]:
     has no order."""
     found: list[tuple[Row, Row]] = []
     for some in rows_by(rows, "client_id").values():
+        if len({server(row) for row in some}) < 2:
+            continue
         begun = sorted((row for row in some if row["began"] == "syn"), key=lambda row: row["first_ns"])
         for at, back in enumerate(begun):
             found += [(front, back) for front in near(back, reversed(begun[:at])) if front["last_ns"] >= back["first_ns"]]

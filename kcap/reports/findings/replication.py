@@ -16,8 +16,8 @@ UNSURE: Final = 0.4
 
 def waits_for_replicas(seen: Observed, chosen: Any, late: Any, broker: tuple[str, int]) -> bool | None:
     """Whether the late Produce requests of a broker waited for its followers: nearly all of them have acks=all, and while most
-    of them waited, one with acks=1 was sent and got its response in time. None where nearly all have acks=all and nothing tells
-    the broker from its followers and the paths to them. `chosen` has `own`, as `serving.served` gives it.
+    of them waited, one with acks=1 was sent and got its response in time. None where nearly all have acks=all and nothing
+    distinguishes the broker from its followers and the paths to them. `chosen` has `own`, as `serving.served` gives it.
     """
     ip, port = broker
     some = chosen.mutate(late=late).filter(

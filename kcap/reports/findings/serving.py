@@ -7,7 +7,7 @@ from typing import Any
 
 from kcap.reports.findings.model import Finding, Found, called, connected, picking, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, in_groups, rows_by, server_of, times_of, totals
-from kcap.reports.findings.outages import restarted
+from kcap.reports.findings.outages import leaders_moved
 from kcap.reports.findings.replication import UNSURE, waits_for_replicas
 from kcap.reports.text import count as counted
 
@@ -51,11 +51,13 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
         "UNKNOWN_LEADER_EPOCH",
         "LEADER_NOT_AVAILABLE",
     ]
-    stayed = restarted(seen)
-    refused = seen.partition_errors(names, led=True, besides=stayed)
+    if not seen.errors_of_partitions.intersection(names):
+        return
+    bad = leaders_moved(seen, names)
+    refused = seen.partition_errors(names, chosen=bad)
     by = rows_by((row for row in refused if row["topic"] is not None and not row["topic"].startswith("__")), "topic")
     learnt = (
-        moves(seen, names, limit["seconds"], stayed)
+        moves(seen, bad, limit["seconds"])
         if any(sum(row["n"] for row in some) >= limit["errors"] for some in by.values())
         else {}
     )
@@ -72,14 +74,10 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
         )  # fmt: skip
 
 
-def moves(seen: Observed, errors: Sequence[str], seconds_: float, besides: Any) -> dict[str, tuple[int, int]]:
-    """Topic -> how many moves all clients learnt of, each partition by itself, and the most that one client did of one;
-    `besides`: without the partitions of this table.
+def moves(seen: Observed, bad: Any, seconds_: float) -> dict[str, tuple[int, int]]:
+    """Topic -> how many moves all clients learnt of by these errors, each partition by itself, and the most that one client did
+    of one.
     """
-    parts = seen.parts
-    bad = parts.filter(parts.error.isin(list(errors))).anti_join(seen.not_yet_led(errors), ["topic", "partition"])
-    if besides is not None:
-        bad = bad.anti_join(besides, ["topic", "partition"])
     one = ["client_id", "topic", "partition"]
     order = {"group_by": one, "order_by": ["request_first_ns", "connection", "exchange"]}
     bad = bad.mutate(before_ns=bad.request_first_ns.lag().over(**order))

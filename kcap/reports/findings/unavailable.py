@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, clients_in, rows_by, server_of, times_of
+from kcap.reports.findings.observed import SERVER, Observed, Row, clients_in, rows_by, server_of, times_of
 from kcap.reports.text import count as counted
 
 DISK, NO_LEADER, NO_COORDINATOR = "KAFKA_STORAGE_ERROR", "LEADER_NOT_AVAILABLE", "COORDINATOR_NOT_AVAILABLE"
@@ -32,7 +32,7 @@ STATES = frozenset(topic for _, topic, _ in COORDINATED.values())
 def disk_failed(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """A broker that cannot use the disk of a log."""
     refused = seen.partition_errors([DISK], ("server_ip", "server_port", "topic"))
-    for (ip, port), rows in rows_by(refused, ("server_ip", "server_port")).items():
+    for (ip, port), rows in rows_by(refused, SERVER).items():
         clients = seen.clients_of(server_ip=ip, server_port=port, error=DISK)
         topics, requests = sorted({row["topic"] for row in rows if row["topic"]}), sum(row["requests"] for row in rows)
         yield Finding(

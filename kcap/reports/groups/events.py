@@ -69,7 +69,7 @@ def events(seen: Observed) -> dict[str, list[Event]]:
     for row in seen.prepared(rows_of(seen)):
         group, sent, answer = row["group_id"], seen.message(row, "request"), seen.message(row, "response")
         types[group] = name_in(sent, "protocolType") or types.get(group, "")
-        made = event(seen, row, names, types[group] or None)
+        made = event(row, sent, answer, names, types[group] or None)
         if types[group] == CONNECT and made.member_id is not None:
             mine = workers.setdefault(group, Workers())
             if row["api"] == "JoinGroup":
@@ -99,9 +99,8 @@ def rows_of(seen: Observed) -> list[Row]:
     return seen.first(chosen, ("request_first_ns", "connection", "exchange"), GROUP_EVENTS_MAX, "group_changes")
 
 
-def event(seen: Observed, row: Row, names: dict[str, str], protocol_type: str | None = None) -> Event:
-    """An exchange as an event; `protocol_type` is that of its group, which only some requests name."""
-    sent, answer = seen.message(row, "request"), seen.message(row, "response")
+def event(row: Row, sent: Row, answer: Row, names: dict[str, str], protocol_type: str | None) -> Event:
+    """An exchange with its messages as an event; `protocol_type` is that of its group, which only some requests name."""
     left = [name_in(member, "memberId", "groupInstanceId") or "" for member in sent.get("members") or []]
     if row["api"] == "LeaveGroup" and not left:
         left = [name_in(sent, "memberId") or row["member_id"] or ""]

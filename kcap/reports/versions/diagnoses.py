@@ -13,7 +13,7 @@ from typing import Final
 
 from kcap.facts.api_versions import SOFTWARE_SINCE
 from kcap.facts.brokers import Server
-from kcap.kafka.proxy_header import NAME as PROXIED
+from kcap.kafka.proxy_header import has_header
 from kcap.reports.definition import uid
 from kcap.reports.text import NO_PROXY_HEADER
 from kcap.reports.versions import addresses, deaths, listeners
@@ -88,7 +88,7 @@ def negotiations(case: DiagnosisContext) -> None:
             ))  # fmt: skip
         silent = [probe for probe in profile.probes if probe.step.outcome == "unanswered" and probe.step.reason in ENDS]
         if silent and not worked and not refused and not (profile.line.get("server_captured") or 0) and not by_client(profile):
-            knows, proxied = profile.server in case.offering, (profile.line.get("detail") or "").startswith(PROXIED)
+            knows, proxied = profile.server in case.offering, has_header(profile.line.get("detail"))
             case.add((*key, profile.server, proxied), profile.uid, uid(profile.uid, silent[0].step.exchange), Diagnosis(
                 "apiversions_unanswered", WARNING if knows else ERROR,
                 f"{{servers}} close{{vs}} the connection after ApiVersions v{silent[0].step.version} of {{who}} without a "
