@@ -149,16 +149,19 @@ class Pairing:
             self._drop_passed(exchange)
             return
         exchange.number = self.number()
-        if self.outstanding:
-            if len(self.outstanding) >= limits.OUTSTANDING_MAX or self.crowded:
+        outstanding = self.outstanding
+        last, waiting = outstanding.last(), 1
+        if last is not None:
+            waiting += len(outstanding)
+            if waiting > limits.OUTSTANDING_MAX or self.crowded:
                 most = f"more than {limits.OUTSTANDING_OF_ALL if self.crowded else limits.OUTSTANDING_MAX} requests wait"
                 self.connection.report(WeirdKind.OUTSTANDING_LIMIT, most)
-                self._unanswered(self.outstanding.popleft(), "skipped", self.connection.last_ns)
-            last = self.outstanding.last()
+                self._unanswered(outstanding.popleft(), "skipped", self.connection.last_ns)
+                last, waiting = outstanding.last(), waiting - 1
             if last is not None and last.correlation_id == exchange.correlation_id and not exchange.token:
                 self._report(WeirdKind.CORRELATION_REUSED, f"correlation id {exchange.correlation_id}", exchange.request)
-        self.outstanding.append(exchange)
-        if self.counted or len(self.outstanding) + len(self.one_way) >= limits.OUTSTANDING_LEAST:
+        outstanding.append(exchange)
+        if self.counted or waiting + len(self.one_way) >= limits.OUTSTANDING_LEAST:
             self.count()
 
     def request_done(self, exchange: PendingExchange) -> None:

@@ -45,8 +45,8 @@ class ResponseFramer(Framer):
     def data(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
     ) -> None:
-        """Takes bytes; whole frames go the short way, and of these at once the response to the oldest request, unless a later
-        request had its response first.
+        """Takes bytes; whole frames go the short way, and of these at once the response to the oldest request of those that no
+        later one's response passed over.
         """
         pairing, requests = self.pairing, self.requests
         whole = self.open is None and self.search is None and captured == length
@@ -59,12 +59,11 @@ class ResponseFramer(Framer):
                 if stop > end or size < 4:
                     break
                 response = PendingResponse(correlation, requests.stream.data_segments, time_ns)
-                exchange = outstanding.first()
+                exchange = outstanding.head()
                 if (
                     exchange is not None
                     and exchange.correlation_id == correlation
                     and exchange.request is not None
-                    and exchange.skipped_ns is None
                     and (exchange.first_ref is None or exchange.first_ref <= ref)
                     and not pairing.one_way
                     and not pairing.early

@@ -44,6 +44,9 @@ class WaitingQueue(Generic[Item]):
     def __len__(self) -> int:
         return len(self._order) + len(self._passed)
 
+    def __bool__(self) -> bool:
+        return bool(self._order or self._passed)
+
     def __iter__(self) -> Iterator[Item]:
         yield from self._passed.values()
         yield from self._order.values()
@@ -58,6 +61,12 @@ class WaitingQueue(Generic[Item]):
     def first(self) -> Item | None:
         """The oldest entry."""
         for item in (self._passed or self._order).values():
+            return item
+        return None
+
+    def head(self) -> Item | None:
+        """The oldest entry that was not passed over."""
+        for item in self._order.values():
             return item
         return None
 

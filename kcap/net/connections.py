@@ -207,20 +207,9 @@ class ConnectionTable:
                                 peer.round_trip(time_ns - peer.timed_ns)
                         elif not length and abs(signed32(ack - peer.next_raw)) >= limits.SEQUENCE_FAR:
                             self._thorough(
-                                stream,
-                                flow,
-                                seq,
-                                ack,
-                                flags,
-                                window,
-                                buffer,
-                                at,
-                                captured,
-                                length,
-                                time_ns,
-                                base + packet,
+                                stream, flow, seq, ack, flags, window, buffer, at, captured, length, time_ns, base + packet,
                                 position,
-                            )
+                            )  # fmt: skip
                             continue
                         else:
                             peer.acknowledged(ack, time_ns)
@@ -282,9 +271,9 @@ class ConnectionTable:
         return None
 
     def _watch(self, connection: Connection) -> None:
-        first, second = connection.streams
-        self.holes.watch(first)
-        self.holes.watch(second)
+        for stream in connection.streams:
+            if stream.held or stream in self.holes:
+                self.holes.watch(stream)
 
     def ended(self, connection: Connection, order: int) -> None:
         """A connection ended with the packet of this order."""
@@ -452,8 +441,7 @@ class ConnectionTable:
         ripe = {stream.connection: None for stream in self.holes.due(time_ns)}
         for connection in sorted(ripe, key=attrgetter("number")):
             first, second = connection.streams
-            first.decide(time_ns)
-            second.decide(time_ns)
+            connection.decide(first, time_ns)
             connection.in_order = first.started and second.started and not first.held and not second.held
             self._watch(connection)
             if connection.in_order and connection.closing_ns is not None:

@@ -25,7 +25,7 @@ STREAM_FIELDS: Final = (
 )  # fmt: skip
 """What a stream without payload may know; `speechless` holds the rest to its initial values."""
 UNTOUCHED: Final = (
-    "captured", "counted", "data_segments", "duplicated", "first_ns", "held", "last_ns", "last_start", "lost", "missing",
+    "captured", "counted", "data_segments", "duplicated", "held", "last_ns", "last_start", "lost", "missing",
     "next", "out_of_order", "recovered", "repeats", "resent_at", "resent_ns", "retransmitted",
 )  # fmt: skip
 

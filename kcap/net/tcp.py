@@ -86,7 +86,7 @@ class Stream:
 
     __slots__ = (
         "acked", "acked_raw", "acks", "anchored", "captured", "connection", "counted", "data_segments", "duplicated",
-        "fin_at", "fin_ns", "first_ns", "held", "held_bytes", "isn", "last_ns", "last_start", "lost", "missing", "next",
+        "fin_at", "fin_ns", "held", "held_bytes", "isn", "last_ns", "last_start", "lost", "missing", "next",
         "next_raw", "out_of_order", "packets", "peer", "recovered", "repeats", "resent_at", "resent_ns", "retransmitted",
         "rtt_count", "rtt_min", "rtt_sum", "sacked", "sink", "spurious", "started", "timed_end", "timed_ns", "zero_ns",
         "zero_since", "zero_stalls",
@@ -117,7 +117,6 @@ class Stream:
         """Ranges seen again, the newest few: start, end, and whether the tap saw one packet twice."""
         self.fin_at: int | None = None
         self.fin_ns: int | None = None
-        self.first_ns: int | None = None
         self.last_ns = 0
         self.last_start = -1
         self.packets = 0
@@ -280,8 +279,6 @@ class Stream:
         self, start: int, end: int, buffer: bytes, at: int, captured: int, time_ns: int, ref: int, position: int
     ) -> None:
         length = end - start
-        if self.first_ns is None:
-            self.first_ns = time_ns
         self.next_raw = (self.next_raw or 0) + length & MASK
         self.next = end
         self.last_start, self.last_ns = start, time_ns
@@ -349,6 +346,7 @@ class Stream:
             self.repeat(start, end, twice=repeated == end - start)
             self.retransmitted += 1
             self._sent_again(end, held[-1].time_ns, time_ns)
+        self._count()
 
     def drain(self) -> None:
         """Delivers what is in order by now."""
@@ -392,10 +390,9 @@ class Stream:
                 self.start()
         while self.started and self.held:
             first = self.held[0]
-            passed = self._waited(first, time_ns)
             acknowledged = not self.peer.packets or (self.acked is not None and self.acked > self.next)
             full = self._full()
-            if not (at_end or full or (passed and acknowledged)):
+            if not (at_end or full or (acknowledged and self._waited(first, time_ns))):
                 return
             if full and not acknowledged and not at_end:
                 self.connection.report(
@@ -412,7 +409,6 @@ class Stream:
         """Whether too much is held for more to wait, by this stream or by all."""
         if self.held_bytes > limits.REORDER_BYTES_MAX or len(self.held) > limits.REORDER_SEGMENTS_MAX:
             return True
-        self._count()
         return self.counted > 0 and self.connection.oddities.held_bytes > limits.HELD_BYTES_MAX
 
     def _count(self) -> None:
@@ -520,8 +516,7 @@ class Connection:
         """Takes any segment."""
         peer = stream.peer
         if not self.in_order:
-            stream.decide(time_ns)
-            peer.decide(time_ns)
+            self.decide(stream, time_ns)
         self.last_ns = max(self.last_ns, time_ns)
         stream.packets += 1
         if flags > 0xFF:
@@ -553,9 +548,14 @@ class Connection:
             if self.closing_ns is None:
                 self.closing_ns, self.ended = time_ns, "rst"
         if not self.in_order or stream.held:
-            peer.decide(time_ns)
-            stream.decide(time_ns)
+            self.decide(peer, time_ns)
         self.in_order = stream.started and peer.started and not stream.held and not peer.held
+
+    def decide(self, first: Stream, time_ns: int) -> None:
+        """Decides the holes of both streams, those of `first` before the other's."""
+        for stream in (first, first.peer):
+            if stream.held or not stream.started:
+                stream.decide(time_ns)
 
     def _syn(self, stream: Stream, seq: int, ack: int, flags: int, time_ns: int) -> None:
         peer = stream.peer

@@ -46,6 +46,8 @@ def test_a_queue_behaves_as_the_list_it_stands_for() -> None:
         assert list(queue.likely()) == sorted(plain, key=passed.__contains__)
         assert queue.ahead() == len([x for x in plain if x not in passed])
         assert (queue.first(), queue.last()) == ((plain[0], plain[-1]) if plain else (None, None))
+        assert queue.head() is next((x for x in plain if x not in passed), None)
+        assert bool(queue) == bool(plain)
 
 
 def test_a_queue_is_pickled_with_what_was_passed_over() -> None:
