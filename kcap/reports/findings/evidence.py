@@ -10,6 +10,7 @@ from typing import Any, Final
 from kcap.reports.text import figures
 
 WORDS: Final = {
+    "acknowledged_ns": "a follower's Fetch behind records",
     "answered_before": "requests answered on them before",
     "answered_bytes": "bytes of the largest that was answered",
     "away_ns": "out of the group for",
@@ -31,6 +32,7 @@ WORDS: Final = {
     "idle_ns": "idle before the close",
     "in_sync": "replicas in sync",
     "late": "members that joined late",
+    "late_p50_ns": "median of late writes",
     "lag_first": "lag at first",
     "lag_last": "lag at last",
     "leaves": "LeaveGroup requests",
@@ -45,6 +47,7 @@ WORDS: Final = {
     "others_p95_ns": "95th percentile of the other brokers",
     "out_of_order": "segments out of order",
     "p95_ns": "95th percentile",
+    "prompt_p50_ns": "median of requests in time",
     "proxy_ns": "in the proxy",
     "queue_ns": "waited in the queue",
     "quiet_ns": "no request for",
@@ -73,6 +76,7 @@ WORDS: Final = {
     "violations": "requests before a throttle was over",
     "waiting": "JoinGroup requests that waited",
     "waited_ns": "readers of committed records waited",
+    "with_followers": "responses that came with these Fetches",
     "written": "codec of the producer",
     "zero_windows": "times that the receive window was closed",
 }

@@ -10,7 +10,7 @@ from zlib import compress
 from kcap.reports.definition import AFTER_APPEND, of_brokers
 from kcap.reports.findings.model import Finding, Found, called, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import LASTED, PLACE, SERVER, Observed, Row, cut_short, in_groups, rows_by, totals
-from kcap.reports.findings.replication import ALL
+from kcap.reports.findings.served import ALL
 from kcap.reports.text import count as counted
 from kcap.schema.facts import releases
 from kcap.schema.quirks import MAGIC2_ONLY

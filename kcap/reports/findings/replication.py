@@ -1,45 +1,81 @@
-"""Whether a broker is slow by itself, or waits for the replicas of its partitions.
+"""Writes that wait for other brokers: those that all replicas have to acknowledge.
 
-In: Produce requests of one broker. Out: whether those that are late ask for all replicas (acks=all), and whether others, which
-the leader writes alone (acks=1), get their response in time meanwhile. Law: no pairs of exchanges, one order of time.
+In: Produce requests, other requests to the same brokers, and what followers send to leaders where the capture has it. Out:
+which brokers wait for their followers, for which, and what proves it. Law: no pairs of exchanges, one order of time.
+
+A leader responds to a Produce request with acks=all when Fetch requests of all followers in sync name an offset behind its
+records (kafka.cluster.Partition, maybeIncrementLeaderHW): the next Fetch of a follower acknowledges what it was sent.
 """
 
-from typing import Any, Final
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
-from kcap.reports.findings.observed import RESPONSES_READ, Observed
+from kcap.reports.definition import REPLICAS as FETCHERS
+from kcap.reports.definition import of_brokers
+from kcap.reports.drill_down import quoted
+from kcap.reports.findings.model import RULES, Finding, Found, named, rule, seconds, where
+from kcap.reports.findings.observed import RESPONSES_READ, SERVER, Observed, Row, clients_in, in_groups, server_of
+from kcap.reports.findings.served import ALL, REPLICATED, often_late, served
 from kcap.reports.recorded import functions
+from kcap.reports.text import count as counted
 
-ALL: Final = -1
 UNSURE: Final = 0.4
 """How often a broker of a cluster is the cause where only requests wait that all replicas have to acknowledge."""
+UNPROVEN: Final = 0.6
+"""How often its followers are, where that is so at several brokers at once."""
+FOLLOWED: Final = 0.9
+"""How often followers are whose Fetch leaders wait for."""
+REPLICAS: Final = (
+    "Compare LocalTimeMs and RemoteTimeMs of Produce at the leader: the first is its own disk, the second the wait for its "
+    "followers (kafka-topics.sh --describe --under-replicated-partitions) and for the network to them."
+)
+"""Advice where only requests for all replicas are known."""
+Place = tuple[str, int]
+"""Address and port of a broker."""
+FOLLOWER: Final = re.compile(r"broker-(\d+)-fetcher-\d+")
+"""The client id of a follower, with its broker id (kafka.server.ReplicaFetcherManager)."""
+NEAR_NS: Final = 5_000_000
+"""A leader responds within this time of the Fetch that it waited for."""
+PART: Final = 0.2
+"""Of a leader's late writes, the part from which on a follower is one of those that they wait for."""
 
 
-def waits_for_replicas(seen: Observed, chosen: Any, late: Any, broker: tuple[str, int]) -> bool | None:
-    """Whether the late Produce requests of a broker waited for its followers: nearly all of them have acks=all, and while most
-    of them waited, one with acks=1 was sent and got its response in time. None where nearly all have acks=all and nothing
-    distinguishes the broker from its followers and the paths to them. `chosen` has `own`, as `serving.served` gives it.
+def waits_for_replicas(seen: Observed, chosen: Any, late: Any) -> dict[Place, bool | None]:
+    """Broker -> whether its late writes waited for its followers: nearly all of them are of those that all replicas
+    acknowledge, and while most of them waited, a Produce request with acks=1 was sent and got its response in time. None where
+    no such request distinguishes the broker from its followers and the paths to them. `chosen` and `late` as `served` gives
+    them.
     """
-    ip, port = broker
-    some = chosen.mutate(late=late).filter(
-        chosen.api == "Produce", chosen.server_ip == ip, chosen.server_port == port, chosen.response_first_ns.notnull()
-    )
-    quick = (some.acks == 1) & ~some.late
+    some = chosen.mutate(late=late)
+    some = some.filter(some.api.isin(["Produce", *REPLICATED]), some.response_first_ns.notnull())
+    quick = (some.api == "Produce") & (some.acks == 1) & ~some.late
     some = some.mutate(quick_ns=quick.ifelse(some.response_first_ns, None))
-    behind = functions(some).window(order_by="request_first_ns", rows=(0, None))
+    behind = functions(some).window(group_by=list(SERVER), order_by="request_first_ns", rows=(0, None))
     some = some.mutate(next_ns=some.quick_ns.min().over(behind))
     some = some.filter(some.late)
-    to_all = some.acks == ALL
-    (row,) = seen.run(
-        some.aggregate(
+    to_all = some.to_all | (some.api != "Produce")
+    rows = seen.run(
+        some.group_by(*SERVER).aggregate(
             late=some.count(), to_all=some.count(where=to_all),
             beside=some.count(where=to_all & (some.next_ns < some.response_first_ns).fill_null(False)),
         )
     )  # fmt: skip
-    if row["to_all"] < 0.9 * row["late"] or not row["late"]:
+    return {place_of(row): waited(seen, row) for row in rows}
+
+
+def waited(seen: Observed, row: Row) -> bool | None:
+    """What `waits_for_replicas` gives of a broker with its numbers of late writes."""
+    if row["to_all"] < 0.9 * row["late"]:
         return False
     if 2 * row["beside"] >= row["late"]:
         return True
-    return None if replicated(seen) else False
+    return None if seen.once(replicated) else False
+
+
+def place_of(row: Row) -> Place:
+    """The broker of a row."""
+    return row["server_ip"], row["server_port"]
 
 
 def replicated(seen: Observed) -> bool:
@@ -56,3 +92,222 @@ def replicated(seen: Observed) -> bool:
         for topic in topics if topic.get("name") in written for part in topic.get("partitions") or ()
     ]  # fmt: skip
     return not sizes or max(sizes) != 1
+
+
+class Follower(NamedTuple):
+    """A follower that late writes of a leader wait for."""
+
+    broker_id: int
+    writes: int
+    """Late writes whose response came with its Fetch."""
+    took_ns: int
+    """Median time from records that were sent to it until its next Fetch, of those that took long."""
+
+
+def acknowledging(seen: Observed, writes: Any, least: int) -> dict[Place, list[Follower]]:
+    """Leader -> the followers whose Fetch comes `least` ns and more behind the records that they were sent, with those of the
+    writes whose response the leader sent when such a Fetch arrived.
+
+    The tap may be anywhere between them: a round trip from the tap to the leader lies between a response that passes the tap
+    and the Fetch that follows it, and half of one between the tap and the leader.
+    """
+    table = seen.every
+    polls = table.filter(table.api == "Fetch", of_brokers(table, (), FETCHERS[1]), table.outcome == "answered")
+    before = functions(polls).window(group_by="connection", order_by="exchange")
+    polls = polls.mutate(
+        sent_ns=polls.response_last_ns.lag().over(before), carried=polls.record_count.lag().over(before),
+        half_ns=polls.rtt_ns.fill_null(0) // 2,
+    )  # fmt: skip
+    polls = polls.mutate(took=polls.request_last_ns - polls.sent_ns + 2 * polls.half_ns)
+    polls = polls.filter(polls.carried > 0, polls.took >= least)
+    polls = polls.select(*SERVER, "client_id", "took", due_ns=polls.request_last_ns + polls.half_ns)
+    ibis = functions(writes)
+    at = writes.response_first_ns - writes.rtt_ns.fill_null(0) // 2
+    both = ibis.union(
+        polls.select(*SERVER, at="due_ns", due_ns="due_ns", waits=ibis.literal(0, "int64")),
+        writes.select(*SERVER, at=at, due_ns=ibis.null("int64"), waits=ibis.literal(1, "int64")),
+    )
+    upto = ibis.window(group_by=list(SERVER), order_by=["at", "waits"], rows=(None, 0))
+    both = both.mutate(due_ns=both.due_ns.max().over(upto))
+    both = both.filter(both.waits == 1, both["at"] - both.due_ns <= NEAR_NS)
+    met = both.group_by(*SERVER, "due_ns").aggregate(writes=both.count())
+    polls = polls.left_join(met, [*SERVER, "due_ns"])
+    rows = seen.run(
+        polls.group_by(*SERVER, "client_id").aggregate(writes=polls.writes.fill_null(0).sum(), took=polls.took.median())
+    )
+    found: dict[Place, list[Follower]] = {}
+    for row in rows:
+        if name := FOLLOWER.match(row["client_id"] or ""):
+            found.setdefault(place_of(row), []).append(Follower(int(name[1]), int(row["writes"]), round(row["took"])))
+    return found
+
+
+class Leader(NamedTuple):
+    """A broker whose writes to all replicas are late, though nothing else there is known to be."""
+
+    row: Row
+    """Its figures: n, slow, slow_ns, late_p50, broker_id, and times."""
+    own_ns: float | None
+    """Median of its Produce requests with acks=1 meanwhile, where they are in time."""
+    prompt_ns: float | None
+    """Median of all requests that wait for no replica meanwhile, where these are many enough and in time."""
+    beside: bool
+    """Whether Produce requests with acks=1 were in time while most of the late ones waited."""
+    followers: Sequence[Follower]
+    """For which it waits, where the capture shows that."""
+
+    @property
+    def proven(self) -> bool:
+        """Whether its followers are known to be what it waits for."""
+        return self.beside or bool(self.followers)
+
+
+def slow_leaders(seen: Observed, limit: Mapping[str, float]) -> dict[Place, Leader]:
+    """The brokers whose Produce requests with acks=all are late by themselves: those with acks=1 are not, as far as there are
+    any. Time in the queue behind other requests of the connection is not counted.
+    """
+    least = limit["milliseconds"] * 1e6
+    if sum(call["latency_ns"] or 0 for call in seen.calls if call["api"] == "Produce") < limit["late"] * least:
+        return {}
+    chosen, _ = served(seen, limit)
+    chosen = chosen.mutate(own=chosen.own - chosen.queue_ns.fill_null(0))
+    late = chosen.own >= int(least)
+    writes = chosen.filter(chosen.to_all, chosen.error == "NONE").mutate(late=late)
+    rows = seen.run(
+        in_groups(
+            writes, SERVER, slow=writes.count(where=writes.late), slow_ns=writes.own.sum(where=writes.late),
+            late_p50=writes.own.quantile(0.5, where=writes.late), broker_id=writes.broker_id.max(),
+            late_ns=writes.request_first_ns.min(where=writes.late),
+            late_until_ns=writes.response_first_ns.max(where=writes.late),
+        )
+    )  # fmt: skip
+    rows = [row for row in rows if often_late(row, limit)]
+    if not rows:
+        return {}
+    beside, quick = waits_for_replicas(seen, chosen, late), in_time(seen, chosen, late, rows)
+    followers = acknowledging(seen, writes.filter(writes.late), int(least / 2))
+    found: dict[Place, Leader] = {}
+    for row in rows:
+        place = place_of(row)
+        met = [one for one in followers.get(place, ()) if one.writes >= PART * row["slow"]]
+        if sum(one.writes for one in met) < limit["met"] * row["slow"]:
+            met = []
+        if beside.get(place, False) is not False:
+            own_ns, prompt_ns = quick_medians(quick.get(place), row["late_p50"] / limit["times"], limit)
+            found[place] = Leader(row, own_ns, prompt_ns, bool(beside[place] and own_ns is not None), met)
+    return found
+
+
+def in_time(seen: Observed, chosen: Any, late: Any, rows: Sequence[Row]) -> dict[Place, Row]:
+    """Broker -> figures of the requests that wait for no replica, sent from the first of the late writes to the response of the
+    last: n, late, p50, and own_n, own_p50 of Produce with acks=1 alone.
+    """
+    some = chosen.mutate(late=late)
+    some = some.filter(
+        ~some.to_all, ~some.api.isin(list(REPLICATED)), some.request_first_ns >= min(row["late_ns"] for row in rows),
+        some.request_first_ns <= max(row["late_until_ns"] for row in rows),
+    )  # fmt: skip
+    alone = (some.api == "Produce") & (some.acks == 1)
+    figures = some.group_by(*SERVER).aggregate(
+        n=some.count(), late=some.count(where=some.late), p50=some.own.quantile(0.5), own_n=some.count(where=alone),
+        own_p50=some.own.quantile(0.5, where=alone),
+    )  # fmt: skip
+    return {place_of(row): row for row in seen.run(figures)}
+
+
+def quick_medians(figures: Row | None, most: float, limit: Mapping[str, float]) -> tuple[float | None, float | None]:
+    """Medians of the requests of `in_time`, where they are no larger than `most` (ns): of Produce with acks=1, and of all."""
+    if figures is None:
+        return None, None
+    own_ns = figures["own_p50"] if figures["own_n"] and figures["own_p50"] <= most else None
+    enough = figures["n"] >= limit["prompt"] and 10 * figures["late"] <= figures["n"] and figures["p50"] <= most
+    return own_ns, figures["p50"] if enough else None
+
+
+def waited_for(leaders: Sequence[Leader]) -> tuple[int | None, str]:
+    """The broker that late writes have in common, as the follower that they wait for or as their leader; and how the sentence
+    goes on.
+    """
+    pairs = [(leader.row["broker_id"], one) for leader in leaders for one in leader.followers]
+    if not pairs:
+        return None, ""
+    ids, took = sorted({one.broker_id for _, one in pairs}), seconds(max(one.took_ns for _, one in pairs))
+    common = set.intersection(*({leader, one.broker_id} for leader, one in pairs))
+    if len(ids) > 1 and len(common) == 1:
+        (broker,) = common
+        return broker, f"; followers' next Fetch comes {took} behind the records, in each case to or from broker {broker}"
+    name = "broker" if len(ids) == 1 else "brokers"
+    return (
+        ids[0] if len(ids) == 1 else None,
+        f"; they waited for {name} {named(ids)}, whose next Fetch comes {took} behind the records",
+    )
+
+
+def at_servers(leaders: Sequence[Leader]) -> str:
+    """A condition that the requests to these brokers meet."""
+    places = [f"(server_ip == {quoted(one.row['server_ip'])} and server_port == {one.row['server_port']})" for one in leaders]
+    return places[0][1:-1] if len(places) == 1 else " or ".join(places)
+
+
+def writers(seen: Observed, leaders: Mapping[Place, Leader]) -> list[str]:
+    """The clients that write to all replicas at these brokers."""
+    table = seen.exchanges
+    table = table.filter(table.api == "Produce", table.acks == ALL)
+    rows = seen.run(table.select("client_id", *SERVER).distinct())
+    return clients_in(row for row in rows if place_of(row) in leaders)
+
+
+@rule(
+    "slow-replication", "medium", 0.8,
+    needs="responses requests",
+    looks_at="service time of Produce requests with acks=all by broker, against requests there that wait for no replica; "
+    "and the Fetch requests with which followers acknowledge records, where the capture has them",
+    advice="See which follower is behind: kafka-topics.sh --describe --under-replicated-partitions, MaxLag of "
+    "kafka.server:type=ReplicaFetcherManager; RemoteTimeMs of Produce (kafka.network:type=RequestMetrics) is the wait for "
+    "followers, LocalTimeMs the leader's own. Then the disk and garbage collection of that follower, and the network between "
+    "the brokers.",
+    instead="brokers that are far from each other on purpose: acks=all takes a round trip between them and more; slow disks of "
+    "the leaders, where no Produce with acks=1 is there to compare",
+    requests=20, milliseconds=50, times=5, share=0.15, late=5, seconds=2, met=0.7, prompt=5,
+)  # fmt: skip
+def slow_replication(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Writes that wait for followers, as one finding for all leaders where they do.
+
+    What proves it at a leader: writes with acks=1 are `times` as quick there while those with acks=all wait; or its responses
+    to `met` of the late ones come with the Fetch of a follower that took long to acknowledge. Where neither can be seen,
+    several leaders at once are late while `prompt` other requests are in time; slow disks may be what they have in common.
+    """
+    leaders = slow_leaders(seen, limit)
+    if any(not one.proven for one in leaders.values()):
+        accused = {finding.who["server"] for finding in RULES["slow-broker"].find(seen, RULES["slow-broker"].thresholds)}
+        leaders = {
+            place: one for place, one in leaders.items()
+            if one.proven or (one.prompt_ns is not None and server_of(one.row) not in accused)
+        }  # fmt: skip
+    some = list(leaders.values())
+    if sum(one.row["n"] for one in some) < limit["requests"] or not (len(some) > 1 or any(one.proven for one in some)):
+        return
+    proven = any(one.proven for one in some)
+    count, total = sum(one.row["slow"] for one in some), sum(one.row["n"] for one in some)
+    worst = max(some, key=lambda one: one.row["late_p50"])
+    own = [one.own_ns for one in some if one.own_ns is not None]
+    prompt = own or [one.prompt_ns for one in some if one.prompt_ns is not None]
+    broker, words = waited_for(some)
+    here = f"at {counted(len(some), 'broker')}" if len(some) > 1 else f"at {server_of(worst.row)}"
+    followers = [one for leader in some for one in leader.followers]
+    yield Finding(
+        f"{count} of {total} writes with acks=all took {seconds(worst.row['late_p50'])} (median) {here}"
+        + (f", while {'writes with acks=1' if own else 'other requests'} there took {seconds(max(prompt))}" if prompt else "")
+        + (words if proven else "; followers may be what is slow"),
+        {"broker_id": broker, "server": server_of(worst.row) if len(some) == 1 else None, "client_ids": writers(seen, leaders)},
+        count,
+        where(f"latency_ns >= {int(limit['milliseconds'])}ms", at_servers(some), api="Produce", acks=-1),
+        min(one.row["late_ns"] for one in some), max(one.row["late_until_ns"] for one in some),
+        sum(int(one.row["slow_ns"]) for one in some),
+        {"writes": total, "late_writes": count, "leaders": len(some), "late_p50_ns": round(worst.row["late_p50"]),
+         "prompt_p50_ns": round(max(prompt)) if prompt else None,
+         "acknowledged_ns": max((one.took_ns for one in followers), default=None),
+         "with_followers": sum(one.writes for one in followers) or None},
+        confidence=FOLLOWED if followers else None if proven else UNPROVEN,
+        advice=None if proven else REPLICAS,
+    )  # fmt: skip

@@ -5,19 +5,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kcap.reports.findings.model import Finding, Found, called, connected, picking, rule, seconds, where
+from kcap.reports.definition import group_of
+from kcap.reports.findings.model import RULES, Finding, Found, called, connected, picking, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, in_groups, rows_by, server_of, times_of, totals
 from kcap.reports.findings.outages import leaders_moved
-from kcap.reports.findings.replication import UNSURE, waits_for_replicas
+from kcap.reports.findings.replication import REPLICAS, UNSURE, slow_leaders, waits_for_replicas
+from kcap.reports.findings.served import CALL, REPLICATED, SERVED, WAITING, often_late, served
 from kcap.reports.text import count as counted
 
-SERVED = (
-    "Produce", "Fetch", "ListOffsets", "Metadata", "OffsetCommit", "OffsetFetch", "Heartbeat", "FindCoordinator", "EndTxn",
-    "InitProducerId", "AddPartitionsToTxn", "TxnOffsetCommit", "OffsetForLeaderEpoch",
-)  # fmt: skip
-"""What brokers do alike for clients all the time; setting up connections and administration differ by nature."""
-WAITING = ("Fetch", "JoinGroup", "SyncGroup", "ConsumerGroupHeartbeat", "ShareFetch")
-"""APIs whose responses wait on purpose."""
 LONG_POLLS = ("Fetch", "ShareFetch")
 """Those that wait for records; an earlier one holds up what comes behind it on its connection."""
 GATHERING = tuple(api for api in WAITING if api not in LONG_POLLS)
@@ -117,55 +112,29 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
         )
     )  # fmt: skip
     slow: dict[tuple[str, int], list[tuple[Row, float]]] = {}
-    for some in rows_by((row for row in rows if row["n"] >= limit["requests"]), "api").values():
+    for some in rows_by((row for row in rows if row["n"] >= limit["requests"]), ("api", "to_all")).values():
         if len(some) > 1 and any(often_late(row, limit) for row in some):
             for row, usual in slow_again(seen, some, limit):
                 slow.setdefault((row["server_ip"], row["server_port"]), []).append((row, usual))
+    waiting = slow_leaders(seen, RULES["slow-replication"].thresholds) if slow else {}
     for (ip, port), found in slow.items():
         row, others_p95 = max(found, key=lambda one: one[0]["total"])
-        apis = sorted(one["api"] for one, _ in found)
-        followers = apis == ["Produce"] and waits_for_replicas(seen, *served(seen, limit, "Produce"), (ip, port))
-        how = FOLLOWERS if followers else REPLICAS if followers is None else None
-        with_all = " with acks=all" if how else ""
+        apis = sorted({one["api"] for one, _ in found})
+        with_all = all(one["to_all"] or one["api"] in REPLICATED for one, _ in found)
+        leader = waiting.get((ip, port))
+        if with_all and leader is not None and leader.proven:
+            continue  # slow-replication names it
+        unsure = with_all and waits_for_replicas(seen, chosen, late).get((ip, port), False) is not False
         yield Finding(
-            f"broker {ip}:{port} takes {seconds(row['p95'])} for {row['api']}{with_all} (95th percentile), other brokers "
-            f"{seconds(others_p95)}"
-            + MEANWHILE[how],
+            f"broker {ip}:{port} takes {seconds(row['p95'])} for {row['api']}"
+            + " with acks=all" * (row["to_all"] and with_all)
+            + f" (95th percentile), other brokers {seconds(others_p95)}"
+            + "; its followers may be what is slow" * unsure,
             {"server": f"{ip}:{port}", "broker_id": row["broker_id"]}, row["n"],
             where(f"api in {{{', '.join(apis)}}}", server_ip=ip, server_port=port), row["first_ns"], row["last_ns"],
             sum(int(one["total"]) for one, _ in found), {"p95_ns": round(row["p95"]), "others_p95_ns": round(others_p95),
-                "apis": apis}, "medium" if how else None, UNSURE if how == REPLICAS else None, how,
+                "apis": apis}, "medium" if unsure else None, UNSURE if unsure else None, REPLICAS if unsure else None,
         )  # fmt: skip
-
-
-FOLLOWERS = (
-    "It waits for its followers: see which broker is missing or lags (kafka-topics.sh --describe "
-    "--under-replicated-partitions; replica.lag.time.max.ms is how long one may)."
-)
-"""Advice where requests for all replicas are slow and those for the leader are not."""
-REPLICAS = (
-    "Compare LocalTimeMs and RemoteTimeMs of Produce at that broker: the first is its own disk, the second the wait for its "
-    "followers (kafka-topics.sh --describe --under-replicated-partitions) and for the network to them."
-)
-"""Advice where only requests for all replicas are known."""
-MEANWHILE = {
-    FOLLOWERS: "; with acks=1 it responds at once meanwhile", REPLICAS: "; its followers may be what is slow", None: "",
-}  # fmt: skip
-"""What the sentence of a slow broker adds, by this advice."""
-CALL = ("server_ip", "server_port", "api")
-"""What requests have in common whose times are compared: those of one API to one broker."""
-
-
-def served(seen: Observed, limit: Mapping[str, float], api: str | None = None) -> tuple[Any, Any]:
-    """Exchanges with the broker's `own` time and with what `elapsed` besides waits on purpose, of one API or of all that are
-    compared; and which of them are late."""
-    table = seen.exchanges
-    compared = table.api.isin(SERVED) & ~table.api.isin(WAITING) if api is None else table.api == api
-    chosen = table.filter(table.outcome == "answered", table.latency_ns.notnull(), compared)
-    waited = [chosen[name].fill_null(0) for name in ("rtt_ns", "long_poll_ns", "throttle_ns", "muted_ns")]
-    chosen = chosen.mutate(elapsed=chosen.latency_ns - waited[1] - waited[2] - waited[3])
-    chosen = chosen.mutate(own=chosen.elapsed - waited[0])
-    return chosen, chosen.own >= int(limit["milliseconds"] * 1e6)
 
 
 def slow_again(seen: Observed, rows: Sequence[Row], limit: Mapping[str, float]) -> list[tuple[Row, float]]:
@@ -176,22 +145,22 @@ def slow_again(seen: Observed, rows: Sequence[Row], limit: Mapping[str, float]) 
     """
     chosen, late = served(seen, limit, rows[0]["api"])
     lasted = chosen.group_by(*CALL).aggregate(p95=chosen.own.quantile(0.95), elapsed_p95=chosen.elapsed.quantile(0.95))
-    times = {place_of(row): row for row in seen.run(lasted)}
-    rows = [{**row, **times[place_of(row)]} for row in rows]
+    times = {call_of(row): row for row in seen.run(lasted)}
+    rows = [{**row, **times[call_of(row)]} for row in rows]
     usual, elapsed = (sorted(row[name] for row in rows) for name in ("p95", "elapsed_p95"))
     beside = [(row, middle_without(usual, row["p95"]), middle_without(elapsed, row["elapsed_p95"])) for row in rows]
     slow = [(row, others) for row, others, others_elapsed in beside if stands_out(row, others, others_elapsed, limit)]
     if not slow:
         return []
-    rest = {place_of(row): row for row in seen.run(late_beside(chosen, late))}
+    rest = {call_of(row): row for row in seen.run(late_beside(chosen, late))}
     alone = {
-        place_of(row): (row["alone_ns"] or 0) / max(row["own_ns"], 1)
+        call_of(row): (row["alone_ns"] or 0) / max(row["own_ns"], 1)
         for row in seen.run(late_alone(chosen, late, limit["times"]))
     }
     return [
         (row, others)
         for row, others in slow
-        if again(rest.get(place_of(row)), row, limit) and alone.get(place_of(row), 0) >= limit["alone"]
+        if again(rest.get(call_of(row)), row, limit) and alone.get(call_of(row), 0) >= limit["alone"]
     ]
 
 
@@ -218,28 +187,19 @@ def late_alone(chosen: Any, late: Any, times: float) -> Any:
     some = chosen.filter(late)
     some = some.select(*CALL, "own", second=some.request_first_ns // 1_000_000_000)
     each = some.group_by(*CALL, "second").aggregate(mine=some.count(), own_ns=some.own.sum())
-    each = each.mutate(all=each.mine.sum().over(group_by=["api", "second"]))
+    each = each.mutate(all=each.mine.sum().over(group_by=["api", "to_all", "second"]))
     alone = (each.all - each.mine) * times <= each.mine
     return each.group_by(*CALL).aggregate(own_ns=each.own_ns.sum(), alone_ns=each.own_ns.sum(where=alone))
 
 
-def place_of(row: Row) -> tuple[str, int, str]:
+def call_of(row: Row) -> tuple[Any, ...]:
     """Broker and API of a row."""
-    return row["server_ip"], row["server_port"], row["api"]
+    return group_of(row, CALL)
 
 
 def again(rest: Row | None, row: Row, limit: Mapping[str, float]) -> bool:
     """Whether an API of a broker was slow also beside the moment of its slowest exchange."""
     return rest is not None and often_late({**row, **rest}, limit)
-
-
-def often_late(row: Row, limit: Mapping[str, float]) -> bool:
-    """Whether enough exchanges were late: of all, or for as much of the time, since a client that waits for each response sends
-    few while the broker is slow."""
-    if row["slow"] < limit["late"] or row["late_until_ns"] - row["late_ns"] < limit["seconds"] * 1e9:
-        return False
-    often = row["slow"] >= limit["share"] * row["n"]
-    return bool(often or (row["slow_ns"] or 0) >= limit["share"] * (row["last_ns"] - row["first_ns"]))
 
 
 def median(values: Sequence[float]) -> float:

@@ -9,8 +9,8 @@ from typing import Any, Final
 from kcap.limits import EVENTS_MOST
 from kcap.reports.findings.model import Finding, Found, picking, rule, seconds, where
 from kcap.reports.findings.observed import SERVER, Observed, Row
-from kcap.reports.findings.replication import ALL, UNSURE
-from kcap.reports.findings.serving import SERVED, WAITING, served
+from kcap.reports.findings.replication import UNSURE
+from kcap.reports.findings.served import PROMPT, REPLICATED, WAITING, served
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
@@ -128,12 +128,6 @@ def overdue(seen: Observed, least: int) -> dict[tuple[str, int], list[int]]:
     return found
 
 
-REPLICATED: Final = ("OffsetCommit", "TxnOffsetCommit", "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn")
-"""APIs that end when all replicas have what they wrote to the topic of a coordinator's state, as Produce with acks=all does."""
-PROMPT: Final = set(SERVED) - set(WAITING)
-"""APIs whose requests a broker answers as soon as it can."""
-
-
 def silences(seen: Observed, waiting: Any, least: int) -> tuple[Any, Any]:
     """Those of these exchanges that waited at least `least` ns in a time as long between two responses of their broker, from
     `since` to `until`; and these times: `since`, `until`, n, links, hosts, first_sent_ns, last_sent_ns, waited_ns.
@@ -159,7 +153,7 @@ def silences(seen: Observed, waiting: Any, least: int) -> tuple[Any, Any]:
         *SERVER, at="response_first_ns", since=ibis.null("int64"), until=ibis.null("int64"),
         waits=ibis.literal(1, "int64"), sent="request_last_ns", connection="connection", host="client_ip",
         exchange=waiting.exchange.cast("int64"), packet=waiting.request_first_packet.cast("int64"),
-        to_all=(waiting.api.isin(list(REPLICATED)) | ((waiting.api == "Produce") & (waiting.acks == ALL))).cast("int64"),
+        to_all=(waiting.api.isin(list(REPLICATED)) | waiting.to_all).cast("int64"),
     )  # fmt: skip
     both = ibis.union(ends, requests)
     upto = ibis.window(group_by=SERVER, order_by=["at", "waits"], rows=(None, 0))

@@ -1,0 +1,50 @@
+"""How long brokers take for requests that they serve alike all the time, and which of these are late.
+
+In: exchanges. Out: the broker's own time of each; whether enough of a group are late. Law: what waits on purpose, such as a
+long poll or a throttle, is no part of the broker's time.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kcap.reports.findings.observed import Observed, Row
+
+SERVED = (
+    "Produce", "Fetch", "ListOffsets", "Metadata", "OffsetCommit", "OffsetFetch", "Heartbeat", "FindCoordinator", "EndTxn",
+    "InitProducerId", "AddPartitionsToTxn", "TxnOffsetCommit", "OffsetForLeaderEpoch",
+)  # fmt: skip
+"""What brokers do alike for clients all the time; setting up connections and administration differ by nature."""
+WAITING = ("Fetch", "JoinGroup", "SyncGroup", "ConsumerGroupHeartbeat", "ShareFetch")
+"""APIs whose responses wait on purpose."""
+PROMPT = frozenset(SERVED) - frozenset(WAITING)
+"""APIs whose requests a broker answers as soon as it can."""
+ALL = -1
+"""`acks` of Produce requests that get their response when all replicas in sync have the records."""
+REPLICATED = ("OffsetCommit", "TxnOffsetCommit", "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn")
+"""APIs that end when all replicas have what they wrote to the topic of a coordinator's state, as Produce with acks=all does."""
+CALL = ("server_ip", "server_port", "api", "to_all")
+"""What requests have in common whose times are compared: those of one API to one broker, and of Produce those that wait for
+other brokers apart from those that do not."""
+
+
+def served(seen: Observed, limit: Mapping[str, float], api: str | None = None) -> tuple[Any, Any]:
+    """Exchanges with the broker's `own` time, with what `elapsed` besides waits on purpose, and whether they are Produce
+    requests `to_all` replicas, of one API or of all that are compared; and which of them are late.
+    """
+    table = seen.exchanges
+    compared = table.api.isin(sorted(PROMPT)) if api is None else table.api == api
+    chosen = table.filter(table.outcome == "answered", table.latency_ns.notnull(), compared)
+    waited = [chosen[name].fill_null(0) for name in ("rtt_ns", "long_poll_ns", "throttle_ns", "muted_ns")]
+    to_all = (chosen.api == "Produce") & (chosen.acks == ALL).fill_null(False)
+    chosen = chosen.mutate(elapsed=chosen.latency_ns - waited[1] - waited[2] - waited[3], to_all=to_all)
+    chosen = chosen.mutate(own=chosen.elapsed - waited[0])
+    return chosen, chosen.own >= int(limit["milliseconds"] * 1e6)
+
+
+def often_late(row: Row, limit: Mapping[str, float]) -> bool:
+    """Whether enough exchanges were late: of all, or for as much of the time, since a client that waits for each response sends
+    few while the broker is slow."""
+    if row["slow"] < limit["late"] or row["late_until_ns"] - row["late_ns"] < limit["seconds"] * 1e9:
+        return False
+    often = row["slow"] >= limit["share"] * row["n"]
+    return bool(often or (row["slow_ns"] or 0) >= limit["share"] * (row["last_ns"] - row["first_ns"]))
