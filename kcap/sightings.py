@@ -1,7 +1,7 @@
 """Oddities by kind and connection: the first sighting of each, and how many there were, in some 60 bytes each.
 
-In: oddities as they are seen. Out: `Weird` objects with their counts, in the order of packets or of their coming. Law: what comes out is what went
-in; a value that can be pickled.
+In: oddities as they are seen. Out: `Weird` objects with their counts, in the order of packets or of their first sightings. Law:
+what comes out is what went in; a value that can be pickled.
 """
 
 from array import array
