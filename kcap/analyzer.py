@@ -204,6 +204,8 @@ class Analyzer:
         self.closed_connections = 0
         """Connections that wait in it to be taken."""
         self._sightings = Sightings()
+        self.weirds_most = limits.WEIRDS_MAX
+        """Entries of `sightings` from which on oddities of further connections are counted together."""
         self.kafka_connections = 0
         self.watch: Callable[[int, Connection], None] | None = None
         """Callback(packet reference, connection) for each packet whose payload a heuristic used
@@ -447,7 +449,7 @@ class Analyzer:
         return bool(self.secrets.keylog.stored) and self.plaintext is None and not self.infer_turns and self.watch is None
 
     def _count(self, kind: WeirdKind, detail: str, ref: int, position: int, uid: str | None, count: int = 1) -> None:
-        self._sightings.count(kind, detail, ref, position, uid, count, limits.WEIRDS_MAX)
+        self._sightings.count(kind, detail, ref, position, uid, count, self.weirds_most)
 
     @property
     def sighted(self) -> int:
@@ -461,8 +463,8 @@ class Analyzer:
         return list(self._sightings)
 
     def take_sightings(self) -> list[tuple[Weird, int]]:
-        """The oddities since the last call."""
-        found, self._sightings = self.sightings(), Sightings()
+        """The oddities since the last call, in the order in which each was first seen."""
+        found, self._sightings = list(self._sightings.entered()), Sightings()
         return found
 
     def add_sightings(self, found: list[tuple[Weird, int]]) -> None:

@@ -1,7 +1,7 @@
 """Oddities by kind and connection: the first sighting of each, and how many there were, in some 60 bytes each.
 
-In: oddities as they are seen. Out: `Weird` objects with their counts, in the order of packets. Law: what comes out is what went
-in; a value that can be pickled.
+In: oddities as they are seen. Out: `Weird` objects with their counts, in the order of packets or of their first sightings. Law:
+what comes out is what went in; a value that can be pickled.
 """
 
 from array import array
@@ -67,9 +67,16 @@ class Sightings:
     def __iter__(self) -> Iterator[tuple[Weird, int]]:
         """Each with its count, in the order of packets; of one packet those of no connection come first, others by uid."""
         kinds, uids, refs = self._entries.kinds, self._entries.uids, self._refs
-        for at in sorted(range(len(self)), key=lambda at: (refs[at], kinds[at] & 1, uids[at])):
-            detail = self._details[at]
-            text = self._texts[self._ends[detail] : self._ends[detail + 1]].decode("utf-8", "surrogatepass")
-            file, packet = refs[at] >> REF_FILE_SHIFT, refs[at] & ((1 << REF_FILE_SHIFT) - 1)
-            uid = uid_of_number(uids[at]) if kinds[at] & 1 else None
-            yield Weird(KINDS[kinds[at] >> 1], text, file, packet, self._positions[at], uid), self._counts[at]
+        return map(self._at, sorted(range(len(self)), key=lambda at: (refs[at], kinds[at] & 1, uids[at])))
+
+    def entered(self) -> Iterator[tuple[Weird, int]]:
+        """Each with its count, in the order in which they were first counted: that decides which have an entry where `most` is
+        reached."""
+        return map(self._at, range(len(self)))
+
+    def _at(self, at: int) -> tuple[Weird, int]:
+        detail, kind, ref = self._details[at], self._entries.kinds[at], self._refs[at]
+        text = self._texts[self._ends[detail] : self._ends[detail + 1]].decode("utf-8", "surrogatepass")
+        file, packet = ref >> REF_FILE_SHIFT, ref & ((1 << REF_FILE_SHIFT) - 1)
+        uid = uid_of_number(self._entries.uids[at]) if kind & 1 else None
+        return Weird(KINDS[kind >> 1], text, file, packet, self._positions[at], uid), self._counts[at]

@@ -40,6 +40,7 @@ def test_what_comes_out_is_what_went_in(reports: list[tuple[WeirdKind, str, int,
         plain[key] = weird, before + count
     assert len(packed) == len(plain)
     assert list(packed) == sorted(plain.values(), key=lambda one: (one[0].file, one[0].packet, one[0].connection or ""))
+    assert list(packed.entered()) == list(plain.values())
 
 
 def test_a_flood_of_oddities_takes_little_memory() -> None:

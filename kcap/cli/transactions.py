@@ -19,6 +19,8 @@ from kcap.reports.text import count as counted
 
 Row = dict[str, Any]
 OUTCOMES: Final = ("committed", "aborted", "fenced", "timed_out", "open")
+AGAIN: Final = "it had ended already (KIP-890)"
+"""Why an EndTxn was refused that shows no other producer."""
 SHOWN: Final = 60
 """Rows that text shows of a table."""
 
@@ -57,7 +59,7 @@ def document(result: Row) -> Document:
     ids = result["transactional_ids"]
     blocks: list[Any] = [Sentences([sentence(row) for row in ids] or ["no transaction was found"], tone="bold")]
     blocks.append(Section(result["rows"], TRANSACTIONS, title="transactions", most=SHOWN))
-    blocks.append(Section(result["fences"], FENCES, title="fences", most=SHOWN))
+    blocks.append(Section(result["fences"], FENCES, title="refused as fenced", most=SHOWN))
     blocks += [Section(row["producers"], PRODUCERS, title=f"producers of {row['transactional_id']}", most=SHOWN) for row in ids]
     blocks.append(foot(result))
     return Document(f"transactions: {', '.join(result['captures'])}", blocks)
@@ -68,7 +70,8 @@ def sentence(row: Row) -> str:
     ends = counts({outcome: row[outcome] for outcome in OUTCOMES if row[outcome]}).replace("_", " ")
     lasted = f"; median {duration(row['p50_ns'])}, longest {duration(row['max_ns'])}" if row["max_ns"] is not None else ""
     offsets = f"; offsets of group {words(row['group_ids'])}" if row["group_ids"] else ""
-    fences = f"; {counted(row['fences'], 'request')} refused by fencing" if row["fences"] else ""
+    fences = f"; {counted(row['fences'], 'request')} refused as fenced" if row["fences"] else ""
+    fences += f"; {counted(row['ended_again'], 'EndTxn request')} for what had ended already" if row["ended_again"] else ""
     return (
         f"{row['transactional_id']}: {counted(row['transactions'], 'transaction')}{f' ({ends})' if ends else ''}"
         f"{lasted}{offsets}{fences}"
@@ -107,6 +110,7 @@ FENCES: Final = (
     TextColumn("client", lambda row: words(row["client_id"]), right=False),
     TextColumn("api", lambda row: row["api"], right=False),
     TextColumn("error", lambda row: row["error"], right=False, down=refused),
+    TextColumn("because", lambda row: AGAIN if row["ended_again"] else "", right=False, rank=1),
 )
 PRODUCERS: Final = (
     TextColumn("time", lambda row: time_of_day(row["time_ns"]), right=False, whole=True),

@@ -6,6 +6,7 @@ the process that wants them; it ends when the other end of the socket does, at t
 
 import os
 import socket
+import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -42,6 +43,7 @@ class Worker:
             self._sender.send(Step(error=error))
             return
         reading.analyzer.bodies.shared = self._sender.arena
+        reading.analyzer.weirds_most = sys.maxsize  # the other process, which has all of them, bounds them
         reading.analyzer.take_sightings()  # the other process saw the same when it opened the files
         self._steps, self._reading = Steps(reading), reading
         packets = reading.files.batches

@@ -127,9 +127,11 @@ def order(row: Row) -> list[Any]:
 
 
 def row_of(row: Row) -> Row:
-    """The story with the UID.N of its exchange, and as a sentence."""
+    """The story with the UID.N of its exchange, its cluster where there are several, and as a sentence."""
     row = dict(row)
     row = {"example": uid(row.pop("connection"), row.pop("exchange"))} | row
+    if row["cluster_id"] is None:
+        del row["cluster_id"]
     return row | {"sentence": story(row)}
 
 

@@ -22,6 +22,8 @@ LEADERSHIP: Final = (
 """Errors after which a client requests Metadata and tries again (InvalidMetadataException of the Java client)."""
 PRODUCE, FETCH, METADATA = (api_key(name) for name in ("Produce", "Fetch", "Metadata"))
 PLACE: Final = ("place", "partition")
+CLIENT: Final = ("client_ip", "client_id", "cluster_id")
+"""A client as what it does in one cluster."""
 SLOT: Final = ("client_ip", "client_id", "api", "topic", "partition")
 
 
@@ -86,15 +88,24 @@ def retries(tables: Tables) -> Any:
     return all_.group_by(*SLOT).aggregate(retries=all_.more.sum().cast("int64"))
 
 
+def by_cluster(rows: Any, tables: Tables) -> Any:
+    """Rows whose `cluster_id` is null where the capture has no two clusters: a server whose cluster nothing names is no other
+    one then.
+    """
+    known = tables.every.cluster_id
+    rows = rows.cross_join(tables.every.aggregate(least=known.min(), most=known.max()))
+    return rows.mutate(cluster_id=(rows.least < rows.most).ifelse(rows.cluster_id, None)).drop("least", "most")
+
+
 def stories(tables: Tables) -> Any:
-    """Of each first error of leadership: the time until the client requested Metadata, and until its next successful response
-    there.
+    """Of each first error of leadership: the time until the client requested Metadata of the same cluster, and until its next
+    successful response there; `cluster_id` where the capture has several.
     """
     import ibis
 
     rows = candidates(tables)
-    rows = with_clients(where(rows, rows.filter(rows.error.isin(LEADERSHIP)), PLACE), tables)
-    order = {"group_by": list(SLOT), "order_by": ["at_ns", *KEY]}
+    rows = by_cluster(with_clients(where(rows, rows.filter(rows.error.isin(LEADERSHIP)), PLACE), tables), tables)
+    order = {"group_by": [*SLOT, "cluster_id"], "order_by": ["at_ns", *KEY]}
     slot, later = ibis.window(**order), ibis.window(**order, rows=(1, None))
     numbered = rows.mutate(
         number=ibis.row_number().over(slot),
@@ -107,21 +118,21 @@ def stories(tables: Tables) -> Any:
         good_at=ibis.ifelse(numbered.good, numbered.number, ibis.null("int64")).min().over(later),
     )
     first = walk.filter(walk.moved & ~walk.before.isin(LEADERSHIP).fill_null(False))
-    names = (*KEY, *SLOT, "error", "at_ns", "good_ns", "good_at", "number")
+    names = (*KEY, *SLOT, "cluster_id", "error", "at_ns", "good_ns", "good_at", "number")
     failed = first.select(*names, asks=ibis.literal(0, "int64"), requested_ns=ibis.null("int64"))
-    metadata = tables.every.filter(tables.every.api_key == METADATA)
-    known = {"client_ip": metadata.client_ip, "client_id": metadata.client_id, "at_ns": time_of(metadata)}
+    metadata = by_cluster(tables.every.filter(tables.every.api_key == METADATA), tables)
+    known = {name: metadata[name] for name in CLIENT} | {"at_ns": time_of(metadata)}
     requested = metadata.select(
         **{name: known.get(name, ibis.null(first[name].type())) for name in names},
         asks=ibis.literal(1, "int64"), requested_ns=time_of(metadata),
     )  # fmt: skip
     # in one order of time: pairs of errors and requests would be the product of both
     both = ibis.union(failed, requested)
-    behind = ibis.window(group_by=["client_ip", "client_id"], order_by=["at_ns", both.asks.desc()], rows=(1, None))
+    behind = ibis.window(group_by=list(CLIENT), order_by=["at_ns", both.asks.desc()], rows=(1, None))
     found = both.mutate(metadata_ns=both.requested_ns.min().over(behind))
     found = found.filter(found.asks == 0)
     return found.select(
-        *KEY, *SLOT, "error", "at_ns",
+        *KEY, *SLOT, "cluster_id", "error", "at_ns",
         metadata_after_ns=found.metadata_ns - found.at_ns,
         good_after_ns=found.good_ns - found.at_ns,
         tries=found.good_at - found.number,

@@ -373,9 +373,8 @@ def assigned(assignment: Mapping[str, Any]) -> str:
 
 def story(row: Row) -> str:
     """How a leadership error ended: the error, the Metadata request, the next successful response."""
-    text = (
-        f"{clock(row['at_ns'])} {words(row['client_id'])}: {row['api']} of {row['topic']}-{row['partition']} got {row['error']}"
-    )
+    place = f"{row['topic']}-{row['partition']}" + (f" of cluster {words(row['cluster_id'])}" if "cluster_id" in row else "")
+    text = f"{clock(row['at_ns'])} {words(row['client_id'])}: {row['api']} of {place} got {row['error']}"
     metadata, good = row["metadata_after_ns"], row["good_after_ns"]
     if metadata is not None and (good is None or metadata <= good):
         text += f", requested Metadata after {duration(metadata)}"

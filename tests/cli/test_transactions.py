@@ -23,9 +23,10 @@ def test_a_pipeline_fails_on_outcomes(outcome: str, code: int) -> None:
 
 def test_one_request_is_one_request() -> None:
     row = dict.fromkeys((*OUTCOMES, "transactions", "fences"), 1) | {"max_ns": None, "group_ids": [], "transactional_id": "x"}
+    row["ended_again"] = 0
     assert sentence(row | {"p50_ns": None}).startswith("x: 1 transaction (")
-    assert sentence(row).endswith("; 1 request refused by fencing")
-    assert sentence(row | {"fences": 2}).endswith("; 2 requests refused by fencing")
+    assert sentence(row).endswith("; 1 request refused as fenced")
+    assert sentence(row | {"fences": 2}).endswith("; 2 requests refused as fenced")
 
 
 @pytest.mark.parametrize("form", ["text", "markdown", "html"])
@@ -34,6 +35,13 @@ def test_each_form_shows_ids_transactions_fences_and_producers(form: str) -> Non
     out = " ".join(made.replace("\\", "").split())
     for word in ("room-tx: 6 transactions (1 committed, 5 fenced)", "INVALID_PRODUCER_EPOCH", "producers of room-tx", "424ms"):
         assert word in out
+
+
+def test_an_end_that_was_sent_again_is_not_fenced() -> None:
+    out = " ".join(kcap("transactions", PCAPS / "problems" / "healthy-flink-restore.pcap").stdout.decode().split())
+    assert "flink-job-0-16: 1 transaction (1 committed); median 2.89s, longest 2.89s; 2 EndTxn requests for what had" in out
+    assert "refused as fenced;" not in out
+    assert out.count("it had ended already") == 3
 
 
 def test_a_capture_without_transactions_says_so() -> None:

@@ -22,7 +22,7 @@ from kcap.jobs import messages
 from kcap.jobs.parallel_pass import ParallelPass, is_plain
 from kcap.jobs.worker import Worker
 from kcap.session import Capture
-from tests.fuzz.hostile import Connection
+from tests.fuzz.hostile import ACK, RST, Connection, pcap, request
 from tests.support.jobs import ThreadedWorker, everything, threaded
 from tests.support.wire import produce, produce_answer
 
@@ -70,6 +70,30 @@ def test_two_processes_tell_what_one_tells_of_damaged_files_and_sets_of_them(
     (tmp_path / "empty.pcap").write_bytes((pcaps / CAPTURES[0]).read_bytes()[:24])
     (tmp_path / "other.pcap").write_bytes(b"no capture at all")
     same([*paths, str(packed), str(tmp_path / "empty.pcap"), str(tmp_path / "other.pcap")])
+
+
+@pytest.mark.usefixtures("threaded")
+def test_the_same_oddities_are_listed_where_they_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests that wait on many connections, which end in another order, over several files and so several steps."""
+    monkeypatch.setattr(limits, "WEIRDS_MAX", 30)
+    monkeypatch.setattr("kcap.jobs.worker.CLOSED_TOGETHER", 1)
+    some = [Connection(40_000 + at, 10**12 + 1000 * at).open() for at in range(100)]
+    for connection in some:
+        connection.send(0, request(1))
+    files = [[packet for connection in some for packet in connection.packets]]
+    random.Random(3).shuffle(some)
+    for at, connection in enumerate(some):
+        connection.packets.clear()
+        connection.when = 10**12 + 10**6 + 5 * 10**6 * at
+        connection.add(1, RST | ACK)
+        files += [[]] if at % 20 == 0 else []
+        files[-1] += connection.packets
+    paths = [tmp_path / f"{at}.pcap" for at in range(len(files))]
+    for path, packets in zip(paths, files, strict=True):
+        path.write_bytes(pcap(iter(packets)))
+    same([str(path) for path in paths])
+    listed = everything([str(path) for path in paths], jobs=1)["sightings"]
+    assert [(weird.connection is None, count) for weird, count in listed].count((False, 1)) == 30
 
 
 @pytest.mark.usefixtures("threaded")

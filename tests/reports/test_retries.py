@@ -88,6 +88,25 @@ def test_what_two_clusters_name_alike_is_no_retry() -> None:
     assert [row["retries"] for row in engine().rows(retries(tables(fetched, failed)))] == [1]
 
 
+def test_partitions_of_two_clusters_have_stories_of_their_own() -> None:
+    """East loses its leader; west has a partition of the same name, which goes on, and gives Metadata in between."""
+
+    def told(*clusters: str | None) -> list[Row]:
+        rows = [exchange(exchange=number, at_ms=number, took_ms=1, api="Fetch", api_key=1, cluster_id=one)
+                for number, one in enumerate(clusters)]  # fmt: skip
+        rows[1] |= {"api": "Metadata", "api_key": 3}
+        parts = [partition(exchange=number, api_key=1, topic="t", error=LOST if number == 0 else "NONE", fetch_offset=5)
+                 for number in (0, 2, 3)]  # fmt: skip
+        return [{name: row[name] for name in ("cluster_id", "metadata_after_ns", "good_after_ns", "tries")}
+                for row in engine().rows(stories(tables(rows, parts)))]  # fmt: skip
+
+    one = {"cluster_id": None, "metadata_after_ns": MS, "good_after_ns": 2 * MS, "tries": 1}
+    assert told("east", "east", "east", "east") == told("east", None, None, "east") == [one]
+    assert told("east", "west", "west", "east") == [
+        {"cluster_id": "east", "metadata_after_ns": None, "good_after_ns": 3 * MS, "tries": 1}
+    ]
+
+
 def test_a_fetch_is_a_retry_only_after_an_error_and_at_the_same_offset() -> None:
     steps = [(5, "NONE"), (5, "NONE"), (5, LOST), (6, "NONE"), (7, LOST), (7, "NONE"), (7, "NONE")]
     rows = [exchange(exchange=number, at_ms=number, api="Fetch", api_key=1) for number in range(len(steps))]

@@ -27,6 +27,8 @@ from kcap.reports.text import NO_PROXY_HEADER, size
 from kcap.reports.text import count as counted
 
 SECOND_NS = 1_000_000_000
+HANDSHAKE_PACKETS = 6
+"""Packets of a server up to the end of a TLS handshake, few of which are more than acknowledgements."""
 
 
 @rule(
@@ -87,10 +89,13 @@ def closed_at_request(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "connection-reset", "medium", 0.6,
     needs="requests responses",
-    looks_at="connections in use that a server resets (RST) with requests on the way, while its other connections go on",
+    encrypted=True,
+    looks_at="connections in use that a server resets (RST) with requests on the way, while its other connections go on; of "
+    "TLS without keys, connections whose last packet is such a RST, with data of the client that was never acknowledged",
     advice="See the broker's log at these times. Where it says nothing, something on the way may have sent the RST, such as a "
     "firewall, a load balancer or a proxy: in Wireshark compare its TTL (ip.ttl) with that of the server's other packets.",
-    instead="a broker that closes a connection with unread requests, as at a failed request or a limit of connections",
+    instead="a broker that closes a connection with unread requests, as at a failed request or a limit of connections; where "
+    "TLS hides what was sent, a client that was closing the connection itself",
     sources="RFC 9293 section 3.10.7",
     connections=2, answered=10,
 )  # fmt: skip
@@ -100,6 +105,7 @@ def connection_reset(seen: Observed, limit: Mapping[str, float]) -> Found:
     A broker that stops ends all of its connections: where others that were open before got a response after the reset, it did
     not. It may close at a request that it never answers this client: closed-at-request judges these.
     """
+    yield from sealed_resets(seen, limit)
     if not any(call["reason"] == "rst" and call["api"] not in OPENING for call in seen.calls):
         return
     table, links = seen.exchanges, seen.connections
@@ -135,6 +141,36 @@ def connection_reset(seen: Observed, limit: Mapping[str, float]) -> Found:
             min(row["first_ns"] for row in some), max(row["closed_ns"] for row in some),
             sum(max(row["closed_ns"] - row["first_ns"], 0) for row in some),
             {"reset": len(some), "unanswered": waiting, "answered_before": sum(row["answered"] for row in some)},
+        )  # fmt: skip
+
+
+def sealed_resets(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """The same of TLS without keys, where no request is seen: what shows one on the way is data that nothing acknowledged.
+
+    A server that closes in order sends a FIN first. One that closes with unread data acknowledges in its RST what it received
+    (RFC 9293 section 3.10.7; tcp_send_active_reset of Linux); one that knows nothing of the connection does not.
+    """
+    if ("tls", "syn") not in seen.begun and ("tls", "midstream") not in seen.begun:
+        return
+    links = seen.connections
+    links = links.filter(links.phase == "tls", links.exchanges == 0, links.tls_alerts.length().fill_null(0) == 0)
+    # a response takes a packet of its own, as most packets of a handshake do
+    dead = links.filter(
+        links.ended == "rst", links.closed_by == "server", links.last_ns == links.closed_ns, links.client_unacked_ns.notnull(),
+        links.server_packets >= int(limit["answered"]) + HANDSHAKE_PACKETS,
+    )  # fmt: skip
+    alive = links.filter(links.ended != "rst", links.client_unacked_ns.isnull(), links.server_packets > HANDSHAKE_PACKETS)
+    spans = alive.select("connection", *SERVER, at_ns="first_ns", done_ns="last_ns")
+    ends = ("client_ip", *SERVER)
+    dead = dead.semi_join(while_others_went_on(dead, spans), "connection")
+    groups = in_groups(dead, ends, LASTED, lost_ns=dead.client_unacked_ns.sum(), closed_ns=dead.closed_ns.min())
+    groups = groups.filter(groups.n >= int(limit["connections"]))
+    for row in seen.first(groups, ("first_ns", *ends), SERVERS_MOST, "servers_that_close"):
+        yield Finding(
+            f"{server_of(row)} reset {counted(row['n'], 'encrypted connection')} of {row['client_ip']} with data of the client "
+            "that was not acknowledged, while its other connections went on",
+            {"server": server_of(row), "client_ips": [row["client_ip"]]}, row["n"], "", row["closed_ns"], row["last_ns"],
+            row["lost_ns"], {"reset": row["n"]}, None, 0.5,
         )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ WORDS: Final = {
     "empty": "fetches without records",
     "ended": "transactions that ended",
     "filled": "segments out of order that filled a hole",
+    "gone_ns": "between two connections of its producer",
     "full": "requests sent while the pipeline was full",
     "gaps": "exchanges with packets that the capture lacks",
     "held_ns": "had the records for",

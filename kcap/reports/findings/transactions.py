@@ -8,7 +8,7 @@ from operator import itemgetter
 from kcap.limits import LONG_TRANSACTIONS_COMPARED, READ_ALL_MOST, READ_MOST, STRETCHES_MAX
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, these, where
 from kcap.reports.findings.network import REORDERED
-from kcap.reports.findings.observed import Observed, Row, rows_by
+from kcap.reports.findings.observed import LASTED, Observed, Row, rows_by
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.reports.transactions import ENDS, WORK
@@ -29,6 +29,12 @@ UNSURE = (
     "producers use one transactional.id: give each instance its own."
 )
 """The next step where the capture shows one producer, and not its timeout."""
+TAKEN_UP = (
+    "See why the producer that began it ended (a crash, a restart), and how soon the next one ends what it left: readers with "
+    "isolation.level=read_committed stand still until then, or until transaction.timeout.ms aborts it. Or else the producer "
+    "did nothing for so long that its connection was closed."
+)
+"""The next step where the connection that began a transaction was gone for most of the time that it was open."""
 COORDINATED = ("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn")
 """What goes to the transaction coordinator (KIP-98)."""
 
@@ -158,9 +164,13 @@ def long_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
     if not stretches:
         return
     timeouts, stood = timeouts_ns(seen, stretches.keys()), standing(seen)
+    most = {name: max(long, key=itemgetter(0)) for name, long in stretches.items()}
+    lives = lifetimes(seen, [row for _, *both in most.values() for row in both])
     for name, long in stretches.items():
         rows = seen.once(steps)[name]
-        lasted, first, end = max(long, key=itemgetter(0))
+        lasted, first, end = most[name]
+        gone = without_producer(lives, first, end)
+        left = gone >= lasted / 2
         timeout = timeouts.get(name)
         longest = nlargest(LONG_TRANSACTIONS_COMPARED, long, key=itemgetter(0))
         waits = [(overlap(stood.get(name, ()), since["request_first_ns"], until["request_first_ns"]), open_ns)
@@ -172,12 +182,30 @@ def long_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"{counted(len(long), 'transaction')} of {name} {'was' if len(long) == 1 else 'were'} open for up to "
             f"{seconds(lasted)}"
             + (f"; readers of committed records waited {seconds(waited)} behind {'it' if len(long) == 1 else 'one'}"
-               if waited else ""),
+               if waited else "")
+            + (f"; the connection of its first work ended {seconds(gone)} before that of its EndTxn began"
+               if left and len(long) == 1 else ""),
             {"transactional_id": name, "client_id": first["client_id"]}, len(long), where(transactional_id=name),
             first["request_first_ns"], end["request_first_ns"], sum(one[0] for one in long),
-            {"longest_ns": lasted, "transactions": len(long), "waited_ns": waited, "timeout_ns": timeout},
-            None if harmful and not incomplete(seen, rows) else "info",
+            {"longest_ns": lasted, "transactions": len(long), "waited_ns": waited, "timeout_ns": timeout,
+             "gone_ns": gone or None},
+            None if harmful and not incomplete(seen, rows) else "info", advice=TAKEN_UP if left else None,
         )  # fmt: skip
+
+
+def lifetimes(seen: Observed, rows: list[Row]) -> dict[str, tuple[int, int]]:
+    """Times of the first and the last packet of the connections of these rows, by connection."""
+    links = seen.connections
+    mine = links.filter(links.connection.isin(sorted({row["connection"] for row in rows})))
+    return {row["connection"]: (row["first_ns"], row["last_ns"]) for row in seen.run(mine.select("connection", *LASTED))}
+
+
+def without_producer(lives: Mapping[str, tuple[int, int]], first: Row, end: Row) -> int:
+    """From the last packet of the connection with the first work of a transaction to the first one of that with its end, ns; 0
+    where the second had begun by then, as those of one producer have.
+    """
+    begun, ended = lives.get(first["connection"]), lives.get(end["connection"])
+    return 0 if begun is None or ended is None else max(0, ended[0] - begun[1])
 
 
 def longer(rows: list[Row], least_ns: int) -> list[tuple[int, Row, Row]]:
@@ -185,7 +213,7 @@ def longer(rows: list[Row], least_ns: int) -> list[tuple[int, Row, Row]]:
     begun, long = None, []
     for row in rows:
         if row["api"] not in ENDS:
-            begun = begun or row
+            begun = begun or (row if row["error"] in (GOOD, None) else None)
         elif begun is not None:
             lasted = row["request_first_ns"] - begun["request_first_ns"]
             if lasted >= least_ns and row["api"] == "EndTxn":

@@ -131,6 +131,7 @@ def produced(seen: Observed, calls: Any) -> dict[tuple[str, int], Produced]:
 def step(seen: Observed, row: Row, wrote: Produced, room: int) -> TransactionCall:
     """An exchange as a step, of whose partitions as many are named as there is room for."""
     sent = seen.message(row, "request") if row["api"] in READ else {}
+    got = seen.message(row, "response") if row["api"] == "EndTxn" else {}
     added = [
         (shortened(topic["name"]), number) for topic in sent.get("v3AndBelowTopics") or [] for number in topic["partitions"]
     ]
@@ -143,4 +144,5 @@ def step(seen: Observed, row: Row, wrote: Produced, room: int) -> TransactionCal
         known["producer_id"], known["producer_epoch"], places[:room], len(places[room:]), wrote.records, wrote.bytes,
         group and shortened(group), sent.get("committed"), sent.get("transactionTimeoutMs"),
         f"{row['server_ip']}:{row['server_port']}" if row["api"] not in ("Produce", "TxnOffsetCommit") else None,
+        (got.get("producerId"), got.get("producerEpoch")),
     )  # fmt: skip

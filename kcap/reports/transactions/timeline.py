@@ -3,7 +3,9 @@
 In: steps in the order of time. Out: transactions, fences. Law: a transaction begins with the first successful work of a
 producer id and epoch and ends with the response to its EndTxn; another InitProducerId of its transactional id ends it as
 `fenced`, as the broker aborts it then. One that is still open when its producer is refused, or when the capture ends, is
-`timed_out` if its timeout is over by then, else `fenced` or `open`; when the coordinator ended it is not known.
+`timed_out` if its timeout is over by then, else `fenced` or `open`; when the coordinator ended it is not known. A second EndTxn
+for a transaction that has ended is refused as if fenced with transaction.version 2, which raises the epoch with each EndTxn
+that succeeds (KIP-890): that shows no other producer.
 Sources: KIP-98, KIP-360, KIP-447, KIP-890.
 """
 
@@ -16,6 +18,8 @@ Producer = tuple[int | None, int | None]
 """Producer id and epoch."""
 FENCING: Final = ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED", "TRANSACTIONAL_ID_NOT_FOUND", "INVALID_PRODUCER_ID_MAPPING")
 """Errors that say that another producer has the transactional id, or that the broker aborted the transaction."""
+STALE: Final = FENCING[:2]
+"""Those of an epoch that is not the last one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,13 @@ class TransactionCall:
     timeout_ms: int | None = None
     """Of an InitProducerId."""
     coordinator: str | None = None
+    next_producer: Producer = (None, None)
+    """Producer id and epoch of an EndTxn response, which it has since version 5 (KIP-890)."""
+
+    @property
+    def producer(self) -> Producer:
+        """Producer id and epoch."""
+        return self.producer_id, self.producer_epoch
 
 
 @dataclass(slots=True)
@@ -104,6 +115,10 @@ class TransactionTimeline:
         self.producers: list[Row] = []
         self._timeout_ms: int | None = None
         self._coordinator: str | None = None
+        self._ends: dict[Producer, TransactionCall] = {}
+        """Producer id and epoch -> the last EndTxn that succeeded."""
+        self._last: TransactionCall | None = None
+        """The last step that was not refused."""
 
     def run(self, steps: Iterable[TransactionCall], end_ns: int) -> "TransactionTimeline":
         """Takes all steps, and closes what is open at the end of the capture."""
@@ -118,6 +133,7 @@ class TransactionTimeline:
                 self._ended(step)
             elif step.error == "NONE":
                 self._work(step)
+            self._last = self._last if step.error in FENCING else step
         for transaction in list(self.open.values()):
             transaction.outcome = "timed_out" if self._is_overdue(transaction, end_ns) else "open"
             self.done.append(transaction)
@@ -154,6 +170,7 @@ class TransactionTimeline:
     def _ended(self, step: TransactionCall) -> None:
         if step.error != "NONE":
             return
+        self._ends[step.producer] = step
         transaction = self._of(step) or Transaction(
             self.name, step.client_id, step.producer_id, step.producer_epoch, None, coordinator=step.coordinator
         )
@@ -161,13 +178,25 @@ class TransactionTimeline:
 
     def _fenced(self, step: TransactionCall) -> None:
         """A refusal. If the transaction is open, no other client took the transactional id: the broker's timeout ended it."""
+        again = self._is_again(step)
         self.fences.append({
             "time_ns": step.last_ns, "transactional_id": self.name, "client_id": step.client_id, "api": step.api,
-            "error": step.error,
+            "error": step.error, "ended_again": again,
         })  # fmt: skip
-        transaction = self._of(step)
+        transaction = None if again else self._of(step)
         if transaction is not None:
             self._close(transaction, "timed_out" if self._is_overdue(transaction, step.first_ns) else "fenced", step)
+
+    def _is_again(self, step: TransactionCall) -> bool:
+        """Whether a refused request is an EndTxn for what ended before: the response to the first one named another epoch, or,
+        where it is not known, nothing was done since.
+        """
+        if step.api != "EndTxn" or step.error not in STALE or None in step.producer:
+            return False
+        ended = self._ends.get(step.producer)
+        if ended is None:
+            return False
+        return ended is self._last if None in ended.next_producer else ended.next_producer != ended.producer
 
     def _is_overdue(self, transaction: Transaction, at_ns: int) -> bool:
         """Whether the timeout of a transaction is over at a time."""
@@ -200,7 +229,9 @@ def summary(name: str, timeline: TransactionTimeline) -> Row:
     return {
         "transactional_id": name, "transactions": len(outcomes),
         **{outcome: outcomes.count(outcome) for outcome in ("committed", "aborted", "fenced", "timed_out", "open")},
-        "fences": len(timeline.fences), "p50_ns": lasted[len(lasted) // 2] if lasted else None,
+        "fences": sum(not one["ended_again"] for one in timeline.fences),
+        "ended_again": sum(one["ended_again"] for one in timeline.fences),
+        "p50_ns": lasted[len(lasted) // 2] if lasted else None,
         "max_ns": lasted[-1] if lasted else None,
         "records": sum(one.records for one in timeline.done),
         "group_ids": sorted({one.group_id for one in timeline.done if one.group_id}), "producers": timeline.producers,

@@ -143,7 +143,7 @@ WORDS: Final = {
     "records": "records that were written",
     "records/batch": "records of a written batch, on average",
     "recovered after": "from the error to the first success",
-    "refused by fencing": "requests that were refused since a newer producer exists",
+    "refused as fenced": "requests that were refused since their epoch is not the last one",
     "release": "releases of Kafka that advertise these versions",
     "removed in": "first release without a version that the client uses",
     "request bytes": "bytes of requests",

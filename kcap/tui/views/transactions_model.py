@@ -89,13 +89,13 @@ def ids(rows: list[Row], every: list[Row]) -> Sheet:
         named("transactional_id", "transactional id", tone=bold), counted("transactions"),
         *(counted(name, name.replace("_", " "), at, zero=False, tone=lambda _row, name=name: TONES[name])
           for at, name in enumerate(OUTCOMES)),
-        lasting("p50_ns", "median", 6), lasting("max_ns", "longest", 5), counted("fences", "refused by fencing", 7, zero=False),
+        lasting("p50_ns", "median", 6), lasting("max_ns", "longest", 5), counted("fences", "refused as fenced", 7, zero=False),
     ]  # fmt: skip
     return Sheet("transactional ids", fields, rows, named_id, "no transactional ids", detail=course)
 
 
 def fences(rows: list[Row]) -> Sheet:
-    """A line a request that was refused since a newer producer has the id."""
+    """A line a request that was refused since its epoch is not the last one."""
 
     def around(row: Row) -> str:
         return drill_down.every(named_id(row), drill_down.equals("error", row["error"]))
@@ -103,6 +103,8 @@ def fences(rows: list[Row]) -> Sheet:
     fields = [
         clocked("time_ns", "time"),
         named("transactional_id", "transactional id", tone=bold), named("client_id", "client", 1), named("api"),
-        SheetField("error", lambda row: words(row["error"]), right=False, whole=True, tone=lambda _row: "bad"),
+        SheetField("error", lambda row: words(row["error"]), right=False, whole=True,
+                   tone=lambda row: "" if row["ended_again"] else "bad"),
+        SheetField("ended before", lambda row: "yes" if row["ended_again"] else "", right=False, rank=2),
     ]  # fmt: skip
     return Sheet("fences", fields, rows, around, "no producers were fenced")

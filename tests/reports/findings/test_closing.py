@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from kcap.reports.findings.report import check
 from tests.reports.findings.tables import CONNECTION, MS, SECOND, START, Row, exchange, found, observed, shown
 
 CLOSED = CONNECTION | {"closed_by": "server", "ended": "rst"}
@@ -241,3 +242,32 @@ def test_connections_in_use_that_a_server_resets_while_others_go_on() -> None:
     fresh = [reset(name, 9) for name in ("C1", "C2")]
     seen = observed([*(row for some, _ in fresh for row in some), *others], connections=[link for _, link in fresh])
     assert found("connection-reset", seen) == [], "hardly used before"
+
+
+def test_encrypted_connections_in_use_that_a_server_resets_while_others_go_on() -> None:
+    sealed = CONNECTION | {"phase": "tls", "tls": True, "client_id": None, "exchanges": 0, "server_packets": 40}
+    lost = sealed | {"closed_by": "server", "ended": "rst", "last_ns": START + 5 * SECOND, "closed_ns": START + 5 * SECOND,
+                     "client_unacked_ns": 2 * MS}  # fmt: skip
+    dead, other = [lost | {"connection": name} for name in ("C1", "C2")], sealed | {"connection": "C9"}
+    (row,) = check(observed([], connections=[*dead, other]), only=["connection-reset"])["rows"]
+    assert row["sentence"] == (
+        "10.0.0.1:9092 reset 2 encrypted connections of 10.0.0.9 with data of the client that was not acknowledged, while its "
+        "other connections went on"
+    )
+    assert (row["severity"], row["confidence"], row["count"], row["filter"]) == ("medium", 0.5, 2, "")
+    for more, why in (
+        ({"last_ns": START + 6 * SECOND}, "the server closed in order first, or packets were on their way still"),
+        ({"client_unacked_ns": None}, "nothing shows that the client waited"),
+        ({"closed_by": "client"}, "the client gave them up"),
+        ({"server_packets": 15}, "hardly used before"),
+        ({"tls_alerts": ["client: unknown_ca"]}, "the handshake failed"),
+    ):
+        assert found("connection-reset", observed([], connections=[*(one | more for one in dead), other])) == [], why
+    assert found("connection-reset", observed([], connections=[dead[0], other])) == [], "one of them"
+    for more, why in (
+        ({"last_ns": START + 5 * SECOND}, "nothing says that the server was still there"),
+        ({"first_ns": START + 6 * SECOND}, "it began later"),
+        ({"server_port": 9093}, "another server"),
+        ({"client_unacked_ns": 3 * SECOND}, "its client waits as well"),
+    ):
+        assert found("connection-reset", observed([], connections=[*dead, other | more])) == [], why

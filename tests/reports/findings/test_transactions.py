@@ -50,6 +50,23 @@ def test_a_transaction_behind_which_readers_wait() -> None:
     assert found("long-transaction", observed([*rows, *polls], parts)) == [], "they waited for a moment"
 
 
+def test_a_transaction_that_a_crashed_producer_left_is_not_for_committing_more_often() -> None:
+    """As where a sink of Flink is restored from a checkpoint: the new producer commits what the old one wrote."""
+    polls, parts = readers(1, 40)
+    rows = [work(0, 1), work(30, 1, "EndTxn") | {"connection": "C3"}, *polls]
+    links = [CONNECTION | {"connection": name, "first_ns": START + first * SECOND, "last_ns": START + last * SECOND}
+             for name, first, last in (("C1", 0, 2), ("C2", 0, 40), ("C3", 29, 40))]  # fmt: skip
+
+    def advice(*rows: Row) -> tuple[str, int | None]:
+        (row,) = found("long-transaction", observed(list(rows), parts, connections=links))
+        return row["advice"].split(":")[0].split(" (")[0], row["evidence"].get("gone_ns")
+
+    assert advice(*rows) == ("See why the producer that began it ended", 27 * SECOND)
+    assert advice(rows[0], rows[1] | {"connection": "C2", "exchange": 90}, *rows[2:]) == ("Commit more often", None)
+    refused = work(0, 1, error="NOT_LEADER_OR_FOLLOWER"), work(3, 2), work(4, 3, "EndTxn")
+    assert found("long-transaction", observed([*refused, *polls], parts)) == [], "it began with the work that was done"
+
+
 def test_how_long_is_too_long_depends_on_the_timeout_of_the_producer() -> None:
     def severity(lasted: float, timeout: int | None) -> list[str]:
         rows = [exchange("C1", 1, "InitProducerId", 0, transactional_id="tx"), work(1, 2), work(1 + lasted, 3, "EndTxn")]

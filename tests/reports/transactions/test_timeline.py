@@ -63,6 +63,26 @@ def test_a_refusal_of_an_open_transaction_ends_it(at: float, outcome: str) -> No
     assert one.end_ns == (refused.last_ns if outcome == "fenced" else None), "when its timeout ended it no packet says"
 
 
+@pytest.mark.parametrize(
+    ("following", "between", "again"),
+    [
+        ((7, 1), (), True),
+        ((7, 0), (), False),  # transaction.version 0 and 1 leave the epoch alone
+        ((7, 1), (step("InitProducerId", 2.5, 2, "b"),), True),
+        ((None, None), (), True),
+        ((None, None), (step("InitProducerId", 2.5, 2, "b"),), False),
+    ],
+)
+def test_an_end_for_what_had_ended_shows_no_other_producer(
+    following: tuple[int | None, int | None], between: tuple[TransactionCall, ...], again: bool
+) -> None:
+    ended = step("EndTxn", 2, committed=True, next_producer=following)
+    timeline = made(INIT, WRITE, ended, *between, *(step("EndTxn", at, error="PRODUCER_FENCED") for at in (3, 3.5)))
+    row = summary("tx", timeline)
+    assert [one["ended_again"] for one in timeline.fences] == [again] * 2
+    assert (row["fences"], row["ended_again"], row["committed"]) == (0 if again else 2, 2 if again else 0, 1)
+
+
 def test_an_end_whose_beginning_is_not_in_the_capture_is_a_transaction_without_one() -> None:
     (row,) = [one.row() for one in made(step("EndTxn", 2, committed=True)).done]
     assert (row["begin_ns"], row["duration_ns"], row["outcome"]) == (None, None, "committed")

@@ -73,6 +73,14 @@ def reset_in_use() -> Observed:
     return observed([*rows, *alive], connections=links)
 
 
+def reset_sealed() -> Observed:
+    """A server resets two encrypted connections of one host behind 18 packets, and one of another host; a third one goes on."""
+    sealed = {"phase": "tls", "tls": True, "client_id": None, "exchanges": 0, "server_packets": 18}
+    links = [link(f"C{at}", 1, **sealed, client_ip=f"10.0.0.{9 - at // 2}", client_unacked_ns=3 * MS,
+                  last_ns=START + (4 + at) * SECOND, closed_ns=START + (4 + at) * SECOND) for at in range(3)]  # fmt: skip
+    return observed([], connections=[*links, CONNECTION | sealed | {"connection": "S"}])
+
+
 def refused(name: str, at: float, **more: object) -> Row:
     """A connection that is refused."""
     nothing = {"phase": "empty", "client_id": None, "exchanges": 0, "client_captured": 0, "server_captured": 0}
@@ -172,6 +180,17 @@ SCENES = [
         {"C1", "C2"}. Evidence: reset 2, unanswered 3, answered_before 23.
         """,
         least={"connections": 2, "answered": 11},
+    ),
+    Scene(
+        "connection-reset",
+        reset_sealed,
+        """
+        medium 0.5: 10.0.0.1:9092 reset 2 encrypted connections of 10.0.0.9 with data of the client that was not acknowledged,
+        while its other connections went on. Seen 2 times from 4 s to 5 s, 0.006 s lost. Who: server 10.0.0.1:9092, client_ips
+        ['10.0.0.9']. Filter: none. Evidence: reset 2.
+        """,
+        kind="encrypted",
+        least={"connections": 2, "answered": 12},
     ),
     Scene(
         "connect-failed",

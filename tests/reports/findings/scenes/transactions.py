@@ -28,7 +28,8 @@ def aborted() -> Observed:
 
 def long_ones() -> Observed:
     """Two transactions of one id are open for 10 s and 8 s, while a reader of committed records waits for 6 s behind the
-    second; one of another id is open for 30 s of its timeout of 60 s, one of a third for 29 s."""
+    second; one of another id is open for 30 s of its timeout of 60 s, one of a third for 29 s; one of a fourth for 19 s,
+    most of them without its producer."""
     rows = [work(1, 1, "AddPartitionsToTxn"), work(2, 2), work(11, 3, "EndTxn"), work(12, 4, "AddPartitionsToTxn"),
             work(20, 5, "EndTxn"), work(20.5, 6), work(21, 7, "EndTxn")]  # fmt: skip
     for name, lasts in (("half", 30), ("less", 29)):
@@ -38,10 +39,14 @@ def long_ones() -> Observed:
     parts = [place | {"connection": "tx", "exchange": 2, "api_key": 0}]
     parts += [place | {"connection": "R", "exchange": at + 1, "api_key": 1, "last_stable_offset": 5, "high_watermark": 9 + at}
               for at in range(7)]  # fmt: skip
+    rows += [work(1, 1, name="crash"), work(20, 1, "EndTxn", "crash") | {"connection": "again"}]
+    lives = {"crash": (0, 3), "again": (19, 25)}
+    links = [CONNECTION | {"connection": name, "first_ns": START + begin * SECOND, "last_ns": START + end * SECOND}
+             for name in ("tx", "half", "less", "R", *lives) for begin, end in (lives.get(name, (0, 10)),)]  # fmt: skip
     said: dict[tuple[str, int, str], Row] = {
         (name, 1, "request"): {"transactionTimeoutMs": 60_000} for name in ("half", "less")
     }
-    return observed(rows, parts, messages=said)
+    return observed(rows, parts, links, messages=said)
 
 
 def left_open() -> Observed:
@@ -85,6 +90,9 @@ SCENES = [
         info 0.85: 1 transaction of less was open for up to 29.0 s. Seen once from 1 s to 30 s, 29 s lost. Who: transactional_id
         less, client_id app. Filter: transactional_id == "less". Evidence: longest_ns 29000000000, transactions 1, waited_ns 0,
         timeout_ns 60000000000.
+        info 0.85: 1 transaction of crash was open for up to 19.0 s; the connection of its first work ended 16.0 s before that
+        of its EndTxn began. Seen once from 1 s to 20 s, 19 s lost. Who: transactional_id crash, client_id app. Filter:
+        transactional_id == "crash". Evidence: longest_ns 19000000000, transactions 1, waited_ns 0, gone_ns 16000000000.
         """,
         least={"seconds": 8.0, "of_timeout": 0.5, "waited": 0.75},
     ),
