@@ -292,7 +292,7 @@ def commit_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
             yield Finding(
                 f"{counted(row['n'], 'commit')} of {called(row['client_id'])} for group {row['group_id']} failed with "
                 f"{row['error_name']}",
-                who, row["n"], where("api in {OffsetCommit, TxnOffsetCommit}", "error != NONE", **who),
+                who, row["n"], where("api in {OffsetCommit, TxnOffsetCommit}", seen.erring(names), **who),
                 row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"failed": row["n"]},
                 advice="Commit less metadata with each offset, or raise offset.metadata.max.bytes of the broker (4,096)."
                 if row["error_name"] == "OFFSET_METADATA_TOO_LARGE"
