@@ -220,11 +220,16 @@ def of_replicas(rows: Any) -> Any:
     return of_brokers(rows, *REPLICAS)
 
 
-def is_broker(name: str | None) -> bool:
+def is_broker(name: str | None, begins: Sequence[str] = OWN_CLIENTS, threads: Sequence[str] = BROKER_THREADS) -> bool:
     """`of_brokers` of one client id."""
     return name is not None and (
-        name.startswith(OWN_CLIENTS) or (name.startswith(BROKER) and any(thread in name for thread in BROKER_THREADS))
+        name.startswith(tuple(begins)) or (name.startswith(BROKER) and any(thread in name for thread in threads))
     )
+
+
+def is_replica(name: str | None) -> bool:
+    """`of_replicas` of one client id."""
+    return is_broker(name, *REPLICAS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,6 +226,11 @@ class Observed:
             found.append((name, one))
         return found
 
+    def each_cluster(self) -> "list[tuple[Row, Observed]]":
+        """The same, each with what its rows of a report have beside: `cluster_id` where there are several clusters."""
+        clusters = self.by_cluster()
+        return [({"cluster_id": name} if len(clusters) > 1 else {}, one) for name, one in clusters]
+
     def _part(self, exchanges: Any, every: Any, connections: Any, parts: Any) -> "Observed":
         """The same with a part of the rows."""
         one = Observed(self._run, exchanges, self.partitions, connections, self.brokers, self._message, parts)
