@@ -255,8 +255,9 @@ class Grouping:
                 at = time_of(rows)
                 rows = rows.mutate(**{f"by_{key.name}": at - at % key.step_ns})
             elif key.column == "topics":
-                pairs = rows.mutate(pair_=rows.topics.zip(rows.topic_ids).unnest())
-                rows = pairs.mutate(**{f"by_{key.name}": pairs.pair_.f1.fill_null(pairs.pair_.f2)}).drop("pair_")
+                # the request may name what the response has by its id: an exchange counts once for each topic
+                names = rows.topics.zip(rows.topic_ids).map(lambda pair: pair.f1.fill_null(pair.f2))
+                rows = rows.mutate(**{f"by_{key.name}": names.unique().unnest()})
             elif key.entry:
                 rows = rows.mutate(**{f"by_{key.name}": rows[key.column].unnest()})
             else:
