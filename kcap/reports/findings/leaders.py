@@ -7,7 +7,7 @@ from typing import Any
 from kcap.limits import EVENTS_MOST, GONE_MOST
 from kcap.reports.definition import uids
 from kcap.reports.findings.access import controllers
-from kcap.reports.findings.model import Finding, Found, called, in_versions, named, picking, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, erring, in_versions, named, picking_parts, rule, seconds, where
 from kcap.reports.findings.observed import (
     SERVER,
     Observed,
@@ -87,14 +87,14 @@ def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
     both = both.mutate(next_ns=both.good_ns.min().over(behind))
     times = both.filter(both.served == 0, both.next_ns.notnull())
     times = times.mutate(took=times.next_ns - times.at_ns)
-    picked = picking(seen, seen.exchanges_of(times, "client", "name"), "client", "name")
+    picked = picking_parts(seen, times, "client", "name")
     sums = {"longest": times.took.max(), "requests": uids(times).nunique()}
     for row in seen.run(in_groups(times, ("client", "name"), ("at_ns", "next_ns"), **sums)):
         only = picked(row | {"n": row["requests"]})
         yield Finding(
             f"{called(row['client'])} took up to {seconds(row['longest'])} to follow topic {row['name']} to its new leader",
             {"client_id": row["client"], "topic": row["name"]}, row["requests"],
-            where(seen.erring(MOVED), only, client_id=row["client"], topic=row["name"]), row["first_ns"], row["last_ns"],
+            where(erring(seen, MOVED), only, client_id=row["client"], topic=row["name"]), row["first_ns"], row["last_ns"],
             int(row["longest"]), {"errors": row["n"], "longest_ns": row["longest"]},
             None if row["longest"] >= limit["seconds"] * 1e9 else "info",
         )  # fmt: skip
@@ -238,7 +238,7 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"group {group} got {counted(count, 'response')} that its coordinator was elsewhere or not ready"
             + (f"; {places} brokers coordinated it" if places > 1 else f", and no other for {seconds(last - first)}" * refused),
             {"group_id": group, "client_ids": clients_in(rows)}, count,
-            where(seen.erring(NO_COORDINATOR), group_id=group), first, last, sum(row["latency_ns"] or 0 for row in rows),
+            where(erring(seen, NO_COORDINATOR), group_id=group), first, last, sum(row["latency_ns"] or 0 for row in rows),
             {"errors": count, "not_coordinator": moved, "coordinators": places}, None if loud else "info",
         )  # fmt: skip
 

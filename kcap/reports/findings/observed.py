@@ -335,12 +335,6 @@ class Observed:
         """Every error that some partition got."""
         return {row["error"] for row in self.run(self.partitions.select("error").distinct())}
 
-    def erring(self, names: Collection[str]) -> str:
-        """A condition of a display filter that an exchange has one of these errors, of which those are named that there are."""
-        there = self.errors_of_partitions | {call["error"] for call in self.calls}
-        one, *more = [name for name in names if name in there] or names
-        return f"error in {{{', '.join((one, *more))}}}" if more else f"error == {one}"
-
     @cached_property
     def apis(self) -> set[str]:
         """Every API that was called."""
@@ -471,12 +465,6 @@ class Observed:
             exchange=chosen.exchange.argmin(chosen.request_first_ns),
         )  # fmt: skip
         return self.run(groups)
-
-    def exchanges_of(self, parts: Any, *keys: str) -> Any:
-        """The exchanges of some partitions, once for each value of `keys`, with the number of their first packet."""
-        key = ["connection", "exchange"]
-        packets = self.exchanges.select(*key, "request_first_packet")
-        return parts.select(*key, *keys).distinct().inner_join(packets, key)
 
     def not_yet_led(self, errors: Sequence[str]) -> Any:
         """Partitions, as a table of `topic` and `partition`, that one broker refused with some of these errors and served

@@ -8,7 +8,7 @@ from typing import Any
 from zlib import compress
 
 from kcap.reports.definition import AFTER_APPEND, of_brokers
-from kcap.reports.findings.model import Finding, Found, called, in_versions, named, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, erring, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import LASTED, PLACE, SERVER, Observed, Row, cut_short, in_groups, rows_by, totals
 from kcap.reports.findings.replication import ALL
 from kcap.reports.text import count as counted
@@ -153,7 +153,7 @@ def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:
             f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} "
             f"{'was' if row['n'] == 1 else 'were'} refused as too large",
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
-            where("api == Produce", seen.erring(names), client_id=row["client_id"], topic=row["topic"]),
+            where("api == Produce", erring(seen, names), client_id=row["client_id"], topic=row["topic"]),
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"refused": row["n"]},
         )  # fmt: skip
 
@@ -180,7 +180,7 @@ def not_enough_replicas(seen: Observed, limit: Mapping[str, float]) -> Found:
             yield Finding(
                 f"{counted(row['n'], 'write')} to {counted(row['partitions'], 'partition')} of topic {row['topic']} failed: "
                 "not enough replicas in sync" + ("; later writes to each succeeded" if over else ""),
-                {"topic": row["topic"], "client_ids": clients}, row["n"], where(seen.erring(names), topic=row["topic"]),
+                {"topic": row["topic"], "client_ids": clients}, row["n"], where(erring(seen, names), topic=row["topic"]),
                 row["first_ns"], row["last_ns"], row["last_ns"] - row["first_ns"], {"failed": row["n"],
                 "partitions": row["partitions"]}, "high" if over else None,
             )  # fmt: skip

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kcap.reports.findings.model import Finding, Found, called, connected, picking, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, connected, erring, picking, picking_parts, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, cut_short, in_groups, rows_by, server_of, times_of, totals
 from kcap.reports.findings.outages import leaders_moved
 from kcap.reports.findings.replication import UNSURE, waits_for_replicas
@@ -58,7 +58,7 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
     if not seen.errors_of_partitions.intersection(names):
         return
     bad = leaders_moved(seen, names)
-    picked, alone = picking(seen, seen.exchanges_of(bad, "topic"), "topic"), seen.once(served_by_one)
+    picked, alone = picking_parts(seen, bad, "topic"), seen.once(served_by_one)
     refused = seen.partition_errors(names, chosen=bad)
     by = rows_by((row for row in refused if row["topic"] is not None and not row["topic"].startswith("__")), "topic")
     learnt = (
@@ -74,7 +74,7 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
         moved = count > limit["each"] * times or most >= limit["moves"]
         yield Finding(
             f"requests for topic {topic} went {counted(requests, 'time')} to a broker that {leads}",
-            {"topic": topic}, requests, where(seen.erring(names), picked({"topic": topic, "n": requests}), topic=topic),
+            {"topic": topic}, requests, where(erring(seen, names), picked({"topic": topic, "n": requests}), topic=topic),
             first, last, sum(row["latency_ns"] or 0 for row in some),
             {"errors": count, "partitions": max(row["partitions"] for row in some), "clients": len(some)},
             None if count >= limit["errors"] and moved else "info", 0.5 if stayed else None, STAYED if stayed else None,
