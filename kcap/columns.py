@@ -100,7 +100,7 @@ throttle_time_ms int32? from the response, null where it has none
 error_code int16? first error of the response that is not NONE, top level first; 0 when all are NONE
 error string? Kafka's name of error_code
 error_count int32? errors at all levels
-topics list<string>? distinct names in wire order (response, then request); an entry is null where unresolved
+topics list<string>? names in wire order (response, then request), each once with an id and once without; null where unresolved
 topic_ids list<string>? parallel to topics; an entry is null where the version has none
 partition_count int32? partitions of a Produce request, Fetch response and their like
 batch_count int32? record batches

@@ -10,18 +10,23 @@ from functools import lru_cache
 from hashlib import blake2b
 from ipaddress import ip_address
 from operator import attrgetter
-from struct import Struct
+from struct import Struct, calcsize
 from typing import Any, Final, overload
 
 IPV4_FLOW, IPV6_FLOW = Struct(">4s4sHH"), Struct(">16s16sHH")
 """A flow key: source and destination address, source and destination port."""
-RECORD: Final = Struct(">Q17pH17pHq?")
-"""The attributes of an `Identity`: its uid's 64 bits, addresses as their size and bytes, and numbers."""
-UID_BYTES, PORT_AT = 8, 17
-ENDPOINTS_AT, ENDPOINT = UID_BYTES, PORT_AT + 2
-"""Where the client's address begins, and how many bytes later the server's."""
-NUMBER_AT: Final = ENDPOINTS_AT + 2 * ENDPOINT
-TLS_AT: Final = NUMBER_AT + 8
+FIELDS: Final = {
+    "uid": "Q", "client_ip": "17p", "client_port": "H", "server_ip": "17p", "server_port": "H", "number": "q", "tls": "?",
+}  # fmt: skip
+"""The attributes of an `Identity` in the order and the form in which a record has them: the uid's 64 bits, addresses as their
+size and bytes, and numbers, big-endian and without gaps."""
+RECORD: Final = Struct(">" + "".join(FIELDS.values()))
+PLACES: Final = {name: calcsize(">" + "".join(list(FIELDS.values())[:at])) for at, name in enumerate(FIELDS)}
+"""Where each begins in the record."""
+UID_BYTES = ENDPOINTS_AT = PLACES["client_ip"]
+PORT_AT, ENDPOINT = PLACES["client_port"] - ENDPOINTS_AT, PLACES["server_ip"] - ENDPOINTS_AT
+"""Bytes from an address to its port, and from the client's address to the server's."""
+NUMBER_AT, TLS_AT = PLACES["number"], PLACES["tls"]
 
 Server = tuple[str, int]
 """Address and port."""

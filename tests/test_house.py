@@ -37,6 +37,7 @@ NO_BOUNDS = {
     "kcap/fastpath/handshakes.py MOST": "room that grows",
     "kcap/fastpath/large_kernels.py COUNTED_MAX": "a limit and a length prefix",
     "kcap/kafka/headers.py HEADER_BYTES_MAX": "16 bits",
+    "kcap/kafka/proxy_header.py HEADER_MOST": "16 bits",
     "kcap/net/link.py LENGTH_MAX": "IEEE 802.3",
     "kcap/net/sack_kernels.py BLOCKS_MOST": "RFC 2018",
     "kcap/runtime.py M_ARENA_MAX": "a parameter of mallopt",

@@ -4,15 +4,14 @@ In: the records of `Identities`. Out: columns, an entry a connection; each is ma
 `Identity` with its index.
 """
 
-from functools import cached_property, reduce
-from operator import getitem
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from kcap.arrays.arrow import Coded, binary, coded
-from kcap.identities import Identities, Server, address, uid_of_number
+from kcap.identities import ENDPOINT, FIELDS, PLACES, Identities, Server, address, uid_of_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,11 +20,13 @@ if TYPE_CHECKING:
 
     UInt64s = NDArray[np.uint64]
 
-ENDPOINT: Final[Any] = np.dtype([("ip", "V17"), ("port", ">u2")])
-RECORD: Final[Any] = np.dtype(
-    [("uid", ">u8"), ("client", ENDPOINT), ("server", ENDPOINT), ("number", ">i8"), ("tls", np.bool_)]
-)
-"""`kcap.identities.RECORD` for numpy."""
+KINDS: Final = {"Q": ">u8", "17p": "V17", "H": ">u2", "q": ">i8", "?": "?"}
+RECORD: Final[Any] = np.dtype({
+    "names": [*FIELDS, "server"],
+    "formats": [*(KINDS[form] for form in FIELDS.values()), f"V{ENDPOINT}"],
+    "offsets": [*PLACES.values(), PLACES["server_ip"]],
+})  # fmt: skip
+"""`kcap.identities.FIELDS` for numpy; `server` is address and port together."""
 HEX: Final = np.frombuffer("".join(f"{byte:02x}" for byte in range(256)).encode(), np.uint16)
 """The two digits of each byte, as one number."""
 OCTETS: Final = np.frombuffer("".join(f"{byte}.".ljust(4, "\0") for byte in range(256)).encode(), np.uint8).reshape(256, 4)
@@ -42,12 +43,9 @@ class Constants:
         self._records: Any = np.frombuffer(bytes(identities.records), RECORD)
         self._texts: dict[str, Coded] = {}
 
-    def _field(self, name: str) -> Any:
-        return reduce(getitem, name.split("_"), self._records)
-
     def number(self, name: str) -> "Int64s":
         """An attribute that is a number."""
-        found: Int64s = self._field(name).astype(np.int64)
+        found: Int64s = self._records[name].astype(np.int64)
         return found
 
     def uid_numbers(self) -> "UInt64s":
@@ -70,7 +68,7 @@ class Constants:
 
     def client_addresses(self) -> Coded:
         """Addresses of clients, of which most have their own."""
-        field = _bytes(self._field("client_ip"))
+        field = _bytes(self._records["client_ip"])
         if (field[:, 0] != IPV4).any():
             return Coded(pa.array(list(map(_address, map(bytes, field))), pa.string()), np.arange(len(field)))
         letters = OCTETS[field[:, 1 : 1 + IPV4]]

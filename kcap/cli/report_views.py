@@ -408,7 +408,7 @@ def topics(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]) 
         *leading(reads, counted("records_out", "records out"), sized("bytes_out", "bytes out", 2)),
         TextColumn("to replicas", lambda row: size(row["replica_bytes_out"] or None), rank=4),
         named("produce_clients", "producers", 5),
-        named("fetch_clients", "consumers", 6), named("groups", "groups", 7), named("codecs", "codecs", 9),
+        named("consumers", rank=6), named("groups", "groups", 7), named("codecs", "codecs", 9),
         TextColumn("ratio", lambda row: number(row["compression_ratio_in"]), rank=9), named("magics", "magic", 10),
         named("timestamp_types", "timestamps", 11),
         *leading(reads, counted("lag_last", "last lag", 3), counted("lag_max", "max lag", 4)),

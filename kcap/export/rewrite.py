@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Final
+from typing import Any, Final
 
 from kcap.analyzer import Options
 from kcap.capture.fileset import ignore
@@ -22,10 +22,11 @@ from kcap.capture.sections import FileSections
 from kcap.capture.writer import PacketStream
 from kcap.export.mark_packets import PacketWalk
 from kcap.export.packet_headers import EditablePacket, renew
+from kcap.export.proxied import HeaderEraser
 from kcap.export.pseudonyms import Pseudonyms
 from kcap.export.redaction import plan
 from kcap.export.selection import SIDES
-from kcap.kafka.proxy_header import proxy_header, without_addresses
+from kcap.kafka.proxy_header import has_header, is_text
 from kcap.model import PART, REF_FILE_SHIFT
 from kcap.net.connections import reverse_flow
 from kcap.net.segments import SegmentParser
@@ -33,6 +34,7 @@ from kcap.session import Capture
 
 WRAP: Final = 1 << 32
 HALF: Final = 1 << 31
+SYN: Final = 2
 
 
 @dataclass(slots=True)
@@ -125,6 +127,8 @@ class Rewriter:
         self.done = Rewritten()
         self._halves: dict[tuple[str, bytes], Half] = {}
         self._starts: dict[int, str] = {}
+        self._proxied: dict[tuple[str, bytes], tuple[int, bool]] = {}
+        """Connection and direction -> bytes of its PROXY protocol header, and whether that is text."""
         self._encrypted: set[str] = set()
         """TLS connections: nothing inside their records can be changed, and handshakes name hosts and certificates."""
 
@@ -135,7 +139,7 @@ class Rewriter:
         notes: list[PcapngAnnotations] = []
         origins: list[Origin] = []
         owners: dict[bytes, str] = {}
-        begun: set[bytes] = set()
+        proxied = HeaderEraser()
         copy = None
         for batch, segments in walk:
             if copy is None:
@@ -159,7 +163,10 @@ class Rewriter:
                 uid = self._starts.get(batch.file << REF_FILE_SHIFT | segments.packet[entry])
                 if uid is not None:
                     owners[flow] = owners[reverse_flow(flow)] = uid
-                    begun -= {flow, reverse_flow(flow)}
+                    proxied.forget(flow)
+                    proxied.forget(reverse_flow(flow))
+                if segments.flags[entry] & SYN:
+                    proxied.begins(flow, segments.seq[entry] + 1 & WRAP - 1)
                 half = self._halves.get((owners.get(flow, ""), flow))
                 first = segments.payload[entry] - start
                 payload = data[first : first + segments.captured[entry]]
@@ -171,10 +178,9 @@ class Rewriter:
                         other = half.changed(half.unwrap(segments.seq[entry]), payload, redact=self.redact)
                     elif self.redact:
                         other = bytes(len(payload))
-                    header = None if flow in begun else proxy_header(payload)
-                    begun.add(flow)
-                    if header is not None:  # it is needed to find the first request, and names the client
-                        other = without_addresses(payload[: header.size]) + other[header.size :]
+                    # a header is needed to find the first request, and names the client
+                    header = proxied.erased(flow, segments.seq[entry], payload, self._proxied.get((owners.get(flow, ""), flow)))
+                    other = header + other[len(header) :]
                 packet = EditablePacket(
                     data,
                     first,
@@ -198,8 +204,11 @@ class Rewriter:
         def step() -> None:
             closed, reading.connections = reading.connections, []
             for connection in closed:
-                self._starts[connection.ref] = uid = str(connection.values["connection"])
-                if connection.values["tls"]:
+                values: dict[str, Any] = connection.values
+                self._starts[connection.ref] = uid = str(values["connection"])
+                if has_header(values["detail"]) and values["phase"] == "kafka" and not values["tls"]:
+                    self._proxied[uid, values["flow"]] = values["client_opaque"], is_text(values["detail"])
+                if values["tls"]:
                     self._encrypted.add(uid)
             self.done.encrypted = len(self._encrypted)
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kcap.batch.constants import Constants
 from kcap.facts.api_versions import Offer, Software
 from kcap.facts.brokers import BrokerListing, Server
 from kcap.facts.topic_names import TopicNames
@@ -65,7 +64,7 @@ class FactsRecorder:
         # Both only grow, in the order in which they are recorded here.
         fresh_names = list(islice(tracker.topics.names, len(facts.names), None))
         fresh_listings = list(islice(tracker.brokers.listings, len(facts.listings), None))
-        facts.servers.update(Constants(batch.identities).servers[1])
+        facts.servers.update([] if tracker.constants is None else tracker.constants.servers[1])
         for server, times, offer in tracker.fresh_offers:
             facts.offers.setdefault(server, []).extend((time_ns, offer) for time_ns in times.tolist())
         if not fresh_names and not fresh_listings:

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from kcap.analyzer import RowBatch
     from kcap.arrays.vectors import Bools, Int64s
     from kcap.batch.columns import BatchColumns
+    from kcap.batch.constants import Constants
     from kcap.decode.message import Message
     from kcap.facts.connection_facts import UInt64s
     from kcap.kafka.conversation import PassedOver
@@ -160,6 +161,8 @@ class MetadataTracker:
         self.connections = FactsOfConnections()
         self.mutes = QuotaMutes()
         self.offers = OfferHistory()
+        self.constants: Constants | None = None
+        """Of the connections of the batch that was observed last."""
         self.fresh_offers: list[tuple[Server, Int64s, Offer]] = []
         """Server, times in order and offer of equal ApiVersions responses of the last batch."""
         self.brokers = Brokers()
@@ -183,13 +186,13 @@ class MetadataTracker:
         self._provisional = Provisional()
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"report": None, "_reread": None}
+        return self.__dict__ | {"report": None, "_reread": None, "constants": None}
 
     # -- a batch ------------------------------------------------------------------------------------------------------
     def observe(self, columns: "BatchColumns", needs: Fact = EVERY_FACT, files: Iterable[CaptureFile] = ()) -> RowContext:
         """Takes a batch, once, and gives the facts that hold for its rows. `files`: those of the capture, for host names."""
         self._forget_idle(int(columns.number("response_last_ns").filled().max(initial=0)))
-        self.fresh_offers = []
+        self.fresh_offers, self.constants = [], columns.constants
         self._take_host_names(files)
         context = self._connection_states(columns) if needs & FROM_MESSAGES else no_context(columns.size)
         found: dict[str, Any] = {}

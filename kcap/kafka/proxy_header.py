@@ -19,6 +19,8 @@ BINARY: Final = b"\r\n\r\n\x00\r\nQUIT\n"
 """The signature of version 2."""
 HEAD: Final = Struct(">12sBBH")
 """Version 2: signature, version and command, address family and transport, size of what follows."""
+HEADER_MOST: Final = HEAD.size + (1 << 16)
+"""More than a header of either version has, in bytes."""
 NAME: Final = "PROXY protocol"
 """How the detail of a connection begins that has such a header."""
 ADDRESSES: Final = {1: 4, 2: 16}
@@ -65,11 +67,16 @@ def named(client: tuple[str, str], server: tuple[str, str]) -> str:
     return f"{client[0]} port {client[1]} to {server[0]} port {server[1]}" if client[0] else ""
 
 
-def without_addresses(data: bytes) -> bytes:
-    """A header of the same size and version that names no client: of version 1 UNKNOWN, of version 2 LOCAL."""
-    if data.startswith(BINARY):
-        return HEAD.pack(BINARY, 0x20, 0, len(data) - HEAD.size).ljust(len(data), b"\0")
-    return b"PROXY UNKNOWN".ljust(len(data) - 2) + b"\r\n"
+def is_text(data: bytes | bytearray | str) -> bool:
+    """Whether a header that begins so, or a connection's detail that names one, is of version 1."""
+    return data.startswith(f"{NAME} v1") if isinstance(data, str) else data.startswith(b"P")
+
+
+def header_without_addresses(size: int, text: bool) -> bytes:
+    """A header of this size that names no client: of version 1 UNKNOWN, of version 2 LOCAL."""
+    if text:
+        return b"PROXY UNKNOWN".ljust(size - 2) + b"\r\n"
+    return HEAD.pack(BINARY, 0x20, 0, min(size - HEAD.size, 0xFFFF)).ljust(size, b"\0")
 
 
 def has_header(detail: str | None) -> bool:

@@ -135,8 +135,8 @@ def result(outcome: str, reason: str | None, error: str | None) -> str:
 
 
 def topics(names: list[str | None] | None, ids: list[str | None] | None) -> str:
-    """Names, an id where there is no name."""
-    return ",".join(name or uuid or "" for name, uuid in zip(names or (), ids or ()))
+    """Names, an id where there is no name, each once: the request may name what the response has by its id."""
+    return ",".join(dict.fromkeys(name or uuid or "" for name, uuid in zip(names or (), ids or ())))
 
 
 COMPOSED: Final[dict[str, tuple[Cell, int, Callable[..., str]]]] = {

@@ -220,11 +220,16 @@ def of_replicas(rows: Any) -> Any:
     return of_brokers(rows, *REPLICAS)
 
 
-def is_broker(name: str | None) -> bool:
+def is_broker(name: str | None, begins: Sequence[str] = OWN_CLIENTS, threads: Sequence[str] = BROKER_THREADS) -> bool:
     """`of_brokers` of one client id."""
     return name is not None and (
-        name.startswith(OWN_CLIENTS) or (name.startswith(BROKER) and any(thread in name for thread in BROKER_THREADS))
+        name.startswith(tuple(begins)) or (name.startswith(BROKER) and any(thread in name for thread in threads))
     )
+
+
+def is_replica(name: str | None) -> bool:
+    """`of_replicas` of one client id."""
+    return is_broker(name, *REPLICAS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +255,9 @@ class Grouping:
                 at = time_of(rows)
                 rows = rows.mutate(**{f"by_{key.name}": at - at % key.step_ns})
             elif key.column == "topics":
-                pairs = rows.mutate(pair_=rows.topics.zip(rows.topic_ids).unnest())
-                rows = pairs.mutate(**{f"by_{key.name}": pairs.pair_.f1.fill_null(pairs.pair_.f2)}).drop("pair_")
+                # the request may name what the response has by its id: an exchange counts once for each topic
+                names = rows.topics.zip(rows.topic_ids).map(lambda pair: pair.f1.fill_null(pair.f2))
+                rows = rows.mutate(**{f"by_{key.name}": names.unique().unnest()})
             elif key.entry:
                 rows = rows.mutate(**{f"by_{key.name}": rows[key.column].unnest()})
             else:

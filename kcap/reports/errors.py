@@ -128,10 +128,8 @@ def order(row: Row) -> list[Any]:
 
 def row_of(row: Row) -> Row:
     """The story with the UID.N of its exchange, its cluster where there are several, and as a sentence."""
-    row = dict(row)
+    row = {name: value for name, value in row.items() if name != "cluster_id" or value is not None}
     row = {"example": uid(row.pop("connection"), row.pop("exchange"))} | row
-    if row["cluster_id"] is None:
-        del row["cluster_id"]
     return row | {"sentence": story(row)}
 
 

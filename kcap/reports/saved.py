@@ -50,16 +50,35 @@ def without_tables(tables: Sequence[str], more: Sequence[str] = ()) -> UsageErro
     )
 
 
-def table_of(path: str) -> tuple[str, list[str]]:
-    """Which table a Parquet file holds, and its columns. Raises CaptureError where it does not read."""
+def without_column(path: str, name: str) -> UsageError:
+    """What to say of a saved table that lacks a column that a report looks at: which build of kcap saved it, as far as the file
+    says it, and what to do."""
+    from kcap import __version__
+
+    schema, table = schema_of(path), table_of(path)[0]
+    made = (schema.metadata or {}).get(b"kcap.version")
+    by = f"kcap {made.decode()}" if made else "an earlier build of kcap, or Spark,"
+    return UsageError(
+        f"{path} has no column {name!r}: {by} saved it, with other columns or before there was this one; this is kcap "
+        f"{__version__}. Give the capture, or save it again: kcap rows CAPTURE --table {table} -o {table}.parquet"
+    )
+
+
+def schema_of(path: str) -> Any:
+    """The Arrow schema of a Parquet file. Raises CaptureError where it does not read."""
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
         with open(path, "rb") as file:  # Arrow takes names in UTF-8 alone
-            schema: Any = parquet.read_schema(file)
+            return parquet.read_schema(file)
     except (OSError, pa.ArrowInvalid) as error:
         raise CaptureError(f"{path}: {error}") from None
+
+
+def table_of(path: str) -> tuple[str, list[str]]:
+    """Which table a Parquet file holds, and its columns. Raises CaptureError where it does not read."""
+    schema = schema_of(path)
     named = (schema.metadata or {}).get(b"kcap.table", b"").decode()
     # Spark drops the name when it writes, but `ingest` names a folder for each table
     above = next((part for part in reversed(Path(path).parts[:-1]) if part in TABLES), None)

@@ -137,7 +137,7 @@ def verdict(rows: list[Row], waiting: list[Row], unanswered: int) -> Row:
 
 
 def largest(row: Row, *, long_polls: bool = False) -> tuple[str, int]:
-    """The largest part of the time that counts, and its length in ns; `unknown` where the parts are not known."""
+    """The largest part of the time that counts, and its length in ns; `unknown` where the parts are not known, or all 0."""
     inner = {name: row[f"{name}_ns"] or 0 for name in ("long_poll", "throttle", "muted")}
     parts = {"queue": row["queue_ns"] or 0, "network": row["rtt_ns"] or 0, **inner}
     parts["service"] = max(0, (row["service_ns"] or 0) - sum(inner.values()))
@@ -146,7 +146,7 @@ def largest(row: Row, *, long_polls: bool = False) -> tuple[str, int]:
     if not long_polls:
         del parts["long_poll"]
     cause = max(parts, key=lambda name: parts[name])
-    return cause, parts[cause]
+    return cause if parts[cause] else "unknown", parts[cause]
 
 
 def why(row: Row, blocker: Row | None, muting: Row | None, *, long_polls: bool = False) -> tuple[str, str]:
@@ -155,7 +155,7 @@ def why(row: Row, blocker: Row | None, muting: Row | None, *, long_polls: bool =
 
     cause, length = largest(row, long_polls=long_polls)
     if cause == "unknown":
-        return cause, "the parts of the time are not known"
+        return cause, "the parts of the time are not known" if row["service_ns"] is None else NO_TIME[bool(row["long_poll_ns"])]
     spent = duration(length)
     if cause == "queue":
         if blocker is None:
@@ -175,6 +175,8 @@ def why(row: Row, blocker: Row | None, muting: Row | None, *, long_polls: bool =
     return cause, sentences[cause]
 
 
+NO_TIME: Final = {False: "no time that the clock of the capture shows", True: "no time beside its long poll"}
+"""Whether the exchange was a long poll -> what is said where no part of its time is left."""
 RETRANSMITTED: Final = "retransmitted"
 SERVED: Final = {False: "in the broker", True: "until a lost segment was retransmitted and arrived, or in the broker"}
 """Whether a segment of the exchange was sent again -> where the time before the response may have gone."""

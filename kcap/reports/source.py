@@ -25,7 +25,17 @@ from kcap.errors import UsageError
 from kcap.jobs.cores import AUTO, free_cores
 from kcap.reports.definition import KEY, Tables
 from kcap.reports.names import bounded_files, shorter
-from kcap.reports.saved import by_folders, faults_named, folder_columns, readable, saved_files, scan, table_of, without_tables
+from kcap.reports.saved import (
+    by_folders,
+    faults_named,
+    folder_columns,
+    readable,
+    saved_files,
+    scan,
+    table_of,
+    without_column,
+    without_tables,
+)
 from kcap.runtime import enough_room, release_reading
 from kcap.session import Capture
 from kcap.table.backfill import Backfill, companions
@@ -338,7 +348,7 @@ def found(
         held = {*names, *ON_REQUEST_NAMES, *folder_columns(path, names)}
         missing = [name for name in wanted.get(table, ()) if name not in held]
         if missing:
-            raise UsageError(f"{path} has no column {missing[0]!r}: it was saved with other columns")
+            raise without_column(path, missing[0])
         places.setdefault(table, []).append(readable(path, folder))
     if "exchanges" not in places:
         raise without_tables(["exchanges"])

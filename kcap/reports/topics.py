@@ -23,6 +23,7 @@ from kcap.reports.definition import (
     Row,
     Tables,
     group_of,
+    is_replica,
     keys_of,
     of_replicas,
     summed,
@@ -320,6 +321,7 @@ def finish(results: Results, request: ReportRequest) -> Row:
             name: row.get(name, 0) + requests.get((group, written), 0)
             for name, written in (("produce_requests", True), ("fetch_requests", False))
         }
+        lists["consumers"] = [name for name in lists["fetch_clients"] if not is_replica(name)]
         known = row | lists | counts | {"lag_last": lags_of.get(group)}
         row = grouping.named({name: known[name] for name in dict.fromkeys((*by, *FIRST, *known))})
         row["records_per_batch_in"] = mean(row["records_in"], row["batches_in"])

@@ -1,6 +1,7 @@
 """Arrow schemas of the tables, and the choice of columns.
 
-In: `kcap.columns`. Out: Arrow schemas whose metadata name the table, its schema version and each column's meaning. Law: a table
+In: `kcap.columns`. Out: Arrow schemas whose metadata name the table, its schema version, the
+version of kcap and each column's meaning. Law: a table
 has the columns that `kcap.columns` declares, or those of them that were requested, in the order of the request.
 """
 
@@ -69,4 +70,7 @@ def arrow_schema(table: str, columns: Sequence[Column]) -> pa.Schema:
         pa.field(column.name, TYPES[column.type], column.nullable, {"doc": column.doc})  # Parquet and Arrow files keep it
         for column in columns
     ]
-    return pa.schema(fields, {"kcap.table": table, "kcap.schema_version": str(SCHEMA_VERSION)})
+    from kcap import __version__
+
+    about = {"kcap.table": table, "kcap.schema_version": str(SCHEMA_VERSION), "kcap.version": __version__}
+    return pa.schema(fields, about)

@@ -159,6 +159,7 @@ def test_words() -> None:
     assert result("answered", None, None) == ""
     assert result("unanswered", "fin", None) == "unanswered: fin"
     assert topics(["a", None], [None, "id"]) == "a,id"
+    assert topics(["a", "a"], ["id", None]) == "a"
     assert topics(None, None) == ""
     assert taken([3, 0, 4]) == 9
 

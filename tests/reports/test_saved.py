@@ -4,14 +4,17 @@ import os
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
+from kcap import __version__
 from kcap.cli.main import main
 from kcap.errors import CaptureError, UsageError
 from kcap.reports import errors
 from kcap.reports.definition import ReportRequest
 from kcap.reports.run import run
-from kcap.reports.saved import by_folders, saved_files, scan
+from kcap.reports.saved import by_folders, saved_files, scan, without_column
 from kcap.reports.source import ReportInput
 from kcap.reports.sql import answered
 from kcap.session import Capture
@@ -97,3 +100,15 @@ def test_pages_that_do_not_read(rows: Path, tmp_path: Path) -> None:
     query = "select distinct client_id from exchanges"
     with pytest.raises(UsageError, match="does not run"), answered(query, Capture([str(damaged)])) as (_, batches):
         list(batches)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "by"), [({}, "an earlier build of kcap, or Spark,"), ({"kcap.version": "0.0.9"}, "kcap 0.0.9")]
+)
+def test_a_column_that_an_earlier_build_did_not_have(metadata: dict[str, str], by: str, tmp_path: Path) -> None:
+    path = tmp_path / "old.parquet"
+    parquet.write_table(pa.table({"api": ["Fetch"]}).replace_schema_metadata({"kcap.table": "exchanges", **metadata}), path)
+    said = str(without_column(str(path), "acks"))
+    assert said.startswith(f"{path} has no column 'acks': {by} saved it")
+    assert f"this is kcap {__version__}" in said
+    assert "kcap rows CAPTURE --table exchanges -o exchanges.parquet" in said

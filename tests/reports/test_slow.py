@@ -163,6 +163,13 @@ def test_a_row_has_the_time_of_its_request_and_requests_without_a_response_stand
     assert (nothing["time"], nothing["time_ns"]) == (None, None)
 
 
+def test_where_no_time_was_measured_nothing_is_named() -> None:
+    """As of packets of one reading of the clock, and of long polls, whose time does not count."""
+    assert why(exchange(**PARTS), None, None) == ("unknown", "no time that the clock of the capture shows")
+    poll = exchange(**PARTS | {"service_ns": 9, "long_poll_ns": 9})
+    assert why(poll, None, None) == ("unknown", "no time beside its long poll")
+
+
 def test_parts_that_are_not_known_are_no_time() -> None:
     """What the parts inside of the service take is no service; without any the service is the whole of it, also where the parts
     are null."""

@@ -35,8 +35,10 @@ def test_sums_and_lag() -> None:
         exchange(exchange=2, took_ms=1, api="Fetch", api_key=1, client_id="c"),
         exchange(exchange=3, took_ms=1, api="OffsetCommit", api_key=8, client_id="c", group_id="g"),
         exchange(exchange=4, took_ms=1),
+        exchange(exchange=5, took_ms=1, api="Fetch", api_key=1, client_id="broker-2-fetcher-0"),
     ]
     parts = [
+        partition(exchange=5, topic="t", api_key=1),
         partition(exchange=1, topic="t", records=4, batches=2, bytes=200, codec="none", magic=2, producer_id=1),
         partition(exchange=1, topic="t", partition=1, records=2, batches=1, bytes=100, codec="lz4", magic=2),
         partition(
@@ -47,8 +49,9 @@ def test_sums_and_lag() -> None:
     reported = report(REPORT, rows, None, parts)
     (row,) = reported["rows"]
     wanted = {
-        "topic": "t", "produce_clients": ["p"], "fetch_clients": ["c"], "groups": ["g"], "produce_requests": 1,
-        "fetch_requests": 1, "records_in": 6, "bytes_in": 300, "records_out": 3, "bytes_out": 90, "codecs": ["lz4", "none"],
+        "topic": "t", "produce_clients": ["p"], "fetch_clients": ["broker-2-fetcher-0", "c"], "consumers": ["c"],
+        "groups": ["g"], "produce_requests": 1, "fetch_requests": 2, "records_in": 6, "bytes_in": 300, "records_out": 3,
+        "bytes_out": 90, "codecs": ["lz4", "none"],
         "magics": [2], "lag_max": 6, "lag_last": 6, "records_per_batch_in": 2.0, "bytes_per_batch_in": 100.0,
         "format_bytes_in": 61 * 3,
     }  # fmt: skip

@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pytest
 
+from kcap import __version__
 from kcap.columns import SCHEMA_VERSION, TABLES, TYPES
 from kcap.errors import UsageError
 from kcap.table import schema
@@ -16,7 +17,8 @@ def test_every_declared_type_has_its_arrow_type() -> None:
 @pytest.mark.parametrize("table", TABLES)
 def test_a_schema_names_its_table_and_documents_its_columns(table: str) -> None:
     made = schema.arrow_schema(table, schema.choose(table, None))
-    assert made.metadata == {b"kcap.table": table.encode(), b"kcap.schema_version": str(SCHEMA_VERSION).encode()}
+    about = {b"kcap.table": table, b"kcap.schema_version": str(SCHEMA_VERSION), b"kcap.version": __version__}
+    assert made.metadata == {name: value.encode() for name, value in about.items()}
     for field, column in zip(made, TABLES[table], strict=True):
         assert (field.name, field.type, field.nullable) == (column.name, schema.TYPES[column.type], column.nullable)
         assert field.metadata == {b"doc": column.doc.encode()}

@@ -30,8 +30,9 @@ def offset_out_of_range(seen: Observed, _limit: Mapping[str, float]) -> Found:
             f"{called(row['client_id'])} fetched {counted(row['n'], 'time')} at offsets that topic {row['topic']} "
             "does not have",
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
-            where("error == OFFSET_OUT_OF_RANGE", client_id=row["client_id"]), row["first_ns"], row["last_ns"], 0,
-            {"errors": row["n"], "partitions": row["partitions"]}, "info" if probe else None if row["n"] > 1 else "low",
+            where("error == OFFSET_OUT_OF_RANGE", client_id=row["client_id"], topic=row["topic"]),
+            row["first_ns"], row["last_ns"], 0, {"errors": row["n"], "partitions": row["partitions"]},
+            "info" if probe else None if row["n"] > 1 else "low",
         )  # fmt: skip
 
 

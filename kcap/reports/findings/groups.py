@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from kcap.limits import OFFSET_MOST, SILENCES_MOST
-from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, erring, named, rule, seconds, where
 from kcap.reports.findings.observed import (
     CONNECT,
     HEARTBEATS,
@@ -292,7 +292,7 @@ def commit_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
             yield Finding(
                 f"{counted(row['n'], 'commit')} of {called(row['client_id'])} for group {row['group_id']} failed with "
                 f"{row['error_name']}",
-                who, row["n"], where("api in {OffsetCommit, TxnOffsetCommit}", "error != NONE", **who),
+                who, row["n"], where("api in {OffsetCommit, TxnOffsetCommit}", erring(seen, names), **who),
                 row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"failed": row["n"]},
                 advice="Commit less metadata with each offset, or raise offset.metadata.max.bytes of the broker (4,096)."
                 if row["error_name"] == "OFFSET_METADATA_TOO_LARGE"

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from kcap.limits import EVENTS_MOST, GONE_MOST
+from kcap.reports.definition import uids
 from kcap.reports.findings.access import controllers
-from kcap.reports.findings.model import Finding, Found, called, in_versions, named, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, erring, in_versions, named, picking_parts, rule, seconds, where
 from kcap.reports.findings.observed import (
     SERVER,
     Observed,
@@ -31,6 +32,8 @@ REFUSED = "error == UNSUPPORTED_VERSION or reason in {fin, rst}"
 """Display filter of requests that a broker refuses with an error, or by closing the connection."""
 MOVED = ("NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_FOR_PARTITION", "FENCED_LEADER_EPOCH")
 """Errors that a client gets from a broker which no longer leads the partition."""
+NO_COORDINATOR = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
+"""Errors of a broker that does not coordinate the group, or not yet."""
 OF_LEADERS = (
     "NONE", "NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "REQUEST_TIMED_OUT", "OFFSET_OUT_OF_RANGE",
     "OUT_OF_ORDER_SEQUENCE_NUMBER", "DUPLICATE_SEQUENCE_NUMBER", "UNKNOWN_PRODUCER_ID", "MESSAGE_TOO_LARGE",
@@ -69,11 +72,14 @@ def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
     bad = bad.order_by("request_first_ns").limit(EVENTS_MOST)
     good = parts.filter(parts.error.isin(list(OF_LEADERS)), parts.client_id.notnull())
     slot = {"client": "client_id", "what": "api", "name": "topic", "number": "partition", "at_ns": "request_first_ns"}
+    key = {"connection": "connection", "exchange": "exchange"}
     ibis = functions(parts)
     bad = bad.filter(bad.client_id.notnull(), bad.response_first_ns.notnull())
-    bad = bad.select(**slot | {"at_ns": "response_first_ns"}, served=ibis.literal(0, "int64"), good_ns=ibis.null("int64"))
+    bad = bad.select(
+        **slot | {"at_ns": "response_first_ns"}, **key, served=ibis.literal(0, "int64"), good_ns=ibis.null("int64")
+    )
     good = good.semi_join(bad, [(slot[name], name) for name in ("client", "what", "name", "number")]).select(
-        **slot, served=ibis.literal(1, "int64"), good_ns="request_first_ns"
+        **slot, **key, served=ibis.literal(1, "int64"), good_ns="request_first_ns"
     )
     # in one order of time: pairs of errors and successes would be the product of both
     both = ibis.union(bad, good)
@@ -81,11 +87,14 @@ def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
     both = both.mutate(next_ns=both.good_ns.min().over(behind))
     times = both.filter(both.served == 0, both.next_ns.notnull())
     times = times.mutate(took=times.next_ns - times.at_ns)
-    for row in seen.run(in_groups(times, ("client", "name"), ("at_ns", "next_ns"), longest=times.took.max())):
+    picked = picking_parts(seen, times, "client", "name")
+    sums = {"longest": times.took.max(), "requests": uids(times).nunique()}
+    for row in seen.run(in_groups(times, ("client", "name"), ("at_ns", "next_ns"), **sums)):
+        only = picked(row | {"n": row["requests"]})
         yield Finding(
             f"{called(row['client'])} took up to {seconds(row['longest'])} to follow topic {row['name']} to its new leader",
-            {"client_id": row["client"], "topic": row["name"]}, row["n"],
-            where("error != NONE", client_id=row["client"], topic=row["name"]), row["first_ns"], row["last_ns"],
+            {"client_id": row["client"], "topic": row["name"]}, row["requests"],
+            where(erring(seen, MOVED), only, client_id=row["client"], topic=row["name"]), row["first_ns"], row["last_ns"],
             int(row["longest"]), {"errors": row["n"], "longest_ns": row["longest"]},
             None if row["longest"] >= limit["seconds"] * 1e9 else "info",
         )  # fmt: skip
@@ -215,7 +224,7 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
     for call in seen.calls:
         if not call["group_id"]:
             continue
-        if call["error"] in ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"):
+        if call["error"] in NO_COORDINATOR:
             by.setdefault(call["group_id"], []).append(call)
         elif call["error"] == "NONE" and call["api"] in ("JoinGroup", "Heartbeat", "ConsumerGroupHeartbeat", "OffsetCommit"):
             homes.setdefault(call["group_id"], set()).add((call["server_ip"], call["server_port"]))
@@ -229,7 +238,7 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"group {group} got {counted(count, 'response')} that its coordinator was elsewhere or not ready"
             + (f"; {places} brokers coordinated it" if places > 1 else f", and no other for {seconds(last - first)}" * refused),
             {"group_id": group, "client_ids": clients_in(rows)}, count,
-            where("error contains COORDINATOR", group_id=group), first, last, sum(row["latency_ns"] or 0 for row in rows),
+            where(erring(seen, NO_COORDINATOR), group_id=group), first, last, sum(row["latency_ns"] or 0 for row in rows),
             {"errors": count, "not_coordinator": moved, "coordinators": places}, None if loud else "info",
         )  # fmt: skip
 

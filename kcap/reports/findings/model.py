@@ -167,6 +167,20 @@ def picking(seen: "Observed", chosen: Any, *keys: str) -> Callable[..., str]:
     return condition
 
 
+def picking_parts(seen: "Observed", parts: Any, *keys: str) -> Callable[..., str]:
+    """`picking` for the exchanges of partitions, once for each value of `keys`."""
+    key = ["connection", "exchange"]
+    packets = seen.exchanges.select(*key, "request_first_packet")
+    return picking(seen, parts.select(*key, *keys).distinct().inner_join(packets, key), *keys)
+
+
+def erring(seen: "Observed", names: Sequence[str]) -> str:
+    """A condition that an exchange has one of these errors, of which those are named that there are."""
+    there = seen.errors_of_partitions | {call["error"] for call in seen.calls}
+    one, *more = [name for name in names if name in there] or names
+    return f"error in {{{', '.join((one, *more))}}}" if more else f"error == {one}"
+
+
 def passed(row: Mapping[str, Any]) -> str:
     """How many exchanges the filter of a finding passes, where its count is another: that of members, connections, packets, or
     of some among them that no filter picks. `156 exchanges; the count of the finding is 1`.

@@ -159,8 +159,8 @@ class Observed:
         """Rows that a bound left out of a report, by what they are."""
 
     def run(self, expression: Any) -> list[Row]:
-        """The rows of an expression. Times that no packet of the capture tells, such as the end of a request that was cut, are
-        those of what is known: `first_ns` and `last_ns` stand for each other, or the capture's beginning for both."""
+        """The rows of an expression. Of times that no packet shows, as of the end of a request that was cut, `first_ns` and
+        `last_ns` stand for each other, or the capture's beginning for both."""
         rows = self._run(expression)
         for row in rows if rows and rows[0].keys() >= {"first_ns", "last_ns"} else ():
             first, last = row["first_ns"], row["last_ns"]
@@ -226,6 +226,11 @@ class Observed:
             found.append((name, one))
         return found
 
+    def each_cluster(self) -> "list[tuple[Row, Observed]]":
+        """The same, each with what its rows have beside: `cluster_id` where there are several clusters."""
+        several = len(clusters := self.by_cluster()) > 1
+        return [({"cluster_id": name} if several else {}, one) for name, one in clusters]
+
     def _part(self, exchanges: Any, every: Any, connections: Any, parts: Any) -> "Observed":
         """The same with a part of the rows."""
         one = Observed(self._run, exchanges, self.partitions, connections, self.brokers, self._message, parts)
@@ -289,8 +294,7 @@ class Observed:
 
     def prepare(self, rows: Sequence[Row]) -> None:
         """Makes the messages of rows with `connection` and `exchange` ready: many at once cost little more than one."""
-        prepare = getattr(self._message, "prepare", None)
-        if prepare is not None:
+        if (prepare := getattr(self._message, "prepare", None)) is not None:
             times = [row.get("request_first_ns") for row in rows]
             known = [time for time in times if time is not None]
             between = (min(known), max(known)) if known and len(known) == len(rows) else None
@@ -383,8 +387,8 @@ class Observed:
     def links(self) -> list[Row]:
         """Connections by client, server and how they went, those with the most exchanges first.
 
-        Scans make silent connections by the hundred thousand: they count where a broker advertises the address. Where there
-        are too many groups, those without exchanges have half of the room if they need it: what fails is among them.
+        Scans make silent connections by the hundred thousand: they count where a broker advertises the address. Of too many
+        groups, those without exchanges have half of the room if they need it: what fails is among them.
         """
         every = self.connections
         table = every.filter((every.phase != "empty") | every.server_ip.isin(self.brokers.host))
@@ -592,5 +596,5 @@ def clients_in(rows: Iterable[Row]) -> list[str]:
 
 
 def of_cluster(table: Any) -> Any:
-    """Which exchanges are those of brokers and controllers among each other."""
+    """Which exchanges are those of brokers and controllers."""
     return of_brokers(table) | table.api.fill_null("").isin(REQUESTS_OF_BROKERS)

@@ -8,7 +8,7 @@ from typing import Any
 from zlib import compress
 
 from kcap.reports.definition import AFTER_APPEND, of_brokers
-from kcap.reports.findings.model import Finding, Found, called, in_versions, named, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, erring, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import LASTED, PLACE, SERVER, Observed, Row, cut_short, in_groups, rows_by, totals
 from kcap.reports.findings.served import ALL
 from kcap.reports.text import count as counted
@@ -147,13 +147,14 @@ def savings(seen: Observed, wanted: set[tuple[str, str]]) -> dict[tuple[str, str
 )  # fmt: skip
 def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """Records that the topic does not take."""
-    for row in seen.partition_errors(["MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"]):
+    names = ["MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"]
+    for row in seen.partition_errors(names):
         yield Finding(
             f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} "
             f"{'was' if row['n'] == 1 else 'were'} refused as too large",
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
-            where("api == Produce", "error != NONE", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
-            row["latency_ns"] or 0, {"refused": row["n"]},
+            where("api == Produce", erring(seen, names), client_id=row["client_id"], topic=row["topic"]),
+            row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"refused": row["n"]},
         )  # fmt: skip
 
 
@@ -179,8 +180,7 @@ def not_enough_replicas(seen: Observed, limit: Mapping[str, float]) -> Found:
             yield Finding(
                 f"{counted(row['n'], 'write')} to {counted(row['partitions'], 'partition')} of topic {row['topic']} failed: "
                 "not enough replicas in sync" + ("; later writes to each succeeded" if over else ""),
-                {"topic": row["topic"], "client_ids": clients}, row["n"], where("error contains NOT_ENOUGH",
-                    topic=row["topic"]),
+                {"topic": row["topic"], "client_ids": clients}, row["n"], where(erring(seen, names), topic=row["topic"]),
                 row["first_ns"], row["last_ns"], row["last_ns"] - row["first_ns"], {"failed": row["n"],
                 "partitions": row["partitions"]}, "high" if over else None,
             )  # fmt: skip
@@ -476,8 +476,8 @@ def sequence_errors(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} got "
             f"{row['error']}",
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
-            where("api == Produce", "error != NONE", client_id=row["client_id"], topic=row["topic"]), row["first_ns"],
-            row["last_ns"], row["latency_ns"] or 0, {"errors": row["n"], "partitions": row["partitions"]},
+            where("api == Produce", f"error == {row['error']}", client_id=row["client_id"], topic=row["topic"]),
+            row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"errors": row["n"], "partitions": row["partitions"]},
             None if row["n"] >= limit["errors"] else "low",
         )  # fmt: skip
 

@@ -6,7 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kcap.reports.definition import group_of
-from kcap.reports.findings.model import RULES, Finding, Found, called, connected, picking, rule, seconds, where
+from kcap.reports.findings.model import (
+    RULES,
+    Finding,
+    Found,
+    called,
+    connected,
+    erring,
+    picking,
+    picking_parts,
+    rule,
+    seconds,
+    where,
+)
 from kcap.reports.findings.observed import Observed, Row, cut_short, in_groups, rows_by, server_of, times_of, totals
 from kcap.reports.findings.outages import leaders_moved
 from kcap.reports.findings.replication import REPLICAS, UNSURE, slow_leaders, waits_for_replicas
@@ -19,6 +31,16 @@ GATHERING = tuple(api for api in WAITING if api not in LONG_POLLS)
 """Those that wait for the other members of a group: behind these a client waits for the rebalance."""
 ELSEWHERE = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE")
 """Errors of a broker that is not the coordinator of a group or transaction."""
+NOT_LED = (
+    "NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_FOR_PARTITION", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "LEADER_NOT_AVAILABLE",
+)  # fmt: skip
+"""Errors of a broker that does not lead a partition, or not in the epoch of the request."""
+STAYED = (
+    "No leader is seen to move: the broker that refused these requests served the same partitions at other times, and no other "
+    "one did. See its log at these times: an election may have given the partitions away and back, or clients had a leader "
+    "epoch of another time. A server that only imitates a broker may refuse so by itself."
+)
+"""The next step where one broker alone serves the partitions."""
 WORK = ("Produce", "Fetch", "ShareFetch", "JoinGroup", "ConsumerGroupHeartbeat", "EndTxn")
 """What applications do; a client that only does administration is a tool, which runs once for each command."""
 
@@ -39,16 +61,11 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
     partition that are less than `seconds` apart are one move. A rolling restart moves a leader away and back; what one broker
     alone serves before and behind its restart did not move.
     """
-    names = [
-        "NOT_LEADER_OR_FOLLOWER",
-        "NOT_LEADER_FOR_PARTITION",
-        "FENCED_LEADER_EPOCH",
-        "UNKNOWN_LEADER_EPOCH",
-        "LEADER_NOT_AVAILABLE",
-    ]
+    names = NOT_LED
     if not seen.errors_of_partitions.intersection(names):
         return
     bad = leaders_moved(seen, names)
+    picked, alone = picking_parts(seen, bad, "topic"), seen.once(served_by_one)
     refused = seen.partition_errors(names, chosen=bad)
     by = rows_by((row for row in refused if row["topic"] is not None and not row["topic"].startswith("__")), "topic")
     learnt = (
@@ -58,15 +75,34 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
     )
     for topic, some in by.items():
         count, (times, most) = sum(row["n"] for row in some), learnt.get(topic, (0, 0))
+        requests, stayed = sum(row["requests"] for row in some), topic in alone
+        leads = "did not lead the partition then, and no other is seen to" if stayed else "does not lead the partition"
         first, last = times_of(some)
         moved = count > limit["each"] * times or most >= limit["moves"]
         yield Finding(
-            f"requests for topic {topic} went {counted(count, 'time')} to a broker that does not lead the partition",
-            {"topic": topic}, count, where("error != NONE", topic=topic), first, last,
-            sum(row["latency_ns"] or 0 for row in some),
+            f"requests for topic {topic} went {counted(requests, 'time')} to a broker that {leads}",
+            {"topic": topic}, requests, where(erring(seen, names), picked({"topic": topic, "n": requests}), topic=topic),
+            first, last, sum(row["latency_ns"] or 0 for row in some),
             {"errors": count, "partitions": max(row["partitions"] for row in some), "clients": len(some)},
-            None if count >= limit["errors"] and moved else "info",
+            None if count >= limit["errors"] and moved else "info", 0.5 if stayed else None, STAYED if stayed else None,
         )  # fmt: skip
+
+
+def served_by_one(seen: Observed) -> set[str]:
+    """Topics with errors of leadership of whose partitions concerned each has one broker alone in the capture, which refused
+    it and served it: nothing shows that a leader moved.
+    """
+    parts, place = seen.parts, ["topic", "partition"]
+    parts = parts.filter(parts.topic.notnull(), parts.api.isin(["Produce", "Fetch", "ListOffsets"]))
+    bad, good = parts.error.isin(list(NOT_LED)), parts.error == "NONE"
+    each = parts.group_by(*place).aggregate(
+        refused=parts.count(where=bad), served=parts.count(where=good),
+        ips=parts.server_ip.nunique(), ports=parts.server_port.nunique(),
+    )  # fmt: skip
+    each = each.filter(each.refused > 0)
+    alone = (each.served > 0) & (each.ips == 1) & (each.ports == 1)
+    topics = each.group_by("topic").aggregate(others=each.count(where=~alone))
+    return {row["topic"] for row in seen.run(topics.filter(topics.others == 0))}
 
 
 def moves(seen: Observed, bad: Any, seconds_: float) -> dict[str, tuple[int, int]]:

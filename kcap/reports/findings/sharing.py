@@ -44,14 +44,43 @@ def overlap(one: Range, other: Range) -> bool:
     return one[:2] == other[:2] and one[2] <= other[3] and other[2] <= one[3]
 
 
+def released_in(some: Iterable[tuple[Range, Row]]) -> list[Range]:
+    """The records that acknowledgements release: `acknowledgeTypes` has one type for all of a range, or one for each record."""
+    found: list[Range] = []
+    for (topic, partition, first, last), batch in some:
+        types = batch["acknowledgeTypes"]
+        if len(types) == 1:
+            found += [(topic, partition, first, last)] * (types[0] == RELEASE)
+        else:
+            found += [(topic, partition, first + at, first + at) for at, kind in enumerate(types) if kind == RELEASE]
+    return found
+
+
+def merged(some: Iterable[Range]) -> list[Range]:
+    """The same records in ranges that have none in common, in their order."""
+    found: list[Range] = []
+    for one in sorted(some):
+        if found and found[-1][:2] == one[:2] and one[2] <= found[-1][3]:
+            found[-1] = (*one[:2], found[-1][2], max(found[-1][3], one[3]))
+        elif one[2] <= one[3]:
+            found.append(one)
+    return found
+
+
+def common(some: Iterable[Range], others: Iterable[Range]) -> list[Range]:
+    """The records that ranges of both have, by one walk over both."""
+    mine, theirs, found = merged(some)[::-1], merged(others)[::-1], list[Range]()
+    while mine and theirs:
+        one, other = mine[-1], theirs[-1]
+        if overlap(one, other):
+            found.append((*one[:2], max(one[2], other[2]), min(one[3], other[3])))
+        (mine if (*one[:2], one[3]) <= (*other[:2], other[3]) else theirs).pop()
+    return found
+
+
 def size_of(some: Iterable[Range]) -> int:
     """How many records some ranges have, each counted once."""
-    count, ends = 0, dict[tuple[str, int], int]()
-    for topic, partition, first, last in sorted(some):
-        end = ends.get((topic, partition), first - 1)
-        count += max(0, last - max(first - 1, end))
-        ends[topic, partition] = max(last, end)
-    return count
+    return sum(last - first + 1 for _, _, first, last in merged(some))
 
 
 def neighbours(seen: Observed) -> Any:
@@ -151,13 +180,14 @@ def share_redelivery(seen: Observed, limit: Mapping[str, float]) -> Found:
     by = rows_by(rows, keys)
     for row in groups:
         some = by.get(tuple(row[key] for key in keys), [])
-        got, releases = deliveries(seen, some, row["topic_id"], int(limit["deliveries"]))
+        got, freed, releases = deliveries(seen, some, row["topic_id"], int(limit["deliveries"]))
         topic, group = row["topic"] or row["topic_id"], row["group_id"]
         whole = len(some) == row["n"]
-        records = size_of(got) if whole else 0
+        records, let_go = (size_of(got), size_of(freed)) if whole else (0, 0)
         what = counted(records, "record") if records else "records"
         released, by_whom = len(releases), named(clients_in(releases))
-        how = f"; {by_whom} released {'them' if whole else 'some'} in {counted(released, 'request')}" if released else ""
+        which = "some" if not whole else "them" if let_go == records else f"{let_go} of them"
+        how = f"; {by_whom} released {which} in {counted(released, 'request')}" if released else ""
         yield Finding(
             f"share group {group} got {what} of topic {topic} again and again, up to {row['most']} times each{how}",
             {"group_id": group, "topic": row["topic"], "client_ids": clients_in(some)}, row["n"],
@@ -167,11 +197,12 @@ def share_redelivery(seen: Observed, limit: Mapping[str, float]) -> Found:
         )  # fmt: skip
 
 
-def deliveries(seen: Observed, rows: list[Row], topic_id: str | None, least: int) -> tuple[list[Range], list[Row]]:
-    """The records that some fetches acquire for at least the `least`-th time, and those fetches whose next request on the
-    connection releases some.
+def deliveries(seen: Observed, rows: list[Row], topic_id: str | None, least: int) -> tuple[list[Range], list[Range], list[Row]]:
+    """The records that some fetches acquire for at least the `least`-th time, those of them that the next request on the
+    connection releases, and the fetches behind which one releases some.
     """
     got: list[Range] = []
+    freed: list[Range] = []
     released: list[Row] = []
     for row in seen.prepared(rows):
         mine = [
@@ -181,6 +212,7 @@ def deliveries(seen: Observed, rows: list[Row], topic_id: str | None, least: int
         got += mine
         if row["then"] is not None:
             follows = acknowledged(seen.message({"connection": row["connection"], "exchange": row["then"]}, "request"))
-            if any(RELEASE in batch["acknowledgeTypes"] and overlap(one, other) for one in mine for other, batch in follows):
-                released.append(row)
-    return got, released
+            here = common(mine, released_in(follows))
+            freed += here
+            released += [row] if here else []
+    return got, freed, released

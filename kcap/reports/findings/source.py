@@ -21,7 +21,6 @@ from kcap.arrays.arrow import booleans, coded
 from kcap.capture.frame_bytes import frame
 from kcap.capture_pass import CapturePass
 from kcap.decode.message import decode_request, decode_response
-from kcap.errors import UsageError
 from kcap.reports.definition import is_broker
 from kcap.reports.findings.columns import BESIDE_COLUMNS, COLUMNS, MESSAGE_COLUMNS
 from kcap.reports.findings.courses import of_files
@@ -29,7 +28,7 @@ from kcap.reports.findings.observed import OF_CLUSTER, REQUESTS_OF_BROKERS, Obse
 from kcap.reports.names import shorter
 from kcap.reports.plans import CompiledPlan
 from kcap.reports.recorded import Recorded, Replay, name_of, table
-from kcap.reports.saved import faults_named, readable, saved_files, table_of, without_tables
+from kcap.reports.saved import faults_named, readable, saved_files, table_of, without_column, without_tables
 from kcap.reports.source import Engine, ReportInput, bounded, written
 from kcap.runtime import release_reading
 from kcap.session import Capture
@@ -157,8 +156,8 @@ def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMN
             found = {name: engine.columns(name) for name in tables}
             for name, columns in found.items():
                 lacking = set(tables[name]) - {column for column, _ in columns}
-                if lacking:
-                    raise UsageError(f"{places[name][0]} has no column {min(lacking)!r}: it was saved with other columns")
+                if lacking and saved is not None:
+                    raise without_column(next(path for path in saved if table_of(path)[0] == name), min(lacking))
             plan = CompiledPlan(("findings", list(found.items())))
             message = None if reading is None else MessageReader(reading, engine)
             exchanges, partitions, connections, brokers = map(table, COLUMNS)

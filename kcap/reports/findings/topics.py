@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kcap.reports.definition import uids
-from kcap.reports.findings.model import Finding, Found, called, named, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, equal_to, erring, named, rule, seconds, where
 from kcap.reports.findings.observed import AWAY, Observed, rows_by
 from kcap.reports.findings.unavailable import STATES
 from kcap.reports.text import count as counted
@@ -39,7 +39,7 @@ def topic_recreated(seen: Observed, limit: Mapping[str, float]) -> Found:
         if gone_ns is not None:
             yield Finding(
                 f"topic {topic} was deleted and created again: for {seconds(back_ns - gone_ns)} no request for it succeeded",
-                {"topic": topic}, 1, where("error contains UNKNOWN_TOPIC or error == OFFSET_OUT_OF_RANGE", topic=topic),
+                {"topic": topic}, 1, where(erring(seen, [*AWAY, "OFFSET_OUT_OF_RANGE"]), topic=topic),
                 gone_ns, back_ns, back_ns - gone_ns,
                 {"clients": len({row["client_id"] for row in mine}), "errors": sum(row["n"] for row in mine),
                  "topic_id": olds[-1]},
@@ -88,12 +88,13 @@ def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
             over = bool(names) and min(used) > row["last_ns"]
             if not again and (not names or not seen.once(served_topics).isdisjoint(names)):
                 continue
+            same = [equal_to("topic", name) for name in row["topics"] or ()]
             yield Finding(
                 f"{called(row['client_id'])} got {counted(row['n'], 'response')} that "
                 + (f"topic {named(names)}" if names else "a topic")
                 + " does not exist" + ("; later it was there" if over else ""),
                 {"client_id": row["client_id"], "topic": names[0] if names else None}, row["n"],
-                where("error contains UNKNOWN_TOPIC", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
+                where(erring(seen, errors), *same, client_id=row["client_id"]), row["first_ns"], row["last_ns"],
                 row["latency_ns"] or 0, {"errors": row["n"], "topics": names},
                 "info" if over else None if again else "low",
                 advice="See that topics exist before their clients start." if over else None,

@@ -165,7 +165,7 @@ def long_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
         return
     timeouts, stood = timeouts_ns(seen, stretches.keys()), standing(seen)
     most = {name: max(long, key=itemgetter(0)) for name, long in stretches.items()}
-    lives = lifetimes(seen, [row for _, *both in most.values() for row in both])
+    lives = lifetimes(seen)
     for name, long in stretches.items():
         rows = seen.once(steps)[name]
         lasted, first, end = most[name]
@@ -193,10 +193,10 @@ def long_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
         )  # fmt: skip
 
 
-def lifetimes(seen: Observed, rows: list[Row]) -> dict[str, tuple[int, int]]:
-    """Times of the first and the last packet of the connections of these rows, by connection."""
-    links = seen.connections
-    mine = links.filter(links.connection.isin(sorted({row["connection"] for row in rows})))
+def lifetimes(seen: Observed) -> dict[str, tuple[int, int]]:
+    """Times of the first and the last packet of connections with exchanges of transactions, by connection."""
+    table = seen.exchanges
+    mine = seen.connections.semi_join(table.filter(table.transactional_id.notnull()).select("connection"), "connection")
     return {row["connection"]: (row["first_ns"], row["last_ns"]) for row in seen.run(mine.select("connection", *LASTED))}
 
 

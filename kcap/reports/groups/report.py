@@ -32,11 +32,7 @@ def groups(given: ReportInput, only: Sequence[str] = ()) -> Row:
 def report(seen: Observed, captures: Sequence[str], only: Sequence[str] = ()) -> Row:
     """The report of tables, whichever engine runs them."""
     named = {shortened(name) for name in only}
-    clusters = seen.by_cluster()
-    rows = [
-        row | ({"cluster_id": cluster} if len(clusters) > 1 else {})
-        for cluster, one in clusters for row in rows_of(one) if not only or row["group_id"] in named
-    ]  # fmt: skip
+    rows = [row | where for where, one in seen.each_cluster() for row in rows_of(one) if not only or row["group_id"] in named]
     rows.sort(key=lambda row: (-row["lost_ns"], -len(row["rebalances"]), row["group_id"]))
     return {"report": "groups", "captures": list(captures), "rows": rows, "left_out": seen.left_out}
 

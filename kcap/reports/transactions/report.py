@@ -39,10 +39,9 @@ def transactions(given: ReportInput, only: Sequence[str] = ()) -> Row:
 def report(seen: Observed, captures: Sequence[str], only: Sequence[str] = ()) -> Row:
     """The report of tables, whichever engine runs them."""
     named = {shortened(name) for name in only}
-    clusters = seen.by_cluster()
     found = [
-        (name, TransactionTimeline(name).run(some, seen.span[1]), {"cluster_id": cluster} if len(clusters) > 1 else {})
-        for cluster, one in clusters for name, some in steps(one).items() if not only or name in named
+        (name, TransactionTimeline(name).run(some, seen.span[1]), where)
+        for where, one in seen.each_cluster() for name, some in steps(one).items() if not only or name in named
     ]  # fmt: skip
     rows = [one.row() | where for _, timeline, where in found for one in timeline.done]
     rows.sort(key=lambda row: (row["begin_ns"] or row["end_ns"] or 0, row["transactional_id"]))

@@ -136,7 +136,7 @@ WORDS: Final = {
     "queue": "share of the latency behind other requests of the connection",
     "quota": "quota that the API counts against",
     "read": "records fetched",
-    "readers": "client ids that fetch",
+    "readers": "client ids that fetch, without replicas",
     "reads": "topics that the client fetches",
     "reason": "reason that the client gave (KIP-800)",
     "rebalances": "rebalances of the group",

@@ -41,7 +41,7 @@ def topics(result: Row, keys: Sequence[Key]) -> Sheet:
         counted("records_out", "read", down=reads), sized("bytes_out", "bytes", 2, down=reads),
         *([sized("replica_bytes_out", "to replicas", 5)] if any(row["replica_bytes_out"] for row in result["rows"]) else []),
         counted("lag_max", "lag", 1, tone=lambda row: "care" if row["lag_max"] else "", down=reads),
-        named("produce_clients", "writers", 4, down=writes), named("fetch_clients", "readers", 5, down=reads),
+        named("produce_clients", "writers", 4, down=writes), named("consumers", "readers", 5, down=reads),
         named("groups", rank=6), counted("errors", rank=3, zero=False, tone=lambda _row: "bad",
                                          down=lambda row: drill_down.every("error_count > 0", group(row))),
         SheetField("records/batch", lambda row: number(row["records_per_batch_in"]), rank=8, key=lambda row:

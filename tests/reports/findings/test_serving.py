@@ -173,6 +173,21 @@ def test_leaders_that_move() -> None:
     assert len(found("not-leader", observed(restarts, rows(4, "t")[1]))) == 1, "it moves again and again"
 
 
+def test_one_broker_that_refuses_and_serves_by_turns_shows_no_leader_that_moved() -> None:
+    """As a server that imitates a broker does."""
+    rows = many(20, 10.0)
+    parts = [{"connection": "C1", "exchange": at + 1, "api_key": 0, "topic": "t", "partition": 0,
+              "error": "NONE" if at % 4 else "NOT_LEADER_OR_FOLLOWER"} for at in range(20)]  # fmt: skip
+
+    def advice(*more: Row) -> str:
+        (row,) = found("not-leader", observed([*rows, *more], parts + [{**parts[1], "connection": "C2"}] * len(more)))
+        return str(row["advice"])
+
+    assert advice().startswith("No leader is seen to move")
+    elsewhere = exchange("C2", 2, "Produce", 15, server_ip="10.0.0.2")
+    assert advice(elsewhere).startswith("See why leaders move")
+
+
 @pytest.mark.parametrize("side", ["client", None])
 def test_a_client_that_closes_by_itself_is_no_idle_cut(side: str | None) -> None:
     rows, links = idle(5, 2.5)

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap.reports.findings.report import check
-from kcap.reports.findings.sharing import LOST, Range, size_of
+from kcap.reports.findings.sharing import LOST, Range, common, size_of
 from kcap.reports.findings.source import observed as observed_of
 from kcap.reports.source import ReportInput
 from tests.reports.findings.tables import SECOND, Row, exchange, found, observed
 
 ACCEPT, RELEASE = 1, 2
+RANGES = st.lists(st.tuples(st.sampled_from("TU"), st.integers(0, 1), st.integers(0, 30), st.integers(0, 30)), max_size=8)
 
 
 def acquires(first: int, last: int, count: int = 1, lock_ms: int = 3000) -> Row:
@@ -25,9 +26,9 @@ def acquires(first: int, last: int, count: int = 1, lock_ms: int = 3000) -> Row:
     }
 
 
-def acknowledges(first: int, last: int, kind: int = ACCEPT, topic: str = "T") -> Row:
+def acknowledges(first: int, last: int, *kinds: int, topic: str = "T") -> Row:
     """A ShareAcknowledge or ShareFetch request."""
-    some = [{"firstOffset": first, "lastOffset": last, "acknowledgeTypes": [kind]}]
+    some = [{"firstOffset": first, "lastOffset": last, "acknowledgeTypes": list(kinds) or [ACCEPT]}]
     return {"topics": [{"topicId": topic, "partitions": [{"partitionIndex": 0, "acknowledgementBatches": some}]}]}
 
 
@@ -102,7 +103,33 @@ def test_a_release_is_told_of_members_that_release(kind: int | None) -> None:
     assert row["evidence"]["released"] == 0
 
 
-@given(st.lists(st.tuples(st.sampled_from("TU"), st.integers(0, 1), st.integers(0, 30), st.integers(0, 30)), max_size=8))
+def test_records_beside_those_that_are_released_are_not_said_to_be() -> None:
+    """An acknowledgement has a type for each record; of three that come again, one is released."""
+    rows = [mine(number, api, number, record_count=3) for number, api in
+            ((1, "ShareFetch"), (2, "ShareAcknowledge"), (3, "ShareFetch"), (4, "ShareAcknowledge"))]  # fmt: skip
+    parts = [{"connection": "C1", "exchange": number, "api_key": 78, "topic": "t", "topic_id": "T", "partition": 0,
+              "delivery_count": 3} for number in (1, 3)]  # fmt: skip
+
+    def how(*kinds: int) -> str:
+        said = {("C1", number, "response"): acquires(5, 7, 3) for number in (1, 3)}
+        said |= {("C1", number, "request"): acknowledges(5, 7, *kinds) for number in (2, 4)}
+        (row,) = found("share-redelivery", observed(rows, parts, messages=said))
+        return str(row["sentence"]).partition("; ")[2]
+
+    assert how(RELEASE) == how(RELEASE, RELEASE, RELEASE) == "app released them in 2 requests"
+    assert how(ACCEPT, RELEASE, ACCEPT) == "app released 1 of them in 2 requests"
+    assert how(ACCEPT, ACCEPT, ACCEPT) == ""
+
+
+@given(RANGES, RANGES)
+def test_what_ranges_have_in_common(some: list[Range], others: list[Range]) -> None:
+    def each(ranges: list[Range]) -> set[tuple[str, int, int]]:
+        return {(topic, part, offset) for topic, part, first, last in ranges for offset in range(first, last + 1)}
+
+    assert each(common(some, others)) == each(some) & each(others)
+
+
+@given(RANGES)
 def test_each_record_counts_once(some: list[Range]) -> None:
     each = {(topic, part, offset) for topic, part, first, last in some for offset in range(first, last + 1)}
     assert size_of(some) == len(each)

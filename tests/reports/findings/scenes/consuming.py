@@ -130,13 +130,16 @@ def old_formats() -> Observed:
 SCENES = [
     Scene("offset-out-of-range", offsets_out_of_range, """
         high 0.95: client app fetched 2 times at offsets that topic t does not have. Seen 2 times from 1 s to 3 s, 0 s lost.
-        Who: client_id app, topic t. Filter: client_id == "app" and error == OFFSET_OUT_OF_RANGE. Evidence: errors 2, partitions
+        Who: client_id app, topic t. Filter: client_id == "app" and topic == "t" and
+        error == OFFSET_OUT_OF_RANGE. Evidence: errors 2, partitions
         1.
         low 0.95: client single fetched 1 time at offsets that topic t does not have. Seen once from 1 s to 1 s, 0 s lost. Who:
-        client_id single, topic t. Filter: client_id == "single" and error == OFFSET_OUT_OF_RANGE. Evidence: errors 1,
+        client_id single, topic t. Filter: client_id == "single" and topic == "t" and
+        error == OFFSET_OUT_OF_RANGE. Evidence: errors 1,
         partitions 1.
         info 0.95: client probe fetched 1 time at offsets that topic t does not have. Seen once from 1 s to 1 s, 0 s lost. Who:
-        client_id probe, topic t. Filter: client_id == "probe" and error == OFFSET_OUT_OF_RANGE. Evidence: errors 1, partitions
+        client_id probe, topic t. Filter: client_id == "probe" and topic == "t" and
+        error == OFFSET_OUT_OF_RANGE. Evidence: errors 1, partitions
         1.
         """),
     Scene("slow-consumer-fetch", lag_that_grows_steadily, """

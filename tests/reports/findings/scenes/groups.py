@@ -218,9 +218,9 @@ SCENES = [
         commits 300, commits_a_second 50.2, records 10000, offsets 499, members 1.
         """, kind="fetched ahead", least={"a_record": 300 / 499}),
     Scene("commit-failed", failed_commits, """
-        medium 0.9: 4 commits of client app for group g failed with ILLEGAL_GENERATION. Seen 4 times from 0 s to 3.25 s, 1 s
-        lost. Who: client_id app, group_id g. Filter: client_id == "app" and group_id == "g" and api in {OffsetCommit,
-        TxnOffsetCommit} and error != NONE. Evidence: failed 4.
+        medium 0.9: 4 commits of client app for group g failed with ILLEGAL_GENERATION. Seen 4 times from 0 s to 3.25 s,
+        1 s lost. Who: client_id app, group_id g. Filter: client_id == "app" and group_id == "g" and api in
+        {OffsetCommit, TxnOffsetCommit} and error in {ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID}. Evidence: failed 4.
         """, least={"failures": 4}),
     Scene("poll-stall", stalls, """
         medium 0.95: client client-a left group g 3 times and came back, 6.0 s later in all; it said: consumer poll timeout has

@@ -176,12 +176,12 @@ SCENES = [
         api == Produce. Evidence: bytes 150100, batches 60, others ['b'], saved 0.3.
         """, kind="sample", least={"saved": 0.3}),
     Scene("not-enough-replicas", too_few_replicas, """
-        critical 0.95: 2 writes to 1 partition of topic u failed: not enough replicas in sync. Seen 2 times from 1 s to 3 s, 2 s
-        lost. Who: topic u, client_ids ['c']. Filter: topic == "u" and error contains NOT_ENOUGH. Evidence: failed 2, partitions
-        1.
-        critical 0.95: 3 writes to 2 partitions of topic t failed: not enough replicas in sync. Seen 3 times from 1 s to 1.1 s,
-        0.1 s lost. Who: topic t, client_ids ['app', 'b']. Filter: topic == "t" and error contains NOT_ENOUGH. Evidence: failed
-        3, partitions 2.
+        critical 0.95: 2 writes to 1 partition of topic u failed: not enough replicas in sync. Seen 2 times from 1 s to
+        3 s, 2 s lost. Who: topic u, client_ids ['c']. Filter: topic == "u" and error in {NOT_ENOUGH_REPLICAS,
+        NOT_ENOUGH_REPLICAS_AFTER_APPEND}. Evidence: failed 2, partitions 1.
+        critical 0.95: 3 writes to 2 partitions of topic t failed: not enough replicas in sync. Seen 3 times from 1 s to
+        1.1 s, 0.1 s lost. Who: topic t, client_ids ['app', 'b']. Filter: topic == "t" and error in
+        {NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND}. Evidence: failed 3, partitions 2.
         """, least={"failures": 2}),
     Scene("client-clock-skew", wrong_clock, """
         medium 0.7: timestamps of client app are 10m 15s ahead of the capture's clock. Seen 12 times from 1 s to 2.1 s, 0 s
@@ -223,12 +223,12 @@ SCENES = [
         "t" and api == Produce. Evidence: batches 4, written lz4, stored zstd.
         """, least={"batches": 4}),
     Scene("sequence-errors", sequences, """
-        high 0.85: 3 batches of client app for topic t got OUT_OF_ORDER_SEQUENCE_NUMBER. Seen 3 times from 1 s to 1.2 s, 0.003 s
-        lost. Who: client_id app, topic t. Filter: client_id == "app" and topic == "t" and api == Produce and error != NONE.
-        Evidence: errors 3, partitions 2.
-        low 0.85: 1 batch of client b for topic t got OUT_OF_ORDER_SEQUENCE_NUMBER. Seen once from 1 s to 1 s, 0.001 s lost.
-        Who: client_id b, topic t. Filter: client_id == "b" and topic == "t" and api == Produce and error != NONE. Evidence:
-        errors 1, partitions 1.
+        high 0.85: 3 batches of client app for topic t got OUT_OF_ORDER_SEQUENCE_NUMBER. Seen 3 times from 1 s to 1.2 s,
+        0.003 s lost. Who: client_id app, topic t. Filter: client_id == "app" and topic == "t" and api == Produce and
+        error == OUT_OF_ORDER_SEQUENCE_NUMBER. Evidence: errors 3, partitions 2.
+        low 0.85: 1 batch of client b for topic t got OUT_OF_ORDER_SEQUENCE_NUMBER. Seen once from 1 s to 1 s, 0.001 s
+        lost. Who: client_id b, topic t. Filter: client_id == "b" and topic == "t" and api == Produce and error ==
+        OUT_OF_ORDER_SEQUENCE_NUMBER. Evidence: errors 1, partitions 1.
         """, least={"errors": 3}),
     Scene("retries-duplicate", written_twice, """
         medium 0.7: 3 batches of client app for topic t had no certain end before others followed; without idempotence they may

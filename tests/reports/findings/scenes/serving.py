@@ -33,6 +33,14 @@ def many_moves() -> Observed:
     return tables(refusals((1, 11, 21, 31, 41)), refusals((2,), "app", 1))
 
 
+def refused_in_between() -> Observed:
+    """One broker refuses a partition five times and serves it in between; no other one does."""
+    times = (1, 11, 21, 31, 41)
+    good = [(row | {"connection": "G"}, part | {"connection": "G", "error": "NONE"}) for row, part in
+            refusals([at + 5 for at in times])]  # fmt: skip
+    return tables(refusals(times), good)
+
+
 def served(place: int, latencies: list[float], step: float = 0.25, **more: Any) -> list[Row]:
     """Metadata requests to a broker, that take so long."""
     return [exchange(f"C{place}", at + 1, "Metadata", at * step, latency, server_ip=f"10.0.0.{place}", broker_id=place, **more)
@@ -121,15 +129,23 @@ def connections_all_the_time() -> Observed:
 
 SCENES = [
     Scene("not-leader", one_move, """
-        medium 0.85: requests for topic t went 4 times to a broker that does not lead the partition. Seen 4 times from 1 s to
-        3.5 s, 0.004 s lost. Who: topic t. Filter: topic == "t" and error != NONE. Evidence: errors 4, partitions 1, clients 1.
-        info 0.85: requests for topic u went 2 times to a broker that does not lead the partition. Seen 2 times from 1 s to 1.2
-        s, 0.002 s lost. Who: topic u. Filter: topic == "u" and error != NONE. Evidence: errors 2, partitions 1, clients 2.
+        medium 0.85: requests for topic t went 4 times to a broker that does not lead the partition. Seen 4 times from 1
+        s to 3.5 s, 0.004 s lost. Who: topic t. Filter: topic == "t" and error == NOT_LEADER_OR_FOLLOWER. Evidence:
+        errors 4, partitions 1, clients 1.
+        info 0.85: requests for topic u went 2 times to a broker that does not lead the partition. Seen 2 times from 1 s
+        to 1.2 s, 0.002 s lost. Who: topic u. Filter: topic == "u" and error == NOT_LEADER_OR_FOLLOWER. Evidence: errors
+        2, partitions 1, clients 2.
         """, kind="one move", least={"errors": 4, "each": 3.9999}, most={"seconds": 1.0}),
     Scene("not-leader", many_moves, """
-        medium 0.85: requests for topic t went 6 times to a broker that does not lead the partition. Seen 6 times from 1 s to 41
-        s, 0.006 s lost. Who: topic t. Filter: topic == "t" and error != NONE. Evidence: errors 6, partitions 2, clients 1.
+        medium 0.85: requests for topic t went 6 times to a broker that does not lead the partition. Seen 6 times from 1
+        s to 41 s, 0.006 s lost. Who: topic t. Filter: topic == "t" and error == NOT_LEADER_OR_FOLLOWER. Evidence:
+        errors 6, partitions 2, clients 1.
         """, kind="many moves", least={"moves": 5, "errors": 6}),
+    Scene("not-leader", refused_in_between, """
+        medium 0.5: requests for topic t went 5 times to a broker that did not lead the partition then, and no other is seen to.
+        Seen 5 times from 1 s to 41 s, 0.005 s lost. Who: topic t. Filter: topic == "t" and error == NOT_LEADER_OR_FOLLOWER.
+        Evidence: errors 5, partitions 1, clients 1.
+        """, kind="by turns", least={"moves": 5, "errors": 5}),
     Scene("slow-broker", slow_broker, """
         high 0.8: broker 10.0.0.1:9092 takes 100 ms for Metadata (95th percentile), other brokers 20 ms. Seen 40 times from 0 s
         to 9.75 s, 1.07 s lost. Who: server 10.0.0.1:9092, broker_id 1. Filter: server_ip == "10.0.0.1" and server_port == 9092

@@ -81,9 +81,9 @@ SCENES = [
         "share-redelivery",
         again_and_again,
         """
-        high 0.9: share group g got 3 records of topic t again and again, up to 6 times each; a released them in 2 requests.
-        Seen 4 times from 1 s to 4 s, 0 s lost. Who: group_id g, topic t, client_ids ['a', 'b']. Filter: group_id == "g" and api
-        == ShareFetch. Evidence: records 3, deliveries 6, released 2, fetches 4.
+        high 0.9: share group g got 3 records of topic t again and again, up to 6 times each; a released 2 of them in 2
+        requests. Seen 4 times from 1 s to 4 s, 0 s lost. Who: group_id g, topic t, client_ids ['a', 'b']. Filter: group_id ==
+        "g" and api == ShareFetch. Evidence: records 3, deliveries 6, released 2, fetches 4.
         medium 0.9: share group g got 3 records of topic u again and again, up to 3 times each. Seen once from 5 s to 5 s, 0 s
         lost. Who: group_id g, topic u, client_ids ['c']. Filter: group_id == "g" and api == ShareFetch. Evidence: records 3,
         deliveries 3, released 0, fetches 1.

@@ -55,14 +55,14 @@ SCENES = [
         created_again,
         """
         high 0.95: client c still used the id of the deleted topic t 3.0 s after there was a new one: 6 responses with
-        UNKNOWN_TOPIC_ID. Seen 6 times from 5 s to 10 s, 0.06 s lost. Who: client_id c, topic t. Filter: client_id == "c" and
-        topic == "t" and error == UNKNOWN_TOPIC_ID. Evidence: errors 6, topic_id A.
+        UNKNOWN_TOPIC_ID. Seen 6 times from 5 s to 10 s, 0.06 s lost. Who: client_id c, topic t. Filter: client_id ==
+        "c" and topic == "t" and error == UNKNOWN_TOPIC_ID. Evidence: errors 6, topic_id A.
         high 0.95: client b still used the id of the deleted topic t 4.0 s after there was a new one: 5 responses with
-        UNKNOWN_TOPIC_ID. Seen 5 times from 8 s to 12 s, 0.05 s lost. Who: client_id b, topic t. Filter: client_id == "b" and
-        topic == "t" and error == UNKNOWN_TOPIC_ID. Evidence: errors 5, topic_id A.
-        medium 0.95: topic t was deleted and created again: for 5.0 s no request for it succeeded. Seen once from 2 s to 7 s, 5
-        s lost. Who: topic t. Filter: topic == "t" and (error contains UNKNOWN_TOPIC or error == OFFSET_OUT_OF_RANGE). Evidence:
-        clients 4, errors 16, topic_id A.
+        UNKNOWN_TOPIC_ID. Seen 5 times from 8 s to 12 s, 0.05 s lost. Who: client_id b, topic t. Filter: client_id ==
+        "b" and topic == "t" and error == UNKNOWN_TOPIC_ID. Evidence: errors 5, topic_id A.
+        medium 0.95: topic t was deleted and created again: for 5.0 s no request for it succeeded. Seen once from 2 s to
+        7 s, 5 s lost. Who: topic t. Filter: topic == "t" and error in {UNKNOWN_TOPIC_ID, OFFSET_OUT_OF_RANGE}.
+        Evidence: clients 4, errors 16, topic_id A.
         """,
         least={"errors": 5, "seconds": 3.0},
     ),
@@ -70,11 +70,12 @@ SCENES = [
         "unknown-topic-loop",
         missing,
         """
-        medium 0.95: client app got 5 responses that topic ordres does not exist. Seen 5 times from 0 s to 4.001 s, 0.005 s
-        lost. Who: client_id app, topic ordres. Filter: client_id == "app" and error contains UNKNOWN_TOPIC. Evidence: errors 5,
-        topics ['ordres'].
-        low 0.95: client b got 3 responses that topic u does not exist. Seen 3 times from 0 s to 2.001 s, 0.003 s lost. Who:
-        client_id b, topic u. Filter: client_id == "b" and error contains UNKNOWN_TOPIC. Evidence: errors 3, topics ['u'].
+        medium 0.95: client app got 5 responses that topic ordres does not exist. Seen 5 times from 0 s to 4.001 s,
+        0.005 s lost. Who: client_id app, topic ordres. Filter: client_id == "app" and error ==
+        UNKNOWN_TOPIC_OR_PARTITION and topic == "ordres". Evidence: errors 5, topics ['ordres'].
+        low 0.95: client b got 3 responses that topic u does not exist. Seen 3 times from 0 s to 2.001 s, 0.003 s lost.
+        Who: client_id b, topic u. Filter: client_id == "b" and error == UNKNOWN_TOPIC_OR_PARTITION and topic == "u".
+        Evidence: errors 3, topics ['u'].
         """,
         least={"errors": 5, "few": 3, "seconds": 2.001},
     ),
