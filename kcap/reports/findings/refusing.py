@@ -48,7 +48,7 @@ def broker_unavailable(seen: Observed, limit: Mapping[str, float]) -> Found:
     then.
     """
     for row in outages(seen):
-        controls = (row["server_ip"], row["server_port"]) in seen.once(controllers)
+        controls = (row["server_ip"], row["server_port"]) in seen.once(quorum_listeners)
         lasted = row["last_ns"] - row["first_ns"]
         if row["n"] < limit["refused"] or lasted < limit["seconds"] * 1e9:
             continue
@@ -69,7 +69,7 @@ def broker_unavailable(seen: Observed, limit: Mapping[str, float]) -> Found:
         )  # fmt: skip
 
 
-def controllers(seen: Observed) -> set[tuple[str, int]]:
+def quorum_listeners(seen: Observed) -> set[tuple[str, int]]:
     """The addresses and ports at which brokers and controllers read the log of the cluster's metadata."""
     table = seen.every
     polls = table.filter(table.client_id.fill_null("").startswith(RAFT))
