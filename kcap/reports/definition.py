@@ -45,7 +45,9 @@ WAITS: Final = ("long_poll_ns", "throttle_ns", "muted_ns")
 """Parts of the service time in which the broker waits; the rest is its own."""
 AFTER_APPEND: Final = ("REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
 """Errors of a Produce after which records may be in the log all the same: the broker waited for replicas."""
-OWN_CLIENTS: Final = ("ReplicaFetcherThread-", "raft-client-", "AddPartitionsManager-client-", "Persister-client-")
+RAFT: Final = "raft-client-"
+"""How client ids begin with which brokers and controllers read the log of the cluster's metadata (KafkaRaftManager)."""
+OWN_CLIENTS: Final = ("ReplicaFetcherThread-", RAFT, "AddPartitionsManager-client-", "Persister-client-")
 """How client ids of brokers and controllers begin: those that copy logs from their leaders (ReplicaFetcherBlockingSend,
 KafkaRaftManager), ask whether a transaction is open (AddPartitionsToTxnManager, KIP-890), keep the state of share groups
 (PersisterStateManager, KIP-932)."""

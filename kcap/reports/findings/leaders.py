@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from kcap.limits import EVENTS_MOST, GONE_MOST
-from kcap.reports.definition import uids
+from kcap.reports.definition import RAFT, uids
 from kcap.reports.findings.access import controllers
 from kcap.reports.findings.model import Finding, Found, called, erring, in_versions, named, picking_parts, rule, seconds, where
 from kcap.reports.findings.observed import (
@@ -166,15 +166,36 @@ def isr_shrink(seen: Observed, limit: Mapping[str, float]) -> Found:
         )  # fmt: skip
 
 
+STOPPING_NS: Final = 10_000_000_000
+"""How long before its process ends a broker may leave the replicas in sync: first it hands over what it leads."""
+
+
 def came_back(seen: Observed, node: int, since_ns: int, until_ns: int) -> bool:
-    """Whether a broker answered before and after this time and not in it, as one does that is restarted."""
+    """Whether a broker was restarted: it answered before this time and after, and not in it; or all of its connections ended
+    soon after it began, and later ones of it began.
+    """
     table = seen.every
     table = table.filter(table.broker_id == node, table.response_first_ns.notnull())
     at = table.response_first_ns
     (row,) = seen.run(
         table.aggregate(before=at.min(), inside=table.count(where=at.between(since_ns, until_ns)), behind=at.max())
     )
-    return bool(row["before"] is not None and row["before"] < since_ns and not row["inside"] and row["behind"] > until_ns)
+    if row["before"] is None or row["before"] >= since_ns:
+        return False
+    absent = not row["inside"] and row["behind"] > until_ns
+    return absent or any(0 <= gap["ended_ns"] - since_ns <= STOPPING_NS for gap in without_connections(seen, node))
+
+
+def without_connections(seen: Observed, node: int) -> list[Row]:
+    """The times in which a broker has no connection that carried exchanges, neither as a server nor to copy logs, between two
+    that have: `ended_ns` is when such a time begins."""
+    every, links = seen.every, seen.every_link
+    ibis, order, links = functions(links), ["first_ns", "connection"], links.filter(links.exchanges > 0)
+    copying = links.client_id.fill_null("").startswith(f"broker-{node}-fetcher-") | (links.client_id == f"{RAFT}{node}")
+    both = ibis.union(links.filter(copying), links.semi_join(every.filter(every.broker_id == node), SERVER))
+    both = both.mutate(upto_ns=both.last_ns.max().over(ibis.window(order_by=order, rows=(None, 0))))
+    both = both.mutate(ended_ns=both.upto_ns.lag().over(ibis.window(order_by=order)))
+    return seen.run(both.filter(both.first_ns > both.ended_ns).select("ended_ns"))
 
 
 @rule(
@@ -215,10 +236,13 @@ def hot_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
     advice="See why the leader of the group's partition of __consumer_offsets moves: broker restarts, elections, offline "
     "partitions.",
     instead="a broker that had just started: its clients find it again by themselves",
-    errors=3, coordinators=2, seconds=5,
+    errors=3, coordinators=2, seconds=5, each=2,
 )  # fmt: skip
 def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Groups whose coordinator moves or is not there."""
+    """Groups whose coordinator moves or is not there.
+
+    Each client learns of a move by an error or two (`each`), as in a rolling restart, where it goes from broker to broker.
+    """
     by: dict[str, list[Row]] = {}
     homes: dict[str, set[tuple[str, int]]] = {}
     for call in seen.calls:
@@ -233,7 +257,10 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
         count, places = sum(row["n"] for row in rows), len(homes.get(group, ()))
         first, last = times_of(rows)
         refused = not places and last - first >= limit["seconds"] * 1e9
-        loud = moved >= limit["errors"] and (places >= limit["coordinators"] or refused)
+        lost = rows_by((row for row in rows if row["error"] == "NOT_COORDINATOR"), "client_id")
+        most = max((totals(some)["n"] for some in lost.values()), default=0)
+        again = places >= limit["coordinators"] and most > limit["each"] * (places - 1)
+        loud = moved >= limit["errors"] and (again or refused)
         yield Finding(
             f"group {group} got {counted(count, 'response')} that its coordinator was elsewhere or not ready"
             + (f"; {places} brokers coordinated it" if places > 1 else f", and no other for {seconds(last - first)}" * refused),

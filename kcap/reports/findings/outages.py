@@ -14,6 +14,11 @@ from kcap.limits import SERVERS_MOST
 from kcap.reports.findings.observed import PLACE, SERVER, Observed, Row
 from kcap.reports.recorded import functions
 
+OUTAGE: Final = (
+    "See why that server was away (broker-unavailable): what waits for a leader or a coordinator there ends when another has "
+    "taken over."
+)
+"""Advice for what took long while a server was away."""
 SHORTEST_NS: Final = 1_000_000_000
 """A connection that a busy server refuses among others is no outage."""
 
@@ -76,6 +81,16 @@ def unreachable(seen: Observed, ip: str, port: int, first_ns: int, last_ns: int)
         (run["server_ip"], run["server_port"]) == (ip, port) and first_ns <= run["last_ns"] and run["seen_ns"] <= last_ns
         for run in lasting(seen)
     )
+
+
+def meanwhile(seen: Observed, first_ns: int, last_ns: int) -> Row | None:
+    """The outage of any server that lasted for half of the time between these two, or longer: what took long then may have
+    waited for that server."""
+    return next(
+        (run for run in lasting(seen)
+         if 2 * (min(run["last_ns"], last_ns) - max(run["seen_ns"], first_ns)) >= last_ns - first_ns),
+        None,
+    )  # fmt: skip
 
 
 def restarted(seen: Observed) -> Any:

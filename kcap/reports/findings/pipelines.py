@@ -5,6 +5,7 @@ from typing import Final
 
 from kcap.reports.findings.model import Finding, Found, called, rule, seconds, where
 from kcap.reports.findings.observed import Observed, in_groups, rows_by, server_of
+from kcap.reports.findings.outages import OUTAGE, meanwhile
 
 HELD_NS_PER_MS: Final = 900_000
 """A Fetch was held until `max_wait_ms` if its latency has so many nanoseconds for each of these milliseconds."""
@@ -162,11 +163,13 @@ def stuck_partition(seen: Observed, limit: Mapping[str, float]) -> Found:
     one = one.filter(stood_ns >= int(limit["seconds"] * 1e9), one.n >= int(limit["fetches"]))
     for topic, rows in rows_by(seen.run(one), "topic").items():
         long = max(rows, key=lambda row: (row["last_ns"] - row["first_ns"], row["partition"]))
-        stood = long["last_ns"] - long["first_ns"]
+        stood, away = long["last_ns"] - long["first_ns"], meanwhile(seen, long["first_ns"], long["last_ns"])
         yield Finding(
             f"the last stable offset of topic {topic}, partition {long['partition']} stood at {long['last_stable_offset']} for "
-            f"{seconds(stood)}, {long['behind']:,} behind the high watermark",
+            f"{seconds(stood)}, {long['behind']:,} behind the high watermark"
+            + ("" if away is None else f"; {server_of(away)} accepted no connection meanwhile"),
             {"topic": topic, "partition": long["partition"]}, len(rows), where("api == Fetch", topic=topic),
             long["first_ns"], long["last_ns"], stood,
             {"last_stable_offset": long["last_stable_offset"], "behind": long["behind"], "stood_ns": stood},
+            None if away is None else "info", advice=None if away is None else OUTAGE,
         )  # fmt: skip

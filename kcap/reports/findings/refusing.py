@@ -6,9 +6,10 @@ In: connections and exchanges. Out: findings. Law: no pairs of connections, one 
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kcap.reports.definition import RAFT
 from kcap.reports.findings.closing import at_server, hosts_of
 from kcap.reports.findings.model import Finding, Found, rule, seconds, where
-from kcap.reports.findings.observed import PLACE, Observed, Row, server_of
+from kcap.reports.findings.observed import PLACE, SERVER, Observed, Row, server_of
 from kcap.reports.findings.outages import failing, outages
 from kcap.reports.text import count as counted
 
@@ -19,6 +20,11 @@ UNANSWERED: Final = (
     "its host refuses connections (RST)."
 )
 """Advice where nothing comes back."""
+CONTROLLER: Final = (
+    "See why it stopped: its log, the kernel's (out of memory), and the times of deployments. The others elect a leader while "
+    "a majority of the voters is there (kafka-metadata-quorum.sh describe --status); clients do not notice."
+)
+"""Advice where it is a controller."""
 STEADY: Final = 5
 """Writes in that time from which on the next one is due within a second."""
 
@@ -42,6 +48,7 @@ def broker_unavailable(seen: Observed, limit: Mapping[str, float]) -> Found:
     then.
     """
     for row in outages(seen):
+        controls = (row["server_ip"], row["server_port"]) in seen.once(quorum_listeners)
         lasted = row["last_ns"] - row["first_ns"]
         if row["n"] < limit["refused"] or lasted < limit["seconds"] * 1e9:
             continue
@@ -51,15 +58,22 @@ def broker_unavailable(seen: Observed, limit: Mapping[str, float]) -> Found:
         waits = [one for one in unwritten(seen, row) if one["gap_ns"] >= limit["unwritten"] * 1e9]
         longest = max((one["gap_ns"] for one in waits), default=0)
         yield Finding(
-            f"broker {server} accepted no connection for at least {seconds(lasted)}: {counted(row['n'], 'connection')} of "
-            f"{hosts_of(row)} were {how}"
+            f"{'controller' if controls else 'broker'} {server} accepted no connection for at least {seconds(lasted)}: "
+            f"{counted(row['n'], 'connection')} of {hosts_of(row)} were {how}"
             + (f"; no write to {counted(len(waits), 'partition')} succeeded for up to {seconds(longest)}" if waits else ""),
             {"server": server, "broker_id": row["broker_id"], "client_ips": at_server(seen, refused, row)}, row["n"],
             where(server_ip=row["server_ip"], server_port=row["server_port"]), row["first_ns"], row["last_ns"], longest,
             {"connections": row["n"], "refused": row["refused"], "refusing_ns": lasted,
              **({"partitions": len(waits), "unwritten_ns": longest} if waits else {})},
-            None if waits else "info", advice=None if row["refused"] else UNANSWERED,
+            None if waits else "info", advice=UNANSWERED if not row["refused"] else CONTROLLER if controls else None,
         )  # fmt: skip
+
+
+def quorum_listeners(seen: Observed) -> set[tuple[str, int]]:
+    """The addresses and ports at which brokers and controllers read the log of the cluster's metadata."""
+    table = seen.every
+    polls = table.filter(table.client_id.fill_null("").startswith(RAFT))
+    return {(row["server_ip"], row["server_port"]) for row in seen.run(polls.select(*SERVER).distinct())}
 
 
 def unwritten(seen: Observed, row: Row) -> list[Row]:

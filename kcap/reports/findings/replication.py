@@ -16,7 +16,7 @@ from kcap.reports.definition import of_brokers
 from kcap.reports.drill_down import quoted
 from kcap.reports.findings.model import RULES, Finding, Found, named, rule, seconds, where
 from kcap.reports.findings.observed import RESPONSES_READ, SERVER, Observed, Row, clients_in, in_groups, server_of
-from kcap.reports.findings.served import ALL, REPLICATED, often_late, served
+from kcap.reports.findings.served import ALL, REPLICATED, again, late_beside, often_late, served
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
@@ -163,8 +163,8 @@ class Leader(NamedTuple):
 
 
 def slow_leaders(seen: Observed, limit: Mapping[str, float]) -> dict[Place, Leader]:
-    """The brokers whose Produce requests with acks=all are late by themselves: those with acks=1 are not, as far as there are
-    any. Time in the queue behind other requests of the connection is not counted.
+    """The brokers whose Produce requests with acks=all are late by themselves, also beside the moment of the slowest of them:
+    those with acks=1 are not, as far as there are any. Time in the queue behind other requests of a connection is not counted.
     """
     least = limit["milliseconds"] * 1e6
     if sum(call["latency_ns"] or 0 for call in seen.calls if call["api"] == "Produce") < limit["late"] * least:
@@ -182,6 +182,8 @@ def slow_leaders(seen: Observed, limit: Mapping[str, float]) -> dict[Place, Lead
         )
     )  # fmt: skip
     rows = [row for row in rows if often_late(row, limit)]
+    rest = {place_of(row): row for row in seen.run(late_beside(writes, writes.late))} if rows else {}
+    rows = [row for row in rows if again(rest.get(place_of(row)), row, limit)]
     if not rows:
         return {}
     beside, quick = waits_for_replicas(seen, chosen, late), in_time(seen, chosen, late, rows)

@@ -7,6 +7,7 @@ long poll or a throttle, is no part of the broker's time.
 from collections.abc import Mapping
 from typing import Any
 
+from kcap.reports.definition import group_of
 from kcap.reports.findings.observed import Observed, Row
 
 SERVED = (
@@ -48,3 +49,29 @@ def often_late(row: Row, limit: Mapping[str, float]) -> bool:
         return False
     often = row["slow"] >= limit["share"] * row["n"]
     return bool(often or (row["slow_ns"] or 0) >= limit["share"] * (row["last_ns"] - row["first_ns"]))
+
+
+def late_beside(chosen: Any, late: Any) -> Any:
+    """Of each API and broker the late exchanges that were not under way while the slowest was: how many, how slow, when."""
+    some = chosen.filter(late).select(*CALL, "own", "request_first_ns", "response_first_ns")
+    worst = some.group_by(*CALL).aggregate(
+        since=some.request_first_ns.argmax(some.own), until=some.response_first_ns.argmax(some.own)
+    )
+    both = some.inner_join(worst, CALL)
+    rest = both.filter((both.response_first_ns < both.since) | (both.request_first_ns > both.until))
+    return rest.group_by(*CALL).aggregate(
+        slow=rest.count(),
+        slow_ns=rest.own.sum(),
+        late_ns=rest.request_first_ns.min(),
+        late_until_ns=rest.response_first_ns.max(),
+    )
+
+
+def again(rest: Row | None, row: Row, limit: Mapping[str, float]) -> bool:
+    """Whether an API of a broker was slow also beside the moment of its slowest exchange."""
+    return rest is not None and often_late({**row, **rest}, limit)
+
+
+def call_of(row: Row) -> tuple[Any, ...]:
+    """Broker and API of a row."""
+    return group_of(row, CALL)

@@ -22,7 +22,7 @@ from kcap.reports.findings.model import (
 from kcap.reports.findings.observed import Observed, Row, cut_short, in_groups, rows_by, server_of, times_of, totals
 from kcap.reports.findings.outages import leaders_moved
 from kcap.reports.findings.replication import REPLICAS, UNSURE, slow_leaders, waits_for_replicas
-from kcap.reports.findings.served import CALL, REPLICATED, SERVED, WAITING, often_late, served
+from kcap.reports.findings.served import CALL, REPLICATED, SERVED, WAITING, again, call_of, late_beside, often_late, served
 from kcap.reports.text import count as counted
 
 LONG_POLLS = ("Fetch", "ShareFetch")
@@ -163,7 +163,7 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
         unsure = with_all and waits_for_replicas(seen, chosen, late).get((ip, port), False) is not False
         yield Finding(
             f"broker {ip}:{port} takes {seconds(row['p95'])} for {row['api']}"
-            + " with acks=all" * (row["to_all"] and with_all)
+            + " with acks=all" * (unsure and row["to_all"])
             + f" (95th percentile), other brokers {seconds(others_p95)}"
             + "; its followers may be what is slow" * unsure,
             {"server": f"{ip}:{port}", "broker_id": row["broker_id"]}, row["n"],
@@ -200,22 +200,6 @@ def slow_again(seen: Observed, rows: Sequence[Row], limit: Mapping[str, float]) 
     ]
 
 
-def late_beside(chosen: Any, late: Any) -> Any:
-    """Of each API and broker the late exchanges that were not under way while the slowest was: how many, how slow, when."""
-    some = chosen.filter(late).select(*CALL, "own", "request_first_ns", "response_first_ns")
-    worst = some.group_by(*CALL).aggregate(
-        since=some.request_first_ns.argmax(some.own), until=some.response_first_ns.argmax(some.own)
-    )
-    both = some.inner_join(worst, CALL)
-    rest = both.filter((both.response_first_ns < both.since) | (both.request_first_ns > both.until))
-    return rest.group_by(*CALL).aggregate(
-        slow=rest.count(),
-        slow_ns=rest.own.sum(),
-        late_ns=rest.request_first_ns.min(),
-        late_until_ns=rest.response_first_ns.max(),
-    )
-
-
 def late_alone(chosen: Any, late: Any, times: float) -> Any:
     """Of each API and broker how long the late exchanges took in all, and those of seconds in which it had `times` as many as
     its peers together.
@@ -226,16 +210,6 @@ def late_alone(chosen: Any, late: Any, times: float) -> Any:
     each = each.mutate(all=each.mine.sum().over(group_by=["api", "to_all", "second"]))
     alone = (each.all - each.mine) * times <= each.mine
     return each.group_by(*CALL).aggregate(own_ns=each.own_ns.sum(), alone_ns=each.own_ns.sum(where=alone))
-
-
-def call_of(row: Row) -> tuple[Any, ...]:
-    """Broker and API of a row."""
-    return group_of(row, CALL)
-
-
-def again(rest: Row | None, row: Row, limit: Mapping[str, float]) -> bool:
-    """Whether an API of a broker was slow also beside the moment of its slowest exchange."""
-    return rest is not None and often_late({**row, **rest}, limit)
 
 
 def median(values: Sequence[float]) -> float:

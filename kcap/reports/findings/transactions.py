@@ -8,7 +8,8 @@ from operator import itemgetter
 from kcap.limits import LONG_TRANSACTIONS_COMPARED, READ_ALL_MOST, READ_MOST, STRETCHES_MAX
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, these, where
 from kcap.reports.findings.network import REORDERED
-from kcap.reports.findings.observed import LASTED, Observed, Row, rows_by
+from kcap.reports.findings.observed import LASTED, Observed, Row, rows_by, server_of
+from kcap.reports.findings.outages import OUTAGE, meanwhile
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.reports.transactions import ENDS, WORK
@@ -177,6 +178,7 @@ def long_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
                  for open_ns, since, until in longest]  # fmt: skip
         waited = max(waits)[0]
         behind = any(waited_ns >= limit["waited"] * open_ns for waited_ns, open_ns in waits)
+        away = meanwhile(seen, first["request_first_ns"], end["request_first_ns"])
         harmful = behind or lasted >= limit["of_timeout"] * (timeout or LONGEST_TIMEOUT_NS)
         yield Finding(
             f"{counted(len(long), 'transaction')} of {name} {'was' if len(long) == 1 else 'were'} open for up to "
@@ -184,12 +186,14 @@ def long_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
             + (f"; readers of committed records waited {seconds(waited)} behind {'it' if len(long) == 1 else 'one'}"
                if waited else "")
             + (f"; the connection of its first work ended {seconds(gone)} before that of its EndTxn began"
-               if left and len(long) == 1 else ""),
+               if left and len(long) == 1 else "")
+            + ("" if away is None else f"; {server_of(away)} accepted no connection meanwhile"),
             {"transactional_id": name, "client_id": first["client_id"]}, len(long), where(transactional_id=name),
             first["request_first_ns"], end["request_first_ns"], sum(one[0] for one in long),
             {"longest_ns": lasted, "transactions": len(long), "waited_ns": waited, "timeout_ns": timeout,
              "gone_ns": gone or None},
-            None if harmful and not incomplete(seen, rows) else "info", advice=TAKEN_UP if left else None,
+            None if harmful and away is None and not incomplete(seen, rows) else "info",
+            advice=OUTAGE if away is not None else TAKEN_UP if left else None,
         )  # fmt: skip
 
 

@@ -1,12 +1,17 @@
-"""What a cluster cannot serve: logs on disks that failed, partitions without a leader, groups without a coordinator."""
+"""What a cluster cannot serve: logs on disks that failed, partitions without a leader, groups without a coordinator, changes
+without a controller."""
 
 from collections.abc import Mapping
 
+from kcap.limits import EVENTS_MOST
+from kcap.reports.definition import RAFT
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
-from kcap.reports.findings.observed import SERVER, Observed, Row, clients_in, rows_by, server_of, times_of
+from kcap.reports.findings.observed import RESPONSES_READ, SERVER, Observed, Row, clients_in, rows_by, server_of, times_of
+from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
 DISK, NO_LEADER, NO_COORDINATOR = "KAFKA_STORAGE_ERROR", "LEADER_NOT_AVAILABLE", "COORDINATOR_NOT_AVAILABLE"
+NOT_LEADER, METADATA = "NOT_LEADER_OR_FOLLOWER", "__cluster_metadata"
 COORDINATED = {
     0: ("group", "__consumer_offsets", "offsets.topic.replication.factor"),
     1: ("transaction", "__transaction_state", "transaction.state.log.replication.factor"),
@@ -144,3 +149,77 @@ def no_coordinator(seen: Observed, limit: Mapping[str, float]) -> Found:
             advice=f"The topic {topic} is missing or has no leader: see its partitions (kafka-topics.sh --describe) and the "
             f"broker's log. It cannot be created while there are fewer brokers than {setting}.",
         )  # fmt: skip
+
+
+@rule(
+    "no-controller", "high", 0.85,
+    needs="responses messages",
+    looks_at="Fetch requests of brokers and controllers for the log of the cluster's metadata, to which all controllers but "
+    "the one that leads respond with NOT_LEADER_OR_FOLLOWER",
+    advice="See which controllers are down or out of reach of each other: a majority of the voters has to be there "
+    "(kafka-metadata-quorum.sh describe --status; the controllers' logs). Until one leads no leader of a partition, topic or "
+    "setting can change, and no broker can join; clients go on at the leaders that are there.",
+    instead="an election, which takes a few seconds where the leader was lost; a leader that the brokers and controllers of "
+    "this capture cannot reach, and others can",
+    sources="KIP-595, KIP-996",
+    between_brokers=True,
+    errors=3, seconds=1, longest=5, nodes=2,
+)  # fmt: skip
+def no_controller(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Times of `seconds` and more in which no Fetch for the metadata's log succeeds and controllers say that they do not lead:
+    the quorum elects a leader, or cannot. It is a problem from `longest` seconds on for `nodes` brokers and controllers; a
+    single one may have lost its path. Voters that look for votes name the leader that they lost until there is another
+    (KIP-996).
+    """
+    for row in without_success(seen, limit):
+        named_ = [leader_named(seen.message(one, "response")) for one in seen.prepared(row["samples"])]
+        last = named_[0] if named_ and len(set(named_)) == 1 else None
+        lasted = row["until_ns"] - row["first_ns"]
+        all_ = row["clients"] >= limit["nodes"]
+        what = "no controller led the cluster" if all_ else "a node reached no controller that leads"
+        yield Finding(
+            f"{what} for {seconds(lasted)}: {counted(row['n'], 'Fetch request')} of {counted(row['clients'], 'node')} for its "
+            f"metadata got {NOT_LEADER}, and none succeeded"
+            + ("" if last is None else f"; the responses name controller {last}"),
+            {"topic": METADATA, "broker_id": last}, row["n"], where(f"error == {NOT_LEADER}", topic=METADATA), row["first_ns"],
+            row["until_ns"], lasted, {"errors": row["n"], "nodes": row["clients"], "controllers": row["servers"]},
+            None if all_ and lasted >= limit["longest"] * 1e9 else "info",
+        )  # fmt: skip
+
+
+def without_success(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
+    """The times of `seconds` and more between two Fetch requests for the metadata's log that succeed, or to the last that does
+    not, with `errors` and more that got NOT_LEADER_OR_FOLLOWER: n, clients, servers, first_ns (of these errors), until_ns, and
+    some of them as `samples`, spread over the time.
+    """
+    table = seen.every
+    ibis = functions(table)
+    polls = table.filter(table.client_id.fill_null("").startswith(RAFT), table.api == "Fetch", table.outcome == "answered")
+    polls = polls.mutate(ok=polls.error == "NONE", bad=polls.error == NOT_LEADER)
+    order = ["response_first_ns", "connection", "exchange"]
+    polls = polls.mutate(turn=polls.ok.cast("int64").sum().over(ibis.window(order_by=order, rows=(None, 0))))
+    bad = polls.bad
+    runs = polls.group_by("turn").aggregate(
+        n=polls.count(where=bad), clients=polls.client_id.nunique(where=bad), first_ns=polls.response_first_ns.min(where=bad),
+        end_ns=polls.response_first_ns.max(where=bad), ok_ns=polls.response_first_ns.min(where=polls.ok),
+        servers=polls.server_ip.nunique(where=bad),
+    )  # fmt: skip
+    runs = runs.mutate(until_ns=runs.ok_ns.lead().over(ibis.window(order_by="turn")).fill_null(runs.end_ns))
+    runs = runs.filter(runs.n >= int(limit["errors"]), runs.until_ns - runs.first_ns >= int(limit["seconds"] * 1e9))
+    rows = seen.first(runs.drop("ok_ns", "end_ns"), ("first_ns",), EVENTS_MOST, "quorum_gaps")
+    if rows:
+        place = ibis.row_number().over(ibis.window(group_by="turn", order_by=order))
+        some = polls.filter(bad).semi_join(runs, "turn").mutate(place=place)
+        some = some.inner_join(runs.select("turn", many="n"), "turn")
+        some = some.filter((some.place * RESPONSES_READ) % some.many < RESPONSES_READ)
+        by = rows_by(seen.run(some.select("turn", "connection", "exchange", "request_first_ns")), "turn")
+        for row in rows:
+            row["samples"] = by.get(row["turn"], [])
+    return rows
+
+
+def leader_named(response: Row) -> int | None:
+    """The leader that a Fetch response names for its partition; None where it names none (KIP-595; leaderId is -1 then)."""
+    parts = (part for topic in response.get("responses") or () for part in topic.get("partitions") or ())
+    leader = next(((part.get("currentLeader") or {}).get("leaderId", -1) for part in parts), -1)
+    return None if leader < 0 else int(leader)

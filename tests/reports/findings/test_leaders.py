@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.reports.findings.tables import CONNECTION, MS, SECOND, Row, exchange, found, many, observed, shown
+from tests.reports.findings.tables import CONNECTION, MS, SECOND, START, Row, exchange, found, many, observed, shown
 from tests.reports.findings.test_refusing import refused
 
 
@@ -90,6 +90,16 @@ def test_replicas_that_stay_out_of_sync() -> None:
     said = metadata(1, [1, 2]) | metadata(2, [1, 2])
     assert found("isr-shrink", observed([*rows, *gone], messages=said)) == [], "a broker that was restarted"
     assert len(found("isr-shrink", observed([*rows, *back], messages=said))) == 1, "it answers meanwhile: a replica that lags"
+    links = [
+        CONNECTION
+        | {"connection": f"C{n}", "exchanges": 2, "first_ns": START + first * SECOND, "last_ns": START + last * SECOND}
+        for n, first, last in ((9, -2, 4), (8, 12, 21))
+    ]
+    again = [row | {"connection": "C8"} if row["request_first_ns"] > START + 10 * SECOND else row for row in back]
+    stopping = observed([*rows, *again], messages=said, connections=links)
+    assert found("isr-shrink", stopping) == [], "it answers until its process ends, and came back"
+    late = [links[0] | {"last_ns": START + 11 * SECOND}, links[1]]
+    assert len(found("isr-shrink", observed([*rows, *again], messages=said, connections=late))) == 1, "it lagged before"
     turns = metadata(1, [1, 2]) | metadata(2, [1, 3])
     assert found("isr-shrink", observed(rows, messages=turns)) == [], "another one each time: a rolling restart"
     new = observed(rows, messages=metadata(1, [1, 2, 3]) | metadata(2, [1]))
@@ -112,6 +122,8 @@ def test_a_coordinator_that_moves() -> None:
     homes = [exchange(f"C{n}", 1, "JoinGroup", n, group_id="g", server_ip=f"10.0.0.{n}") for n in (2, 3)]
     assert [row["who"]["group_id"] for row in found("coordinator-moves", observed(bad + homes))] == ["g"]
     assert found("coordinator-moves", observed(bad + homes[:1])) == [], "a broker that has just started"
+    away = [*homes, exchange("C4", 1, "JoinGroup", 4, group_id="g", server_ip="10.0.0.4")]
+    assert found("coordinator-moves", observed(bad + away)) == [], "two errors a move, as in a rolling restart"
     (row,) = found("coordinator-moves", observed(bad[:1]), loud=False)
     assert "got 1 response that" in row["sentence"]
 

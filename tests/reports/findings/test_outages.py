@@ -1,6 +1,6 @@
 """Times in which a broker takes no connections, and what they excuse."""
 
-from kcap.reports.findings.outages import lasting, outages, restarted, unreachable
+from kcap.reports.findings.outages import lasting, meanwhile, outages, restarted, unreachable
 from tests.reports.findings.tables import CONNECTION, SECOND, START, Row, exchange, found, observed
 from tests.reports.findings.test_refusing import refused
 
@@ -65,3 +65,14 @@ def test_a_partition_without_records_that_one_broker_alone_is_asked_for_did_not_
 
     assert len(idle()) == 1
     assert idle(exchange("C3", 1, "Fetch", 7, server_ip="10.0.0.2")) == [], "another broker is asked for it too"
+
+
+def test_what_takes_as_long_as_an_outage_may_have_waited_for_the_server() -> None:
+    seen = observed(*restart())
+    (outage,) = lasting(seen)
+    assert meanwhile(seen, at(5), at(8)) == outage
+    assert meanwhile(seen, at(5), at(10.7)) == outage, "half of it"
+    assert meanwhile(seen, at(5), at(12)) is None
+    assert meanwhile(seen, at(1), at(4)) is None
+    rows, parts, links = restart()
+    assert meanwhile(observed(rows, parts, links[:2]), at(5), at(8)) is None, "there is no outage"

@@ -72,3 +72,11 @@ def test_a_broker_that_responds_while_it_accepts_no_connection() -> None:
     assert found("broker-unavailable", observed(rows, connections=links), loud=False) == []
     quiet = [row for row in rows if not 5 * SECOND < row["response_last_ns"] - START < 9 * SECOND]
     assert len(found("broker-unavailable", observed(quiet, connections=links), loud=False)) == 1
+
+
+def test_a_controller_is_called_one_and_clients_do_not_need_it() -> None:
+    old = [exchange("C1", at + 1, "Fetch", at * 0.2, broker_id=11, client_id="raft-client-1") for at in range(20)]
+    links = [refused(5.0 + at) for at in range(5)] + [CONNECTION | {"connection": "C1", "server_packets": 9}]
+    (row,) = found("broker-unavailable", observed(old, connections=links), loud=False)
+    assert row["sentence"].startswith("controller 10.0.0.1:9092 accepted no connection")
+    assert "majority" in row["advice"]

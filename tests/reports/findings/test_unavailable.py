@@ -76,3 +76,53 @@ def test_clients_that_find_no_coordinator_are_one_finding() -> None:
     assert "transaction.state.log.replication.factor" in row["advice"]
     assert found("no-coordinator", observed(many(10, 0.1, "FindCoordinator", **error))) == [], "it was being created"
     assert found("no-coordinator", observed(many(10, 60.0, "FindCoordinator", **error))) == [], "now and then"
+
+
+def quorum(*more: Row, gap: float = 8.0, leader: int = -1, nodes: int = 2) -> Row | None:
+    """What is said of Fetch requests for the cluster's metadata that succeed each second but for a time from 3 s on, in which
+    `nodes` of them are not responded to by the leader."""
+    rows = [exchange("R1", at + 1, "Fetch", at, client_id="raft-client-1", error="NONE") for at in (0, 1, 2)] + [
+        exchange("R1", 4, "Fetch", 3 + gap, client_id="raft-client-1", error="NONE")
+    ]
+    bad = [
+        exchange(f"B{node}", at + 1, "Fetch", 3 + at * gap / 4, client_id=f"raft-client-{node}", error="NOT_LEADER_OR_FOLLOWER")
+        for node in range(nodes) for at in range(3)
+    ]  # fmt: skip
+    response = {"responses": [{"partitions": [{"currentLeader": {"leaderId": leader}}]}]}
+    seen = observed([*rows, *bad, *more], messages={(row["connection"], row["exchange"], "response"): response for row in bad})
+    return next(iter(found("no-controller", seen, loud=False)), None)
+
+
+def test_a_quorum_without_a_leader_is_a_problem_when_it_elects_none() -> None:
+    row = quorum()
+    assert row is not None
+    assert (row["severity"], row["evidence"]) == ("high", {"errors": 6, "nodes": 2, "controllers": 1})
+    assert "majority of the voters" in row["advice"]
+    election = quorum(gap=2.5)
+    assert election is not None
+    assert election["severity"] == "info"
+
+
+def test_voters_name_the_leader_that_they_lost_while_they_look_for_another() -> None:
+    row = quorum(leader=13)
+    assert row is not None
+    assert row["sentence"].endswith("and none succeeded; the responses name controller 13")
+    assert row["who"]["broker_id"] == 13
+
+
+def test_one_node_that_reaches_no_leader_accuses_no_quorum() -> None:
+    row = quorum(nodes=1, leader=13)
+    assert row is not None
+    assert row["severity"] == "info"
+    assert row["sentence"].startswith("a node reached no controller that leads for 8.0 s")
+
+
+def test_a_quorum_that_serves_one_node_has_a_leader() -> None:
+    going_on = [exchange("R2", at, "Fetch", at * 0.9, client_id="raft-client-2", error="NONE") for at in range(1, 14)]
+    assert quorum(*going_on) is None
+    assert quorum(gap=0.9) is None
+
+
+def test_a_follower_that_asks_a_broker_which_does_not_lead_is_no_quorum() -> None:
+    rows = many(20, 0.5, "Fetch", client_id="broker-1-fetcher-0", error="NOT_LEADER_OR_FOLLOWER")
+    assert found("no-controller", observed(rows)) == []

@@ -1,5 +1,7 @@
 """Scenes of what a cluster cannot serve."""
 
+from typing import Any
+
 from kcap.reports.findings.observed import Observed
 from tests.reports.findings.scenes.scene import Scene
 from tests.reports.findings.tables import Row, exchange, many, observed
@@ -42,6 +44,32 @@ def no_coordinators() -> Observed:
     return observed(rows, messages={("c", 1, "request"): {"keyType": 1}})
 
 
+def polls(node: int, times: list[float], error: str, leader: int | None = None) -> tuple[list[Row], dict[Any, Row]]:
+    """Fetch requests of a node for the metadata of the cluster with their responses, which name this leader."""
+    rows = [exchange(f"{error[:1]}{node}", at + 1, "Fetch", time, 0.0, client_id=f"raft-client-{node}", error=error,
+                     server_ip=f"10.0.1.{node}") for at, time in enumerate(times)]  # fmt: skip
+    part: Row = {} if leader is None else {"currentLeader": {"leaderId": leader, "leaderEpoch": 3}}
+    message = {"responses": [{"partitions": [{"errorCode": 6, **part}]}]}
+    return rows, {(row["connection"], row["exchange"], "response"): message for row in rows}
+
+
+def quorum(*some: tuple[list[Row], dict[Any, Row]]) -> Observed:
+    """The tables of these."""
+    return observed([row for rows, _ in some for row in rows], messages={k: v for _, said in some for k, v in said.items()})
+
+
+def majority_lost() -> Observed:
+    """Between two Fetch requests that succeed no controller leads for 7 s, as three requests of two nodes learn."""
+    return quorum(polls(1, [0, 9], "NONE"), polls(1, [2, 4], "NOT_LEADER_OR_FOLLOWER", -1),
+                  polls(2, [3], "NOT_LEADER_OR_FOLLOWER"))  # fmt: skip
+
+
+def leader_lost() -> Observed:
+    """Controllers name the leader that is gone for 1.5 s, up to the last request."""
+    return quorum(polls(1, [0], "NONE"), polls(1, [2, 3.5], "NOT_LEADER_OR_FOLLOWER", 13),
+                  polls(2, [3, 3.1], "NOT_LEADER_OR_FOLLOWER", 13))  # fmt: skip
+
+
 SCENES = [
     Scene(
         "disk-failed",
@@ -78,5 +106,28 @@ SCENES = [
         == COORDINATOR_NOT_AVAILABLE. Evidence: errors 11, clients 2.
         """,
         least={"errors": 6, "seconds": 10.001},
+    ),
+    Scene(
+        "no-controller",
+        majority_lost,
+        """
+        high 0.85: no controller led the cluster for 7.0 s: 3 Fetch requests of 2 nodes for its metadata got
+        NOT_LEADER_OR_FOLLOWER, and none succeeded. Seen 3 times from 2 s to 9 s, 7 s lost. Who: topic __cluster_metadata.
+        Filter: topic == "__cluster_metadata" and error == NOT_LEADER_OR_FOLLOWER. Evidence: errors 3, nodes 2, controllers 2.
+        """,
+        kind="majority lost",
+        least={"errors": 3, "longest": 7.0, "nodes": 2},
+    ),
+    Scene(
+        "no-controller",
+        leader_lost,
+        """
+        info 0.85: no controller led the cluster for 1.5 s: 4 Fetch requests of 2 nodes for its metadata got
+        NOT_LEADER_OR_FOLLOWER, and none succeeded; the responses name controller 13. Seen 4 times from 2 s to 3.5 s, 1.5 s
+        lost. Who: topic __cluster_metadata, broker_id 13. Filter: topic == "__cluster_metadata" and error ==
+        NOT_LEADER_OR_FOLLOWER. Evidence: errors 4, nodes 2, controllers 2.
+        """,
+        kind="leader lost",
+        least={"errors": 4, "seconds": 1.5},
     ),
 ]
