@@ -9,6 +9,7 @@ from kcap.limits import HOSTS_MOST, MEANWHILE_MOST, STALLED_MOST
 from kcap.reports.definition import is_broker, of_brokers
 from kcap.reports.findings.model import Finding, Found, called, connected, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, at_usual_port, clients_in, rows_by, server_of
+from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.reports.text import size
 
@@ -28,6 +29,16 @@ REPEATS = 3
 """Segments that were sent again on such a connection: one or two are sent again at any time (RFC 8985)."""
 STALL_NS = 1_000_000_000
 """So long before the end the last new data was sent: the first retransmission timeouts take as long (RFC 6298)."""
+QUEUES = (
+    "Packets wait in long queues on the way: look for a link, a shaper, a VPN or a limit of the host or instance that carries "
+    "less than is sent, and for what else fills it. Compression (compression.type) and larger batches send less."
+)
+"""Advice where acknowledgements come late of data that was not lost."""
+LOSSY = (
+    "Look for loss on the path before an interruption: a segment that is lost again waits twice as long each time (RFC 6298). "
+    "Interface errors, full queues, duplex and MTU are what loses single packets."
+)
+"""Advice where other connections between the hosts lost segments as well."""
 REORDERED = 10
 """From so many segments out of order for one that was repeated on, the order is taken for that of the capture or the path:
 where packets are lost, some are lost behind the capture point, which sees them twice."""
@@ -36,19 +47,24 @@ where packets are lost, some are lost behind the capture point, which sees them 
 @rule(
     "slow-network", "medium", 0.9,
     needs="responses requests",
-    looks_at="shortest round trip between client and broker",
+    looks_at="shortest round trip between client and broker; how late data is acknowledged that was sent again and had not "
+    "been lost (D-SACK)",
     advice="Place the client nearer to the brokers (client.rack, KIP-392), or raise batch.size, linger.ms and fetch "
     "sizes to save round trips.",
-    instead="a client that is meant to be far away",
-    sources="RFC 6298, section 2 (round trips above 1 s are rare)",
+    instead="a client that is meant to be far away; where acknowledgements come late, a host that stands still now and then",
+    sources="RFC 6298, section 2 (round trips above 1 s are rare), RFC 2883",
     milliseconds=20, most_seconds=10, connections=2, usual_seconds=1, spread=3,
+    late_milliseconds=400, late_connections=3, late_segments=10, late_seconds=2, late_times=10, needless=0.8, late=0.7,
 )  # fmt: skip
 def slow_network(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Clients that are far from their brokers.
 
     A way has one length: connections between the same two hosts whose shortest round trips differ by more than `spread`, and
-    round trips that hardly any network has, are more likely packets whose times are not in order.
+    round trips that hardly any network has, are more likely packets whose times are not in order. Round trips also grow: where
+    at least the part `needless` of what was sent again came twice, on `late_connections` over `late_seconds`, and was
+    acknowledged `late_milliseconds` late, `late_times` the shortest round trip, packets waited in queues on the way.
     """
+    yield from queued(seen, limit)
     by: dict[str, list[Row]] = {}
     for link in seen.links:
         halves = [link[name] for name in ("rtt_ns", "client_rtt_ns") if link[name] is not None]
@@ -77,6 +93,44 @@ def slow_network(seen: Observed, limit: Mapping[str, float]) -> Found:
                 trip * count,
             {"round_trip_ns": trip, "exchanges": count},
             None if alike and trip <= limit["usual_seconds"] * 1e9 else "info",
+        )  # fmt: skip
+
+
+def queued(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Hosts whose packets wait in long queues on the way: nothing is lost, and acknowledgements come late."""
+    links = seen.connections
+    links = links.filter(
+        links.exchanges > 0, links.client_missing == 0, links.server_missing == 0, links.retransmitted > 0,
+        links.client_id.notnull(),
+    )  # fmt: skip
+    ibis = functions(links)
+    links = links.mutate(
+        late_ns=ibis.greatest(links.client_resent_ns.fill_null(0), links.server_resent_ns.fill_null(0)),
+        at_ns=ibis.greatest(links.client_resent_at_ns.fill_null(0), links.server_resent_at_ns.fill_null(0)),
+        needless=ibis.least(links.retransmitted, links.spurious.fill_null(0)),
+        trip_ns=links.rtt_min_ns.fill_null(0) + links.client_rtt_min_ns.fill_null(0),
+    )
+    late = links.late_ns >= ibis.greatest(int(limit["late_milliseconds"] * 1e6), links.trip_ns * int(limit["late_times"]))
+    hosts = links.group_by("client_ip").aggregate(
+        again=links.retransmitted.sum(), needless=links.needless.sum(), n=links.count(where=late),
+        late_ns=links.late_ns.max(where=late), first_ns=links.at_ns.min(where=late), last_ns=links.at_ns.max(where=late),
+        trip_ns=links.trip_ns.min(where=links.trip_ns > 0), exchanges=links.exchanges.sum(),
+    )  # fmt: skip
+    hosts = hosts.filter(
+        hosts.n >= int(limit["late_connections"]), hosts.needless >= int(limit["late_segments"]),
+        hosts.needless >= hosts.again * limit["needless"], hosts.last_ns - hosts.first_ns >= int(limit["late_seconds"] * 1e9),
+    )  # fmt: skip
+    for row in seen.first(hosts, ("first_ns", "client_ip"), HOSTS_MOST, "hosts_behind_queues"):
+        clients = clients_in(link for link in seen.links if link["client_ip"] == row["client_ip"] and link["exchanges"])
+        usual = f"; the shortest round trip takes {seconds(row['trip_ns'])}" if row["trip_ns"] else ""
+        yield Finding(
+            f"data between {row['client_ip']} ({named(clients)}) and its brokers was acknowledged up to "
+            f"{seconds(row['late_ns'])} late on {counted(row['n'], 'connection')}, though it had not been lost{usual}",
+            {"client_ips": [row["client_ip"]], "client_ids": clients}, row["n"],
+            where(client_ip=row["client_ip"]), row["first_ns"] - row["late_ns"], row["last_ns"], 0,
+            {"connections": row["n"], "late_ns": row["late_ns"], "round_trip_ns": row["trip_ns"], "retransmitted": row["again"],
+             "spurious": row["needless"]},
+            None, limit["late"], QUEUES,
         )  # fmt: skip
 
 
@@ -262,14 +316,16 @@ def data_not_acknowledged(seen: Observed, limit: Mapping[str, float]) -> Found:
     instead="a host or virtual machine that stood still; a capture that lacks the acknowledgements; for TLS without keys "
     "another protocol than Kafka",
     sources="RFC 9293, RFC 6298",
-    seconds=1, segments=2, beside=0.4,
+    seconds=1, segments=2, beside=0.4, losses=5, share=0.004, lossy=0.2,
 )  # fmt: skip
 def path_interrupted(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Data between two hosts that nothing acknowledges for `seconds` and more, until a segment that was sent again is.
 
     Each timeout is twice the one before (RFC 6298 section 5.5): for the first half of the time at least nothing came through.
     Where other connections of the two hosts got responses in that half, it is not the whole path; where other hosts got some,
-    it is not the broker.
+    it is not the broker. Where these other connections lost `losses` segments and a `share` of their packets themselves, some
+    segment is lost several times now and then: that is worth knowing and no more. Segments that the receiver reports to have
+    twice (D-SACK) came through, late: long queues on the way delay acknowledgements by more than a retransmission timeout.
     """
     by = rows_by(interrupted(seen, limit), ("client_ip", "server_ip", "server_port"))
     for (client_ip, ip, port), rows in by.items():
@@ -278,6 +334,8 @@ def path_interrupted(seen: Observed, limit: Mapping[str, float]) -> Found:
         lasted = max(row["resent_ns"] for row in longest)
         readable = any(row["exchanges"] for row in longest)
         here, elsewhere = meanwhile(seen, longest) if readable and len(by) <= MEANWHILE_MOST else (None, None)
+        lost = lost_beside(seen, rows, limit["share"]) if here else 0
+        random = lost >= limit["losses"]
         links = list({row["connection"]: row for row in rows}.values())
         clients, count, server = clients_in(links), len({row["connection"] for row in longest}), server_of(rows[0])
         often = f", in the longest of {len(times)} times" if len(times) > 1 else ""
@@ -286,6 +344,7 @@ def path_interrupted(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"data between {client_ip}{who} and {server}{sealed} stayed without an acknowledgement for {seconds(lasted)} on "
             f"{counted(count, 'connection')}{often}, though it was sent again"
             + (f"; {counted(here, 'response')} passed between them on other connections meanwhile" if here else "")
+            + (f", which lost {counted(lost, 'segment')} at other times" if random else "")
             + (f"; other hosts got {counted(elsewhere, 'response')} from that broker meanwhile" if elsewhere else ""),
             {"client_ips": [client_ip], "client_ids": clients, "server": server}, len(links),
             where(f"request_first_ns <= {max(row['until'] for row in longest)}",
@@ -293,9 +352,24 @@ def path_interrupted(seen: Observed, limit: Mapping[str, float]) -> Found:
                   client_ip=client_ip, server_ip=ip, server_port=port) if readable else "",
             min(row["since"] for row in rows), max(row["until"] for row in rows), sum(row["resent_ns"] for row in rows),
             {"interruptions": len(times), "longest_ns": lasted, "connections": count, "served_here": here,
-             "served_others": elsewhere},
-            None, limit["beside"] if here else None if readable else UNREAD,
+             "served_others": elsewhere, "lost_beside": lost if random else None},
+            "info" if random else None,
+            limit["lossy"] if random else limit["beside"] if here else None if readable else UNREAD,
+            LOSSY if random else None,
         )  # fmt: skip
+
+
+def lost_beside(seen: Observed, rows: Sequence[Row], share: float) -> int:
+    """How many segments the other connections between the hosts of these rows lost, as far as senders and receivers show it; 0
+    where they are fewer than this share of the packets."""
+    links = on_paths(seen.every_link)
+    links = links.filter(
+        links.client_ip == rows[0]["client_ip"], links.server_ip == rows[0]["server_ip"],
+        ~links.connection.isin(sorted({row["connection"] for row in rows})),
+    )  # fmt: skip
+    lost = (links.retransmitted - links.spurious.fill_null(0)).clip(lower=0) + links.recovered.fill_null(0)
+    (sums,) = seen.run(links.aggregate(lost=lost.sum(), packets=links.packets.sum()))
+    return sums["lost"] if sums["lost"] and sums["lost"] >= share * sums["packets"] else 0
 
 
 def interrupted(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
@@ -303,7 +377,7 @@ def interrupted(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
     resent_ns, since and until (ns since the epoch), a row for each side that sent such data.
     """
     chosen = on_paths(seen.every_link)
-    chosen = chosen.filter(chosen.retransmitted >= int(limit["segments"]))
+    chosen = chosen.filter(chosen.retransmitted - chosen.spurious.fill_null(0) >= int(limit["segments"]))
     over = {row["connection"] for row in seen.once(stalled_connections)}
     found: list[Row] = []
     for side in ("client", "server"):

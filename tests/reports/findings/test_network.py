@@ -254,3 +254,37 @@ def test_paths_of_many_hosts_are_not_looked_at_one_by_one() -> None:
     assert [row["evidence"].get("served_here") for row in few] == [1, *[0] * (MEANWHILE_MOST - 1)]
     many_ = found("path-interrupted", observed(early, connections=links))
     assert [row["evidence"].get("served_here") for row in many_] == [None] * len(hosts)
+
+
+def test_a_segment_that_is_lost_again_and_again_on_a_lossy_path_is_no_interruption() -> None:
+    rows = [exchange("C9", 1, "Fetch", 2.2)]
+    other = CONNECTION | {"connection": "C9", "client_missing": 0, "server_missing": 0, "retransmitted": 6, "packets": 200}
+    (row,) = found("path-interrupted", observed(rows, connections=[broken("C1"), other]), loud=False)
+    assert (row["severity"], row["confidence"], row["evidence"]["lost_beside"]) == ("info", 0.2, 6)
+    assert row["sentence"].endswith("on other connections meanwhile, which lost 6 segments at other times")
+    assert row["advice"].startswith("Look for loss")
+    for less in ({"spurious": 2}, {"retransmitted": 4}, {"packets": 2000}, {"server_ip": "10.0.0.2"}):
+        assert len(found("path-interrupted", observed(rows, connections=[broken("C1"), other | less]))) == 1, less
+    assert len(found("path-interrupted", observed([], connections=[broken("C1"), other]))) == 1, "nothing passed meanwhile"
+
+
+def test_data_that_came_twice_was_late_and_not_lost() -> None:
+    late = [broken(f"C{at}", at=float(2 * at), lasted=1.2, spurious=4, client_id=f"c{at}") for at in range(1, 4)]
+    assert found("path-interrupted", observed([], connections=late)) == [], "what the receiver had already"
+    (row,) = found("slow-network", observed([], connections=late))
+    assert row["sentence"] == (
+        "data between 10.0.0.9 (c1, c2, c3) and its brokers was acknowledged up to 1.2 s late on 3 connections, though it had "
+        "not been lost; the shortest round trip takes 60 us"
+    )
+    assert (row["severity"], row["confidence"], row["count"]) == ("medium", 0.7, 3)
+    assert "queues" in row["advice"]
+    for links, why in (
+        (late[:2], "two connections"),
+        ([link | {"spurious": 2} for link in late], "half of it was lost"),
+        ([link | {"client_resent_at_ns": START + 9 * SECOND} for link in late], "a host that stood still once"),
+        ([link | {"client_resent_ns": 300 * MS} for link in late], "as a retransmission timeout waits"),
+        ([link | {"rtt_min_ns": 200 * MS} for link in late], "not much for so long a way"),
+        ([link | {"server_missing": 10} for link in late], "the capture lost packets"),
+    ):
+        seen = found("slow-network", observed([], connections=links))
+        assert not any("not been lost" in row["sentence"] for row in seen), why
