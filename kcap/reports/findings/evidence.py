@@ -28,6 +28,7 @@ WORDS: Final = {
     "gaps": "exchanges with packets that the capture lacks",
     "held_ns": "had the records for",
     "held_back": "fetches that waited though there were records",
+    "hole_bytes": "bytes of the smallest hole",
     "idle_ns": "idle before the close",
     "in_sync": "replicas in sync",
     "late": "members that joined late",

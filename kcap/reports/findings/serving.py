@@ -280,7 +280,7 @@ def stands_out(row: Row, others: float, others_elapsed: float, limit: Mapping[st
 
 
 SEARCHES = ("Metadata", "FindCoordinator")
-"""What a client that looks for a coordinator sends again and again, to whichever broker it is connected to."""
+"""What libraries send by themselves, to whichever broker they are connected to."""
 SMALLEST_RESPONSE = 10
 """Bytes of the smallest response: length, correlation id and an error code."""
 
@@ -297,8 +297,9 @@ SMALLEST_RESPONSE = 10
 def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Quick requests behind slow ones of the same connection.
 
-    Those of one moment, less than `seconds` long, waited once: a client that is given partitions looks for their offsets. One
-    whose coordinator is gone looks for it at any broker that it is connected to, which is no pipelining.
+    Those of one moment, less than `seconds` long, waited once: a client that is given partitions looks for their offsets. What a
+    library requests by itself, at any broker that it is connected to, is no pipelining of the application: the coordinator, and
+    Metadata where the library names itself.
     """
     long = int(limit["milliseconds"] * 1e6)
     if seen.apis.isdisjoint(LONG_POLLS) or all(
@@ -324,13 +325,16 @@ def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
     for client, some in rows_by((row for row in rows if row["n"] >= limit["requests"]), "client_id").items():
         count, lost = sum(row["n"] for row in some), sum(row["lost"] for row in some)
         lasted = max(row["last_ns"] - row["first_ns"] for row in some)
+        by_itself = any(row["searches"] for row in some) or any(
+            call["software_name"] for call in seen.calls_of(client_id=client)
+        )
         yield Finding(
             f"{count} requests of {called(client)} waited {seconds(lost / count)} on average behind "
             f"{'ShareFetch' if all(row['shares'] for row in some) else 'Fetch'} on the same connection",
             {"client_id": client, "connection": some[0]["connection"]}, count,
             where(f"queue_ns >= {int(limit['milliseconds'])}ms", client_id=client),
             *times_of(some), lost, {"requests": count, "queue_ns": lost},
-            None if lasted >= limit["seconds"] * 1e9 and any(row["work"] or not row["searches"] for row in some) else "info",
+            None if lasted >= limit["seconds"] * 1e9 and not (by_itself and all(row["work"] == 0 for row in some)) else "info",
         )  # fmt: skip
 
 

@@ -88,6 +88,10 @@ def test_requests_behind_a_long_poll() -> None:
     assert found("head-of-line", observed(joined)) == [], "it may wait for the members of its group"
     search = [row | {"api": "FindCoordinator"} for row in behind[::2]]
     assert found("head-of-line", observed([fetch, *behind[1::2], *search])) == [], "it looks for its coordinator everywhere"
+    named = [row | {"software_name": "apache-kafka-java"} for row in (fetch, *behind)]
+    assert found("head-of-line", observed(named)) == [], "a library chooses the connection for its metadata by itself"
+    offsets = named[1] | {"api": "ListOffsets", "exchange": 50}
+    assert len(found("head-of-line", observed([*named, offsets]))) == 1
     commits = [row | {"api": "OffsetCommit"} for row in behind[1::2]]
     assert len(found("head-of-line", observed([fetch, *commits, *search]))) == 1
 

@@ -124,6 +124,14 @@ def large_responses_dropped() -> Observed:
     return observed([*one, *two], connections=links)
 
 
+def holes_unfilled() -> Observed:
+    """Responses of which 1448 and 2896 bytes never come; the client reports the holes until the end."""
+    (one, first), (two, second) = stalled("C1", 2, 90), stalled("C2", 3, 80)
+    more = {"client_unacked_ns": None, "server_unacked_ns": SECOND, "retransmitted": 0, "sacked": 1}
+    links = [first | more | {"server_missing": 1448}, second | more | {"server_missing": 2896}]
+    return observed([*one, *two], connections=links)
+
+
 SCENES = [
     Scene("slow-network", far_client, """
         medium 0.9: each round trip of client app takes 25 ms on the network. Seen 33 times from 0 s to 9 s, 0.825 s lost. Who:
@@ -166,13 +174,13 @@ SCENES = [
         """, least={"seconds": 2.0, "segments": 2}, most={"beside": 0.4}),
     Scene("path-interrupted", interruption_or_loss, """
         info 0.2: data between 10.0.0.9 (app) and 10.0.0.1:9092 stayed without an acknowledgement for 3.0 s on 1
-        connection, though it was sent again; 1 response passed between them on other connections meanwhile, which lost
-        6 segments at other times. Seen once from 2 s to 5 s, 3 s lost. Who: client_ips ['10.0.0.9'], client_ids
-        ['app'], server 10.0.0.1:9092. Filter: client_ip == "10.0.0.9" and server_ip == "10.0.0.1" and server_port ==
+        connection, though it was sent again; 1 response passed between them on other connections meanwhile, and
+        other connections of that host lost 6 segments. Seen once from 2 s to 5 s, 3 s lost. Who: client_ips ['10.0.0.9'],
+        client_ids ['app'], server 10.0.0.1:9092. Filter: client_ip == "10.0.0.9" and server_ip == "10.0.0.1" and server_port ==
         9092 and request_first_ns <= 1790000005000000000 and response_last_ns >= 1790000002000000000 and connection in
         {"C1"}. Evidence: interruptions 1, longest_ns 3000000000, connections 1, served_here 1, served_others 0,
         lost_beside 6.
-        """, kind="loss", least={"losses": 6, "share": 0.02}, most={"lossy": 0.2}),
+        """, kind="loss", least={"losses": 6, "share": 0.02}, most={"lossy": 0.2, "needless": 0.4}),
     Scene("data-not-acknowledged", idle_and_dropped, """
         medium 0.7: 10.0.0.1:9092 acknowledges nothing more on 2 connections of app after 9.0 s and more without a request,
         while other connections worked. Seen 2 times from 10 s to 18 s, 12 s lost. Who: client_ips ['10.0.0.9'], client_ids
@@ -192,4 +200,10 @@ SCENES = [
         server 10.0.0.1:9092. Filter: client_ip == "10.0.0.9" and server_ip == "10.0.0.1" and server_port == 9092 and connection
         in {"C1", "C2"}. Evidence: connections 2, retransmitted 10, smallest_bytes 17000, answered_bytes 700.
         """, kind="large responses", least={"bytes": 17_000}),
+    Scene("data-not-acknowledged", holes_unfilled, """
+        high 0.7: 10.0.0.9 acknowledges nothing more on 2 connections of app: it reports holes of 1.4 kB and more (SACK)
+        that nothing fills. Seen 2 times from 2 s to 9 s, 12 s lost. Who: client_ips ['10.0.0.9'], client_ids ['app'],
+        server 10.0.0.1:9092. Filter: client_ip == "10.0.0.9" and server_ip == "10.0.0.1" and server_port == 9092 and
+        connection in {"C1", "C2"}. Evidence: connections 2, retransmitted 0, hole_bytes 1448.
+        """, kind="holes", least={"bytes": 1448, "connections": 2}),
 ]  # fmt: skip
