@@ -282,13 +282,16 @@ def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
     needs="beginnings",
     looks_at="connections to ports of Kafka that are refused or never answered, where none of the same host is accepted",
     advice="See whether a broker listens at that address and port, whether bootstrap.servers is right, and which firewalls are "
-    "between.",
-    instead="a broker that was down while the capture ran; a health check or a scanner",
+    "between; of a name all addresses that it resolves to (KIP-235).",
+    instead="a broker that was down while the capture ran; a health check or a scanner; where the hosts reach others, one "
+    "of several addresses of a name, which costs time and no more",
     sources="RFC 9293 section 3.5",
     connections=3,
 )  # fmt: skip
 def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A host that cannot connect. Addresses that Metadata responses advertise are left to `wrong-advertised-listener`."""
+    """A host that cannot connect. Addresses that Metadata responses advertise are left to `wrong-advertised-listener`. Nothing
+    says which program tried: where each of the hosts gets responses of other servers, its clients may have gone on there.
+    """
     links = seen.connections
     kafka = {call["server_port"] for call in seen.calls}
     calls = links.filter(not_accepted(links), at_usual_port(links) | links.server_port.isin(sorted(kafka)))
@@ -309,15 +312,19 @@ def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
         first_ns=groups.first_ns.min(), last_ns=groups.last_ns.max(),
     )  # fmt: skip
     calls = calls.semi_join(groups, list(ends))
+    working = {link["client_ip"] for link in seen.links if link["exchanges"] and link["response_bytes"]}
     for row in seen.first(servers, ("first_ns", *ends[1:]), SERVERS_MOST, "servers_that_refuse"):
-        server = server_of(row)
+        server, mine = server_of(row), at_server(seen, calls, row)
+        beside = working.issuperset(mine) and row["hosts"] == len(mine)
         how = (
             "refused" if row["refused"] == row["n"] else "did not answer" if not row["refused"] else "refused or did not answer"
         )
         yield Finding(
-            f"{server} {how} {counted(row['n'], 'connection')} of {hosts_of(row)}, and accepted none",
-            {"server": server, "client_ips": at_server(seen, calls, row)}, row["n"], "", row["first_ns"], row["last_ns"], 0,
-            {"connections": row["n"], "refused": row["refused"]}, None, None if row["refused"] == row["n"] else 0.7,
+            f"{server} {how} {counted(row['n'], 'connection')} of {hosts_of(row)}, and accepted none"
+            + (f"; other brokers respond to {'it' if row['hosts'] == 1 else 'them'}" if beside else ""),
+            {"server": server, "client_ips": mine}, row["n"], "", row["first_ns"], row["last_ns"], 0,
+            {"connections": row["n"], "refused": row["refused"]}, "medium" if beside else None,
+            None if row["refused"] == row["n"] else 0.7,
         )  # fmt: skip
 
 

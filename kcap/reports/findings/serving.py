@@ -297,9 +297,9 @@ SMALLEST_RESPONSE = 10
 def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Quick requests behind slow ones of the same connection.
 
-    Those of one moment, less than `seconds` long, waited once: a client that is given partitions looks for their offsets. What a
-    library requests by itself, at any broker that it is connected to, is no pipelining of the application: the coordinator, and
-    Metadata where the library names itself.
+    Those of one moment, less than `seconds` long, waited once: a client that is given partitions looks for their offsets. What
+    a library requests by itself, at any broker that it is connected to, is no pipelining of the application: the coordinator,
+    and Metadata where the library names itself.
     """
     long = int(limit["milliseconds"] * 1e6)
     if seen.apis.isdisjoint(LONG_POLLS) or all(
@@ -325,9 +325,8 @@ def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
     for client, some in rows_by((row for row in rows if row["n"] >= limit["requests"]), "client_id").items():
         count, lost = sum(row["n"] for row in some), sum(row["lost"] for row in some)
         lasted = max(row["last_ns"] - row["first_ns"] for row in some)
-        by_itself = any(row["searches"] for row in some) or any(
-            call["software_name"] for call in seen.calls_of(client_id=client)
-        )
+        library = any(call["software_name"] for call in seen.calls_of(client_id=client))
+        by_itself = library or any(row["searches"] for row in some)
         yield Finding(
             f"{count} requests of {called(client)} waited {seconds(lost / count)} on average behind "
             f"{'ShareFetch' if all(row['shares'] for row in some) else 'Fetch'} on the same connection",

@@ -145,7 +145,11 @@ def test_a_host_that_cannot_connect_to_a_port_of_kafka() -> None:
     unheard = found("connect-failed", observed([], connections=[*silent, elsewhere]))
     assert unheard == [], "of a host's other connection no packet comes back either: one direction was captured"
     heard = elsewhere | {"server_packets": 40}
-    assert len(found("connect-failed", observed([], connections=[*silent, heard]))) == 1
+    (row,) = found("connect-failed", observed([], connections=[*silent, heard]))
+    assert row["severity"] == "medium"
+    assert row["sentence"].endswith("and accepted none; other brokers respond to it")
+    (row,) = found("connect-failed", observed([], connections=[*both, heard]))
+    assert row["severity"] == "high", "not to the other host"
     assert found("connect-failed", observed([], connections=tried[:2])) == []
     peer = CONNECTION | tried[0] | {"connection": "P", "phase": "kafka", "client_id": "raft-client-2", "server_packets": 9}
     votes = [exchange("P", 1, "Vote", 1, client_id="raft-client-2")]
