@@ -201,6 +201,9 @@ FOLDER_NAME_BYTES_MAX = 200
 NAMES_MOST = 20
 """Clients, hosts or topics that one list of a finding names."""
 
+LIBRARIES_NAMED = 4
+"""Client libraries whose names of settings the advice of one finding has: more are a paragraph that few read."""
+
 PICKED_MOST = 50
 """Exchanges that a display filter names one by one."""
 

@@ -1,6 +1,6 @@
 """Connections that come to nothing: refused, closed before any response or at the same request each time, no Kafka there."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -8,13 +8,14 @@ from kcap.kafka.proxy_header import NAME as PROXIED
 from kcap.limits import NAMES_MOST, SERVERS_MOST
 from kcap.reports.findings.access import OPENING, served_without_login
 from kcap.reports.findings.leaders import gone
-from kcap.reports.findings.model import Finding, Found, called, connected, picking, rule, where
+from kcap.reports.findings.model import Finding, Found, called, connected, named, picking, rule, where
 from kcap.reports.findings.observed import (
     LASTED,
     SERVER,
     Observed,
     Row,
     at_usual_port,
+    clients_in,
     cut_short,
     in_groups,
     in_wrong_version,
@@ -29,6 +30,11 @@ from kcap.reports.text import count as counted
 SECOND_NS = 1_000_000_000
 HANDSHAKE_PACKETS = 6
 """Packets of a server up to the end of a TLS handshake, few of which are more than acknowledgements."""
+NEAR_CLIENT = (
+    "Several servers do this to one host: look for what its connections have in common, such as a firewall, a NAT gateway or a "
+    "proxy on the way. In Wireshark compare the TTL (ip.ttl) of the RST with that of the server's other packets."
+)
+"""Advice where connections of one host to several servers are reset."""
 
 
 @rule(
@@ -128,19 +134,28 @@ def connection_reset(seen: Observed, limit: Mapping[str, float]) -> Found:
     served = {(call["client_id"], call["api"]) for call in seen.calls_of(outcome="answered")}
     found = seen.run(used.semi_join(while_others_went_on(used, spans), "connection"))
     rows = [row for row in found if (row["client_id"], row["api"]) in served]
-    for (client, ip, port), some in rows_by(rows, ("client_id", "server_ip", "server_port")).items():
-        if len(some) < limit["connections"]:
-            continue
-        waiting, server = sum(row["waiting"] for row in some), server_of(some[0])
+    often = [
+        row for some in rows_by(rows, ("client_id", "client_ip")).values() if len(some) >= limit["connections"] for row in some
+    ]
+    for some in by_common_end(often):
+        clients, servers = clients_in(some), sorted({server_of(row) for row in some})
+        hosts = sorted({row["client_ip"] for row in some})
+        waiting, one = sum(row["waiting"] for row in some), len(servers) == 1
+        client, host = clients[0] if len(clients) == 1 else None, hosts[0] if len(hosts) == 1 < len(clients) else None
+        whose = called(client) if client else f"{counted(len(clients), 'client')} ({named(clients)})"
         yield Finding(
-            f"{server} reset {counted(len(some), 'connection')} of {called(client)} with {counted(waiting, 'request')} on "
-            "the way, while its other connections went on",
-            {"client_id": client, "client_ips": sorted({row["client_ip"] for row in some}), "server": server},
+            f"{servers[0] if one else counted(len(servers), 'server')} reset {counted(len(some), 'connection')} of {whose} "
+            f"with {counted(waiting, 'request')} on the way, while {'its' if one else 'their'} other connections went on",
+            {"client_id": client, "client_ids": [] if client else clients,
+             "client_ips": hosts, "server": servers[0] if one else None},
             len(some),
-            where("outcome == unanswered", connected(some), client_id=client, server_ip=ip, server_port=port),
+            where("outcome == unanswered", connected(some), client_id=client, client_ip=host,
+                  **({name: some[0][name] for name in SERVER} if one else {})),
             min(row["first_ns"] for row in some), max(row["closed_ns"] for row in some),
             sum(max(row["closed_ns"] - row["first_ns"], 0) for row in some),
-            {"reset": len(some), "unanswered": waiting, "answered_before": sum(row["answered"] for row in some)},
+            {"reset": len(some), "unanswered": waiting, "answered_before": sum(row["answered"] for row in some),
+             **({} if one else {"servers": len(servers)})},
+            advice=None if one else NEAR_CLIENT,
         )  # fmt: skip
 
 
@@ -172,6 +187,16 @@ def sealed_resets(seen: Observed, limit: Mapping[str, float]) -> Found:
             {"server": server_of(row), "client_ips": [row["client_ip"]]}, row["n"], "", row["closed_ns"], row["last_ns"],
             row["lost_ns"], {"reset": row["n"]}, None, 0.5,
         )  # fmt: skip
+
+
+def by_common_end(rows: Sequence[Row]) -> list[list[Row]]:
+    """Connections in groups by what they have in common: a host of clients that several servers reset, else the server."""
+    found: list[list[Row]] = []
+    rest: list[Row] = []
+    for some in rows_by(rows, "client_ip").values():
+        several = len({server_of(row) for row in some}) > 1
+        (found.append if several else rest.extend)(some)
+    return found + list(rows_by(rest, SERVER).values())
 
 
 def answering(seen: Observed, ip: str, port: int) -> tuple[int, int] | None:
@@ -293,13 +318,16 @@ def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
     needs="beginnings",
     looks_at="connections to ports of Kafka that are refused or never answered, where none of the same host is accepted",
     advice="See whether a broker listens at that address and port, whether bootstrap.servers is right, and which firewalls are "
-    "between.",
-    instead="a broker that was down while the capture ran; a health check or a scanner",
+    "between; of a name all addresses that it resolves to (KIP-235).",
+    instead="a broker that was down while the capture ran; a health check or a scanner; where the hosts reach others, one "
+    "of several addresses of a name, which costs time and no more",
     sources="RFC 9293 section 3.5",
     connections=3,
 )  # fmt: skip
 def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A host that cannot connect. Addresses that Metadata responses advertise are left to `wrong-advertised-listener`."""
+    """A host that cannot connect. Addresses that Metadata responses advertise are left to `wrong-advertised-listener`. Nothing
+    says which program tried: where each of the hosts gets responses of other servers, its clients may have gone on there.
+    """
     links = seen.connections
     kafka = {call["server_port"] for call in seen.calls}
     calls = links.filter(not_accepted(links), at_usual_port(links) | links.server_port.isin(sorted(kafka)))
@@ -320,15 +348,19 @@ def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
         first_ns=groups.first_ns.min(), last_ns=groups.last_ns.max(),
     )  # fmt: skip
     calls = calls.semi_join(groups, list(ends))
+    working = {link["client_ip"] for link in seen.links if link["exchanges"] and link["response_bytes"]}
     for row in seen.first(servers, ("first_ns", *ends[1:]), SERVERS_MOST, "servers_that_refuse"):
-        server = server_of(row)
+        server, mine = server_of(row), at_server(seen, calls, row)
+        beside = working.issuperset(mine) and row["hosts"] == len(mine)
         how = (
             "refused" if row["refused"] == row["n"] else "did not answer" if not row["refused"] else "refused or did not answer"
         )
         yield Finding(
-            f"{server} {how} {counted(row['n'], 'connection')} of {hosts_of(row)}, and accepted none",
-            {"server": server, "client_ips": at_server(seen, calls, row)}, row["n"], "", row["first_ns"], row["last_ns"], 0,
-            {"connections": row["n"], "refused": row["refused"]}, None, None if row["refused"] == row["n"] else 0.7,
+            f"{server} {how} {counted(row['n'], 'connection')} of {hosts_of(row)}, and accepted none"
+            + (f"; other brokers respond to {'it' if row['hosts'] == 1 else 'them'}" if beside else ""),
+            {"server": server, "client_ips": mine}, row["n"], "", row["first_ns"], row["last_ns"], 0,
+            {"connections": row["n"], "refused": row["refused"]}, "medium" if beside else None,
+            None if row["refused"] == row["n"] else 0.7,
         )  # fmt: skip
 
 

@@ -148,20 +148,35 @@ def isr_shrink(seen: Observed, limit: Mapping[str, float]) -> Found:
                 small[name] = {part["partitionIndex"]: (len(part["isrNodes"]), len(part["replicaNodes"])) for part in parts}
                 until[name] = row["at_ns"]
     users = seen.clients_by_topic("Produce", "Fetch") if small else {}
+    least = int(limit["seconds"] * 1e9)
+    by_missing: dict[tuple[frozenset[int], bool], list[str]] = {}
+    back: dict[tuple[int, int, int], bool] = {}
     for name, found in small.items():
-        in_sync, replicas = min(found.values())
-        if not in_sync and name in seen.once(leaderless):
+        if not min(found.values())[0] and name in seen.once(leaderless):
             continue  # `no-leader` says it
         # a topic that was just created has its leader in sync alone for a moment
-        least = int(limit["seconds"] * 1e9)
-        nodes = {node: at for node, at in since[name].items() if until[name] - at >= least}
-        lasted = any(not came_back(seen, node, at, until[name]) for node, at in nodes.items())
+        spans = [(node, at, until[name]) for node, at in since[name].items() if until[name] - at >= least]
+        for span in spans:
+            if span not in back:
+                back[span] = came_back(seen, *span)
+        lasted = any(not back[span] for span in spans)
+        by_missing.setdefault((frozenset(since[name]), lasted), []).append(name)
+    for (nodes, lasted), names in by_missing.items():
+        names.sort()
+        sizes = [size for name in names for size in small[name].values()]
+        (in_sync, replicas), count = min(sizes), len(sizes)
+        of = f"topic {names[0]}" if len(names) == 1 else f"{counted(len(names), 'topic')} ({named(names)})"
+        clients = sorted({client for name in names for client in users.get(name, [])})
         yield Finding(
-            f"{counted(len(found), 'partition')} of topic {name} {'has' if len(found) == 1 else 'have'} "
-            f"{'as few as ' if len(set(found.values())) > 1 else ''}{in_sync} of {replicas} replicas in sync",
-            {"topic": name, "client_ids": users.get(name, [])}, len(found),
-            where("api == Metadata", topic=name), min(since[name].values(), default=until[name]), until[name], 0,
-            {"partitions": len(found), "in_sync": in_sync, "replicas": replicas},
+            f"{counted(count, 'partition')} of {of} {'has' if count == 1 else 'have'} "
+            f"{'as few as ' if len(set(sizes)) > 1 else ''}{in_sync} of {replicas} replicas in sync"
+            + (f"; broker {min(nodes)} is missing" if len(nodes) == 1 else ""),
+            {"topic": names[0] if len(names) == 1 else None, "client_ids": clients,
+             "broker_id": min(nodes) if len(nodes) == 1 else None}, count,
+            where("api == Metadata", topic=names[0] if len(names) == 1 else None),
+            min((at for name in names for at in since[name].values()), default=until[names[0]]),
+            max(until[name] for name in names), 0,
+            {"partitions": count, "in_sync": in_sync, "replicas": replicas, **({"topics": names} if len(names) > 1 else {})},
             None if lasted else "info",
         )  # fmt: skip
 

@@ -1,14 +1,15 @@
 """The network between clients and brokers: how far, and what is lost on the way."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kcap.limits import HOSTS_MOST, MEANWHILE_MOST, STALLED_MOST
 from kcap.reports.definition import is_broker, of_brokers
 from kcap.reports.findings.model import Finding, Found, called, connected, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row, at_usual_port, clients_in, rows_by, server_of
+from kcap.reports.findings.observed import SERVER, Observed, Row, at_usual_port, clients_in, rows_by, server_of, times_of
+from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.reports.text import size
 
@@ -20,6 +21,7 @@ CLIENTS, BROKERS, HIDDEN = "its brokers", "the other brokers", f"its servers{SEA
 the other end."""
 PATH = "See the path between the hosts: routes, firewalls, security groups and NAT, and whether the peer's host is up"
 CERTIFICATE = "Where large packets alone are lost (MTU), handshakes end at the certificate"
+WAITS = "Until request.timeout.ms is over, a client waits for the responses of a host that is gone."
 NO_ALPN = "00_"
 """How the first part of a JA4 fingerprint ends whose client offers no application protocol (ALPN)."""
 UNFILLED = 3
@@ -28,6 +30,22 @@ REPEATS = 3
 """Segments that were sent again on such a connection: one or two are sent again at any time (RFC 8985)."""
 STALL_NS = 1_000_000_000
 """So long before the end the last new data was sent: the first retransmission timeouts take as long (RFC 6298)."""
+ENDS = ("client_ip", "server_ip", "server_port")
+LARGE = (
+    "Large packets may be lost on the path: compare the MTU of interfaces, tunnels and VPNs between them, let ICMP "
+    '"fragmentation needed" through (RFC 1191, RFC 4821), or clamp the MSS.'
+)
+"""Advice where what is small comes through."""
+QUEUES = (
+    "Packets wait in long queues on the way: look for a link, a shaper, a VPN or a limit of the host or instance that carries "
+    "less than is sent, and for what else fills it. Compression (compression.type) and larger batches send less."
+)
+"""Advice where acknowledgements come late of data that was not lost."""
+LOSSY = (
+    "Look for loss on the path before an interruption: a segment that is lost again waits twice as long each time (RFC 6298). "
+    "Interface errors, full queues, duplex and MTU are what loses single packets."
+)
+"""Advice where other connections between the hosts lost segments as well."""
 REORDERED = 10
 """From so many segments out of order for one that was repeated on, the order is taken for that of the capture or the path:
 where packets are lost, some are lost behind the capture point, which sees them twice."""
@@ -36,19 +54,24 @@ where packets are lost, some are lost behind the capture point, which sees them 
 @rule(
     "slow-network", "medium", 0.9,
     needs="responses requests",
-    looks_at="shortest round trip between client and broker",
+    looks_at="shortest round trip between client and broker; how late data is acknowledged that was sent again and had not "
+    "been lost (D-SACK)",
     advice="Place the client nearer to the brokers (client.rack, KIP-392), or raise batch.size, linger.ms and fetch "
     "sizes to save round trips.",
-    instead="a client that is meant to be far away",
-    sources="RFC 6298, section 2 (round trips above 1 s are rare)",
+    instead="a client that is meant to be far away; where acknowledgements come late, a host that stands still now and then",
+    sources="RFC 6298, section 2 (round trips above 1 s are rare), RFC 2883",
     milliseconds=20, most_seconds=10, connections=2, usual_seconds=1, spread=3,
+    late_milliseconds=400, late_connections=3, late_segments=10, late_seconds=2, late_times=10, needless=0.8, late=0.7,
 )  # fmt: skip
 def slow_network(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Clients that are far from their brokers.
 
     A way has one length: connections between the same two hosts whose shortest round trips differ by more than `spread`, and
-    round trips that hardly any network has, are more likely packets whose times are not in order.
+    round trips that hardly any network has, are more likely packets whose times are not in order. Round trips also grow: where
+    at least the part `needless` of what was sent again came twice, on `late_connections` over `late_seconds`, and was
+    acknowledged `late_milliseconds` late, `late_times` the shortest round trip, packets waited in queues on the way.
     """
+    yield from queued(seen, limit)
     by: dict[str, list[Row]] = {}
     for link in seen.links:
         halves = [link[name] for name in ("rtt_ns", "client_rtt_ns") if link[name] is not None]
@@ -61,6 +84,7 @@ def slow_network(seen: Observed, limit: Mapping[str, float]) -> Found:
             by.setdefault(link["client_id"], []).append({**link, "round_ns": sum(halves)})
     quickest = quickest_response(seen) if by else {}
     spreads = spread_of_trips(seen) if by else {}
+    alike: dict[tuple[str | None, ...], list[Row]] = {}
     for client, links in by.items():
         if len(links) < sum(link["exchanges"] > 0 for link in seen.links_of[client]):
             continue  # some of its connections are quick: it is not the client's place
@@ -68,15 +92,73 @@ def slow_network(seen: Observed, limit: Mapping[str, float]) -> Found:
             continue  # a response took less than the way there and back: the times of these packets are not in order
         if sum(link["n"] for link in links) < limit["connections"]:
             continue  # one connection may have lost the packets that show its shortest round trip
-        trip = min(link["round_ns"] for link in links)
-        alike = spreads.get(client, 1.0) <= limit["spread"]
-        count = sum(link["exchanges"] for link in links)
+        trip, hosts = min(link["round_ns"] for link in links), sorted({link["client_ip"] for link in links})
+        usual = spreads.get(client, 1.0) <= limit["spread"] and trip <= limit["usual_seconds"] * 1e9
+        first, last = times_of(links)
+        alike.setdefault((None if usual else "info", *hosts), []).append(
+            {
+                "client_id": client,
+                "trip": trip,
+                "first_ns": first,
+                "last_ns": last,
+                "n": sum(link["exchanges"] for link in links),
+            }
+        )
+    for (severity, *hosts), some in alike.items():
+        one, trip, most = some[0]["client_id"] if len(some) == 1 else None, *extremes(row["trip"] for row in some)
+        place = hosts[0] if len(hosts) == 1 else counted(len(hosts), "host")
+        who = called(one) if one else f"{counted(len(some), 'client')} of {place} ({named(clients_in(some))})"
+        takes = seconds(trip) if seconds(trip) == seconds(most) else f"{seconds(trip)} to {seconds(most)}"
+        count = sum(row["n"] for row in some)
         yield Finding(
-            f"each round trip of {called(client)} takes {seconds(trip)} on the network", {"client_id": client}, count,
-            where(client_id=client), min(link["first_ns"] for link in links), max(link["last_ns"] for link in links),
-                trip * count,
-            {"round_trip_ns": trip, "exchanges": count},
-            None if alike and trip <= limit["usual_seconds"] * 1e9 else "info",
+            f"each round trip of {who} takes {takes} on the network",
+            {"client_id": one, "client_ids": [] if one else clients_in(some), "client_ips": [] if one else hosts}, count,
+            where(client_id=one, client_ip=None if one or len(hosts) > 1 else hosts[0]), *times_of(some),
+            sum(row["trip"] * row["n"] for row in some), {"round_trip_ns": trip, "exchanges": count}, severity,
+        )  # fmt: skip
+
+
+def extremes(values: Iterable[int]) -> tuple[int, int]:
+    """The least and the largest of some values."""
+    every = list(values)
+    return min(every), max(every)
+
+
+def queued(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Hosts whose packets wait in long queues on the way: nothing is lost, and acknowledgements come late."""
+    links = seen.connections
+    links = links.filter(
+        links.exchanges > 0, links.client_missing == 0, links.server_missing == 0, links.retransmitted > 0,
+        links.client_id.notnull(),
+    )  # fmt: skip
+    ibis = functions(links)
+    links = links.mutate(
+        late_ns=ibis.greatest(links.client_resent_ns.fill_null(0), links.server_resent_ns.fill_null(0)),
+        at_ns=ibis.greatest(links.client_resent_at_ns.fill_null(0), links.server_resent_at_ns.fill_null(0)),
+        needless=ibis.least(links.retransmitted, links.spurious.fill_null(0)),
+        trip_ns=links.rtt_min_ns.fill_null(0) + links.client_rtt_min_ns.fill_null(0),
+    )
+    late = links.late_ns >= ibis.greatest(int(limit["late_milliseconds"] * 1e6), links.trip_ns * int(limit["late_times"]))
+    hosts = links.group_by("client_ip").aggregate(
+        again=links.retransmitted.sum(), needless=links.needless.sum(), n=links.count(where=late),
+        late_ns=links.late_ns.max(where=late), first_ns=links.at_ns.min(where=late), last_ns=links.at_ns.max(where=late),
+        trip_ns=links.trip_ns.min(where=links.trip_ns > 0), exchanges=links.exchanges.sum(),
+    )  # fmt: skip
+    hosts = hosts.filter(
+        hosts.n >= int(limit["late_connections"]), hosts.needless >= int(limit["late_segments"]),
+        hosts.needless >= hosts.again * limit["needless"], hosts.last_ns - hosts.first_ns >= int(limit["late_seconds"] * 1e9),
+    )  # fmt: skip
+    for row in seen.first(hosts, ("first_ns", "client_ip"), HOSTS_MOST, "hosts_behind_queues"):
+        clients = clients_in(link for link in seen.links if link["client_ip"] == row["client_ip"] and link["exchanges"])
+        usual = f"; the shortest round trip takes {seconds(row['trip_ns'])}" if row["trip_ns"] else ""
+        yield Finding(
+            f"data between {row['client_ip']} ({named(clients)}) and its brokers was acknowledged up to "
+            f"{seconds(row['late_ns'])} late on {counted(row['n'], 'connection')}, though it had not been lost{usual}",
+            {"client_ips": [row["client_ip"]], "client_ids": clients}, row["n"],
+            where(client_ip=row["client_ip"]), row["first_ns"] - row["late_ns"], row["last_ns"], 0,
+            {"connections": row["n"], "late_ns": row["late_ns"], "round_trip_ns": row["trip_ns"], "retransmitted": row["again"],
+             "spurious": row["needless"]},
+            None, limit["late"], QUEUES,
         )  # fmt: skip
 
 
@@ -171,8 +253,12 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
 def on_paths(links: Any) -> Any:
     """The connections that show what passes between two hosts: those with exchanges, of brokers among each other as well, and
     `hidden` ones; all of their bytes are in the capture."""
-    whole = (links.client_missing == 0) & (links.server_missing == 0)
-    return links.filter(whole, (links.exchanges > 0) | hidden(links))
+    return links.filter(path_shown(links))
+
+
+def path_shown(links: Any) -> Any:
+    """The same as a condition."""
+    return (links.client_missing == 0) & (links.server_missing == 0) & ((links.exchanges > 0) | hidden(links))
 
 
 def stalled_connections(seen: Observed) -> list[Row]:
@@ -180,7 +266,8 @@ def stalled_connections(seen: Observed) -> list[Row]:
 
     A broker that is slow or stopped acknowledges: its kernel does. What is sent when the capture ends has no acknowledgement
     yet either, so that the last data has to be older than some timeouts. Packets behind the end that the other side gave the
-    connection prove nothing: copies of a capture whose clock is behind come then.
+    connection prove nothing: copies of a capture whose clock is behind come then. Data that is lost before the capture point
+    shows as a hole that nothing fills: where the receiver reports one (SACK), it lacks the data as well (`hole`: its bytes).
     """
     links, table = seen.every_link, seen.every
     behind_ns = links.last_ns - links.closed_ns.fill_null(links.last_ns)
@@ -188,9 +275,12 @@ def stalled_connections(seen: Observed) -> list[Row]:
         client_unacked_ns=links.client_unacked_ns - (links.closed_by == "server").ifelse(behind_ns, 0),
         server_unacked_ns=links.server_unacked_ns - (links.closed_by == "client").ifelse(behind_ns, 0),
     )
-    chosen = on_paths(links)
-    chosen = chosen.filter(chosen.retransmitted >= REPEATS)
-    chosen = chosen.filter((chosen.client_unacked_ns >= STALL_NS) | (chosen.server_unacked_ns >= STALL_NS))
+    client, server = links.client_unacked_ns >= STALL_NS, links.server_unacked_ns >= STALL_NS
+    lost = (client & (links.client_missing > 0)) | (server & (links.server_missing > 0))
+    holed = lost & (links.sacked > 0) & (links.recovered.fill_null(0) == 0) & ((links.exchanges > 0) | hidden(links))
+    repeated = path_shown(links) & (links.retransmitted >= REPEATS) & (client | server)
+    links = links.mutate(hole=holed.ifelse(links.client_missing + links.server_missing, None))
+    chosen = links.filter((holed | repeated).fill_null(False))
     table = table.semi_join(chosen, "connection")
     waiting = table.outcome == "unanswered"
     used = table.group_by("connection").aggregate(
@@ -201,10 +291,14 @@ def stalled_connections(seen: Observed) -> list[Row]:
     )  # fmt: skip
     ends = chosen.select(
         "connection", "client_id", "client_ip", "server_ip", "server_port", "client_unacked_ns", "server_pending",
-        "retransmitted", "sacked", "packets", "first_ns", "last_ns", "exchanges",
+        "retransmitted", "sacked", "packets", "first_ns", "last_ns", "exchanges", "hole",
+        "server_captured",
     )  # fmt: skip
     rows = seen.first(ends.left_join(used, "connection"), ("first_ns", "connection"), STALLED_MOST, "stalled_connections")
-    return [row | {"side": "client" if (row["client_unacked_ns"] or 0) >= STALL_NS else "server"} for row in rows]
+    return [
+        row | {"side": "client" if (row["client_unacked_ns"] or 0) >= STALL_NS else "server", "holed": row["hole"] is not None}
+        for row in rows
+    ]
 
 
 @rule(
@@ -213,11 +307,12 @@ def stalled_connections(seen: Observed) -> list[Row]:
     encrypted=True,
     between_brokers=True,
     looks_at="connections on which one side sends data again and again, up to their end, while the other acknowledges nothing "
-    "more; of clients, of brokers among each other, and TLS without keys of clients that offer no ALPN",
+    "more, or reports a hole (SACK) that nothing fills; of clients, of brokers among each other, and TLS without keys of "
+    "clients that offer no ALPN",
     advice=f"{PATH}.",
     instead="a capture that lacks the acknowledgements, such as of one of several paths; for TLS without keys another protocol "
     "than Kafka",
-    sources="RFC 9293, RFC 6298",
+    sources="RFC 9293, RFC 6298, RFC 2018",
     idle_seconds=5, bytes=1000, connections=2,
 )  # fmt: skip
 def data_not_acknowledged(seen: Observed, limit: Mapping[str, float]) -> Found:
@@ -228,23 +323,31 @@ def data_not_acknowledged(seen: Observed, limit: Mapping[str, float]) -> Found:
     if not rows:
         return
     through = got_through(seen, rows)
-    for (client_ip, ip, port, side), some in rows_by(rows, ("client_ip", "server_ip", "server_port", "side")).items():
-        clients = clients_in(some)
-        server, count, readable = f"{ip}:{port}", len(some), any(row["exchanges"] for row in some)
-        hint = hint_of(some, through.get((client_ip, ip, port), {}), side, limit)
-        whose = f"of {named(clients) or client_ip}" if clients or side == "client" else f"to {server}"
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        one = row["holed"] and row["side"] == "server"  # the receiver, which reports the holes, is one end of all of them
+        place = (row["client_ip"], None, None) if one else tuple(row[name] for name in ENDS)
+        groups.setdefault((*place, row["side"], row["holed"]), []).append(row)
+    for (client_ip, *_, side, _), some in groups.items():
+        clients, servers = clients_in(some), sorted({server_of(row) for row in some})
+        count, readable = len(some), any(row["exchanges"] for row in some)
+        server = {name: some[0][name] for name in SERVER} if len(servers) == 1 else {}
+        hint = hint_of(some, through.get(tuple(some[0][name] for name in ENDS), {}), side, limit)
+        whose = f"of {named(clients) or client_ip}" if clients or side == "client" else f"to {named(servers)}"
         yield Finding(
-            f"{server if side == 'client' else client_ip} acknowledges nothing more on {counted(count, 'connection')} {whose}"
+            f"{servers[0] if side == 'client' else client_ip} acknowledges nothing more on {counted(count, 'connection')} "
+            + whose
             + (hint.words if readable else SEALED),
-            {"client_ips": [client_ip], "client_ids": clients, "server": server}, count,
-            where("outcome == unanswered" if side == "client" else "", connected(some), client_ip=client_ip, server_ip=ip,
-                  server_port=port) if readable else "",
+            {"client_ips": [client_ip], "client_ids": clients, "server": servers[0] if server else None}, count,
+            where("outcome == unanswered" if side == "client" else "", connected(some), client_ip=client_ip, **server)
+            if readable else "",
             min(row["open_ns"] or row["first_ns"] for row in some), max(row["last_ns"] for row in some),
             sum(row["last_ns"] - (row["open_ns"] or row["last_ns"]) for row in some),
             {"connections": count, "retransmitted": sum(row["retransmitted"] for row in some), "quiet_ns": hint.quiet_ns,
-             "smallest_bytes": hint.smallest, "answered_bytes": hint.largest},
+             "hole_bytes": hint.hole, "smallest_bytes": hint.smallest, "answered_bytes": hint.largest,
+             "servers": None if server else len(servers)},
             hint.severity, 0.7 if hint.words else None if readable else UNREAD,
-            hint.advice if readable else f"{PATH}. {CERTIFICATE}.",
+            (hint.advice or (f"{PATH}. {WAITS}" if side == "client" else None)) if readable else f"{PATH}. {CERTIFICATE}.",
         )  # fmt: skip
 
 
@@ -262,22 +365,27 @@ def data_not_acknowledged(seen: Observed, limit: Mapping[str, float]) -> Found:
     instead="a host or virtual machine that stood still; a capture that lacks the acknowledgements; for TLS without keys "
     "another protocol than Kafka",
     sources="RFC 9293, RFC 6298",
-    seconds=1, segments=2, beside=0.4,
+    seconds=1, segments=2, beside=0.4, losses=5, share=0.004, lossy=0.2, needless=0.5,
 )  # fmt: skip
 def path_interrupted(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Data between two hosts that nothing acknowledges for `seconds` and more, until a segment that was sent again is.
 
     Each timeout is twice the one before (RFC 6298 section 5.5): for the first half of the time at least nothing came through.
     Where other connections of the two hosts got responses in that half, it is not the whole path; where other hosts got some,
-    it is not the broker.
+    it is not the broker. Where other connections of the host lost `losses` segments and a `share` of their packets, some
+    segment is lost several times now and then: that is worth knowing and no more. Where the receiver reports more than the part
+    `needless` of what was sent again to have come twice (D-SACK), data came through, late: long queues on the way delay
+    acknowledgements by more than a retransmission timeout.
     """
-    by = rows_by(interrupted(seen, limit), ("client_ip", "server_ip", "server_port"))
+    by = rows_by(interrupted(seen, limit), ENDS)
     for (client_ip, ip, port), rows in by.items():
         times = apart(rows)
         longest = max(times, key=lambda some: max(row["resent_ns"] for row in some))
         lasted = max(row["resent_ns"] for row in longest)
         readable = any(row["exchanges"] for row in longest)
         here, elsewhere = meanwhile(seen, longest) if readable and len(by) <= MEANWHILE_MOST else (None, None)
+        lost = lost_beside(seen, rows, limit["share"]) if here else 0
+        random = lost >= limit["losses"]
         links = list({row["connection"]: row for row in rows}.values())
         clients, count, server = clients_in(links), len({row["connection"] for row in longest}), server_of(rows[0])
         often = f", in the longest of {len(times)} times" if len(times) > 1 else ""
@@ -286,6 +394,7 @@ def path_interrupted(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"data between {client_ip}{who} and {server}{sealed} stayed without an acknowledgement for {seconds(lasted)} on "
             f"{counted(count, 'connection')}{often}, though it was sent again"
             + (f"; {counted(here, 'response')} passed between them on other connections meanwhile" if here else "")
+            + (f", and other connections of that host lost {counted(lost, 'segment')}" if random else "")
             + (f"; other hosts got {counted(elsewhere, 'response')} from that broker meanwhile" if elsewhere else ""),
             {"client_ips": [client_ip], "client_ids": clients, "server": server}, len(links),
             where(f"request_first_ns <= {max(row['until'] for row in longest)}",
@@ -293,9 +402,24 @@ def path_interrupted(seen: Observed, limit: Mapping[str, float]) -> Found:
                   client_ip=client_ip, server_ip=ip, server_port=port) if readable else "",
             min(row["since"] for row in rows), max(row["until"] for row in rows), sum(row["resent_ns"] for row in rows),
             {"interruptions": len(times), "longest_ns": lasted, "connections": count, "served_here": here,
-             "served_others": elsewhere},
-            None, limit["beside"] if here else None if readable else UNREAD,
+             "served_others": elsewhere, "lost_beside": lost if random else None},
+            "info" if random else None,
+            limit["lossy"] if random else limit["beside"] if here else None if readable else UNREAD,
+            LOSSY if random else None,
         )  # fmt: skip
+
+
+def lost_beside(seen: Observed, rows: Sequence[Row], share: float) -> int:
+    """How many segments the other connections of the client's host lost, as far as senders and receivers show it; 0 where they
+    are fewer than this share of the packets."""
+    links = on_paths(seen.every_link)
+    links = links.filter(
+        links.client_ip == rows[0]["client_ip"],
+        ~links.connection.isin(sorted({row["connection"] for row in rows})),
+    )  # fmt: skip
+    lost = (links.retransmitted - links.spurious.fill_null(0)).clip(lower=0) + links.recovered.fill_null(0)
+    (sums,) = seen.run(links.aggregate(lost=lost.sum(), packets=links.packets.sum()))
+    return sums["lost"] if sums["lost"] and sums["lost"] >= share * sums["packets"] else 0
 
 
 def interrupted(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
@@ -303,7 +427,10 @@ def interrupted(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
     resent_ns, since and until (ns since the epoch), a row for each side that sent such data.
     """
     chosen = on_paths(seen.every_link)
-    chosen = chosen.filter(chosen.retransmitted >= int(limit["segments"]))
+    needless = chosen.spurious.fill_null(0)
+    chosen = chosen.filter(
+        chosen.retransmitted - needless >= int(limit["segments"]), needless <= chosen.retransmitted * limit["needless"]
+    )
     over = {row["connection"] for row in seen.once(stalled_connections)}
     found: list[Row] = []
     for side in ("client", "server"):
@@ -354,13 +481,21 @@ class Hint:
     severity: str | None = None
     quiet_ns: int | None = None
     smallest: int | None = None
+    hole: int | None = None
     largest: int | None = None
 
 
 def hint_of(some: list[Row], through: Row, side: str, limit: Mapping[str, float]) -> Hint:
     """Rest before the data, while other connections work: lost state on the way. Size, where all that is smaller comes through
-    and nothing that is larger: a path with a smaller MTU than its ends.
+    and nothing that is larger: a path with a smaller MTU than its ends. Nothing at all from the server: another host accepts.
     """
+    if some[0]["holed"]:
+        hole = min(row["hole"] for row in some)
+        large = len(some) >= limit["connections"] and hole >= limit["bytes"]
+        return Hint(
+            f": it reports holes of {size(hole)} and more (SACK) that nothing fills", LARGE if large else None,
+            "high" if large else None, hole=hole,
+        )  # fmt: skip
     most, latest = through.get(side) or 0, through.get("sent_ns") or 0
     quiet = min(map(idle_ns, some))
     if side == "client" and quiet >= limit["idle_seconds"] * 1e9 and latest > min(row["open_ns"] for row in some):
@@ -374,8 +509,13 @@ def hint_of(some: list[Row], through: Row, side: str, limit: Mapping[str, float]
         what = "requests" if side == "client" else "responses"
         return Hint(
             f": {what} of {size(least)} and more; the largest that came through has {size(most)}",
-            "Large packets may be lost on the path: compare the MTU of interfaces, tunnels and VPNs between them, let ICMP "
-            "\"fragmentation needed\" through (RFC 1191, RFC 4821), or clamp the MSS.", "high", None, least, most,
+            LARGE, "high", smallest=least, largest=most,
+        )  # fmt: skip
+    if side == "client" and len(some) >= limit["connections"] and not any(row["server_captured"] for row in some):
+        return Hint(
+            ": it accepted them, and never acknowledged a byte", "Another host may accept connections in the name of the "
+            "broker, such as a load balancer, a SYN proxy or a NAT gateway that has no way to it; or a firewall lets SYN alone "
+            f"pass. {WAITS}",
         )  # fmt: skip
     return Hint()
 
@@ -398,11 +538,10 @@ def got_through(seen: Observed, rows: list[Row]) -> dict[tuple[str, str, int], d
     table = table.filter(table.outcome == "answered", table.client_ip.isin(sorted({row["client_ip"] for row in rows})))
     last = table.connection.isin(sorted(stalled)) & table.response_last_ns.isin(sorted(stalled.values()))
     table = table.filter(~last)
-    ends = ("client_ip", "server_ip", "server_port")
-    found = table.group_by(*ends).aggregate(
+    found = table.group_by(*ENDS).aggregate(
         client=table.request_bytes.max(), server=table.response_bytes.max(), sent_ns=table.request_first_ns.max()
     )
-    return {tuple(row[name] for name in ends): row for row in seen.run(found)}
+    return {tuple(row[name] for name in ENDS): row for row in seen.run(found)}
 
 
 def kind_of(link: Row) -> str:

@@ -4,7 +4,7 @@ In: connections and exchanges. Out: findings. Law: no pairs of connections, one 
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from kcap.reports.definition import RAFT
 from kcap.reports.findings.closing import at_server, hosts_of
@@ -25,6 +25,10 @@ CONTROLLER: Final = (
     "a majority of the voters is there (kafka-metadata-quorum.sh describe --status); clients do not notice."
 )
 """Advice where it is a controller."""
+DONE_NS: Final = 3_000_000_000
+"""How long a client that waits for a broker keeps its connection at least; one that is done closes it sooner."""
+NOT_LEADING: Final = ("NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_FOR_PARTITION")
+"""Errors of a broker that does not lead a partition any more."""
 STEADY: Final = 5
 """Writes in that time from which on the next one is due within a second."""
 
@@ -77,20 +81,40 @@ def quorum_listeners(seen: Observed) -> set[tuple[str, int]]:
 
 
 def unwritten(seen: Observed, row: Row) -> list[Row]:
-    """Partitions that clients wrote to all the time through a broker up to its first refused connection, with `gap_ns`, from
-    the last write that it took to the next that any broker took. A client that closed its connection was done by itself.
+    """Partitions that clients wrote to all the time, up to the first connection that the broker did not take or until their
+    leader moved while it took none, with `gap_ns`: from the last write to the next that any broker took. Where none did, up to
+    the last connection that the host of the writer tried. A client that closed its connection soon was done by itself.
     """
     parts = seen.parts
-    good = parts.filter(parts.api == "Produce", parts.error == "NONE", parts.topic.notnull(), parts.response_first_ns.notnull())
+    produced = parts.filter(parts.api == "Produce", parts.topic.notnull())
+    refused = produced.filter(
+        produced.error.isin(list(NOT_LEADING)), produced.request_first_ns.between(row["seen_ns"], row["last_ns"])
+    )
+    moved = refused.group_by(*PLACE).aggregate(moved_ns=refused.request_first_ns.min())
+    good = produced.filter(produced.error == "NONE", produced.response_first_ns.notnull())
     mine = (good.server_ip == row["server_ip"]) & (good.server_port == row["server_port"])
-    before: Any = (good.response_first_ns <= row["first_ns"]) & (good.response_first_ns > row["seen_ns"] - BEFORE_NS)
-    last = good.filter(mine & before)
+    last = good.mutate(mine=mine).left_join(moved, list(PLACE))
+    at = last.response_first_ns
+    own = last.mine & (at <= row["first_ns"]) & (at > row["seen_ns"] - BEFORE_NS)
+    last = last.filter(own | ((at <= last.moved_ns) & (at > last.moved_ns - BEFORE_NS)).fill_null(False))
     last = last.group_by(*PLACE).aggregate(
         n=last.count(), ok_ns=last.response_first_ns.max(), connection=last.connection.argmax(last.response_first_ns)
     )
     links = seen.connections
-    last = last.anti_join(links.filter(links.closed_by == "client"), "connection")
-    both = last.filter(last.n >= STEADY).inner_join(good.select(*PLACE, "response_first_ns"), list(PLACE))
-    both = both.filter(both.response_first_ns > both.ok_ns)
-    gaps = both.group_by(*PLACE, "ok_ns").aggregate(next_ns=both.response_first_ns.min())
-    return seen.run(gaps.select(*PLACE, gap_ns=gaps.next_ns - gaps.ok_ns))
+    links = links.select("connection", "client_ip", "closed_by", "closed_ns")
+    last = last.filter(last.n >= STEADY).inner_join(links, "connection")
+    open_ = (last.closed_by != "client").fill_null(True) | (last.closed_ns - last.ok_ns > DONE_NS).fill_null(False)
+    last = last.filter(open_)
+    both = last.left_join(good.select(*PLACE, "response_first_ns"), list(PLACE))
+    gaps = both.group_by(*PLACE, "ok_ns", "client_ip").aggregate(
+        next_ns=both.response_first_ns.min(where=both.response_first_ns > both.ok_ns)
+    )
+    tried = seen.every_link
+    tried = tried.filter(
+        failing(tried), tried.server_ip == row["server_ip"], tried.server_port == row["server_port"],
+        tried.first_ns.between(row["first_ns"], row["last_ns"]),
+    )  # fmt: skip
+    tried = tried.group_by("client_ip").aggregate(tried_ns=tried.first_ns.max())
+    gaps = gaps.left_join(tried, "client_ip")
+    until = gaps.next_ns.fill_null(gaps.tried_ns)
+    return seen.run(gaps.filter(until.notnull()).select(*PLACE, gap_ns=until - gaps.ok_ns))

@@ -37,6 +37,7 @@ from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.judged import not_judged
 from kcap.reports.findings.model import RULES, SEVERITIES, Finding, Rule, where
 from kcap.reports.findings.observed import Observed
+from kcap.reports.findings.settings import for_clients
 from kcap.reports.names import OTHERS
 from kcap.reports.run import columns_of, computed
 from kcap.reports.source import ReportInput
@@ -73,7 +74,7 @@ def check(
         limit = {**rule.thresholds, **((thresholds or {}).get(rule.id) or {})}
         apart = clusters if rule.find.__module__ in OF_NAMES or "peers" in rule.needs else [(None, mine)]
         every = [of_cluster(finding, name) for name, one in apart for finding in rule.find(one, limit)]
-        found = [row_of(rule, finding) for finding in every if of_one(finding.who)]
+        found = [row_of(rule, finding, mine) for finding in every if of_one(finding.who)]
         if len(found) < len(every):
             mine.left_out[UNNAMED] = mine.left_out.get(UNNAMED, 0) + len(every) - len(found)
         rows += found
@@ -121,14 +122,14 @@ def of_one(who: Mapping[str, Any]) -> bool:
     return not any(OTHERS in (value if isinstance(value, list) else [value]) for value in who.values())
 
 
-def row_of(rule: Rule, finding: Finding) -> dict[str, Any]:
+def row_of(rule: Rule, finding: Finding, seen: Observed) -> dict[str, Any]:
     """A finding as a row of the report."""
     return {
         "id": rule.id,
         "severity": finding.severity or rule.severity,
         "confidence": finding.confidence if finding.confidence is not None else rule.confidence,
         "sentence": finding.sentence,
-        "advice": finding.advice or rule.advice,
+        "advice": for_clients(finding.advice or rule.advice, rule.id, finding.who, seen),
         "who": {name: shortened(value) for name, value in finding.who.items() if value not in (None, [], "")},
         "first_ns": finding.first_ns,
         "last_ns": finding.last_ns,

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kcap.reports.definition import group_of
 from kcap.reports.findings.model import (
     RULES,
     Finding,
@@ -133,7 +132,8 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
     Of 20 requests one is the 95th percentile, and a cluster that waits for another broker's replicas is slow for a moment
     anywhere: `late` requests must have been slow, over `seconds` from the first of them to the response of the last, beside
     those that were waited for while the slowest one was: the clock of the capture may have been set forward then. And most of
-    that (`alone`) must be in seconds in which the other brokers were not late: a cluster that starts is slow everywhere.
+    that (`alone`) must be in seconds in which the other brokers were not late, while they served the API as well: a cluster
+    that starts is slow everywhere, and a group has one coordinator after the other.
     """
     calls = seen.calls_by(("api", "server_ip", "server_port"), set(SERVED) - set(WAITING))
     often = Counter(api for (api, _, _), some in calls.items() if totals(some)["n"] >= limit["requests"])
@@ -189,9 +189,10 @@ def slow_again(seen: Observed, rows: Sequence[Row], limit: Mapping[str, float]) 
     if not slow:
         return []
     rest = {call_of(row): row for row in seen.run(late_beside(chosen, late))}
+    compared = while_others_serve(chosen, rows, [row for row, _ in slow])
     alone = {
         call_of(row): (row["alone_ns"] or 0) / max(row["own_ns"], 1)
-        for row in seen.run(late_alone(chosen, late, limit["times"]))
+        for row in seen.run(late_alone(chosen, late, limit["times"], compared))
     }
     return [
         (row, others)
@@ -200,16 +201,31 @@ def slow_again(seen: Observed, rows: Sequence[Row], limit: Mapping[str, float]) 
     ]
 
 
-def late_alone(chosen: Any, late: Any, times: float) -> Any:
-    """Of each API and broker how long the late exchanges took in all, and those of seconds in which it had `times` as many as
-    its peers together.
+def while_others_serve(chosen: Any, rows: Sequence[Row], slow: Sequence[Row]) -> Any:
+    """Whether exchanges with one of the `slow` brokers were sent between the first and the last that other brokers got of the
+    API: what one serves alone, as a coordinator does before it moves, compares two times and not two brokers.
     """
-    some = chosen.filter(late)
-    some = some.select(*CALL, "own", second=some.request_first_ns // 1_000_000_000)
-    each = some.group_by(*CALL, "second").aggregate(mine=some.count(), own_ns=some.own.sum())
+    found = chosen.connection.isnull()
+    for row in slow:
+        others = [one for one in rows if call_of(one) != call_of(row)]
+        between = chosen.request_first_ns.between(min(one["first_ns"] for one in others), max(one["last_ns"] for one in others))
+        mine = (chosen.server_ip == row["server_ip"]) & (chosen.server_port == row["server_port"])
+        found |= mine & (chosen.to_all == row["to_all"]) & between
+    return found
+
+
+def late_alone(chosen: Any, late: Any, times: float, compared: Any) -> Any:
+    """Of each API and broker how long the late exchanges took in all, and those `compared` of seconds in which it had `times`
+    as many as its peers together.
+    """
+    some = chosen.mutate(compared=compared).filter(late)
+    some = some.select(*CALL, "own", "compared", second=some.request_first_ns // 1_000_000_000)
+    each = some.group_by(*CALL, "second").aggregate(
+        mine=some.count(), own_ns=some.own.sum(), compared_ns=some.own.sum(where=some.compared)
+    )
     each = each.mutate(all=each.mine.sum().over(group_by=["api", "to_all", "second"]))
     alone = (each.all - each.mine) * times <= each.mine
-    return each.group_by(*CALL).aggregate(own_ns=each.own_ns.sum(), alone_ns=each.own_ns.sum(where=alone))
+    return each.group_by(*CALL).aggregate(own_ns=each.own_ns.sum(), alone_ns=each.compared_ns.sum(where=alone))
 
 
 def median(values: Sequence[float]) -> float:
@@ -233,6 +249,8 @@ def stands_out(row: Row, others: float, others_elapsed: float, limit: Mapping[st
     return not row["no_rtt"] or row["elapsed_p95"] >= limit["times"] * others_elapsed
 
 
+SEARCHES = ("Metadata", "FindCoordinator")
+"""What libraries send by themselves, to whichever broker they are connected to."""
 SMALLEST_RESPONSE = 10
 """Bytes of the smallest response: length, correlation id and an error code."""
 
@@ -249,7 +267,9 @@ SMALLEST_RESPONSE = 10
 def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Quick requests behind slow ones of the same connection.
 
-    Those of one moment, less than `seconds` long, waited once: a client that is given partitions looks for their offsets.
+    Those of one moment, less than `seconds` long, waited once: a client that is given partitions looks for their offsets. What
+    a library requests by itself, at any broker that it is connected to, is no pipelining of the application: the coordinator,
+    and Metadata where the library names itself.
     """
     long = int(limit["milliseconds"] * 1e6)
     if seen.apis.isdisjoint(LONG_POLLS) or all(
@@ -267,17 +287,23 @@ def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
         table.queue_ns >= long, table.queue_ns * 2 >= table.latency_ns, ~table.api.isin(LONG_POLLS)
     )  # fmt: skip
     chosen = chosen.inner_join(fetching.select("connection", "shares"), "connection")
-    rows = seen.run(in_groups(chosen, ("client_id", "connection"), shares=chosen.shares.max(), lost=chosen.queue_ns.sum()))
+    figures = {
+        "shares": chosen.shares.max(), "lost": chosen.queue_ns.sum(), "work": chosen.count(where=~chosen.api.isin(SEARCHES)),
+        "searches": chosen.count(where=chosen.api == "FindCoordinator"),
+    }  # fmt: skip
+    rows = seen.run(in_groups(chosen, ("client_id", "connection"), **figures))
     for client, some in rows_by((row for row in rows if row["n"] >= limit["requests"]), "client_id").items():
         count, lost = sum(row["n"] for row in some), sum(row["lost"] for row in some)
         lasted = max(row["last_ns"] - row["first_ns"] for row in some)
+        library = any(call["software_name"] for call in seen.calls_of(client_id=client))
+        by_itself = library or any(row["searches"] for row in some)
         yield Finding(
             f"{count} requests of {called(client)} waited {seconds(lost / count)} on average behind "
             f"{'ShareFetch' if all(row['shares'] for row in some) else 'Fetch'} on the same connection",
             {"client_id": client, "connection": some[0]["connection"]}, count,
             where(f"queue_ns >= {int(limit['milliseconds'])}ms", client_id=client),
             *times_of(some), lost, {"requests": count, "queue_ns": lost},
-            None if lasted >= limit["seconds"] * 1e9 else "info",
+            None if lasted >= limit["seconds"] * 1e9 and not (by_itself and all(row["work"] == 0 for row in some)) else "info",
         )  # fmt: skip
 
 

@@ -146,7 +146,11 @@ def test_a_host_that_cannot_connect_to_a_port_of_kafka() -> None:
     unheard = found("connect-failed", observed([], connections=[*silent, elsewhere]))
     assert unheard == [], "of a host's other connection no packet comes back either: one direction was captured"
     heard = elsewhere | {"server_packets": 40}
-    assert len(found("connect-failed", observed([], connections=[*silent, heard]))) == 1
+    (row,) = found("connect-failed", observed([], connections=[*silent, heard]))
+    assert row["severity"] == "medium"
+    assert row["sentence"].endswith("and accepted none; other brokers respond to it")
+    (row,) = found("connect-failed", observed([], connections=[*both, heard]))
+    assert row["severity"] == "high", "not to the other host"
     assert found("connect-failed", observed([], connections=tried[:2])) == []
     peer = CONNECTION | tried[0] | {"connection": "P", "phase": "kafka", "client_id": "raft-client-2", "server_packets": 9}
     votes = [exchange("P", 1, "Vote", 1, client_id="raft-client-2")]
@@ -239,6 +243,21 @@ def test_connections_in_use_that_a_server_resets_while_others_go_on() -> None:
          "a request that the broker never answers this client"),
     ):  # fmt: skip
         assert found("connection-reset", observed(some, connections=many)) == [], why
+    more = [row | {"client_id": "b"} for row in rows]
+    beside = [row | {"connection": row["connection"] + "b"} for row in more]
+    mine = [*links, *(link | {"connection": link["connection"] + "b", "client_id": "b"} for link in links)]
+    (row,) = found("connection-reset", observed([*rows, *beside, *others], connections=mine))
+    assert row["who"] == {"client_ids": ["app", "b"], "client_ips": ["10.0.0.9"], "server": "10.0.0.1:9092"}
+    assert "reset 4 connections of 2 clients (app, b)" in row["sentence"]
+    third = {"server_ip": "10.0.0.3"}
+    away = [row | third for row in beside] + [row | third | {"connection": "C8"} for row in others]
+    mine = [*links, *(link | third for link in mine[2:])]
+    (row,) = found("connection-reset", observed([*rows, *away, *others], connections=mine))
+    assert row["sentence"].startswith("2 servers reset 4 connections of 2 clients (app, b) with 8 requests on the way")
+    assert (row["evidence"]["servers"], "common" in row["advice"]) == (2, True), "one host, several servers"
+    apart = [row | ({"client_ip": "10.0.0.8"} if row["client_id"] == "b" else {}) for row in away]
+    hosts = [link | ({"client_ip": "10.0.0.8"} if link["client_id"] == "b" else {}) for link in mine]
+    assert len(found("connection-reset", observed([*rows, *apart, *others], connections=hosts))) == 2, "nothing in common"
     fresh = [reset(name, 9) for name in ("C1", "C2")]
     seen = observed([*(row for some, _ in fresh for row in some), *others], connections=[link for _, link in fresh])
     assert found("connection-reset", seen) == [], "hardly used before"

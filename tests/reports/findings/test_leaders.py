@@ -85,7 +85,7 @@ def test_replicas_that_stay_out_of_sync() -> None:
     used = [exchange("C2", 1, "Produce", 1, client_id="writer"), exchange("C3", 1, "Produce", 1, client_id="elsewhere")]
     named = observed([*rows, *used], parts_of(used, topic=["t", "u"]), messages=metadata(1, [1]) | metadata(2, [1, 2]))
     (row,) = found("isr-shrink", named)
-    assert row["who"] == {"topic": "t", "client_ids": ["writer"]}, "those who use the topic"
+    assert row["who"] == {"topic": "t", "client_ids": ["writer"], "broker_id": 3}, "those who use the topic"
     gone, back = ([exchange("C9", n, "Produce", n, broker_id=3) for n in times] for times in ((-1, 20), (-1, 5, 20)))
     said = metadata(1, [1, 2]) | metadata(2, [1, 2])
     assert found("isr-shrink", observed([*rows, *gone], messages=said)) == [], "a broker that was restarted"
@@ -104,6 +104,17 @@ def test_replicas_that_stay_out_of_sync() -> None:
     assert found("isr-shrink", observed(rows, messages=turns)) == [], "another one each time: a rolling restart"
     new = observed(rows, messages=metadata(1, [1, 2, 3]) | metadata(2, [1]))
     assert found("isr-shrink", new) == [], "seen once: a topic that was just created looks so"
+
+
+def test_topics_that_miss_the_same_broker_are_one_finding() -> None:
+    part = {"partitionIndex": 0, "isrNodes": [1, 2], "replicaNodes": [1, 2, 3]}
+    topics = [{"name": name, "partitions": [part]} for name in ("u", "t")]
+    other = {"name": "v", "partitions": [part | {"isrNodes": [2, 3]}]}
+    said = {("C1", at, "response"): {"topics": [*topics, other]} for at in (1, 2)}
+    one, two = found("isr-shrink", observed(many(2, 9.0, "Metadata"), messages=said))
+    assert (one["who"], one["evidence"]["topics"]) == ({"broker_id": 3}, ["t", "u"])
+    assert one["sentence"] == "2 partitions of 2 topics (t, u) have 2 of 3 replicas in sync; broker 3 is missing"
+    assert two["who"] == {"topic": "v", "broker_id": 1}
 
 
 def test_one_broker_with_all_the_load() -> None:

@@ -20,6 +20,16 @@ def test_a_network_is_slow_when_every_connection_of_the_client_is() -> None:
     assert found("slow-network", observed(slow, connections=farthest)) == [], "times of packets are not in order"
 
 
+def test_clients_of_one_far_host_are_one_finding() -> None:
+    far = [CONNECTION | {"connection": f"C{at}", "rtt_min_ns": (80 + at) * MS, "client_id": f"c{at // 2}"} for at in range(4)]
+    rows = [exchange(f"C{at}", n, "Produce", n, 0.09, client_id=f"c{at // 2}") for at in range(4) for n in (1, 2)]
+    (row,) = found("slow-network", observed(rows, connections=far))
+    assert row["sentence"] == "each round trip of 2 clients of 10.0.0.9 (c0, c1) takes 80 ms to 82 ms on the network"
+    assert row["who"] == {"client_ids": ["c0", "c1"], "client_ips": ["10.0.0.9"]}
+    elsewhere = [link | ({"client_ip": "10.0.0.8"} if link["client_id"] == "c1" else {}) for link in far]
+    assert len(found("slow-network", observed(rows, connections=elsewhere))) == 2
+
+
 def test_loss_is_told_by_holes_and_not_by_probes() -> None:
     lossy = CONNECTION | {"connection": "C1", "packets": 1000, "retransmitted": 20, "out_of_order": 5}
     (row,) = found("retransmission-bound", observed([], connections=[lossy]))
@@ -178,6 +188,61 @@ def test_large_data_that_is_lost_where_small_comes_through_hints_at_the_mtu() ->
     assert "responses of 17.0 kB and more" in row["sentence"]
 
 
+def test_holes_that_the_receiver_reports_and_nothing_fills_are_data_that_the_path_drops() -> None:
+    def holed(name: str, **more: object) -> tuple[list[Row], Row]:
+        rows, link = stalled(name, 2.0, 40)
+        lost = {
+            "client_unacked_ns": None,
+            "server_unacked_ns": 6 * SECOND,
+            "server_missing": 1448,
+            "sacked": 2,
+            "retransmitted": 0,
+        }
+        return rows, link | lost | more
+
+    both = [holed("C1"), holed("C2", server_missing=2896)]
+    rows, links = [row for some, _ in both for row in some], [link for _, link in both]
+    (row,) = found("data-not-acknowledged", observed(rows, connections=links))
+    assert row["sentence"] == (
+        "10.0.0.9 acknowledges nothing more on 2 connections of app: it reports holes of 1.4 kB and more (SACK) that nothing "
+        "fills"
+    )
+    assert (row["severity"], row["confidence"], row["evidence"]["hole_bytes"]) == ("high", 0.7, 1448)
+    assert "MTU" in row["advice"]
+    (row,) = found("data-not-acknowledged", observed(rows[:2], connections=links[:1]))
+    assert (row["severity"], "MTU" in row["advice"]) == ("medium", False), "one connection may have met anything"
+    for other, why in (
+        ({"sacked": 0}, "the receiver may have what the capture lacks"),
+        ({"recovered": 1}, "another hole was filled: it may be the reported one"),
+        ({"server_unacked_ns": SECOND // 2}, "what is missing may still come"),
+        ({"server_unacked_ns": None, "client_unacked_ns": 6 * SECOND}, "data of the other side"),
+        ({"exchanges": 0}, "it is not known to be Kafka"),
+    ):
+        assert found("data-not-acknowledged", observed(rows, connections=[link | other for link in links])) == [], why
+    (row,) = found("data-not-acknowledged", observed(rows, connections=[links[0], links[1] | {"server_ip": "10.0.0.2"}]))
+    assert (row["count"], row["evidence"]["servers"], "server" in row["who"]) == (2, 2, False), "one host reports them"
+    client = {"server_unacked_ns": None, "client_unacked_ns": 6 * SECOND, "server_missing": 0, "client_missing": 1448}
+    (row,) = found("data-not-acknowledged", observed(rows, connections=[link | client for link in links]))
+    assert row["sentence"].startswith("10.0.0.1:9092 acknowledges nothing more"), "at the broker's end"
+
+
+def test_connections_that_were_accepted_and_got_no_byte_through() -> None:
+    def mute(name: str) -> tuple[list[Row], Row]:
+        link = stalled(name, 2.0)[1] | {"server_captured": 0}
+        return [exchange(name, 1, "ApiVersions", 2.0, None, reason="capture_end")], link
+
+    both = [mute("C1"), mute("C2")]
+    rows, links = [row for some, _ in both for row in some], [link for _, link in both]
+    (row,) = found("data-not-acknowledged", observed(rows, connections=links))
+    assert row["sentence"].endswith("on 2 connections of app: it accepted them, and never acknowledged a byte")
+    assert "SYN proxy" in row["advice"]
+    (row,) = found("data-not-acknowledged", observed(rows, connections=[links[0], links[1] | {"server_captured": 9}]))
+    assert "accepted" not in row["sentence"]
+    assert "request.timeout.ms" in row["advice"]
+    (row,) = found("data-not-acknowledged", observed(rows[:1], connections=links[:1]))
+    assert "accepted" not in row["sentence"], "one connection may have met anything"
+
+
 def test_retransmissions_of_data_that_nothing_acknowledges_are_no_loss_of_the_path() -> None:
     rows, link = stalled("C1", 2.0, packets=100, sacked=6)
     lossy = link | {"retransmitted": 12, "client_unacked_ns": None}
@@ -254,3 +319,39 @@ def test_paths_of_many_hosts_are_not_looked_at_one_by_one() -> None:
     assert [row["evidence"].get("served_here") for row in few] == [1, *[0] * (MEANWHILE_MOST - 1)]
     many_ = found("path-interrupted", observed(early, connections=links))
     assert [row["evidence"].get("served_here") for row in many_] == [None] * len(hosts)
+
+
+def test_a_segment_that_is_lost_again_and_again_on_a_lossy_path_is_no_interruption() -> None:
+    rows = [exchange("C9", 1, "Fetch", 2.2)]
+    other = CONNECTION | {"connection": "C9", "client_missing": 0, "server_missing": 0, "retransmitted": 6, "packets": 200}
+    (row,) = found("path-interrupted", observed(rows, connections=[broken("C1"), other]), loud=False)
+    assert (row["severity"], row["confidence"], row["evidence"]["lost_beside"]) == ("info", 0.2, 6)
+    assert row["sentence"].endswith("on other connections meanwhile, and other connections of that host lost 6 segments")
+    assert row["advice"].startswith("Look for loss")
+    for less in ({"spurious": 2}, {"retransmitted": 4}, {"packets": 2000}, {"client_ip": "10.0.0.2"}):
+        assert len(found("path-interrupted", observed(rows, connections=[broken("C1"), other | less]))) == 1, less
+    assert len(found("path-interrupted", observed([], connections=[broken("C1"), other]))) == 1, "nothing passed meanwhile"
+
+
+def test_data_that_came_twice_was_late_and_not_lost() -> None:
+    late = [broken(f"C{at}", at=float(2 * at), lasted=1.2, spurious=4, client_id=f"c{at}") for at in range(1, 4)]
+    assert found("path-interrupted", observed([], connections=late)) == [], "what the receiver had already"
+    most = [link | {"retransmitted": 8, "spurious": 5} for link in late]
+    assert found("path-interrupted", observed([], connections=most)) == [], "the rest may be reported behind the capture's end"
+    (row,) = found("slow-network", observed([], connections=late))
+    assert row["sentence"] == (
+        "data between 10.0.0.9 (c1, c2, c3) and its brokers was acknowledged up to 1.2 s late on 3 connections, though it had "
+        "not been lost; the shortest round trip takes 60 us"
+    )
+    assert (row["severity"], row["confidence"], row["count"]) == ("medium", 0.7, 3)
+    assert "queues" in row["advice"]
+    for links, why in (
+        (late[:2], "two connections"),
+        ([link | {"spurious": 2} for link in late], "half of it was lost"),
+        ([link | {"client_resent_at_ns": START + 9 * SECOND} for link in late], "a host that stood still once"),
+        ([link | {"client_resent_ns": 300 * MS} for link in late], "as a retransmission timeout waits"),
+        ([link | {"rtt_min_ns": 200 * MS} for link in late], "not much for so long a way"),
+        ([link | {"server_missing": 10} for link in late], "the capture lost packets"),
+    ):
+        seen = found("slow-network", observed([], connections=links))
+        assert not any("not been lost" in row["sentence"] for row in seen), why

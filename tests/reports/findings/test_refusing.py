@@ -58,6 +58,30 @@ def test_a_restart_that_hands_partitions_over_is_worth_knowing_and_no_more() -> 
     assert row["severity"] == "info", "a job that had ended, and another that began later"
 
 
+def moved_to(broker: Row, **more: object) -> Row:
+    """What the rule says of a broker that takes no connection while a partition moves to it, which no client writes to then."""
+    old = [exchange("C2", at + 1, "Produce", at * 0.2, server_ip="10.0.0.2") for at in range(25)]
+    last = exchange("C2", 99, "Produce", 5.1, server_ip="10.0.0.2", error="NOT_LEADER_OR_FOLLOWER") | more
+    first = exchange("C1", 1, "Metadata", 0, broker_id=1)
+    parts = [{"connection": row["connection"], "exchange": row["exchange"], "topic": "t", "partition": 0, "error": row["error"]}
+             for row in (*old, last)]  # fmt: skip
+    links = [
+        CONNECTION | {"connection": "C1", "server_packets": 9},
+        CONNECTION | {"connection": "C2", "server_ip": "10.0.0.2", "server_packets": 9, "ended": "open", "closed_by": None},
+        *(refused(5.2 + at) | broker for at in range(5)),
+    ]
+    (row,) = found("broker-unavailable", observed([first, *old, last], parts, links), loud=False)
+    return row
+
+
+def test_a_partition_that_moves_to_a_broker_that_is_out_of_reach() -> None:
+    row = moved_to({"server_packets": 0, "ended": "open"})
+    assert row["severity"] == "medium"
+    assert "no write to 1 partition succeeded for up to 4.4 s" in row["sentence"], "up to the last connection that was tried"
+    assert moved_to({"client_ip": "10.0.0.8"})["severity"] == "info", "the writer does not try: it may be done"
+    assert moved_to({}, error="NONE")["severity"] == "info", "nothing says that the partition moved"
+
+
 def test_what_is_no_broker_that_goes() -> None:
     assert seen_by({"server_ip": "10.0.0.7"}, 5.0, 14.0) == [], "it never answered"
     assert seen_by({"phase": "kafka", "server_packets": 5}, 5.0, 14.0) == [], "it accepts"

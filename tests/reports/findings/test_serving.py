@@ -54,6 +54,16 @@ def test_a_start_that_is_slow_everywhere_makes_no_slow_broker() -> None:
     assert found("slow-broker", observed(served("1", *slow, *quick) + peers)) == []
 
 
+def test_one_coordinator_after_the_other_makes_no_slow_broker() -> None:
+    slow = many(40, 0.1, "OffsetCommit", connection="C1", latency=0.3, server_ip="10.0.0.1")
+    quick = many(40, 0.1, "OffsetCommit", connection="C2", latency=0.002, server_ip="10.0.0.2")
+    assert len(found("slow-broker", observed(slow + quick))) == 1
+    times = ("request_first_ns", "request_last_ns", "response_first_ns", "response_last_ns")
+    later = [row | {name: row[name] + 5 * SECOND for name in times} for row in quick]
+    assert found("slow-broker", observed(slow + later)) == [], "the host may have been busy at first"
+    assert len(found("slow-broker", observed(slow + later + quick[:1]))) == 1, "they serve it at the same time"
+
+
 def test_a_network_whose_round_trip_one_broker_s_connections_do_not_show_is_no_slow_broker() -> None:
     unknown = many(40, 0.1, connection="C1", latency=0.08, rtt_ns=None, server_ip="10.0.0.1")
     known = many(40, 0.1, connection="C2", latency=0.08, rtt_ns=79 * MS, server_ip="10.0.0.2")
@@ -76,6 +86,14 @@ def test_requests_behind_a_long_poll() -> None:
     assert "behind ShareFetch" in row["sentence"], "a share group's poll waits as well (KIP-932)"
     joined = [fetch | {"api": "ShareFetch"}, fetch | {"exchange": 99, "api": "JoinGroup"}, *behind]
     assert found("head-of-line", observed(joined)) == [], "it may wait for the members of its group"
+    search = [row | {"api": "FindCoordinator"} for row in behind[::2]]
+    assert found("head-of-line", observed([fetch, *behind[1::2], *search])) == [], "it looks for its coordinator everywhere"
+    named = [row | {"software_name": "apache-kafka-java"} for row in (fetch, *behind)]
+    assert found("head-of-line", observed(named)) == [], "a library chooses the connection for its metadata by itself"
+    offsets = named[1] | {"api": "ListOffsets", "exchange": 50}
+    assert len(found("head-of-line", observed([*named, offsets]))) == 1
+    commits = [row | {"api": "OffsetCommit"} for row in behind[1::2]]
+    assert len(found("head-of-line", observed([fetch, *commits, *search]))) == 1
 
 
 def test_requests_that_were_given_up_on() -> None:

@@ -21,6 +21,24 @@ def far_client() -> Observed:
     return observed(rows, connections=links)
 
 
+def queues() -> Observed:
+    """Of 15 segments of a host that were sent again 12 came twice; data was acknowledged 0.5 to 0.8 s late on three
+    connections, one with a round trip of 25 ms; a fourth lost what it sent again, and a fifth waited as usual."""
+    quiet = CONNECTION | {"client_missing": 0, "server_missing": 0, "rtt_min_ns": MS // 2, "client_rtt_min_ns": 0}
+    late = {"retransmitted": 4, "spurious": 4}
+    links = [
+        quiet | late | {"connection": "C1", "client_resent_ns": 500 * MS, "client_resent_at_ns": START + 3 * SECOND,
+                        "rtt_min_ns": 25 * MS},
+        quiet | late | {"connection": "C2", "server_resent_ns": 600 * MS, "server_resent_at_ns": START + 5 * SECOND},
+        quiet | late | {"connection": "C3", "client_id": "b", "client_resent_ns": 800 * MS, "spurious": 3,
+                        "client_resent_at_ns": START + 6 * SECOND},
+        quiet | {"connection": "C4", "retransmitted": 2},
+        quiet | {"connection": "C5", "retransmitted": 1, "spurious": 1, "client_resent_ns": 9 * MS,
+                 "client_resent_at_ns": START + 9 * SECOND},
+    ]  # fmt: skip
+    return observed([exchange("C1", 1, "Metadata", 3, 0.03)], connections=links)
+
+
 def lossy(**more: object) -> Row:
     """A connection of 600 packets of which 12 were sent again."""
     return CONNECTION | {"packets": 600, "retransmitted": 12, "first_ns": START + SECOND, "last_ns": START + 9 * SECOND} | more
@@ -64,6 +82,17 @@ def interruption() -> Observed:
     return observed([exchange("C3", 1, "Metadata", 3, 0.5)], connections=links)
 
 
+def interruption_or_loss() -> Observed:
+    """Data waits for 3 s on a connection; a fourth gets a response meanwhile, and lost 6 of 300 packets, 2 of 8 for nothing."""
+    quiet = CONNECTION | {"client_missing": 0, "server_missing": 0}
+    links = [
+        quiet | {"connection": "C1", "client_resent_ns": 3 * SECOND, "client_resent_at_ns": START + 5 * SECOND,
+                 "retransmitted": 5, "spurious": 2},
+        quiet | {"connection": "C3", "retransmitted": 8, "spurious": 2, "packets": 300},
+    ]  # fmt: skip
+    return observed([exchange("C3", 1, "Metadata", 2.5, 0.5)], connections=links)
+
+
 def stalled(name: str, at: float, size: int, **more: object) -> tuple[list[Row], Row]:
     """A connection with a response at 1 s and a request at `at` seconds that is sent 5 times and never acknowledged."""
     lost = exchange(name, 2, "Produce", at, None, reason="capture_end", request_bytes=size)
@@ -95,12 +124,27 @@ def large_responses_dropped() -> Observed:
     return observed([*one, *two], connections=links)
 
 
+def holes_unfilled() -> Observed:
+    """Responses of which 1448 and 2896 bytes never come; the client reports the holes until the end."""
+    (one, first), (two, second) = stalled("C1", 2, 90), stalled("C2", 3, 80)
+    more = {"client_unacked_ns": None, "server_unacked_ns": SECOND, "retransmitted": 0, "sacked": 1}
+    links = [first | more | {"server_missing": 1448}, second | more | {"server_missing": 2896}]
+    return observed([*one, *two], connections=links)
+
+
 SCENES = [
     Scene("slow-network", far_client, """
         medium 0.9: each round trip of client app takes 25 ms on the network. Seen 33 times from 0 s to 9 s, 0.825 s lost. Who:
         client_id app. Filter: client_id == "app". Evidence: round_trip_ns 25000000, exchanges 33.
         """, least={"milliseconds": 25.0, "connections": 3}, most={"most_seconds": 0.025,
                                                                                   "usual_seconds": 0.025, "spread": 2.0}),
+    Scene("slow-network", queues, """
+        medium 0.7: data between 10.0.0.9 (app, b) and its brokers was acknowledged up to 800 ms late on 3 connections,
+        though it had not been lost; the shortest round trip takes 500 us. Seen 3 times from 2.2 s to 6 s, 0 s lost.
+        Who: client_ips ['10.0.0.9'], client_ids ['app', 'b']. Filter: client_ip == "10.0.0.9". Evidence: connections 3,
+        late_ns 800000000, round_trip_ns 500000, retransmitted 15, spurious 12.
+        """, kind="queues", least={"late_milliseconds": 500.0, "late_connections": 3, "late_segments": 12, "late_seconds": 3.0,
+                                   "late_times": 20, "needless": 0.8}, most={"late": 0.7}),
     Scene("retransmission-bound", holes, """
         medium 0.8: 20 of 1,000 packets between 10.0.0.9 (app, b) and its brokers were retransmissions, 4 segments came out of
         order. Seen 20 times from 1 s to 9 s, 0 s lost. Who: client_ips ['10.0.0.9'], client_ids ['app', 'b']. Filter: client_ip
@@ -128,6 +172,15 @@ SCENES = [
         <= 1790000006000000000 and response_last_ns >= 1790000002000000000 and connection in {"C1", "C2", "C4"}. Evidence:
         interruptions 2, longest_ns 4000000000, connections 2, served_here 1, served_others 0.
         """, least={"seconds": 2.0, "segments": 2}, most={"beside": 0.4}),
+    Scene("path-interrupted", interruption_or_loss, """
+        info 0.2: data between 10.0.0.9 (app) and 10.0.0.1:9092 stayed without an acknowledgement for 3.0 s on 1
+        connection, though it was sent again; 1 response passed between them on other connections meanwhile, and
+        other connections of that host lost 6 segments. Seen once from 2 s to 5 s, 3 s lost. Who: client_ips ['10.0.0.9'],
+        client_ids ['app'], server 10.0.0.1:9092. Filter: client_ip == "10.0.0.9" and server_ip == "10.0.0.1" and server_port ==
+        9092 and request_first_ns <= 1790000005000000000 and response_last_ns >= 1790000002000000000 and connection in
+        {"C1"}. Evidence: interruptions 1, longest_ns 3000000000, connections 1, served_here 1, served_others 0,
+        lost_beside 6.
+        """, kind="loss", least={"losses": 6, "share": 0.02}, most={"lossy": 0.2, "needless": 0.4}),
     Scene("data-not-acknowledged", idle_and_dropped, """
         medium 0.7: 10.0.0.1:9092 acknowledges nothing more on 2 connections of app after 9.0 s and more without a request,
         while other connections worked. Seen 2 times from 10 s to 18 s, 12 s lost. Who: client_ips ['10.0.0.9'], client_ids
@@ -147,4 +200,10 @@ SCENES = [
         server 10.0.0.1:9092. Filter: client_ip == "10.0.0.9" and server_ip == "10.0.0.1" and server_port == 9092 and connection
         in {"C1", "C2"}. Evidence: connections 2, retransmitted 10, smallest_bytes 17000, answered_bytes 700.
         """, kind="large responses", least={"bytes": 17_000}),
+    Scene("data-not-acknowledged", holes_unfilled, """
+        high 0.7: 10.0.0.9 acknowledges nothing more on 2 connections of app: it reports holes of 1.4 kB and more (SACK)
+        that nothing fills. Seen 2 times from 2 s to 9 s, 12 s lost. Who: client_ips ['10.0.0.9'], client_ids ['app'],
+        server 10.0.0.1:9092. Filter: client_ip == "10.0.0.9" and server_ip == "10.0.0.1" and server_port == 9092 and
+        connection in {"C1", "C2"}. Evidence: connections 2, retransmitted 0, hole_bytes 1448.
+        """, kind="holes", least={"bytes": 1448, "connections": 2}),
 ]  # fmt: skip
