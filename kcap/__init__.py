@@ -44,6 +44,8 @@ Names that are neither listed here nor in the API reference (docs/api.md) may ch
 from time import time_ns
 from typing import TYPE_CHECKING, Any
 
+from kcap.version import VERSION
+
 if TYPE_CHECKING:
     from kcap.analyzer import Options as Options
     from kcap.decode.message import Message as Message
@@ -84,7 +86,7 @@ _WHERE = {
 }
 """Public name -> module and name there. A module is imported when a name of it is first used, to keep `import kcap` cheap."""
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 LOADED_NS = time_ns()
 """When this process began to load kcap: a source file that was written later is not what it runs."""

@@ -19,7 +19,6 @@ from typing import Any, Final
 from kcap.cli.output import colored, is_terminal
 from kcap.output.escaping import csv_safe, html_text, markdown_text, visible
 from kcap.output.grid import ELLIPSIS, call, duration, endpoint, result
-from kcap.output.pages import STYLE, breaking
 from kcap.reports.definition import Row
 from kcap.reports.names import OTHERS
 from kcap.reports.text import UNLIMITED, Aim, Style, Target, TextColumn, clock, lines, size, words, wrapped
@@ -222,6 +221,8 @@ def markdown(document: Document) -> str:
 
 def html(document: Document, pictures: Sequence[str] = ()) -> str:
     """A page of its own, without a script; `pictures` are SVG, which stand behind the verdict, before the first table."""
+    from kcap.output.pages import STYLE  # most reports are no pages
+
     title = html_text(document.title)
     out = ["<!DOCTYPE html>", '<html lang="en"><head><meta charset="utf-8">',
            '<meta name="viewport" content="width=device-width">', f"<title>kcap {title}</title>",
@@ -249,6 +250,8 @@ def html(document: Document, pictures: Sequence[str] = ()) -> str:
 
 def html_table(section: Section, leads: "Leads | None" = None) -> list[str]:
     """The table; `leads`: where its numbers lead."""
+    from kcap.output.pages import breaking
+
     columns = filled(section)
     classes = [" class=n" if column.right else wrapping(texts) for column, texts in columns]
     heads = "".join(f"<th{kind}>{html_text(column.head)}</th>" for kind, (column, _) in zip(classes, columns))

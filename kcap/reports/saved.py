@@ -14,6 +14,7 @@ from typing import Any, Final
 from kcap.columns import TABLES
 from kcap.errors import CaptureError, UsageError
 from kcap.inputs import is_parquet
+from kcap.version import VERSION
 
 PATTERN: Final = frozenset("*?[")
 """What makes a path a pattern to DuckDB."""
@@ -53,14 +54,12 @@ def without_tables(tables: Sequence[str], more: Sequence[str] = ()) -> UsageErro
 def without_column(path: str, name: str) -> UsageError:
     """What to say of a saved table that lacks a column that a report looks at: which build of kcap saved it, as far as the file
     says it, and what to do."""
-    from kcap import __version__
-
     schema, table = schema_of(path), table_of(path)[0]
     made = (schema.metadata or {}).get(b"kcap.version")
     by = f"kcap {made.decode()}" if made else "an earlier build of kcap, or Spark,"
     return UsageError(
         f"{path} has no column {name!r}: {by} saved it, with other columns or before there was this one; this is kcap "
-        f"{__version__}. Give the capture, or save it again: kcap rows CAPTURE --table {table} -o {table}.parquet"
+        f"{VERSION}. Give the capture, or save it again: kcap rows CAPTURE --table {table} -o {table}.parquet"
     )
 
 

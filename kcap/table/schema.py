@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from kcap.columns import ON_REQUEST, SCHEMA_VERSION, TABLES, Column
 from kcap.errors import UsageError, did_you_mean
+from kcap.version import VERSION
 
 TYPES: Final[dict[str, pa.DataType]] = {
     "string": pa.string(),
@@ -70,7 +71,4 @@ def arrow_schema(table: str, columns: Sequence[Column]) -> pa.Schema:
         pa.field(column.name, TYPES[column.type], column.nullable, {"doc": column.doc})  # Parquet and Arrow files keep it
         for column in columns
     ]
-    from kcap import __version__
-
-    about = {"kcap.table": table, "kcap.schema_version": str(SCHEMA_VERSION), "kcap.version": __version__}
-    return pa.schema(fields, about)
+    return pa.schema(fields, {"kcap.table": table, "kcap.schema_version": str(SCHEMA_VERSION), "kcap.version": VERSION})
