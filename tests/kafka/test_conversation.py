@@ -182,7 +182,7 @@ def test_one_direction_alone_says_so() -> None:
 
 
 def test_a_client_that_reads_much_is_recognised_by_few_requests() -> None:
-    """Without a SYN a stream waits for displaced packets; responses of many packets pass meanwhile, of which one is the first."""
+    """Without a SYN a stream waits for displaced packets; responses of many packets pass meanwhile."""
     tap = Tap().server(frame_of(0, 100))
     for number in range(1, 13):
         tap.client(metadata(number))
