@@ -156,6 +156,8 @@ class Conversation:
         self.requests: RequestFramer | None = None
         self.responses: ResponseFramer | None = None
         self.recognition_attempts = 0
+        self.starting = False
+        """Whether streams deliver bytes that are recognised with those that follow."""
         self.identity_batch = -1
         self.identity_index = -1
         self.rows = 0
@@ -227,9 +229,11 @@ class Conversation:
     def consider(self, final: bool) -> None:
         """Tries to recognise the connection by its buffered bytes; on success moves to the next phase."""
         first, second = (s.sink for s in self.connection.streams)
-        if not isinstance(first, Waiting) or not isinstance(second, Waiting) or not self.buffered:
+        if not isinstance(first, Waiting) or not isinstance(second, Waiting) or not self.buffered or self.starting:
             return
         self.phase = "waiting"
+        if first.count + second.count > limits.MIDSTREAM_BYTES:
+            self._start_streams()
         verdict = self._verdict(first, second, final)
         if verdict is None:
             return
@@ -239,6 +243,16 @@ class Conversation:
             self._opaque(verdict.detail)
         else:
             self.begin(verdict.client)
+
+    def _start_streams(self) -> None:
+        """Has streams whose SYN was not captured begin with the bytes that they hold: while the other side sent as many as
+        recognition waits for, displaced packets came. A client that reads much sends few segments meanwhile.
+        """
+        self.starting = True
+        for stream in self.connection.streams:
+            if not stream.started and stream.held:
+                stream.start()
+        self.starting = False
 
     def _verdict(self, first: Waiting, second: Waiting, final: bool) -> Recognition | None:
         connection = self.connection

@@ -179,3 +179,26 @@ def test_one_direction_alone_says_so() -> None:
     rows = analyze(tap.segments).rows
     assert {r["flags"] for r in rows} == {FLAG["midstream"] | FLAG["one_sided"]}
     assert {r["outcome"] for r in rows} == {"unanswered"}
+
+
+def test_a_client_that_reads_much_is_recognised_by_few_requests() -> None:
+    """Without a SYN a stream waits for displaced packets; responses of many packets pass meanwhile."""
+    tap = Tap().server(frame_of(0, 100))
+    for number in range(1, 13):
+        tap.client(metadata(number))
+        for part in cut(frame_of(number, limits.MIDSTREAM_BYTES // 5), 1400):
+            tap.server(part)
+    seen = analyze(tap.segments)
+    (c,) = seen.connections
+    assert c["phase"] == "kafka"
+    assert [r["outcome"] for r in seen.rows].count("answered") == 12
+
+
+def frame_of(correlation_id: int, size: int) -> bytes:
+    """A response with so many bytes behind its correlation id."""
+    return struct.pack(">ii", 4 + size, correlation_id) + bytes(size)
+
+
+def cut(data: bytes, size: int) -> list[bytes]:
+    """Parts of so many bytes."""
+    return [data[at : at + size] for at in range(0, len(data), size)]

@@ -380,8 +380,8 @@ def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A transaction that is left open.
 
     Where its EndTxn may have been sent unseen, that is worth knowing and no more, unless the last stable offset of a partition
-    stands where the transaction began; so is one that is open no longer than one of the same id was that ended: checkpoints of
-    Flink end transactions minutes after they began.
+    stands for `seconds` where the transaction began; so is one that is open no longer than one of the same id was that ended:
+    checkpoints of Flink end transactions minutes after they began.
     """
     end, most_ns = seen.span[1], limit["seconds"] * 1e9
     for name, rows in seen.once(steps).items():
@@ -402,7 +402,7 @@ def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
                 {"transactional_id": name, "client_id": last["client_id"]}, 1, where(transactional_id=name),
                 open_since["request_first_ns"], end, quiet, {"quiet_ns": quiet,
                 "open_ns": end - open_since["request_first_ns"], "stood_ns": stood},
-                "info" if (unsure and not stood) or longer(rows, end - open_since["request_first_ns"]) else None,
+                "info" if (unsure and stood < most_ns) or longer(rows, end - open_since["request_first_ns"]) else None,
             )  # fmt: skip
 
 
