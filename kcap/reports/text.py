@@ -285,6 +285,7 @@ REASONS: Final = {
     "late_polls": "Fetch response{s} that were overdue, after the first ones",
     "stalls": "time{s} in which a broker sent no response, after the first ones",
     "unavailable_brokers": "broker{s} that accepted no connection for a while, after the first ones",
+    "hosts_behind_queues": "host{s} whose packets waited on the way, after the first ones",
     "other_hosts": "host{s} of brokers and of TLS, after those with the most retransmissions",
 }  # fmt: skip
 """Reason -> the words for it."""

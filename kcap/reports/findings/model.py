@@ -1,5 +1,6 @@
 """What a rule is and what it finds."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
 SEVERITIES: Final = ("critical", "high", "medium", "low", "info")
 """From worst to least: data at risk or work stopped; errors that clients see; time lost; waste; worth knowing."""
+
+
+SETTING: Final = re.compile(r"\b[a-z]+(?:\.[a-z]+)+\b")
+"""A setting of Kafka in a sentence, such as `request.timeout.ms`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +214,14 @@ def named(values: Iterable[object], most: int = 5) -> str:
 def called(client: str | None) -> str:
     """A client in a sentence, by its client id."""
     return f"client {client}" if client else "a client of unknown id" if client is None else "a client without a client id"
+
+
+def concerned(who: Mapping[str, Any], seen: "Observed") -> Iterable[str]:
+    """The client ids that a finding is about: those that it names, or those of its group."""
+    if who.get("client_id"):
+        return [who["client_id"]]
+    group = who.get("group_id")
+    return who.get("client_ids") or (seen.clients_of(group_id=group) if group else [])
 
 
 def seconds(ns: float) -> str:

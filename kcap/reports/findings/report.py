@@ -35,9 +35,8 @@ from kcap.reports.findings import (  # noqa: F401 - their functions are rules
 )
 from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.judged import not_judged
-from kcap.reports.findings.model import RULES, SEVERITIES, Finding, Rule, where
+from kcap.reports.findings.model import RULES, SETTING, SEVERITIES, Finding, Rule, concerned, where
 from kcap.reports.findings.observed import Observed
-from kcap.reports.findings.settings import for_clients
 from kcap.reports.names import OTHERS
 from kcap.reports.run import columns_of, computed
 from kcap.reports.source import ReportInput
@@ -46,6 +45,8 @@ NAMING: Final = (consuming, groups, leaders, losses, pipelines, producing, refus
 OF_NAMES: Final = frozenset(module.__name__ for module in NAMING)
 """Modules whose rules tell apart by names and numbers that mean something in one cluster alone: topics, groups, offsets. So do
 rules that compare brokers, which need `peers`."""
+JAVA: Final = "apache-kafka-java"
+"""Software whose names of settings are those of advice: it needs no table of others."""
 UNNAMED: Final = "unnamed_findings"
 """Reason for which findings are left out."""
 
@@ -124,12 +125,18 @@ def of_one(who: Mapping[str, Any]) -> bool:
 
 def row_of(rule: Rule, finding: Finding, seen: Observed) -> dict[str, Any]:
     """A finding as a row of the report."""
+    advice = finding.advice or rule.advice
+    names = [{call["software_name"] for call in seen.calls_of(client_id=one)} for one in concerned(finding.who, seen)]
+    if SETTING.search(advice) and any(JAVA not in some for some in names):
+        from kcap.reports.findings.settings import for_clients
+
+        advice = for_clients(advice, rule.id, finding.who, seen)
     return {
         "id": rule.id,
         "severity": finding.severity or rule.severity,
         "confidence": finding.confidence if finding.confidence is not None else rule.confidence,
         "sentence": finding.sentence,
-        "advice": for_clients(finding.advice or rule.advice, rule.id, finding.who, seen),
+        "advice": advice,
         "who": {name: shortened(value) for name, value in finding.who.items() if value not in (None, [], "")},
         "first_ns": finding.first_ns,
         "last_ns": finding.last_ns,

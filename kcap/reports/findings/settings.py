@@ -8,19 +8,18 @@ Where the names are from: types/index.d.ts of KafkaJS 2.2.4, config.go of sarama
 and Transport of kafka-go 0.4.51, CONFIGURATION.md of librdkafka 2.15, and the arguments of kafka-python 3.0 and aiokafka 0.14.
 """
 
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from kcap.limits import LIBRARIES_NAMED
+from kcap.reports.findings.model import SETTING, concerned
 from kcap.reports.findings.observed import Observed, Row
-from kcap.reports.versions.fingerprints import LEAST_APIS, family_of
-from kcap.reports.versions.libraries import PROFILES
+from kcap.reports.versions.libraries import PROFILES, family_of
 from kcap.schema.registry import api_key
 
 OPENING: Final = ("ApiVersions", "SaslHandshake", "SaslAuthenticate")
-SETTING: Final = re.compile(r"\b[a-z]+(?:\.[a-z]+)+\b")
-"""A setting in a sentence."""
+LEAST_APIS: Final = 2
+"""A guess needs so many APIs beside these, as that of `kcap.reports.versions.fingerprints` does."""
 OF_BROKERS: Final = frozenset({"recompression"})
 """Rules whose advice means settings of topics or brokers that are called as those of clients are."""
 
@@ -148,14 +147,6 @@ def libraries_of(calls: Sequence[Row]) -> dict[str, bool]:
     return dict.fromkeys(fitting, True) if len(fitting) == 1 else {}
 
 
-def clients_of(who: Mapping[str, Any], seen: Observed) -> Iterable[str]:
-    """The client ids that a finding is about: those that it names, or those of its group."""
-    if who.get("client_id"):
-        return [who["client_id"]]
-    group = who.get("group_id")
-    return who.get("client_ids") or (seen.clients_of(group_id=group) if group else [])
-
-
 def in_library(library: str, settings: Collection[str]) -> str:
     """The settings as a library calls them, in a clause; empty where they are called the same."""
     names, lacking = NAMES.get(library, {}), LACKING.get(library, {})
@@ -174,7 +165,7 @@ def for_clients(advice: str, rule: str, who: Mapping[str, Any], seen: Observed) 
     if not settings:
         return advice
     found: dict[str, bool] = {}
-    for client in clients_of(who, seen):
+    for client in concerned(who, seen):
         for library, guessed in libraries_of(seen.calls_of(client_id=client)).items():
             found[library] = found.get(library, True) and guessed
     clauses = []

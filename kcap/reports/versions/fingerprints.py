@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kcap.reports.versions.libraries import BROKER_IDS, FAMILIES, INTERNAL, JAVA, NAMES_OF_IDS, PROFILES, RDKAFKA, Profile
+from kcap.reports.versions.libraries import BROKER_IDS, INTERNAL, JAVA, NAMES_OF_IDS, PROFILES, Profile, family_of
 from kcap.reports.versions.profile import AUTHENTICATE, HANDSHAKE, LOGIN_APIS, ConnectionProfile, Trait
 from kcap.reports.versions.profile_store import StoredProfile
 from kcap.reports.versions.profiles import ConnectionProfiles
@@ -58,13 +58,6 @@ class Software:
     def text(self) -> str:
         """`librdkafka 2.6.0`; empty where nothing is known."""
         return " ".join(filter(None, (self.name, self.version)))
-
-
-def family_of(name: str, version: str = "") -> str:
-    """The library behind a name that a client gives itself."""
-    if RDKAFKA in version or RDKAFKA in name:
-        return "librdkafka"
-    return FAMILIES.get(name, name)
 
 
 def hint_of(client_id: str | None) -> tuple[bool, str | None]:

@@ -35,6 +35,13 @@ NAMES_OF_IDS: Final = (
 Connect's tasks and of Kafka Streams are Java's."""
 
 
+def family_of(name: str, version: str = "") -> str:
+    """The library behind a name that a client gives itself."""
+    if RDKAFKA in version or RDKAFKA in name:
+        return "librdkafka"
+    return FAMILIES.get(name, name)
+
+
 def keys_of_apis(*names: str) -> frozenset[int]:
     """Keys of APIs by name."""
     return frozenset(key for name in names if (key := api_key(name)) is not None)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kcap.errors import UsageError
-from kcap.reports.versions.fingerprints import Software, family_of
-from kcap.reports.versions.libraries import IMPLEMENTED, JAVA, PROFILES
+from kcap.reports.versions.fingerprints import Software
+from kcap.reports.versions.libraries import IMPLEMENTED, JAVA, PROFILES, family_of
 from kcap.reports.versions.readiness import java_release, numbers
 from kcap.schema.facts import Versions, apis
 from kcap.schema.quirks import API_VERSIONS

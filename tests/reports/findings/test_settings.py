@@ -2,8 +2,9 @@
 
 import pytest
 
+from kcap.reports.findings.model import SETTING
 from kcap.reports.findings.report import rules
-from kcap.reports.findings.settings import LACKING, NAMES, SETTING, for_clients, in_library, libraries_of
+from kcap.reports.findings.settings import LACKING, NAMES, for_clients, in_library, libraries_of
 from kcap.reports.versions.libraries import FAMILIES
 from tests.reports.findings.tables import CONNECTION, SECOND, START, Row, exchange, found, observed
 

@@ -196,12 +196,15 @@ SCENES = [
         "connect-failed",
         cannot_connect,
         """
-        high 0.8: 10.0.0.1:9092 refused 7 connections of 2 hosts, and accepted none. Seen 7 times from 1 s to 7.001 s, 0 s lost.
-        Who: server 10.0.0.1:9092, client_ips ['10.0.0.8', '10.0.0.9']. Filter: none. Evidence: connections 7, refused 7.
-        high 0.7: 10.0.0.2:9092 refused or did not answer 4 connections of 10.0.0.9, and accepted none. Seen 4 times from 2 s to
-        5.001 s, 0 s lost. Who: server 10.0.0.2:9092, client_ips ['10.0.0.9']. Filter: none. Evidence: connections 4, refused 2.
-        high 0.7: 10.0.0.3:9092 did not answer 3 connections of 10.0.0.9, and accepted none. Seen 3 times from 3 s to 5.001 s, 0
-        s lost. Who: server 10.0.0.3:9092, client_ips ['10.0.0.9']. Filter: none. Evidence: connections 3, refused 0.
+        high 0.8: 10.0.0.1:9092 refused 7 connections of 2 hosts, and accepted none. Seen 7 times from 1 s to 7.001 s, 0
+        s lost. Who: server 10.0.0.1:9092, client_ips ['10.0.0.8', '10.0.0.9']. Filter: none. Evidence: connections 7,
+        refused 7.
+        medium 0.7: 10.0.0.2:9092 refused or did not answer 4 connections of 10.0.0.9, and accepted none; other brokers
+        respond to it. Seen 4 times from 2 s to 5.001 s, 0 s lost. Who: server 10.0.0.2:9092, client_ips ['10.0.0.9'].
+        Filter: none. Evidence: connections 4, refused 2.
+        medium 0.7: 10.0.0.3:9092 did not answer 3 connections of 10.0.0.9, and accepted none; other brokers respond to
+        it. Seen 3 times from 3 s to 5.001 s, 0 s lost. Who: server 10.0.0.3:9092, client_ips ['10.0.0.9']. Filter:
+        none. Evidence: connections 3, refused 0.
         """,
         least={"connections": 3},
     ),
