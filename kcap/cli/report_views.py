@@ -29,7 +29,6 @@ from kcap.reports.text import (
     spark_log,
     words,
 )
-from kcap.reports.throttle import complied
 
 SHOWN: Final = 10
 """Rows that a terminal shows of the tables beside a report's own."""
@@ -322,6 +321,8 @@ def slow(result: Row, _style: Style, _by: Sequence[Key], files: Sequence[str]) -
 
 def throttle(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]) -> Document:
     """Which clients were throttled, and whether they complied."""
+    from kcap.reports.throttle import complied
+
     keys = of_exchanges(by)
     columns = [
         *(named(key.name) for key in by), *leading(below(keys, drill_down.THROTTLED), counted("throttled")),

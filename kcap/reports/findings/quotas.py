@@ -8,7 +8,6 @@ from kcap.reports.findings.model import Finding, Found, called, rule, seconds, w
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
-from kcap.reports.throttle_compliance import MS, compliance, is_muting, obeys
 
 
 def evades(row: Row) -> bool:
@@ -22,6 +21,8 @@ def throttled(seen: Observed) -> list[Row]:
     (`used_ns`): the throttles of requests that were sent one behind the other run at the same time."""
     if not seen.quality["throttled"]:
         return []
+    from kcap.reports.throttle_compliance import MS, compliance, is_muting
+
     table = seen.exchanges
     ibis = functions(table)
     found = compliance(table).select("violations", "elsewhere", link=KEY[0], step=KEY[1])
@@ -97,6 +98,8 @@ def of_client(row: Row, condition: str) -> dict[str, Any]:
 def throttled_obedient(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """A client at its quota that complies with its throttles."""
     for row in seen.once(throttled):
+        from kcap.reports.throttle_compliance import obeys  # few captures have throttles
+
         verdict = obeys(row["complied"], row["muting"] or 0)
         if verdict != "no" and not evades(row):
             complied = f"; it complied with {row['complied']} of {row['muting']} throttles" if row["muting"] else ""
@@ -124,6 +127,8 @@ def throttled_obedient(seen: Observed, _limit: Mapping[str, float]) -> Found:
 def throttled_disobedient(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that goes on sending on a throttled connection."""
     for row in seen.once(throttled):
+        from kcap.reports.throttle_compliance import obeys  # few captures have throttles
+
         if obeys(row["complied"], row["muting"] or 0) == "no" and row["muting"] >= limit["throttles"]:
             yield Finding(
                 f"{called(row['client_id'])} sent {counted(row['violations'], 'request')} on throttled connections before the "
