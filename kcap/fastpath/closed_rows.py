@@ -13,12 +13,12 @@ import numpy as np
 
 from kcap import limits
 from kcap.fastpath import layout as at
-from kcap.fastpath.sealed_connection import ClosedTls
 from kcap.identities import endpoints, flows_of, uid_of
 from kcap.tls.facts import tls_values
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
+    from kcap.fastpath.sealed_connection import ClosedTls
     from kcap.fastpath.state import FastPathState
 
 Row = dict[str, object]
@@ -47,7 +47,7 @@ class Sides:
     ends: list[tuple[str, int, str, int]]
     """Address and port of client and server."""
     client_ids: list[str | None]
-    tls: list[ClosedTls | None]
+    tls: "list[ClosedTls | None]"
     """Of those whose exchanges were inside of TLS."""
 
     @property
@@ -65,7 +65,7 @@ class ClosedRows:
     """The two of each connection."""
     keys: Any
     client_ids: list[str | None]
-    tls: list[ClosedTls | None]
+    tls: "list[ClosedTls | None]"
     _made: dict[tuple[str, ...] | None, list[Row]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -147,7 +147,7 @@ def closed_rows(state: "FastPathState", slots: "Int64s") -> ClosedRows:
     tls: list[ClosedTls | None] = [None] * len(slots)
     for place, slot in enumerate(slots.tolist()) if state.sealed else ():
         sealed = state.sealed.get(slot)
-        tls[place] = None if sealed is None else ClosedTls(sealed)
+        tls[place] = None if sealed is None else sealed.closed()
     return ClosedRows(values, state.streams[both], state.keys[both], [names[number] for number in numbers.tolist()], tls)
 
 
@@ -166,7 +166,7 @@ def gathered(closed: Sequence[ClosedRow]) -> ClosedRows:
     )
 
 
-def tls_row(sealed: ClosedTls | None) -> Row:
+def tls_row(sealed: "ClosedTls | None") -> Row:
     """What a row says of TLS beside the columns here."""
     return {} if sealed is None else tls_values(sealed.facts)
 

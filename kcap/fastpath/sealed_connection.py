@@ -112,6 +112,10 @@ class SealedConnection:
         inner.begin(self.client)
         return inner
 
+    def closed(self) -> "ClosedTls":
+        """What stays of it when its connection is closed."""
+        return ClosedTls(self)
+
     def replay(self, conversation: Conversation) -> None:
         """Gives the packets of a handshake that goes on to the objects of its connection, in their order."""
         packets, self.packets = self.packets, ()

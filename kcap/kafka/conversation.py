@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from kcap import limits
 from kcap.kafka.bodies import BodyCollector
-from kcap.kafka.decrypted import DecryptedConnection, Decryptor, TlsSink
 from kcap.kafka.frames import FLAG, NO_BODY, NO_FRAME, Frame, PendingExchange, PendingResponse
 from kcap.kafka.pairing import Pairing
 from kcap.kafka.proxy_header import ProxyHeader, proxy_header
@@ -25,7 +24,7 @@ from kcap.weird import WeirdKind
 from kcap.wire.text import client_text
 
 if TYPE_CHECKING:
-    from kcap.kafka.decrypted import Listen
+    from kcap.kafka.decrypted import DecryptedConnection, Decryptor, Listen
 
 MIDSTREAM, RETRANSMITTED, DUPLICATED, ONE_SIDED, UNDECODED = (
     FLAG[n] for n in ("midstream", "retransmitted", "duplicated", "one_sided", "undecoded")
@@ -145,9 +144,9 @@ class Opaque:
 class Conversation:
     """A connection, its phase, and the framers and pairing of its Kafka traffic."""
 
-    def __init__(self, connection: Connection | DecryptedConnection, collector: Collector) -> None:
+    def __init__(self, connection: "Connection | DecryptedConnection", collector: Collector) -> None:
         self.connection: Connection = connection  # type: ignore[assignment]  # plaintext streams are read as TCP's are
-        self.tcp: Connection = connection.outer if isinstance(connection, DecryptedConnection) else connection
+        self.tcp: Connection = connection if isinstance(connection, Connection) else connection.outer
         self.collector = collector
         self.phase = "empty"
         """One of `PHASES`."""
@@ -351,8 +350,10 @@ class Conversation:
         kind = WeirdKind.DIRECTION_UNKNOWN if detail == NO_REQUEST else WeirdKind.NOT_KAFKA
         self.connection.report(kind, detail, ref, position)
 
-    def decrypt(self) -> Decryptor:
+    def decrypt(self) -> "Decryptor":
         """Enters the phase `tls`: the streams go through a decryptor, and its plaintext is recognised like any connection."""
+        from kcap.kafka.decrypted import Decryptor, TlsSink  # most captures have no TLS, and it takes time to import
+
         self.phase = "tls"
         if not self.proxied:
             self.detail = "tls"
@@ -371,7 +372,7 @@ class Conversation:
             stream.sink = TlsSink(self.tls, index)
         return self.tls
 
-    def _plain(self, connection: DecryptedConnection) -> None:
+    def _plain(self, connection: "DecryptedConnection") -> None:
         """Starts the conversation over the plaintext, at its first byte."""
         self.inner = Conversation(connection, self.collector)
         self.inner.tls = self.tls
