@@ -8,7 +8,7 @@ from kcap.cli.report_output import formatted
 from kcap.cli.transactions import OUTCOMES, document, sentence
 from kcap.reports.source import ReportInput
 from kcap.reports.transactions.report import transactions
-from tests.cli.running import PCAPS, kcap
+from tests.cli.running import PCAPS, kcap, run_here
 
 FENCED = PCAPS / "problems" / "zombie-fenced.pcap"
 
@@ -38,7 +38,9 @@ def test_each_form_shows_ids_transactions_fences_and_producers(form: str) -> Non
 
 
 def test_an_end_that_was_sent_again_is_not_fenced() -> None:
-    out = " ".join(kcap("transactions", PCAPS / "problems" / "healthy-flink-restore.pcap").stdout.decode().split())
+    code, text = run_here("transactions", str(PCAPS / "problems" / "healthy-flink-restore.pcap"))
+    out = " ".join(text.split())
+    assert not code
     assert "flink-job-0-16: 1 transaction (1 committed); median 2.89s, longest 2.89s; 2 EndTxn requests for what had" in out
     assert "refused as fenced;" not in out
     assert out.count("it had ended already") == 3

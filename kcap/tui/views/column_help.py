@@ -70,6 +70,7 @@ WORDS: Final = {
     "exchanges": "requests, with or without a response",
     "failed commits": "OffsetCommit responses with an error",
     "features": "features that the broker advertises (KIP-584)",
+    "ended before": "EndTxn of a transaction that had ended already (KIP-890): no other producer is shown",
     "fenced": "transactions whose producer was fenced",
     "fetches": "Fetch requests",
     "field": "field of the message",
