@@ -44,8 +44,6 @@ Names that are neither listed here nor in the API reference (docs/api.md) may ch
 from time import time_ns
 from typing import TYPE_CHECKING, Any
 
-from kcap.version import VERSION
-
 if TYPE_CHECKING:
     from kcap.analyzer import Options as Options
     from kcap.decode.message import Message as Message
@@ -64,6 +62,7 @@ if TYPE_CHECKING:
     from kcap.session import Capture as Capture
     from kcap.session import open_capture as open  # noqa: A004 - `kcap.open` reads as it should
     from kcap.table.builder import Table as Table
+    from kcap.version import VERSION as __version__  # noqa: N811 - the name that Python gives it
 
 _WHERE = {
     "Capture": ("kcap.session", "Capture"),
@@ -78,6 +77,7 @@ _WHERE = {
     "RecordSet": ("kcap.records.record_sets", "RecordSet"),
     "Table": ("kcap.table.builder", "Table"),
     "UsageError": ("kcap.errors", "UsageError"),
+    "__version__": ("kcap.version", "VERSION"),
     "decode_data": ("kcap.decode.message", "decode_data"),
     "decode_records": ("kcap.records.record_sets", "decode_records"),
     "decode_request": ("kcap.decode.message", "decode_request"),
@@ -85,8 +85,6 @@ _WHERE = {
     "open": ("kcap.session", "open_capture"),
 }
 """Public name -> module and name there. A module is imported when a name of it is first used, to keep `import kcap` cheap."""
-
-__version__ = VERSION
 
 LOADED_NS = time_ns()
 """When this process began to load kcap: a source file that was written later is not what it runs."""

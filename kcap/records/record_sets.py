@@ -12,6 +12,7 @@ from kcap.faults import fault_of
 from kcap.model import Buffer
 from kcap.records import legacy, magic2
 from kcap.records.batch import Batch, spans
+from kcap.records.legacy import read_message
 from kcap.records.magic2 import read_batch
 from kcap.wire.codecs import inflate
 
@@ -42,19 +43,12 @@ def decode_records(blob: Buffer) -> RecordSet:
     return found
 
 
-def before_magic2(data: bytes, start: int, end: int) -> Batch:
-    """A message of magic 0 or 1, which few captures have."""
-    from kcap.records.legacy import read_message
-
-    return read_message(data, start, end)
-
-
 def each_batch(blob: Buffer, found: RecordSet) -> Iterator[Batch]:
     """The batches one by one, which are not kept: each may have millions of records. `found` has the rest behind the last."""
     data, at = bytes(blob), 0
     for start, end, magic in spans(data, 0, len(data)):
         try:
-            batch = read_batch(data, start, end) if magic == 2 else before_magic2(data, start, end)
+            batch = (read_batch if magic == 2 else read_message)(data, start, end)
         except Exception as error:  # noqa: BLE001 - the batches before it stay
             found.fault = fault_of(error)
             break

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from kcap.limits import CONNECTED_MOST, FILTER_MAX, PICKED_MOST
+from kcap.limits import CONNECTED_MOST, FILTER_MAX, NAMES_MOST, PICKED_MOST
 from kcap.output.grid import duration
 from kcap.reports import text
 from kcap.reports.drill_down import UUID, about, quoted
@@ -216,12 +216,13 @@ def called(client: str | None) -> str:
     return f"client {client}" if client else "a client of unknown id" if client is None else "a client without a client id"
 
 
-def concerned(who: Mapping[str, Any], seen: "Observed") -> Iterable[str]:
-    """The client ids that a finding is about: those that it names, or those of its group."""
+def concerned(who: Mapping[str, Any], seen: "Observed") -> Sequence[str]:
+    """The client ids that a finding is about: those that it names, or those of its group; the first NAMES_MOST."""
     if who.get("client_id"):
         return [who["client_id"]]
     group = who.get("group_id")
-    return who.get("client_ids") or (seen.clients_of(group_id=group) if group else [])
+    every: Sequence[str] = who.get("client_ids") or (seen.clients_of(group_id=group) if group else [])
+    return every[:NAMES_MOST]
 
 
 def seconds(ns: float) -> str:

@@ -123,11 +123,15 @@ def of_one(who: Mapping[str, Any]) -> bool:
     return not any(OTHERS in (value if isinstance(value, list) else [value]) for value in who.values())
 
 
+def of_java(seen: Observed) -> set[str | None]:
+    """The client ids whose requests name Kafka's Java client."""
+    return {call["client_id"] for call in seen.calls if call["software_name"] == JAVA}
+
+
 def row_of(rule: Rule, finding: Finding, seen: Observed) -> dict[str, Any]:
     """A finding as a row of the report."""
     advice = finding.advice or rule.advice
-    names = [{call["software_name"] for call in seen.calls_of(client_id=one)} for one in concerned(finding.who, seen)]
-    if SETTING.search(advice) and any(JAVA not in some for some in names):
+    if SETTING.search(advice) and not seen.once(of_java).issuperset(concerned(finding.who, seen)):
         from kcap.reports.findings.settings import for_clients
 
         advice = for_clients(advice, rule.id, finding.who, seen)

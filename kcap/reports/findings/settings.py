@@ -147,6 +147,11 @@ def libraries_of(calls: Sequence[Row]) -> dict[str, bool]:
     return dict.fromkeys(fitting, True) if len(fitting) == 1 else {}
 
 
+def known_libraries(_seen: Observed) -> dict[str, dict[str, bool]]:
+    """Client id -> `libraries_of` its exchanges; of those that were looked at so far."""
+    return {}
+
+
 def in_library(library: str, settings: Collection[str]) -> str:
     """The settings as a library calls them, in a clause; empty where they are called the same."""
     names, lacking = NAMES.get(library, {}), LACKING.get(library, {})
@@ -165,8 +170,11 @@ def for_clients(advice: str, rule: str, who: Mapping[str, Any], seen: Observed) 
     if not settings:
         return advice
     found: dict[str, bool] = {}
+    known = seen.once(known_libraries)
     for client in concerned(who, seen):
-        for library, guessed in libraries_of(seen.calls_of(client_id=client)).items():
+        if client not in known:
+            known[client] = libraries_of(seen.calls_of(client_id=client))
+        for library, guessed in known[client].items():
             found[library] = found.get(library, True) and guessed
     clauses = []
     for library in sorted(found):
