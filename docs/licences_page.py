@@ -12,8 +12,10 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 PAGE: Final = ROOT / "docs/licences.md"
 PINNED: Final = re.compile(r"(?m)^([A-Za-z0-9_.-]+)==([^ ;\\]+)")
-OTHER_PLATFORMS: Final = {"colorama": "BSD-3-Clause"}
-"""Packages of other platforms, which are not installed where the page is written."""
+KNOWN: Final = {"colorama": "BSD-3-Clause", "contourpy": "BSD-3-Clause"}
+"""Licences that the installed package may not show: colorama is installed on other platforms, and of the two versions of
+contourpy in the lock, one for each of two ranges of Python's versions, the older one says `BSD`.
+"""
 SPDX: Final = {
     "MIT License": "MIT",
     "Apache Software License": "Apache-2.0",
@@ -48,8 +50,8 @@ def locked(name: str) -> dict[str, list[str]]:
 
 def licence(package: str) -> str:
     """The licence of an installed package; raises PackageNotFoundError."""
-    if package in OTHER_PLATFORMS:
-        return OTHER_PLATFORMS[package]
+    if package in KNOWN:
+        return KNOWN[package]
     known = metadata(package)
     classified = [each.split(" :: ")[-1] for each in known.get_all("Classifier") or [] if each.startswith("License ::")]
     plain = (known.get("License") or "").strip().split("\n")[0]
