@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from kcap.kafka.proxy_header import HEAD, HEADER_MOST, begins_one, header_without_addresses, is_text, proxy_header
+from kcap.net.tcp import MASK
 
-WRAP: Final = 1 << 32
 SIZE_AT: Final = HEAD.size - 2
 """Where version 2 has the size of what follows."""
 
@@ -49,7 +49,7 @@ class HeaderEraser:
         one = self._flows.setdefault(flow, Beginning(seq))
         if one.header is None and known is not None:
             one.header = header_without_addresses(*known)
-        offset = (seq - one.start) % WRAP
+        offset = seq - one.start & MASK
         if one.header is not None:
             return one.header[offset : offset + len(payload)]
         if offset <= len(one.data) < offset + len(payload):

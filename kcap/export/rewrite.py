@@ -30,11 +30,11 @@ from kcap.kafka.proxy_header import has_header, is_text
 from kcap.model import PART, REF_FILE_SHIFT
 from kcap.net.connections import reverse_flow
 from kcap.net.segments import SegmentParser
+from kcap.net.tcp import MASK, SYN
 from kcap.session import Capture
 
 WRAP: Final = 1 << 32
 HALF: Final = 1 << 31
-SYN: Final = 2
 
 
 @dataclass(slots=True)
@@ -166,7 +166,7 @@ class Rewriter:
                     proxied.forget(flow)
                     proxied.forget(reverse_flow(flow))
                 if segments.flags[entry] & SYN:
-                    proxied.begins(flow, segments.seq[entry] + 1 & WRAP - 1)
+                    proxied.begins(flow, segments.seq[entry] + 1 & MASK)
                 half = self._halves.get((owners.get(flow, ""), flow))
                 first = segments.payload[entry] - start
                 payload = data[first : first + segments.captured[entry]]

@@ -9,6 +9,7 @@ from kcap.limits import NAMES_MOST, SERVERS_MOST
 from kcap.reports.findings.access import OPENING, served_without_login
 from kcap.reports.findings.leaders import gone
 from kcap.reports.findings.model import Finding, Found, called, connected, named, picking, rule, where
+from kcap.reports.findings.network import ENDS
 from kcap.reports.findings.observed import (
     LASTED,
     SERVER,
@@ -176,11 +177,10 @@ def sealed_resets(seen: Observed, limit: Mapping[str, float]) -> Found:
     )  # fmt: skip
     alive = links.filter(links.ended != "rst", links.client_unacked_ns.isnull(), links.server_packets > HANDSHAKE_PACKETS)
     spans = alive.select("connection", *SERVER, at_ns="first_ns", done_ns="last_ns")
-    ends = ("client_ip", *SERVER)
     dead = dead.semi_join(while_others_went_on(dead, spans), "connection")
-    groups = in_groups(dead, ends, LASTED, lost_ns=dead.client_unacked_ns.sum(), closed_ns=dead.closed_ns.min())
+    groups = in_groups(dead, ENDS, LASTED, lost_ns=dead.client_unacked_ns.sum(), closed_ns=dead.closed_ns.min())
     groups = groups.filter(groups.n >= int(limit["connections"]))
-    for row in seen.first(groups, ("first_ns", *ends), SERVERS_MOST, "servers_that_close"):
+    for row in seen.first(groups, ("first_ns", *ENDS), SERVERS_MOST, "servers_that_close"):
         yield Finding(
             f"{server_of(row)} reset {counted(row['n'], 'encrypted connection')} of {row['client_ip']} with data of the client "
             "that was not acknowledged, while its other connections went on",
@@ -281,23 +281,22 @@ def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
         links.last_ns - links.first_ns <= int(limit["seconds"] * SECOND_NS),
     )  # fmt: skip
     dead = functions(links).union(closed_unanswered(seen).semi_join(opening, "connection"), silent)
-    ends = ("client_ip", "server_ip", "server_port")
-    groups = in_groups(dead, ends, LASTED, clients=dead.client_id.nunique(), client_id=dead.client_id.min(),
+    groups = in_groups(dead, ENDS, LASTED, clients=dead.client_id.nunique(), client_id=dead.client_id.min(),
                        early=dead.count(where=dead.phase == "empty"))  # fmt: skip
     groups = groups.filter(groups.n >= int(limit["connections"]))
-    answered = seen.exchanges.filter(seen.exchanges.outcome == "answered").semi_join(groups, list(ends))
-    spans = answered.group_by(*ends).aggregate(
+    answered = seen.exchanges.filter(seen.exchanges.outcome == "answered").semi_join(groups, list(ENDS))
+    spans = answered.group_by(*ENDS).aggregate(
         began_ns=answered.request_first_ns.min(), ended_ns=answered.response_last_ns.max()
     )
-    both = groups.inner_join(spans, list(ends))
+    both = groups.inner_join(spans, list(ENDS))
     both = both.filter(both.began_ns <= both.first_ns + SECOND_NS, both.ended_ns >= both.last_ns - SECOND_NS)
-    servers = both.group_by(*ends[1:]).aggregate(
+    servers = both.group_by(*SERVER).aggregate(
         n=both.n.sum(), hosts=both.count(), client_ip=both.client_ip.min(), clients=both.clients.sum(),
         client_id=both.client_id.min(), first_ns=both.first_ns.min(), last_ns=both.last_ns.max(), early=both.early.sum(),
     )  # fmt: skip
-    dead = dead.semi_join(both, list(ends))
-    picked = picking(seen, opening.semi_join(dead, "connection"), *ends[1:])
-    for row in seen.first(servers, ("first_ns", *ends[1:]), SERVERS_MOST, "servers_that_close"):
+    dead = dead.semi_join(both, list(ENDS))
+    picked = picking(seen, opening.semi_join(dead, "connection"), *SERVER)
+    for row in seen.first(servers, ("first_ns", *SERVER), SERVERS_MOST, "servers_that_close"):
         server, place = server_of(row), {"server_ip": row["server_ip"], "server_port": row["server_port"]}
         more = f" and {row['clients'] - 1} more" if row["clients"] > 1 else ""
         clients = at_server(seen, dead, row, "client_id")
@@ -331,25 +330,24 @@ def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
     links = seen.connections
     kafka = {call["server_port"] for call in seen.calls}
     calls = links.filter(not_accepted(links), at_usual_port(links) | links.server_port.isin(sorted(kafka)))
-    ends = ("client_ip", "server_ip", "server_port")
-    groups = in_groups(calls, ends, LASTED, refused=calls.count(where=calls.server_packets == 1))
+    groups = in_groups(calls, ENDS, LASTED, refused=calls.count(where=calls.server_packets == 1))
     groups = groups.filter(groups.n >= int(limit["connections"]))
     # what sends requests was accepted, also where the capture has no packet of the server; so were brokers and controllers, of
     # which connections without a request cannot be distinguished from those of clients
     every = seen.every_link
     accepted = every.filter((every.server_packets > 1) | (every.phase != "empty"))
-    groups = groups.anti_join(accepted, list(ends))
+    groups = groups.anti_join(accepted, list(ENDS))
     # where no packet comes back though requests are sent, the other direction was not captured
     unheard = links.filter(links.phase != "empty", links.server_packets == 0)
     groups = groups.filter((groups.refused > 0) | ~groups.client_ip.isin(unheard.client_ip))
     groups = groups.anti_join(seen.brokers, [groups.server_ip == seen.brokers.host, groups.server_port == seen.brokers.port])
-    servers = groups.group_by(*ends[1:]).aggregate(
+    servers = groups.group_by(*SERVER).aggregate(
         n=groups.n.sum(), hosts=groups.count(), client_ip=groups.client_ip.min(), refused=groups.refused.sum(),
         first_ns=groups.first_ns.min(), last_ns=groups.last_ns.max(),
     )  # fmt: skip
-    calls = calls.semi_join(groups, list(ends))
+    calls = calls.semi_join(groups, list(ENDS))
     working = {link["client_ip"] for link in seen.links if link["exchanges"] and link["response_bytes"]}
-    for row in seen.first(servers, ("first_ns", *ends[1:]), SERVERS_MOST, "servers_that_refuse"):
+    for row in seen.first(servers, ("first_ns", *SERVER), SERVERS_MOST, "servers_that_refuse"):
         server, mine = server_of(row), at_server(seen, calls, row)
         beside = working.issuperset(mine) and row["hosts"] == len(mine)
         how = (

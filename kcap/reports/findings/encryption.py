@@ -12,6 +12,7 @@ from typing import Final
 from kcap.kafka.proxy_header import has_header
 from kcap.limits import SERVERS_MOST
 from kcap.reports.findings.model import Finding, Found, rule, seconds
+from kcap.reports.findings.network import ENDS
 from kcap.reports.findings.observed import LASTED, Observed, Row, at_usual_port, in_groups, rows_by, server_of, times_of
 from kcap.reports.text import NO_PROXY_HEADER
 from kcap.reports.text import count as counted
@@ -241,11 +242,10 @@ def tls_short_connections(seen: Observed, limit: Mapping[str, float]) -> Found:
         links.tls_alerts.length().fill_null(0) == 0, at_usual_port(links),
     )  # fmt: skip
     life_ns = whole.closed_ns.coalesce(whole.last_ns) - whole.first_ns
-    ends = ("client_ip", "server_ip", "server_port")
-    groups = in_groups(whole, ends, LASTED, longest_ns=life_ns.max())
+    groups = in_groups(whole, ENDS, LASTED, longest_ns=life_ns.max())
     short = groups.filter(groups.n >= int(limit["connections"]), groups.longest_ns <= int(limit["life"] * 1e9))
     often = short.filter(short.n * 1e9 >= limit["a_second"] * (short.last_ns - short.first_ns))
-    for row in seen.first(often, ("first_ns", *ends), SERVERS_MOST, "servers_of_short_connections"):
+    for row in seen.first(often, ("first_ns", *ENDS), SERVERS_MOST, "servers_of_short_connections"):
         rate = row["n"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
         yield Finding(
             f"all {row['n']} encrypted connections of {row['client_ip']} to {server_of(row)} ended within "

@@ -30,7 +30,9 @@ from kcap.schema.releases import removed_in
 
 REFUSED = "error == UNSUPPORTED_VERSION or reason in {fin, rst}"
 """Display filter of requests that a broker refuses with an error, or by closing the connection."""
-MOVED = ("NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_FOR_PARTITION", "FENCED_LEADER_EPOCH")
+NOT_LEADING = ("NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_FOR_PARTITION")
+"""The error of a broker that does not lead a partition, by its name and by that of earlier releases."""
+MOVED = (*NOT_LEADING, "FENCED_LEADER_EPOCH")
 """Errors that a client gets from a broker which no longer leads the partition."""
 NO_COORDINATOR = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
 """Errors of a broker that does not coordinate the group, or not yet."""

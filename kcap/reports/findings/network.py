@@ -30,7 +30,8 @@ REPEATS = 3
 """Segments that were sent again on such a connection: one or two are sent again at any time (RFC 8985)."""
 STALL_NS = 1_000_000_000
 """So long before the end the last new data was sent: the first retransmission timeouts take as long (RFC 6298)."""
-ENDS = ("client_ip", "server_ip", "server_port")
+ENDS = ("client_ip", *SERVER)
+"""Columns of connections: the host of the client, and the server."""
 LARGE = (
     "Large packets may be lost on the path: compare the MTU of interfaces, tunnels and VPNs between them, let ICMP "
     '"fragmentation needed" through (RFC 1191, RFC 4821), or clamp the MSS.'

@@ -10,6 +10,13 @@ from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
 
+def obedience(row: Row) -> str | None:
+    """Whether a client complies with its throttles, as `throttle_compliance.obeys`."""
+    from kcap.reports.throttle_compliance import obeys  # few captures have throttles
+
+    return obeys(row["complied"], row["muting"] or 0)
+
+
 def evades(row: Row) -> bool:
     """Whether a client of `throttled` closes most of its throttled connections early and goes on on others."""
     return bool(2 * row["left"] >= row["muting"] > 0 and (row["elsewhere"] or 0) >= row["left"])
@@ -98,9 +105,7 @@ def of_client(row: Row, condition: str) -> dict[str, Any]:
 def throttled_obedient(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """A client at its quota that complies with its throttles."""
     for row in seen.once(throttled):
-        from kcap.reports.throttle_compliance import obeys  # few captures have throttles
-
-        verdict = obeys(row["complied"], row["muting"] or 0)
+        verdict = obedience(row)
         if verdict != "no" and not evades(row):
             complied = f"; it complied with {row['complied']} of {row['muting']} throttles" if row["muting"] else ""
             yield Finding(
@@ -127,9 +132,7 @@ def throttled_obedient(seen: Observed, _limit: Mapping[str, float]) -> Found:
 def throttled_disobedient(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that goes on sending on a throttled connection."""
     for row in seen.once(throttled):
-        from kcap.reports.throttle_compliance import obeys  # few captures have throttles
-
-        if obeys(row["complied"], row["muting"] or 0) == "no" and row["muting"] >= limit["throttles"]:
+        if obedience(row) == "no" and row["muting"] >= limit["throttles"]:
             yield Finding(
                 f"{called(row['client_id'])} sent {counted(row['violations'], 'request')} on throttled connections before the "
                 f"throttle was over; it complied with {row['complied']} of {row['muting']} throttles",

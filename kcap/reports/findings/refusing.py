@@ -8,6 +8,7 @@ from typing import Final
 
 from kcap.reports.definition import RAFT
 from kcap.reports.findings.closing import at_server, hosts_of
+from kcap.reports.findings.leaders import NOT_LEADING
 from kcap.reports.findings.model import Finding, Found, rule, seconds, where
 from kcap.reports.findings.observed import PLACE, SERVER, Observed, Row, server_of
 from kcap.reports.findings.outages import failing, outages
@@ -27,8 +28,6 @@ CONTROLLER: Final = (
 """Advice where it is a controller."""
 DONE_NS: Final = 3_000_000_000
 """How long a client that waits for a broker keeps its connection at least; one that is done closes it sooner."""
-NOT_LEADING: Final = ("NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_FOR_PARTITION")
-"""Errors of a broker that does not lead a partition any more."""
 STEADY: Final = 5
 """Writes in that time from which on the next one is due within a second."""
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kcap.reports.findings.leaders import MOVED
 from kcap.reports.findings.model import (
     RULES,
     Finding,
@@ -21,7 +22,7 @@ from kcap.reports.findings.model import (
 from kcap.reports.findings.observed import Observed, Row, cut_short, in_groups, rows_by, server_of, times_of, totals
 from kcap.reports.findings.outages import leaders_moved
 from kcap.reports.findings.replication import REPLICAS, UNSURE, slow_leaders, waits_for_replicas
-from kcap.reports.findings.served import CALL, REPLICATED, SERVED, WAITING, again, call_of, late_beside, often_late, served
+from kcap.reports.findings.served import CALL, PROMPT, REPLICATED, WAITING, again, call_of, late_beside, often_late, served
 from kcap.reports.text import count as counted
 
 LONG_POLLS = ("Fetch", "ShareFetch")
@@ -30,9 +31,7 @@ GATHERING = tuple(api for api in WAITING if api not in LONG_POLLS)
 """Those that wait for the other members of a group: behind these a client waits for the rebalance."""
 ELSEWHERE = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE")
 """Errors of a broker that is not the coordinator of a group or transaction."""
-NOT_LED = (
-    "NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_FOR_PARTITION", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "LEADER_NOT_AVAILABLE",
-)  # fmt: skip
+NOT_LED = (*MOVED, "UNKNOWN_LEADER_EPOCH", "LEADER_NOT_AVAILABLE")
 """Errors of a broker that does not lead a partition, or not in the epoch of the request."""
 STAYED = (
     "No leader is seen to move: the broker that refused these requests served the same partitions at other times, and no other "
@@ -60,12 +59,11 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
     partition that are less than `seconds` apart are one move. A rolling restart moves a leader away and back; what one broker
     alone serves before and behind its restart did not move.
     """
-    names = NOT_LED
-    if not seen.errors_of_partitions.intersection(names):
+    if not seen.errors_of_partitions.intersection(NOT_LED):
         return
-    bad = leaders_moved(seen, names)
+    bad = leaders_moved(seen, NOT_LED)
     picked, alone = picking_parts(seen, bad, "topic"), seen.once(served_by_one)
-    refused = seen.partition_errors(names, chosen=bad)
+    refused = seen.partition_errors(NOT_LED, chosen=bad)
     by = rows_by((row for row in refused if row["topic"] is not None and not row["topic"].startswith("__")), "topic")
     learnt = (
         moves(seen, bad, limit["seconds"])
@@ -80,7 +78,7 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
         moved = count > limit["each"] * times or most >= limit["moves"]
         yield Finding(
             f"requests for topic {topic} went {counted(requests, 'time')} to a broker that {leads}",
-            {"topic": topic}, requests, where(erring(seen, names), picked({"topic": topic, "n": requests}), topic=topic),
+            {"topic": topic}, requests, where(erring(seen, NOT_LED), picked({"topic": topic, "n": requests}), topic=topic),
             first, last, sum(row["latency_ns"] or 0 for row in some),
             {"errors": count, "partitions": max(row["partitions"] for row in some), "clients": len(some)},
             None if count >= limit["errors"] and moved else "info", 0.5 if stayed else None, STAYED if stayed else None,
@@ -135,7 +133,7 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
     that (`alone`) must be in seconds in which the other brokers were not late, while they served the API as well: a cluster
     that starts is slow everywhere, and a group has one coordinator after the other.
     """
-    calls = seen.calls_by(("api", "server_ip", "server_port"), set(SERVED) - set(WAITING))
+    calls = seen.calls_by(("api", "server_ip", "server_port"), PROMPT)
     often = Counter(api for (api, _, _), some in calls.items() if totals(some)["n"] >= limit["requests"])
     if max(often.values(), default=0) < 2:
         return  # no API has two brokers to compare
