@@ -39,6 +39,9 @@ EAGER_SECONDS = 0.25
 class CapturePass:
     """One pass over a capture, a step at a time; what has been read so far stands in its attributes."""
 
+    processes = 1
+    """That do its work."""
+
     def __init__(self, paths: Sequence[str], options: Options | None = None, *, keep_connections: bool = False) -> None:
         self.analyzer = Analyzer(options)
         self.files = FileSet(paths, self._report)

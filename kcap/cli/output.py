@@ -301,7 +301,7 @@ def make_writer(
         return Grid(sink, schema, GridStyle(width, color=colored(output), composed=composed))
     from kcap.output.writers import writer_of
 
-    writer = writer_of(form, sink, schema)
+    writer = writer_of(form, sink, schema, threaded=reading is not None and reading.processes > 1)
     if form in ("csv", "tsv") and csv_is_safe():
         from kcap.output.csv_safe import SafeCsv
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 class ParallelPass(CapturePass):
     """As `CapturePass`, in two processes."""
 
+    processes = 2
+
     def another(self) -> CapturePass | None:
         again = super().another()
         return None if again is None else ParallelPass(*self._again)

@@ -7,14 +7,16 @@ format has taken is out when `write` returns, Parquet gathers row groups.
 import json
 from base64 import b64encode
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
+from threading import Thread
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
 from kcap.arrays.arrow import Array, with_texts
 from kcap.limits import ROW_GROUP_BYTES
-from kcap.output.sink import Counted, OutputSink
+from kcap.output.sink import BUFFERED, Counted, OutputSink
 
 ROW_GROUP: Final = 1 << 15
 """Rows gathered for a row group: some 500 bytes a row wait in memory."""
@@ -118,6 +120,14 @@ class Tsv(Csv):
     SEPARATOR = "\t"
 
 
+def buffered(sink: OutputSink) -> pa.NativeFile:
+    """A stream of Arrow's that gives the sink many pieces at once: to call a Python object takes Arrow some 20 us, and a row
+    group of exchanges or a batch of them has some 400 pieces.
+    """
+    stream: Any = Counted(sink)
+    return pa.BufferedOutputStream(pa.PythonFile(stream, mode="w"), BUFFERED)
+
+
 class Feather:
     """The Arrow IPC file format, which Feather version 2 is.
 
@@ -132,7 +142,8 @@ class Feather:
         ]
         self._schema = pa.schema(fields).with_metadata(schema.metadata)
         ipc: Any = pa.ipc
-        self._file = ipc.new_file(Counted(sink), self._schema)
+        self._out = buffered(sink)
+        self._file = ipc.new_file(self._out, self._schema)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Takes rows."""
@@ -147,25 +158,28 @@ class Feather:
     def close(self) -> None:
         """Writes the footer."""
         self._file.close()
+        self._out.flush()
 
 
 class Arrow:
     """The Arrow IPC stream format."""
 
     def __init__(self, sink: OutputSink, schema: pa.Schema) -> None:
-        self._sink = sink
+        self._sink, self._out = sink, buffered(sink)
         ipc: Any = pa.ipc
-        self._stream = ipc.new_stream(Counted(sink), schema)
+        self._stream = ipc.new_stream(self._out, schema)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Takes rows."""
         if batch.num_rows:
             self._stream.write_batch(batch)
+            self._out.flush()
             self._sink.flush()
 
     def close(self) -> None:
         """Writes the end mark."""
         self._stream.close()
+        self._out.flush()
 
 
 class Parquet:
@@ -176,9 +190,18 @@ class Parquet:
     many nulls, take less time and room as plain numbers. Everything is compressed with lz4.
     """
 
-    def __init__(self, sink: OutputSink, schema: pa.Schema, compression: str = "lz4", group: int | None = None) -> None:
+    def __init__(
+        self,
+        sink: OutputSink,
+        schema: pa.Schema,
+        compression: str = "lz4",
+        group: int | None = None,
+        *,
+        threaded: bool = False,
+    ) -> None:
         """`compression`: `none` for files that are read soon and removed. `group`: rows of a row group, `ROW_GROUP` by default.
-        Texts that are dictionary-encoded are texts for those who read the file."""
+        `threaded`: a row group is written by a thread while the next one is gathered. Texts that are dictionary-encoded are
+        texts for those who read the file."""
         # `pyarrow.parquet`, which wraps it, loads file systems, with TLS for them: 2 % of a small report.
         from pyarrow._parquet import ParquetWriter
 
@@ -187,8 +210,9 @@ class Parquet:
         lists = [f"{field.name}.list.element" for field in schema if pa.types.is_list(field.type)]
         differences = [name for name in schema.names if name.endswith(AS_DIFFERENCES)]
         make: Any = ParquetWriter
+        self._out = buffered(sink)
         self._file = make(
-            Counted(sink),
+            self._out,
             schema,
             compression=compression,
             use_dictionary=[*texts, *lists],
@@ -203,6 +227,9 @@ class Parquet:
             self._file.add_key_value_metadata({b"ARROW:schema": plain, **(schema.metadata or {})})
         self._waiting: list[pa.RecordBatch] = []
         self._rows, self._bytes, self._group = 0, 0, group or ROW_GROUP
+        self._threaded = threaded
+        self._thread: Thread | None = None
+        self._failure: Exception | None = None
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Takes rows."""
@@ -214,26 +241,51 @@ class Parquet:
             self.flush()
 
     def flush(self) -> None:
-        """Ends the row group."""
-        if self._waiting:
-            table = pa.Table.from_batches(self._waiting)
-            self._waiting, self._rows, self._bytes = [], 0, 0
-            if self._coded:  # else each batch's texts are written one after the other
-                table = table.unify_dictionaries()
-            self._file.write_table(table, row_group_size=table.num_rows)
+        """Ends the row group. Raises what the one before raised in its thread."""
+        self._wait()
+        batches = self._waiting
+        self._waiting, self._rows, self._bytes = [], 0, 0
+        if batches and self._threaded:
+            self._thread = Thread(target=self._attempt, args=(batches,))
+            self._thread.start()
+        elif batches:
+            self._write_group(batches)
+
+    def _write_group(self, batches: list[pa.RecordBatch]) -> None:
+        table = pa.Table.from_batches(batches)
+        if self._coded:  # else each batch's texts are written one after the other
+            table = table.unify_dictionaries()
+        self._file.write_table(table, row_group_size=table.num_rows)
+
+    def _attempt(self, batches: list[pa.RecordBatch]) -> None:
+        """What the thread does."""
+        try:
+            self._write_group(batches)
+        except Exception as error:  # noqa: BLE001 - it is raised where rows are given
+            self._failure = error
+
+    def _wait(self) -> None:
+        """Until the row group is written that a thread writes."""
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if self._failure is not None:
+            raise self._failure
 
     def close(self) -> None:
         """Writes the last row group and the footer."""
         self.flush()
+        self._wait()
         self._file.close()
+        self._out.flush()
 
 
 ELSEWHERE: Final = {"json": ("tshark_fields", "JsonArray"), "markdown": ("pages", "Markdown"), "html": ("pages", "Html")}
 """Format -> module and class of a writer that imports what the others do not need."""
 
 
-def writer_of(form: str, sink: OutputSink, schema: pa.Schema) -> Writer:
-    """The writer of a format of `kcap.output.formats.FORMATS` beside `table`."""
+def writer_of(form: str, sink: OutputSink, schema: pa.Schema, *, threaded: bool = False) -> Writer:
+    """The writer of a format of `kcap.output.formats.FORMATS` beside `table`. `threaded`: as of `Parquet`."""
     if form in ELSEWHERE:
         module, name = ELSEWHERE[form]
         other: Writer = getattr(import_module(f"kcap.output.{module}"), name)(sink, schema)
@@ -242,7 +294,7 @@ def writer_of(form: str, sink: OutputSink, schema: pa.Schema) -> Writer:
         "jsonl": JsonLines,
         "csv": Csv,
         "tsv": Tsv,
-        "parquet": Parquet,
+        "parquet": partial(Parquet, threaded=threaded),
         "arrow": Arrow,
         "feather": Feather,
     }

@@ -406,7 +406,7 @@ def written(
     def schema(made: "pa.Schema") -> "pa.Schema":
         return made if changed is None else changed(pa.RecordBatch.from_pylist([], made)).schema
 
-    temporary = partial(Parquet, compression="none", group=limits.REPORT_ROW_GROUP)
+    temporary = partial(Parquet, compression="none", group=limits.REPORT_ROW_GROUP, threaded=reading.processes > 1)
     tables = TableSet.of({label: for_parquet(request) for label, request in requests.items()}, observers)
     tracker = tables.begin(reading)
     reading.patient = True

@@ -20,6 +20,7 @@ import pyarrow as pa
 from kcap.arrays.arrow import joined
 from kcap.columns import EXCHANGES, ON_REQUEST
 from kcap.limits import HELD_ROWS, MAPS_MAX, TAIL_BATCHES_MAX
+from kcap.output.sink import BUFFERED
 
 ipc: Any = pa.ipc
 COLUMNS: Final = (*EXCHANGES, *ON_REQUEST["exchanges"])
@@ -50,7 +51,7 @@ class SpillStream:
     """One Arrow IPC stream being written."""
 
     def __init__(self, path: str, schema: pa.Schema) -> None:
-        self._file = open(path, "wb")  # noqa: SIM115 - it lives for as long as the stream
+        self._file = pa.BufferedOutputStream(pa.OSFile(path, "wb"), BUFFERED)
         self._writer = ipc.new_stream(self._file, schema)
         self._file.flush()
 

@@ -1,8 +1,10 @@
 """Laws of the writers: each format read back gives the rows that were written."""
 
 import csv
+import errno
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 import kcap
 from kcap.arrays.arrow import as_schema, with_texts
 from kcap.output import writers
+from kcap.output.sink import BUFFERED
 from kcap.table.schema import arrow_schema, choose
 
 MAKERS = {"jsonl": writers.JsonLines, "csv": writers.Csv, "arrow": writers.Arrow, "parquet": writers.Parquet}
@@ -104,6 +107,55 @@ def test_parquet_gathers_row_groups(batches: list[pa.RecordBatch], monkeypatch: 
         writer.write(batch)
     writer.close()
     assert pq.ParquetFile(whole).num_row_groups == 1
+
+
+def test_a_thread_writes_the_same_row_groups(batches: list[pa.RecordBatch]) -> None:
+    """Law: the same bytes, whoever writes them."""
+    files = []
+    for threaded in (False, True):
+        sink = io.BytesIO()
+        writer = writers.Parquet(sink, batches[0].schema, group=5, threaded=threaded)
+        for batch in batches:
+            writer.write(batch)
+        writer.close()
+        files.append(sink.getvalue())
+    assert files[0] == files[1]
+    assert pq.ParquetFile(io.BytesIO(files[0])).num_row_groups > 2
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+def test_what_cannot_be_written_is_said_by_the_next_call(batches: list[pa.RecordBatch], threaded: bool) -> None:
+    class Full(io.BytesIO):
+        def write(self, data: Any) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    writer = writers.Parquet(Full(), batches[0].schema, group=1, threaded=threaded)
+
+    def write() -> None:
+        for _ in range(100):  # until the first of the buffers is full
+            for batch in batches:
+                writer.write(batch)
+        writer.close()
+
+    with pytest.raises(OSError, match="No space left on device"):
+        write()
+
+
+@pytest.mark.parametrize("form", ["parquet", "feather", "arrow"])
+def test_arrow_gives_the_sink_many_pieces_at_once(form: str, batches: list[pa.RecordBatch]) -> None:
+    sizes: list[int] = []
+
+    class Sink(io.BytesIO):
+        def write(self, data: Any) -> int:
+            sizes.append(len(data))
+            return super().write(data)
+
+    writer = writers.writer_of(form, Sink(), batches[0].schema)
+    for batch in batches:
+        writer.write(batch)
+    writer.close()
+    pieces = len(batches) * (2 if form == "arrow" else 1) + 2  # a stream has each batch out at once
+    assert len(sizes) <= pieces + sum(sizes) // BUFFERED
 
 
 def test_wide_rows_do_not_wait_for_a_row_group(monkeypatch: pytest.MonkeyPatch) -> None:
