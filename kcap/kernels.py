@@ -191,7 +191,7 @@ class LibraryCall:
 
     def __call__(self, address: int, *arguments: int) -> int:
         """As machine code does it."""
-        found: int = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_int64] * len(arguments))(address)(*map(int, arguments))
+        found: int = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_int64] * len(arguments))(int(address))(*map(int, arguments))
         return found
 
     @property

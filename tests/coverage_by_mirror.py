@@ -13,14 +13,14 @@ How it is measured:
 - The modules of the folder are imported before any test, in the empty context, which counts for every module: what runs on
   import, such as `def` lines and constants, runs on the mirror's import as well.
 - Coverage cannot see into functions that numba has compiled. The mirrors of modules that hold such functions run again with
-  NUMBA_DISABLE_JIT=1, and the figures of these modules are those of this second run: the plain Python that numba would compile.
+  NUMBA_DISABLE_JIT=1, which shows the plain Python that numba would compile; the lines of both runs count.
   A test may fail there, since plain Python raises where machine code wraps around; that lowers the figure and is not an error.
 - A value that a test file before has left in a cache or a fixture is not computed again for the next one. So the mirror of
-  a module below the floor runs once more, alone; the larger figure counts.
+  a module below the floor runs once more, alone; a line counts that one of its runs has run.
 - A module without functions (constants, declarations) has nothing that a test could run, and is left out, as are `__init__.py`
   and `__main__.py`, which have no mirrors. A module with functions and no mirror file counts as 0 %.
 
-Lines, not branches. Forked processes are not measured, which the workers of Spark are: modules that run in them show less.
+Lines, not branches, also of processes that are started or forked, and of those that end by `os._exit`, as kcap's own do.
 """
 
 import argparse
@@ -58,7 +58,10 @@ source =
 data_file = {data}
 parallel = true
 core = ctrace
-patch = subprocess
+patch =
+    subprocess
+    fork
+    _exit
 context = ${{KCAP_COVERAGE_CONTEXT-}}
 disable_warnings = no-data-collected, module-not-imported, couldnt-parse
 
@@ -122,19 +125,24 @@ def pytest_sessionfinish() -> None:
 # -- the measurement --------------------------------------------------------------------------------------------------------
 @dataclass(slots=True)
 class Module:
-    """A module, its mirror, and the figures of the best run."""
+    """A module, its mirror, and the figures of all its runs."""
 
     path: Path
     mirror: Path
     lines: int = 0
-    missing: int = -1
-    """Lines that the mirror does not run; -1 before the first run."""
+    left: set[int] | None = None
+    """Numbers of the lines that no run of the mirror has run; None before the first one."""
     note: str = ""
 
     @property
     def name(self) -> str:
         """As imported."""
         return ".".join(self.path.relative_to(ROOT).with_suffix("").parts)
+
+    @property
+    def missing(self) -> int:
+        """Lines that the mirror does not run."""
+        return len(self.left or ())
 
     @property
     def percent(self) -> float:
@@ -223,8 +231,9 @@ class Runs:
             mirror = one.mirror.relative_to(ROOT).as_posix()
             data.set_query_contexts(["^$", f"^({re.escape(mirror)})?[|]?{re.escape(mirror)}$"])
             _, statements, _, missing, _ = measured.analysis2(str(one.path))
-            if one.missing < 0 or len(missing) < one.missing:
-                one.lines, one.missing, one.note = len(statements), len(missing), note
+            left = set(missing) if one.left is None else one.left.intersection(missing)
+            if one.left is None or len(left) < len(one.left):
+                one.lines, one.left, one.note = len(statements), left, note
 
 
 def measure(some: Sequence[Module], floor: float, scratch: Path, *, quiet: bool = False) -> Runs:
@@ -235,13 +244,11 @@ def measure(some: Sequence[Module], floor: float, scratch: Path, *, quiet: bool 
         if one.mirror.is_file():
             folders[one.mirror.parent].append(one)
         else:
-            one.lines = one.missing = len(coverage.Coverage(data_file=None, config_file=False).analysis2(str(one.path))[1])
-            one.note = "no mirror"
+            statements = coverage.Coverage(data_file=None, config_file=False).analysis2(str(one.path))[1]
+            one.lines, one.left, one.note = len(statements), set(statements), "no mirror"
     for folder in folders.values():
         compiled = runs.run(folder)
         machine = [one for one in folder if one.name in compiled]
-        for one in machine:
-            one.missing = -1  # what was seen of it was Python around the compiled functions
         if machine:
             runs.run(machine, "without JIT", jit=False)
         low = [one for one in folder if one.percent < floor]

@@ -56,7 +56,7 @@ def test_lines_that_only_another_test_file_runs_do_not_count(tmp_path: Path) -> 
     assert (together.count, together.failed) == (1, [])
     figures = [one.missing for one in pair]
     for one in pair:
-        one.missing = -1
+        one.left = None
         folder = tmp_path / one.path.stem
         folder.mkdir()
         script.measure([one], 0, folder, quiet=True)

@@ -158,8 +158,10 @@ class RecordOpener:
 
     def passed(self, body: bytes) -> None:
         """A record of this key was not opened: TLS 1.0 chains its last block to the next one."""
-        if self.cipher.kind == "cbc" and len(body) >= self.cipher.block_bytes:
-            self._chained = body[-self.cipher.block_bytes :]
+        if self.cipher.kind == "cbc":
+            end = len(body) - self.mac_bytes * self.etm  # the MAC stands behind what is chained (RFC 7366)
+            if end >= self.cipher.block_bytes:
+                self._chained = body[end - self.cipher.block_bytes : end]
 
     def _open13(self, number: int, content_type: int, body: bytes) -> OpenedRecord | None:
         if content_type != APPLICATION or len(body) < 17 - 8 * (self.cipher.kind == "ccm8"):

@@ -1,8 +1,14 @@
 """The plain interpreter on its own: what the projection's laws do not show."""
 
+from itertools import pairwise
+
 from kcap.decode.interpreter import COMPLETE, MALFORMED, SHORT, State, run
 from kcap.decode.programs import ROWS, program_index
+from kcap.decode.projection import project
 from kcap.decode.slots import BATCH_COUNT, ERROR_CODE, ERROR_COUNT, RECORD_COUNT, TOP_ERROR
+from tests.decode.oracle import columns
+from tests.decode.samples import decode, vectors
+from tests.decode.test_projection import batch, read, text
 
 HEARTBEAT, API_VERSIONS, FETCH = 12, 18, 1
 
@@ -52,3 +58,22 @@ def test_impossible_lengths_are_malformed() -> None:
     assert state_of(HEARTBEAT, 4, 0, b"\0" + b"\xff" * 9).status == MALFORMED
     assert state_of(FETCH, 4, 1, bytes.fromhex("0000000080000000")).status == MALFORMED
     assert state_of(HEARTBEAT, 4, 0, b"\0" + bytes.fromhex("818004")).status == MALFORMED
+
+
+def test_every_value_equals_the_trees() -> None:
+    """Law: projection = tree, for every vector."""
+    found = [v for v in vectors("messages") if v.get("note") != "a string is not UTF-8"]
+    buffer, starts, ends, programs = batch(found)
+    result = project(buffer, starts, ends, programs, engine="plain")
+    for at, vector in enumerate(found):
+        body = decode(vector).tree().find("body")
+        assert body is not None
+        want = columns(body, vector["api_key"], vector["version"], int(vector["kind"] == "response"))
+        got = read(result, buffer, at)
+        want_topics, got_topics = want.pop("topics"), got.pop("topics")
+        want_topics = [one for before, one in pairwise([None, *want_topics]) if one != before or any(one)]
+        assert {name: text(value) for name, value in got.items()} == want, vector["api"]
+        assert [text(name) for name, _ in got_topics] == [name for name, _ in want_topics]
+        assert [uuid is None for _, uuid in got_topics] == [uuid is None for _, uuid in want_topics]
+        assert result.status[at] == COMPLETE
+        assert result.position[at] == ends[at]

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from array import array
 from importlib.util import find_spec
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -17,8 +16,7 @@ from kcap.decode.interpreter import COMPLETE, MALFORMED, SHORT, TRAILING, UNKNOW
 from kcap.decode.programs import with_partitions
 from kcap.decode.projection import Projection, Resumable, project
 from kcap.limits import FED_PROBED_BYTES, PARTITIONS_OF_MESSAGE, TOPICS_OF_MESSAGE
-from tests.decode.oracle import columns
-from tests.decode.samples import body_of, decode, program, sample, vectors
+from tests.decode.samples import body_of, program, sample, vectors
 
 NAMES = (*slots.SLOTS, *slots.TEXTS)
 
@@ -59,49 +57,12 @@ def text(value: Any) -> Any:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
-def test_every_value_equals_the_trees() -> None:
-    """Law: projection = tree, for every vector."""
-    found = [v for v in vectors("messages") if v.get("note") != "a string is not UTF-8"]
-    buffer, starts, ends, programs = batch(found)
-    result = project(buffer, starts, ends, programs, engine="plain")
-    for at, vector in enumerate(found):
-        body = decode(vector).tree().find("body")
-        assert body is not None
-        want = columns(body, vector["api_key"], vector["version"], int(vector["kind"] == "response"))
-        got = read(result, buffer, at)
-        want_topics, got_topics = want.pop("topics"), got.pop("topics")
-        want_topics = [one for before, one in pairwise([None, *want_topics]) if one != before or any(one)]
-        assert {name: text(value) for name, value in got.items()} == want, vector["api"]
-        assert [text(name) for name, _ in got_topics] == [name for name, _ in want_topics]
-        assert [uuid is None for _, uuid in got_topics] == [uuid is None for _, uuid in want_topics]
-        assert result.status[at] == COMPLETE
-        assert result.position[at] == ends[at]
-
-
 def equal(a: Projection, b: Projection) -> bool:
     """Whether two projections are the same numbers, in lists or arrays."""
     pairs = [(a.status, b.status), (a.mask, b.mask), (a.position, b.position)]
     for name in ("values", "topics", "wrapped"):
         pairs += zip(getattr(a, name), getattr(b, name), strict=True)
     return all(list(x) == list(y) for x, y in pairs)
-
-
-def test_compiled_equals_plain() -> None:
-    """Law: jitted = plain, on whole bodies, on bodies cut anywhere and on damaged ones."""
-    pytest.importorskip("numba")
-    chance = random.Random(11)
-    buffer, starts, ends, programs = batch(vectors("messages"))
-    assert equal(project(buffer, starts, ends, programs, engine="plain"), project(buffer, starts, ends, programs, engine="jit"))
-    for _ in range(6):
-        cuts = [chance.randint(start, end) for start, end in zip(starts, ends, strict=True)]
-        plain = project(buffer, starts, cuts, programs, engine="plain")
-        assert equal(plain, project(buffer, starts, cuts, programs, engine="jit"))
-        damaged = bytearray(buffer)
-        for start, end in zip(starts, ends, strict=True):
-            if end > start:
-                damaged[chance.randrange(start, end)] ^= 1 << chance.randrange(8)
-        plain = project(damaged, starts, ends, programs, engine="plain")
-        assert equal(plain, project(damaged, starts, ends, programs, engine="jit"))
 
 
 @pytest.mark.parametrize("engine", ["plain", "jit"])

@@ -1,10 +1,13 @@
 """The compiled interpreter's own matters; its law (equal to the plain one) is tested with the projection."""
 
+import random
+
 import pytest
 
 from kcap.decode.interpreter import MALFORMED, SHORT
 from kcap.decode.projection import Projection, project
-from tests.decode.samples import body_of, program, sample
+from tests.decode.samples import body_of, program, sample, vectors
+from tests.decode.test_projection import batch, equal
 
 pytest.importorskip("numba")
 
@@ -50,3 +53,21 @@ def test_both_know_what_was_not_read_to_its_end() -> None:
     assert plain.unread() == jitted.unread()
     assert 0 < len(plain.unread()) < len(some)
     assert plain.unread() == [at for at, ended in enumerate(plain.status) if ended in (SHORT, MALFORMED)]
+
+
+def test_compiled_equals_plain() -> None:
+    """Law: jitted = plain, on whole bodies, on bodies cut anywhere and on damaged ones."""
+    pytest.importorskip("numba")
+    chance = random.Random(11)
+    buffer, starts, ends, programs = batch(vectors("messages"))
+    assert equal(project(buffer, starts, ends, programs, engine="plain"), project(buffer, starts, ends, programs, engine="jit"))
+    for _ in range(6):
+        cuts = [chance.randint(start, end) for start, end in zip(starts, ends, strict=True)]
+        plain = project(buffer, starts, cuts, programs, engine="plain")
+        assert equal(plain, project(buffer, starts, cuts, programs, engine="jit"))
+        damaged = bytearray(buffer)
+        for start, end in zip(starts, ends, strict=True):
+            if end > start:
+                damaged[chance.randrange(start, end)] ^= 1 << chance.randrange(8)
+        plain = project(damaged, starts, ends, programs, engine="plain")
+        assert equal(plain, project(damaged, starts, ends, programs, engine="jit"))

@@ -30,8 +30,6 @@ from tests.support.wire import (
     metadata_answer,
     produce,
     produce_answer,
-    request,
-    response,
     shuffled,
 )
 
@@ -171,65 +169,10 @@ def test_noise_in_a_calm_connection(noise: list[tuple[int, bytes, int, int]]) ->
     agree(tap.segments, 20, 4)
 
 
-@given(st.lists(st.tuples(st.integers(0, 1), st.binary(max_size=200)), max_size=15), st.booleans())
-def test_any_bytes_in_order(pieces: list[tuple[int, bytes]], sane: bool) -> None:
-    """Frames that make no sense, or none at all."""
-    tap = steady(8)
-    for side, data in pieces:
-        tap.send(side, struct.pack(">i", len(data)) + data if sane else data)
-    agree(tap.segments, 20, 4)
-
-
-@given(
-    st.lists(
-        st.sampled_from(("id", "same", "early", "late", "token", "versions", "next", "wait", "zero", "binary")), max_size=12
-    )
-)
-def test_what_the_fast_path_leaves_to_the_reference_path(turns: list[str]) -> None:
-    """Another client id, a correlation id again, answers out of turn, handshakes: in the middle of a calm connection."""
-    tap = steady(6)
-    for number, turn in enumerate(turns, 100):
-        match turn:
-            case "id":
-                tap.client(metadata(number, client_id="other")).server(metadata_answer(number))
-            case "binary":
-                tap.client(metadata(number, client_id="app\0\1") * 3).server(metadata_answer(number) * 3)
-            case "same":
-                tap.client(metadata(number) + metadata(number)).server(metadata_answer(number) * 2)
-            case "early":
-                tap.server(metadata_answer(number)).client(metadata(number))
-            case "late":
-                tap.client(metadata(number) + metadata(number + 50)).server(
-                    metadata_answer(number + 50) + metadata_answer(number)
-                )
-            case "token":
-                tap.client(request(17, 0, number, b"\0\5PLAIN") + b"\0\0\0\4abcd")
-                tap.server(response(number, b"\0\0\0\0\0\1\0\5PLAIN") + b"\0\0\0\0")
-            case "versions":
-                tap.client(request(18, 3, number, b"\0\2a\2b\0")).server(response(number, b"\0\x23" + b"\0\0\0\0"))
-            case "zero":
-                tap.client(produce(number, 0, b"x"))
-            case "wait":
-                tap.client(metadata(number))
-            case _:
-                tap.client(metadata(number) + produce(number + 50, 1, bytes(3000)))
-                tap.server(metadata_answer(number) + produce_answer(number + 50))
-    agree(tap.segments, 25, 4)
-
-
 def test_a_connection_in_order_is_in_the_fast_path() -> None:
     """The law would hold for a fast path that takes nothing."""
     fast = agree(steady(60).close().segments)
     assert fast.fast_rows > 40
-
-
-def test_many_requests_wait_over_many_batches() -> None:
-    """Bodies of requests, small and large, go on to the batch in which their row is decided."""
-    tap = steady(6)
-    tap.client(b"".join(produce(100 + at, 1, bytes(at * 300)) for at in range(40)), 1000)
-    for at in range(40):
-        tap.server(produce_answer(100 + at))
-    assert agree(tap.segments, 10, 4).fast_rows > 20
 
 
 def test_several_connections_side_by_side() -> None:

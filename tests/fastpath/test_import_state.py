@@ -1,5 +1,11 @@
 """Who may enter the fast path; that entering changes nothing is said in test_leaving."""
 
+import random
+from dataclasses import replace
+from unittest.mock import patch
+
+import pytest
+
 from kcap import limits
 from kcap.analyzer import Analyzer
 from kcap.fastpath.import_state import MOVED, fits, import_connection, packets_until_fit
@@ -7,8 +13,10 @@ from kcap.fastpath.layout import LIVE, OPEN_START, TALKING
 from kcap.fastpath.state import FastPathState
 from kcap.kafka.conversation import Conversation
 from kcap.net.tcp import ACK, FIN
+from tests.fastpath.both import agree
 from tests.fastpath.test_engine import steady
-from tests.support.wire import Tap, batch, metadata
+from tests.fastpath.test_large_frames import traffic
+from tests.support.wire import Tap, batch, metadata, produce, produce_answer
 
 
 def talk_of(tap: Tap) -> Conversation:
@@ -72,3 +80,31 @@ def test_there_is_no_room_for_more_names() -> None:
     state = FastPathState()
     state.name_sizes = state.name_sizes[:1]
     assert not import_connection(state, talk_of(steady(6)), 0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_segments_lost_repeated_and_late(seed: int) -> None:
+    """Connections that leave the fast path within a large frame."""
+    random_of, segments = random.Random(seed), traffic()
+    for _ in range(4):
+        place = random_of.randrange(20, len(segments) - 5)
+        fate = random_of.randrange(3)
+        if fate == 0:
+            del segments[place]
+        elif fate == 1:
+            segments.insert(place + 2, segments[place])
+        else:
+            segments[place], segments[place + 1] = segments[place + 1], segments[place]
+    times = sorted(segment.time_ns for segment in segments)
+    segments = [replace(segment, time_ns=time_ns) for segment, time_ns in zip(segments, times, strict=True)]
+    with patch.object(limits, "FAST_PATH_LARGE_FROM", 300):
+        agree(segments, 20, 4)
+
+
+def test_many_requests_wait_over_many_batches() -> None:
+    """Bodies of requests, small and large, go on to the batch in which their row is decided."""
+    tap = steady(6)
+    tap.client(b"".join(produce(100 + at, 1, bytes(at * 300)) for at in range(40)), 1000)
+    for at in range(40):
+        tap.server(produce_answer(100 + at))
+    assert agree(tap.segments, 10, 4).fast_rows > 20

@@ -48,25 +48,6 @@ def test_rows_are_those_of_the_reference_path(large: int, size: int, step: int) 
         assert agree(traffic(), size, step).fast_rows > 20
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_segments_lost_repeated_and_late(seed: int) -> None:
-    """Connections that leave the fast path within a large frame."""
-    random_of, segments = random.Random(seed), traffic()
-    for _ in range(4):
-        place = random_of.randrange(20, len(segments) - 5)
-        fate = random_of.randrange(3)
-        if fate == 0:
-            del segments[place]
-        elif fate == 1:
-            segments.insert(place + 2, segments[place])
-        else:
-            segments[place], segments[place + 1] = segments[place + 1], segments[place]
-    times = sorted(segment.time_ns for segment in segments)
-    segments = [replace(segment, time_ns=time_ns) for segment, time_ns in zip(segments, times, strict=True)]
-    with patch.object(limits, "FAST_PATH_LARGE_FROM", 300):
-        agree(segments, 20, 4)
-
-
 def answered(correlation: int, partitions: int) -> bytes:
     """A Produce response of version 2 with many partitions, some with an error."""
     parts = b"".join(struct.pack(">ihqq", at, 3 * (at % 7 == 1), 5, -1) for at in range(partitions))

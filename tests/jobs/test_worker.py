@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kcap.analyzer import Options
+from kcap.capture_pass import CapturePass
 from kcap.errors import CaptureError
 from kcap.jobs import worker
 from kcap.jobs.messages import ReadOrder
@@ -78,3 +79,38 @@ def test_a_key_log_that_grows_is_followed_there(pcaps: Path, tmp_path: Path) -> 
     assert set(theirs.analyzer.secrets.keylog.stored) == {bytes.fromhex("11" * 32), bytes.fromhex("33" * 32)}
     for one in (reading, theirs):
         one.files.close()
+
+
+def test_steps_have_the_rows_of_a_pass(pcaps: Path) -> None:
+    path = str(pcaps / "java-transactions.pcap")
+    wanted = [row for batch in CapturePass([path]).batches() for row in batch.rows]
+    receiver, thread, ended, line = started(ReadOrder([path], Options()))
+    rows = []
+    with line:
+        while not (step := receiver.receive()).over:
+            assert step.error is None
+            rows += [] if step.batch is None else step.batch.rows
+        thread.join(5)
+    assert rows == wanted
+    assert ended == []
+
+
+def test_the_process_ends_when_its_reader_is_gone(pcaps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("start_quickly", "keep_heap", "collect_rarely"):  # they would change the process of the tests
+        monkeypatch.setattr(worker, name, lambda: None)
+    codes: list[int] = []
+    monkeypatch.setattr(worker.os, "_exit", codes.append)
+    senders: list[Sender] = []
+    monkeypatch.setattr(worker, "Sender", lambda line: senders.append(Sender(line)) or senders[0])
+    mine, theirs = socket.socketpair()
+    thread = threading.Thread(target=worker.main, args=([str(theirs.detach())],), daemon=True)
+    thread.start()
+    receiver = Receiver(mine)
+    receiver.order(ReadOrder([str(pcaps / "java-transactions.pcap")], Options()))
+    while not receiver.receive().over:
+        pass
+    assert codes == []
+    mine.close()
+    thread.join(5)
+    senders[0].close()
+    assert codes == [0]

@@ -1,5 +1,6 @@
 """Batches are found by their checksums, and nothing else is."""
 
+import random
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from kcap.records import verified as module
 from kcap.records.verified import can_verify, find_verified
+from kcap.wire.checksums import crc32c
 from kcap.wire.formats import BATCH_MIN
 from tests.records.batches import batch, message, record
 
@@ -71,6 +73,18 @@ def test_the_search_is_bounded() -> None:
     data = bytes(head[:23]) * 400 + batch(record(value=b"behind" * 500))
     assert found(data) == []
     assert len(found(batch(b"a") * 100)) == 100
+
+
+@pytest.mark.parametrize("count", [0, 1, module.MANY - 1, module.MANY, 3 * module.MANY])
+def test_sums_are_those_of_the_library(count: int) -> None:
+    """Law: few spans and many, short ones and long ones, also empty ones, have the CRC-32C of their bytes."""
+    chance = random.Random(count)
+    data = chance.randbytes(8 * module.SHORT)
+    starts = np.array([chance.randrange(len(data)) for _ in range(count)], np.int64)
+    sizes = np.array([chance.choice((0, 1, 61, module.SHORT, module.SHORT + 1, 5000)) for _ in range(count)], np.int64)
+    ends = np.minimum(starts + sizes, len(data))
+    found = module.checksums(np.frombuffer(data, np.uint8), starts, ends)
+    assert found.tolist() == [crc32c(data[start:end]) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
 
 
 def test_without_a_quick_sum_nothing_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,9 @@
 """ARIA-GCM of libcrypto."""
 
 import pytest
-from cryptography.exceptions import InvalidTag
+from cryptography.exceptions import InvalidTag, UnsupportedAlgorithm
 
+from kcap.tls import libcrypto
 from kcap.tls.libcrypto import AriaGcm, library
 
 pytestmark = pytest.mark.skipif(library() is None, reason="needs OpenSSL's libcrypto")
@@ -32,3 +33,35 @@ def test_what_was_changed_does_not_open() -> None:
     for data, associated in ((broken, ASSOCIATED), (PROTECTED, b""), (PROTECTED[:9], ASSOCIATED)):
         with pytest.raises(InvalidTag):
             AriaGcm(KEY).decrypt(NONCE, data, associated)
+
+
+def test_without_a_library_aria_is_not_supported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(libcrypto, "NAMES", ("libnowhere.so.9",))
+    assert libcrypto.library.__wrapped__() is None
+    monkeypatch.setattr(libcrypto, "library", lambda: None)
+    assert libcrypto.functions.__wrapped__() is None
+    with pytest.raises(UnsupportedAlgorithm):
+        AriaGcm(KEY)
+
+
+def test_a_library_that_lacks_functions_is_not_called_by_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Old:
+        """A libcrypto before version 3."""
+
+    monkeypatch.setattr(libcrypto, "library", Old)
+    assert libcrypto.functions.__wrapped__() is None
+
+
+@pytest.mark.skipif(libcrypto.functions() is None, reason="needs OpenSSL 3")
+def test_what_the_library_has_not_has_the_address_0() -> None:
+    found = libcrypto.functions()
+    assert found is not None
+    assert found.cipher("AES-128-GCM")
+    assert found.cipher("AES-77-GCM") == 0
+    assert all(found.opening)
+    assert all(found.deriving)
+    for name, there in (("sha256", True), ("sha384", True), ("sha9", False)):
+        with found.hmac(name) as context:
+            assert bool(context) is there, name
+    with found.opener() as context:
+        assert context
