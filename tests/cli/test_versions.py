@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -74,3 +75,40 @@ def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert "there are 0.10.0" in capsys.readouterr().err
     assert main(["versions", OLD, "--connection", "Cnone"]) == 2
     assert main(["versions"]) == 2
+
+
+def test_a_client_is_explained_with_and_without_a_capture(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The same words on the screen and in a file; json has what they are made of."""
+    assert main(["versions", "--explain", "librdkafka 1.9.2", "--target", "4.0"]) == 0
+    said = capsys.readouterr().out
+    assert "librdkafka 1.9.2" in said
+    place = tmp_path / "why.txt"
+    assert main(["versions", "--explain", "librdkafka 1.9.2", "--target", "4.0", "-o", str(place)]) == 0
+    assert place.read_text() == said
+    made = reported(capsys, "--explain", "librdkafka 1.9.2", "--target", "3.9,4.0")
+    assert len(json.dumps(made)) > 100
+    assert main(["versions", OLD, "--explain", "librdkafka 1.9.2", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--explain", "librdkafka 1.9.2", "--format", "html"], "an explanation is written as table or json"),
+        ([OLD, "--target", "3.9,4.0"], "need --explain CLIENT"),
+        ([OLD, "--connection", "C1", "--format", "html"], "the story of one connection is written as table or json"),
+    ],
+)
+def test_what_does_not_go_together_is_said(capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:
+    assert main(["versions", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_saved_tables_stand_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    saved = tmp_path / "tables"
+    with patch("kcap.reports.versions.saved.is_saved", lambda path: path == str(saved)):
+        saved.mkdir()
+        assert main(["versions", str(saved), OLD]) == 2
+        assert "holds saved tables and" in capsys.readouterr().err
+        assert main(["versions", str(saved), "-Y", "api == Fetch"]) == 2
+        assert "a filter applies while captures are read" in capsys.readouterr().err
