@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import ctypes
 import importlib
 import importlib.util
 import os
@@ -208,3 +209,25 @@ def test_integers_are_those_of_python(data: bytes, drawn: st.DataObject) -> None
     array = np.frombuffer(data, np.uint8)
     for function, size, signed in ((int16, 2, True), (int32, 4, True), (uint16, 2, False), (uint32, 4, False)):
         assert function(array, at) == int.from_bytes(data[at : at + size], "big", signed=signed)
+
+
+def test_a_library_is_called_in_python_as_in_machine_code() -> None:
+    """Addresses come out of arrays, as numpy's integers."""
+    address = np.array([ctypes.cast(ctypes.CDLL(None).abs, ctypes.c_void_p).value])
+    assert module.called(address[0], np.int64(-7)) == 7
+    assert module.called(int(address[0]), 3) == 3
+
+
+def test_a_compiler_that_cannot_be_started_is_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Any] = []
+    monkeypatch.setattr(subprocess, "Popen", lambda *words, **more: started.append((words, more)))
+    module.begin_making()
+    ((words,), more) = started[0]
+    assert words[1:] == ["-m", "kcap.every_kernel", "--low-priority"]
+    assert more["start_new_session"]
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise OSError
+
+    monkeypatch.setattr(subprocess, "Popen", fails)
+    assert module.begin_making() is None

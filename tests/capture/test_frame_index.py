@@ -1,6 +1,5 @@
 """Frames whose packets lie among those of others are read by place."""
 
-import os
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -201,31 +200,6 @@ def test_frames_among_each_other_cost_one_reading(tmp_path: Path, readings: list
     assert sum(readings) - spans <= 4 * path.stat().st_size < spans / 2
 
 
-@pytest.mark.usefixtures("narrow", "readings")
-def test_frames_that_are_read_next_are_read_in_the_order_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Law: readings of files follow from the bytes, not from how many packets carried them; each frame is what it is alone."""
-    reads, read_bytes = list[int](), PacketSource.read_bytes
-
-    def counted(self: PacketSource, file: int, size: int, at: int) -> bytes:
-        reads.append(size)
-        return read_bytes(self, file, size, at)
-
-    path, found = capture(tmp_path / "together.pcap", records, "produce", together=True), list[bytes]()
-    monkeypatch.setattr(PacketSource, "read_bytes", counted)
-    reading = CapturePass([str(path)])
-    reading.keep_bodies()
-    for batch in reading.batches():
-        passed = [number for number, values in batch.bodies.carried.items() if values.passed]
-        following = [(at, "request") for at, row in enumerate(batch.rows) if row[PART["request_slot"]] in passed]
-        for number, (at, side) in enumerate(following):
-            message = reading.message(batch, at, side, () if number else following)
-            assert message is not None
-            found.append(bytes(message.frame))
-    counted_reads = len(reads)
-    assert found == bodies(path)[1]
-    assert counted_reads < len(found) + path.stat().st_size // 10_000
-
-
 @pytest.mark.usefixtures("narrow")
 def test_frames_that_end_early_cost_one_reading(tmp_path: Path, readings: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Law: what is read follows from the bytes that came, not from those that were announced."""
@@ -278,28 +252,3 @@ def test_frames_of_both_sides_cost_one_reading(tmp_path: Path, readings: list[in
     assert len(found) == 128
     assert min(found) > 10_000
     assert sum(readings) <= 4 * path.stat().st_size
-
-
-@pytest.mark.usefixtures("narrow", "readings")
-def test_a_full_disk_costs_no_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Law: without room for the index frames are those of a reading of their own."""
-
-    def full(*_: Any) -> int:
-        raise OSError(28, os.strerror(28))
-
-    monkeypatch.setattr(frame_index.os, "pwrite", full)
-    together, alone = bodies(capture(tmp_path / "together.pcap", records, "produce", together=True))
-    assert together == alone
-
-
-@pytest.mark.usefixtures("narrow", "readings")
-def test_an_index_that_cannot_be_read_costs_no_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Law: as with a full disk, where reading what was written of the index fails."""
-
-    def broken(*_: Any) -> bytes:
-        raise OSError(5, os.strerror(5))
-
-    monkeypatch.setattr(FrameIndex, "_stored", broken)
-    together, alone = bodies(capture(tmp_path / "together.pcap", records, "produce", together=True))
-    assert together == alone
-    assert len(together) > 15

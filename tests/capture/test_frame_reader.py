@@ -1,5 +1,6 @@
 """Frames are put together from packets as the first reading did."""
 
+import os
 import struct
 import tracemalloc
 from collections.abc import Iterator
@@ -9,14 +10,21 @@ from typing import Any
 import pytest
 
 import kcap
-from kcap.capture import packet_source
+from kcap.capture import frame_index, packet_source
+from kcap.capture.frame_index import FrameIndex
 from kcap.capture.frame_location import FrameLocation
 from kcap.capture.frame_reader import cut_out, laid
-from kcap.capture.packet_source import Packet
-from kcap.model import PacketBatch
+from kcap.capture.packet_source import Packet, PacketSource
+from kcap.capture_pass import CapturePass
+from kcap.model import PART, PacketBatch
 from kcap.table.builder import Table
+from tests.capture.test_frame_index import bodies, narrow, readings
 from tests.distributed.test_shard_reader import fragmented
 from tests.fuzz.hostile import Calls, array, fetch_of, interleaved_fragments, packed_batch, request, string, varint
+from tests.laws.test_interleaved import capture, records
+
+__all__ = ["narrow", "readings"]
+"""Fixtures that tests here use."""
 
 
 def place(size: int, head: bytes, first_ns: int) -> FrameLocation:
@@ -73,11 +81,11 @@ def test_a_large_frame_is_in_memory_twice(large: Path) -> None:
 
 def test_larger_messages_are_not_read_again_for_tables(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Law: what a table reads again is bounded; what was left out is counted."""
-    for most, records, left_out in ((1 << 27, 16, 0), (1 << 23, 0, 1)):
+    for most, rows, left_out in ((1 << 27, 16, 0), (1 << 23, 0, 1)):
         monkeypatch.setattr("kcap.capture_pass.REREAD_BYTES_MAX", most)
         reading = kcap.open(large).read()
         found = Table(lambda reading=reading: reading, "records").to_arrow()  # type: ignore[misc]
-        assert (found.num_rows, reading.not_kept) == (records, left_out)
+        assert (found.num_rows, reading.not_kept) == (rows, left_out)
 
 
 def test_kernels_read_the_same_packets(pcaps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,3 +130,66 @@ def test_what_lies_between_the_fragments_of_a_message_is_not_read(tmp_path: Path
     assert len(exchanges) > 1_000
     assert {exchange.frame("request") for exchange in exchanges[:100]} == {request(1)}
     assert sum(read) <= 100 * 8
+
+
+@pytest.mark.usefixtures("narrow", "readings")
+def test_frames_that_are_read_next_are_read_in_the_order_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: readings of files follow from the bytes, not from how many packets carried them; each frame is what it is alone."""
+    reads, read_bytes = list[int](), PacketSource.read_bytes
+
+    def counted(self: PacketSource, file: int, size: int, at: int) -> bytes:
+        reads.append(size)
+        return read_bytes(self, file, size, at)
+
+    path, found = capture(tmp_path / "together.pcap", records, "produce", together=True), list[bytes]()
+    monkeypatch.setattr(PacketSource, "read_bytes", counted)
+    reading = CapturePass([str(path)])
+    reading.keep_bodies()
+    for batch in reading.batches():
+        passed = [number for number, values in batch.bodies.carried.items() if values.passed]
+        following = [(at, "request") for at, row in enumerate(batch.rows) if row[PART["request_slot"]] in passed]
+        for number, (at, side) in enumerate(following):
+            message = reading.message(batch, at, side, () if number else following)
+            assert message is not None
+            found.append(bytes(message.frame))
+    counted_reads = len(reads)
+    assert found == bodies(path)[1]
+    assert counted_reads < len(found) + path.stat().st_size // 10_000
+
+
+@pytest.mark.usefixtures("narrow", "readings")
+def test_a_full_disk_costs_no_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: without room for the index frames are those of a reading of their own."""
+
+    def full(*_: Any) -> int:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(frame_index.os, "pwrite", full)
+    together, alone = bodies(capture(tmp_path / "together.pcap", records, "produce", together=True))
+    assert together == alone
+
+
+@pytest.mark.usefixtures("narrow", "readings")
+def test_an_index_that_cannot_be_read_costs_no_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: as with a full disk, where reading what was written of the index fails."""
+
+    def broken(*_: Any) -> bytes:
+        raise OSError(5, os.strerror(5))
+
+    monkeypatch.setattr(FrameIndex, "_stored", broken)
+    together, alone = bodies(capture(tmp_path / "together.pcap", records, "produce", together=True))
+    assert together == alone
+    assert len(together) > 15
+
+
+def test_frames_of_decrypted_connections_are_plaintext_with_the_packets_of_its_ciphertext(pcaps: Path) -> None:
+    path = pcaps / "tls13.pcapng"
+    exchanges = list(kcap.open(path))
+    assert len(exchanges) > 10
+    for exchange in exchanges:
+        for side in ("request", "response"):
+            size = exchange.row[f"{side}_bytes"]
+            frame = exchange.frame(side)
+            assert len(frame) == (size or 0)
+            assert size is None or int.from_bytes(frame[:4], "big") == size - 4
+        assert {packet.link for packet in exchange.packets()} == {1}

@@ -1,15 +1,27 @@
 """Laws of the smaller tables: a row a connection, a file, an oddity; bytes add up."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import pytest
 
 import kcap
+from kcap import limits
+from kcap.analyzer import Analyzer
 from kcap.columns import CAPTURES, CONNECTIONS, WEIRDS
 from kcap.facts.topic_names import TopicNames
 from kcap.model import CaptureFile
+from kcap.net.segment_columns import columns_of
+from kcap.table import side_tables
 from kcap.table.schema import choose
-from kcap.table.side_tables import batch_of, weird_rows
+from kcap.table.side_tables import batch_of, turn_batches, weird_rows
+from kcap.tls.turns import FIELDS as TURN_FIELDS
+from kcap.tls.turns import Turns
 from kcap.weird import Weird, WeirdKind
 from tests.support import messages as m
+from tests.support.wire import MS, Tap, metadata, metadata_answer
 
 
 def test_connections_keep_account_of_their_bytes(pcaps: Path) -> None:
@@ -128,3 +140,59 @@ def test_host_names_that_a_capture_file_resolves(tmp_path: Path) -> None:
     body = pack("<HH", 1, len(record)) + record + bytes(-len(record) % 4) + bytes(4)
     path.write_bytes(path.read_bytes() + pack("<II", 4, len(body) + 12) + body + pack("<I", len(body) + 12))
     assert m.rows_of(path, columns) == [{"broker_id": 2}]
+
+
+@pytest.mark.parametrize("columns", [None, ["community_id", "capture", "tls_version", "connection", "principal"]])
+def test_connections_of_the_fast_path_have_the_rows_of_the_reference_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: list[str] | None
+) -> None:
+    """Law: connections that lived and ended in arrays, and those beside them, are rows as others are, in the same order."""
+    taps = []
+    for number in range(60):
+        tap = Tap(port=40_000 + number, time_ns=1_000 * MS + number * MS).open()
+        for at in range(1, 3 + number % 4):
+            tap.client(metadata(at)).server(metadata_answer(at))
+        if number % 7 == 3:
+            tap.client(b"\0\0\0\1")  # for the reference path
+        taps.append(tap if number % 5 == 4 else tap.close())
+    path, found, made = m.saved(tmp_path / "a.pcap", *taps), [], side_tables._joined_batch
+    together: list[int] = []
+    monkeypatch.setattr(side_tables, "_joined_batch", lambda some, *more: together.append(len(some)) or made(some, *more))
+    feeds = Analyzer.feeds
+    for fast in (False, True):
+        if fast:  # a small file is read without columns
+            monkeypatch.setattr(limits, "FAST_PATH_AFTER_PACKETS", 0)
+            monkeypatch.setattr(Analyzer, "feeds", lambda analyzer, batch: feeds(analyzer, columns_of(batch)))
+        found.append(kcap.open(path).connections(columns).to_arrow())
+    assert found[0].equals(found[1])
+    assert found[0].num_rows == 60
+    assert sum(together) > 20
+
+
+def test_turns_are_those_of_their_connection(tmp_path: Path) -> None:
+    """Law: in batches of any size; a request without a response has no numbers of one."""
+    made = []
+    for at_once in (1, 1 << 20):
+        with patch.object(side_tables, "TURNS_AT_ONCE", at_once):
+            batches = list(turn_batches(closed_with_turns(), choose("tls_turns", None)))
+        made.append([row for batch in batches for row in batch.to_pylist()])
+        assert (len(batches) > 1) == (at_once == 1)
+    assert made[0] == made[1]
+    assert [row["turn"] for row in made[0]] == [1, 2, 1]
+    assert [row["latency_ns"] for row in made[0]] == [400, None, 50]
+    (empty,) = turn_batches([], choose("tls_turns", ["turn", "connection"]))
+    assert (empty.num_rows, empty.schema.names) == (0, ["turn", "connection"])
+
+
+def closed_with_turns() -> list[Any]:
+    """Two connections with turns and one without."""
+    names = [column.name for column in choose("tls_turns", None)]
+    connections = []
+    for number, rows in enumerate(([(100, 500, 1), (600, 0, 0)], [(50, 100, 1)], [])):
+        turns = Turns()
+        for last, first, records in rows:
+            known = {"request_last_ns": last, "response_first_ns": first, "response_records": records}
+            turns.done.extend(known.get(name, 7) for name in TURN_FIELDS)
+        values: dict[str, Any] = dict.fromkeys(names, None) | {"connection": f"C{number}", "turns": turns}
+        connections.append(SimpleNamespace(values=values))
+    return connections

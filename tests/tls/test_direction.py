@@ -1,9 +1,11 @@
 """Values of one side of a TLS connection."""
 
-from kcap.tls.direction import LABELS, Direction, epochs13, is_last, spans
+from kcap import limits
+from kcap.tls.direction import LABELS, Direction, LostPlaintext, epochs13, is_last, spans
 from kcap.tls.record_ciphers import OpenedRecord
 from kcap.tls.records import RecordPiece, TlsRecord
 from kcap.tls.suites import suite_of
+from tests.support.tls import sealed_record
 
 SECRETS = {
     "CLIENT_HANDSHAKE_TRAFFIC_SECRET": b"h" * 32,
@@ -76,3 +78,86 @@ def test_a_direction_at_rest_keeps_the_epochs_that_could_not_be_made_again() -> 
     other.rest(lambda: epochs13(0, suite, SECRETS | {"CLIENT_TRAFFIC_SECRET_0": b"b" * 32}))
     assert [len(direction.epochs) for direction in (unopened, opened, other)] == [0, 2, 2]
     assert all(epoch.made is None for direction in (opened, other) for epoch in direction.epochs)
+
+
+def direction_of(*secrets: bytes) -> Direction:
+    """With epochs of application data."""
+    return Direction(epochs=[epoch for secret in secrets for epoch in epochs13(0, suite_of(0x1301), {LAST_LABEL: secret})])
+
+
+LAST_LABEL = "CLIENT_TRAFFIC_SECRET_0"
+
+
+def test_whole_records_of_data_are_opened_up_to_the_first_other_one() -> None:
+    direction = direction_of(b"a" * 32)
+    data = [b"one", b"", b"three"]
+    wire = b"".join(sealed_record(direction.opener, number, some) for number, some in enumerate(data))
+    ticket, budget = sealed_record(direction.opener, 3, b"ticket", 22), direction.budget
+    at, taken = direction.whole_records(b"--" + wire + ticket, 2, 2 + len(wire) + len(ticket))
+    assert (at, [whole.buffer[: whole.size] for whole in taken], direction.number) == (2 + len(wire), data, 3)
+    assert direction.budget > budget, "what opens pays for what is tried"
+    assert direction.whole_records(ticket[:-1], 0, len(ticket) - 1) == (0, [])
+    assert direction.number == 3
+
+
+def test_a_handshake_record_is_opened_at_its_number() -> None:
+    direction = direction_of(b"a" * 32)
+    record = sealed_record(direction.opener, 0, b"message", 22)
+    assert direction.handshake_record(record) == b"message"
+    assert direction.handshake_record(record) is None, "another number is due"
+    assert direction.number == 1
+
+
+def test_a_loss_is_as_large_as_the_plaintext_of_its_records() -> None:
+    direction = direction_of(b"a" * 32)
+    assert list(direction.lost_before(0, 0x0304, 5)) == []
+    direction.lost_records, direction.lost_bytes = 2, 2 * (5 + 17) + 30
+    (lost,) = direction.lost_before(0, 0x0304, 5)
+    assert lost == LostPlaintext(0, 30, True, 5)
+    direction.lost_records = 0
+    assert not next(iter(direction.lost_before(0, 0x0304, 5))).exact, "how many records these bytes were is not known"
+    direction.settle()
+    assert list(direction.lost_before(0, 0x0304, 5)) == []
+
+
+def numbers(direction: Direction, *, begun: bool) -> dict[int, set[int]]:
+    """By epoch."""
+    found: dict[int, set[int]] = {}
+    for at, some in direction.candidates(begun=begun):
+        found.setdefault(at, set()).update(some)
+    return found
+
+
+def test_numbers_that_a_record_may_have() -> None:
+    """Where nothing is lost, the first of other keys; behind lost records, one behind them; behind bytes of none, some more."""
+    direction = direction_of(b"a" * 32)
+    direction.number = 7
+    assert numbers(direction, begun=True) == {1: {0}}, "the last record may have been a KeyUpdate"
+    direction.lost, direction.lost_records, direction.unopened, direction.lost_bytes = True, 2, 2, 100
+    assert 9 in numbers(direction, begun=True)[0]
+    assert 7 not in numbers(direction, begun=True)[0], "the number that is due was tried before"
+    exact = len(numbers(direction, begun=True)[0])
+    direction.missing = 1000
+    assert len(numbers(direction, begun=True)[0]) > exact
+    direction.unopened = limits.TLS_UNOPENED_RECORDS + 1
+    assert numbers(direction, begun=True) == {0: {7 + direction.unopened}}
+
+
+def test_refused_early_data_leaves_nothing() -> None:
+    direction = direction_of(b"a" * 32)
+    direction.sealed, direction.number = True, 4
+    direction.wait(TlsRecord(0, 23, 0x0303, b"", []))
+    assert len(direction.waiting) == 1
+    assert not direction.is_early
+    direction.unseal()
+    assert (direction.sealed, direction.epochs, direction.number, direction.waiting) == (False, [], 0, ())
+
+
+def test_what_stands_behind_a_handshake_is_read_next() -> None:
+    direction = direction_of(b"a" * 32)
+    record = sealed_record(direction.opener, 0, b"data")
+    direction.shaken(100, record[:7], [RecordPiece(100, 107, 1, 2, 0)])
+    assert direction.ready
+    offset, data, pieces = direction.held
+    assert (offset, bytes(data), len(pieces)) == (100, record[:7], 1)
+    assert len(direction.packed) == len(direction.opener.packed)

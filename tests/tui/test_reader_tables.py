@@ -9,10 +9,11 @@ import pytest
 
 import kcap
 from kcap.output.verdict import no_kafka_sentence
+from kcap.reports.findings.live import requests
 from kcap.tui import reader_tables
 from kcap.tui.capture_model import CaptureModel, read_whole
-from kcap.tui.reader_tables import ReaderTables
-from kcap.tui.spill import OTHERS, PROFILES, learned, main_path, read_file, unpickled
+from kcap.tui.reader_tables import RESOLVED_COLUMNS, ReaderTables
+from kcap.tui.spill import OTHERS, PROFILES, RESOLVED, learned, main_path, read_file, unpickled
 from kcap.tui.value_codes import NUMBERED, VALUES, ValueCodes
 from tests.tui.conftest import PCAPS
 
@@ -69,3 +70,29 @@ def test_values_of_a_large_capture_are_numbered(tmp_path: Path, monkeypatch: pyt
         reported = values.column(name).to_pylist()
         found = [reported[code] for part in codes.codes() for code in part.column(name).to_pylist()]
         assert found == [value for part in rows for value in part.column(name).to_pylist()], name
+
+
+def test_rules_get_their_rows_while_a_capture_is_read_and_the_end_writes_what_it_knows_better(tmp_path: Path) -> None:
+    """Law: the rows of a watch are those that rules get without the screen."""
+    path = str(PCAPS / "cluster-startup.pcap")
+    seen: dict[str, int] = {}
+
+    class Watching:
+        def begin(self, schemas: dict[str, Any]) -> None:
+            self.schemas = schemas
+
+        def take(self, label: str, rows: Any) -> None:
+            seen[label] = seen.get(label, 0) + rows.num_rows
+
+    reading = kcap.open(path).read(keep_connections=True)
+    watch: Any = Watching()
+    tables = ReaderTables(reading, str(tmp_path), watch)
+    for batch in reading.batches():
+        tables.take(batch)
+    mark = tables.finish()
+    assert watch.schemas.keys() == requests().keys()
+    assert seen["exchanges"] == mark.rows
+    rows = learned(str(tmp_path), read_file(main_path(str(tmp_path), "exchanges")).to_batches())
+    found = [row for part in rows for row in part.select(list(RESOLVED_COLUMNS)).to_pylist()]
+    assert found == kcap.open(path).exchanges(list(RESOLVED_COLUMNS)).to_arrow().to_pylist()
+    assert os.path.exists(main_path(str(tmp_path), RESOLVED)) == tables.tracker.knows_better()

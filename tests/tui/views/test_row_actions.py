@@ -8,7 +8,7 @@ import pytest
 
 import kcap
 from tests.tui.driving import PCAPS, notified, opened, press
-from tests.tui.views.stub import StubApp, StubBook, drive, settle
+from tests.tui.views.stub import EmptyBook, StubApp, StubBook, drive, settle
 
 NAME = "quota-3.9.pcap"
 
@@ -108,5 +108,35 @@ def test_cell_row_and_filter_are_copied() -> None:
             value, row, only = copied
             assert row.split("\t")[app.screen.table.at] == value
             assert only == app.screen.table.down
+
+    asyncio.run(run())
+
+
+def test_a_section_is_saved_as_text() -> None:
+    seen = drive(StubBook(NAME), "conversations", "e", "t", size=(120, 40))
+    ((name, text),) = seen.saved
+    assert name == "kcap-conversations.txt"
+    assert "127.0.0.1" in text
+
+
+@pytest.mark.parametrize(("key", "why"), [("y", "there is no row to copy"), ("e", "")])
+def test_without_a_row_nothing_is_copied_and_text_cannot_be_saved_before_it_is_there(key: str, why: str) -> None:
+    async def run() -> None:
+        app = StubApp(EmptyBook(), "conversations")
+        async with app.run_test() as pilot:
+            await settle(pilot)
+            await pilot.press(key)
+            await settle(pilot)
+            assert [one.message for one in app._notifications] == ([why] if why else [])
+
+    asyncio.run(run())
+
+
+def test_the_messages_of_a_rows_connection_are_shown() -> None:
+    async def run() -> None:
+        async with opened("java-transactions.pcap") as pilot:
+            app: Any = pilot.app
+            await press(pilot, "C", "w")
+            assert type(app.screen).__name__ == "FollowedStream"
 
     asyncio.run(run())
