@@ -1,14 +1,18 @@
 """Laws of output: the place is the user's, the notices are on stderr."""
 
 import io
+import json
 import os
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from kcap import open as kcap_open
 from kcap.cli import output
 from kcap.cli.main import main
 from kcap.session import no_kafka
@@ -87,3 +91,89 @@ def test_a_file_that_a_shell_opens_has_the_rows_of_one_with_a_name(tmp_path: Pat
     assert (code, text) == (0, named.read_text())
     piped = kcap("rows", capture, "--format", "csv", "--quiet").stdout.decode()
     assert len(piped.splitlines()) == len(text.splitlines())
+
+
+NAME = str(PCAPS / "java-transactions.pcap")
+
+
+def lines_of(*words: str) -> list[str]:
+    code, said = run_here("rows", NAME, *words)
+    assert code == 0, said
+    return said.splitlines()
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl"])
+def test_columns_stand_in_the_order_in_which_they_are_named(form: str) -> None:
+    """Also those inside of messages, and those that only the order of rows needs are left out."""
+    words = ["--columns", "api,exchange,request.CorrelationId,connection", "--sort", "-latency_ns", "--format", form]
+    first = lines_of(*words[:4], *words[4:])[0]
+    separator = "\t" if form == "tsv" else ","
+    if form == "jsonl":
+        assert list(json.loads(first)) == ["api", "exchange", "request.CorrelationId", "connection"]
+    else:
+        assert first.split(separator) == ["api", "exchange", "request.CorrelationId", "connection"]
+
+
+def test_rows_are_sorted_before_they_are_limited() -> None:
+    every = [json.loads(line)["latency_ns"] for line in lines_of("--columns", "latency_ns", "--format", "jsonl")]
+    few = [
+        json.loads(line)["latency_ns"]
+        for line in lines_of("--sort", "-latency_ns", "--limit", "5", "--columns", "latency_ns", "--format", "jsonl")
+    ]
+    assert few == sorted((value for value in every if value is not None), reverse=True)[:5]
+    assert len(lines_of("--limit", "7", "--format", "jsonl")) == 7
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "feather"])
+def test_facts_that_come_late_are_in_the_file(tmp_path: Path, form: str) -> None:
+    """The rows of a file are written once more where the end of the capture knows better."""
+    name, place = str(PCAPS / "cluster-startup.pcap"), tmp_path / f"rows.{form}"
+    assert main(["rows", name, "-o", str(place), "--format", form]) == 0
+    wanted = kcap_open(name).exchanges().to_arrow().to_pylist()
+    assert read(form, place).to_pylist() == wanted
+    assert any(row["broker_id"] is not None for row in wanted)
+
+
+def read(form: str, place: Path) -> Any:
+    if form == "parquet":
+        return pq.read_table(place)
+    with open(place, "rb") as file:
+        ipc: Any = pa.ipc
+        return (ipc.open_stream(file) if form == "arrow" else ipc.open_file(file)).read_all()
+
+
+def test_a_folder_is_parted_by_what_its_rows_say(tmp_path: Path) -> None:
+    assert main(["rows", NAME, "--partition-by", "api", "-o", str(tmp_path / "parts"), "--columns", "connection"]) == 0
+    files = sorted((tmp_path / "parts").rglob("*.parquet"))
+    assert {file.parent.name.partition("=")[0] for file in files} == {"api"}
+    assert sum(pq.ParquetFile(file).metadata.num_rows for file in files) == 110
+    assert {tuple(pq.ParquetFile(file).schema_arrow.names) for file in files} == {("connection",)}
+
+
+def test_children_stand_beside_their_exchange(tmp_path: Path) -> None:
+    place = tmp_path / "rows.parquet"
+    assert main(["rows", NAME, "--columns", "api", "--partitions", "-o", str(place)]) == 0
+    assert pq.read_schema(place).names == ["api", "partitions"]
+
+
+def test_fields_of_packets_need_the_lengths_of_packets(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert main(["rows", NAME, "-T", "fields", "-e", "frame.number", "-e", "frame.len", "--limit", "3"]) == 0
+    rows = [line.split(b"\t") for line in capfdbinary.readouterr().out.splitlines()]
+    assert len(rows) == 3
+    assert all(int(size) > 60 for _, size in rows)
+
+
+@pytest.mark.parametrize("form", ["ek", "json", "tabs"])
+def test_forms_of_tshark(form: str) -> None:
+    assert lines_of("-T", form, "--limit", "2")
+
+
+def test_what_was_not_kept_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    reading: Any = SimpleNamespace(
+        failed=[], analyzer=SimpleNamespace(kafka_connections=0), phases=Counter(), weirds=[], capture_files=[]
+    )
+    assert output.reported(None) == 0
+    assert output.reported(reading, found=True) == 0
+    assert capsys.readouterr().err == ""
+    assert output.reported(reading) == 0
+    assert "no Kafka found" in capsys.readouterr().err

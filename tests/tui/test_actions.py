@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import kcap
+from kcap.tui.actions import NOTHING
 from tests.tui.driving import LARGE, opened, press
 
 pytestmark = pytest.mark.usefixtures("fresh_settings")
@@ -160,3 +161,79 @@ def kcap_clock(time_ns: int) -> str:
     from kcap.reports.text import clock
 
     return clock(time_ns)
+
+
+def test_filters_by_what_is_under_the_cursor() -> None:
+    """Each way of joining it to the filter in force, at once or to be edited; and the quick ones of this exchange."""
+
+    async def test(pilot: Any, app: Any) -> None:
+        row = app.view.arranged.rows.row(app.view.current)
+        await press(pilot, "A", "1")
+        first = app.book.filter_text
+        assert first
+        await press(pilot, "A", "6")
+        assert app.book.filter_text.startswith(f"{first} || !")
+        app.narrow("")
+        await press(pilot, "A", "a")
+        assert app.browser.bar.query_one("Input").value == first
+        assert app.book.filter_text == "", "it is to be edited first"
+        await press(pilot, "escape")
+        await press(pilot, "f", "x")
+        assert app.book.filter_text == ""
+        app.browser.actions.apply("selected")
+        await press(pilot)
+        assert app.book.filter_text == first
+        app.narrow("")
+        await press(pilot)
+        await press(pilot, "f", "a")
+        assert str(row["api"]) in app.book.filter_text
+
+    on(test)
+
+
+def test_the_neighbors_in_the_connection() -> None:
+    async def test(pilot: Any, app: Any) -> None:
+        uid, number = app.selected
+        await press(pilot, "left_square_bracket")
+        assert app._notifications
+        assert "has no earlier exchange" in [note.message for note in app._notifications][-1]
+        await press(pilot, "right_square_bracket")
+        assert app.selected == (uid, number + 1)
+        await press(pilot, "left_square_bracket")
+        assert app.selected == (uid, number)
+
+    on(test)
+
+
+def test_the_slowest_of_an_api_the_form_of_times_and_columns() -> None:
+    async def test(pilot: Any, app: Any) -> None:
+        app.browser.actions.slowest("Produce")
+        await app.workers.wait_for_complete()
+        await press(pilot)
+        rows = [app.view.arranged.rows.row(number) for number in range(3)]
+        assert app.book.filter_text == "api == Produce"
+        assert (app.view.sort, app.view.descending) == ("latency", True)
+        assert rows
+        app.browser.actions.set_time("delta")
+        assert app.view.form == "delta"
+        app.browser.actions.take_columns(["time", "api"])
+        assert (app.view.names, app.view.chosen) == (["time", "api"], True)
+        app.browser.actions.take_columns(None)
+        assert app.view.chosen
+        app.browser.actions.take_columns([])
+        assert not app.view.chosen
+
+    on(test)
+
+
+def test_without_an_exchange_each_key_says_that_there_is_none() -> None:
+    async def test(pilot: Any, app: Any) -> None:
+        app.narrow("api == Fetch && api == Produce")
+        await app.workers.wait_for_complete()
+        await press(pilot)
+        for key in ("y", "w", "right_square_bracket"):
+            app.clear_notifications()
+            await press(pilot, key)
+            assert [note.message for note in app._notifications] == [NOTHING], key
+
+    on(test)
