@@ -1,10 +1,13 @@
-"""What tasks do takes numpy and pyarrow alone, so that executors can be sent kcap as a zip."""
+"""What tasks do takes numpy and pyarrow alone, so that executors can be sent kcap as a zip; one that dies is done again."""
 
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import kcap
 from spark_jobs import PLACES
+from tests.spark_jobs.jobs import on_spark
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = """
@@ -68,3 +71,10 @@ def test_names_of_the_package_are_no_modules() -> None:
     for name, place in PLACES.items():
         assert callable(getattr(spark_jobs, name))
         assert place != f"spark_jobs.{name}"
+
+
+@on_spark
+def test_a_killed_worker_is_made_good(alone: dict[str, Any]) -> None:
+    """A Python worker that dies in mid-job: its task runs again, and the rows are right."""
+    assert alone["killed"]
+    assert alone["again"] == kcap.open(alone["path"]).exchanges().to_arrow().num_rows
