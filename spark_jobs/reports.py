@@ -7,7 +7,6 @@ its JSON form. Law: it is what `kcap REPORT --format json` says of the same file
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +16,7 @@ from kcap.errors import UsageError
 from kcap.filter.ast import columns_of as filter_columns
 from kcap.filter.ast import is_deep
 from kcap.filter.parse import parse
-from kcap.reports.definition import KEY, Report, ReportRequest, Row, Tables
+from kcap.reports.definition import KEY, Report, ReportRequest, Row, Tables, report_of
 from kcap.reports.names import DIGITS, KEPT_CHARACTERS, names_of
 from kcap.reports.run import columns_of, result
 from kcap.reports.source import Engine
@@ -131,12 +130,6 @@ def shorter(frame: "DataFrame", whole: Collection[str] = ()) -> "DataFrame":
     return frame.withColumns(
         {name: spark.transform(name, shortened) if name in lists else shortened(spark.col(name)) for name in names}
     )
-
-
-def report_of(name: str) -> Report:
-    """A report by its name."""
-    found: Report = import_module(f"kcap.reports.{name}").REPORT
-    return found
 
 
 def run_report(source: SparkCapture | Saved, name: str, request: ReportRequest, only: str | None = None) -> Row:
