@@ -43,7 +43,6 @@ def observed(source: Source) -> Iterator[Observed]:
 
 
 def names_of(source: Source) -> list[str]:
-    """Names of the captures."""
     return source.captures if isinstance(source, Saved) else [file.name for file in source.scanned.files]
 
 
@@ -51,7 +50,6 @@ def findings(
     source: Source, only: Collection[str] = (), skip: Collection[str] = (),
     thresholds: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Row:  # fmt: skip
-    """The report `check`."""
     with observed(source) as seen:
         return {"report": "check", "captures": names_of(source)} | check(seen, only, skip, thresholds)
 
@@ -73,5 +71,4 @@ def side(source: Source) -> Side:
 
 
 def diff(before: Source, after: Source) -> Row:
-    """The report `diff`."""
     return diff_report.result(side(before), side(after))

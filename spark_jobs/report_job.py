@@ -100,8 +100,6 @@ def write_delta(spark: "SparkSession", rows: Sequence[Row], output: str) -> None
 
 
 def report_job(name: str) -> click.Command:
-    """The job of a report."""
-
     def run(
         spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, top: int | None, with_long_polls: bool = False
     ) -> int:

@@ -238,7 +238,6 @@ def as_lists(batch: PacketBatch) -> PacketBatch:
 
 
 def cut(batch: PacketBatch, first: int, last: int) -> PacketBatch:
-    """Part of a batch."""
     return PacketBatch(
         batch.file,
         batch.first_packet + first,

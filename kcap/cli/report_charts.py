@@ -48,7 +48,6 @@ def svg(result: Row) -> str:
 
 
 def text(x: float, y: float, value: str, anchor: str = "middle", weight: str = "normal") -> str:
-    """A text element."""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-weight="{weight}" fill="#333">{html_text(value)}</text>'
 
 

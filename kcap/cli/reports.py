@@ -80,8 +80,6 @@ OPTIONS: Final = (
 
 
 def command(name: str) -> click.Command:
-    """The command of a report."""
-
     def run(**options: Any) -> int:
         return execute(name, options)
 

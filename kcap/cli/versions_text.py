@@ -29,7 +29,6 @@ def clock(time_ns: int) -> str:
 
 
 def clients_of(target: str) -> list[TextColumn]:
-    """The client table."""
     return [
         TextColumn("client id", lambda r: clean(digest.client_text(r)), False),
         TextColumn("client", digest.address_text, False, 3),

@@ -67,7 +67,6 @@ def sort(batches: Iterable[pa.RecordBatch], keys: Sequence[Key], at_once: int = 
 
 
 def ordered(table: Any, keys: Sequence[Key]) -> Any:
-    """A table in order."""
     return table.take(places(table, keys))
 
 

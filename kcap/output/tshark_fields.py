@@ -157,7 +157,6 @@ class Fields:
         self._started = False
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows."""
         self._start()
         if not batch.num_rows:
             return
@@ -262,7 +261,6 @@ class JsonArray:
         self._first = True
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows."""
         from kcap.output.writers import JsonLines
 
         if not batch.num_rows:
@@ -287,7 +285,6 @@ class Bulk:
         self._timed = "time" in schema.names
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows."""
         from kcap.output.writers import JsonLines
 
         if not batch.num_rows:

@@ -51,7 +51,6 @@ class JsonLines:
         self._keys = [json.dumps(name) + ":" for name in schema.names]
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows."""
         from kcap.output.text_columns import json_column, lines
 
         if not batch.num_rows:
@@ -85,7 +84,6 @@ class Csv:
         self._header = self.SEPARATOR.join(csv_text(name, self.SEPARATOR) for name in schema.names) + "\n"
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows."""
         from kcap.output.text_columns import csv_column, lines
 
         self._head()
@@ -135,7 +133,6 @@ class Feather:
         self._file = ipc.new_file(Counted(sink), self._schema)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows."""
         if not batch.num_rows:
             return
         if any(self._coded):
@@ -158,7 +155,6 @@ class Arrow:
         self._stream = ipc.new_stream(Counted(sink), schema)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows."""
         if batch.num_rows:
             self._stream.write_batch(batch)
             self._sink.flush()
@@ -205,7 +201,6 @@ class Parquet:
         self._rows, self._bytes, self._group = 0, 0, group or ROW_GROUP
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows."""
         if batch.num_rows:
             self._waiting.append(batch)
             self._rows += batch.num_rows

@@ -109,7 +109,6 @@ class Exchanges:
         self.size, self.number = columns.size, columns.number
 
     def select(self, places: "Int64s") -> "Exchanges":
-        """Some rows of the batch."""
         return Exchanges(self.columns.select(places), self.context.select(places), self.files)
 
     def made(self, name: str, make: "Callable[[Exchanges], Made]") -> Made:
@@ -413,5 +412,4 @@ class ExchangeColumns:
         self.makers = {column.name: partial(Exchanges.made, name=column.name, make=maker(column)) for column in columns}
 
     def make(self, rows: Exchanges) -> pa.RecordBatch:
-        """The columns of a batch."""
         return batch_of_types([make(rows) for make in self.makers.values()], self.schema)

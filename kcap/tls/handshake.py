@@ -149,7 +149,6 @@ class PackedExtensions(Mapping[int, bytes]):
         self._data = data
 
     def read(self) -> dict[int, bytes]:
-        """The extensions as objects."""
         return extensions_in(self._data)
 
     def __contains__(self, number: object) -> bool:
@@ -247,7 +246,6 @@ def _behind_session(body: bytes) -> int:
 
 
 def read_client_hello(body: bytes) -> Hello | None:
-    """A ClientHello."""
     at, size = _behind_session(body), len(body)
     if at + 2 > size:
         return None

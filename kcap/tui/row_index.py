@@ -41,8 +41,6 @@ SAME_WIDTH: Final = pa.int64(), pa.timestamp("us", "UTC")
 
 
 class RowIndex:
-    """Some batches."""
-
     def __init__(
         self,
         batches: Sequence[pa.RecordBatch],
@@ -67,11 +65,9 @@ class RowIndex:
 
     @property
     def numbers(self) -> "Numbers":
-        """The numbers of all rows."""
         return np.arange(self.first, len(self), dtype=np.int64)
 
     def holds(self, number: int | None) -> bool:
-        """Whether a row is there."""
         return number is not None and self.first <= number < len(self)
 
     def latest(self, most: int) -> "RowIndex":
