@@ -109,7 +109,6 @@ class Identities(Sequence[Identity]):
 
 
 def flows_of(keys: Any, sizes: Any) -> list[bytes]:
-    """Flow keys, of rows of bytes."""
     data, width = keys.tobytes(), keys.shape[1]
     return [data[start : start + size] for start, size in zip(range(0, len(data), width), sizes.tolist())]
 

@@ -58,7 +58,6 @@ def write(spark: "SparkSession", result: Row, output: str, form: str | None) -> 
 
 
 def bytes_of(result: Row, form: str) -> bytes:
-    """The report in a form."""
     if form == "json":
         return (json_text(result) + "\n").encode()
     if form == "csv":

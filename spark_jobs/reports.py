@@ -5,7 +5,7 @@ its JSON form. Law: it is what `kcap REPORT --format json` says of the same file
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
@@ -170,8 +170,7 @@ def opened(
     if of_partitions:
         columns["partitions"] = list(dict.fromkeys([*KEY, *of_partitions]))
     frames = source.tables(columns)
-    engine = SparkEngine(frames["exchanges"].sparkSession)
-    try:
+    with closing(SparkEngine(frames["exchanges"].sparkSession)) as engine:
         every = engine.view(frames["exchanges"], beside)
         passing = every
         if deep:
@@ -182,5 +181,3 @@ def opened(
             passing = every.filter(predicate(tree, every))
         partitions = engine.view(frames["partitions"]) if of_partitions else None
         yield engine, Tables.under(every, passing, partitions)
-    finally:
-        engine.close()

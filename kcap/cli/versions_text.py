@@ -125,7 +125,6 @@ def failures(made: Row, style: Style, shown: int) -> list[str]:
 
 
 def story(made: Row, style: Style) -> list[str]:
-    """One connection."""
     who = f"client {words(made.get('client_id'))} of {made['client_ip']}"
     library = f", {'probably ' if made.get('guessed') else ''}{clean(made['software'])}" if made.get("software") else ""
     head = f"{made['connection']}: {who}{library}, with {made['server']}"

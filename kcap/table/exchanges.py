@@ -382,12 +382,10 @@ NEEDS: Final = {
 
 
 def needs_of(columns: Iterable[Column]) -> Fact:
-    """The facts that some columns need."""
     return reduce(or_, (NEEDS.get(column.name, NO_FACT) for column in columns), NO_FACT)
 
 
 def maker(column: Column) -> Callable[[Exchanges], Made]:
-    """How a column is made."""
     kind = TYPES[column.type]
     found = MAKERS.get(column.name)
     if found is not None:

@@ -46,7 +46,6 @@ DEFAULTS: Final[dict[str, object]] = {"bool": False, "int64": 0}
 
 
 def batch_of(table: str, columns: Sequence[Column], rows: Sequence[dict[str, object]]) -> pa.RecordBatch:
-    """Rows by column name as a record batch."""
     arrays = []
     for column in columns:
         default = default_of(column)

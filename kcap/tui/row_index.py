@@ -76,7 +76,6 @@ class RowIndex:
         return self if drop <= 0 else self._from(drop)
 
     def _from(self, batch: int) -> "RowIndex":
-        """The rows from a batch on."""
         return RowIndex(self.batches[batch:], self.schema, int(self.starts[batch]), self._release)
 
     def scan(self) -> Iterator[tuple[int, pa.RecordBatch]]:

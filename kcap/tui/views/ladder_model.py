@@ -162,7 +162,6 @@ def draw_lanes(events: Sequence[Row]) -> int:
 
 
 def made(rows: Sequence[Row]) -> LadderModel:
-    """The ladder of some exchanges."""
     events = events_of(rows)
     lanes = draw_lanes(events)
     ids = {(row["server_ip"], row["server_port"]): row["broker_id"] for row in rows}
