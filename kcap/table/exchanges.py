@@ -364,9 +364,7 @@ MAKERS: Final[dict[str, Callable[[Exchanges], Made]]] = {
     "removed_in": lambda rows: rows.release(removed_in),
     "deprecated_in": lambda rows: rows.release(deprecated_in),
     "long_poll_ns": lambda rows: rows.long_poll().to_arrow(pa.int64()),
-    "throttle_ns": lambda rows: (
-        rows.of_service(rows.context.throttled).where(rows.columns.throttle.mask()).to_arrow(pa.int64())
-    ),
+    "throttle_ns": lambda rows: rows.throttled().to_arrow(pa.int64()),
     "muted_ns": lambda rows: rows.of_service(rows.context.muted).to_arrow(pa.int64()),
     "flags": lambda rows: rows.flags(),
 }
