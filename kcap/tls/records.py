@@ -51,7 +51,7 @@ class TlsRecord:
 class RecordReader:
     """Cuts one direction into records. Places are stream offsets."""
 
-    __slots__ = ("_base", "_data", "_holes", "_looked", "_pieces", "next_offset", "searching", "skipped", "wanted")
+    __slots__ = ("_at", "_base", "_data", "_holes", "_looked", "_pieces", "searching", "skipped", "wanted")
 
     def __init__(self) -> None:
         self.searching = False
@@ -63,10 +63,10 @@ class RecordReader:
         self._data = bytearray()
         self._base = 0
         """Of the first byte of `_data`."""
-        self.next_offset = 0
-        """Stream offset of the next record, or where the search for one goes on."""
+        self._at = 0
+        """Of the next record, or where the search for one goes on."""
         self._looked = 0
-        """How many bytes behind `next_offset` no record begins at."""
+        """How many bytes behind `_at` no record begins at."""
         self._pieces: list[RecordPiece] | tuple[()] = ()
         self._holes: list[tuple[int, int]] | tuple[()] = ()
         """Start and end; `_data` holds zeros there. Lists, as an empty deque takes 600 bytes, and few wait here."""
@@ -77,14 +77,19 @@ class RecordReader:
         return self._base + len(self._data)
 
     @property
+    def next_offset(self) -> int:
+        """Stream offset of the next record."""
+        return self._at
+
+    @property
     def held_bytes(self) -> int:
         """Stream bytes from the next record on."""
-        return self.end - self.next_offset
+        return self.end - self._at
 
     @property
     def idle(self) -> bool:
         """Whether the next byte begins a record, and none is held."""
-        return self.next_offset >= self._base + len(self._data) and self.tidy
+        return self._at >= self._base + len(self._data) and self.tidy
 
     def feed(
         self, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int, first: int | None = None
@@ -93,7 +98,7 @@ class RecordReader:
 
         `first` is the offset of the packet's first byte, where others of its bytes were taken elsewhere.
         """
-        if self.next_offset >= self._base + len(self._data) or self.next_offset - self._base > TLS_READ_BYTES:
+        if self._at >= self._base + len(self._data) or self._at - self._base > TLS_READ_BYTES:
             self._room(offset)
         self._data += data
         self._pieces = self._pieces or []
@@ -109,13 +114,13 @@ class RecordReader:
     def held(self) -> tuple[int, bytes, list[RecordPiece]]:
         """The offset of the next record, its bytes so far and their packets."""
         if not self._data:
-            return self.next_offset, b"", []
-        return self.next_offset, bytes(self._data[self.next_offset - self._base :]), list(self._pieces)
+            return self._at, b"", []
+        return self._at, bytes(self._data[self._at - self._base :]), list(self._pieces)
 
     def restart(self, offset: int, data: bytes, pieces: list[RecordPiece] | tuple[()]) -> None:
         """The next record is at this offset; `data` are its bytes so far, and `pieces` their packets, in a list of its own."""
         self._data[:] = data
-        self._base = self.next_offset = offset
+        self._base = self._at = offset
         self._pieces = pieces
         self.wanted = 0
 
@@ -125,25 +130,25 @@ class RecordReader:
 
     def _room(self, offset: int) -> None:
         """Forgets what was read."""
-        if self.next_offset >= self.end:
-            self.next_offset = max(offset, self.next_offset)
+        if self._at >= self.end:
+            self._at = max(offset, self._at)
             self._forget()
-        elif self.next_offset - self._base > TLS_READ_BYTES:
-            del self._data[: self.next_offset - self._base]
-            self._base = self.next_offset
+        elif self._at - self._base > TLS_READ_BYTES:
+            del self._data[: self._at - self._base]
+            self._base = self._at
 
     def _forget(self) -> None:
         """Drops all bytes: they were read, and connections that rest are many."""
         self._data.clear()
-        self._base = self.next_offset
+        self._base = self._at
 
     def _hole(self, start: int, end: int) -> None:
         if end - start > 2 * LENGTH_MAX:  # no record can span it
-            self.skipped += end - self.next_offset
+            self.skipped += end - self._at
             self._pieces = ()
             self._holes = ()
             self._data.clear()
-            self._base = self.next_offset = end
+            self._base = self._at = end
             self.searching, self._looked = True, 0
             return
         self._data += bytes(end - start)
@@ -153,20 +158,20 @@ class RecordReader:
 
     def next(self, *, final: bool = False) -> TlsRecord | None:
         """The next record, None while bytes are missing; a proposed one stays until `accept` or `refuse`."""
-        data, start = self._data, self.next_offset - self._base
+        data, start = self._data, self._at - self._base
         if not self.searching and not self._holes and len(data) - start >= HEADER:
             size = HEADER + (data[start + 3] << 8 | data[start + 4])
             if size <= len(data) - start and data[start] in TYPES and data[start + 1] == 3 and size <= HEADER + LENGTH_MAX:
                 return self._simple(start, size)
-        while self.next_offset < self.end:
+        while self._at < self.end:
             if self.searching:
                 return self._proposed(final)
-            data, start, holes = self._data, self.next_offset - self._base, self._holes
-            hole = self._hole_in(self.next_offset, self.next_offset + HEADER) if holes else None
+            data, start, holes = self._data, self._at - self._base, self._holes
+            hole = self._hole_in(self._at, self._at + HEADER) if holes else None
             if hole is not None:
-                if hole[1] < self.next_offset + HEADER and self.end < self.next_offset + HEADER and not final:
+                if hole[1] < self._at + HEADER and self.end < self._at + HEADER and not final:
                     return None
-                self._pass(max(hole[1] - self.next_offset, 1))
+                self._pass(max(hole[1] - self._at, 1))
                 self.searching = True
                 continue
             room = len(data) - start
@@ -178,10 +183,10 @@ class RecordReader:
                 continue
             if room < size:
                 if not final:
-                    self.wanted = self.next_offset + size
+                    self.wanted = self._at + size
                     return None
                 return self._taken(room, whole=False)
-            hole = self._hole_in(self.next_offset, self.next_offset + size) if holes else None
+            hole = self._hole_in(self._at, self._at + size) if holes else None
             if hole is None:
                 return self._taken(size, whole=True)
             record = self._taken(size, whole=False)
@@ -198,24 +203,24 @@ class RecordReader:
         self._advance(size)
 
     def _advance(self, size: int) -> None:
-        self.next_offset += size
+        self._at += size
         self._looked = max(self._looked - size, 0)
         pieces, holes = self._pieces, self._holes
         passed = 0
         for piece in pieces:
-            if piece.end > self.next_offset:
+            if piece.end > self._at:
                 break
             passed += 1
         if pieces and passed:
             del pieces[:passed]
-        if self.next_offset >= self.end:
+        if self._at >= self.end:
             self._forget()
         if holes:
-            del holes[: next((i for i, hole in enumerate(holes) if hole[1] > self.next_offset), len(holes))]
+            del holes[: next((i for i, hole in enumerate(holes) if hole[1] > self._at), len(holes))]
 
     def _record(self, size: int, *, whole: bool, proposed: bool) -> TlsRecord:
-        start = self.next_offset - self._base
-        data, end = self._data, self.next_offset + size
+        start = self._at - self._base
+        data, end = self._data, self._at + size
         pieces = []
         for piece in self._pieces:
             if piece.start >= end:
@@ -223,16 +228,16 @@ class RecordReader:
             pieces.append(piece)
         version = data[start + 1] << 8 | data[start + 2]
         body = bytes(data[start + HEADER : start + size])
-        return TlsRecord(self.next_offset, data[start], version, body, pieces, whole, proposed, self.skipped)
+        return TlsRecord(self._at, data[start], version, body, pieces, whole, proposed, self.skipped)
 
     def _simple(self, start: int, size: int) -> TlsRecord:
         """The record whose `size` bytes stand in `_data[start:]`, in one packet as most are."""
-        data, pieces, at = self._data, self._pieces, self.next_offset
+        data, pieces, at = self._data, self._pieces, self._at
         if not pieces or pieces[0].end < at + size:
             return self._taken(size, whole=True)
         body = bytes(data[start + HEADER : start + size])
         record = TlsRecord(at, data[start], 768 | data[start + 2], body, pieces[:1], behind=self.skipped)
-        self.skipped, self.next_offset = 0, at + size
+        self.skipped, self._at = 0, at + size
         if pieces[0].end == at + size:
             del pieces[0]
         if len(data) == start + size:
@@ -249,25 +254,25 @@ class RecordReader:
         """A record that begins where a header could stand, all of whose bytes are there."""
         data = self._data
         while True:
-            found = data.find(b"\x03", self.next_offset - self._base + self._looked + 1)
+            found = data.find(b"\x03", self._at - self._base + self._looked + 1)
             if found < 0:
-                self._pass(max(len(data) - 1 - (self.next_offset - self._base), 0))
+                self._pass(max(len(data) - 1 - (self._at - self._base), 0))
                 return None
             at = self._base + found - 1
             room = self.end - at
             if room < HEADER:
-                self._pass(at - self.next_offset)
+                self._pass(at - self._at)
                 return None
             length = int.from_bytes(data[found + 2 : found + 4], "big")
             fits = data[found - 1] in TYPES and data[found + 1] <= 4 and 0 < length <= LENGTH_MAX
             if fits and self._hole_in(at, min(at + HEADER + length, self.end)) is None:
                 if room >= HEADER + length:
-                    self._pass(at - self.next_offset)
+                    self._pass(at - self._at)
                     return self._record(HEADER + length, whole=True, proposed=True)
                 if not final:
-                    self._pass(at - self.next_offset)
+                    self._pass(at - self._at)
                     return None
-            self._looked = at + 1 - self.next_offset
+            self._looked = at + 1 - self._at
 
     def accept(self, record: TlsRecord) -> None:
         """The proposed record is one: reading goes on behind it."""
