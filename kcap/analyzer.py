@@ -361,7 +361,6 @@ class Analyzer:
 
     # -- what connections and conversations ask for -------------------------------------------------------------------
     def opened(self, connection: Connection) -> None:
-        """A connection begins."""
         connection.conversation = Conversation(connection, self)
         if self.fast_path is not None:
             self.fast_path.opened(connection)
@@ -373,7 +372,6 @@ class Analyzer:
             conversation.tls.session.rest()
 
     def closed(self, connection: Connection, time_ns: int) -> None:
-        """A connection ends."""
         conversation = connection.conversation
         if isinstance(conversation, Conversation):
             for _ in range(3):  # each time less is left to be done
@@ -479,7 +477,6 @@ class Analyzer:
 
     @staticmethod
     def constants(conversation: Conversation) -> Identity:
-        """The constants of a connection."""
         connection = conversation.tcp
         client = connection.client or connection.streams[0]
         flow = connection.flows[connection.streams.index(client)]
@@ -503,7 +500,6 @@ class Analyzer:
 
 
 def connection_uid(connection: Connection) -> str:
-    """The uid of a connection."""
     if connection.uid is None:
         client = connection.client
         isn = client.isn if client is not None else None

@@ -94,11 +94,9 @@ class Identities(Sequence[Identity]):
         return index
 
     def extend(self, records: Any) -> None:
-        """Adds connections, of their records."""
         self.records += records.tobytes()
 
     def put(self, index: int, identity: Identity) -> None:
-        """Sets one of them."""
         self._objects[index] = identity
         uid, client, client_port, server, *rest = ATTRIBUTES(identity)
         RECORD.pack_into(self.records, index * RECORD.size, number_of(uid), packed(client), client_port, packed(server), *rest)
@@ -111,7 +109,6 @@ class Identities(Sequence[Identity]):
 
 
 def flows_of(keys: Any, sizes: Any) -> list[bytes]:
-    """Flow keys, of rows of bytes."""
     data, width = keys.tobytes(), keys.shape[1]
     return [data[start : start + size] for start, size in zip(range(0, len(data), width), sizes.tolist())]
 

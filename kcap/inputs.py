@@ -81,8 +81,6 @@ def _above(path: str) -> Iterator[str]:
 
 
 class Inputs:
-    """Paths that are read."""
-
     def __init__(self, paths: Iterable[str], expand: Expand | None = None) -> None:
         """`expand` turns globs and folders into files; it is called only where an output exists that may be one of them."""
         self._paths = list(dict.fromkeys(paths))

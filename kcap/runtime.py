@@ -287,7 +287,6 @@ class PageRelease:
         self._next = STEPS
 
     def step(self) -> None:
-        """Some more was read."""
         self._count += 1
         if self._count == self._next:
             self._next *= 8

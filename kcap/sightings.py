@@ -54,7 +54,6 @@ class Sightings:
         self._details.append(self._detail(detail))
 
     def _detail(self, text: str) -> int:
-        """The number of a detail."""
         found = self._known.get(text)
         if found is None:
             if len(self._known) >= DETAILS_KNOWN:

@@ -184,7 +184,6 @@ OF_CAPTURE: "Final[dict[str, Callable[[SparkCapture, TableRequest, Any], DataFra
 
 
 def names_of(wanted: TableRequest) -> list[str]:
-    """The columns of a table that are wanted."""
     return [column.name for column in wanted.columns]
 
 

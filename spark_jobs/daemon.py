@@ -24,7 +24,6 @@ def plain_first() -> None:
 
 
 def load() -> None:
-    """Imports the modules."""
     os.environ.setdefault(UNTHREADED, "1")
     for name in MODULES:
         import_module(name)

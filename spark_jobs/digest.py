@@ -15,12 +15,12 @@ from kcap.cli.standard_streams import say_lines
 from kcap.inputs import refuse_input
 from kcap.output.escaping import json_text
 from kcap.output.formats import format_of
-from kcap.reports.definition import ReportRequest, Row, keys_of
+from kcap.reports.definition import ReportRequest, Row, keys_of, report_of
 from spark_jobs.capture import SparkCapture
 from spark_jobs.files import sink_at
 from spark_jobs.job import JobInput, job, main
 from spark_jobs.report_job import shown
-from spark_jobs.reports import Saved, report_of, run_reports
+from spark_jobs.reports import Saved, run_reports
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -97,7 +97,6 @@ def is_capture(system: Any, path: str) -> bool:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of an error's message."""
     said = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return str(said).splitlines()[0].lower()
 
@@ -209,7 +208,6 @@ class Files:
 
 
 def close_all(files: dict[int, Any]) -> None:
-    """Closes files."""
     for opened in files.values():
         if isinstance(opened, int):
             os.close(opened)

@@ -6,7 +6,7 @@ named under `not_judged`.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import Final
 
@@ -32,18 +32,14 @@ WITH_IDS: Final = {"groups": group_report.report, "transactions": transaction_re
 def observed(source: Source) -> Iterator[Observed]:
     """The rules' view of a capture, for as long as the block lasts."""
     frames = source.tables(COLUMNS)
-    engine = SparkEngine(frames["exchanges"].sparkSession)
-    try:
+    with closing(SparkEngine(frames["exchanges"].sparkSession)) as engine:
         tables = {name: engine.view(frame) for name, frame in frames.items()}
         seen = Observed(engine.rows, tables["exchanges"], tables["partitions"], tables["connections"], tables["brokers"])
         seen.courses = partial(by_engine, engine.rows, tables["exchanges"])
         yield seen
-    finally:
-        engine.close()
 
 
 def names_of(source: Source) -> list[str]:
-    """Names of the captures."""
     return source.captures if isinstance(source, Saved) else [file.name for file in source.scanned.files]
 
 
@@ -51,7 +47,6 @@ def findings(
     source: Source, only: Collection[str] = (), skip: Collection[str] = (),
     thresholds: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Row:  # fmt: skip
-    """The report `check`."""
     with observed(source) as seen:
         return {"report": "check", "captures": names_of(source)} | check(seen, only, skip, thresholds)
 
@@ -63,15 +58,10 @@ def of_ids(source: Source, name: str, only: Sequence[str] = ()) -> Row:
 
 
 def side(source: Source) -> Side:
-    """One side of `diff`."""
     frame = source.table("exchanges", DIFF_COLUMNS)
-    engine = SparkEngine(frame.sparkSession)
-    try:
+    with closing(SparkEngine(frame.sparkSession)) as engine:
         return summarized(engine.rows, engine.view(frame), names_of(source))
-    finally:
-        engine.close()
 
 
 def diff(before: Source, after: Source) -> Row:
-    """The report `diff`."""
     return diff_report.result(side(before), side(after))

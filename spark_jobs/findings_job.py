@@ -49,8 +49,6 @@ def no_filter(given: JobInput) -> None:
 
 
 def check_job() -> click.Command:
-    """The job `check`."""
-
     def run(
         spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, rules: str, skip: str, fail_on: str | None
     ) -> int:
@@ -72,8 +70,6 @@ def check_job() -> click.Command:
 
 
 def ids_job(name: str, option: str, help_: str) -> click.Command:
-    """The job `groups` or `transactions`."""
-
     def run(spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, ids: tuple[str, ...]) -> int:
         no_filter(given)
         finished(spark, of_ids(source, name, ids), given)
@@ -86,8 +82,6 @@ def ids_job(name: str, option: str, help_: str) -> click.Command:
 
 
 def diff_job() -> click.Command:
-    """The job `diff`."""
-
     def run(spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, before: tuple[str, ...]) -> int:
         """What changed from --before to --input: the report of `kcap diff` over captures of any size or saved tables."""
         no_filter(given)

@@ -75,7 +75,6 @@ def save(frame: "DataFrame", folder: str, table: str) -> int:
 
 
 def folder_of(output: str, table: str, name: str) -> str:
-    """The folder of a table of a set."""
     return f"{output}/{table}/set={name}"
 
 

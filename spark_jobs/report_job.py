@@ -15,11 +15,11 @@ from kcap.cli.report_views import VIEWS
 from kcap.errors import MissingExtraError
 from kcap.inputs import refuse_input
 from kcap.output.escaping import json_text
-from kcap.reports.definition import Key, ReportRequest, Row, keys_of
+from kcap.reports.definition import Key, ReportRequest, Row, keys_of, report_of
 from spark_jobs.capture import SparkCapture
 from spark_jobs.files import form_of, sink_at
 from spark_jobs.job import JobInput, job
-from spark_jobs.reports import Saved, report_of, run_report
+from spark_jobs.reports import Saved, run_report
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,7 +58,6 @@ def write(spark: "SparkSession", result: Row, output: str, form: str | None) -> 
 
 
 def bytes_of(result: Row, form: str) -> bytes:
-    """The report in a form."""
     if form == "json":
         return (json_text(result) + "\n").encode()
     if form == "csv":
@@ -100,8 +99,6 @@ def write_delta(spark: "SparkSession", rows: Sequence[Row], output: str) -> None
 
 
 def report_job(name: str) -> click.Command:
-    """The job of a report."""
-
     def run(
         spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, top: int | None, with_long_polls: bool = False
     ) -> int:

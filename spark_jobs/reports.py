@@ -5,9 +5,8 @@ its JSON form. Law: it is what `kcap REPORT --format json` says of the same file
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +16,7 @@ from kcap.errors import UsageError
 from kcap.filter.ast import columns_of as filter_columns
 from kcap.filter.ast import is_deep
 from kcap.filter.parse import parse
-from kcap.reports.definition import KEY, Report, ReportRequest, Row, Tables
+from kcap.reports.definition import KEY, Report, ReportRequest, Row, Tables, report_of
 from kcap.reports.names import DIGITS, KEPT_CHARACTERS, names_of
 from kcap.reports.run import columns_of, result
 from kcap.reports.source import Engine
@@ -133,12 +132,6 @@ def shorter(frame: "DataFrame", whole: Collection[str] = ()) -> "DataFrame":
     )
 
 
-def report_of(name: str) -> Report:
-    """A report by its name."""
-    found: Report = import_module(f"kcap.reports.{name}").REPORT
-    return found
-
-
 def run_report(source: SparkCapture | Saved, name: str, request: ReportRequest, only: str | None = None) -> Row:
     """A report of a capture.
 
@@ -177,8 +170,7 @@ def opened(
     if of_partitions:
         columns["partitions"] = list(dict.fromkeys([*KEY, *of_partitions]))
     frames = source.tables(columns)
-    engine = SparkEngine(frames["exchanges"].sparkSession)
-    try:
+    with closing(SparkEngine(frames["exchanges"].sparkSession)) as engine:
         every = engine.view(frames["exchanges"], beside)
         passing = every
         if deep:
@@ -189,5 +181,3 @@ def opened(
             passing = every.filter(predicate(tree, every))
         partitions = engine.view(frames["partitions"]) if of_partitions else None
         yield engine, Tables.under(every, passing, partitions)
-    finally:
-        engine.close()

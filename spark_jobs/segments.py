@@ -56,7 +56,6 @@ def bytes_of(files: Files, task: PartitionTask) -> tuple[Read, list[tuple[str, i
 
 
 def opened(files: Files, task: PartitionTask) -> RangeScan:
-    """A scan of a range."""
     return RangeScan(task.part, bytes_of(files, task)[0], task.file, task.size, task.jit_after)
 
 
@@ -72,7 +71,6 @@ def segments_of(files: Files, verified: VerifiedRange) -> Iterator[pa.RecordBatc
 
 
 def rows_of(segments: SegmentBatch, capture: str, packets: int) -> pa.RecordBatch:
-    """Segments as rows."""
     ends = [endpoints(flow) for flow in segments.flow]
     columns: dict[str, Sequence[Any]] = {
         "capture": [capture] * len(ends),

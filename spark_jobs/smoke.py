@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import kcap
 from kcap.errors import KcapError
-from kcap.reports.definition import ReportRequest
+from kcap.reports.definition import ReportRequest, report_of
 from kcap.reports.run import run
 from kcap.reports.source import ReportInput
 from spark_jobs.capture import SparkCapture, open_capture
-from spark_jobs.reports import report_of, run_report
+from spark_jobs.reports import run_report
 from spark_jobs.spark_session import session
 
 if TYPE_CHECKING:

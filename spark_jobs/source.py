@@ -57,7 +57,6 @@ class KcapSource(DataSource):
         return from_arrow_schema(schema_of(self.options))
 
     def reader(self, schema: StructType) -> "KcapReader":
-        """Reads it."""
         return KcapReader(dict(self.options))
 
 
@@ -112,7 +111,6 @@ class KcapReader(DataSourceReader):
         return parts
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows."""
         names = schema_of(self.options).names
         if isinstance(partition, RangePartition):
             for batch in segments_of(Files(self.files), partition.verified):

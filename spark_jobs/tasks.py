@@ -144,7 +144,6 @@ def placed_chunks(batches: Iterable[pa.RecordBatch], unstripped: FlowSet) -> Ite
 
 
 def chunk_of(row: dict[str, Any]) -> ShardPackets:
-    """The chunk in a row of PARTITIONED."""
     stored, carried = load(row), row["carried"]
     behind = len(stored) - (carried or 0)
     columns: bytes = pa.decompress(stored[:behind], row["columns"], CODEC, asbytes=True)

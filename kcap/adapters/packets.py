@@ -28,7 +28,6 @@ def gather(packets: Iterable[Packet], file: int = 0, batch_packets: int = BATCH_
 
 
 def make_batch(packets: list[Packet], file: int, first_packet: int, position: int) -> PacketBatch:
-    """One batch of these packets."""
     starts: list[int] = []
     at = 0
     for _, data, _, _ in packets:

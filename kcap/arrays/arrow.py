@@ -50,7 +50,6 @@ def joined(batches: "Sequence[pa.RecordBatch]", schema: pa.Schema) -> "list[pa.R
 
 
 def take(array: Array, indices: "NDArray[Any]") -> Array:
-    """Entries by their places."""
     made: Array = _call("take", [array, numbers(INDEX[indices.dtype.num], np.ascontiguousarray(indices), None)], TAKE)
     return made
 
@@ -71,7 +70,6 @@ class Coded:
     places: "NDArray[Any]"
 
     def take(self, places: "NDArray[Any]") -> "Coded":
-        """Entries by their places."""
         return Coded(self.known, self.places.take(places))
 
     def plain(self) -> Array:

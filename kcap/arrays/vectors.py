@@ -67,7 +67,6 @@ class Vector:
         return Vector(np.concatenate([self.values, other.values]), valid)
 
     def take(self, places: "Int64s") -> "Vector":
-        """Entries by their places."""
         return Vector(self.values.take(places), None if self.valid is None else self.valid.take(places))
 
     def to_list(self) -> list[Any]:

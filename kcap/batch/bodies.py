@@ -60,7 +60,6 @@ class Pool:
         return start, start + len(text)
 
     def text(self, start: int, end: int) -> bytes:
-        """The bytes of one span."""
         base = len(self.bodies)
         return self.bodies[start:end].tobytes() if start < base else bytes(self.more[start - base : end - base])
 

@@ -38,7 +38,6 @@ class BatchColumns:
         self.array, self.number = self.rows.array, self.rows.number
 
     def select(self, places: "Int64s") -> "BatchColumns":
-        """The columns of some rows."""
         return BatchColumns(self.batch, rows=SelectedRows(self.rows, places))
 
     @property

@@ -44,7 +44,6 @@ class Constants:
         self._texts: dict[str, Coded] = {}
 
     def number(self, name: str) -> "Int64s":
-        """An attribute that is a number."""
         found: Int64s = self._records[name].astype(np.int64)
         return found
 
@@ -54,14 +53,12 @@ class Constants:
         return found
 
     def text(self, name: str) -> Coded:
-        """An attribute that is a text."""
         found = self._texts.get(name)
         if found is None:
             found = self._texts[name] = TEXTS[name](self)
         return found
 
     def uid_texts(self) -> Coded:
-        """The uids as a column."""
         letters = np.full((len(self._records), UID_LETTERS), ord("C"), np.uint8)
         letters[:, 1:] = HEX[_bytes(self._records["uid"])].view(np.uint8).reshape(len(self._records), UID_LETTERS - 1)
         return _each(np.arange(len(letters) + 1) * UID_LETTERS, letters)
@@ -83,7 +80,6 @@ class Constants:
 
     @cached_property
     def uids(self) -> list[str]:
-        """The uids."""
         return list(map(uid_of_number, self._records["uid"].tolist()))
 
     @cached_property

@@ -42,7 +42,6 @@ class RowColumns:
         self._codes: dict[str, tuple[list[str | None], Int64s]] = {}
 
     def array(self, name: str) -> Array:
-        """One part of every row."""
         found = self._arrays.get(name)
         if found is None:
             if self._fast is None:

@@ -78,16 +78,6 @@ class BufferedMember:
         return out
 
 
-def bzip2_member() -> BufferedMember:
-    """One bzip2 stream."""
-    return BufferedMember(bz2.BZ2Decompressor(), STANDARD_ERRORS)
-
-
-def xz_member() -> BufferedMember:
-    """One xz stream."""
-    return BufferedMember(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES), STANDARD_ERRORS)
-
-
 def lz4_member() -> BufferedMember:
     """One lz4 frame."""
     import lz4.frame
@@ -121,7 +111,9 @@ class ZstdMember:
 
 
 MEMBERS: dict[str, Callable[[], CompressedMember]] = {
-    "gzip": GzipMember, "bzip2": bzip2_member, "xz": xz_member, "lz4": lz4_member, "zstd": ZstdMember,
+    "gzip": GzipMember, "lz4": lz4_member, "zstd": ZstdMember,
+    "bzip2": lambda: BufferedMember(bz2.BZ2Decompressor(), STANDARD_ERRORS),
+    "xz": lambda: BufferedMember(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES), STANDARD_ERRORS),
 }  # fmt: skip
 PACKAGES = {"lz4": "lz4", "zstd": "zstandard"}
 

@@ -8,6 +8,7 @@ A file that cannot be read is reported and left out as long as another one can b
 import os
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
@@ -218,12 +219,10 @@ def size_of(path: str) -> int:
 
 def first_time(source: Source) -> int:
     """Time of the first packet of a file that can be opened again; closes it."""
-    try:
+    with closing(source):
         file = CaptureFile(source.path, source.path)
         batch = next(open_reader(source, file, 0, ignore, FIRST_WINDOW_BYTES, None).batches(), None)
         return EARLIEST if batch is None else batch.time_ns[0]
-    finally:
-        source.close()
 
 
 def ignore(_kind: WeirdKind, _detail: str, _file: int, _packet: int, _position: int) -> None:
@@ -238,7 +237,6 @@ def as_lists(batch: PacketBatch) -> PacketBatch:
 
 
 def cut(batch: PacketBatch, first: int, last: int) -> PacketBatch:
-    """Part of a batch."""
     return PacketBatch(
         batch.file,
         batch.first_packet + first,

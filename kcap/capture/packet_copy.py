@@ -77,12 +77,10 @@ SecretsFilter = Callable[[bytes], bytes]
 
 
 def every_secret(body: bytes) -> bytes:
-    """Keeps all."""
     return body
 
 
 def no_secret(_body: bytes) -> bytes:
-    """Leaves all behind."""
     return b""
 
 

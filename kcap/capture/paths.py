@@ -7,6 +7,7 @@ files and files of other kinds in it are passed over in silence, what was named 
 import glob
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from kcap.errors import CaptureError
@@ -44,15 +45,10 @@ def looks_like_capture(path: str) -> bool:
     from kcap.capture.source import Source
 
     try:
-        source = Source(path)
+        with closing(Source(path)) as source:
+            return begins_like_capture(source.read)
     except CaptureError:
         return False
-    try:
-        return begins_like_capture(source.read)
-    except CaptureError:
-        return False
-    finally:
-        source.close()
 
 
 def begins_like_capture(read: "Read") -> bool:

@@ -4,6 +4,7 @@ In: a path. Out: `PcapngAnnotations`, numbers in little-endian order. Law: the o
 those whose form is not known are left out where the byte order changes. Numbers are those of draft-ietf-opsawg-pcapng.
 """
 
+from contextlib import closing
 from dataclasses import dataclass, field
 from struct import pack, unpack_from
 from typing import Final
@@ -23,7 +24,6 @@ INTERFACE_KEPT: Final = {pcapng_blocks.OPTION_COMMENT: 0, 2: 0, 3: 0, 8: 8, 11: 
 PACKET_KEPT: Final = {pcapng_blocks.OPTION_COMMENT: 0, 2: 4, 4: 8, 5: 8, 6: 4, 7: 0}
 """Comment, flags, drop count, packet id, queue, verdict; a hash might not be that of the bytes that are written."""
 PACKET_BLOCK_HEADER: Final = 28
-NAMES_END: Final = 0
 
 
 @dataclass(slots=True)
@@ -107,21 +107,13 @@ class NotingReader(PcapngReader):
 
 def name_records(body: bytes, order: str) -> bytes:
     """The records of a name resolution block, little-endian, without their end."""
-    out, at = bytearray(), 0
-    while at + 4 <= len(body):
-        kind, size = unpack_from(order + "HH", body, at)
-        value = body[at + 4 : at + 4 + size]
-        if kind == NAMES_END or len(value) < size:
-            break
-        out += option(kind, value)
-        at += 4 + size + (-size & 3)
-    return bytes(out)
+    return b"".join(option(kind, value) for kind, value in pcapng_blocks.each_option(body, order, 0, len(body)))
 
 
 def read_annotations(path: str) -> PcapngAnnotations:
     """Reads a file to its end. Raises CaptureError for what is no capture."""
-    source, notes = Source(path), PcapngAnnotations()
-    try:
+    notes = PcapngAnnotations()
+    with closing(Source(path)) as source:
         file = CaptureFile(path, path)
         reader = open_reader(source, file, 0, ignore, jit_after=None)
         if isinstance(reader, PcapngReader):
@@ -130,6 +122,4 @@ def read_annotations(path: str) -> PcapngAnnotations:
             for _ in noting.batches():
                 pass
             notes.drops = file.kernel_drops
-    finally:
-        source.close()
     return notes

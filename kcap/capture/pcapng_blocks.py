@@ -22,7 +22,7 @@ RESOLUTION_MAX = 63
 
 
 def each_option(body: bytes, order: str, at: int, stop: int) -> Iterator[tuple[int, bytes]]:
-    """Options from `at` up to `stop`, in their order, repeated ones too."""
+    """Options from `at` up to `stop`, in their order, repeated ones too; records of names have the same form."""
     head = Struct(order + "HH")
     while at + 4 <= stop:
         code, size = head.unpack_from(body, at)
@@ -81,18 +81,12 @@ def read_drops(body: bytes, order: str) -> tuple[int, int] | None:
 def read_names(body: bytes, order: str) -> dict[str, str]:
     """Name Resolution Block: address -> first of its names."""
     names: dict[str, str] = {}
-    at = 0
-    while at + 4 <= len(body):
-        kind, size = unpack_from(order + "HH", body, at)
-        record = body[at + 4 : at + 4 + size]
-        if kind == 0 or len(record) < size:
-            break
+    for kind, record in each_option(body, order, 0, len(body)):
         width = {1: 4, 2: 16}.get(kind)
-        if width is not None and size > width:
+        if width is not None and len(record) > width:
             name = record[width:].split(b"\0", 1)[0].decode("utf-8", "replace")
             if name:
                 names.setdefault(str(ip_address(record[:width])), name)
-        at += 4 + size + (-size & 3)
     return names
 
 

@@ -34,7 +34,6 @@ class CaptureFileReader(ABC):
         self._stopped = False
 
     def batches(self) -> Iterator[PacketBatch]:
-        """The packets of the file."""
         for batch in self._read():
             self._count(batch)
             yield batch
@@ -102,7 +101,6 @@ def in_order(times: Any) -> bool:
 
 
 def total(sizes: Any) -> int:
-    """Sum of a column."""
     return sum(sizes) if isinstance(sizes, list) else int(sizes.sum())
 
 

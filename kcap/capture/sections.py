@@ -56,7 +56,6 @@ class FileSections:
     """Multipliers, divisors and record headers: formats have few of them."""
 
     def add(self, section: FileSection) -> None:
-        """The next section."""
         self._positions.append(section.position)
         self._orders += section.order.encode()
         self._first.append(len(self._links))
@@ -106,7 +105,6 @@ class FileSections:
 
 
 def sections_of(sections: Iterable[FileSection]) -> FileSections:
-    """These sections."""
     found = FileSections()
     for section in sections:
         found.add(section)

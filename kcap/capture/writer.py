@@ -30,7 +30,6 @@ class PcapWriter:
         stream.write(pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, snaplen, link))
 
     def write(self, time_ns: int, data: bytes, wire: int, link: int) -> None:
-        """One packet."""
         if link != self._link:
             raise OutputError(f"a pcap file holds one link type, not {self._link} and {link}: write pcapng")
         seconds, fraction = divmod(max(time_ns, 0), SECOND_NS)
@@ -51,7 +50,6 @@ class PcapngWriter:
         self._block(pcapng_blocks.SECTION, pack("<IHHq", 0x1A2B3C4D, 1, 0, -1) + options + option(0, b""))
 
     def write(self, time_ns: int, data: bytes, wire: int, link: int, comment: str = "") -> None:
-        """One packet."""
         interface = self._interfaces.get(link)
         if interface is None:
             interface = self._interfaces[link] = len(self._interfaces)

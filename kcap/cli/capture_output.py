@@ -26,7 +26,6 @@ class Passes:
         return self
 
     def step(self, reading: Watched) -> None:
-        """Some more of a pass was read."""
         if reading is not self._reading:
             self._end()
             self._reading, self._progress = reading, Progress(reading, shown=True)

@@ -193,7 +193,6 @@ def lines_of(row: Row, *, unicode: bool = True) -> list[str]:
 
 
 def when(first: int | None, last: int | None) -> str:
-    """From when to when, UTC."""
     if first is None:
         return "unknown"
     begin = datetime.fromtimestamp(first / 1e9, UTC)

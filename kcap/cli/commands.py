@@ -15,7 +15,6 @@ class Entry(NamedTuple):
     attribute: str = "run"
 
     def load(self) -> "click.Command":
-        """Imports the command."""
         command: click.Command = getattr(import_module(self.module), self.attribute)
         return command
 

@@ -18,7 +18,6 @@ def listed(names: Callable[[str], list[str]]) -> Callable[[click.Context, click.
 
 
 def columns_of(table: str) -> list[str]:
-    """The columns of a table."""
     from kcap.columns import TABLES
 
     return [column.name for column in TABLES.get(table, ())]

@@ -76,6 +76,8 @@ NULLS: Final = (
     ("*", "the message or its version has none, or it was not captured"),
 )
 """Name of a column that may be null -> when it is; the first pattern that fits."""
+PROTOCOLS: Final = ("kafka.", "tcp.", "ip.", "ipv6.", "frame.")
+"""How names of Wireshark's fields begin."""
 
 
 def matching(patterns: tuple[tuple[str, str], ...], name: str) -> str:
@@ -89,17 +91,7 @@ def wireshark(table: str, name: str) -> str:
 
     if table != "exchanges":
         return ""
-    return " ".join(alias for alias, columns in ALIASES.items() if name in columns and is_wireshark(alias))
-
-
-def is_wireshark(alias: str) -> bool:
-    """Whether a name is one of Wireshark's."""
-    return alias.partition(".")[0] in ("kafka", "tcp", "ip", "ipv6", "frame") and "." in alias
-
-
-def null_rule(column: Column) -> str:
-    """When a column is null, `never` where it is not."""
-    return matching(NULLS, column.name) if column.nullable else "never"
+    return " ".join(alias for alias, columns in ALIASES.items() if name in columns and alias.startswith(PROTOCOLS))
 
 
 def tables() -> Lines:
@@ -117,7 +109,8 @@ def columns(table: str) -> Lines:
 def described(table: str, column: Column) -> tuple[str, ...]:
     """One line of `columns`."""
     unit = matching(UNITS, column.name) if "int" in column.type or column.type == "timestamp" else ""
-    return column.name, column.type, unit, column.doc, null_rule(column), wireshark(table, column.name)
+    null = matching(NULLS, column.name) if column.nullable else "never"
+    return column.name, column.type, unit, column.doc, null, wireshark(table, column.name)
 
 
 def flags() -> Lines:

@@ -75,7 +75,6 @@ def verdict(rows: list[Row]) -> str:
 
 
 def sentence(row: Row) -> str:
-    """A group in a sentence."""
     rebalances = row["rebalances"]
     causes: dict[str, int] = {}
     for one in rebalances:
@@ -119,7 +118,6 @@ def rebalances_of(group: str) -> tuple[TextColumn, ...]:
 
 
 def commits(row: Row, *conditions: str) -> str:
-    """The commits of a group."""
     return drill_down.every(drill_down.equals("group_id", row["group_id"]), f"api in {{{', '.join(COMMITS)}}}", *conditions)
 
 

@@ -61,7 +61,6 @@ class Kcap(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name."""
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
@@ -107,7 +106,6 @@ def not_a_command(word: str) -> str:
 
 
 def show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
-    """Prints the version and ends."""
     if value and not ctx.resilient_parsing:
         from kcap.cli.version_text import version_text
 

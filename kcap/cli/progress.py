@@ -44,7 +44,6 @@ class Progress:
         return self
 
     def step(self) -> None:
-        """Some more was read."""
         self._pages.step()
         if not self._shown:
             return

@@ -48,7 +48,6 @@ def svg(result: Row) -> str:
 
 
 def text(x: float, y: float, value: str, anchor: str = "middle", weight: str = "normal") -> str:
-    """A text element."""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-weight="{weight}" fill="#333">{html_text(value)}</text>'
 
 
@@ -117,16 +116,6 @@ def write(path: str, data: bytes) -> None:
         file.write(data)
 
 
-def draw_svg(path: str, result: Row, _page: str) -> None:
-    """Both charts as SVG."""
-    write(path, svg(result).encode())
-
-
-def draw_html(path: str, _result: Row, page: str) -> None:
-    """The report's page, which has the charts in it."""
-    write(path, page.encode())
-
-
 def pyplot() -> Any:
     """matplotlib's pyplot. Raises MissingExtraError where it is not installed."""
     try:
@@ -158,4 +147,8 @@ def draw_png(path: str, result: Row, _page: str) -> None:
     plot.close(figure)
 
 
-DRAWERS: Final[dict[str, Callable[[str, Row, str], None]]] = {".svg": draw_svg, ".html": draw_html, ".png": draw_png}
+DRAWERS: Final[dict[str, Callable[[str, Row, str], None]]] = {
+    ".svg": lambda path, result, _page: write(path, svg(result).encode()),
+    ".html": lambda path, _result, page: write(path, page.encode()),  # it has the charts in it
+    ".png": draw_png,
+}

@@ -52,8 +52,6 @@ class Sentences:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A table."""
-
     rows: Sequence[Row]
     columns: Sequence[TextColumn]
     title: str = ""

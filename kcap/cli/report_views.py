@@ -447,7 +447,6 @@ def topics(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]) 
 
 
 def clients(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]) -> Document:
-    """Who the clients are."""
     keys = of_exchanges(by)
     columns = [
         *(named(key.name) for key in by), TextColumn("software", software, right=False, rank=4),

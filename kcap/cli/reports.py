@@ -6,7 +6,6 @@ Markdown, HTML and CSV are made of it.
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -17,7 +16,7 @@ from kcap.cli.places import Writes
 
 if TYPE_CHECKING:
     from kcap.capture_pass import CapturePass
-    from kcap.reports.definition import Key, Report, Row
+    from kcap.reports.definition import Key, Row
     from kcap.reports.source import ReportInput
 
 FORMS: Final = ("table", "json", "csv", "markdown", "html")
@@ -81,8 +80,6 @@ OPTIONS: Final = (
 
 
 def command(name: str) -> click.Command:
-    """The command of a report."""
-
     def run(**options: Any) -> int:
         return execute(name, options)
 
@@ -93,12 +90,6 @@ def command(name: str) -> click.Command:
     return click.command(name, short_help=COMMANDS[name].summary)(inputs(filters(made), tables=True))
 
 
-def report_of(name: str) -> "Report":
-    """A report by name."""
-    found: Report = import_module(f"kcap.reports.{name}").REPORT
-    return found
-
-
 def execute(name: str, options: dict[str, Any]) -> int:
     """Runs a report. Returns the exit code."""
     from kcap.cli.output import place, reported
@@ -107,7 +98,7 @@ def execute(name: str, options: dict[str, Any]) -> int:
     from kcap.runtime import for_tables
 
     for_tables()
-    from kcap.reports.definition import ReportRequest, keys_of
+    from kcap.reports.definition import ReportRequest, keys_of, report_of
     from kcap.reports.run import run
     from kcap.reports.saved import saved_files
     from kcap.reports.source import ReportInput

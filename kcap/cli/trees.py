@@ -22,8 +22,6 @@ PAYLOADS: Final = frozenset({"key", "value", "headerValue"})
 
 @dataclass(frozen=True, slots=True)
 class TreeStyle:
-    """How a tree is shown."""
-
     message: str | None = None
     """Schema name, for its secrets."""
     shift: int = 0

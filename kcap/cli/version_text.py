@@ -32,7 +32,6 @@ def version_text() -> str:
 
 
 def version_of(name: str) -> str | None:
-    """The version of an installed distribution."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -69,7 +69,6 @@ FACTS: Final = (
 
 
 def clients_of(target: str) -> tuple[TextColumn, ...]:
-    """Columns of clients."""
     return (
         text("verdict", lambda row: VERDICT_WORDS[row["works_with_target"]]), CLIENT, ADDRESS,
         perhaps("principal", lambda row: row["principal"]), text("software", software), counted("connections", "connections"),
@@ -122,5 +121,4 @@ def in_json(count: int, what: str) -> str:
 
 
 def sentence(words_: str) -> str:
-    """A sentence, or nothing."""
     return f"{clean(words_)}." if words_ else ""

@@ -29,7 +29,6 @@ def clock(time_ns: int) -> str:
 
 
 def clients_of(target: str) -> list[TextColumn]:
-    """The client table."""
     return [
         TextColumn("client id", lambda r: clean(digest.client_text(r)), False),
         TextColumn("client", digest.address_text, False, 3),
@@ -126,7 +125,6 @@ def failures(made: Row, style: Style, shown: int) -> list[str]:
 
 
 def story(made: Row, style: Style) -> list[str]:
-    """One connection."""
     who = f"client {words(made.get('client_id'))} of {made['client_ip']}"
     library = f", {'probably ' if made.get('guessed') else ''}{clean(made['software'])}" if made.get("software") else ""
     head = f"{made['connection']}: {who}{library}, with {made['server']}"

@@ -85,7 +85,6 @@ class Node:
 
     @property
     def data(self) -> bytes:
-        """The bytes of the span."""
         return self.buffers[self.buffer][self.start : self.end]
 
     def find(self, *names: str) -> "Node | None":

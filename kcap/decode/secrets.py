@@ -82,10 +82,6 @@ PASSWORD_TYPE: Final = 9
 """DescribeConfigsResponse.ConfigType.PASSWORD."""
 
 
-def _always(_struct: Mapping[str, Any], _value: Any) -> bool:
-    return True
-
-
 def _sensitive(struct: Mapping[str, Any], value: Any) -> bool:
     """The value of a config that is a secret by its name or its look, or by what the broker says of it."""
     name = str(struct.get("name") or struct.get("configName") or "")
@@ -163,7 +159,7 @@ EnvelopeResponse                   responseData                  always
 """Message, path of the field, when. An envelope's answer does not say what it answers."""
 
 _RULES_BY_NAME: Final[dict[str, Rule]] = {
-    "always": _always,
+    "always": lambda _struct, _value: True,
     "sensitive": _sensitive,
     "described": _described,
     "enveloped": _enveloped,

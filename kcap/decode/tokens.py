@@ -77,7 +77,6 @@ def token_nodes(inside: Inside) -> list[Node]:
 
 
 def nodes_of(inside: Inside, parts: list[tuple[str, int, int]]) -> list[Node]:
-    """The parts of a token."""
     return [part(inside, name, low, high) for name, low, high in parts]
 
 

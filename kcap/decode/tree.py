@@ -41,7 +41,6 @@ class Inside:
 
     @property
     def data(self) -> bytes:
-        """The bytes."""
         return self.buffers[self.buffer][self.start : self.end]
 
 

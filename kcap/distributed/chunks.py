@@ -179,7 +179,6 @@ class ShardPackets:
         return int(self.columns.shape[1])
 
     def column(self, name: str) -> "Int64s":
-        """The values of one column."""
         found: Int64s = self.columns[AT[name]]
         return found
 

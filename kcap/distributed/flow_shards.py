@@ -72,7 +72,6 @@ def keys_of_lists(flows: "Sequence[bytes]", *, ports: bool = True) -> "Int64s":
 
 
 def shard_of(flow: bytes, shards: int, *, by_hosts: bool = False) -> int:
-    """The shard of one flow key."""
     return int(shards_of(keys_of_lists([flow], ports=not by_hosts), shards)[0])
 
 

@@ -112,11 +112,6 @@ class Ranged(CaptureFileReader):
     reached: int | None = None
     """Offset of the first record behind the range."""
 
-    @property
-    def base(self) -> int:
-        """File offset of the buffer of the current batch."""
-        return self._window.base
-
     def batches(self) -> Iterator[PacketBatch]:
         """The packets whose records begin in the range."""
         for batch in self._read():
@@ -171,8 +166,7 @@ class RangedPcapng(Ranged, PcapngReader):
         return self.past | {(section, interface): count for interface, count in self._drops.items()}
 
     def _section_over(self) -> None:
-        section = len(self.sections) + self.before
-        self.past.update(((section, interface), count) for interface, count in self._drops.items())
+        self.past = self.drops
         super()._section_over()
 
     def _step(self, at: int, columns: "PacketColumns") -> tuple[int, int]:

@@ -179,12 +179,10 @@ class ShardReader:
 
     @property
     def capture_files(self) -> Sequence[CaptureFile]:
-        """The files of the capture."""
         return self._context.files
 
     @property
     def weirds(self) -> list[tuple[Weird, int]]:
-        """Oddities so far."""
         return self.analyzer.sightings()
 
     def message(self, batch: RowBatch, at: int, side: str, following: Sequence[tuple[int, str]] = ()) -> "Message | None":

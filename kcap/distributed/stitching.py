@@ -64,7 +64,6 @@ class RangeNumbers:
         self.next = 0
 
     def take(self) -> int:
-        """The next number."""
         self.next += 1
         return self.next - 1
 

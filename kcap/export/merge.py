@@ -6,6 +6,7 @@ pcapng says beside its packets comes along where the output is pcapng.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 
 from kcap.capture.fileset import FileSet, ignore
 from kcap.capture.packet_copy import (
@@ -34,15 +35,9 @@ def looks(paths: Sequence[str]) -> list[CaptureFile]:
     found = []
     for path in expand(paths):
         file = CaptureFile(path, path)
-        try:
-            source = Source(path)
-            try:
-                open_reader(source, file, 0, ignore, jit_after=None)
-            finally:
-                source.close()
-        except CaptureError:
-            continue
-        found.append(file)
+        with suppress(CaptureError), closing(Source(path)) as source:
+            open_reader(source, file, 0, ignore, jit_after=None)
+            found.append(file)
     return found
 
 
@@ -72,6 +67,11 @@ class Packets:
     def secrets(self) -> bool:
         """Whether there are TLS secrets among what was read."""
         return any(file.secrets for file in self.files.files)
+
+    @property
+    def failures(self) -> list[str]:
+        """Files that could not be read, and why."""
+        return [str(error) for _, error in unread(self.files)]
 
     def open(self, stream: PacketStream, comment: str = "", *, secrets: SecretsFilter) -> PcapCopy | PcapngCopy:
         """A file for them; `secrets`: which of those of pcapng input are written."""
@@ -107,4 +107,4 @@ def merge(
     if copy is None:
         copy = packets.open(stream, secrets=chosen)
     copy.close()
-    return copy.packets, [str(error) for _, error in unread(packets.files)], packets.secrets and not secrets
+    return copy.packets, packets.failures, packets.secrets and not secrets

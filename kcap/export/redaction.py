@@ -170,16 +170,11 @@ def _batch(batch: Node, buffer: bytearray, made: RedactionPlan) -> None:
     before = bytes(buffer[batch.start : batch.end])
     made.compressed += attributes is not None and bool(attributes.value & CODEC_MASK)
     for child in batch.children:
-        if child.name == UNDECODED or child.name == "records":
-            hide(made, buffer, child.start, child.end)
-        elif child.name in HIDDEN:
-            _value(child, buffer, made)
-        elif child.name.startswith("record "):
-            for part in child.children:
-                if part.name == UNDECODED:
-                    hide(made, buffer, part.start, part.end)
-                elif part.name in HIDDEN:
-                    _value(part, buffer, made)
+        for part in child.children if child.name.startswith("record ") else (child,):
+            if part.name in (UNDECODED, "records"):
+                hide(made, buffer, part.start, part.end)
+            elif part.name in HIDDEN:
+                _value(part, buffer, made)
     crc = fields.get("crc")
     if crc is None or before == bytes(buffer[batch.start : batch.end]):
         return

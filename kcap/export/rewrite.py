@@ -7,7 +7,7 @@ there than the stream; packets that cannot be changed safely stay out.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, Final
@@ -15,7 +15,7 @@ from typing import Any, Final
 from kcap.analyzer import Options
 from kcap.capture.fileset import ignore
 from kcap.capture.frame_location import FrameLocation, location
-from kcap.capture.packet_copy import Origin, every_secret, no_secret, notes_of, open_copy
+from kcap.capture.packet_copy import Origin, every_secret, no_secret, notes_of, open_copy, place
 from kcap.capture.packet_source import PacketSource
 from kcap.capture.pcapng_annotations import PcapngAnnotations
 from kcap.capture.sections import FileSections
@@ -82,22 +82,22 @@ class Half:
         """Stream bytes from `start` on as they are to be."""
         end = start + len(data)
         out = bytearray(len(data) if redact else data)
-        if redact:
-            at = max(bisect_right(self.shown, start, key=itemgetter(0)) - 1, 0)
-            while at < len(self.shown) and self.shown[at][0] < end:
-                where, value = self.shown[at]
-                low, high = max(where, start), min(where + len(value), end)
-                if low < high:
-                    out[low - start : high - start] = alike(data[low - start : high - start], value[low - where : high - where])
-                at += 1
-        at = max(bisect_right(self.put, (start, b"")) - 1, 0)
-        while at < len(self.put) and self.put[at][0] < end:
-            where, value = self.put[at]
-            low, high = max(where, start), min(where + len(value), end)
-            if low < high:
-                out[low - start : high - start] = value[low - where : high - where]
-            at += 1
+        for low, high, value in between(self.shown, start, end) if redact else ():
+            out[low:high] = alike(data[low:high], value)
+        for low, high, value in between(self.put, start, end):
+            out[low:high] = value
         return bytes(out)
+
+
+def between(pieces: Sequence[tuple[int, bytes]], start: int, end: int) -> Iterator[tuple[int, int, bytes]]:
+    """What pieces in order have from `start` to `end`: where each part begins and ends, counted from `start`, and its bytes."""
+    for at in range(max(bisect_right(pieces, (start, b"")) - 1, 0), len(pieces)):
+        where, value = pieces[at]
+        if where >= end:
+            return
+        low, high = max(where, start), min(where + len(value), end)
+        if low < high:
+            yield low - start, high - start, value[low - where : high - where]
 
 
 def apart(pieces: Sequence[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
@@ -155,7 +155,7 @@ class Rewriter:
             for at in range(len(batch)):
                 entry = entries.get(batch.first_packet + at)
                 start = int(batch.start[at])
-                data = batch.buffer[start : start + int(batch.captured[at])]
+                _, data, _, link = place(batch, at)
                 if entry is None or entry in segments.buffers:
                     self.done.left_out += 1
                     continue
@@ -181,14 +181,7 @@ class Rewriter:
                     # a header is needed to find the first request, and names the client
                     header = proxied.erased(flow, segments.seq[entry], payload, self._proxied.get((owners.get(flow, ""), flow)))
                     other = header + other[len(header) :]
-                packet = EditablePacket(
-                    data,
-                    first,
-                    segments.length[entry],
-                    flow,
-                    int(batch.link if isinstance(batch.link, int) else batch.link[at]),
-                )
-                made = renew(packet, other, self.names)
+                made = renew(EditablePacket(data, first, segments.length[entry], flow, link), other, self.names)
                 if made is None:
                     self.done.left_out += 1
                     continue

@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Final
 
 from kcap.capture.source import STANDARD_INPUT, Source
@@ -44,13 +44,9 @@ def kept(paths: Sequence[str], folder: str) -> list[str]:
             found.append(path)
             continue
         held = os.path.join(folder, f"input-{number}")
-        source = Source(path)
-        try:
-            with open(held, "wb") as stream:
-                while data := source.read(READ_WINDOW_BYTES):
-                    stream.write(data)
-        finally:
-            source.close()
+        with closing(Source(path)) as source, open(held, "wb") as stream:
+            while data := source.read(READ_WINDOW_BYTES):
+                stream.write(data)
         found.append(held)
     return found
 

@@ -52,7 +52,6 @@ class Intervals:
         self._highs: list[int] = []
 
     def add(self, low: int, high: int) -> None:
-        """One more."""
         self._pairs.extend((low, high))
         self._lows = None
 

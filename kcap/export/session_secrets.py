@@ -29,7 +29,6 @@ class BlockLines:
 
     @classmethod
     def read(cls, body: bytes) -> "BlockLines":
-        """Those of a body."""
         block = cls((read_secrets(body, "<") or b"").splitlines(keepends=True))
         for place, line in enumerate(block.lines):
             bare = line.strip()

@@ -9,14 +9,14 @@ import os
 import re
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import BinaryIO, Final
 
 from kcap.capture.fileset import ignore
 from kcap.capture.packet_copy import SUFFIXES, PcapCopy, PcapngCopy, SecretsFilter, no_secret
-from kcap.capture.unread import unread
 from kcap.capture_pass import CapturePass
 from kcap.export.mark_packets import FragmentPackets
 from kcap.export.merge import Packets
@@ -96,14 +96,8 @@ def split_by_time(
     sessions = read_sessions(capture, watch) if secrets else None
     held = {} if sessions is None else connections_of(Packets(capture.paths, form), sessions, every_ns)
     packets, intervals = Packets(capture.paths, form), TimeIntervals(every_ns)
-    parts = SplitFiles(packets, folder, sessions, held)
-    try:
-        for batch in packets.batches():
-            for at, number in enumerate(intervals.numbers(batch)):
-                parts.write(number, batch, at)
-    finally:
-        parts.close()
-    return list(parts.made.values()), failures(packets), packets.secrets and not secrets
+    numbered = ((batch, intervals.numbers(batch)) for batch in packets.batches())
+    return written(packets, SplitFiles(packets, folder, sessions, held), numbered, secrets=secrets)
 
 
 @dataclass(slots=True)
@@ -145,13 +139,18 @@ def split_by_connection(
     for number in sessions.randoms:
         held.setdefault((number - 1) // size + 1, []).append(number)
     parts = SplitFiles(packets, folder, sessions if secrets else None, held)
-    try:
-        for batch, numbers in assigned(packets, sessions.starts, size):
+    return written(packets, parts, assigned(packets, sessions.starts, size), secrets=secrets)
+
+
+def written(
+    packets: Packets, parts: SplitFiles, numbered: Iterable[tuple[PacketBatch, Sequence[int]]], *, secrets: bool
+) -> tuple[list[SplitFile], list[str], bool]:
+    """Writes each packet into the file of its number. Returns as `split_by_time`."""
+    with closing(parts):
+        for batch, numbers in numbered:
             for at, number in enumerate(numbers):
                 parts.write(number, batch, at)
-    finally:
-        parts.close()
-    return list(parts.made.values()), failures(packets), packets.secrets and not secrets
+    return list(parts.made.values()), packets.failures, packets.secrets and not secrets
 
 
 def assigned(packets: Packets, starts: dict[int, int], size: int) -> Iterator[tuple[PacketBatch, "array[int]"]]:
@@ -175,11 +174,6 @@ def assigned(packets: Packets, starts: dict[int, int], size: int) -> Iterator[tu
             if number is not None:
                 numbers[packet - first] = (number - 1) // size + 1
         yield batch, numbers
-
-
-def failures(packets: Packets) -> list[str]:
-    """Files that could not be read, and why."""
-    return [str(error) for _, error in unread(packets.files)]
 
 
 def stem_of(prefix: str) -> tuple[str, str]:

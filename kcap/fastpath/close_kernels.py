@@ -146,14 +146,12 @@ def all_settled(slots: Any, found: Any, connections: Any, streams: Any) -> None:
 
 @compiled
 def release_all(slots: Any, table: Any, keys: Any, connections: Any, streams: Any, free: Any, meta: Any) -> None:
-    """Frees these slots."""
     for k in range(slots.size):
         release(slots[k], table, keys, connections, streams, free, meta)
 
 
 @compiled
 def release(slot: int, table: Any, keys: Any, connections: Any, streams: Any, free: Any, meta: Any) -> None:
-    """Frees the slot."""
     connections[slot, at.LIVE] = at.FREE
     drop(2 * slot, table, keys, streams)
     drop(2 * slot + 1, table, keys, streams)

@@ -192,7 +192,6 @@ class LargeFrames:
         return int(frame) + at.LARGE_BASE
 
     def release(self, slot: int) -> None:
-        """Frees the row of a slot."""
         arrays, frame = self.arrays, slot - at.LARGE_BASE
         top, excerpted = arrays.large[frame, (at.L_TOP, at.L_EXCERPT_BYTES)].tolist()
         arrays.excerpted_bytes[0] -= excerpted
@@ -221,7 +220,6 @@ class LargeFrames:
         return *found, (int(row[at.L_PASSED]), b"")
 
     def stored(self, slot: int) -> Any:
-        """The stored bytes of a frame."""
         frame = slot - at.LARGE_BASE
         return self.arrays.stored[frame, : self.arrays.large[frame, at.L_TOP]]
 

@@ -14,7 +14,7 @@ from kcap.decode import opcodes, slots
 from kcap.decode.projection_kernels import COMPLETE, SHORT, TRAILING, message
 from kcap.fastpath import layout as at
 from kcap.kafka.headers import FETCH, PRODUCE
-from kcap.kernels import compiled, int16, int32, routine
+from kcap.kernels import compiled, copied, int16, int32, routine
 from kcap.schema.quirks import MAGIC2_ONLY
 
 PIECE = limits.FAST_PATH_LARGE_PIECE
@@ -104,8 +104,7 @@ def excerpt(data: Any, cursor: int, count: int, frame: int, big: Any) -> None:
         row[at.L_EXCERPTS] = -1
         return
     big.excerpted_bytes[0] += count
-    for k in range(count):
-        kept[top + k] = data[cursor + k]
+    copied(data, cursor, cursor + count, kept, top)
     if follows:
         spans[number - 1, 1] += count
     else:
@@ -155,8 +154,7 @@ def take_large(data: Any, cursor: int, end: int, frame: int, big: Any) -> int:
             or row[at.L_WRAPPED] + WRAPPED_ROOM > wrapped.shape[0]
         ):
             return cursor
-        for k in range(count):
-            body[top + k] = data[cursor + k]
+        copied(data, cursor, cursor + count, body, top)
         excerpt(data, cursor, count, frame, big)
         cursor += count
         top += count
@@ -183,8 +181,7 @@ def take_large(data: Any, cursor: int, end: int, frame: int, big: Any) -> int:
         inside = stop >= 0 and row[at.L_LOW] >= 0
         low = row[at.L_LOW] if inside else min(row[at.L_KEPT], reached, top)
         rest = max(top - reached, np.int64(0))
-        for k in range(rest):  # fields that were read and batches that were stepped over are not needed any more
-            body[low + k] = body[top - rest + k]
+        copied(body, top - rest, top, body, low)  # fields that were read, and batches stepped over, are not needed any more
         row[at.L_SKIP], row[at.L_FIELDS] = max(reached - top, np.int64(0)), 0 if inside else int(reached != records_end)
         row[at.L_TOP] = low + rest
         moved_down(row, reached - low)

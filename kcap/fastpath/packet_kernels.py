@@ -14,10 +14,11 @@ from kcap.fastpath.flow_table import drop, find, pair_hash
 from kcap.fastpath.frame_kernels import lacks_room, requests, responses
 from kcap.fastpath.large_kernels import lacks_row
 from kcap.fastpath.open_kernels import KNOWN_FLAGS, call, called_back, first_request
-from kcap.fastpath.sealed_kernels import FILE_SHIFT, logged, seals
+from kcap.fastpath.sealed_kernels import logged, seals
 from kcap.fastpath.stream_kernels import acknowledged, distance, heard, reopened, repeat_of, repeated, selective, shut
 from kcap.kernels import compiled
 from kcap.limits import FAST_PATH_REPEATS_MAX, REPEATS_SEARCHED_MAX
+from kcap.model import REF_FILE_SHIFT
 from kcap.net.segment_columns import ABSENT, CLEAN
 from kcap.net.tcp import ACK, MASK, PSH, RST, SYN
 
@@ -102,7 +103,7 @@ def is_next(packets: Any, index: int, ref: int, place: int, arrays: Any) -> bool
     if connections[slot, at.TLS] and captured != numbers[6, index]:
         return False
     if live == at.TALKING or (live == at.HALF and streams[place, at.FIN_NS] == at.NONE):
-        return bool(streams[place, at.OPEN_START] < 0 or streams[place, at.OPEN_REF] >> FILE_SHIFT == ref >> FILE_SHIFT)
+        return bool(streams[place, at.OPEN_START] < 0 or streams[place, at.OPEN_REF] >> REF_FILE_SHIFT == ref >> REF_FILE_SHIFT)
     if live != at.OPEN or place & 1 != connections[slot, at.CLIENT]:
         return False
     if not first_request(packets.data, cursor, cursor + captured, slot, arrays):

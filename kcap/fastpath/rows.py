@@ -69,7 +69,6 @@ class FastPathRows:
         return values, None
 
     def part(self, name: str) -> list[object]:
-        """A part as Python values."""
         if name == "client_id":
             return [self.names[number] for number in self.columns[at.R_NAME].tolist()]
         if name in CODED:
@@ -89,7 +88,6 @@ class FastPathRows:
         return found
 
     def tuples(self, names: tuple[str, ...]) -> list[tuple[object, ...]]:
-        """The rows as tuples of these parts."""
         return list(zip(*(self.part(name) for name in names)))
 
     def among(

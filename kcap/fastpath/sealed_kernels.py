@@ -10,7 +10,8 @@ from typing import Any
 from kcap.fastpath import layout as at
 from kcap.fastpath.frame_kernels import REQUEST_HEAD, RESPONSE_HEAD, lacks_room, requests, responses
 from kcap.fastpath.open_kernels import first_request
-from kcap.kernels import compiled, int32, routine, uint16
+from kcap.kernels import compiled, copied, int32, routine, uint16
+from kcap.model import REF_FILE_SHIFT
 from kcap.tls.handshake import CLIENT_HELLO
 from kcap.tls.records import ALERT, APPLICATION, HANDSHAKE, HEADER
 
@@ -21,7 +22,6 @@ FIRST_TYPE, LAST_TYPE = 20, 24
 VERSION = 0x0303
 HELLO_HEAD = 43
 """Bytes from the header of the record of a ClientHello to the end of its random."""
-FILE_SHIFT = 40
 
 
 # -- in the walk ----------------------------------------------------------------------------------------------------------
@@ -88,9 +88,7 @@ def gathered(data: Any, pieces: Any, cipher: Any) -> None:
     for piece in range(pieces.shape[0]):
         cursor, length = pieces[piece, at.P_AT], pieces[piece, at.P_LENGTH]
         if cursor >= 0:
-            top = pieces[piece, at.P_END] - length
-            for k in range(length):
-                cipher[top + k] = data[cursor + k]
+            copied(data, cursor, cursor + length, cipher, pieces[piece, at.P_END] - length)
 
 
 @routine
@@ -139,10 +137,8 @@ def flights(
             if not log[mine[k], at.G_PLACE] & 1:
                 low1 += log[mine[k], at.G_LENGTH]
             room += log[mine[k], at.G_LENGTH]
-        for i in range(size0):
-            cipher[low0 + i] = rests[passed + i]
-        for i in range(size1):
-            cipher[low1 + i] = rests[passed + size0 + i]
+        copied(rests, passed, passed + size0, cipher, low0)
+        copied(rests, passed + size0, passed + size0 + size1, cipher, low1)
         passed += size0 + size1
         at0, at1, end0, end1, base0, base1 = low0, low1, low0 + size0, low1 + size1, 0, 0
         left0, left1 = at.FLIGHT_RECORDS, at.FLIGHT_RECORDS
@@ -154,8 +150,7 @@ def flights(
                 continue
             if end == (low1 + size1 if side else low0 + size0):
                 base = row[at.G_OFFSET] - end
-            for i in range(length):
-                cipher[end + i] = data[row[at.G_AT] + i]
+            copied(data, row[at.G_AT], row[at.G_AT] + length, cipher, end)
             end += length
             while left and end - cursor >= HEADER:
                 size, kind = uint16(cipher, cursor + 3), int(cipher[cursor])
@@ -274,7 +269,7 @@ def delivered(
                 early = start < position
                 if early:
                     earlier = pieces[held[stream]]
-                    if earlier[at.P_REF] >> FILE_SHIFT != pieces[piece, at.P_REF] >> FILE_SHIFT:
+                    if earlier[at.P_REF] >> REF_FILE_SHIFT != pieces[piece, at.P_REF] >> REF_FILE_SHIFT:
                         connections[slot, at.TOUCHED] = -connections[slot, at.TOUCHED]
                         break
                     if end - start >= 4 and int32(plain, start) >= 0:

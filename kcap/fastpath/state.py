@@ -92,8 +92,6 @@ def _zeros(size: int, kind: Any) -> Any:
 
 
 class FastPathState:
-    """The arrays."""
-
     def __init__(self, shared: Callable[[int], Any] | None = None) -> None:
         """`shared`: as of `BodyCollector`."""
         self.slots, self.shared = 0, shared
@@ -198,7 +196,6 @@ class FastPathState:
         return int(self.free[self.meta[at.M_SLOTS]])
 
     def release_all(self, slots: "Int64s") -> None:
-        """Frees the slots."""
         if not len(slots):
             return
         for slot in slots.tolist() if self.sealed else ():
@@ -221,7 +218,6 @@ class FastPathState:
             self.streams[(2 * slots + side)[:, None], (at.FIN_AT, at.FIN_NS)] = fins
 
     def live(self) -> list[int]:
-        """The slots in use."""
         found: list[int] = np.flatnonzero(self.connections[:, at.LIVE]).tolist()
         return found
 

@@ -305,7 +305,6 @@ def kind_of(operand: Operand) -> str:
 
 
 def said(operand: Operand) -> str:
-    """An operand as it is written."""
     if isinstance(operand, FunctionCall):
         return f"{operand.function}({said(operand.of)})"
     return operand.name if isinstance(operand, FieldRef) else ".".join([operand.side, *operand.path])

@@ -7,6 +7,7 @@ for, plaintext that is wanted, and bodies of compressed files that are read agai
 """
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from kcap import kernels
@@ -38,7 +39,7 @@ class ParallelPass(CapturePass):
         if process is None:
             yield from super().batches()
             return
-        try:
+        with closing(process):
             self.files.close()
             process.order(self._order())
             prepare()
@@ -51,8 +52,6 @@ class ParallelPass(CapturePass):
                     return
                 if step.batch is not None:
                     yield from in_pieces(taken(step))  # nothing here refers to a batch while its rows are made
-        finally:
-            process.close()
 
     def _order(self) -> ReadOrder:
         paths, options = self._again

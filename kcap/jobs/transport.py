@@ -49,8 +49,6 @@ SLOT_STEP: Final = 1 << 22
 
 
 class Slot:
-    """A piece of shared memory."""
-
     def __init__(self, number: int, size: int, free: "list[Slot]") -> None:
         """`free`: where it goes when it is. Raises OSError where a limit does not allow as much."""
         self.number, self.free, self.descriptor, self.mapped = number, free, anonymous(), 0

@@ -28,8 +28,6 @@ EVERY_SECONDS: Final = 0.1
 
 
 class Worker:
-    """One reading."""
-
     def __init__(self, sender: Sender) -> None:
         self._sender = sender
         self._sent_s = monotonic()

@@ -63,7 +63,6 @@ class WorkerProcess:
         return self._process.pid
 
     def order(self, order: "ReadOrder") -> None:
-        """Starts the reading."""
         with suppress(BrokenPipeError, ConnectionResetError):  # `receive` says what became of it
             self._receiver.order(order)
 

@@ -116,7 +116,6 @@ class Waiting:
             self.conversation.consider(True)
 
     def gap(self, offset: int, length: int, time_ns: int) -> None:
-        """Buffers the gap."""
         self.conversation.buffered.append((self.index, (offset, length, time_ns)))
         self.conversation.hold(0)
         if self.count:
@@ -134,7 +133,6 @@ class Opaque:
     def data(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
     ) -> None:
-        """Counts the bytes."""
         self.count += length
 
     def gap(self, offset: int, length: int, time_ns: int) -> None:

@@ -236,7 +236,6 @@ class TlsSink:
     def data(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
     ) -> None:
-        """Takes stream bytes."""
         first, end = offset, offset + length
         if captured == length:
             if offset < self.skip:
@@ -254,7 +253,6 @@ class TlsSink:
         self.decryptor.data(self.index, offset, data, end - offset, time_ns, ref, position, first)
 
     def gap(self, offset: int, length: int, time_ns: int) -> None:
-        """Takes a hole."""
         self.decryptor.gap(self.index, offset, length, time_ns)
 
 
@@ -339,12 +337,10 @@ class Decryptor:
             self._deliver(self.session.read(side))
 
     def gap(self, index: int, offset: int, length: int, time_ns: int) -> None:
-        """Takes a hole."""
         del time_ns
         self._deliver(self.session.gap(index ^ self.swapped, offset, length))
 
     def finish(self, time_ns: int) -> None:
-        """No more bytes will come."""
         events = self.session.finish(time_ns)
         self._deliver(event for event in events if self.plain is not None or isinstance(event, self._plaintext))
         turns = self.session.turns

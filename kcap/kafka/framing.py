@@ -119,7 +119,6 @@ class OpenFrame:
         return held if self.rest is None else held + self.rest.held
 
     def frame(self) -> Frame:
-        """The descriptor."""
         return Frame(
             self.start, self.size, self.first_ns, self.first_ref, self.last_ns, self.last_ref, self.low, self.high, self.flags
         )
@@ -376,7 +375,6 @@ class Framer:
         return []
 
     def finish(self) -> None:
-        """The stream is over."""
         self._finish()
         if self.open is not None:
             self.open.head, self.open.rest, self.open.excerpts, self.open.pieces = bytearray(), None, (), None

@@ -171,7 +171,6 @@ class RequestFramer(Framer):
         )
 
     def remember(self, client_id: str | None) -> None:
-        """Remembers the client id of a request."""
         raw = None if client_id is None else client_id.encode()
         if client_id not in self.client_ids and len(self.client_ids) < limits.CLIENT_IDS_KEPT:
             self.client_ids[client_id] = b"\xff\xff" if raw is None else len(raw).to_bytes(2, "big") + raw

@@ -81,7 +81,6 @@ class Region:
             yield start, len(self.data)
 
     def add(self, piece: Piece) -> None:
-        """The next bytes."""
         self.starts.add(len(self.data))
         self.data += piece.data
         self.hole(piece.length - len(piece.data))

@@ -147,7 +147,6 @@ class WaitingQueue(Generic[Item]):
         return item
 
     def clear(self) -> None:
-        """Removes all entries."""
         self._passed.clear()
         self._order.clear()
         self._by_id.clear()

@@ -520,7 +520,6 @@ class ConnectionTable:
             self._close(connection, time_ns)
 
     def _alive(self) -> dict[Connection, None]:
-        """All connections that are objects."""
         newest = dict.fromkeys(stream.connection for stream in self.streams.values())
         return dict.fromkeys(each for connection in newest for each in _with_older(connection))
 

@@ -103,7 +103,6 @@ class FragmentTable:
         return whole
 
     def finish(self, report: Report) -> None:
-        """No more fragments will come."""
         for key in list(self.datagrams):
             self._give_up(key, WeirdKind.FRAGMENTS_INCOMPLETE, report)
 

@@ -6,6 +6,7 @@ where the packet carries no IP. Law: raises for no bytes; a header that ends ear
 
 from collections.abc import Callable
 from functools import cache
+from struct import Struct
 from typing import Final, Literal
 
 from kcap.net.packet_cursor import PacketCursor
@@ -175,16 +176,6 @@ def read_llc(cursor: PacketCursor) -> int:
     return read_ethertype(read_snap(cursor), cursor)
 
 
-def read_air(cursor: PacketCursor) -> int:
-    """IEEE 802.11."""
-    return read_llc(cursor) if read_wireless(cursor) else 0
-
-
-def read_air_radiotap(cursor: PacketCursor) -> int:
-    """IEEE 802.11 behind radiotap."""
-    return read_llc(cursor) if read_radiotap(cursor) else 0
-
-
 def read_behind(size: int, what: str) -> Callable[[PacketCursor], int]:
     """A reader for IP behind a header of so many bytes."""
 
@@ -236,36 +227,31 @@ def read_nflog(cursor: PacketCursor) -> int:
     return 0
 
 
-def read_ppi(cursor: PacketCursor) -> int | None:
-    """PPI (CACE Technologies, 2008): length and link type of what follows, little-endian."""
-    if not cursor.have(8, "PPI"):
-        return None
-    size = int.from_bytes(cursor.buffer[cursor.at + 2 : cursor.at + 4], "little")
-    link = int.from_bytes(cursor.buffer[cursor.at + 4 : cursor.at + 8], "little")
-    if size < 8 or not cursor.have(size, "PPI"):
-        return None
-    cursor.at += size
-    return link
+def read_wrapper(layout: Struct, what: str) -> Callable[[PacketCursor], int | None]:
+    """A reader for a header that begins with its length and the link type of what follows."""
 
+    def read(cursor: PacketCursor) -> int | None:
+        if not cursor.have(layout.size, what):
+            return None
+        size, link = layout.unpack_from(cursor.buffer, cursor.at)
+        if size < layout.size or not cursor.have(size, what):
+            return None
+        cursor.at += size
+        return int(link)
 
-def read_pktap(cursor: PacketCursor) -> int | None:
-    """Apple's PKTAP (XNU's bsd/net/pktap.h): length of the header and link type of what follows, little-endian."""
-    if not cursor.have(12, "PKTAP"):
-        return None
-    size, _, link = (int.from_bytes(cursor.buffer[cursor.at + at : cursor.at + at + 4], "little") for at in (0, 4, 8))
-    if size < 12 or not cursor.have(size, "PKTAP"):
-        return None
-    cursor.at += size
-    return link
+    return read
 
 
 ORDERS: Final[dict[bool, Literal["little", "big"]]] = {True: "little", False: "big"}
 READERS: Final[dict[int, Callable[[PacketCursor], int]]] = {
-    LINK_WIRELESS: read_air, LINK_RADIOTAP: read_air_radiotap, LINK_ATM: read_llc, LINK_PFLOG: read_pflog,
+    LINK_WIRELESS: lambda cursor: read_llc(cursor) if read_wireless(cursor) else 0,
+    LINK_RADIOTAP: lambda cursor: read_llc(cursor) if read_radiotap(cursor) else 0, LINK_ATM: read_llc, LINK_PFLOG: read_pflog,
     LINK_ENC: read_behind(ENC_BYTES, "ENC"), LINK_NFLOG: read_nflog, LINK_NETANALYZER: read_netanalyzer,
 }  # fmt: skip
 """Rarer link types -> how they are read."""
-HEADED: Final[dict[int, Callable[[PacketCursor], int | None]]] = {
-    LINK_PPI: read_ppi, LINK_PKTAP: read_pktap, LINK_PKTAP_OLD: read_pktap,
-}  # fmt: skip
-"""Link types that only wrap another -> how its number is read. Apple's older systems wrote PKTAP as 149 (USER2)."""
+HEADED: Final = {
+    LINK_PPI: read_wrapper(Struct("<2xHI"), "PPI"),
+    **dict.fromkeys((LINK_PKTAP, LINK_PKTAP_OLD), read_wrapper(Struct("<I4xI"), "PKTAP")),
+}
+"""Link types that only wrap another -> how its number is read: PPI (CACE Technologies, 2008) and Apple's PKTAP (XNU's
+bsd/net/pktap.h), which older systems wrote as 149 (USER2)."""

@@ -75,7 +75,6 @@ class SegmentColumns:
         return np.sort(np.concatenate(found))
 
     def all(self) -> SegmentBatch:
-        """All segments."""
         return self.lists((self.state != ABSENT).nonzero()[0])
 
     def lists(self, where: "Int64s") -> SegmentBatch:

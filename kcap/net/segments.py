@@ -123,9 +123,10 @@ class SegmentParser:
         index = first - 1
         for start, size in zip(starts, sizes):
             index += 1
+            length = -1  # of options and payload of a segment that one unpack reads
             if size >= least4:
                 guard, total, carried, flow, seq, ack, offset, flags, window = unpack(buffer, start)
-                after = least4
+                after = start + least4
                 fits = guard & mask4 == want4
                 if not fits and tagged and guard >> 16 in TAGS and size >= least4 + 4:
                     guard, total, carried, flow, seq, ack, offset, flags, window = unpack(buffer, start + 4)
@@ -133,58 +134,35 @@ class SegmentParser:
                     fits = guard & mask4 == want4
                 if fits:
                     if carried & 0x3FFF00FF == TCP:
-                        rest = (offset >> 2 & 60) - 20
-                        length = total - 40 - rest
-                        if rest >= 0 <= length:
-                            if rest > 11:
-                                options = start + after
-                                flags |= reported(buffer, options, min(options + rest, start + size), flags, ack)
-                            after += rest
-                            room = size - after
-                            add_flow(flow)
-                            add_seq(seq)
-                            add_ack(ack)
-                            add_flags(flags)
-                            add_window(window)
-                            add_payload(start + after)
-                            add_captured(length if length <= room else room if room > 0 else 0)
-                            add_length(length)
-                            continue
-                elif guard & mask6 == want6 and size >= least6 and after == least4:
+                        length = total - 40
+                elif guard & mask6 == want6 and size >= least6 and after == start + least4:
                     total, carried, flow, seq, ack, offset, flags, window = unpack6(buffer, start + header)
+                    after = start + header + 60
                     if carried == TCP:
-                        rest = (offset >> 2 & 60) - 20
-                        length = total - 20 - rest
-                        if rest >= 0 <= length:
-                            if rest > 11:
-                                options = start + header + 60
-                                flags |= reported(buffer, options, min(options + rest, start + size), flags, ack)
-                            after = header + 60 + rest
-                            room = size - after
-                            add_flow(flow)
-                            add_seq(seq)
-                            add_ack(ack)
-                            add_flags(flags)
-                            add_window(window)
-                            add_payload(start + after)
-                            add_captured(length if length <= room else room if room > 0 else 0)
-                            add_length(length)
-                            continue
-            place = FragmentPlace(batch.file, batch.first_packet + index, batch.position[index], batch.time_ns[index])
-            found = self.read_packet(place, buffer, start, size, batch.wire[index], link)
-            if found is None:
-                absent.append(index)
-                continue
-            flow, seq, ack, flags, window, after, room, length, other = found
-            if other is not None:
-                out.buffers[len(out.flow)] = other
+                        length = total - 20
+            if length >= 0 and 0 <= (rest := (offset >> 2 & 60) - 20) <= length:
+                if rest > 11:
+                    flags |= reported(buffer, after, min(after + rest, start + size), flags, ack)
+                after += rest
+                length -= rest
+                room = start + size - after
+                captured = length if length <= room else room if room > 0 else 0
+            else:
+                place = FragmentPlace(batch.file, batch.first_packet + index, batch.position[index], batch.time_ns[index])
+                found = self.read_packet(place, buffer, start, size, batch.wire[index], link)
+                if found is None:
+                    absent.append(index)
+                    continue
+                flow, seq, ack, flags, window, after, captured, length, other = found
+                if other is not None:
+                    out.buffers[len(out.flow)] = other
             add_flow(flow)
             add_seq(seq)
             add_ack(ack)
             add_flags(flags)
             add_window(window)
             add_payload(after)
-            add_captured(room)
+            add_captured(captured)
             add_length(length)
 
     def read_packet(

@@ -74,7 +74,6 @@ def _place(stream: Stream | None, second: Stream) -> int:
 
 
 def number_of(packed: bytes) -> int:
-    """The connection's number."""
     return int.from_bytes(packed[:8], "little")
 
 

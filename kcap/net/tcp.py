@@ -430,7 +430,6 @@ class Stream:
         guard.gap(self, start, length, time_ns, ref, position)
 
     def finish(self, time_ns: int) -> None:
-        """No more segments will come."""
         self.decide(time_ns, at_end=True)
         if self.acked is not None and self.next_raw is not None:
             tail = self.acked - self.next
@@ -502,7 +501,6 @@ class Connection:
         """The state of the protocol above, a `kcap.kafka.conversation.Conversation`."""
 
     def report(self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0) -> None:
-        """Reports an oddity of this connection."""
         self.oddities.report(kind, detail, ref, position, self)
 
     def searched(self, ref: int) -> None:

@@ -97,11 +97,6 @@ def read_udp(cursor: PacketCursor) -> int:
     return 0
 
 
-def read_mpls_udp(_cursor: PacketCursor) -> int:
-    """RFC 7510: a label stack follows."""
-    return 0x8847
-
-
 def read_gtp(cursor: PacketCursor) -> int:
     """GTP-U (3GPP TS 29.281 section 5): version 1, a user's packet, with whatever extension headers."""
     flags, size = cursor.buffer[cursor.at], 8
@@ -135,6 +130,6 @@ def read_capwap(cursor: PacketCursor) -> int:
 
 
 INSIDE_UDP: Final[dict[int, Callable[[PacketCursor], int]]] = {
-    GRE_PORT: read_gre, MPLS_PORT: read_mpls_udp, GTP_PORT: read_gtp, CAPWAP_PORT: read_capwap,
+    GRE_PORT: read_gre, MPLS_PORT: lambda _: 0x8847, GTP_PORT: read_gtp, CAPWAP_PORT: read_capwap,
 }  # fmt: skip
-"""Destination port -> how the tunnel's header is read, which begins behind that of UDP."""
+"""Destination port -> how the tunnel's header is read, which begins behind that of UDP; that of MPLS has none (RFC 7510)."""

@@ -21,11 +21,9 @@ class SafeCsv:
         self._writer = writer
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows."""
         self._writer.write(csv_safe_batch(batch))
 
     def close(self) -> None:
-        """Ends the file."""
         self._writer.close()
 
 

@@ -56,8 +56,6 @@ class GridStyle:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A column of the grid."""
-
     name: str
     right: bool = False
     least: int = 0
@@ -194,7 +192,6 @@ class Grid:
         """Columns of which the terminal does not show a value."""
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows."""
         if not batch.num_rows:
             return
         children = [(name, batch.column(name).to_pylist()) for name in self._nested]

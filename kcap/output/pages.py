@@ -85,7 +85,6 @@ class Markdown:
         return f"| {' | '.join(map(markdown_text, texts))} |\n"
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows."""
         self._begin()
         self._sink.write("".join(map(self._line, rows_of(batch))).encode("utf-8", "replace"))
         self._sink.flush()
@@ -117,7 +116,6 @@ class Html:
         self._begins = f"<div class=s><table class=f><thead><tr>{names}</tr></thead><tbody>\n"
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows."""
         self._verdict.take(batch)
         lines = (
             "<tr>"
@@ -131,7 +129,6 @@ class Html:
         self._rows.write("".join(lines).encode("utf-8", "replace"))
 
     def close(self) -> None:
-        """Writes the page."""
         verdict = f"<p>{html_text(self._verdict.sentence())}</p>"
         self._sink.write(f"{self._head}{verdict}{self._begins}".encode("utf-8", "replace"))
         self._rows.seek(0)

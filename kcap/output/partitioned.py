@@ -55,7 +55,6 @@ class PartitionedWriter:
         self._waiting = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows."""
         if batch.num_rows:
             with self._abandoned_on_failure():
                 self._write(batch)

@@ -60,7 +60,6 @@ class Counted:
         return self._written
 
     def flush(self) -> None:
-        """Hands on."""
         if not self._failed and not getattr(self._sink, "closed", False):
             self._sink.flush()
 
@@ -68,15 +67,12 @@ class Counted:
         """The stream is its owner's to close."""
 
     def writable(self) -> bool:
-        """It is."""
         return True
 
     def readable(self) -> bool:
-        """It is not."""
         return False
 
     def seekable(self) -> bool:
-        """It is not."""
         return False
 
 

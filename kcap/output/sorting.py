@@ -45,7 +45,6 @@ def sort_keys(table: str, text: str) -> list[Key]:
 
 
 def sort(batches: Iterable[pa.RecordBatch], keys: Sequence[Key], at_once: int = SORTED_ROWS) -> Iterator[pa.RecordBatch]:
-    """The rows, sorted; `at_once` of them are in memory."""
     every = [*keys, (PLACE, "ascending")]
     with ExitStack() as files:
         runs: list[Any] = []
@@ -67,7 +66,6 @@ def sort(batches: Iterable[pa.RecordBatch], keys: Sequence[Key], at_once: int = 
 
 
 def ordered(table: Any, keys: Sequence[Key]) -> Any:
-    """A table in order."""
     return table.take(places(table, keys))
 
 

@@ -23,7 +23,6 @@ def functions() -> Any:
 
 
 def plain(text: str) -> str:
-    """The text itself."""
     return text
 
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from io import BytesIO
 from typing import Any, Final
 
 import pyarrow as pa
@@ -156,7 +157,6 @@ class Fields:
         self._started = False
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows."""
         self._start()
         if not batch.num_rows:
             return
@@ -261,15 +261,14 @@ class JsonArray:
         self._first = True
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows."""
         from kcap.output.writers import JsonLines
 
         if not batch.num_rows:
             return
-        kept = BufferSink()
+        kept = BytesIO()
         JsonLines(kept, batch.schema).write(batch)
         self._sink.write(b"[\n" if self._first else b",\n")
-        self._sink.write(kept.data.rstrip(b"\n").replace(b"\n", b",\n"))
+        self._sink.write(kept.getvalue().rstrip(b"\n").replace(b"\n", b",\n"))
         self._first = False
 
     def close(self) -> None:
@@ -286,35 +285,19 @@ class Bulk:
         self._timed = "time" in schema.names
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows."""
         from kcap.output.writers import JsonLines
 
         if not batch.num_rows:
             return
-        kept = BufferSink()
+        kept = BytesIO()
         JsonLines(kept, batch.schema).write(batch)
         days, places = [""], [0] * batch.num_rows
         if self._timed:
             days, places, _ = by_second(batch.column("time"), "-%Y-%m-%d")
-        lines = kept.data.decode().rstrip("\n").split("\n")
+        lines = kept.getvalue().decode().rstrip("\n").split("\n")
         heads = [json.dumps({"index": {"_index": INDEX + day}}) for day in days]
         self._sink.write("".join(f"{heads[place]}\n{line}\n" for place, line in zip(places, lines)).encode())
         self._sink.flush()
 
     def close(self) -> None:
         """Every line is out already."""
-
-
-class BufferSink:
-    """A sink that keeps what it is given."""
-
-    def __init__(self) -> None:
-        self.data = b""
-
-    def write(self, data: Any) -> int:
-        """Keeps."""
-        self.data += bytes(data)
-        return len(data)
-
-    def flush(self) -> None:
-        """Nothing waits."""

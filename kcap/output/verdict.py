@@ -55,7 +55,6 @@ class Verdict:
         self._cut = 0
 
     def take(self, batch: pa.RecordBatch) -> None:
-        """Some more rows."""
         self._rows += batch.num_rows
         for name, counted in self._of.items():
             counted.update(batch.column(name).to_pylist())

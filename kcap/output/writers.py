@@ -53,7 +53,6 @@ class JsonLines:
         self._keys = [json.dumps(name) + ":" for name in schema.names]
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows."""
         from kcap.output.text_columns import json_column, lines
 
         if not batch.num_rows:
@@ -87,7 +86,6 @@ class Csv:
         self._header = self.SEPARATOR.join(csv_text(name, self.SEPARATOR) for name in schema.names) + "\n"
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows."""
         from kcap.output.text_columns import csv_column, lines
 
         self._head()
@@ -146,7 +144,6 @@ class Feather:
         self._file = ipc.new_file(self._out, self._schema)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows."""
         if not batch.num_rows:
             return
         if any(self._coded):
@@ -170,7 +167,6 @@ class Arrow:
         self._stream = ipc.new_stream(self._out, schema)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows."""
         if batch.num_rows:
             self._stream.write_batch(batch)
             self._out.flush()
@@ -232,7 +228,6 @@ class Parquet:
         self._failure: Exception | None = None
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows."""
         if batch.num_rows:
             self._waiting.append(batch)
             self._rows += batch.num_rows

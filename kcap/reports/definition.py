@@ -7,6 +7,7 @@ row stands once in each group that it belongs to; rows that belong to none are c
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from importlib import import_module
 from operator import or_
 from typing import Any, Final
 
@@ -138,6 +139,12 @@ class Report:
     """Rows that several of its expressions begin with: an engine that has them as a table computes them once."""
     counted: Callable[[Tables, ReportRequest], Any] | None = None
     """The rows that its groups count, where these are not all selected exchanges: with the columns of `Grouping.rows`."""
+
+
+def report_of(name: str) -> Report:
+    """The report of a module of `kcap.reports`. Raises ModuleNotFoundError."""
+    found: Report = import_module(f"kcap.reports.{name}").REPORT
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,6 @@ STORM: Final = 10
 
 
 def is_error(rows: Any) -> Any:
-    """Rows with an error."""
     return (rows.error != "NONE").fill_null(False)
 
 

@@ -74,7 +74,6 @@ for _name in BINARY:
 
 
 def table(name: str) -> Any:
-    """A recorded table."""
     return Recorded("root", name)
 
 

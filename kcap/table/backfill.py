@@ -114,7 +114,6 @@ class _Rows:
         self.batch, self.tracker, self.verdicts = batch, filler.tracker, filler.verdicts
 
     def column(self, name: str) -> Any:
-        """A column of the batch."""
         return self.batch.column(name)
 
     @cached_property

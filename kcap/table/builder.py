@@ -50,7 +50,6 @@ class TableSet:
 
     @classmethod
     def of(cls, requests: Mapping[str, TableRequest], observers: Sequence[Observer] = (), needs: Fact = NO_FACT) -> "TableSet":
-        """The tables of some requests."""
         return cls({label: BUILDERS[one.table](one) for label, one in requests.items()}, observers, needs)
 
     def begin(self, reading: Reading, tracker: MetadataTracker | None = None) -> MetadataTracker:
@@ -87,7 +86,6 @@ class TableSet:
         self.tracker.restart()
 
     def take(self, batch: RowBatch) -> Iterator[Labelled]:
-        """The rows of a batch."""
         if len(batch) and self._of_exchanges:
             takes = self._takes(batch)
             del batch

@@ -38,7 +38,6 @@ def columns_of_child(name: str) -> list[Column]:
 
 
 def child_fields(names: Sequence[str]) -> list["pa.Field[Any]"]:
-    """The list columns."""
     return [pa.field(name, pa.list_(pa.struct(list(arrow_schema(name, columns_of_child(name)))))) for name in names]
 
 

@@ -109,7 +109,6 @@ class Exchanges:
         self.size, self.number = columns.size, columns.number
 
     def select(self, places: "Int64s") -> "Exchanges":
-        """Some rows of the batch."""
         return Exchanges(self.columns.select(places), self.context.select(places), self.files)
 
     def made(self, name: str, make: "Callable[[Exchanges], Made]") -> Made:
@@ -365,9 +364,7 @@ MAKERS: Final[dict[str, Callable[[Exchanges], Made]]] = {
     "removed_in": lambda rows: rows.release(removed_in),
     "deprecated_in": lambda rows: rows.release(deprecated_in),
     "long_poll_ns": lambda rows: rows.long_poll().to_arrow(pa.int64()),
-    "throttle_ns": lambda rows: (
-        rows.of_service(rows.context.throttled).where(rows.columns.throttle.mask()).to_arrow(pa.int64())
-    ),
+    "throttle_ns": lambda rows: rows.throttled().to_arrow(pa.int64()),
     "muted_ns": lambda rows: rows.of_service(rows.context.muted).to_arrow(pa.int64()),
     "flags": lambda rows: rows.flags(),
 }
@@ -383,12 +380,10 @@ NEEDS: Final = {
 
 
 def needs_of(columns: Iterable[Column]) -> Fact:
-    """The facts that some columns need."""
     return reduce(or_, (NEEDS.get(column.name, NO_FACT) for column in columns), NO_FACT)
 
 
 def maker(column: Column) -> Callable[[Exchanges], Made]:
-    """How a column is made."""
     kind = TYPES[column.type]
     found = MAKERS.get(column.name)
     if found is not None:
@@ -413,5 +408,4 @@ class ExchangeColumns:
         self.makers = {column.name: partial(Exchanges.made, name=column.name, make=maker(column)) for column in columns}
 
     def make(self, rows: Exchanges) -> pa.RecordBatch:
-        """The columns of a batch."""
         return batch_of_types([make(rows) for make in self.makers.values()], self.schema)

@@ -71,13 +71,11 @@ class Partitions:
         self._fetch_offset = self._positioned(positions)
 
     def column(self, name: str) -> Made:
-        """A column of the table."""
         made = MAKERS[name](self)
         return made.to_arrow(KINDS[name]) if isinstance(made, Vector) else made
 
     # -- the exchange -------------------------------------------------------------------------------------------------
     def number(self, name: str) -> Vector:
-        """A part of the exchange."""
         return self._columns.number(name).take(self.pairs.row)
 
     def connection(self) -> Coded:

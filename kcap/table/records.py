@@ -266,13 +266,11 @@ class RecordRows:
         return len(self._rows) >= ROWS_AT_ONCE or self._bytes >= RECORD_BYTES_AT_ONCE
 
     def add(self, row: Row) -> None:
-        """Takes a row."""
         record = row[8]
         self._rows.append(row)
         self._bytes += len(record.key or b"") + len(record.value or b"")
 
     def take(self) -> pa.RecordBatch:
-        """The rows so far."""
         rows, self._rows, self._bytes = self._rows, [], 0
         arrays = [pa.array(list(map(VALUES[column.name], rows)), TYPES[column.type]) for column in self._columns]
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)

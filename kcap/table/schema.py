@@ -66,7 +66,6 @@ def is_body_field(name: str) -> bool:
 
 
 def arrow_schema(table: str, columns: Sequence[Column]) -> pa.Schema:
-    """The schema of a choice of columns."""
     fields = [
         pa.field(column.name, TYPES[column.type], column.nullable, {"doc": column.doc})  # Parquet and Arrow files keep it
         for column in columns

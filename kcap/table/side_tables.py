@@ -46,7 +46,6 @@ DEFAULTS: Final[dict[str, object]] = {"bool": False, "int64": 0}
 
 
 def batch_of(table: str, columns: Sequence[Column], rows: Sequence[dict[str, object]]) -> pa.RecordBatch:
-    """Rows by column name as a record batch."""
     arrays = []
     for column in columns:
         default = default_of(column)
@@ -170,7 +169,6 @@ def _turn_batch(some: "list[tuple[dict[str, object], Int64s]]", columns: Sequenc
 
 
 def capture_rows(files: Iterable[CaptureFile]) -> list[dict[str, object]]:
-    """Rows of `captures`."""
     return [
         {
             "capture": file.name,
@@ -206,7 +204,6 @@ def weird_rows(sightings: Iterable[tuple[Weird, int]], files: Sequence[CaptureFi
 
 
 def topic_rows(tracker: MetadataTracker) -> Iterator[dict[str, object]]:
-    """Rows of `topic_names`."""
     for uuid, (connection, exchange, server) in tracker.topic_sources.items():
         yield {
             "topic_id": uuid,
@@ -245,7 +242,6 @@ def broker_rows(tracker: MetadataTracker, servers: set[Server]) -> Iterator[dict
 
 
 def negotiation_row(entry: "Negotiation", tracker: MetadataTracker) -> dict[str, object]:
-    """A row of `negotiations`."""
     offer, verdict = entry.final(tracker)
     first, last = offer.ranges.get(entry.key, (None, None)) if offer is not None else (None, None)
     one: Any = entry.identity

@@ -152,7 +152,6 @@ class TableBuilder:
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of the finished rows."""
         return self.request.schema
 
     @property
@@ -342,8 +341,6 @@ class PartsBuilder(OfExchanges):
 
 
 class PartitionsBuilder(PartsBuilder):
-    """`partitions`."""
-
     def __init__(self, request: TableRequest) -> None:
         super().__init__(request)
         self.needs |= needs_of(request.of_exchanges)
@@ -392,8 +389,6 @@ def are_only(owners: Any) -> Any:
 
 
 class RecordsBuilder(PartsBuilder):
-    """`records`."""
-
     def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
         from kcap.table.records import RecordRows
 
@@ -413,8 +408,6 @@ class RecordsBuilder(PartsBuilder):
 
 
 class ConnectionsBuilder(TableBuilder):
-    """`connections`."""
-
     closes = True
 
     def __init__(self, request: TableRequest) -> None:
@@ -431,8 +424,6 @@ class ConnectionsBuilder(TableBuilder):
 
 
 class TlsTurnsBuilder(TableBuilder):
-    """`tls_turns`."""
-
     closes = True
 
     def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
@@ -444,8 +435,6 @@ class TlsTurnsBuilder(TableBuilder):
 
 
 class NegotiationsBuilder(TableBuilder):
-    """`negotiations`."""
-
     needs = Fact.VERDICTS
 
     def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
@@ -467,8 +456,6 @@ class NegotiationsBuilder(TableBuilder):
 
 
 class BrokersBuilder(TableBuilder):
-    """`brokers`."""
-
     needs = Fact.BROKERS
 
     def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
@@ -484,8 +471,6 @@ class BrokersBuilder(TableBuilder):
 
 
 class TopicNamesBuilder(TableBuilder):
-    """`topic_names`."""
-
     needs = Fact.TOPICS | Fact.BROKERS
 
     def rest(self) -> Batches:

@@ -244,7 +244,6 @@ class Direction:
 
     @property
     def held(self) -> tuple[int, bytes, Sequence[RecordPiece]]:
-        """As `RecordReader.held`."""
         return self.reader.held()
 
     def restart(self, offset: int, data: bytes, pieces: list[RecordPiece] | tuple[()]) -> None:

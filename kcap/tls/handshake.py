@@ -149,7 +149,6 @@ class PackedExtensions(Mapping[int, bytes]):
         self._data = data
 
     def read(self) -> dict[int, bytes]:
-        """The extensions as objects."""
         return extensions_in(self._data)
 
     def __contains__(self, number: object) -> bool:
@@ -247,7 +246,6 @@ def _behind_session(body: bytes) -> int:
 
 
 def read_client_hello(body: bytes) -> Hello | None:
-    """A ClientHello."""
     at, size = _behind_session(body), len(body)
     if at + 2 > size:
         return None
@@ -374,10 +372,6 @@ def decompressed(body: bytes) -> bytes:
     return found if len(found) == size else b""
 
 
-def _zlib(data: bytes, size: int) -> bytes:
-    return zlib.decompressobj().decompress(data, size)
-
-
 def _brotli(data: bytes, size: int) -> bytes:
     from cramjam import brotli
 
@@ -385,11 +379,10 @@ def _brotli(data: bytes, size: int) -> bytes:
     return bytes(out[: brotli.decompress_into(data, out)])
 
 
-def _zstd(data: bytes, size: int) -> bytes:
-    return bytes(codecs.inflate(codecs.CODECS.index("zstd"), data, size).data)
-
-
-INFLATE: Final[dict[int, Callable[[bytes, int], bytes]]] = {1: _zlib, 2: _brotli, 3: _zstd}
+INFLATE: Final[dict[int, Callable[[bytes, int], bytes]]] = {
+    1: lambda data, size: zlib.decompressobj().decompress(data, size), 2: _brotli,
+    3: lambda data, size: bytes(codecs.inflate(codecs.CODECS.index("zstd"), data, size).data),
+}  # fmt: skip
 """By the number of the algorithm (RFC 8879 section 7.3); each gives as many bytes at most."""
 
 

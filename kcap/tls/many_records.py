@@ -109,7 +109,6 @@ def open_records(
 
 
 def rows_of(table: Any) -> list[bytes]:
-    """The rows of an array of bytes."""
     found: list[bytes] = table.view(f"V{table.shape[1]}").ravel().tolist()
     return found
 

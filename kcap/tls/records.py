@@ -32,8 +32,6 @@ class RecordPiece(NamedTuple):
 
 @dataclass(slots=True)
 class TlsRecord:
-    """One record."""
-
     offset: int
     """Stream offset of its header."""
     content_type: int
@@ -127,7 +125,6 @@ class RecordReader:
         self.wanted = 0
 
     def gap(self, offset: int, length: int) -> None:
-        """Takes a hole."""
         self._room(offset)
         self._hole(offset, offset + length)
 

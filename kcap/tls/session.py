@@ -84,7 +84,6 @@ class TlsSession(InBatches):
         return events
 
     def gap(self, side: int, offset: int, length: int) -> list[Event]:
-        """Takes a hole of one direction."""
         self.sides[side].reader.gap(offset, length)
         if self.turns is not None:
             self.turns.gap(side)
@@ -395,7 +394,6 @@ class TlsSession(InBatches):
             self.facts.alerts += (f"{('client', 'server')[side]}: {name}",)
 
     def _message(self, side: int, number: int, body: bytes, whole: bytes, time_ns: int) -> None:
-        """Takes one handshake message."""
         if self.version == TLS13 and number not in messages.HELLOS:
             self._message13(side, number, body, time_ns)
             return

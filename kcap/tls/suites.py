@@ -25,8 +25,6 @@ class RecordCipher:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """One cipher suite."""
-
     number: int
     name: str
     key_exchange: str

@@ -131,7 +131,6 @@ class Turns:
         self._close()
 
     def finish(self) -> None:
-        """No more records will come."""
         self._end_flight()
         self._close()
 

@@ -40,7 +40,6 @@ class ExchangeActions:
         """The last search."""
 
     def set_time(self, form: str) -> None:
-        """Sets the time display format."""
         self.screen.view.form = form
         self.screen.listed.renew()
         self.screen.home.save_settings()
@@ -111,7 +110,6 @@ class ExchangeActions:
         self.screen.app.push_screen(Menu("Filter by this", choices, text), done)
 
     def quick(self) -> None:
-        """Opens the menu of quick filters."""
         row = self.row()
         texts = {quick.name: text_of(quick, row) for quick in QUICK}
         why = "this exchange has none" if row is not None else NOTHING
@@ -138,7 +136,6 @@ class ExchangeActions:
 
     # -- copy ---------------------------------------------------------------------------------------------------------
     def copy(self) -> None:
-        """Opens the menu of values to copy."""
         row, made, number = self.row(), self.screen.view.arranged, self.screen.view.current
         if row is None or made is None or number is None:
             self.screen.say_once(NOTHING)
@@ -163,7 +160,6 @@ class ExchangeActions:
 
     # -- export -------------------------------------------------------------------------------------------------------
     def export(self) -> None:
-        """Opens the menu of files to save."""
         row, count = self.row(), len(self.screen.view)
         marked = len(self.screen.view.marks)
         some, nothing = row is not None, "no exchange is displayed"
@@ -267,7 +263,6 @@ class ExchangeActions:
 
     # -- search -------------------------------------------------------------------------------------------------------
     def search(self) -> None:
-        """Prompts for a text to search in the focused pane."""
         panes: dict[Any, str] = {
             self.screen.listed: "in the list",
             self.screen.detail: "in the tree",
@@ -288,7 +283,6 @@ class ExchangeActions:
         self.screen.app.push_screen(Prompt(f"Search {where}", old, note), done)
 
     def search_on(self, step: int) -> None:
-        """The next place."""
         if self.needle is None:
             self.search()
             return

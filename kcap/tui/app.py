@@ -91,8 +91,6 @@ class ShownNotification(Notification):
 
 
 class KcapApp(KeyQueue):
-    """The app."""
-
     TITLE = "kcap"
     ENABLE_COMMAND_PALETTE = False
     CSS_PATH = "browser.tcss"
@@ -347,7 +345,6 @@ class KcapApp(KeyQueue):
         return f"{uid}.{number} is {'marked' if found in view.marks else 'no longer marked'}"
 
     def show_exchange(self, uid: str, number: int) -> None:
-        """Goes to an exchange in the list."""
         self.to_list()
         self.browser.show_exchange(uid, number)
 
@@ -416,7 +413,6 @@ class KcapApp(KeyQueue):
         timeout: float | None = None,
         markup: bool = True,
     ) -> None:
-        """As `App.notify`."""
         seconds = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
         self.post_message(Notify(ShownNotification(message, title, severity, seconds, markup=markup)))
 
@@ -447,7 +443,6 @@ class KcapApp(KeyQueue):
         return found[0] if found else None
 
     def save_settings(self) -> None:
-        """Remembers layout and columns."""
         self.look.take(self.view)
         self.look.theme = self.theme
         write_config(self.look)
@@ -459,7 +454,6 @@ class KcapApp(KeyQueue):
             self.save_settings()
 
     def action_command(self) -> None:
-        """The commands by name."""
         if self.screen is self.browser or getattr(self.screen, "NAME", "") in VIEWS:
             self.browser.palette.open()
 

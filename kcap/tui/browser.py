@@ -46,8 +46,6 @@ PATIENCE: Final = 6
 
 
 class Browser(ExplainsKeys):
-    """The main screen."""
-
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (130, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-low"), (30, "-high")]  # noqa: RUF012
     PATIENCE_SECONDS: ClassVar[float] = 1.0
@@ -129,12 +127,10 @@ class Browser(ExplainsKeys):
 
     @property
     def home(self) -> MainHome:
-        """The app."""
         return cast(MainHome, self.app)
 
     @property
     def opened(self) -> Opened | None:
-        """The exchange that is shown."""
         return self.lower.opened
 
     @property
@@ -227,7 +223,6 @@ class Browser(ExplainsKeys):
         self.strip.look()
 
     def rearrange(self) -> None:
-        """Sorts and filters the list again."""
         self.look()
         self.listed.renew()
 
@@ -290,7 +285,6 @@ class Browser(ExplainsKeys):
 
     # -- words --------------------------------------------------------------------------------------------------------
     def show_status(self) -> None:
-        """Title and status line."""
         book, width = self.view.book, self.size.width
         self.query_one("#title", TextLine).set_text(progress(self.home.pulse, book, width))
         rows = book.snapshot()
@@ -369,7 +363,6 @@ class Browser(ExplainsKeys):
         self.action_apply_menu()
 
     def action_time(self) -> None:
-        """Switches the time display format."""
         self.actions.set_time(TIME_FORMS[(TIME_FORMS.index(self.view.form) + 1) % len(TIME_FORMS)])
 
     def show_exchange(self, uid: str, number: int) -> None:
@@ -396,7 +389,6 @@ class Browser(ExplainsKeys):
                 self.view.go(place)
 
     def action_follow(self) -> None:
-        """Switches auto scroll."""
         self.view.follow = not self.view.follow
         if self.view.follow:
             self.view.cursor = max(0, len(self.view) - 1)

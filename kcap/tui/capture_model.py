@@ -85,7 +85,8 @@ class CaptureModel:
         """Captures that this one was compared with, by path, and the numbers of the passes that do."""
         self._comparisons = count()
         self._conclusions: dict[str, Any] | None = None
-        self._resolved = False
+        self.done = False
+        """Reading has come to its end."""
         self._truncation: str | None = None
         self._closed = False
         self._asking = threading.local()
@@ -117,22 +118,17 @@ class CaptureModel:
         return self.process.status
 
     @property
-    def done(self) -> bool:
-        """Reading has come to its end."""
-        return self._resolved
-
-    @property
     def state(self) -> str:
         """`reading`, `done`, `stopped` or `failed`."""
         status = self.status
-        if not self._resolved:
+        if not self.done:
             return "reading"
         return "failed" if status.error is not None else "stopped" if status.stopped else "done"
 
     @property
     def live(self) -> bool:
         """Whether the capture goes on: a pipe, an interface, a file that grows."""
-        return not self._resolved and (self.order.endless or self.status.following)
+        return not self.done and (self.order.endless or self.status.following)
 
     @property
     def rows(self) -> int:
@@ -143,7 +139,7 @@ class CaptureModel:
         """Takes what was announced; whether there is anything new."""
         with self._lock:
             status = self.status
-            if self._closed or self._resolved:
+            if self._closed or self.done:
                 return False
             before = len(self._rows)
             if status.mark is not None and status.mark.rows > before:
@@ -158,7 +154,7 @@ class CaptureModel:
                     folder = self.index or self.folder
                     batches = [*learned(folder, self._pages.main), *self._pages.tail]
                     self._rows = RowIndex(batches, SCHEMA, release=self._pages.release, coded=ValueCodes(folder))
-                self._resolved = True
+                self.done = True
                 self._passing, self._sifted = NONE, 0
                 return True
             return len(self._rows) != before
@@ -269,7 +265,7 @@ class CaptureModel:
 
         `partitions` takes another pass over the files: the first call starts it and gives None, a later one the table.
         """
-        if not self._resolved or self._closed or self.state == "failed":
+        if not self.done or self._closed or self.state == "failed":
             return None
         if name == "partitions" and not self._beside_done(name, replace(self.order, partitions=True)):
             return None
@@ -320,11 +316,11 @@ class CaptureModel:
         They take another pass over the files, which the first call begins when reading is over. Of a capture that goes on, and
         of a pipe, there is `check` alone: what the rules see in the last span of it.
         """
-        if self.order.span_seconds and self.order.endless and (not self._resolved or STANDARD_INPUT in self.paths):
+        if self.order.span_seconds and self.order.endless and (not self.done or STANDARD_INPUT in self.paths):
             return {"check": self.status.checked}
         if (
             self._conclusions is None
-            and self._resolved
+            and self.done
             and not self._closed
             and self._beside_done(CONCLUSIONS, replace(self.order, conclusions=True))
         ):
@@ -399,7 +395,7 @@ class CaptureModel:
         """Why there are no conclusions now."""
         if STANDARD_INPUT in self.paths:
             return PIPED
-        if not self._resolved:
+        if not self.done:
             return "they are made when the capture has been read"
         process = self._beside.get(CONCLUSIONS)
         failed = process.status.error if process is not None and process.status.over else None
@@ -549,7 +545,7 @@ class CaptureModel:
                 shutil.rmtree(os.path.join(self.folder, name), ignore_errors=True)
         if self.index:
             saved_index.add(self.index, self.folder)
-        elif self._key is not None and self._resolved:
+        elif self._key is not None and self.done:
             saved_index.keep(self.order, self._key, self.folder, self.status)
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -15,7 +15,6 @@ from kcap.tui.tree_lines import Item
 
 
 def row_json(rows: RowIndex, number: int) -> str:
-    """A row as one JSON object."""
     from kcap.output.writers import JsonLines
 
     out = io.BytesIO()

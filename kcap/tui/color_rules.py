@@ -90,7 +90,6 @@ def rules_of(given: Iterable[dict[str, Any]]) -> tuple[list[ColorRule], list[str
 
 
 def columns(rules: Sequence[ColorRule]) -> list[str]:
-    """Columns that the rules read."""
     return list(dict.fromkeys(name for rule in rules if rule.tree is not None for name in columns_of(rule.tree)))
 
 

@@ -71,7 +71,6 @@ class ColumnChooser(Window["list[str] | None"]):
 
     @property
     def current(self) -> str | None:
-        """The name under the cursor."""
         listed = self.query_one(OptionList)
         return listed.get_option_at_index(listed.highlighted).id if listed.highlighted is not None else None
 
@@ -83,12 +82,10 @@ class ColumnChooser(Window["list[str] | None"]):
 
     @on(Input.Changed)
     def changed(self, event: Input.Changed) -> None:
-        """Other names."""
         event.stop()
         self._tell()
 
     def action_flip(self) -> None:
-        """Shows or hides the column."""
         name = self.current
         if name is None:
             return
@@ -115,5 +112,4 @@ class ColumnChooser(Window["list[str] | None"]):
         self.dismiss([])
 
     def action_done(self) -> None:
-        """These."""
         self.dismiss(list(self.shown) or None)

@@ -28,8 +28,6 @@ SIZES: Final = {
 
 @dataclass(slots=True)
 class UiSettings:
-    """The settings."""
-
     columns: list[str] = field(default_factory=list)
     """Columns of the list; none for those that fit."""
     widths: dict[str, int] = field(default_factory=dict)
@@ -60,24 +58,20 @@ class UiSettings:
     """The file could be read; it is not written over where it could not."""
 
     def give(self, view: ListModel) -> None:
-        """Puts the settings into a view."""
         if self.columns:
             view.names, view.chosen = list(self.columns), True
         view.widths, view.form = dict(self.widths), self.time
 
     def take(self, view: ListModel) -> None:
-        """Takes the settings of a view."""
         self.columns = list(view.names) if view.chosen else []
         self.widths, self.time = dict(view.widths), view.form
 
 
 def config_path(profile: str = "") -> Path:
-    """The file."""
     return config_folder() / "profiles" / f"{profile}.toml" if profile else config_folder() / "tui.toml"
 
 
 def profile_names() -> list[str]:
-    """Profiles that exist."""
     return sorted(path.stem for path in (config_folder() / "profiles").glob("*.toml") if PROFILE.fullmatch(path.stem))
 
 

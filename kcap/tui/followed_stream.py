@@ -105,8 +105,6 @@ def _message(ns: int, side: str, frames: FrameBytes, way: str, show_secrets: boo
 
 
 class FollowedStream(ExplainsKeys):
-    """The screen."""
-
     DEFAULT_CSS = """
     FollowedStream #head { height: 1; background: $primary-muted; color: $text; text-style: bold; }
     FollowedStream RichLog { height: 1fr; padding: 0 1; scrollbar-size: 1 1; background: $background; }
@@ -139,7 +137,6 @@ class FollowedStream(ExplainsKeys):
 
     @property
     def home(self) -> Home:
-        """The app."""
         return cast(Home, self.app)
 
     def compose(self) -> ComposeResult:

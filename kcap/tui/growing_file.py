@@ -42,7 +42,6 @@ def follow(path: str, stop: threading.Event, quiet_seconds: float | None) -> thr
 
 
 def pump(path: str, writer: int, stop: threading.Event, quiet_seconds: float | None) -> None:
-    """Copies the file to the pipe."""
     grown = time.monotonic()
     try:
         with open(path, "rb", buffering=0) as file, open(writer, "wb", buffering=0) as pipe:

@@ -39,7 +39,6 @@ class Dump:
     """What a search found."""
 
     def choose(self, start: int, end: int) -> None:
-        """Marks a span of a node."""
         self.start, self.end = start + self.shift, end + self.shift
         self.cursor = min(self.start, max(0, len(self.data) - 1))
 
@@ -48,7 +47,6 @@ class Dump:
         return 16 if width >= WIDE else 8
 
     def height(self, width: int) -> int:
-        """Lines."""
         per = self.per_line(width)
         return (len(self.data) + per - 1) // per
 

@@ -18,13 +18,10 @@ KINDS: Final = ("filters", "commands")
 
 
 def history_path() -> Path:
-    """The file."""
     return state_folder() / "history.json"
 
 
 class History:
-    """The texts by kind."""
-
     def __init__(self) -> None:
         self._texts: dict[str, list[str]] = {kind: [] for kind in KINDS}
         try:

@@ -79,7 +79,6 @@ class Keys(Widget):
         return parts
 
     def render_line(self, y: int) -> Strip:
-        """The line."""
         base = self.rich_style
         key, word, hover = (self.get_component_rich_style(f"keys--{name}") for name in ("key", "word", "hover"))
         segments: list[Segment] = []

@@ -125,8 +125,6 @@ def behind(times_at: "Callable[[Numbers], Numbers]", keys: "Numbers", stop: int)
 
 @dataclass(slots=True)
 class Cells:
-    """One row of a page."""
-
     number: int
     texts: list[str]
     rule: ColorRule | None
@@ -137,8 +135,6 @@ class Cells:
 
 @dataclass(slots=True)
 class ListModel:
-    """The list."""
-
     book: "CaptureModel"
     names: list[str] = field(default_factory=lambda: list(DEFAULTS))
     """Columns."""
@@ -247,7 +243,6 @@ class ListModel:
 
     @property
     def marks(self) -> set[int]:
-        """Rows that are marked."""
         return self.annotations.marks
 
     def mark(self) -> None:
@@ -327,7 +322,6 @@ class ListModel:
         return fitted(self.names, room - GUTTER, widths, chosen=self.chosen, needs=self.needs, reason=self.reason)
 
     def page(self, first: int, count: int, heads: Sequence[Head]) -> list[Cells]:
-        """Rows from a place on."""
         made, self.paged = self.arranged, monotonic()
         if made is None or count <= 0:
             return []

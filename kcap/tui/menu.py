@@ -60,12 +60,10 @@ class Choices(OptionList):
     """Lines to choose from; where the terminal has no room for a line, there is no page to move by."""
 
     def action_page_up(self) -> None:
-        """Moves up by a page."""
         if self.scrollable_content_region.area:
             super().action_page_up()  # type: ignore[no-untyped-call]
 
     def action_page_down(self) -> None:
-        """Moves down by a page."""
         if self.scrollable_content_region.area:
             super().action_page_down()  # type: ignore[no-untyped-call]
 
@@ -195,7 +193,6 @@ class Prompt(Window[str | None]):
 
     @on(Input.Submitted)
     def submitted(self, event: Input.Submitted) -> None:
-        """Done."""
         event.stop()
         text = event.value.strip()
         self.dismiss(text if text or self.empties else None)

@@ -74,7 +74,6 @@ class NoteActions:
         self.screen.notify(clean(text), timeout=4, severity=severity, markup=False)
 
     def changed(self) -> None:
-        """Writes the notes and shows them."""
         self.save()
         self.screen.listed.renew()
         self.screen.show_status()
@@ -192,7 +191,6 @@ class NoteActions:
 
     # -- profiles and rules -------------------------------------------------------------------------------------------
     def options(self) -> None:
-        """Opens the menu of profiles, rules, filters."""
         text = self.screen.view.book.filter_text
         name = self.screen.home.look.profile or "default"
         choices = [

@@ -104,7 +104,6 @@ class Palette:
         )
 
     def done(self, chosen: "str | Typed | None") -> None:
-        """Carries out what was chosen."""
         if isinstance(chosen, Typed):
             self.screen.home.history.add("commands", chosen.text)
             self.type(chosen.text)
@@ -113,7 +112,6 @@ class Palette:
             self.carry_out(verb, value)
 
     def carry_out(self, verb: str, value: str) -> None:
-        """Does what an entry stands for."""
         screen, home = self.screen, self.screen.home
         if verb == "view":
             home.open_view(value)
@@ -144,7 +142,6 @@ class Palette:
         return self.meaning(text) is not None
 
     def type(self, text: str) -> None:
-        """Carries out a typed command."""
         found = self.meaning(text)
         if found is not None:
             found()

@@ -35,7 +35,6 @@ class Panes(Container):
 
     @property
     def home(self) -> MainHome:
-        """The app."""
         return cast(MainHome, self.app)
 
     @property
@@ -136,7 +135,6 @@ class Panes(Container):
 
     @on(Edges.Dragged)
     def dragged(self, event: Edges.Dragged) -> None:
-        """Resizes a pane to a dragged edge."""
         panes, lower = self.region, self.lower.region
         beside = self.wide and self.home.look.layout == "columns"
         if event.side == "left":

@@ -15,8 +15,6 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Quick:
-    """A filter."""
-
     name: str
     key: str
     title: str

@@ -65,7 +65,6 @@ class Rates:
         """The latest second, and when it came."""
 
     def take(self, rows: RowIndex) -> None:
-        """Counts the rows that are new."""
         names = ["time", "request_bytes", "response_bytes", "latency_ns", "long_poll_ns"]
         first = max(self._seen, rows.first)
         failed = set(rows.passing(FAILING, first).tolist())

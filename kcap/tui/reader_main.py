@@ -160,8 +160,6 @@ class Stopped(Exception):  # noqa: N818 - a word of the user, no error
 
 
 class Child:
-    """The process."""
-
     def __init__(self, order: ReadRequest, line: Connection) -> None:
         self.order = order
         self._line = line
@@ -231,7 +229,6 @@ class Child:
 
     # -- reading ------------------------------------------------------------------------------------------------------
     def run(self) -> None:
-        """Reads to the end."""
         from kcap.runtime import collect_rarely, load_arrow, share_heap
 
         share_heap()
@@ -409,7 +406,6 @@ def arguments(order: ReadRequest, line: int) -> list[str]:
 
 
 def main(words: Sequence[str]) -> None:
-    """The process from its command line."""
     start_quickly()
     serve(ReadRequest(**json.loads(words[0])), Connection(int(words[1])))
 

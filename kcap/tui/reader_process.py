@@ -78,8 +78,6 @@ def serve_as_copy(order: ReadRequest, streams: tuple[int, int, int], line: socke
 
 
 class Process:
-    """A reading process."""
-
     def __init__(self, order: ReadRequest, stdin: int | None = None, *, forks: bool = False) -> None:
         """`stdin`: file descriptor of the pipe that is `-`. `forks`: this process has one thread, and may be copied."""
         self.order = order

@@ -41,8 +41,6 @@ SAME_WIDTH: Final = pa.int64(), pa.timestamp("us", "UTC")
 
 
 class RowIndex:
-    """Some batches."""
-
     def __init__(
         self,
         batches: Sequence[pa.RecordBatch],
@@ -67,11 +65,9 @@ class RowIndex:
 
     @property
     def numbers(self) -> "Numbers":
-        """The numbers of all rows."""
         return np.arange(self.first, len(self), dtype=np.int64)
 
     def holds(self, number: int | None) -> bool:
-        """Whether a row is there."""
         return number is not None and self.first <= number < len(self)
 
     def latest(self, most: int) -> "RowIndex":
@@ -80,7 +76,6 @@ class RowIndex:
         return self if drop <= 0 else self._from(drop)
 
     def _from(self, batch: int) -> "RowIndex":
-        """The rows from a batch on."""
         return RowIndex(self.batches[batch:], self.schema, int(self.starts[batch]), self._release)
 
     def scan(self) -> Iterator[tuple[int, pa.RecordBatch]]:

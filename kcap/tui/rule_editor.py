@@ -143,7 +143,6 @@ class RuleEditor(Window["list[dict[str, Any]] | None"]):
 
     @on(OptionList.OptionSelected)
     def clicked(self, event: OptionList.OptionSelected) -> None:
-        """A click edits."""
         event.stop()
         self.action_edit()
 
@@ -159,5 +158,4 @@ class RuleEditor(Window["list[dict[str, Any]] | None"]):
             self._tell(to)
 
     def action_done(self) -> None:
-        """Takes the rules."""
         self.dismiss(self.rules)

@@ -110,7 +110,6 @@ class Spill:
 
     @property
     def mark(self) -> Mark:
-        """How far the files are."""
         return Mark(self.rows, self._main.end, self._tail, self._tail_stream.end if self._tail_stream is not None else 0)
 
     def _flush(self) -> None:
@@ -137,7 +136,6 @@ class Spill:
 
 
 def main_path(folder: str, name: str) -> str:
-    """The file of a table."""
     return os.path.join(folder, f"{name}.arrow")
 
 
@@ -240,7 +238,6 @@ def pickled(path: str, value: object) -> None:
 
 
 def unpickled(path: str) -> Any:
-    """The value of such a file."""
     with open(path, "rb") as file:
         return pickle.load(file)  # noqa: S301 - a process of ours wrote it, for this user alone
 

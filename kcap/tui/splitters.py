@@ -35,7 +35,6 @@ class Edges(Widget):
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Moves the edge with the mouse."""
         if self.dragging:
             event.stop()
             self.post_message(Edges.Dragged(self, self.dragging, int(event.screen_x), int(event.screen_y)))

@@ -52,7 +52,6 @@ def names(paths: list[str], room: int) -> str:
 
 
 def progress(pulse: Pulse, book: CaptureModel, width: int) -> Text:
-    """The title line."""
     status = book.status
     right = ""
     if not book.done:

@@ -43,11 +43,9 @@ class Timeline:
     failed: list[bool]
 
     def place(self, time_us: int) -> int:
-        """The step that a time is in."""
         return max(0, min(len(self.counts) - 1, (time_us - self.first_us) // self.step_us))
 
     def within(self, first: int, last: int) -> str:
-        """The filter for some steps."""
         start = self.first_us + min(first, last) * self.step_us
         return drill_down.between(start * 1000, (self.first_us + (max(first, last) + 1) * self.step_us) * 1000)
 

@@ -19,8 +19,6 @@ CAP: Final = 200
 
 @dataclass(slots=True)
 class Item:
-    """A line of the tree."""
-
     line: Line
     name: str
     """Name that finds the line again in the next exchange."""
@@ -49,7 +47,6 @@ class Outline:
     cursor: int = 0
 
     def show(self, roots: Sequence[Item]) -> None:
-        """Another tree."""
         self.roots = list(roots)
         self.lines = []
         for root in self.roots:
@@ -75,7 +72,6 @@ class Outline:
 
     @property
     def current(self) -> Item | None:
-        """The line under the cursor."""
         return self.lines[self.cursor] if self.cursor < len(self.lines) else None
 
     def _end(self, at: int) -> int:
@@ -86,7 +82,6 @@ class Outline:
         return end
 
     def set(self, at: int, *, wanted: bool) -> None:
-        """Opens or closes a line."""
         item = self.lines[at]
         if item.more:
             if wanted:

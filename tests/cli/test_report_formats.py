@@ -12,8 +12,7 @@ import pytest
 from kcap.cli.main import main
 from kcap.cli.report_formats import Commands, Document, Section, Sentences, csv_text, html, markdown, style_of, text
 from kcap.cli.report_views import VIEWS
-from kcap.cli.reports import report_of
-from kcap.reports.definition import Row, key_of
+from kcap.reports.definition import Row, key_of, report_of
 from kcap.reports.text import UNLIMITED, Style, TextColumn
 from tests.cli.reporting import COLUMNS, json_of
 from tests.cli.running import PCAPS

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from kcap.cli.main import main
-from kcap.cli.reports import HELP, SUFFIXES, report_of
+from kcap.cli.reports import HELP, SUFFIXES
+from kcap.reports.definition import report_of
 from tests.cli.reporting import COLUMNS, fits, follows_the_contract, json_of
 from tests.cli.running import PCAPS, kcap
 

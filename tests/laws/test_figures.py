@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from kcap.reports.definition import ReportRequest
+from kcap.reports.definition import ReportRequest, report_of
 from kcap.tui.status import Pulse, progress
 from kcap.tui.versions_source import VersionsRequest
-from kcap.tui.views.grouping import report_of
 from tests.cli.running import PCAPS, run_here
 from tests.tui.driving import book_of
 

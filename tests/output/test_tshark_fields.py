@@ -2,12 +2,13 @@
 
 import json
 from datetime import UTC, datetime
+from io import BytesIO
 
 import pyarrow as pa
 import pytest
 
 from kcap.errors import UsageError
-from kcap.output.tshark_fields import BufferSink, Bulk, FieldLayout, Fields, JsonArray, layout_of, seconds, texts
+from kcap.output.tshark_fields import Bulk, FieldLayout, Fields, JsonArray, layout_of, seconds, texts
 from kcap.table.schema import arrow_schema, choose
 
 COLUMNS = ["time", "client_port", "server_port", "client_id", "topics", "tls"]
@@ -23,11 +24,11 @@ ROWS = pa.RecordBatch.from_pylist(
 
 
 def written(layout: FieldLayout) -> list[str]:
-    sink = BufferSink()
+    sink = BytesIO()
     writer = Fields(sink, SCHEMA, layout)
     writer.write(ROWS)
     writer.close()
-    return sink.data.decode().splitlines()
+    return sink.getvalue().decode().splitlines()
 
 
 def test_tabs_and_nothing_around() -> None:
@@ -43,9 +44,9 @@ def test_what_e_asks_for() -> None:
 
 
 def test_a_header_stands_above_nothing() -> None:
-    sink = BufferSink()
+    sink = BytesIO()
     Fields(sink, SCHEMA, layout_of("exchanges", ["tls"], ["header=y"])).close()
-    assert sink.data == b"tls\n"
+    assert sink.getvalue() == b"tls\n"
 
 
 @pytest.mark.parametrize("setting", ["header=x", "header", "sep=,", "quote=q", "separator="])
@@ -65,23 +66,23 @@ def test_fields_that_nobody_knows() -> None:
 
 
 def test_one_array() -> None:
-    sink = BufferSink()
+    sink = BytesIO()
     writer = JsonArray(sink, SCHEMA)
     writer.write(ROWS)
     writer.write(ROWS.slice(0, 1))
     writer.close()
-    assert [row["client_port"] for row in json.loads(sink.data)] == [1, 9092, 1]
-    empty = BufferSink()
+    assert [row["client_port"] for row in json.loads(sink.getvalue())] == [1, 9092, 1]
+    empty = BytesIO()
     JsonArray(empty, SCHEMA).close()
-    assert json.loads(empty.data) == []
+    assert json.loads(empty.getvalue()) == []
 
 
 def test_bulk_lines_come_in_pairs() -> None:
-    sink = BufferSink()
+    sink = BytesIO()
     writer = Bulk(sink, SCHEMA)
     writer.write(ROWS)
     writer.close()
-    lines = [json.loads(line) for line in sink.data.splitlines()]
+    lines = [json.loads(line) for line in sink.getvalue().splitlines()]
     assert [line["index"]["_index"] for line in lines[::2]] == ["kcap-2026-11-21"] * 2
     assert [line["client_port"] for line in lines[1::2]] == [1, 9092]
 
@@ -132,14 +133,14 @@ def test_lengths_of_frames_stand_in_the_order_of_their_numbers() -> None:
     layout = layout_of("exchanges", ["frame.number", "frame.len"], [])
     assert sorted(layout.needed) == sorted(schema.names)
     sizes = {("a.pcap", 5): 60, ("a.pcap", 7): 1514, ("a.pcap", 9): 60, ("b.pcap", 5): 70, ("b.pcap", 7): 71, ("c.pcap", 9): 72}
-    sink = BufferSink()
+    sink = BytesIO()
     Fields(sink, schema, layout, length=lambda name, packet: sizes[name, packet]).write(rows)
-    assert sink.data == b"5,7,9\t60,1514,60\n7,5,9\t1514,70,71,72\n7\t71\n"
+    assert sink.getvalue() == b"5,7,9\t60,1514,60\n7,5,9\t1514,70,71,72\n7\t71\n"
 
 
 def text_of(layout: FieldLayout, rows: pa.RecordBatch, began_ns: int | None = None) -> str:
-    sink = BufferSink()
+    sink = BytesIO()
     fields = Fields(sink, rows.schema, layout, lambda: began_ns)
     fields.write(rows)
     fields.close()
-    return sink.data.decode()
+    return sink.getvalue().decode()

@@ -15,6 +15,7 @@ from kcap.reports.definition import (
     nearest_ns,
     of_brokers,
     of_replicas,
+    report_of,
     slowest,
     step_of,
     uid,
@@ -105,3 +106,12 @@ def test_ids_that_brokers_use_among_each_other() -> None:
     assert {row["client_id"] for row in found if row["broker"]} == {*copies, *others}
     assert {row["client_id"] for row in found if row["replica"]} == {*copies}
     assert [name for name in names if is_broker(name)] == [*copies, *others]
+
+
+def test_reports_by_name() -> None:
+    assert report_of("latency") is REPORT
+    assert {report_of(name).name for name in ("stats", "slow", "throttle", "throttled", "errors", "topics", "clients")} == {
+        "stats", "slow", "throttle", "throttled", "errors", "topics", "clients",
+    }  # fmt: skip
+    with pytest.raises(ModuleNotFoundError):
+        report_of("nothing")

@@ -8,10 +8,9 @@ import pytest
 import kcap
 from kcap import limits
 from kcap.cli.main import main
-from kcap.cli.reports import report_of
 from kcap.columns import TABLES
 from kcap.errors import UsageError
-from kcap.reports.definition import ReportRequest
+from kcap.reports.definition import ReportRequest, report_of
 from kcap.reports.run import run
 from kcap.reports.source import ReportInput
 from kcap.reports.sql import answered, in_pieces, tables_named

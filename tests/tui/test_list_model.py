@@ -77,7 +77,7 @@ def test_the_cursor_stays_on_the_first_row_until_an_exchange_is_chosen(monkeypat
         rows, view = whole.snapshot(), ListModel(whole)
         late = int(np.argmax(rows.values("time", rows.numbers)))
         for order, done in (([late], False), (rows.numbers.tolist(), False), (rows.numbers.tolist(), True)):
-            monkeypatch.setattr(whole, "_resolved", done)
+            monkeypatch.setattr(whole, "done", done)
             arranged = view.arrange()
             by_time = sorted(order, key=lambda number: int(rows.values("time", np.array([number]))[0]))
             view.install(replace(arranged, order=np.array(by_time, np.int32)))

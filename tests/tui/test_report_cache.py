@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from kcap.reports.definition import ReportRequest
+from kcap.reports.definition import ReportRequest, report_of
 from kcap.reports.source import Engine
 from kcap.tui import reader_main, report_cache
 from kcap.tui.capture_model import CaptureModel, read_whole
-from kcap.tui.views.grouping import report_of
 from tests.tui.driving import PCAPS
 
 NAMES = ("latency", "errors", "throttle")

@@ -103,7 +103,7 @@ def test_a_speed_is_shown_while_bytes_are_read(tmp_path: Path, monkeypatch: pyte
     now = [0.0]
     monkeypatch.setattr("kcap.tui.status.time.monotonic", lambda: now[0])
     with read_whole(str(PCAPS / "aiokafka.pcap")) as book:
-        monkeypatch.setattr(book, "_resolved", False)
+        monkeypatch.setattr(book, "done", False)
         pulse = Pulse()
         for part, shown in ((0.0, "0%"), (0.5, "50% 1 MB/s"), (1.0, "100%")):
             now[0] += 1.0

@@ -96,7 +96,6 @@ def row_of(
 
 
 def class_words(who: Row) -> str:
-    """A class in a sentence."""
     api, rest = who.get("api"), {name: value for name, value in who.items() if name != "api"}
     place = f"{rest.pop('server_ip')}:{rest.pop('server_port')}" if "server_ip" in rest else None
     words = [f"client {rest['client_id']}"] if rest.get("client_id") is not None else []
@@ -282,7 +281,6 @@ def times(before: Side, after: Side) -> Iterator[Row]:
 
 
 def clients_by_api(side: Side) -> dict[Any, set[Any]]:
-    """API -> the clients that use it."""
     found: dict[Any, set[Any]] = {}
     for scope, name in side.classes:
         if scope == "client":

@@ -261,7 +261,6 @@ def calls_of(usage: Usage) -> list[ApiUse]:
 
 
 def apis_of(usage: Usage) -> list[Row]:
-    """Rows of APIs."""
     rows: dict[int, Row] = {}
     counts: dict[int, Counter[str]] = {}
     for (key, version), one in usage.sums.items():

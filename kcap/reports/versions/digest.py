@@ -112,7 +112,6 @@ def outcome(row: Row) -> str:
 
 
 def some(texts: list[str], shown: int = 4) -> str:
-    """The first of some texts."""
     return ", ".join(texts[:shown]) + (f" and {len(texts) - shown} more" if len(texts) > shown else "")
 
 

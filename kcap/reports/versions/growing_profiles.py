@@ -130,13 +130,11 @@ class Rows:
             self.size += rows.shape[1]
 
     def all(self) -> "Int64s":
-        """All rows."""
         if len(self.parts) != 1:
             self.parts = [np.concatenate(self.parts, axis=1) if self.parts else np.zeros((self.width, 0), np.int64)]
         return self.parts[0]
 
     def put(self, rows: "Int64s") -> None:
-        """Has these rows alone."""
         self.parts, self.size = [rows], rows.shape[1]
 
 

@@ -147,7 +147,6 @@ Sent = dict[tuple[Versions | None, int], set[int]]
 
 
 def sent_by(whole: ConnectionProfiles, some: list[StoredProfile], client_id: str | None) -> Sent:
-    """The versions that connections sent."""
     out: Sent = {}
     for template, client, offer in {
         (one.template, one.number_of(client_id), whole.offer_for(one)): None for one in some

@@ -43,7 +43,6 @@ def family_of(name: str, version: str = "") -> str:
 
 
 def keys_of_apis(*names: str) -> frozenset[int]:
-    """Keys of APIs by name."""
     return frozenset(key for name in names if (key := api_key(name)) is not None)
 
 

@@ -22,7 +22,6 @@ def detached(profiles: ConnectionProfiles) -> ConnectionProfiles:
 
 
 def together(parts: Iterable[ConnectionProfiles], tracker: MetadataTracker) -> ConnectionProfiles:
-    """The profiles of all parts."""
     out = ConnectionProfiles(tracker)
     found: list[StoredProfile] = []
     offered: list[tuple[int, str, Server, Offer]] = []
@@ -56,7 +55,6 @@ def first_ns(stored: StoredProfile) -> tuple[int, str]:
 
 
 def responded_ns(part: ConnectionProfiles, example: str) -> int:
-    """Time of a response."""
     uid, _, number = example.rpartition(".")
     times = [probe.step.responded_ns for probe in part.profiles[uid].probes if probe.step.exchange == int(number)]
     return next((time for time in times if time is not None), NEVER_NS)

@@ -83,7 +83,6 @@ def verdicts(row: Row) -> str:
 
 
 def matrix(brokers: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
-    """API by broker."""
     names: dict[int, str] = {api["api_key"]: api["api"] or str(api["api_key"]) for row in brokers for api in row["apis"]}
     ranges = [{api["api_key"]: span(api["min"], api["max"]) for api in row["apis"]} for row in brokers]
     heads = ["API", *(f"{row['server_ip']}:{row['server_port']}" for row in brokers)]

@@ -143,7 +143,6 @@ class TemplateLayout(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def layout_of(template: ProfileTemplate) -> TemplateLayout:
-    """The layout of a template."""
     uses = template.uses
     starts = array("I", accumulate((use.width for use in uses), initial=template.first_use))
     order = array("I", sorted(range(len(uses)), key=lambda place: uses[place].client))
@@ -238,7 +237,6 @@ class ProfileDeduplicator:
         return found, plan.numbers(parts)
 
     def template(self, folded: Folded, growing: GrowingProfiles) -> ProfileTemplate:
-        """The template of a connection."""
         body = self._bodies.get(folded.common)
         if body is None:
             body = self._bodies[folded.common] = _body_of(folded.common, growing)

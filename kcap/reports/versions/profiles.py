@@ -79,7 +79,6 @@ class ConnectionProfiles:
 
     # -- a batch ------------------------------------------------------------------------------------------------------
     def take(self, rows: Exchanges) -> None:
-        """Takes a batch."""
         size = rows.size
         wanted = np.ones(size, np.bool_)
         if self._only is not None:

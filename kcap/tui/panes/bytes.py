@@ -41,7 +41,6 @@ class Bytes(Lines):
         return max(20, self.scrollable_content_region.width)
 
     def renew(self) -> None:
-        """Shows what the dump has."""
         self.virtual_size = Size(1, max(1, self.dump.height(self.room)))
         self._keep_in_sight()
         self.refresh()

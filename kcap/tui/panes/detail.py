@@ -57,7 +57,6 @@ class Detail(Lines):
         self.empty = ""
 
     def renew(self, *, notify: bool = True) -> None:
-        """Shows what the outline has."""
         widest = max((self._width(item) for item in self.outline.lines), default=1)
         self.virtual_size = Size(widest, max(1, len(self.outline.lines)))
         self._keep_in_sight()

@@ -62,7 +62,6 @@ class ExchangePane(Edges, Container):
             yield self.hexes
 
     def clear(self, why: str = "") -> None:
-        """Shows no exchange."""
         self.opened = None
         self.detail.empty = why
         self.detail.outline.show([])

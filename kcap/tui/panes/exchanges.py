@@ -26,8 +26,6 @@ TONED = frozenset({"call", "result", "latency"})
 
 
 class ExchangeList(Lines):
-    """The list."""
-
     DEFAULT_CSS = f"ExchangeList {{ height: 1fr; scrollbar-size: 1 1; scrollbar-gutter: stable; {PANE_CSS} }}"
     BINDING_GROUP_TITLE = "The list"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -78,7 +76,6 @@ class ExchangeList(Lines):
 
     # -- what is shown ------------------------------------------------------------------------------------------------
     def renew(self) -> None:
-        """Shows what the view has."""
         self._forget()
         self._lay()
         self._keep_in_sight()
@@ -244,7 +241,6 @@ class ExchangeList(Lines):
             self.post_message(self.Laid())
 
     def action_side(self, by: int) -> None:
-        """Another column."""
         self.view.column = max(0, min(self.view.column + by, len(self.heads) - 1))
         self._see_column()
         self.refresh()
@@ -268,7 +264,6 @@ class ExchangeList(Lines):
         self.action_move(1)
 
     def action_mark_step(self, step: int) -> None:
-        """Another mark."""
         if self.view.next_mark(step):
             self.renew()
         else:
@@ -276,7 +271,6 @@ class ExchangeList(Lines):
             self.notify(f"there is no{more} mark {'below' if step > 0 else 'above'}; m marks the exchange", timeout=3)
 
     def action_widen(self, by: int) -> None:
-        """Another width of the column."""
         if self.head is not None:
             _, width = self.heads[self.view.column]
             self.view.widths[self.head.name] = max(3, width + by)

@@ -121,7 +121,6 @@ class FilterBar(Vertical):
 
     # -- from outside -------------------------------------------------------------------------------------------------
     def force(self, text: str) -> None:
-        """Shows the applied filter."""
         self._in_force = text
         if text and (not self.history or self.history[-1] != text):
             self.history = [*(old for old in self.history if old != text), text][-HISTORY:]
@@ -137,7 +136,6 @@ class FilterBar(Vertical):
         self.line.cursor_position = len(text)
 
     def show_count(self, shown: str) -> None:
-        """How many rows pass."""
         self.query_one("#shown", TextLine).set_text(shown)
 
     # -- from the line ------------------------------------------------------------------------------------------------
@@ -226,7 +224,6 @@ class FilterBar(Vertical):
 
     @on(Input.Changed)
     def changed(self, event: Input.Changed) -> None:
-        """Another text."""
         event.stop()
         self._offered = None
         self._judge()

@@ -31,8 +31,6 @@ LABEL = 9
 
 
 class TimeStrip(Toned, Widget, can_focus=True):
-    """The line."""
-
     DEFAULT_CSS = f"TimeStrip {{ height: 1; {PANE_CSS} }}\nTimeStrip:focus {{ height: 2; background: $boost; }}"
     BINDING_GROUP_TITLE = "The latency timeline"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -115,7 +113,6 @@ class TimeStrip(Toned, Widget, can_focus=True):
         self.look()
 
     def show(self, made: Timeline | None) -> None:
-        """Another picture."""
         self.made = made
         self.at = min(self.at, len(made.counts) - 1) if made is not None else 0
         self.refresh()
@@ -158,7 +155,6 @@ class TimeStrip(Toned, Widget, can_focus=True):
         self.begun = -1
 
     def action_move(self, by: int) -> None:
-        """Another step."""
         self.action_edge(max(0, self.at + by))
 
     def action_edge(self, at: int) -> None:

@@ -27,6 +27,5 @@ VIEWS: Final[dict[str, tuple[str, str, str]]] = {
 
 
 def load(name: str) -> Any:
-    """The class of a view."""
     module, _, found = VIEWS[name][2].partition(":")
     return getattr(import_module(module), found)

@@ -37,7 +37,6 @@ class Body(Vertical):
 
     @property
     def home(self) -> Home:
-        """The app."""
         return cast("Home", self.app)
 
     @property
@@ -52,7 +51,6 @@ class Body(Vertical):
         return max(20, room - (not self.side.show_vertical_scrollbar)) if room else 0
 
     def show_details(self, lines: list[Line], bars: list[Bars]) -> None:
-        """Shows the details of a row."""
         self.detail.set_class(not lines, "hidden")
         self.detail.set_lines(lines)
         pictures = list(self.side.query(Picture))
@@ -81,7 +79,6 @@ class Body(Vertical):
         self.lay()
 
     def action_share(self, by: int) -> None:
-        """Resizes the details."""
         side, body = self.side.region, self.region
         if side.area:
             self._sized(round((side.width / body.width if self.wide else side.height / body.height) * 100) + by)
@@ -91,7 +88,6 @@ class Body(Vertical):
 
     @on(Edges.Dragged)
     def dragged(self, event: Edges.Dragged) -> None:
-        """Resizes the details to a dragged edge."""
         body = self.region
         if event.side == "left":
             self._sized(round((body.right - event.x) * 100 / max(1, body.width)))

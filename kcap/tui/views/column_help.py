@@ -244,7 +244,6 @@ PATTERNS: Final = (
 
 
 def meaning(view: str, head: str, section: str = "") -> str:
-    """What a column of a view shows."""
     found = OF_PLACES.get((section, head)) or OF_PLACES.get((view, head)) or WORDS.get(head)
     if found is not None:
         return found

@@ -65,7 +65,6 @@ calc: Any = pc
 
 
 def of_server(table: pa.Table, address: str, port: int) -> pa.Table:
-    """Rows of one broker."""
     return table.filter(calc.and_(calc.equal(table["server_ip"], address), calc.equal(table["server_port"], port)))
 
 

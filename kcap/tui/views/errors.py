@@ -6,10 +6,10 @@ error.
 
 from typing import Any, ClassVar
 
-from kcap.reports.definition import ReportRequest, keys_of
+from kcap.reports.definition import ReportRequest, keys_of, report_of
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.views import errors_model as model
-from kcap.tui.views.grouping import report_of, waiting
+from kcap.tui.views.grouping import waiting
 from kcap.tui.views.home import knows_partitions, no_partitions
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page, Sheet

@@ -16,7 +16,6 @@ from kcap.tui.views.sheet import Line, Sheet, SheetField, bold, clocked, counted
 
 
 def errors(result: Row, keys: Sequence[Key]) -> Sheet:
-    """Errors by group."""
     deep = any(key.name in PARTITIONED for key in keys)
 
     def group(row: Row) -> str:

@@ -5,7 +5,6 @@ In: names, a grouping. Out: reports, columns. Law: the first column of a groupin
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap import limits
@@ -35,13 +34,6 @@ def keyed(keys: Sequence[Key], heads: dict[str, str] | None = None) -> list[Shee
         )
         for key in keys
     ]  # fmt: skip
-
-
-def report_of(name: str) -> Report:
-    """A report by name."""
-    found: Any = import_module(f"kcap.reports.{name}").REPORT
-    assert isinstance(found, Report)
-    return found
 
 
 def of_busiest(book: "CaptureModel", report: Report, request: ReportRequest) -> ReportRequest:

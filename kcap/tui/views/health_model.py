@@ -134,7 +134,6 @@ def odd_detail(row: Row, width: int) -> list[Line]:
 
 
 def files(captures: pa.Table) -> Sheet:
-    """The files."""
     fields = [
         named("capture", "file", tone=bold), named("format"), sized("size", "size", 3), counted("packets"),
         clocked("first_ns", "from", 1),

@@ -73,7 +73,6 @@ def busiest(table: pa.Table) -> str | None:
 
 
 def of_connection(table: pa.Table, uid: str) -> pa.Table:
-    """One connection."""
     return table.filter(calc.equal(table["connection"], uid))
 
 
@@ -163,7 +162,6 @@ def draw_lanes(events: Sequence[Row]) -> int:
 
 
 def made(rows: Sequence[Row]) -> LadderModel:
-    """The ladder of some exchanges."""
     events = events_of(rows)
     lanes = draw_lanes(events)
     ids = {(row["server_ip"], row["server_port"]): row["broker_id"] for row in rows}
@@ -197,7 +195,6 @@ def lanes_text(event: Row, width: int) -> str:
 
 
 def arrow_text(event: Row) -> str:
-    """The text of an arrow."""
     if event["kind"] == REQUEST:
         names = topic_names(event["topics"], event["topic_ids"])
         records = event["record_count"] if event["api"] == "Produce" else None
@@ -220,7 +217,6 @@ def is_blocked(event: Row) -> bool:
 
 
 def tone_of(event: Row) -> str:
-    """The tone of an arrow."""
     if event["kind"] == LOST:
         return "dim" if event["reason"] == "capture_end" else "bad"
     if event["kind"] == REQUEST:

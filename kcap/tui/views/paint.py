@@ -158,7 +158,6 @@ class Lines(Toned, ScrollView, can_focus=True):
 
 
 def text(widget: Toned, lines: Sequence[Line]) -> Text:
-    """Some lines as one text."""
     out = Text()
     for at, line in enumerate(lines):
         out.append("\n" if at else "")

@@ -17,8 +17,6 @@ from kcap.tui.views.sheet import Bars, Down
 
 
 class Picture(Toned, Widget, can_focus=True):
-    """A picture of bars."""
-
     DEFAULT_CSS = f"Picture {{ height: auto; margin-bottom: 1; &:focus {{ background: $boost; }} {CSS} }}"
     BINDING_GROUP_TITLE = "The bars"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -65,16 +63,13 @@ class Picture(Toned, Widget, can_focus=True):
         return text(self, lines(self.bars, self.size.width, height_of(self.bars), self.at if self.has_focus else None))
 
     def on_focus(self, _event: events.Focus) -> None:
-        """Shows the selection."""
         self.refresh(layout=True)
         self.post_message(self.Moved())
 
     def on_blur(self, _event: events.Blur) -> None:
-        """Hides the selection."""
         self.refresh(layout=True)
 
     def action_move(self, by: int) -> None:
-        """Selects another bar."""
         groups = (
             columns(self.bars, max(4, self.size.width)) if self.bars.upright else [[at] for at in range(len(self.bars.values))]
         )
@@ -85,7 +80,6 @@ class Picture(Toned, Widget, can_focus=True):
         self.action_to(0 if end < 0 else len(self.bars.values) - 1)
 
     def action_to(self, at: int) -> None:
-        """Chooses a bar."""
         self.at = max(0, min(at, len(self.bars.values) - 1))
         self.refresh()
         self.post_message(self.Moved())

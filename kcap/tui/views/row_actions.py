@@ -22,7 +22,6 @@ class RowActions:
             self.view.notify(self.view.home.mark(*down), timeout=2)
 
     def export(self) -> None:
-        """Opens the menu of files to save."""
         only = self.filters.text
         choices = [
             Choice("packets", "p", "Packets of the exchanges of this cell", only, bool(only), NO_FILTER),
@@ -40,7 +39,6 @@ class RowActions:
                 self.view.home.save_text(f"kcap-{self.view.NAME}.txt", text)
 
     def copy(self) -> None:
-        """Opens the menu of texts to copy."""
         row, sheet = self.view.table.current, self.view.sheet
         if row is None or sheet is None:
             self.view.say_once("there is no row to copy")

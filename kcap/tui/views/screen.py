@@ -166,21 +166,17 @@ class View(Toned, ExplainsKeys):
 
     @property
     def home(self) -> Home:
-        """The app."""
         return cast("Home", self.app)
 
     @property
     def sheet(self) -> Sheet | None:
-        """The displayed section."""
         return self.shown.sheets[self.at] if self.shown.sheets else None
 
     @property
     def by(self) -> tuple[str, ...]:
-        """The grouping."""
         return self.GROUPINGS[self.grouping % len(self.GROUPINGS)] if self.GROUPINGS else ()
 
     def order(self, sheet: Sheet) -> SortOrder:
-        """How a section is sorted."""
         return self._orders.setdefault(f"{sheet.name} {self.by}", SortOrder())
 
     @property
@@ -438,7 +434,6 @@ class View(Toned, ExplainsKeys):
         self.look()
 
     def action_sort(self) -> None:
-        """Sorts by the cursor's column."""
         self.sort_by(self.table.at)
 
     @on(SheetTable.Sorted)
@@ -469,7 +464,6 @@ class View(Toned, ExplainsKeys):
         await self.body.run_action(action)
 
     def action_details(self) -> None:
-        """Shows or hides the details."""
         if self.sheet is not None and self.sheet.detail is None and self.sheet.charts is None:
             self.say_once("this section has no details")
             return

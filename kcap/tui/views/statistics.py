@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 from textual.binding import Binding, BindingType
 
 from kcap.columns import WITHOUT_POLLS
-from kcap.reports.definition import ReportRequest, keys_of
+from kcap.reports.definition import ReportRequest, keys_of, report_of
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.views import statistics_model as model
-from kcap.tui.views.grouping import of_busiest, report_of, waiting, with_foot
+from kcap.tui.views.grouping import of_busiest, waiting, with_foot
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 

@@ -66,7 +66,6 @@ def histogram(row: Row, group: str, time: str = WITHOUT_POLLS) -> Bars:
 
 
 def over_time(series: Row | None) -> list[Bars]:
-    """The figures over time."""
     if not series or len(series["count"]) < 2:
         return []
     first, step = series["first_ns"], max(1, series["step_ns"])

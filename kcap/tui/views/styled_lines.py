@@ -20,7 +20,6 @@ class TextLine(Static):
     """The text that stands there, and its style: texts are equal to Rich whatever they are drawn in."""
 
     def set_text(self, text: Text | str) -> None:
-        """Shows it."""
         new = text, getattr(text, "style", "")
         if new != self.shown:
             self.shown = new
@@ -28,14 +27,11 @@ class TextLine(Static):
 
 
 class StyledText(Toned, Static):
-    """Lines with tones."""
-
     DEFAULT_CSS = f"StyledText {{ height: auto; {CSS} }}"
 
     lines: Sequence[Line] = ()
 
     def set_lines(self, lines: list[Line]) -> None:
-        """Shows them."""
         self.lines = lines
         self.update(text(self, lines))
 

@@ -116,7 +116,6 @@ class SheetTable(Lines):
 
     @property
     def current(self) -> Row | None:
-        """The row under the cursor."""
         return self.rows[self.row] if self.row < len(self.rows) else None
 
     @property
@@ -177,7 +176,6 @@ class SheetTable(Lines):
 
     # -- moving -------------------------------------------------------------------------------------------------------
     def go(self, row: int, at: int | None = None) -> None:
-        """Puts the cursor somewhere."""
         before = self.row
         self.row = max(0, min(row, len(self.rows) - 1))
         if at is not None and at < len(self._widths) and self._widths[at]:
@@ -212,7 +210,6 @@ class SheetTable(Lines):
         self.go(0 if end < 0 else len(self.rows) - 1)
 
     def action_side(self, by: int) -> None:
-        """A cell to the side."""
         able = [at for at, width in enumerate(self._widths) if width]
         if able and self.at in able:
             self.go(self.row, able[max(0, min(able.index(self.at) + by, len(able) - 1))])

@@ -5,10 +5,10 @@ In: the capture model. Out: a screen of two sections. Law: only the displayed se
 
 from typing import ClassVar
 
-from kcap.reports.definition import ReportRequest, keys_of
+from kcap.reports.definition import ReportRequest, keys_of, report_of
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.views import throttling_model as model
-from kcap.tui.views.grouping import report_of, waiting
+from kcap.tui.views.grouping import waiting
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 

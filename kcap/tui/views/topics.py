@@ -6,10 +6,10 @@ clients does not.
 
 from typing import Any, ClassVar
 
-from kcap.reports.definition import ReportRequest, keys_of
+from kcap.reports.definition import ReportRequest, keys_of, report_of
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.views import topics_model as model
-from kcap.tui.views.grouping import of_busiest, report_of, waiting, with_foot
+from kcap.tui.views.grouping import of_busiest, waiting, with_foot
 from kcap.tui.views.home import knows_partitions, no_partitions
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page

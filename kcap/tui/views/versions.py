@@ -60,7 +60,6 @@ class Versions(View):
             self._source.close()
 
     def action_release(self, by: int) -> None:
-        """Another release."""
         if 0 <= self.target + by < len(releases()):
             self.target += by
             self.look()

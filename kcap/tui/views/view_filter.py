@@ -30,7 +30,6 @@ class ViewFilter:
         return joined(self.view.home.book.filter_text if self.view.FILTERED else "", how, text)
 
     def ask(self) -> None:
-        """Prompts for a display filter."""
         note = "an empty line removes the filter; in the list names are completed"
         old = self.view.home.book.filter_text
         self.view.app.push_screen(Prompt("Display filter", old, note, empties=True), self._set)

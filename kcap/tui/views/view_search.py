@@ -30,8 +30,6 @@ def next_cell(
 
 
 class ViewSearch:
-    """The search of one view."""
-
     def __init__(self, view: OpenView) -> None:
         self.view = view
         self.text = ""

@@ -2,10 +2,9 @@
 
 import pytest
 
-from kcap.reports.definition import ReportRequest, keys_of
+from kcap.reports.definition import ReportRequest, keys_of, report_of
 from kcap.tui.views import errors_model as model
 from kcap.tui.views.errors import Errors
-from kcap.tui.views.grouping import report_of
 from tests.tui.views.laws import cases, leads_somewhere, lines_hold, sheet_holds
 from tests.tui.views.stub import StubBook
 

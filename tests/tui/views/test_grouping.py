@@ -8,17 +8,8 @@ from kcap import limits
 from kcap.reports.definition import ReportRequest, key_of
 from kcap.reports.latency import REPORT
 from kcap.tui.capture_model import CaptureModel
-from kcap.tui.views.grouping import STEPS, keyed, of_busiest, over_time, report_of, waiting
+from kcap.tui.views.grouping import STEPS, keyed, of_busiest, over_time, waiting
 from tests.tui.views.stub import StubBook
-
-
-def test_reports_by_name() -> None:
-    assert report_of("latency") is REPORT
-    assert {report_of(name).name for name in ("stats", "slow", "throttle", "throttled", "errors", "topics", "clients")} == {
-        "stats", "slow", "throttle", "throttled", "errors", "topics", "clients",
-    }  # fmt: skip
-    with pytest.raises(ModuleNotFoundError):
-        report_of("nothing")
 
 
 def test_the_first_column_is_what_a_row_is_about() -> None:

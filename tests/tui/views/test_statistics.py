@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from kcap import limits
-from kcap.reports.definition import Report, ReportRequest
-from kcap.tui.views.grouping import report_of
+from kcap.reports.definition import Report, ReportRequest, report_of
 from tests.tui.views.stub import StubApp, StubBook, drive, screen
 
 NAME = "java-transactions.pcap"

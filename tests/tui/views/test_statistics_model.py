@@ -3,9 +3,8 @@
 import pytest
 
 from kcap.output.grid import duration
-from kcap.reports.definition import ReportRequest, Row, keys_of
+from kcap.reports.definition import ReportRequest, Row, keys_of, report_of
 from kcap.tui.views import statistics_model as model
-from kcap.tui.views.grouping import report_of
 from kcap.tui.views.sheet import Bars
 from kcap.tui.views.statistics import Statistics
 from tests.tui.views.laws import cases, lines_hold, passing, sheet_holds

@@ -3,8 +3,7 @@
 import pytest
 
 from kcap import limits
-from kcap.reports.definition import ReportRequest
-from kcap.tui.views.grouping import report_of
+from kcap.reports.definition import ReportRequest, report_of
 from tests.tui.views.stub import StubBook, drive
 
 NAME = "java-transactions.pcap"

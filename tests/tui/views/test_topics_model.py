@@ -2,9 +2,8 @@
 
 import pytest
 
-from kcap.reports.definition import ReportRequest, keys_of
+from kcap.reports.definition import ReportRequest, keys_of, report_of
 from kcap.tui.views import topics_model as model
-from kcap.tui.views.grouping import report_of
 from kcap.tui.views.topics import Topics
 from tests.tui.views.laws import cases, leads_somewhere, lines_hold, sheet_holds
 from tests.tui.views.stub import StubBook
