@@ -12,7 +12,7 @@ from kcap.cli.report_formats import Block, Commands, Document, Section, Sentence
 from kcap.columns import WITHOUT_POLLS
 from kcap.output.grid import counts, duration
 from kcap.reports import drill_down
-from kcap.reports.definition import PARTITIONED, WAITS, Key, Row, counts_of, group_name, key_of
+from kcap.reports.definition import PARTITIONED, WAITS, Key, Row, counts_of, group_name, is_node, key_of
 from kcap.reports.findings.model import headline
 from kcap.reports.text import (
     Style,
@@ -460,12 +460,14 @@ def clients(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str])
         named("topics_in", "writes", 9), named("topics_out", "reads", 9), named("groups", "groups", 8),
         named("principals", "principals", 10), named("apis", "apis", 11),
     ]  # fmt: skip
-    most = [f"Most requests: {group_name(row, by)}, {row['requests']:,}." for row in result["rows"][:1]]
+    rows, nodes = ([row for row in result["rows"] if is_node(row) is of_brokers] for of_brokers in (False, True))
+    most = [f"Most requests: {group_name(row, by)}, {row['requests']:,}." for row in rows[:1]]
     return document(
         result,
         files,
         Sentences(most, tone="bold"),
-        Section(result["rows"], columns, empty="No client.", listed=listing(result, by)),
+        Section(rows, columns, empty="No client.", listed=listing(result, by)),
+        Section(nodes, columns, "brokers and controllers that call others", listed=listing(result, by)),
     )
 
 

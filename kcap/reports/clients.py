@@ -1,12 +1,15 @@
 """Who the clients are, and what each of them does.
 
-In: exchanges. Out: a row a client. Law: every request counts for one client; lists are sorted and name each entry once.
+In: exchanges. Out: a row a client. Law: every request counts for one client; lists are sorted and name each entry once; brokers
+and controllers that call others are clients as well, behind all others.
 """
 
 from typing import Any, Final
 
 from kcap.reports.definition import (
     KEY,
+    NODE,
+    REQUESTS_OF_BROKERS,
     TIMES,
     Expressions,
     Grouping,
@@ -16,7 +19,10 @@ from kcap.reports.definition import (
     Row,
     Tables,
     group_of,
+    is_node,
+    of_brokers,
     of_busiest,
+    shows_node,
     summed,
     time_of,
     total,
@@ -48,6 +54,16 @@ def topics_of(rows: Any, by: list[str]) -> Any:
     return each.group_by(by).aggregate(entries=each.entry.collect(distinct=True))
 
 
+def of_nodes(alike: Any) -> Any:
+    """Of requests that are alike, how many of them `shown`: which are of brokers and controllers, by their client id,
+    by their API, or by others of the same `NODE`."""
+    import ibis
+
+    same = ibis.window(group_by=[alike[name] for name in NODE])
+    own = of_brokers(alike) | alike.api.isin(REQUESTS_OF_BROKERS).fill_null(False)
+    return own | (alike.shown.sum().over(same) > 0)
+
+
 def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The clients; what they write and read."""
     grouping = Grouping.of(REPORT, request)
@@ -77,9 +93,13 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
     }
     times = {"first_ns": time_of(rows).min(), "last_ns": time_of(rows).max()}
     # distinct values of a few rows a connection cost a fraction of those of all its requests
-    alike = rows.group_by(list(dict.fromkeys([*by, "connection", *SOFTWARE, *SETS.values()]))).aggregate(**sums, **times)
+    alike = rows.group_by(list(dict.fromkeys([*by, "connection", *SOFTWARE, *SETS.values(), *NODE]))).aggregate(
+        **sums, **times, shown=total(shows_node(rows))
+    )
+    alike = alike.mutate(of_node=of_nodes(alike))
     figures = {name: alike[name].max() for name in SOFTWARE}
     figures |= {"connections": alike.connection.nunique()} | {name: alike[name].sum() for name in sums}
+    figures |= {"broker_requests": summed(alike.requests, alike.of_node)}
     figures |= {name: figures[name] > 0 for name in ("idempotent", "tls")}
     figures |= {"first_ns": alike.first_ns.min(), "last_ns": alike.last_ns.max()}
     figures |= {name: alike[column].collect(where=alike[column].notnull(), distinct=True) for name, column in SETS.items()}
@@ -102,7 +122,7 @@ FIRST: Final = (
 
 
 def finish(results: Results, request: ReportRequest) -> Row:
-    """Most requests first."""
+    """Most requests first, brokers and controllers last."""
     grouping = Grouping.of(REPORT, request)
     by = grouping.by
     lists = {
@@ -117,7 +137,7 @@ def finish(results: Results, request: ReportRequest) -> Row:
         head = {name: row[name] for name in (*(key.name for key in grouping.keys), *FIRST)}
         out.append(head | row)
     return {
-        "rows": grouping.in_order(out, lambda row: -row["requests"]),
+        "rows": grouping.in_order(out, lambda row: (is_node(row), -row["requests"])),
         "left_out": results["left_out"][0] | dict(*results.get("without", ())),
     }
 
@@ -126,7 +146,7 @@ REPORT: Final = Report(
     "clients",
     ("client_ip", "client_id"),
     (
-        *KEY, *SETS.values(), "outcome", "api_key", "software_name", "software_version", "error", "throttle_time_ms",
+        *KEY, *SETS.values(), *NODE, "outcome", "api_key", "software_name", "software_version", "error", "throttle_time_ms",
         "request_bytes", "response_bytes", "record_count", "batch_count", "records_bytes", "producer_id", "tls", "topics",
         "topic_ids", "codecs", "magics", *TIMES,
     ),

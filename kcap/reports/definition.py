@@ -59,6 +59,16 @@ Queries over saved tables test these for each row, in a third of the time of the
 `versions` tests for each client (`kcap.reports.versions.libraries.BROKER_IDS`)."""
 REPLICAS: Final = OWN_CLIENTS[:2], BROKER_THREADS[:1]
 """Those of the two that copy logs."""
+WRITE_TXN_MARKERS: Final = "WriteTxnMarkers"
+REQUESTS_OF_BROKERS: Final = (
+    "LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", WRITE_TXN_MARKERS, "AlterPartition", "Vote",
+    "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot", "BrokerRegistration", "BrokerHeartbeat", "AllocateProducerIds",
+    "Envelope", "ControllerRegistration", "AssignReplicasToDirs", "UpdateRaftVoter", "InitializeShareGroupState",
+    "ReadShareGroupState", "WriteShareGroupState", "DeleteShareGroupState", "ReadShareGroupStateSummary",
+)  # fmt: skip
+"""APIs that brokers and controllers call; of these WriteTxnMarkers alone is an administrator's too (KIP-664)."""
+NODE: Final = ("client_id", "client_ip", "server_ip", "server_port")
+"""A broker or controller that calls another one."""
 EDGES_NS: Final = tuple(digit * 10**power for power in range(3, 11) for digit in (1, 3))
 """Lower bounds of the histogram's classes, 1 us to 30 s; a class below the first is class 0."""
 
@@ -217,6 +227,16 @@ def of_brokers(rows: Any, begins: Sequence[str] = OWN_CLIENTS, threads: Sequence
     return reduce(or_, map(name.startswith, begins), own)
 
 
+def shows_node(rows: Any) -> Any:
+    """Which exchanges show that their `NODE` is a broker or controller that calls another: one of these APIs succeeds under a
+    client id that is a number. Connections of a node to the controller have its id for client id
+    (NodeToControllerChannelManager) and carry clients' APIs too, such as ApiVersions and CreateTopics
+    (DefaultAutoTopicCreationManager).
+    """
+    theirs = rows.api.isin([api for api in REQUESTS_OF_BROKERS if api != WRITE_TXN_MARKERS])
+    return (theirs & (rows.error == "NONE") & rows.client_id.re_search("^[0-9]+$")).fill_null(False)
+
+
 def of_replicas(rows: Any) -> Any:
     """Which rows have a client id of those that copy logs from their leaders."""
     return of_brokers(rows, *REPLICAS)
@@ -227,6 +247,11 @@ def is_broker(name: str | None, begins: Sequence[str] = OWN_CLIENTS, threads: Se
     return name is not None and (
         name.startswith(tuple(begins)) or (name.startswith(BROKER) and any(thread in name for thread in threads))
     )
+
+
+def is_node(row: Row) -> bool:
+    """Whether brokers and controllers sent all requests of a row of the report `clients`."""
+    return bool(row["broker_requests"] == row["requests"])
 
 
 def is_replica(name: str | None) -> bool:

@@ -21,10 +21,11 @@ from kcap.arrays.arrow import booleans, coded
 from kcap.capture.frame_bytes import frame
 from kcap.capture_pass import CapturePass
 from kcap.decode.message import decode_request, decode_response
-from kcap.reports.definition import is_broker
+from kcap.reports.definition import REQUESTS_OF_BROKERS, is_broker
 from kcap.reports.findings.columns import BESIDE_COLUMNS, COLUMNS, MESSAGE_COLUMNS
 from kcap.reports.findings.courses import of_files
-from kcap.reports.findings.observed import OF_CLUSTER, REQUESTS_OF_BROKERS, Observed, Row
+from kcap.reports.findings.inner import OF_CLUSTER
+from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.names import shorter
 from kcap.reports.plans import CompiledPlan
 from kcap.reports.recorded import Recorded, Replay, name_of, table
