@@ -75,6 +75,7 @@ WORDS: Final = {
     "throttles": "throttles that ask the client to wait",
     "timeout_ns": "transaction timeout",
     "topic_id": "id of the deleted topic",
+    "tries": "attempts, those of SYN sent again too",
     "unanswered": "without a response in the capture",
     "unwritten_ns": "no write succeeded for",
     "violations": "requests before a throttle was over",
