@@ -198,7 +198,13 @@ def foot(result: Row) -> Sentences:
 
 def document(result: Row, files: Sequence[str], *blocks: Block) -> Document:
     """A report's document, which ends with what it does not count."""
-    return Document(f"{result['report']}: {', '.join(result['captures'])}", [*blocks, foot(result)], files)
+    sides = [
+        f"The {row['exchanges']:,} exchanges with {row['back']} may be those with {row['front']} once more, sent on by a "
+        "proxy; both are counted. Whether what they write and read proves it, kcap check says (proxy-both-sides). "
+        f"-Y '{row['filter']}' leaves the clients' side."
+        for row in result.get("both_sides", ())
+    ]
+    return Document(f"{result['report']}: {', '.join(result['captures'])}", [Sentences(sides), *blocks, foot(result)], files)
 
 
 # -- reports ----------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ and controllers that call others are clients as well, behind all others.
 from typing import Any, Final
 
 from kcap.reports.definition import (
+    CALLED,
     KEY,
     NODE,
     REQUESTS_OF_BROKERS,
@@ -18,6 +19,7 @@ from kcap.reports.definition import (
     Results,
     Row,
     Tables,
+    calls_node,
     group_of,
     is_node,
     of_brokers,
@@ -55,13 +57,13 @@ def topics_of(rows: Any, by: list[str]) -> Any:
 
 
 def of_nodes(alike: Any) -> Any:
-    """Of requests that are alike, how many of them `shown`: which are of brokers and controllers, by their client id,
-    by their API, or by others of the same `NODE`."""
+    """Which of requests that are alike, of which `shown` show a node, are of brokers and controllers: by their client id, by
+    their API, or since the same `NODE` shows it and others call the same server as a node."""
     import ibis
 
-    same = ibis.window(group_by=[alike[name] for name in NODE])
+    node, called = (ibis.window(group_by=[alike[name] for name in names]) for names in (NODE, CALLED))
     own = of_brokers(alike) | alike.api.isin(REQUESTS_OF_BROKERS).fill_null(False)
-    return own | (alike.shown.sum().over(same) > 0)
+    return own | ((alike.shown.sum().over(node) > 0) & (calls_node(alike).cast("int64").sum().over(called) > 0))
 
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
@@ -93,7 +95,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
     }
     times = {"first_ns": time_of(rows).min(), "last_ns": time_of(rows).max()}
     # distinct values of a few rows a connection cost a fraction of those of all its requests
-    alike = rows.group_by(list(dict.fromkeys([*by, "connection", *SOFTWARE, *SETS.values(), *NODE]))).aggregate(
+    alike = rows.group_by(list(dict.fromkeys([*by, "connection", *SOFTWARE, *SETS.values(), *NODE, *CALLED]))).aggregate(
         **sums, **times, shown=total(shows_node(rows))
     )
     alike = alike.mutate(of_node=of_nodes(alike))
@@ -146,10 +148,11 @@ REPORT: Final = Report(
     "clients",
     ("client_ip", "client_id"),
     (
-        *KEY, *SETS.values(), *NODE, "outcome", "api_key", "software_name", "software_version", "error", "throttle_time_ms",
-        "request_bytes", "response_bytes", "record_count", "batch_count", "records_bytes", "producer_id", "tls", "topics",
-        "topic_ids", "codecs", "magics", *TIMES,
+        *KEY, *SETS.values(), *NODE, *CALLED, "outcome", "api_key", "software_name", "software_version", "error",
+        "throttle_time_ms", "request_bytes", "response_bytes", "record_count", "batch_count", "records_bytes", "producer_id",
+        "tls", "topics", "topic_ids", "codecs", "magics", *TIMES,
     ),
     build,
     finish,
+    sides=True,
 )  # fmt: skip

@@ -67,8 +67,10 @@ REQUESTS_OF_BROKERS: Final = (
     "ReadShareGroupState", "WriteShareGroupState", "DeleteShareGroupState", "ReadShareGroupStateSummary",
 )  # fmt: skip
 """APIs that brokers and controllers call; of these WriteTxnMarkers alone is an administrator's too (KIP-664)."""
-NODE: Final = ("client_id", "client_ip", "server_ip", "server_port")
-"""A broker or controller that calls another one."""
+NODE: Final = ("client_id", "client_ip")
+"""A broker or controller that calls others."""
+CALLED: Final = ("server_ip", "server_port")
+"""One that is called."""
 EDGES_NS: Final = tuple(digit * 10**power for power in range(3, 11) for digit in (1, 3))
 """Lower bounds of the histogram's classes, 1 us to 30 s; a class below the first is class 0."""
 
@@ -146,6 +148,8 @@ class Report:
     """Names to group by that are no columns of exchanges; they need partitions."""
     summed: Callable[[Tables, ReportRequest], Any] | None = None
     """Rows that several of its expressions begin with: an engine that has them as a table computes them once."""
+    sides: bool = False
+    """Whether it counts what stands for load, so that both sides of a proxy in one capture are said beside it."""
     counted: Callable[[Tables, ReportRequest], Any] | None = None
     """The rows that its groups count, where these are not all selected exchanges: with the columns of `Grouping.rows`."""
 
@@ -227,14 +231,18 @@ def of_brokers(rows: Any, begins: Sequence[str] = OWN_CLIENTS, threads: Sequence
     return reduce(or_, map(name.startswith, begins), own)
 
 
+def calls_node(rows: Any) -> Any:
+    """Which exchanges are of APIs that brokers and controllers alone call: `CALLED` is one of them."""
+    return rows.api.isin([api for api in REQUESTS_OF_BROKERS if api != WRITE_TXN_MARKERS]).fill_null(False)
+
+
 def shows_node(rows: Any) -> Any:
-    """Which exchanges show that their `NODE` is a broker or controller that calls another: one of these APIs succeeds under a
-    client id that is a number. Connections of a node to the controller have its id for client id
-    (NodeToControllerChannelManager) and carry clients' APIs too, such as ApiVersions and CreateTopics
-    (DefaultAutoTopicCreationManager).
+    """Which exchanges show that their `NODE` is a broker or controller: such an API succeeds, under an id that is a number.
+
+    Connections of a node to the controllers have its id for client id (NodeToControllerChannelManager) and carry clients' APIs
+    too, such as ApiVersions and CreateTopics (DefaultAutoTopicCreationManager).
     """
-    theirs = rows.api.isin([api for api in REQUESTS_OF_BROKERS if api != WRITE_TXN_MARKERS])
-    return (theirs & (rows.error == "NONE") & rows.client_id.re_search("^[0-9]+$")).fill_null(False)
+    return (calls_node(rows) & (rows.error == "NONE") & rows.client_id.re_search("^[0-9]+$")).fill_null(False)
 
 
 def of_replicas(rows: Any) -> Any:

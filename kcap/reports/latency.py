@@ -352,4 +352,5 @@ REPORT: Final = Report(
     ("outcome", "latency_ns", "age_ns", "flags", *SOURCE, *PARTS, *TIMES),
     build,
     finish,
+    sides=True,
 )

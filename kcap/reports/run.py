@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap.errors import UsageError
-from kcap.reports import listing
+from kcap.reports import both_sides, listing
 from kcap.reports.definition import Expressions, Report, ReportRequest, Row, Rows, Tables, keys_of, without_zeros
 from kcap.reports.plans import planned
+from kcap.reports.saved import saved_files
 from kcap.reports.source import Engine, ReportInput, engine_over, tables_of
 from kcap.runtime import give_back
 
@@ -62,10 +63,16 @@ def run(report: Report, given: ReportInput, request: ReportRequest) -> Row:
     """
     columns: Sequence[str] = columns_of(report, request)
     beside: Sequence[str] = ()
+    sides = report.sides and given.only is None and saved_files(given.paths) is None  # a saved table may lack the columns
     if report.joined:  # what is beside partitions is nowhere else: written twice, it would take twice the time
         columns, beside = listing.COLUMNS if request.listed else (), columns_of(report, replace(request, listed=0))
+        beside = list(dict.fromkeys([*beside, *(both_sides.COLUMNS if sides else ())]))
+    elif sides:
+        columns = list(dict.fromkeys([*columns, *both_sides.COLUMNS]))
     with engine_over(given, columns, report.partitions, beside) as (engine, names):
-        return computed(engine, names, report, given, request)
+        made = computed(engine, names, report, given, request)
+        found = both_sides.suspected(engine, "partitions" if report.joined else "exchanges") if sides else []
+        return made | {"both_sides": found} if found else made
 
 
 def computed(engine: Engine, names: Sequence[str], report: Report, given: ReportInput, request: ReportRequest) -> Row:

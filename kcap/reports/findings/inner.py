@@ -7,10 +7,13 @@ have is evidence together with what was sent under it alone.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from kcap.reports.definition import NODE, REQUESTS_OF_BROKERS, of_brokers, shows_node
+from kcap.reports.definition import CALLED, NODE, REQUESTS_OF_BROKERS, calls_node, of_brokers, shows_node
 
 OF_CLUSTER: Final = "of_cluster"
 """A column of the tables of a capture: what `of_cluster` gives. Testing each row in each query takes a quarter of the time."""
+
+CALLS: Final = (*NODE, *CALLED)
+"""A node that calls another one."""
 
 
 def of_cluster(table: Any) -> Any:
@@ -19,10 +22,13 @@ def of_cluster(table: Any) -> Any:
 
 
 def numbered_nodes(calls: Iterable[Mapping[str, Any]], table: Any) -> Any:
-    """Brokers and controllers whose client ids alone do not show that (`shows_node`), as a table of `NODE`; None where no class
-    of exchanges is of one. `calls`: the classes of the exchanges of `table`.
+    """Brokers and controllers whose client ids alone do not show that (`shows_node`), with the nodes that they call, as a table
+    of `CALLS`; None where no class of exchanges is of one. `calls`: the classes of the exchanges of `table`.
     """
     own = (call for call in calls if call["api"] in REQUESTS_OF_BROKERS and call["error"] == "NONE")
     if not any((call["client_id"] or "").isdecimal() for call in own):
         return None
-    return table.filter(shows_node(table)).select(*NODE).distinct()
+    called = table.filter(calls_node(table)).select(*CALLED).distinct()
+    nodes = table.filter(shows_node(table)).select(*NODE).distinct()
+    pairs = table.select(*CALLS).distinct()
+    return pairs.semi_join(nodes, list(NODE)).semi_join(called, list(CALLED))

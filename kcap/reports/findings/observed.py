@@ -13,7 +13,6 @@ from typing import Any, Final, NamedTuple, TypeVar
 from kcap.limits import CLUSTERS_MOST, LINKS_KEPT, MESSAGES_AT_ONCE, RECREATED_MOST
 from kcap.reports.definition import (
     AFTER_APPEND,
-    NODE,
     REQUESTS_OF_BROKERS,
     group_of,
     is_broker,
@@ -22,7 +21,7 @@ from kcap.reports.definition import (
     uids,
 )
 from kcap.reports.findings.columns import BESIDE_COLUMNS, PARTITION_COLUMNS
-from kcap.reports.findings.inner import OF_CLUSTER, numbered_nodes, of_cluster
+from kcap.reports.findings.inner import CALLS, OF_CLUSTER, numbered_nodes, of_cluster
 from kcap.reports.recorded import functions
 
 Row = dict[str, Any]
@@ -183,8 +182,7 @@ class Observed:
             parts = None if parts is None else parts.filter(~own(parts))
         nodes = numbered_nodes(self.calls, table)
         if nodes is not None:
-            rows, clients = (one.anti_join(nodes, list(NODE)) for one in (rows, clients))
-            theirs = table.semi_join(nodes, list(NODE))
+            rows, clients, theirs = rows.anti_join(nodes, CALLS), links.anti_join(nodes, CALLS), table.semi_join(nodes, CALLS)
             parts = None if parts is None else parts.anti_join(theirs, "connection")
         if self._run(links.filter(of_brokers(links)).select("connection").limit(1)):
             clients = clients.filter(~of_brokers(clients))

@@ -29,6 +29,14 @@ def test_requests_of_a_node_to_the_controller_are_no_clients_whatever_their_api(
     assert seen_of(beats, of_node("C2", "ApiVersions"), of_node("C3", "CreateTopics")) == set()
 
 
+def test_a_controller_that_does_not_lead_is_called_as_well() -> None:
+    """What a node sends there is refused; others send it requests of brokers too."""
+    beats, versions = of_node("C1", "BrokerHeartbeat"), of_node("C2", "ApiVersions", server_ip="10.0.0.4")
+    other = of_node("C3", "Vote", server_ip="10.0.0.4", client_id="raft-client-2", client_ip="10.0.0.2")
+    assert seen_of(beats, versions) == {("C2", "ApiVersions")}
+    assert seen_of(beats, versions, other) == set()
+
+
 def test_a_client_id_that_is_a_number_makes_no_broker() -> None:
     """The same id at another host, at another server, and where nothing shows a node."""
     beats = of_node("C1", "BrokerHeartbeat")

@@ -55,7 +55,8 @@ def test_a_syn_that_is_sent_again_is_a_try_as_a_connection_is() -> None:
     first = CONNECTION | {"connection": "C1", "server_packets": 9}
     (row,) = found("broker-unavailable", observed(rows, connections=[first, alone]), loud=False)
     assert row["sentence"] == (
-        "broker 10.0.0.1:9092 accepted no connection for at least 31.0 s: 1 connection of 10.0.0.9 was not answered, tried 6 times"
+        "broker 10.0.0.1:9092 accepted no connection for at least 31.0 s: 1 connection of 10.0.0.9 was not answered, tried 6 "
+        "times"
     )
     taken = CONNECTION | {"connection": "C2", "server_packets": 9, "first_ns": START + 9 * SECOND, "client_ip": "10.0.0.7"}
     assert not found("broker-unavailable", observed(rows, connections=[first, alone, taken]), loud=False)

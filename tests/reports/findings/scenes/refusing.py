@@ -6,10 +6,10 @@ from tests.reports.findings.tables import CONNECTION, MS, SECOND, START, Row, ex
 
 
 def stopped() -> Observed:
-    """A broker takes writes to two partitions until 10 s, refuses four connections of two hosts from 10.5 to 12 s and does
-    not answer the three SYN of a fifth, sent up to 13 s; the next write succeeds at another broker, at 14 s to one partition and at 13.5 s to the other. It refused
-    two more before, and accepted one in between. Writes to a third partition were few in the last 5 s, those to a fourth
-    had ended."""
+    """A broker takes writes to two partitions until 10 s, refuses four connections of two hosts from 10.5 to 12 s and does not
+    answer the three SYN of a fifth, sent up to 13 s; the next write succeeds at another broker, at 14 s to one partition and at
+    13.5 s to the other. It refused two more before, and accepted one in between. Writes to a third partition were few in the
+    last 5 s, those to a fourth had ended."""
     rows: list[Row] = []
     parts: list[Row] = []
     links: list[Row] = []
