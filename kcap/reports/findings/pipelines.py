@@ -18,9 +18,9 @@ LATER, LATER_NS = 1.03, 500_000
 SOON_NS: Final = 1_000_000_000
 """Within this time a client that timed out begins another connection."""
 OWN_TIMEOUT: Final = (
-    "The client's own time-out ends these requests, while the broker may still wait for records or has just responded; no packet "
-    "has to be late for that. Leave it at several times fetch.max.wait.ms (request.timeout.ms; some libraries derive both from "
-    "one setting)."
+    "The client's own time-out ends these requests, while the broker may still wait for records or has just responded; no "
+    "packet has to be late for that. Leave it at several times fetch.max.wait.ms (request.timeout.ms; some libraries derive "
+    "both from one setting)."
 )
 """Advice for a client that does not wait for what it asks for."""
 
