@@ -438,10 +438,8 @@ class Observed:
         """Client id -> its `links`."""
         return rows_by(self.links, "client_id")
 
-    def errors(
-        self, names: Sequence[str], by: Sequence[str] = ("client_id",), apis: Sequence[str] | None = None, least: int = 1
-    ) -> list[Row]:
-        """Exchanges whose first error is one of these, in groups of `least` or more: n, first_ns, last_ns, apis, an example."""
+    def errors(self, names: Sequence[str], by: Sequence[str] = ("client_id",), apis: Sequence[str] | None = None) -> list[Row]:
+        """Exchanges whose first error is one of these, in groups: n, first_ns, last_ns, error_name, latency_ns, an example."""
         if not any(call["error"] in names and (apis is None or call["api"] in apis) for call in self.calls):
             return []
         table = self.exchanges
@@ -453,7 +451,7 @@ class Observed:
             error_name=chosen.error.min(), connection=chosen.connection.argmin(chosen.request_first_ns),
             exchange=chosen.exchange.argmin(chosen.request_first_ns),
         )  # fmt: skip
-        return self.run(groups.filter(groups.n >= least))
+        return self.run(groups)
 
     def partition_errors(
         self, names: Sequence[str], by: Sequence[str] = ("client_id", "topic"), chosen: Any = None
