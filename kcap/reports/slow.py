@@ -192,7 +192,7 @@ WAITING: Final = {
 
 def followed(row: Row) -> bool:
     """Whether the response to a request waits for followers: to a Produce with acks=all, in a cluster of several brokers."""
-    return row["api"] == "Produce" and row["acks"] == -1 and row["cluster_brokers"] != 1
+    return bool(row["api"] == "Produce" and row["acks"] == -1 and row["cluster_brokers"] != 1)
 
 
 def reason(row: Row) -> str:
