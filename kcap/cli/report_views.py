@@ -12,7 +12,7 @@ from kcap.cli.report_formats import Block, Commands, Document, Section, Sentence
 from kcap.columns import WITHOUT_POLLS
 from kcap.output.grid import counts, duration
 from kcap.reports import drill_down
-from kcap.reports.definition import PARTITIONED, WAITS, Key, Row, counts_of, group_name, is_node, key_of
+from kcap.reports.definition import PARTITIONED, WAITS, Key, Row, counts_of, group_name, key_of
 from kcap.reports.findings.model import headline
 from kcap.reports.text import (
     Style,
@@ -466,7 +466,9 @@ def clients(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str])
         named("topics_in", "writes", 9), named("topics_out", "reads", 9), named("groups", "groups", 8),
         named("principals", "principals", 10), named("apis", "apis", 11),
     ]  # fmt: skip
-    rows, nodes = ([row for row in result["rows"] if is_node(row) is of_brokers] for of_brokers in (False, True))
+    rows, nodes = (
+        [row for row in result["rows"] if (row["broker_requests"] == row["requests"]) is own] for own in (False, True)
+    )
     most = [f"Most requests: {group_name(row, by)}, {row['requests']:,}." for row in rows[:1]]
     return document(
         result,

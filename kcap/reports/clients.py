@@ -21,7 +21,6 @@ from kcap.reports.definition import (
     Tables,
     calls_node,
     group_of,
-    is_node,
     of_brokers,
     of_busiest,
     shows_node,
@@ -139,7 +138,7 @@ def finish(results: Results, request: ReportRequest) -> Row:
         head = {name: row[name] for name in (*(key.name for key in grouping.keys), *FIRST)}
         out.append(head | row)
     return {
-        "rows": grouping.in_order(out, lambda row: (is_node(row), -row["requests"])),
+        "rows": grouping.in_order(out, lambda row: (row["broker_requests"] == row["requests"], -row["requests"])),
         "left_out": results["left_out"][0] | dict(*results.get("without", ())),
     }
 

@@ -257,11 +257,6 @@ def is_broker(name: str | None, begins: Sequence[str] = OWN_CLIENTS, threads: Se
     )
 
 
-def is_node(row: Row) -> bool:
-    """Whether brokers and controllers sent all requests of a row of the report `clients`."""
-    return bool(row["broker_requests"] == row["requests"])
-
-
 def is_replica(name: str | None) -> bool:
     """`of_replicas` of one client id."""
     return is_broker(name, *REPLICAS)

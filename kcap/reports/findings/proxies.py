@@ -11,7 +11,7 @@ from operator import sub
 from typing import Final
 
 from kcap.limits import CARRIED_LOOKED_AT, CARRIED_REQUESTS
-from kcap.reports.both_sides import PROOF, Pair, Places, Server, candidates, paired
+from kcap.reports.carried import PROOF, Pair, Places, Server, candidates, paired
 from kcap.reports.findings.model import Finding, Found, rule, seconds, where
 from kcap.reports.findings.observed import Carried, Observed, rows_by
 from kcap.reports.findings.serving import median
