@@ -112,14 +112,14 @@ def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 
 def in_vain(seen: Observed, rows: list[Row], after: float) -> list[Row]:
-    """Those of clients that asked for one topic in a few Metadata requests, and are members of groups for `after` seconds from
+    """Those of clients whose few Metadata requests name one topic, and are members of groups for `after` seconds from
     then on, while no Metadata response has the topic."""
     found = []
     for row in rows:
         calls = seen.calls_of(client_id=row["client_id"])
         beat_ns = max((call["last_ns"] for call in calls if call["api"] in MEMBERS), default=0)
-        asked = {call["api"] for call in calls if call["error"] == row["error_name"]} == {"Metadata"}
-        if asked and len(row["topics"] or ()) == 1 and row["topics"][0] and beat_ns - row["last_ns"] >= after * 1e9:
+        alone = {call["api"] for call in calls if call["error"] == row["error_name"]} == {"Metadata"}
+        if alone and len(row["topics"] or ()) == 1 and row["topics"][0] and beat_ns - row["last_ns"] >= after * 1e9:
             found.append(row)
     if not found:
         return []
