@@ -68,7 +68,7 @@ sasl_mechanism string? from the connection's SaslHandshake
 principal string? who authenticated, where the wire tells
 tls bool the connection is encrypted and was decrypted with a key log
 outcome string answered, one_way (acks=0), unanswered or orphan
-reason string? of unanswered and orphan: capture_end, fin, rst, lost_in_capture, skipped or midstream
+reason string? of unanswered and orphan: capture_end, fin, rst, skipped, midstream; lost_in_capture (by it, or before it)
 age_ns int64? of an unanswered request: capture time from its last byte to the reason
 in_flight int32? requests of the connection in flight when this response was whole, its own too; above 64 too many behind gaps
 request_bytes int64? frame bytes with the 4-byte length, as announced

@@ -198,7 +198,13 @@ def foot(result: Row) -> Sentences:
 
 def document(result: Row, files: Sequence[str], *blocks: Block) -> Document:
     """A report's document, which ends with what it does not count."""
-    return Document(f"{result['report']}: {', '.join(result['captures'])}", [*blocks, foot(result)], files)
+    sides = [
+        f"The {row['exchanges']:,} exchanges with {row['back']} may be those with {row['front']} once more, sent on by a "
+        "proxy; both are counted. Whether what they write and read proves it, kcap check says (proxy-both-sides). "
+        f"-Y '{row['filter']}' leaves the clients' side."
+        for row in result.get("both_sides", ())
+    ]
+    return Document(f"{result['report']}: {', '.join(result['captures'])}", [Sentences(sides), *blocks, foot(result)], files)
 
 
 # -- reports ----------------------------------------------------------------------------------------------------------
@@ -459,12 +465,16 @@ def clients(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str])
         named("topics_in", "writes", 9), named("topics_out", "reads", 9), named("groups", "groups", 8),
         named("principals", "principals", 10), named("apis", "apis", 11),
     ]  # fmt: skip
-    most = [f"Most requests: {group_name(row, by)}, {row['requests']:,}." for row in result["rows"][:1]]
+    rows, nodes = (
+        [row for row in result["rows"] if (row["broker_requests"] == row["requests"]) is own] for own in (False, True)
+    )
+    most = [f"Most requests: {group_name(row, by)}, {row['requests']:,}." for row in rows[:1]]
     return document(
         result,
         files,
         Sentences(most, tone="bold"),
-        Section(result["rows"], columns, empty="No client.", listed=listing(result, by)),
+        Section(rows, columns, empty="No client.", listed=listing(result, by)),
+        Section(nodes, columns, "brokers and controllers that call others", listed=listing(result, by)),
     )
 
 

@@ -1,12 +1,16 @@
 """Who the clients are, and what each of them does.
 
-In: exchanges. Out: a row a client. Law: every request counts for one client; lists are sorted and name each entry once.
+In: exchanges. Out: a row a client. Law: every request counts for one client; lists are sorted and name each entry once; brokers
+and controllers that call others are clients as well, behind all others.
 """
 
 from typing import Any, Final
 
 from kcap.reports.definition import (
+    CALLED,
     KEY,
+    NODE,
+    REQUESTS_OF_BROKERS,
     TIMES,
     Expressions,
     Grouping,
@@ -15,8 +19,11 @@ from kcap.reports.definition import (
     Results,
     Row,
     Tables,
+    calls_node,
     group_of,
+    of_brokers,
     of_busiest,
+    shows_node,
     summed,
     time_of,
     total,
@@ -48,6 +55,16 @@ def topics_of(rows: Any, by: list[str]) -> Any:
     return each.group_by(by).aggregate(entries=each.entry.collect(distinct=True))
 
 
+def of_nodes(alike: Any) -> Any:
+    """Which of requests that are alike, of which `shown` show a node, are of brokers and controllers: by their client id, by
+    their API, or since the same `NODE` shows it and others call the same server as a node."""
+    import ibis
+
+    node, called = (ibis.window(group_by=[alike[name] for name in names]) for names in (NODE, CALLED))
+    own = of_brokers(alike) | alike.api.isin(REQUESTS_OF_BROKERS).fill_null(False)
+    return own | ((alike.shown.sum().over(node) > 0) & (calls_node(alike).cast("int64").sum().over(called) > 0))
+
+
 def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The clients; what they write and read."""
     grouping = Grouping.of(REPORT, request)
@@ -77,9 +94,13 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
     }
     times = {"first_ns": time_of(rows).min(), "last_ns": time_of(rows).max()}
     # distinct values of a few rows a connection cost a fraction of those of all its requests
-    alike = rows.group_by(list(dict.fromkeys([*by, "connection", *SOFTWARE, *SETS.values()]))).aggregate(**sums, **times)
+    alike = rows.group_by(list(dict.fromkeys([*by, "connection", *SOFTWARE, *SETS.values(), *NODE, *CALLED]))).aggregate(
+        **sums, **times, shown=total(shows_node(rows))
+    )
+    alike = alike.mutate(of_node=of_nodes(alike))
     figures = {name: alike[name].max() for name in SOFTWARE}
     figures |= {"connections": alike.connection.nunique()} | {name: alike[name].sum() for name in sums}
+    figures |= {"broker_requests": summed(alike.requests, alike.of_node)}
     figures |= {name: figures[name] > 0 for name in ("idempotent", "tls")}
     figures |= {"first_ns": alike.first_ns.min(), "last_ns": alike.last_ns.max()}
     figures |= {name: alike[column].collect(where=alike[column].notnull(), distinct=True) for name, column in SETS.items()}
@@ -102,7 +123,7 @@ FIRST: Final = (
 
 
 def finish(results: Results, request: ReportRequest) -> Row:
-    """Most requests first."""
+    """Most requests first, brokers and controllers last."""
     grouping = Grouping.of(REPORT, request)
     by = grouping.by
     lists = {
@@ -117,7 +138,7 @@ def finish(results: Results, request: ReportRequest) -> Row:
         head = {name: row[name] for name in (*(key.name for key in grouping.keys), *FIRST)}
         out.append(head | row)
     return {
-        "rows": grouping.in_order(out, lambda row: -row["requests"]),
+        "rows": grouping.in_order(out, lambda row: (row["broker_requests"] == row["requests"], -row["requests"])),
         "left_out": results["left_out"][0] | dict(*results.get("without", ())),
     }
 
@@ -126,10 +147,11 @@ REPORT: Final = Report(
     "clients",
     ("client_ip", "client_id"),
     (
-        *KEY, *SETS.values(), "outcome", "api_key", "software_name", "software_version", "error", "throttle_time_ms",
-        "request_bytes", "response_bytes", "record_count", "batch_count", "records_bytes", "producer_id", "tls", "topics",
-        "topic_ids", "codecs", "magics", *TIMES,
+        *KEY, *SETS.values(), *NODE, *CALLED, "outcome", "api_key", "software_name", "software_version", "error",
+        "throttle_time_ms", "request_bytes", "response_bytes", "record_count", "batch_count", "records_bytes", "producer_id",
+        "tls", "topics", "topic_ids", "codecs", "magics", *TIMES,
     ),
     build,
     finish,
+    sides=True,
 )  # fmt: skip

@@ -60,6 +60,18 @@ Queries over saved tables test these for each row, in a third of the time of the
 `versions` tests for each client (`kcap.reports.versions.libraries.BROKER_IDS`)."""
 REPLICAS: Final = OWN_CLIENTS[:2], BROKER_THREADS[:1]
 """Those of the two that copy logs."""
+WRITE_TXN_MARKERS: Final = "WriteTxnMarkers"
+REQUESTS_OF_BROKERS: Final = (
+    "LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", WRITE_TXN_MARKERS, "AlterPartition", "Vote",
+    "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot", "BrokerRegistration", "BrokerHeartbeat", "AllocateProducerIds",
+    "Envelope", "ControllerRegistration", "AssignReplicasToDirs", "UpdateRaftVoter", "InitializeShareGroupState",
+    "ReadShareGroupState", "WriteShareGroupState", "DeleteShareGroupState", "ReadShareGroupStateSummary",
+)  # fmt: skip
+"""APIs that brokers and controllers call; of these WriteTxnMarkers alone is an administrator's too (KIP-664)."""
+NODE: Final = ("client_id", "client_ip")
+"""A broker or controller that calls others."""
+CALLED: Final = ("server_ip", "server_port")
+"""One that is called."""
 EDGES_NS: Final = tuple(digit * 10**power for power in range(3, 11) for digit in (1, 3))
 """Lower bounds of the histogram's classes, 1 us to 30 s; a class below the first is class 0."""
 
@@ -137,6 +149,8 @@ class Report:
     """Names to group by that are no columns of exchanges; they need partitions."""
     summed: Callable[[Tables, ReportRequest], Any] | None = None
     """Rows that several of its expressions begin with: an engine that has them as a table computes them once."""
+    sides: bool = False
+    """Whether it counts what stands for load, so that both sides of a proxy in one capture are said beside it."""
     counted: Callable[[Tables, ReportRequest], Any] | None = None
     """The rows that its groups count, where these are not all selected exchanges: with the columns of `Grouping.rows`."""
 
@@ -222,6 +236,20 @@ def of_brokers(rows: Any, begins: Sequence[str] = OWN_CLIENTS, threads: Sequence
     name = rows.client_id.fill_null("")
     own = name.startswith(BROKER) & reduce(or_, map(name.contains, threads))
     return reduce(or_, map(name.startswith, begins), own)
+
+
+def calls_node(rows: Any) -> Any:
+    """Which exchanges are of APIs that brokers and controllers alone call: `CALLED` is one of them."""
+    return rows.api.isin([api for api in REQUESTS_OF_BROKERS if api != WRITE_TXN_MARKERS]).fill_null(False)
+
+
+def shows_node(rows: Any) -> Any:
+    """Which exchanges show that their `NODE` is a broker or controller: such an API succeeds, under an id that is a number.
+
+    Connections of a node to the controllers have its id for client id (NodeToControllerChannelManager) and carry clients' APIs
+    too, such as ApiVersions and CreateTopics (DefaultAutoTopicCreationManager).
+    """
+    return (calls_node(rows) & (rows.error == "NONE") & rows.client_id.re_search("^[0-9]+$")).fill_null(False)
 
 
 def of_replicas(rows: Any) -> Any:

@@ -203,7 +203,7 @@ def exchanges(evidence: CaptureQuality) -> Point:
         return Point("exchanges", BAD, "there is no exchange", numbers)
     unreadable = unread > UNDECODED_CARE * rows
     text = f"{count(rows, 'exchange')}: {parts}"
-    text += f"; {lost:,} without partner for the capture's sake" if lost else ""
+    text += f"; {lost:,} without partner, whose packets are not in the capture" if lost else ""
     text += f"; {count(unread, 'message')} do not read as their API and version say" if unreadable else ""
     return Point("exchanges", CARE if lost or unreadable else GOOD, text, numbers)
 

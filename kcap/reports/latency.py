@@ -250,6 +250,8 @@ WHERE: Final = {
     "mute": "in the broker's mute after a throttled response",
 }
 """Part -> where the time was spent."""
+WHERE_WRITTEN: Final = WHERE["broker"].replace("broker,", "broker (with acks=all also in its wait for followers),")
+"""The same of the broker's part of writes."""
 
 
 def verdict(results: Results, whole: int, unanswered: int, age_ns: int | None, *, long_polls: bool) -> Row:
@@ -277,11 +279,12 @@ def verdict(results: Results, whole: int, unanswered: int, age_ns: int | None, *
         takes = "takes" if share >= HALF else "has the largest share of the time, no more than"
         text = f"{who} {takes} {percent(share)} of the summed latency ({duration(source['sum_ns'])} of {duration(whole)}, "
         text += f"{source['count']:,} exchanges)"
-        spent = f"{percent(part_share)} of that is spent {WHERE[part]}"
+        where = WHERE_WRITTEN if part == "broker" and source["api"] == "Produce" else WHERE[part]
+        spent = f"{percent(part_share)} of that is spent {where}"
         text += (
             f"; {spent}."
             if part_share >= HALF
-            else f"; no part has half of that, the largest is {percent(part_share)} {WHERE[part]}."
+            else f"; no part has half of that, the largest is {percent(part_share)} {where}."
         )
         if first_ns is not None and last_ns is not None:
             between = f"between {time_of_day(first_ns)} and {time_of_day(last_ns)}"
@@ -352,4 +355,5 @@ REPORT: Final = Report(
     ("outcome", "latency_ns", "age_ns", "flags", *SOURCE, *PARTS, *TIMES),
     build,
     finish,
+    sides=True,
 )

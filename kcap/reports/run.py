@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap.errors import UsageError
-from kcap.reports import listing
 from kcap.reports.definition import Expressions, Report, ReportRequest, Row, Rows, Tables, keys_of, without_zeros
 from kcap.reports.plans import planned
+from kcap.reports.saved import saved_files
 from kcap.reports.source import Engine, ReportInput, engine_over, tables_of
 from kcap.runtime import give_back
 
@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 SUMMED: Final = "summed"
 """Name of the table of `Report.summed`, and of the statement that makes it."""
+
+
+def listing() -> Any:
+    """The module `listing`, which pages alone need."""
+    from kcap.reports import listing as module
+
+    return module
 
 
 def columns_of(report: Report, request: ReportRequest) -> list[str]:
@@ -31,14 +38,14 @@ def columns_of(report: Report, request: ReportRequest) -> list[str]:
         raise UsageError(f"{report.name} has no groups: --by goes with other reports")
     keys = keys_of(report, request) if report.groups else []
     grouping = [name for key in keys if key.name not in report.own for name in key.columns]
-    listed = listing.COLUMNS if request.listed and report.groups else ()
+    listed = listing().COLUMNS if request.listed and report.groups else ()
     return list(dict.fromkeys([*report.columns, *grouping, *listed]))
 
 
 def expressions_of(tables: Tables, report: Report, request: ReportRequest) -> Expressions:
     """Those of the report, and that of the exchanges to list."""
     made = report.build(tables, request)
-    return made | {listing.NAME: listing.listing(report, tables, request)} if request.listed and report.groups else made
+    return made | {listing().NAME: listing().listing(report, tables, request)} if request.listed and report.groups else made
 
 
 def finished(results: dict[str, Rows], report: Report, request: ReportRequest) -> Row:
@@ -46,7 +53,9 @@ def finished(results: dict[str, Rows], report: Report, request: ReportRequest) -
     listed."""
     made = report.finish(results, request)
     made |= {"rows": made["rows"][: request.top], "left_out": without_zeros(made["left_out"])}
-    return made | {"exchanges": listing.listed(report, results[listing.NAME], request)} if listing.NAME in results else made
+    if not (request.listed and report.groups):
+        return made
+    return made | {"exchanges": listing().listed(report, results[listing().NAME], request)}
 
 
 def result(engine: Engine, tables: Tables, report: Report, request: ReportRequest) -> Row:
@@ -62,10 +71,18 @@ def run(report: Report, given: ReportInput, request: ReportRequest) -> Row:
     """
     columns: Sequence[str] = columns_of(report, request)
     beside: Sequence[str] = ()
+    sides = report.sides and given.only is None and saved_files(given.paths) is None  # a saved table may lack the columns
+    if sides:
+        from kcap.reports import both_sides
     if report.joined:  # what is beside partitions is nowhere else: written twice, it would take twice the time
-        columns, beside = listing.COLUMNS if request.listed else (), columns_of(report, replace(request, listed=0))
+        columns, beside = listing().COLUMNS if request.listed else (), columns_of(report, replace(request, listed=0))
+        beside = list(dict.fromkeys([*beside, *(both_sides.COLUMNS if sides else ())]))
+    elif sides:
+        columns = list(dict.fromkeys([*columns, *both_sides.COLUMNS]))
     with engine_over(given, columns, report.partitions, beside) as (engine, names):
-        return computed(engine, names, report, given, request)
+        made = computed(engine, names, report, given, request)
+        found = both_sides.suspected(engine, "partitions" if report.joined else "exchanges") if sides else []
+        return made | {"both_sides": found} if found else made
 
 
 def computed(engine: Engine, names: Sequence[str], report: Report, given: ReportInput, request: ReportRequest) -> Row:

@@ -54,7 +54,8 @@ def without_tables(tables: Sequence[str], more: Sequence[str] = ()) -> UsageErro
 def without_column(path: str, name: str) -> UsageError:
     """What to say of a saved table that lacks a column that a report looks at: which build of kcap saved it, as far as the file
     says it, and what to do."""
-    schema, table = schema_of(path), table_of(path)[0]
+    schema = schema_of(path)
+    table = table_in(path, schema)
     made = (schema.metadata or {}).get(b"kcap.version")
     by = f"kcap {made.decode()}" if made else "an earlier build of kcap, or Spark,"
     return UsageError(
@@ -78,10 +79,15 @@ def schema_of(path: str) -> Any:
 def table_of(path: str) -> tuple[str, list[str]]:
     """Which table a Parquet file holds, and its columns. Raises CaptureError where it does not read."""
     schema = schema_of(path)
-    named = (schema.metadata or {}).get(b"kcap.table", b"").decode()
+    return table_in(path, schema), schema.names
+
+
+def table_in(path: str, schema: Any) -> str:
+    """Which table a Parquet file with this schema holds."""
+    named: str = (schema.metadata or {}).get(b"kcap.table", b"").decode()
     # Spark drops the name when it writes, but `ingest` names a folder for each table
     above = next((part for part in reversed(Path(path).parts[:-1]) if part in TABLES), None)
-    return named or above or ("partitions" if "partition" in schema.names else "exchanges"), schema.names
+    return named or above or ("partitions" if "partition" in schema.names else "exchanges")
 
 
 def readable(path: str, folder: str) -> str:

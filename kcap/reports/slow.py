@@ -107,6 +107,8 @@ WENT: Final = {
     "long_poll": "in long polls", "unknown": "where the capture does not tell",
 }  # fmt: skip
 """Largest part of an exchange's time -> where the time went."""
+FOLLOWED: Final = "in the broker, or in its wait for followers (acks=all; kcap check says where that is proven)"
+"""The same of the service of writes that followers acknowledge."""
 
 
 def verdict(rows: list[Row], waiting: list[Row], unanswered: int) -> Row:
@@ -120,17 +122,17 @@ def verdict(rows: list[Row], waiting: list[Row], unanswered: int) -> Row:
         cause, those = Counter(row["cause"] for row in rows).most_common(1)[0]
         source, mine = Counter(group_of(row, SOURCE) for row in rows).most_common(1)[0]
         api, client_id, client_ip, server_ip, server_port = source
+        alike = [row for row in rows if row["cause"] == cause]
+        went = FOLLOWED if cause == "service" and 2 * sum(map(followed, alike)) > len(alike) else WENT[cause]
         who = f"{api or 'an unknown API'} of client {words(client_id)} ({client_ip}) at broker {server_ip}:{server_port}"
         found = {"exchanges": len(rows), "cause": cause, "of_cause": those} | dict(zip(SOURCE, source)) | {"of_source": mine}
         if len(rows) == 1:
-            text = f"The slowest exchange took {duration(rows[0]['timed_ns'])}, the largest part of it {WENT[cause]}: {who}."
+            text = f"The slowest exchange took {duration(rows[0]['timed_ns'])}, the largest part of it {went}: {who}."
         else:
             text = (
                 f"The slowest {len(rows):,} exchanges took {duration(rows[-1]['timed_ns'])} to {duration(rows[0]['timed_ns'])}"
             )
-            text += (
-                f"; {those:,} spent the largest part of that {WENT[cause]}, and {mine:,} {'are' if mine > 1 else 'is'} {who}."
-            )
+            text += f"; {those:,} spent the largest part of that {went}, and {mine:,} {'are' if mine > 1 else 'is'} {who}."
         found["sentence"] = text
     found["sentence"] += without_response(unanswered, waiting[0]["age_ns"] if waiting else None)
     return found
@@ -182,10 +184,15 @@ SERVED: Final = {False: "in the broker", True: "until a lost segment was retrans
 """Whether a segment of the exchange was sent again -> where the time before the response may have gone."""
 WAITING: Final = {
     "JoinGroup": ": waited for the group's members", "SyncGroup": ": may have waited for the group's leader",
-    "Produce": ": appended, and may have waited for replicas", "ShareFetch": ": waited for records",
+    "Produce": ": appended, and may have waited for followers (acks=all)", "ShareFetch": ": waited for records",
     "Fetch": ": read records, or waited for them",
 }  # fmt: skip
 """API -> what a broker does before it responds."""
+
+
+def followed(row: Row) -> bool:
+    """Whether the response to a request waits for followers: to a Produce with acks=all, in a cluster of several brokers."""
+    return bool(row["api"] == "Produce" and row["acks"] == -1 and row["cluster_brokers"] != 1)
 
 
 def reason(row: Row) -> str:
@@ -197,7 +204,7 @@ def reason(row: Row) -> str:
         return f": a large message, {size / (1 << 20):.1f} MiB"
     if row["error"] not in (None, "NONE", *AFTER_APPEND):
         return ""
-    if row["api"] == "Produce" and (row["acks"] != -1 or row["cluster_brokers"] == 1):
+    if row["api"] == "Produce" and not followed(row):
         return ": appended"
     return WAITING.get(row["api"] or "", "")
 

@@ -206,6 +206,12 @@ class Engine:
         found: list[dict[str, Any]] = self._connection.to_pyarrow(expression).to_pylist()
         return found
 
+    def rows_with(self, sql: str, params: dict[str, Any]) -> list[dict[str, Any]]:
+        """The rows of a statement with these parameters. Raises Interrupted as `rows` does."""
+        if self._stopped:
+            raise Interrupted
+        return self._fetched(sql, params)
+
     def rows_of(
         self, name: str, columns: Sequence[str], keys: Collection[tuple[str, int]], between: tuple[int, int] | None = None
     ) -> list[dict[str, Any]]:

@@ -286,6 +286,7 @@ REASONS: Final = {
     "stalls": "time{s} in which a broker sent no response, after the first ones",
     "unavailable_brokers": "broker{s} that accepted no connection for a while, after the first ones",
     "hosts_behind_queues": "host{s} whose packets waited on the way, after the first ones",
+    "polls_left_behind": "Fetch request{s} that clients gave up, after the first ones",
     "quorum_gaps": "time{s} in which no controller led, after the first ones",
     "other_hosts": "host{s} of brokers and of TLS, after those with the most retransmissions",
 }  # fmt: skip

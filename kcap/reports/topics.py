@@ -423,4 +423,5 @@ REPORT: Final = Report(
     summed=summed_rows,
     own=PARTITIONED,
     counted=counted,
+    sides=True,
 )

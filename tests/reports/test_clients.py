@@ -52,3 +52,21 @@ def test_the_busiest_clients_are_those_of_the_whole_report() -> None:
     assert [row["client_id"] for row in some["rows"]] == [None, "b"]
     assert some["rows"] == whole["rows"][:2]
     assert some["left_out"] == whole["left_out"] == {"orphan": 1}
+
+
+def test_brokers_and_controllers_come_last() -> None:
+    """By their client ids, by their APIs, and by what the same node sends to the same controller; never by a bare number."""
+    node = {"client_id": "1", "client_ip": "10.0.0.2", "server_ip": "10.0.0.3", "server_port": 9093, "error": "NONE"}
+    rows = [
+        *(exchange(connection="C1", exchange=at, took_ms=1, client_id="broker-2-fetcher-0") for at in range(9)),
+        *(exchange(connection="C2", exchange=at, took_ms=1, api="BrokerHeartbeat", api_key=63, **node) for at in range(2)),
+        exchange(connection="C3", took_ms=1, api="CreateTopics", api_key=19, **node),
+        exchange(connection="C4", took_ms=1, api="CreateTopics", api_key=19, **node | {"client_ip": "10.0.0.9"}),
+        exchange(connection="C5", took_ms=1),
+    ]  # fmt: skip
+    reported = report(REPORT, rows)["rows"]
+    assert [(row["client_ip"], row["client_id"], row["requests"], row["broker_requests"]) for row in reported] == [
+        ("10.0.0.1", "app", 1, 0), ("10.0.0.9", "1", 1, 0), ("10.0.0.1", "broker-2-fetcher-0", 9, 9), ("10.0.0.2", "1", 3, 3),
+    ]  # fmt: skip
+    (row,) = report(REPORT, rows, ReportRequest(by=("api_version",)))["rows"]
+    assert (row["requests"], row["broker_requests"]) == (14, 12)

@@ -185,3 +185,10 @@ def test_a_capture_of_one_moment_has_one_step() -> None:
     some = [exchange(exchange=1, took_ms=1), exchange(exchange=2, request_first_ns=BASE_NS + STEPS * 7 - 1, took_ms=1)]
     some[1]["request_first_ns"] = BASE_NS + STEPS * 7 - 2
     assert report(REPORT, some)["over_time"]["step_ns"] == 6, "from the first to the last request are 7 ns less than 60 steps"
+
+
+def test_the_brokers_part_of_writes_may_be_their_wait_for_followers() -> None:
+    for api, said in (("Produce", True), ("Metadata", False)):
+        sentence = report(REPORT, [exchange(took_ms=9, api=api)])["verdict"]["sentence"]
+        assert "is spent in the broker" in sentence
+        assert ("(with acks=all also in its wait for followers)" in sentence) is said

@@ -67,8 +67,8 @@ def test_the_largest_part_is_the_cause(cause: str) -> None:
 def test_large_messages_and_waits_are_said() -> None:
     service = PARTS | {"service_ns": 9 * MS}
     assert "large message, 1.0 MiB" in why(exchange(response_bytes=SLOW_MESSAGE_BYTES, **service), None, None)[1]
-    assert "replicas" in why(exchange(api="Produce", acks=-1, **service), None, None)[1]
-    assert "replicas" not in why(exchange(api="Produce", acks=1, **service), None, None)[1]
+    assert "followers" in why(exchange(api="Produce", acks=-1, **service), None, None)[1]
+    assert "followers" not in why(exchange(api="Produce", acks=1, **service), None, None)[1]
     assert "members" in why(exchange(api="JoinGroup", **service), None, None)[1]
 
 
@@ -81,11 +81,12 @@ def test_what_a_broker_refuses_has_not_waited() -> None:
         ("Fetch", "UNKNOWN_TOPIC_ID"),
     ):
         assert why(exchange(api=api, error=error, acks=-1, **service), None, None)[1] == "9.00ms in the broker"
-    assert "replicas" in why(exchange(api="Produce", error="REQUEST_TIMED_OUT", acks=-1, **service), None, None)[1]
+    assert "followers" in why(exchange(api="Produce", error="REQUEST_TIMED_OUT", acks=-1, **service), None, None)[1]
 
 
 @pytest.mark.parametrize(
-    ("brokers", "said"), {None: "may have waited for replicas", 3: "may have waited for replicas", 1: ""}.items()
+    ("brokers", "said"),
+    {None: "may have waited for followers (acks=all)", 3: "may have waited for followers (acks=all)", 1: ""}.items(),
 )
 def test_replicas_are_waited_for_only_where_the_cluster_may_have_them(brokers: int | None, said: str) -> None:
     row = exchange(api="Produce", acks=-1, cluster_brokers=brokers, **PARTS | {"service_ns": 9 * MS})
@@ -97,7 +98,7 @@ def test_a_cluster_of_one_broker_is_known_by_its_metadata(pcaps: Path) -> None:
     found = {}
     for name in ("go-franz", "java-transactions"):
         rows = run(REPORT, ReportInput([str(pcaps / f"{name}.pcap")], only=parse("api == Produce")), ReportRequest())["rows"]
-        found[name] = {(row["cluster_brokers"], "replicas" in row["why"]) for row in rows if row["cause"] == "service"}
+        found[name] = {(row["cluster_brokers"], "followers" in row["why"]) for row in rows if row["cause"] == "service"}
     assert found == {"go-franz": {(1, False)}, "java-transactions": {(3, True)}}
 
 
@@ -105,7 +106,7 @@ def test_tables_that_were_saved_without_the_number_of_brokers_are_read(pcaps: Pa
     saved = tmp_path / "rows.parquet"
     parquet.write_table(kcap.open(str(pcaps / "go-franz.pcap")).exchanges().to_arrow(), saved)
     rows = run(REPORT, ReportInput([str(saved)], only=parse("api == Produce")), ReportRequest())["rows"]
-    assert {"replicas" in row["why"] for row in rows if row["cause"] == "service"} == {True}
+    assert {"followers" in row["why"] for row in rows if row["cause"] == "service"} == {True}
 
 
 def test_long_polls_are_subtracted_and_no_exchange_is_left_out() -> None:
@@ -184,6 +185,22 @@ def test_the_largest_part_need_not_be_most_of_the_time() -> None:
     row = exchange(took_ms=10) | {"service_ns": 4 * MS, "queue_ns": 3 * MS, "rtt_ns": 3 * MS}
     sentence = report(REPORT, [row])["verdict"]["sentence"]
     assert sentence.startswith("The slowest exchange took 10.0ms, the largest part of it in the broker: Metadata of client app")
+
+
+def test_writes_that_followers_acknowledge_are_not_put_down_to_the_broker_alone() -> None:
+    """They are those with acks=all; of a cluster of one broker see above."""
+
+    def said(*writes: Row) -> str:
+        sentence: str = report(REPORT, [exchange(exchange=at, took_ms=9, api="Produce", api_key=0, **write)
+                                        for at, write in enumerate(writes)])["verdict"]["sentence"]  # fmt: skip
+        return sentence
+
+    all_, one = {"acks": -1}, {"acks": 1}
+    assert "in the broker, or in its wait for followers (acks=all;" in said(all_)
+    assert "in the broker, or in its wait for followers (acks=all;" in said(all_, all_, one)
+    for writes in ([one], [all_, one]):
+        assert "in the broker" in said(*writes)
+        assert "followers" not in said(*writes)
 
 
 def test_the_verdict_says_the_range_of_the_slowest() -> None:

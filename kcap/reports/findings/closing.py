@@ -381,17 +381,16 @@ def answers_nothing(seen: Observed, limit: Mapping[str, float]) -> Found:
     opening = table.filter(cut_short(table) & (table.exchange == 1), ~seen.once(gone))
     dead = closed_unanswered(seen).semi_join(opening, "connection")
     dead = dead.filter(~dead.tls)
-    ends = SERVER
     speaks = links.filter((links.server_captured > 0) | (links.server_missing > 0))
-    dead = dead.anti_join(speaks, list(ends))
+    dead = dead.anti_join(speaks, list(SERVER))
     servers = in_groups(
-        dead, ends, LASTED, clients=dead.client_id.nunique(), client_id=dead.client_id.min(), hosts=dead.client_ip.nunique(),
+        dead, SERVER, LASTED, clients=dead.client_id.nunique(), client_id=dead.client_id.min(), hosts=dead.client_ip.nunique(),
         client_ip=dead.client_ip.min(), proxied=dead.count(where=dead.detail.fill_null("").startswith(PROXIED)),
     )  # fmt: skip
     lasting = servers.last_ns - servers.first_ns >= int(limit["seconds"] * SECOND_NS)
     servers = servers.filter(servers.n >= int(limit["connections"]), lasting)
-    picked = picking(seen, opening.semi_join(dead, "connection"), *ends)
-    for row in seen.first(servers, ("first_ns", *ends), SERVERS_MOST, "servers_that_close"):
+    picked = picking(seen, opening.semi_join(dead, "connection"), *SERVER)
+    for row in seen.first(servers, ("first_ns", *SERVER), SERVERS_MOST, "servers_that_close"):
         server, one, proxied = server_of(row), row["clients"] == 1, row["proxied"] == row["n"]
         who = called(row["client_id"]) if one else f"{counted(row['clients'], 'client')} of {hosts_of(row)}"
         begin = ", which begin with a PROXY protocol header," if proxied else ""
@@ -399,7 +398,7 @@ def answers_nothing(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"{server} accepted {counted(row['n'], 'connection')} of {who}{begin} and closed each at its first request, "
             "without a response to anything",
             {"client_id": row["client_id"] if one else None, "server": server, "client_ips": at_server(seen, dead, row)},
-            row["n"], where("exchange == 1", "outcome == unanswered", picked(row), **{name: row[name] for name in ends}),
+            row["n"], where("exchange == 1", "outcome == unanswered", picked(row), **{name: row[name] for name in SERVER}),
             row["first_ns"], row["last_ns"], 0, {"connections": row["n"], "clients": row["clients"]},
             None if row["n"] >= limit["often"] else "medium", 0.85 if proxied else None, NO_PROXY_HEADER if proxied else None,
         )  # fmt: skip
@@ -421,14 +420,13 @@ def server_not_kafka(seen: Observed, limit: Mapping[str, float]) -> Found:
         (links.phase == "kafka") & ~links.tls & (links.began == "syn") & (links.server_captured >= int(limit["bytes"])),
         (links.server_skipped == links.server_captured) & (links.server_missing == 0),
     )  # fmt: skip
-    ends = SERVER
     groups = in_groups(
-        strange, ends, LASTED, most=strange.server_captured.max(), clients=strange.client_id.nunique(),
+        strange, SERVER, LASTED, most=strange.server_captured.max(), clients=strange.client_id.nunique(),
         client_id=strange.client_id.min(), hosts=strange.client_ip.nunique(), client_ip=strange.client_ip.min(),
     )  # fmt: skip
     groups = groups.filter(groups.n >= int(limit["connections"]))
     spoken = seen.exchanges.filter(seen.exchanges.outcome == "answered")
-    for row in seen.first(groups.anti_join(spoken, list(ends)), ("first_ns", *ends), SERVERS_MOST, "servers_without_kafka"):
+    for row in seen.first(groups.anti_join(spoken, list(SERVER)), ("first_ns", *SERVER), SERVERS_MOST, "servers_without_kafka"):
         server = server_of(row)
         who = called(row["client_id"]) if row["clients"] == 1 else counted(row["clients"], "client")
         yield Finding(

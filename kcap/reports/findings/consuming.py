@@ -209,7 +209,7 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
     sessions=10, share=0.3,
 )  # fmt: skip
 def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Fetch sessions that do not last.
+    """Fetch sessions that do not last. The first of a connection is none: clients begin a session with it.
 
     A broker without a free slot answers with session id 0. Where it gives another and the client begins anew all the same, the
     client does not use sessions; only the messages show that: without them, nothing is said against either.
@@ -222,11 +222,12 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     rows = seen.run(
         in_groups(
             chosen, ("client_id", "server_ip", "server_port"), new=chosen.count(where=chosen.session_epoch == 0),
+            first=chosen.connection.nunique(where=chosen.session_epoch == 0),
             exchange=chosen.exchange.argmin(size),
             connection=chosen.connection.argmin(size),
         )
     )  # fmt: skip
-    rows = [row for row in rows if row["new"] >= max(limit["sessions"], limit["share"] * row["n"])]
+    rows = [row for row in rows if row["new"] - row["first"] >= max(limit["sessions"], limit["share"] * row["n"])]
     for row in seen.prepared(rows):
         server = server_of(row)
         client, fetches = called(row["client_id"]), f"{row['n']} Fetch requests"

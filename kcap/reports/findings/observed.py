@@ -11,8 +11,17 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeVar
 
 from kcap.limits import CLUSTERS_MOST, LINKS_KEPT, MESSAGES_AT_ONCE, RECREATED_MOST
-from kcap.reports.definition import AFTER_APPEND, group_of, is_broker, of_brokers, topic_of, uids
+from kcap.reports.definition import (
+    AFTER_APPEND,
+    REQUESTS_OF_BROKERS,
+    group_of,
+    is_broker,
+    of_brokers,
+    topic_of,
+    uids,
+)
 from kcap.reports.findings.columns import BESIDE_COLUMNS, PARTITION_COLUMNS
+from kcap.reports.findings.inner import CALLS, OF_CLUSTER, numbered_nodes, of_cluster
 from kcap.reports.recorded import functions
 
 Row = dict[str, Any]
@@ -24,18 +33,10 @@ CLASS = (
 """What exchanges of one class have in common."""
 RESPONSES_READ: Final = 8
 """Responses of a server that are read, where the first ones cannot be decoded."""
-REQUESTS_OF_BROKERS: Final = (
-    "LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "WriteTxnMarkers", "AlterPartition", "Vote",
-    "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot", "BrokerRegistration", "BrokerHeartbeat", "AllocateProducerIds",
-    "Envelope", "ControllerRegistration", "AssignReplicasToDirs",
-)  # fmt: skip
-"""APIs that only brokers and controllers call."""
 PLACE: Final = ("topic", "partition")
 SERVER: Final = ("server_ip", "server_port")
 AWAY: Final = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID")
 """Errors of requests for a topic that is not there, or not any more."""
-OF_CLUSTER: Final = "of_cluster"
-"""A column of the tables of a capture: what `of_cluster` gives. Testing each row in each query takes a quarter of the time."""
 
 
 def cut_short(table: Any) -> Any:
@@ -179,15 +180,19 @@ class Observed:
         if len(calls) < len(self.calls):
             rows = table.filter(~own(table))
             parts = None if parts is None else parts.filter(~own(parts))
+        nodes = numbered_nodes(self.calls, table)
+        if nodes is not None:
+            rows, clients, theirs = rows.anti_join(nodes, CALLS), links.anti_join(nodes, CALLS), table.semi_join(nodes, CALLS)
+            parts = None if parts is None else parts.anti_join(theirs, "connection")
         if self._run(links.filter(of_brokers(links)).select("connection").limit(1)):
-            clients = links.filter(~of_brokers(links))
+            clients = clients.filter(~of_brokers(clients))
             nameless = any(call["outcome"] == "orphan" and call["client_id"] is None for call in calls)
         if nameless:  # responses without a request do not name the client: their connections do
             theirs = links.filter(of_brokers(links)).select("connection")
             rows = rows.anti_join(theirs, "connection")
             parts = None if parts is None else parts.anti_join(theirs, "connection")
         mine = self._part(rows, self.every, clients, parts)
-        if not nameless:
+        if not nameless and nodes is None:
             mine.calls = calls
         return mine
 
@@ -433,10 +438,8 @@ class Observed:
         """Client id -> its `links`."""
         return rows_by(self.links, "client_id")
 
-    def errors(
-        self, names: Sequence[str], by: Sequence[str] = ("client_id",), apis: Sequence[str] | None = None, least: int = 1
-    ) -> list[Row]:
-        """Exchanges whose first error is one of these, in groups of `least` or more: n, first_ns, last_ns, apis, an example."""
+    def errors(self, names: Sequence[str], by: Sequence[str] = ("client_id",), apis: Sequence[str] | None = None) -> list[Row]:
+        """Exchanges whose first error is one of these, in groups: n, first_ns, last_ns, error_name, latency_ns, an example."""
         if not any(call["error"] in names and (apis is None or call["api"] in apis) for call in self.calls):
             return []
         table = self.exchanges
@@ -448,7 +451,7 @@ class Observed:
             error_name=chosen.error.min(), connection=chosen.connection.argmin(chosen.request_first_ns),
             exchange=chosen.exchange.argmin(chosen.request_first_ns),
         )  # fmt: skip
-        return self.run(groups.filter(groups.n >= least))
+        return self.run(groups)
 
     def partition_errors(
         self, names: Sequence[str], by: Sequence[str] = ("client_id", "topic"), chosen: Any = None
@@ -593,8 +596,3 @@ def times_of(rows: Sequence[Row]) -> tuple[int, int]:
 def clients_in(rows: Iterable[Row]) -> list[str]:
     """The client ids of rows, sorted."""
     return sorted({row["client_id"] for row in rows if row["client_id"]})
-
-
-def of_cluster(table: Any) -> Any:
-    """Which exchanges are those of brokers and controllers."""
-    return of_brokers(table) | table.api.fill_null("").isin(REQUESTS_OF_BROKERS)

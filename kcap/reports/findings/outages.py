@@ -35,20 +35,27 @@ def failing(links: Any) -> Any:
 
 
 def refused_runs(seen: Observed) -> list[Row]:
-    """Servers that responded, with the longest time from one refused connection to the last before it accepts again: n,
-    refused (others were not answered), hosts, client_ip, first_ns, last_ns and seen_ns, its last response before. One that
-    responds meanwhile on connections that it has is none of them.
+    """Servers that responded, with the longest time from one refused connection to the last before it accepts again: n, tries
+    (a SYN that is sent again is one more), refused (others were not answered), hosts, client_ip, first_ns, last_ns and seen_ns,
+    its last response before. One that responds meanwhile on connections that it has is none of them.
     """
     links = seen.every_link
-    order = {"group_by": list(SERVER), "order_by": ["first_ns", "connection"], "rows": (None, 0)}
+    order = {"group_by": list(SERVER), "order_by": ["first_ns", "connection"]}
     ibis = functions(links)
     links = links.filter(links.began == "syn")
     links = links.mutate(failed=failing(links))
-    links = links.mutate(turn=(~links.failed).cast("int64").sum().over(ibis.window(**order)))
+    links = links.mutate(
+        turn=(~links.failed).cast("int64").sum().over(ibis.window(**order, rows=(None, 0))),
+        taken_ns=links.failed.ifelse(None, links.first_ns).min().over(ibis.window(**order, rows=(0, None))),
+    )
     failed = links.filter(links.failed)
+    # of packets without any of the server all are the SYN; whether it was sent while the server took another is not known
+    again = (failed.server_packets == 0) & (failed.last_ns <= failed.taken_ns).fill_null(True)
+    failed = failed.mutate(tries=again.ifelse(failed.packets, 1), tried_ns=again.ifelse(failed.last_ns, failed.first_ns))
     runs = failed.group_by(*SERVER, "turn").aggregate(
         n=failed.count(), refused=failed.count(where=failed.server_packets == 1), hosts=failed.client_ip.nunique(),
-        client_ip=failed.client_ip.min(), first_ns=failed.first_ns.min(), last_ns=failed.first_ns.max(),
+        client_ip=failed.client_ip.min(), first_ns=failed.first_ns.min(), last_ns=failed.tried_ns.max(),
+        tries=failed.tries.sum(),
     )  # fmt: skip
     longest = ibis.window(group_by=list(SERVER), order_by=[(runs.last_ns - runs.first_ns).desc(), runs.turn])
     runs = runs.mutate(place=ibis.row_number().over(longest))
@@ -56,7 +63,7 @@ def refused_runs(seen: Observed) -> list[Row]:
     table = seen.every
     at = table.filter(table.outcome == "answered").select(*SERVER, "response_last_ns", "broker_id")
     both = runs.inner_join(at, list(SERVER))
-    known = both.group_by(*SERVER, "n", "refused", "hosts", "client_ip", "first_ns", "last_ns").aggregate(
+    known = both.group_by(*SERVER, "n", "tries", "refused", "hosts", "client_ip", "first_ns", "last_ns").aggregate(
         seen_ns=both.response_last_ns.max(where=both.response_last_ns <= both.first_ns),
         meanwhile=both.count(where=(both.response_last_ns > both.first_ns) & (both.response_last_ns < both.last_ns)),
         broker_id=both.broker_id.max(),

@@ -3,12 +3,26 @@
 from collections.abc import Mapping
 from typing import Final
 
+from kcap.limits import EVENTS_MOST
 from kcap.reports.findings.model import Finding, Found, called, rule, seconds, where
-from kcap.reports.findings.observed import Observed, in_groups, rows_by, server_of
+from kcap.reports.findings.observed import SERVER, Observed, Row, in_groups, rows_by, server_of, times_of
 from kcap.reports.findings.outages import OUTAGE, meanwhile
+from kcap.reports.recorded import functions
+from kcap.reports.text import count as counted
 
 HELD_NS_PER_MS: Final = 900_000
 """A Fetch was held until `max_wait_ms` if its latency has so many nanoseconds for each of these milliseconds."""
+MS: Final = 1_000_000
+LATER, LATER_NS = 1.03, 500_000
+"""How much later than the soonest of them time-outs of one length end."""
+SOON_NS: Final = 1_000_000_000
+"""Within this time a client that timed out begins another connection."""
+OWN_TIMEOUT: Final = (
+    "The client's own time-out ends these requests, while the broker may still wait for records or has just responded; no "
+    "packet has to be late for that. Leave it at several times fetch.max.wait.ms (request.timeout.ms; some libraries derive "
+    "both from one setting)."
+)
+"""Advice for a client that does not wait for what it asks for."""
 
 
 @rule(
@@ -87,14 +101,19 @@ def large_message_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "long-poll-misconfigured", "low", 0.75,
     needs="requests responses bodies",
-    looks_at="Fetch responses without records that come at once, and Fetch responses with records that min_bytes held back",
+    looks_at="Fetch responses without records that come at once, and Fetch responses with records that min_bytes held back; "
+    "connections that the client closes each time as long behind a Fetch request, before its response",
     advice="Leave fetch.max.wait.ms at 500 and fetch.min.bytes at 1: the broker answers as soon as there is a record, and "
     "waits where there is none.",
-    instead="a client that must poll in very short intervals",
-    fetches=200, a_second=50, empty=0.8, wait_ms=20, held_ms=3000, held=3,
+    instead="a client that must poll in very short intervals; where connections are closed, a program that is started again at "
+    "once, or a proxy with such a time-out",
+    fetches=200, a_second=50, empty=0.8, wait_ms=20, held_ms=3000, held=3, timeouts=5, room_ms=100,
 )  # fmt: skip
 def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Consumers that ask all the time, or let records wait."""
+    """Consumers that ask all the time, let records wait, or do not wait themselves for as long as they let the broker wait: no
+    more than `room_ms` above it. A time-out has one length, so that `timeouts` of them and more end alike.
+    """
+    yield from own_timeouts(seen, limit)
     held_ns = limit["held"] * limit["held_ms"] * HELD_NS_PER_MS
     if not any(
         sum(call["n"] for call in calls) >= limit["fetches"] or sum(call["latency_ns"] or 0 for call in calls) >= held_ns
@@ -128,6 +147,54 @@ def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found
             0 if often else row["lost"] or 0,
             {"fetches": row["n"], "empty": row["hasty"], "held_back": row["held"], "max_wait_ms": row["wait"]},
         )  # fmt: skip
+
+
+def own_timeouts(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """The clients that close connections before the broker may respond to their Fetch, and go on with others."""
+    for client, some in rows_by(left_behind(seen, int(limit["room_ms"] * MS)), "client_id").items():
+        rows = alike(some)
+        if len(rows) < limit["timeouts"]:
+            continue
+        after, wait = rows[len(rows) // 2]["after_ns"], max(row["wait_ns"] for row in rows)
+        yield Finding(
+            f"{called(client)} closed {counted(len(rows), 'connection')} {seconds(after)} after a Fetch request which lets the "
+            f"broker wait up to {seconds(wait)} for records, without its response, and opened another each time",
+            {"client_id": client}, len(rows), where("api == Fetch", client_id=client), *times_of(rows),
+            sum(row["after_ns"] for row in rows), {"closed": len(rows), "timed_out_ns": after, "may_wait_ns": wait}, "medium",
+            advice=OWN_TIMEOUT,
+        )  # fmt: skip
+
+
+def left_behind(seen: Observed, room_ns: int) -> list[Row]:
+    """Connections that a client closes while a Fetch has no response, no later than `room_ns` behind the time that it lets the
+    broker wait, with the next to the same server soon behind: client_id, after_ns (from the request), wait_ns, first_ns,
+    last_ns. Who has the records that it wants closes sooner than in a tenth of that time.
+    """
+    if not any(call["api"] == "Fetch" for call in seen.calls):
+        return []
+    table, links = seen.exchanges, seen.connections
+    order = functions(links).window(group_by=["client_id", "client_ip", *SERVER], order_by=["first_ns", "connection"])
+    links = links.filter(links.phase == "kafka")
+    links = links.mutate(next_ns=links.first_ns.lead().over(order))
+    links = links.filter(links.closed_by == "client", links.next_ns - links.closed_ns <= SOON_NS)
+    polls = table.filter(table.api == "Fetch", table.max_wait_ms > 0)
+    polls = polls.inner_join(links.select("connection", "closed_ns"), "connection")
+    polls = polls.filter((polls.response_first_ns > polls.closed_ns).fill_null(True))
+    polls = polls.mutate(after_ns=polls.closed_ns - polls.request_last_ns, wait_ns=polls.max_wait_ms.cast("int64") * MS)
+    polls = polls.filter(polls.after_ns > polls.wait_ns // 10, polls.after_ns <= polls.wait_ns + room_ns)
+    polls = polls.select("client_id", "after_ns", "wait_ns", first_ns="request_last_ns", last_ns="closed_ns")
+    return seen.first(polls, ("first_ns", "client_id", "after_ns"), EVENTS_MOST, "polls_left_behind")
+
+
+def alike(rows: list[Row]) -> list[Row]:
+    """Most of these that were closed as long after their request, in the order of that time."""
+    rows = sorted(rows, key=lambda row: row["after_ns"])
+    best, end = (0, 0), 0
+    for begin, row in enumerate(rows):
+        while end < len(rows) and rows[end]["after_ns"] <= row["after_ns"] * LATER + LATER_NS:
+            end += 1
+        best = max(best, (end - begin, -begin))
+    return rows[-best[1] : best[0] - best[1]]
 
 
 @rule(

@@ -6,35 +6,16 @@ answered before it, for the same offsets of the same partitions. A client that d
 partitions at each.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Collection, Mapping
 from operator import sub
-from typing import Any, Final, NamedTuple
+from typing import Final
 
-from kcap.limits import CARRIED_LOOKED_AT, CARRIED_REQUESTS, CARRIED_TRIED
+from kcap.limits import CARRIED_LOOKED_AT, CARRIED_REQUESTS
+from kcap.reports.carried import PROOF, Pair, Places, Server, candidates, paired
 from kcap.reports.findings.model import Finding, Found, rule, seconds, where
-from kcap.reports.findings.observed import Carried, Observed, Row, rows_by
+from kcap.reports.findings.observed import Carried, Observed, rows_by
 from kcap.reports.findings.serving import median
 from kcap.reports.text import count as counted
-
-Server = tuple[str, int]
-"""Address and port."""
-Places = dict[tuple[str, int], set[tuple[Any, ...]]]
-"""Connection and number of an exchange -> topic, partition and offsets that it is for."""
-PROOF: Final = 10
-"""Requests of a connection that are all carried on, from which on it is no chance: each falls into the time of another."""
-UNDER_WAY: Final = 8
-"""Requests that one side may have more than the other, since they were under way when the capture began or ended."""
-
-
-class Pair(NamedTuple):
-    """A connection to a proxy, the one with which it carries this on, and the requests of both that were compared."""
-
-    front: Row
-    back: Row
-    requests: list[tuple[Row, Row]]
-    positions: int
-    """Of how many of them it is known that they are for the same offsets."""
 
 
 def carried(seen: Observed) -> tuple[Carried, ...]:
@@ -59,65 +40,11 @@ def carried(seen: Observed) -> tuple[Carried, ...]:
     names = ("connection", "exchange", "api", "api_version", "request_first_ns", "response_last_ns")
     requests = rows_by(seen.run(table.select(*names).order_by("connection", "exchange")), "connection")
     places = positions(seen, some)
-    found: dict[tuple[Server, Server], list[Pair]] = {}
-    fronts: set[str] = set()
-    backs: set[str] = set()
-    for front, back in pairs:  # the nearest first: of a chain of proxies each with the next
-        if front["connection"] in fronts or back["connection"] in backs:
-            continue
-        first, second = requests.get(front["connection"], []), requests.get(back["connection"], [])
-        both, alike = aligned(first, second, places, back["began"] != "syn")
-        if both:
-            fronts.add(front["connection"])
-            backs.add(back["connection"])
-            found.setdefault((server(front), server(back)), []).append(Pair(front, back, both, alike))
+    found = paired(pairs, requests, places)
     return tuple(
         made(*ends, some) for ends, some in found.items()
         if max(len(one.requests) for one in some) >= PROOF and any(one.positions for one in some)
     )  # fmt: skip
-
-
-def server(row: Row) -> Server:
-    """The server of a connection."""
-    return row["server_ip"], row["server_port"]
-
-
-def candidates(rows: list[Row]) -> list[tuple[Row, Row]]:
-    """Connections of one client id and nearly one count of exchanges to two servers, of which the second begins within the
-    first: of each the latest few that began before it, those with the most exchanges first. What began before the capture did
-    has no order."""
-    found: list[tuple[Row, Row]] = []
-    for some in rows_by(rows, "client_id").values():
-        if len({server(row) for row in some}) < 2:
-            continue
-        begun = sorted((row for row in some if row["began"] == "syn"), key=lambda row: row["first_ns"])
-        for at, back in enumerate(begun):
-            found += [(front, back) for front in near(back, reversed(begun[:at])) if front["last_ns"] >= back["first_ns"]]
-        before = [row for row in some if row["began"] != "syn"]
-        for back in before:
-            found += [(front, back) for front in near(back, before)]
-    return sorted(
-        found, key=lambda pair: (-pair[1]["exchanges"], pair[1]["first_ns"], pair[1]["first_ns"] - pair[0]["first_ns"])
-    )
-
-
-def near(back: Row, others: Iterable[Row]) -> Iterator[Row]:
-    """The first few connections to other servers with nearly as many exchanges."""
-    alike = (one for one in others if server(one) != server(back) and abs(one["exchanges"] - back["exchanges"]) <= UNDER_WAY)
-    return islice(alike, CARRIED_TRIED)
-
-
-def aligned(first: list[Row], second: list[Row], places: Places, midstream: bool) -> tuple[list[tuple[Row, Row]], int]:
-    """The requests of one connection with those of the other that carry them on, and how many of them are for offsets that are
-    known; none where one does not. Where the connections began before the capture, a few of one side may be missing.
-    """
-    for shift in sorted(range(-UNDER_WAY, UNDER_WAY + 1), key=abs) if midstream else (0,):
-        both = list(zip(first[max(shift, 0) :], second[max(-shift, 0) :]))
-        if all(carries(one, two) for one, two in both):
-            alike = same_positions(places, both)
-            if alike is not None:
-                return both, alike
-    return [], 0
 
 
 def positions(seen: Observed, connections: Collection[str]) -> Places:
@@ -131,28 +58,6 @@ def positions(seen: Observed, connections: Collection[str]) -> Places:
         place = row["topic"], row["partition"], row["base_offset"], row["fetch_offset"]
         found.setdefault((row["connection"], row["exchange"]), set()).add(place)
     return found
-
-
-def same_positions(places: Places, both: list[tuple[Row, Row]]) -> int | None:
-    """How many of these pairs of requests are for the same offsets; None where some are for others."""
-    count = 0
-    for one, two in both:
-        first, second = (places.get((row["connection"], row["exchange"]), set()) for row in (one, two))
-        if one["response_last_ns"] is not None and first != second:
-            return None
-        count += bool(first & second)
-    return count
-
-
-def carries(one: Row, two: Row) -> bool:
-    """Whether the second of two requests may be the first one, sent later and answered earlier."""
-    alike = (one["api"], one["api_version"]) == (two["api"], two["api_version"])
-    until, earlier = one["response_last_ns"], two["response_last_ns"]
-    return (
-        alike
-        and one["request_first_ns"] <= two["request_first_ns"]
-        and (until is None or (earlier is not None and earlier <= until))
-    )
 
 
 def made(front: Server, back: Server, some: list[Pair]) -> Carried:

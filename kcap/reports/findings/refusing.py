@@ -44,7 +44,8 @@ STEADY: Final = 5
     refused=3, seconds=1, unwritten=3,
 )  # fmt: skip
 def broker_unavailable(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A broker that becomes unavailable while the capture runs.
+    """A broker that becomes unavailable while the capture runs. It is where `refused` tries fail: each SYN of a connection that
+    gets no response is one.
 
     A rolling restart looks alike, and clients go on at the brokers that lead by then: that is worth knowing and no more. It is
     a problem where no write succeeded for `unwritten` seconds to partitions that were written to several times a second until
@@ -53,7 +54,7 @@ def broker_unavailable(seen: Observed, limit: Mapping[str, float]) -> Found:
     for row in outages(seen):
         controls = (row["server_ip"], row["server_port"]) in seen.once(quorum_listeners)
         lasted = row["last_ns"] - row["first_ns"]
-        if row["n"] < limit["refused"] or lasted < limit["seconds"] * 1e9:
+        if row["tries"] < limit["refused"] or lasted < limit["seconds"] * 1e9:
             continue
         links, server = seen.every_link, server_of(row)
         refused = links.filter(failing(links), links.first_ns.between(row["first_ns"], row["last_ns"]))
@@ -62,11 +63,13 @@ def broker_unavailable(seen: Observed, limit: Mapping[str, float]) -> Found:
         longest = max((one["gap_ns"] for one in waits), default=0)
         yield Finding(
             f"{'controller' if controls else 'broker'} {server} accepted no connection for at least {seconds(lasted)}: "
-            f"{counted(row['n'], 'connection')} of {hosts_of(row)} were {how}"
+            f"{counted(row['n'], 'connection')} of {hosts_of(row)} {'was' if row['n'] == 1 else 'were'} {how}"
+            + (f", tried {row['tries']:,} times" if row["tries"] > row["n"] else "")
             + (f"; no write to {counted(len(waits), 'partition')} succeeded for up to {seconds(longest)}" if waits else ""),
             {"server": server, "broker_id": row["broker_id"], "client_ips": at_server(seen, refused, row)}, row["n"],
             where(server_ip=row["server_ip"], server_port=row["server_port"]), row["first_ns"], row["last_ns"], longest,
-            {"connections": row["n"], "refused": row["refused"], "refusing_ns": lasted,
+            {"connections": row["n"], "tries": row["tries"] if row["tries"] > row["n"] else None, "refused": row["refused"],
+             "refusing_ns": lasted,
              **({"partitions": len(waits), "unwritten_ns": longest} if waits else {})},
             None if waits else "info", advice=UNANSWERED if not row["refused"] else CONTROLLER if controls else None,
         )  # fmt: skip

@@ -151,6 +151,8 @@ class Leader(NamedTuple):
     """Median of its Produce requests with acks=1 meanwhile, where they are in time."""
     prompt_ns: float | None
     """Median of all requests that wait for no replica meanwhile, where these are many enough and in time."""
+    alone: bool
+    """Whether such requests are too few there to be known, and none of them is late."""
     beside: bool
     """Whether Produce requests with acks=1 were in time while most of the late ones waited."""
     followers: Sequence[Follower]
@@ -196,7 +198,9 @@ def slow_leaders(seen: Observed, limit: Mapping[str, float]) -> dict[Place, Lead
             met = []
         if beside.get(place, False) is not False:
             own_ns, prompt_ns = quick_medians(quick.get(place), row["late_p50"] / limit["times"], limit)
-            found[place] = Leader(row, own_ns, prompt_ns, bool(beside[place] and own_ns is not None), met)
+            others = quick.get(place, {"n": 0, "late": 0})
+            alone = others["n"] < limit["prompt"] and not others["late"]
+            found[place] = Leader(row, own_ns, prompt_ns, alone, bool(beside[place] and own_ns is not None), met)
     return found
 
 
@@ -277,15 +281,18 @@ def slow_replication(seen: Observed, limit: Mapping[str, float]) -> Found:
 
     What proves it at a leader: writes with acks=1 are `times` as quick there while those with acks=all wait; or its responses
     to `met` of the late ones come with the Fetch of a follower that took long to acknowledge. Where neither can be seen,
-    several leaders at once are late while `prompt` other requests are in time; slow disks may be what they have in common.
+    several leaders at once are late while `prompt` other requests to one of them are in time, and none to the others is late;
+    slow disks may be what they have in common.
     """
     leaders = slow_leaders(seen, limit)
     if any(not one.proven for one in leaders.values()):
         accused = {finding.who["server"] for finding in RULES["slow-broker"].find(seen, RULES["slow-broker"].thresholds)}
         leaders = {
             place: one for place, one in leaders.items()
-            if one.proven or (one.prompt_ns is not None and server_of(one.row) not in accused)
+            if one.proven or ((one.prompt_ns is not None or one.alone) and server_of(one.row) not in accused)
         }  # fmt: skip
+        if all(one.prompt_ns is None for one in leaders.values()):
+            leaders = {place: one for place, one in leaders.items() if one.proven}
     some = list(leaders.values())
     if sum(one.row["n"] for one in some) < limit["requests"] or not (len(some) > 1 or any(one.proven for one in some)):
         return
@@ -295,11 +302,12 @@ def slow_replication(seen: Observed, limit: Mapping[str, float]) -> Found:
     own = [one.own_ns for one in some if one.own_ns is not None]
     prompt = own or [one.prompt_ns for one in some if one.prompt_ns is not None]
     broker, words = waited_for(some)
+    there = f"at {len(prompt)} of them" if not own and len(prompt) < len(some) > 1 else "there"
     here = f"at {counted(len(some), 'broker')}" if len(some) > 1 else f"at {server_of(worst.row)}"
     followers = [one for leader in some for one in leader.followers]
     yield Finding(
         f"{count} of {total} writes with acks=all took {seconds(worst.row['late_p50'])} (median) {here}"
-        + (f", while {'writes with acks=1' if own else 'other requests'} there took {seconds(max(prompt))}" if prompt else "")
+        + (f", while {'writes with acks=1' if own else 'other requests'} {there} took {seconds(max(prompt))}" if prompt else "")
         + (words if proven else "; followers may be what is slow"),
         {"broker_id": broker, "server": server_of(worst.row) if len(some) == 1 else None, "client_ids": writers(seen, leaders)},
         count,

@@ -21,10 +21,10 @@ from kcap.arrays.arrow import booleans, coded
 from kcap.capture.frame_bytes import frame
 from kcap.capture_pass import CapturePass
 from kcap.decode.message import decode_request, decode_response
-from kcap.reports.definition import is_broker
+from kcap.reports.definition import REQUESTS_OF_BROKERS, is_broker
 from kcap.reports.findings.columns import BESIDE_COLUMNS, COLUMNS, MESSAGE_COLUMNS
-from kcap.reports.findings.courses import of_files
-from kcap.reports.findings.observed import OF_CLUSTER, REQUESTS_OF_BROKERS, Observed, Row
+from kcap.reports.findings.inner import OF_CLUSTER
+from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.names import shorter
 from kcap.reports.plans import CompiledPlan
 from kcap.reports.recorded import Recorded, Replay, name_of, table
@@ -96,6 +96,13 @@ class MessageReader:
         )
         value = None if message.undecoded else message.to_json()
         return value if isinstance(value, dict) else None
+
+
+def courses(files: Sequence[str], filters: Sequence[str], span: tuple[int, int]) -> list[list[int]]:
+    """`of_files` of the module `courses`, which only `check` needs."""
+    from kcap.reports.findings.courses import of_files
+
+    return of_files(files, filters, span)
 
 
 def by_plan(engine: Engine, plan: CompiledPlan, find: Callable[[str], Any]) -> Callable[[Recorded], list[Row]]:
@@ -171,7 +178,7 @@ def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMN
                 partitions if beside else None,
                 marked=beside,
             )
-            seen.courses = partial(of_files, places["exchanges"])
+            seen.courses = partial(courses, places["exchanges"])
             if sum(map(os.path.getsize, places.get("connections", ()))) > limits.LINKS_KEPT * LINK_BYTES:
                 seen.crowded = engine.rows("SELECT count(*) AS n FROM connections")[0]["n"] > limits.LINKS_KEPT
             yield engine, seen

@@ -5,9 +5,12 @@ from typing import Final
 
 from kcap.reports.definition import uids
 from kcap.reports.findings.model import Finding, Found, called, equal_to, erring, named, rule, seconds, where
-from kcap.reports.findings.observed import AWAY, Observed, rows_by
+from kcap.reports.findings.observed import AWAY, Observed, Row, rows_by
 from kcap.reports.findings.unavailable import STATES
 from kcap.reports.text import count as counted
+
+MEMBERS: Final = ("Heartbeat", "ConsumerGroupHeartbeat")
+"""APIs that members of groups call all the time."""
 
 
 @rule(
@@ -62,21 +65,27 @@ def topic_recreated(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "unknown-topic-loop", "medium", 0.95,
     needs="responses bodies",
-    looks_at="UNKNOWN_TOPIC_OR_PARTITION and UNKNOWN_TOPIC_ID responses that a client gets again and again",
+    looks_at="UNKNOWN_TOPIC_OR_PARTITION and UNKNOWN_TOPIC_ID responses that a client gets again and again, or a member of a "
+    "group once, which goes on without the topic",
     advice="Create the topic, or correct its name in the client's configuration.",
     instead="a topic that was being created or deleted, or was created again under another id",
-    errors=5, few=3, seconds=1,
+    errors=5, few=3, seconds=1, after=10,
 )  # fmt: skip
 def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that goes on asking for a topic that is not there.
 
     It asks for the same topics again and again: one that creates a topic now and then gets an error or two of each. From `few`
     errors on, it is a finding where no client of the capture writes or reads the topic. One that began before its topics were
-    created, and has records of all of them afterwards, waited for them: that is worth knowing and no more.
+    created, and has records of all of them afterwards, waited for them: that is worth knowing and no more. A library may ask
+    once, as kafka-go does for members of a group: one that is still a member `after` seconds later gets nothing of a topic that
+    no Metadata response has.
     """
     errors = ["UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"]
-    for row in seen.prepared(seen.errors(errors, ("client_id", "topics"), least=int(limit["few"]))):
-        if row["last_ns"] - row["first_ns"] >= limit["seconds"] * 1e9:
+    rows = seen.errors(errors, ("client_id", "topics"))
+    some = [row for row in rows if row["n"] >= limit["few"]]
+    some += in_vain(seen, [row for row in rows if row["n"] < limit["few"]], limit["after"])
+    for row in seen.prepared(some):
+        if row["n"] < limit["few"] or row["last_ns"] - row["first_ns"] >= limit["seconds"] * 1e9:
             names = [one.get("name") for one in seen.message(row, "response").get("topics", ()) if one.get("errorCode") == 3]
             names = [name for name in names if name]
             if not names and len(row["topics"] or ()) == 1:
@@ -92,13 +101,32 @@ def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
             yield Finding(
                 f"{called(row['client_id'])} got {counted(row['n'], 'response')} that "
                 + (f"topic {named(names)}" if names else "a topic")
-                + " does not exist" + ("; later it was there" if over else ""),
+                + " does not exist" + ("; later it was there" if over else "")
+                + ("; as a member of a group it went on without the topic" if row["n"] < limit["few"] else ""),
                 {"client_id": row["client_id"], "topic": names[0] if names else None}, row["n"],
                 where(erring(seen, errors), *same, client_id=row["client_id"]), row["first_ns"], row["last_ns"],
                 row["latency_ns"] or 0, {"errors": row["n"], "topics": names},
-                "info" if over else None if again else "low",
+                "info" if over else None if again else "low", None if row["n"] >= limit["few"] else 0.8,
                 advice="See that topics exist before their clients start." if over else None,
             )  # fmt: skip
+
+
+def in_vain(seen: Observed, rows: list[Row], after: float) -> list[Row]:
+    """Those of clients whose few Metadata requests name one topic, and are members of groups for `after` seconds from
+    then on, while no Metadata response has the topic."""
+    found = []
+    for row in rows:
+        calls = seen.calls_of(client_id=row["client_id"])
+        beat_ns = max((call["last_ns"] for call in calls if call["api"] in MEMBERS), default=0)
+        alone = {call["api"] for call in calls if call["error"] == row["error_name"]} == {"Metadata"}
+        if alone and len(row["topics"] or ()) == 1 and row["topics"][0] and beat_ns - row["last_ns"] >= after * 1e9:
+            found.append(row)
+    if not found:
+        return []
+    parts = seen.parts
+    there = parts.filter(parts.api == "Metadata", parts.topic.isin(sorted({row["topics"][0] for row in found})))
+    known = {row["topic"] for row in seen.run(there.select("topic").distinct())}
+    return [row for row in found if row["topics"][0] not in known]
 
 
 def last_records(seen: Observed) -> dict[tuple[str | None, str], int]:

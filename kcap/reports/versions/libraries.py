@@ -7,6 +7,7 @@ profile holds the versions that a library uses where the broker allows them; wit
 from dataclasses import dataclass
 from typing import Final
 
+from kcap.reports.definition import REQUESTS_OF_BROKERS, WRITE_TXN_MARKERS
 from kcap.schema.registry import api_key
 
 JAVA: Final = "apache-kafka-java"
@@ -188,12 +189,7 @@ OLDEST: Final = {
 """Library -> the oldest broker that its documentation names, for whichever of its releases."""
 ZOOKEEPER_ONLY: Final = keys_of_apis("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown")
 """APIs between brokers and a controller that ZooKeeper elects: Kafka 4 has none (KIP-866), for another reason than KIP-896."""
-INTERNAL: Final = ZOOKEEPER_ONLY | keys_of_apis(
-    "Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "AlterPartition", "Envelope", "FetchSnapshot", "BrokerRegistration",
-    "BrokerHeartbeat", "AllocateProducerIds", "AssignReplicasToDirs", "ControllerRegistration", "UpdateRaftVoter",
-    "InitializeShareGroupState", "ReadShareGroupState", "WriteShareGroupState", "DeleteShareGroupState",
-    "ReadShareGroupStateSummary",
-)  # fmt: skip
+INTERNAL: Final = keys_of_apis(*(api for api in REQUESTS_OF_BROKERS if api != WRITE_TXN_MARKERS))
 """APIs that brokers and controllers use among themselves alone; WriteTxnMarkers is an administrator's too."""
 BROKER_IDS: Final = (
     r"ReplicaFetcherThread-\S+|broker-\d+-\S+|raft-client-\d+|\S+-(client|channel)-manager-\d+|"

@@ -153,6 +153,8 @@ def clients(result: Row, keys: Sequence[Key]) -> Sheet:
         counted("connections", "conns", 7),
         counted("requests", counts=lambda row: row["requests"],
                 down=lambda row: drill_down.every(group(row), "outcome != orphan")),
+        *([counted("broker_requests", "by brokers", 6, zero=False)] if any(row["broker_requests"] for row in result["rows"])
+          else []),
         some("errors", "errors", 1, drill_down.FAILED, "bad"), some("throttled", "throttled", 5, drill_down.THROTTLED, "care"),
         some("unanswered", "unansw.", 6, drill_down.UNANSWERED, "care"),
         counted("records_in", "wrote", 3, zero=False, down=lambda row: drill_down.every(group(row), PRODUCE)),

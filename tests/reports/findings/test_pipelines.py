@@ -1,5 +1,6 @@
 """Rules on requests in flight, large messages and polls."""
 
+from tests.reports.findings.scenes.pipelines import closed_behind
 from tests.reports.findings.tables import MS, SECOND, Row, exchange, found, many, observed
 
 
@@ -44,3 +45,24 @@ def test_a_partition_whose_stable_offset_stands() -> None:
     assert seen([100, 101, 102, 103, 104]) == []
     assert seen([50, 60, 70, 80, 90]) == [], "it moves"
     assert seen([50] * 5, jump=9) == [], "the clock was set forward, or nobody asked"
+
+
+def test_a_time_out_that_leaves_the_network_time_is_no_fault_of_the_client() -> None:
+    """It may be a broker or a path that is late then; and a response that the client has is none that it gave up."""
+    some = [closed_behind(9, at=9.5 * at) for at in range(9)]
+    assert not found("long-poll-misconfigured", observed([row for row, _ in some], connections=[link for _, link in some]))
+    some = [closed_behind(0.55, at=float(at)) for at in range(9)]
+    rows, links = [row for row, _ in some], [link for _, link in some]
+    assert len(found("long-poll-misconfigured", observed(rows, connections=links))) == 1
+    late = [row | {"outcome": "answered", "response_first_ns": link["closed_ns"] + 1} for row, link in some]
+    assert len(found("long-poll-misconfigured", observed(late, connections=links))) == 1
+    done = [row | {"outcome": "answered", "response_first_ns": link["closed_ns"] - 1} for row, link in some]
+    assert not found("long-poll-misconfigured", observed(done, connections=links))
+    served = [link | {"closed_by": "server"} for link in links]
+    assert not found("long-poll-misconfigured", observed(rows, connections=served))
+
+
+def test_a_program_that_ends_when_it_has_its_records_gives_nothing_up() -> None:
+    """It ends a moment behind its next Fetch, and is started again."""
+    some = [closed_behind(0.04, at=float(at)) for at in range(9)]
+    assert not found("long-poll-misconfigured", observed([row for row, _ in some], connections=[link for _, link in some]))

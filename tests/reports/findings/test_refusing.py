@@ -48,6 +48,22 @@ def test_where_nothing_comes_back_the_path_or_the_host_may_be_the_cause() -> Non
     assert "path" not in stopped["advice"], "its host answers"
 
 
+def test_a_syn_that_is_sent_again_is_a_try_as_a_connection_is() -> None:
+    """One client that tries one address for 31 s, unless another is accepted meanwhile: the path of one host may be cut."""
+    rows = [exchange("C1", at + 1, "Produce", at * 0.2, broker_id=1) for at in range(20)]
+    alone = refused(5.0, server_packets=0, ended="open", packets=6, last_ns=START + 36 * SECOND)
+    first = CONNECTION | {"connection": "C1", "server_packets": 9}
+    (row,) = found("broker-unavailable", observed(rows, connections=[first, alone]), loud=False)
+    assert row["sentence"] == (
+        "broker 10.0.0.1:9092 accepted no connection for at least 31.0 s: 1 connection of 10.0.0.9 was not answered, tried 6 "
+        "times"
+    )
+    taken = CONNECTION | {"connection": "C2", "server_packets": 9, "first_ns": START + 9 * SECOND, "client_ip": "10.0.0.7"}
+    assert not found("broker-unavailable", observed(rows, connections=[first, alone, taken]), loud=False)
+    once = refused(5.0, server_packets=0, ended="open", packets=2, last_ns=START + 6 * SECOND)
+    assert not found("broker-unavailable", observed(rows, connections=[first, once]), loud=False)
+
+
 def test_a_restart_that_hands_partitions_over_is_worth_knowing_and_no_more() -> None:
     (row,) = seen_by({}, 5.0, 5.5)
     assert row["severity"] == "info"

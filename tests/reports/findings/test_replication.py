@@ -78,6 +78,20 @@ def test_without_a_write_that_its_leader_makes_alone_disks_may_be_it() -> None:
     assert "LocalTimeMs" in row["advice"]
 
 
+def test_leaders_that_get_nothing_else_wait_as_those_whose_other_requests_are_in_time() -> None:
+    """One leader alone may be slow itself, and so may one whose other requests are late or are not there to compare."""
+    quick, lone, third = (writes(broker, 20, 0.1) for broker in (1, 2, 3))
+    quick += beside(1, 20, "Heartbeat")
+    (row,) = said(quick, lone, third)
+    assert (row["id"], row["confidence"], row["count"]) == ("slow-replication", 0.6, 60)
+    assert row["sentence"].endswith("at 3 brokers, while other requests at 1 of them took 2 ms; followers may be what is slow")
+    late = [row | {"latency_ns": 100 * MS, "response_first_ns": row["request_first_ns"] + 100 * MS}
+            for row in beside(2, 4, "Heartbeat")]  # fmt: skip
+    assert said(quick, lone, late) == []
+    assert said(quick) == []
+    assert said(lone, third) == []
+
+
 def judged(*more: list[Row], acks: int = -1) -> Row:
     """The one finding about broker 1, whose Produce requests with `acks` take 0.3 s, beside other requests that it gets."""
     slow = many(40, 0.1, connection="C1", latency=0.3, server_ip="10.0.0.1", acks=acks)

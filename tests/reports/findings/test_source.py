@@ -11,7 +11,7 @@ from kcap import limits
 from kcap.errors import UsageError
 from kcap.reports.findings import source
 from kcap.reports.findings.columns import COLUMNS
-from kcap.reports.findings.observed import OF_CLUSTER, of_cluster
+from kcap.reports.findings.inner import OF_CLUSTER, of_cluster
 from kcap.reports.findings.report import check
 from kcap.reports.findings.source import marked, observed
 from kcap.reports.source import Engine, ReportInput

@@ -28,7 +28,7 @@ class Task:
 TASKS = {
     "the slowest Produce, and why": Task(
         "java-transactions.pcap", ("colon", "s", "p", "r", "enter"),
-        ("api == Produce", "Latency", "157ms", "why     157ms in the broker: appended, and may have waited for replicas"),
+        ("api == Produce", "Latency", "157ms", "157ms in the broker: appended, and may have waited for followers"),
     ),
     "who was throttled, and did they comply": Task(
         "quota-3.9.pcap", ("T",), ("app-quota", "4 of 4", "5 of 5", "complied with 4 of 4 throttles"),

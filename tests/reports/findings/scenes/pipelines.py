@@ -2,7 +2,7 @@
 
 from kcap.reports.findings.observed import Observed
 from tests.reports.findings.scenes.scene import Scene
-from tests.reports.findings.tables import MS, Row, exchange, many, observed
+from tests.reports.findings.tables import CONNECTION, MS, SECOND, START, Row, exchange, many, observed
 
 
 def full_pipeline() -> Observed:
@@ -47,6 +47,27 @@ def held_records() -> Observed:
         exchange("C1", 14, "Fetch", 58, 4.9, **waits, error="OFFSET_OUT_OF_RANGE"),
     ]  # fmt: skip
     return observed([*held, *others])
+
+
+def closed_behind(after: float, *, name: str = "app", at: float = 1, wait_ms: int = 500) -> tuple[Row, Row]:
+    """A Fetch without a response and its connection, which the client closes `after` seconds behind it."""
+    begun = START + int((at - 0.1) * SECOND)
+    closed = START + int((at + after) * SECOND)
+    link = CONNECTION | {"connection": f"{name}{at}", "client_id": name, "first_ns": begun, "last_ns": closed,
+                         "closed_ns": closed}  # fmt: skip
+    return exchange(f"{name}{at}", 2, "Fetch", at, None, client_id=name, max_wait_ms=wait_ms), link
+
+
+def own_time_outs() -> Observed:
+    """A client closes five connections 550 to 552 ms behind a Fetch that may wait 500 ms, one sooner and one later; another
+    does so four times, another each time after another time, and another opens no other connection soon."""
+    some = [closed_behind(after, at=1.2 * at) for at, after in enumerate((0.55, 0.552, 0.3, 0.551, 0.55, 0.551, 0.59))]
+    some += [closed_behind(0.55, name="four", at=float(at)) for at in range(4)]
+    some += [closed_behind(0.3 + at / 30, name="various", at=float(at)) for at in range(8)]
+    some += [closed_behind(0.55, name="rests", at=5.0 * at) for at in range(8)]
+    for name, at in (("app", 8.4), ("four", 4.0), ("various", 8.0)):
+        some.append(closed_behind(9, name=name, at=at))
+    return observed([row for row, _ in some], connections=[link for _, link in some])
 
 
 def standing_offset() -> Observed:
@@ -94,6 +115,12 @@ SCENES = [
         0 s to 52 s, 18.6 s lost. Who: client_id app. Filter: client_id == "app" and api == Fetch. Evidence: fetches 7, empty 0,
         held_back 4, max_wait_ms 5000.
         """, kind="held", least={"held": 4, "held_ms": 5000}),
+    Scene("long-poll-misconfigured", own_time_outs, """
+        medium 0.75: client app closed 5 connections 551 ms after a Fetch request which lets the broker wait up to 500 ms for
+        records, without its response, and opened another each time. Seen 5 times from 0 s to 6.551 s, 2.754 s lost. Who:
+        client_id app. Filter: client_id == "app" and api == Fetch. Evidence: closed 5, timed_out_ns 551000000, may_wait_ns
+        500000000.
+        """, kind="own time-outs", least={"timeouts": 5}, most={"room_ms": 52}),
     Scene("stuck-partition", standing_offset, """
         medium 0.85: the last stable offset of topic t, partition 1 stood at 70 for 12.0 s, 136 behind the high watermark. Seen
         2 times from 1 s to 13 s, 12 s lost. Who: topic t, partition 1. Filter: topic == "t" and api == Fetch. Evidence:

@@ -1,0 +1,124 @@
+"""Connections that carry on what others brought, as those of a proxy to the broker behind it do.
+
+In: connections, and their first requests. Out: pairs of them, by their servers. Law: a connection carries on another where its
+requests are those of the other in their order, each sent after the other's and answered before it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from kcap.limits import CARRIED_TRIED
+
+Row = dict[str, Any]
+Server = tuple[str, int]
+"""Address and port."""
+Places = dict[tuple[str, int], set[tuple[Any, ...]]]
+"""Connection and number of an exchange -> topic, partition and offsets that it is for."""
+PROOF: Final = 10
+"""Requests of a connection that are all carried on, from which on it is no chance: each falls into the time of another."""
+UNDER_WAY: Final = 8
+"""Requests that one side may have more than the other, since they were under way when the capture began or ended."""
+
+
+class Pair(NamedTuple):
+    """A connection to a proxy, the one with which it carries this on, and the requests of both that were compared."""
+
+    front: Row
+    back: Row
+    requests: list[tuple[Row, Row]]
+    positions: int
+    """Of how many of them it is known that they are for the same offsets."""
+
+
+def paired(
+    pairs: Iterable[tuple[Row, Row]],
+    requests: Mapping[str, list[Row]],
+    places: Places,
+    *,
+    midstream: bool = False,
+) -> dict[tuple[Server, Server], list[Pair]]:
+    """The pairs of `candidates` of which the second connection carries on the first, by their servers."""
+    found: dict[tuple[Server, Server], list[Pair]] = {}
+    fronts: set[str] = set()
+    backs: set[str] = set()
+    for front, back in pairs:  # the nearest first: of a chain of proxies each with the next
+        if front["connection"] in fronts or back["connection"] in backs:
+            continue
+        first, second = requests.get(front["connection"], []), requests.get(back["connection"], [])
+        both, known = aligned(first, second, places, midstream or back["began"] != "syn")
+        if both:
+            fronts.add(front["connection"])
+            backs.add(back["connection"])
+            found.setdefault((server(front), server(back)), []).append(Pair(front, back, both, known))
+    return found
+
+
+def server(row: Row) -> Server:
+    """The server of a connection."""
+    return row["server_ip"], row["server_port"]
+
+
+def candidates(rows: list[Row]) -> list[tuple[Row, Row]]:
+    """Connections of one client id and nearly one count of exchanges to two servers, of which the second begins within the
+    first: of each the latest few that began before it, those with the most exchanges first. What began before the capture did
+    has no order."""
+    found: list[tuple[Row, Row]] = []
+    by_client: dict[str, list[Row]] = {}
+    for row in rows:
+        by_client.setdefault(row["client_id"], []).append(row)
+    for some in by_client.values():
+        if len({server(row) for row in some}) < 2:
+            continue
+        begun = sorted((row for row in some if row["began"] == "syn"), key=lambda row: row["first_ns"])
+        for at, back in enumerate(begun):
+            found += [(front, back) for front in near(back, reversed(begun[:at])) if front["last_ns"] >= back["first_ns"]]
+        before = [row for row in some if row["began"] != "syn"]
+        for back in before:
+            found += [(front, back) for front in near(back, before)]
+    return sorted(
+        found, key=lambda pair: (-pair[1]["exchanges"], pair[1]["first_ns"], pair[1]["first_ns"] - pair[0]["first_ns"])
+    )
+
+
+def near(back: Row, others: Iterable[Row]) -> Iterator[Row]:
+    """The first few connections to other servers with nearly as many exchanges."""
+    alike = (one for one in others if server(one) != server(back) and abs(one["exchanges"] - back["exchanges"]) <= UNDER_WAY)
+    return islice(alike, CARRIED_TRIED)
+
+
+def aligned(first: list[Row], second: list[Row], places: Places, midstream: bool) -> tuple[list[tuple[Row, Row]], int]:
+    """The requests of one connection with those of the other that carry them on, and how many of them are for offsets that are
+    known; none where one does not. Where the connections began before the capture, a few of one side may be missing.
+    """
+    for shift in sorted(range(-UNDER_WAY, UNDER_WAY + 1), key=abs) if midstream else (0,):
+        both = list(zip(first[max(shift, 0) :], second[max(-shift, 0) :]))
+        if all(carries(one, two) for one, two in both):
+            alike = same_positions(places, both)
+            if alike is not None:
+                return both, alike
+    return [], 0
+
+
+def same_positions(places: Places, both: list[tuple[Row, Row]]) -> int | None:
+    """How many of these pairs of requests are for the same offsets; None where some are for others."""
+    count = 0
+    for one, two in both:
+        first, second = (places.get((row["connection"], row["exchange"]), set()) for row in (one, two))
+        if one["response_last_ns"] is not None and first != second:
+            return None
+        count += bool(first & second)
+    return count
+
+
+def carries(one: Row, two: Row) -> bool:
+    """Whether the second of two requests may be the first one, sent later and answered earlier; of the same correlation id and
+    size, where the rows have these.
+    """
+    alike = all(one.get(name) == two.get(name) for name in ("api", "api_version", "correlation_id", "request_bytes"))
+    until, earlier = one["response_last_ns"], two["response_last_ns"]
+    return (
+        alike
+        and one["request_first_ns"] <= two["request_first_ns"]
+        and (until is None or (earlier is not None and earlier <= until))
+    )
