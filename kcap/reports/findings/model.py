@@ -21,6 +21,9 @@ SEVERITIES: Final = ("critical", "high", "medium", "low", "info")
 SETTING: Final = re.compile(r"\b[a-z]+(?:\.[a-z]+)+\b")
 """A setting of Kafka in a sentence, such as `request.timeout.ms`."""
 
+OF_VERSIONS: Final = "version-refused"
+"""The rule whose advice depends on the setting of a client's library for the versions of its requests."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:

@@ -35,7 +35,7 @@ from kcap.reports.findings import (  # noqa: F401 - their functions are rules
 )
 from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.judged import not_judged
-from kcap.reports.findings.model import RULES, SETTING, SEVERITIES, Finding, Rule, concerned, where
+from kcap.reports.findings.model import OF_VERSIONS, RULES, SETTING, SEVERITIES, Finding, Rule, concerned, where
 from kcap.reports.findings.observed import Observed
 from kcap.reports.names import OTHERS
 from kcap.reports.run import columns_of, computed
@@ -131,7 +131,8 @@ def of_java(seen: Observed) -> set[str | None]:
 def row_of(rule: Rule, finding: Finding, seen: Observed) -> dict[str, Any]:
     """A finding as a row of the report."""
     advice = finding.advice or rule.advice
-    if SETTING.search(advice) and not seen.once(of_java).issuperset(concerned(finding.who, seen)):
+    settings = SETTING.search(advice) or rule.id == OF_VERSIONS
+    if settings and not seen.once(of_java).issuperset(concerned(finding.who, seen)):
         from kcap.reports.findings.settings import for_clients
 
         advice = for_clients(advice, rule.id, finding.who, seen)

@@ -86,11 +86,15 @@ def closed_windows() -> Observed:
 
 
 def sessions_begun_anew() -> Observed:
-    """12 of 40 Fetch requests begin a new session; of another client 9 of 9, of another 30 % less one."""
-    rows = [row | {"session_epoch": 0 if at < 12 else 5} for at, row in enumerate(many(40, 0.5, "Fetch"))]
+    """13 of 40 Fetch requests on one connection begin a new session; of another client 9 of 9, of another 30 % less one; one
+    more begins each of its connections with one."""
+    rows = [row | {"session_epoch": 0 if at < 13 else 5} for at, row in enumerate(many(40, 0.5, "Fetch"))]
     few = many(9, 0.5, "Fetch", connection="C2", client_id="few", session_epoch=0)
     less = many(40, 0.5, "Fetch", connection="C3", client_id="less")
-    return observed([*rows, *few, *(row | {"session_epoch": 0 if at < 11 else 5} for at, row in enumerate(less))])
+    anew = [row | {"connection": f"D{at // 2}", "session_epoch": at % 2}
+            for at, row in enumerate(many(60, 0.3, "Fetch", client_id="anew"))]  # fmt: skip
+    rows += [*few, *(row | {"session_epoch": 0 if at < 12 else 5} for at, row in enumerate(less)), *anew]
+    return observed(rows)
 
 
 def begins_at_one_record() -> Observed:
