@@ -8,9 +8,10 @@ from typing import Any
 from zlib import compress
 
 from kcap.reports.definition import AFTER_APPEND, of_brokers
-from kcap.reports.findings.model import Finding, Found, called, erring, in_versions, named, rule, seconds, where
+from kcap.reports.findings.model import JAVA, Finding, Found, called, erring, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import LASTED, PLACE, SERVER, Observed, Row, cut_short, in_groups, rows_by, totals
 from kcap.reports.findings.served import ALL
+from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.schema.facts import releases
 from kcap.schema.quirks import MAGIC2_ONLY
@@ -146,15 +147,23 @@ def savings(seen: Observed, wanted: set[tuple[str, str]]) -> dict[tuple[str, str
     instead="nothing else: the broker said so",
 )  # fmt: skip
 def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:
-    """Records that the topic does not take."""
+    """Records that the topic does not take.
+
+    Kafka's Java producer splits a batch of several records that is refused (KIP-126): where it has no other, that costs time.
+    """
     names = ["MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"]
+    parts = seen.parts
     for row in seen.partition_errors(names):
+        java = all(call["software_name"] == JAVA for call in seen.calls_of(client_id=row["client_id"], api="Produce"))
+        refused = parts.filter(parts.error.isin(names), parts.client_id == row["client_id"], parts.topic == row["topic"])
+        split = java and not seen.run(refused.aggregate(n=refused.count(where=refused.records.fill_null(1) <= 1)))[0]["n"]
         yield Finding(
             f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} "
-            f"{'was' if row['n'] == 1 else 'were'} refused as too large",
+            f"{'was' if row['n'] == 1 else 'were'} refused as too large"
+            + (", of several records each: Kafka's Java producer splits them and sends them again" if split else ""),
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("api == Produce", erring(seen, names), client_id=row["client_id"], topic=row["topic"]),
-            row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"refused": row["n"]},
+            row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"refused": row["n"]}, "medium" if split else None,
         )  # fmt: skip
 
 
@@ -469,17 +478,44 @@ def recompression(seen: Observed, limit: Mapping[str, float]) -> Found:
     errors=2,
 )  # fmt: skip
 def sequence_errors(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Batches of an idempotent producer that came twice, out of order, or without those before."""
+    """Batches of an idempotent producer that came twice, out of order, or without those before.
+
+    Batches that were sent behind one that the broker refused are out of order until that one is sent again: they are worth
+    knowing and no more.
+    """
     names = ["OUT_OF_ORDER_SEQUENCE_NUMBER", "DUPLICATE_SEQUENCE_NUMBER", "UNKNOWN_PRODUCER_ID"]
     for row in seen.partition_errors(names, ("client_id", "topic", "error")):
+        before = behind_refused(seen, row, names) if row["error"] == names[0] else None
         yield Finding(
             f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} got "
-            f"{row['error']}",
+            f"{row['error']}" + (f" behind batches that got {before}" if before else ""),
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("api == Produce", f"error == {row['error']}", client_id=row["client_id"], topic=row["topic"]),
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"errors": row["n"], "partitions": row["partitions"]},
-            None if row["n"] >= limit["errors"] else "low",
+            "info" if before else None if row["n"] >= limit["errors"] else "low",
+            advice=f"The producer sends these again; see why the broker refuses those before ({before})." if before else None,
         )  # fmt: skip
+
+
+def behind_refused(seen: Observed, row: Row, names: Collection[str]) -> str | None:
+    """One of the other errors behind which all batches of a client for a topic got a sequence error: between the two no batch
+    of the partition was sent that succeeded. None where a sequence error came without one.
+    """
+    parts = seen.parts
+    parts = parts.filter(parts.api == "Produce", parts.client_id == row["client_id"], parts.topic == row["topic"])
+    parts = parts.filter(parts.error.notnull())
+    good, of_order = parts.error == "NONE", parts.error.isin(list(names))
+    at = parts.request_first_ns
+    order = [at, parts.connection, parts.exchange]
+    past = functions(parts).window(group_by=["partition", "producer_id"], order_by=order, rows=(None, 0))
+    parts = parts.mutate(
+        good_ns=good.ifelse(at, None).max().over(past), bad_ns=(good | of_order).ifelse(None, at).max().over(past),
+        why=(good | of_order).ifelse(None, parts.error),
+    )  # fmt: skip
+    mine = parts.error == row["error"]
+    explained = (parts.bad_ns > parts.good_ns) | (parts.bad_ns.notnull() & parts.good_ns.isnull())
+    (found,) = seen.run(parts.aggregate(alone=parts.count(where=mine & ~explained.fill_null(False)), why=parts.why.min()))
+    return found["why"] if not found["alone"] else None
 
 
 @rule(

@@ -35,7 +35,7 @@ from kcap.reports.findings import (  # noqa: F401 - their functions are rules
 )
 from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.judged import not_judged
-from kcap.reports.findings.model import OF_VERSIONS, RULES, SETTING, SEVERITIES, Finding, Rule, concerned, where
+from kcap.reports.findings.model import JAVA, OF_VERSIONS, RULES, SETTING, SEVERITIES, Finding, Rule, concerned, where
 from kcap.reports.findings.observed import Observed
 from kcap.reports.names import OTHERS
 from kcap.reports.run import columns_of, computed
@@ -45,8 +45,6 @@ NAMING: Final = (consuming, groups, leaders, losses, pipelines, producing, refus
 OF_NAMES: Final = frozenset(module.__name__ for module in NAMING)
 """Modules whose rules tell apart by names and numbers that mean something in one cluster alone: topics, groups, offsets. So do
 rules that compare brokers, which need `peers`."""
-JAVA: Final = "apache-kafka-java"
-"""Software whose names of settings are those of advice: it needs no table of others."""
 UNNAMED: Final = "unnamed_findings"
 """Reason for which findings are left out."""
 

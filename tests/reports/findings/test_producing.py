@@ -71,6 +71,18 @@ def test_errors_of_partitions_name_topic_and_client() -> None:
         assert found(rule, observed(*produced(4, 1.0))) == []
 
 
+def test_batches_that_kafkas_java_producer_splits() -> None:
+    def severity(records: int, software: str) -> str:
+        rows, parts = produced(4, 1.0, error="MESSAGE_TOO_LARGE")
+        rows = [row | {"software_name": software} for row in rows]
+        (row,) = found("message-too-large", observed(rows, [part | {"records": records} for part in parts]))
+        return str(row["severity"])
+
+    assert severity(9, "apache-kafka-java") == "medium"
+    assert severity(1, "apache-kafka-java") == "high", "there is nothing to split"
+    assert severity(9, "librdkafka") == "high"
+
+
 def test_a_topic_that_takes_writes_again_had_too_few_replicas_for_a_while() -> None:
     def judged(acks: int | None, parts: list[Row]) -> tuple[str, bool]:
         rows = [exchange("C1", at + 1, "Produce", float(at), acks=acks) for at in range(len(parts))]
@@ -212,6 +224,15 @@ def test_sequence_numbers_and_batches_that_may_stand_twice() -> None:
               "error": "OUT_OF_ORDER_SEQUENCE_NUMBER"} for at in range(4)]  # fmt: skip
     assert len(found("sequence-errors", observed(rows, parts))) == 1
     assert found("sequence-errors", observed(rows, [part | {"error": "NONE"} for part in parts])) == []
+
+    behind = [parts[0] | {"error": "MESSAGE_TOO_LARGE", "records": 9}, *parts[1:]]
+    (row,) = found("sequence-errors", observed(rows, behind), loud=False)
+    assert (row["severity"], row["count"]) == ("info", 3)
+    assert row["sentence"].endswith("behind batches that got MESSAGE_TOO_LARGE")
+    between = [behind[0], parts[1] | {"error": "NONE"}, *parts[2:]]
+    assert len(found("sequence-errors", observed(rows, between))) == 1, "the broker took one since"
+    elsewhere = [behind[0] | {"partition": 1}, *parts[1:]]
+    assert len(found("sequence-errors", observed(rows, elsewhere))) == 1
 
     def retried(producer: int) -> list[Row]:
         late = [row | {"acks": -1, "error": "REQUEST_TIMED_OUT" if at < 2 else "NONE"} for at, row in enumerate(rows)]
