@@ -84,6 +84,13 @@ def large_message_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
             )  # fmt: skip
 
 
+MEANT: Final = (
+    "This client is configured to wait (fetch.min.bytes, fetch.max.wait.ms), for fewer and larger responses. Where its records "
+    "are wanted sooner, lower them."
+)
+"""Advice where records wait for others."""
+
+
 @rule(
     "long-poll-misconfigured", "low", 0.75,
     needs="requests responses bodies",
@@ -94,7 +101,10 @@ def large_message_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
     fetches=200, a_second=50, empty=0.8, wait_ms=20, held_ms=3000, held=3,
 )  # fmt: skip
 def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Consumers that ask all the time, or let records wait."""
+    """Consumers that ask all the time, or let records wait.
+
+    Libraries wait for one byte unless they are configured otherwise: that records wait is then meant, and worth knowing.
+    """
     held_ns = limit["held"] * limit["held_ms"] * HELD_NS_PER_MS
     if not any(
         sum(call["n"] for call in calls) >= limit["fetches"] or sum(call["latency_ns"] or 0 for call in calls) >= held_ns
@@ -127,6 +137,7 @@ def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found
             where("api == Fetch", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
             0 if often else row["lost"] or 0,
             {"fetches": row["n"], "empty": row["hasty"], "held_back": row["held"], "max_wait_ms": row["wait"]},
+            None if often else "info", advice=None if often else MEANT,
         )  # fmt: skip
 
 
