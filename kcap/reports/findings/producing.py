@@ -28,6 +28,14 @@ SAMPLE_BASE64 = 65_536 * 4 // 3 // 4 * 4
 """How much of a batch is compressed to see what there is to save, in characters of base64: 64 KiB."""
 SAMPLED = 50
 """Clients and topics of which a batch is read and compressed, the most bytes first."""
+BEHIND = "The producer sends these again; see why the broker refuses those before ({})."
+"""The next step where batches were sent behind one that the broker refused."""
+PASSED = (
+    "See why the broker refuses those before ({}), such as batch.size above max.message.bytes. It took later ones meanwhile, "
+    "and takes the records of a refused one no more: the producer sends them in vain until delivery.timeout.ms. Set "
+    "max.in.flight.requests.per.connection to 1 where batches may be refused."
+)
+"""The next step where it took later sequence numbers than those of a refused batch."""
 FORMAT_2 = "0.11.0"
 """The first release whose brokers store message format 2 (KIP-98)."""
 
@@ -481,41 +489,54 @@ def sequence_errors(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Batches of an idempotent producer that came twice, out of order, or without those before.
 
     Batches that were sent behind one that the broker refused are out of order until that one is sent again: they are worth
-    knowing and no more.
+    knowing and no more. Where the broker took one of them meanwhile, as the first that it knew of the producer, it takes none
+    of those before any more.
     """
     names = ["OUT_OF_ORDER_SEQUENCE_NUMBER", "DUPLICATE_SEQUENCE_NUMBER", "UNKNOWN_PRODUCER_ID"]
     for row in seen.partition_errors(names, ("client_id", "topic", "error")):
-        before = behind_refused(seen, row, names) if row["error"] == names[0] else None
+        before, passed = refused_before(seen, row, names) if row["error"] == names[0] else (None, False)
+        behind = f" {'after' if passed else 'behind'} batches that got {before}" if before else ""
         yield Finding(
             f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} got "
-            f"{row['error']}" + (f" behind batches that got {before}" if before else ""),
+            f"{row['error']}{behind}",
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("api == Produce", f"error == {row['error']}", client_id=row["client_id"], topic=row["topic"]),
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"errors": row["n"], "partitions": row["partitions"]},
-            "info" if before else None if row["n"] >= limit["errors"] else "low",
-            advice=f"The producer sends these again; see why the broker refuses those before ({before})." if before else None,
+            "info" if before and not passed else None if row["n"] >= limit["errors"] else "low",
+            advice=None if not before else PASSED.format(before) if passed else BEHIND.format(before),
         )  # fmt: skip
 
 
-def behind_refused(seen: Observed, row: Row, names: Collection[str]) -> str | None:
-    """One of the other errors behind which all batches of a client for a topic got a sequence error: between the two no batch
-    of the partition was sent that succeeded. None where a sequence error came without one.
+def refused_before(seen: Observed, row: Row, names: Collection[str]) -> tuple[str | None, bool]:
+    """One of the other errors because of which all batches of a client for a topic got a sequence error, and whether the broker
+    took later sequence numbers than those of some of them.
+
+    Either no batch of the partition was sent between the two that succeeded, or the sequence numbers are those of a batch that
+    was refused, and later ones were taken. None where a sequence error came without an error before.
     """
     parts = seen.parts
     parts = parts.filter(parts.api == "Produce", parts.client_id == row["client_id"], parts.topic == row["topic"])
     parts = parts.filter(parts.error.notnull())
     good, of_order = parts.error == "NONE", parts.error.isin(list(names))
-    at = parts.request_first_ns
+    at, sequence = parts.request_first_ns, parts.base_sequence
+    refused = ~(good | of_order)
     order = [at, parts.connection, parts.exchange]
-    past = functions(parts).window(group_by=["partition", "producer_id"], order_by=order, rows=(None, 0))
+    producer = ["partition", "producer_id", "producer_epoch"]
+    past = functions(parts).window(group_by=producer, order_by=order, rows=(None, 0))
     parts = parts.mutate(
-        good_ns=good.ifelse(at, None).max().over(past), bad_ns=(good | of_order).ifelse(None, at).max().over(past),
-        why=(good | of_order).ifelse(None, parts.error),
+        good_ns=good.ifelse(at, None).max().over(past), bad_ns=refused.ifelse(at, None).max().over(past),
+        taken=good.ifelse(sequence, None).max().over(past), least=refused.ifelse(sequence, None).min().over(past),
+        last=refused.ifelse(sequence + parts.records, None).max().over(past), why=refused.ifelse(parts.error, None),
     )  # fmt: skip
-    mine = parts.error == row["error"]
-    explained = (parts.bad_ns > parts.good_ns) | (parts.bad_ns.notnull() & parts.good_ns.isnull())
-    (found,) = seen.run(parts.aggregate(alone=parts.count(where=mine & ~explained.fill_null(False)), why=parts.why.min()))
-    return found["why"] if not found["alone"] else None
+    behind = (parts.bad_ns > parts.good_ns) | (parts.bad_ns.notnull() & parts.good_ns.isnull())
+    gone = parts.base_sequence.between(parts.least, parts.last) & (parts.taken > parts.base_sequence)
+    mine, behind, gone = parts.error == row["error"], behind.fill_null(False), gone.fill_null(False)
+    (found,) = seen.run(
+        parts.aggregate(
+            alone=parts.count(where=mine & ~behind & ~gone), gone=parts.count(where=mine & gone), why=parts.why.min()
+        )
+    )
+    return (None, False) if found["alone"] else (found["why"], found["gone"] > 0)
 
 
 @rule(
