@@ -11,7 +11,6 @@ from kcap.reports.definition import AFTER_APPEND, of_brokers
 from kcap.reports.findings.model import JAVA, Finding, Found, called, erring, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import LASTED, PLACE, SERVER, Observed, Row, cut_short, in_groups, rows_by, totals
 from kcap.reports.findings.served import ALL
-from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.schema.facts import releases
 from kcap.schema.quirks import MAGIC2_ONLY
@@ -28,14 +27,6 @@ SAMPLE_BASE64 = 65_536 * 4 // 3 // 4 * 4
 """How much of a batch is compressed to see what there is to save, in characters of base64: 64 KiB."""
 SAMPLED = 50
 """Clients and topics of which a batch is read and compressed, the most bytes first."""
-BEHIND = "The producer sends these again; see why the broker refuses those before ({})."
-"""The next step where batches were sent behind one that the broker refused."""
-PASSED = (
-    "See why the broker refuses those before ({}), such as batch.size above max.message.bytes. It took later ones meanwhile, "
-    "and takes the records of a refused one no more: the producer sends them in vain until delivery.timeout.ms. Set "
-    "max.in.flight.requests.per.connection to 1 where batches may be refused."
-)
-"""The next step where it took later sequence numbers than those of a refused batch."""
 FORMAT_2 = "0.11.0"
 """The first release whose brokers store message format 2 (KIP-98)."""
 
@@ -494,49 +485,19 @@ def sequence_errors(seen: Observed, limit: Mapping[str, float]) -> Found:
     """
     names = ["OUT_OF_ORDER_SEQUENCE_NUMBER", "DUPLICATE_SEQUENCE_NUMBER", "UNKNOWN_PRODUCER_ID"]
     for row in seen.partition_errors(names, ("client_id", "topic", "error")):
-        before, passed = refused_before(seen, row, names) if row["error"] == names[0] else (None, False)
-        behind = f" {'after' if passed else 'behind'} batches that got {before}" if before else ""
+        clause, advice, passes = "", None, False
+        if row["error"] == names[0]:
+            from kcap.reports.findings.sequences import cause_of
+
+            clause, advice, passes = cause_of(seen, row, names)
         yield Finding(
             f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} got "
-            f"{row['error']}{behind}",
+            f"{row['error']}{clause}",
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("api == Produce", f"error == {row['error']}", client_id=row["client_id"], topic=row["topic"]),
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"errors": row["n"], "partitions": row["partitions"]},
-            "info" if before and not passed else None if row["n"] >= limit["errors"] else "low",
-            advice=None if not before else PASSED.format(before) if passed else BEHIND.format(before),
+            "info" if passes else None if row["n"] >= limit["errors"] else "low", advice=advice,
         )  # fmt: skip
-
-
-def refused_before(seen: Observed, row: Row, names: Collection[str]) -> tuple[str | None, bool]:
-    """One of the other errors because of which all batches of a client for a topic got a sequence error, and whether the broker
-    took later sequence numbers than those of some of them.
-
-    Either no batch of the partition was sent between the two that succeeded, or the sequence numbers are those of a batch that
-    was refused, and later ones were taken. None where a sequence error came without an error before.
-    """
-    parts = seen.parts
-    parts = parts.filter(parts.api == "Produce", parts.client_id == row["client_id"], parts.topic == row["topic"])
-    parts = parts.filter(parts.error.notnull())
-    good, of_order = parts.error == "NONE", parts.error.isin(list(names))
-    at, sequence = parts.request_first_ns, parts.base_sequence
-    refused = ~(good | of_order)
-    order = [at, parts.connection, parts.exchange]
-    producer = ["partition", "producer_id", "producer_epoch"]
-    past = functions(parts).window(group_by=producer, order_by=order, rows=(None, 0))
-    parts = parts.mutate(
-        good_ns=good.ifelse(at, None).max().over(past), bad_ns=refused.ifelse(at, None).max().over(past),
-        taken=good.ifelse(sequence, None).max().over(past), least=refused.ifelse(sequence, None).min().over(past),
-        last=refused.ifelse(sequence + parts.records, None).max().over(past), why=refused.ifelse(parts.error, None),
-    )  # fmt: skip
-    behind = (parts.bad_ns > parts.good_ns) | (parts.bad_ns.notnull() & parts.good_ns.isnull())
-    gone = parts.base_sequence.between(parts.least, parts.last) & (parts.taken > parts.base_sequence)
-    mine, behind, gone = parts.error == row["error"], behind.fill_null(False), gone.fill_null(False)
-    (found,) = seen.run(
-        parts.aggregate(
-            alone=parts.count(where=mine & ~behind & ~gone), gone=parts.count(where=mine & gone), why=parts.why.min()
-        )
-    )
-    return (None, False) if found["alone"] else (found["why"], found["gone"] > 0)
 
 
 @rule(

@@ -225,23 +225,6 @@ def test_sequence_numbers_and_batches_that_may_stand_twice() -> None:
     assert len(found("sequence-errors", observed(rows, parts))) == 1
     assert found("sequence-errors", observed(rows, [part | {"error": "NONE"} for part in parts])) == []
 
-    behind = [parts[0] | {"error": "MESSAGE_TOO_LARGE", "records": 9}, *parts[1:]]
-    (row,) = found("sequence-errors", observed(rows, behind), loud=False)
-    assert (row["severity"], row["count"]) == ("info", 3)
-    assert row["sentence"].endswith("behind batches that got MESSAGE_TOO_LARGE")
-    between = [behind[0], parts[1] | {"error": "NONE"}, *parts[2:]]
-    (row,) = found("sequence-errors", observed(rows, between))
-    assert row["sentence"].endswith("got OUT_OF_ORDER_SEQUENCE_NUMBER"), "the broker took one since"
-    numbers = [part | {"base_sequence": sequence} for part, sequence in zip(between, (0, 9, 0, 5), strict=True)]
-    (row,) = found("sequence-errors", observed(rows, numbers))
-    assert row["sentence"].endswith("after batches that got MESSAGE_TOO_LARGE"), "it took the numbers behind these"
-    assert "sends them in vain" in row["advice"]
-    numbers[1] |= {"producer_epoch": 1}
-    (row,) = found("sequence-errors", observed(rows, numbers), loud=False)
-    assert row["severity"] == "info", "that was another producer"
-    elsewhere = [behind[0] | {"partition": 1}, *parts[1:]]
-    assert len(found("sequence-errors", observed(rows, elsewhere))) == 1
-
     def retried(producer: int) -> list[Row]:
         late = [row | {"acks": -1, "error": "REQUEST_TIMED_OUT" if at < 2 else "NONE"} for at, row in enumerate(rows)]
         some = [part | {"error": late[at]["error"], "producer_id": producer, "magic": 2} for at, part in enumerate(parts)]
