@@ -26,7 +26,8 @@ CLIENTS_NAMED = 20
 SAMPLE_BASE64 = 65_536 * 4 // 3 // 4 * 4
 """How much of a batch is compressed to see what there is to save, in characters of base64: 64 KiB."""
 SAMPLED = 50
-"""Clients and topics of which a batch is read and compressed, the most bytes first."""
+"""Clients and topics of which a batch is read and compressed, the most bytes first; those whose sequence errors are explained,
+the most errors first."""
 FORMAT_2 = "0.11.0"
 """The first release whose brokers store message format 2 (KIP-98)."""
 
@@ -151,11 +152,12 @@ def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:
     Kafka's Java producer splits a batch of several records that is refused (KIP-126): where it has no other, that costs time.
     """
     names = ["MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"]
-    parts = seen.parts
-    for row in seen.partition_errors(names):
+    rows, parts = seen.partition_errors(names), seen.parts
+    alone = parts.filter(parts.error.isin(names), parts.records.fill_null(1) <= 1).select("client_id", "topic").distinct()
+    whole = {(row["client_id"], row["topic"]) for row in seen.run(alone)} if rows else set()
+    for row in rows:
         java = all(call["software_name"] == JAVA for call in seen.calls_of(client_id=row["client_id"], api="Produce"))
-        refused = parts.filter(parts.error.isin(names), parts.client_id == row["client_id"], parts.topic == row["topic"])
-        split = java and not seen.run(refused.aggregate(n=refused.count(where=refused.records.fill_null(1) <= 1)))[0]["n"]
+        split = java and (row["client_id"], row["topic"]) not in whole
         yield Finding(
             f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} "
             f"{'was' if row['n'] == 1 else 'were'} refused as too large"
@@ -484,9 +486,10 @@ def sequence_errors(seen: Observed, limit: Mapping[str, float]) -> Found:
     of those before any more.
     """
     names = ["OUT_OF_ORDER_SEQUENCE_NUMBER", "DUPLICATE_SEQUENCE_NUMBER", "UNKNOWN_PRODUCER_ID"]
-    for row in seen.partition_errors(names, ("client_id", "topic", "error")):
+    rows = sorted(seen.partition_errors(names, ("client_id", "topic", "error")), key=lambda row: -row["n"])
+    for at, row in enumerate(rows):
         clause, advice, passes = "", None, False
-        if row["error"] == names[0]:
+        if row["error"] == names[0] and at < SAMPLED:
             from kcap.reports.findings.sequences import cause_of
 
             clause, advice, passes = cause_of(seen, row, names)

@@ -378,21 +378,26 @@ def held(seen: Observed) -> dict[str, int]:
 
 
 def passed(seen: Observed) -> dict[str, list[tuple[int, int]]]:
-    """Transactional id -> for partitions to which it wrote, when its last Produce request there was sent, and when the first
-    Fetch response came whose last stable offset is beyond what that one wrote, ns.
+    """Transactional id that went on after its last EndTxn -> for partitions to which it wrote, when its last Produce request
+    there was sent, and when the first Fetch response came whose last stable offset is beyond what that one wrote, ns.
 
     The last stable offset goes on when the marker is written that ends the transaction (KIP-98): none is open there since then.
     """
     table, parts = seen.exchanges, seen.parts
     key, place = ["connection", "exchange"], ["topic", "partition"]
-    work = table.filter(table.transactional_id.notnull(), table.api == "Produce").select(*key, "transactional_id")
+    table = table.filter(table.transactional_id.notnull())
+    at, ends = table.request_first_ns, table.api.isin(list(ENDS))
+    ids = table.group_by("transactional_id").aggregate(work_ns=at.max(where=~ends), end_ns=at.max(where=ends))
+    left = ids.filter((ids.work_ns > ids.end_ns) | ids.end_ns.isnull())
+    work = table.filter(table.api == "Produce").semi_join(left, "transactional_id").select(*key, "transactional_id")
     written = parts.filter(parts.base_offset >= 0).select(*key, *place, "base_offset", work_ns=parts.request_first_ns)
     written = written.inner_join(work, key)
     last = written.group_by("transactional_id", *place).aggregate(
         offset=written.base_offset.max(), work_ns=written.work_ns.max()
     )
     known = parts.filter(parts.api == "Fetch", parts.last_stable_offset >= 0, parts.topic.notnull())
-    both = known.select(*place, "last_stable_offset", at_ns=known.response_first_ns).inner_join(last, place)
+    known = known.group_by(*place, "last_stable_offset").aggregate(at_ns=known.response_first_ns.min())
+    both = known.inner_join(last, place)
     both = both.filter(both.last_stable_offset > both.offset)
     found = both.group_by("transactional_id", *place, "work_ns").aggregate(at_ns=both.at_ns.min())
     order = found.transactional_id, found.topic, found.partition
@@ -456,7 +461,7 @@ def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
                 f"a transaction of {name} was left open: nothing followed its last request for {seconds(quiet)}"
                 + (f"; it was over {seconds(until - begun_ns)} after its first work" if over_ns is not None else ""),
                 {"transactional_id": name, "client_id": last["client_id"]}, 1, where(transactional_id=name),
-                begun_ns, end, quiet,
+                begun_ns, end, max(quiet - (end - until), 0),
                 {"quiet_ns": quiet, "open_ns": until - begun_ns} | ({"stood_ns": stood} if over_ns is None else {}),
                 "info" if (unsure and stood < most_ns) or longer(rows, until - begun_ns) else "medium" if over_ns else None,
                 advice=LEFT if over_ns is not None else None,
