@@ -163,6 +163,19 @@ def test_reports_are_those_of_the_command_line(spark: Any, pcaps: Path, tmp_path
 
 
 @on_spark
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [("sequence-gap", "sequence-errors"), ("batches-split", "message-too-large"), ("transaction-left", "hanging-transaction"),
+     ("broker-unavailable", "broker-unavailable")],
+)  # fmt: skip
+def test_rules_with_queries_of_their_own_run_on_spark(spark: Any, pcaps: Path, name: str, rule: str) -> None:
+    path = str(pcaps / "problems" / f"{name}.pcap")
+    with observed(open_capture(spark, [path], 30_000, 2)) as seen:
+        (row,) = check(seen, (rule,))["rows"]
+    assert (row["id"], row["severity"] in ("high", "medium")) == (rule, True)
+
+
+@on_spark
 def test_rules_on_transactions_that_are_long_run_on_spark(spark: Any, pcaps: Path) -> None:
     """One of the queries was not SQL that Spark takes, and no other capture came to it."""
     capture = open_capture(spark, [str(pcaps / "problems" / "transaction-timed-out.pcap")], 30_000, 2)
