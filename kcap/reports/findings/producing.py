@@ -479,7 +479,7 @@ def recompression(seen: Observed, limit: Mapping[str, float]) -> Found:
     errors=2,
 )  # fmt: skip
 def sequence_errors(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Batches of an idempotent producer that came twice, out of order, or without those before.
+    """Batches of an idempotent producer that are sent twice, out of order, or without those before.
 
     Batches that were sent behind one that the broker refused are out of order until that one is sent again: they are worth
     knowing and no more. Where the broker took one of them meanwhile, as the first that it knew of the producer, it takes none

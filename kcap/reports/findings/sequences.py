@@ -22,7 +22,7 @@ PASSED = (
 def cause_of(seen: Observed, row: Row, names: Collection[str]) -> tuple[str, str | None, bool]:
     """Of batches of a client for a topic that got a sequence error: a clause with the error of others that explains all of
     theirs, the next step, and whether they get through when the producer sends them again. Empty, None and False where one of
-    them came without such an error.
+    them has no such error before it.
 
     `row` has the client, topic and error; `names` are the sequence errors. An error explains one where no batch that was sent
     between the two succeeded, or where the numbers are those of a refused batch and later ones were taken.

@@ -379,7 +379,7 @@ def held(seen: Observed) -> dict[str, int]:
 
 def passed(seen: Observed) -> dict[str, list[tuple[int, int]]]:
     """Transactional id that went on after its last EndTxn -> for partitions to which it wrote, when its last Produce request
-    there was sent, and when the first Fetch response came whose last stable offset is beyond what that one wrote, ns.
+    there was sent, and when the first Fetch response arrived whose last stable offset is beyond what that one wrote, ns.
 
     The last stable offset goes on when the marker is written that ends the transaction (KIP-98): none is open there since then.
     """

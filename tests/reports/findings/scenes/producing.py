@@ -145,7 +145,7 @@ def behind_too_large() -> Observed:
 
 
 def after_too_large() -> Observed:
-    """A batch of sequence numbers 0 to 6 is refused as too large, the next one taken, and the first number comes twice more."""
+    """A batch of sequence numbers 0 to 6 is refused as too large, the next one taken, and number 0 is sent twice more."""
     errors = ("MESSAGE_TOO_LARGE", "NONE", "OUT_OF_ORDER_SEQUENCE_NUMBER", "OUT_OF_ORDER_SEQUENCE_NUMBER")
     return tables(produced("C1", "app", 4, records=7, error=errors.__getitem__, base_sequence=(0, 7, 0, 0).__getitem__))
 
