@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kcap.reports.findings.report import check
 from spark_jobs.capture import open_capture
 from spark_jobs.findings import diff, findings, observed, of_ids
@@ -37,3 +39,16 @@ def test_reports_of_saved_tables_are_those_of_captures(spark: Any, pcaps: Path, 
     made = diff(stored, capture)
     assert made["report"] == "diff"
     assert {row["effect"] for row in made["rows"]} == {0.0}
+
+
+@on_spark
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [("sequence-gap", "sequence-errors"), ("batches-split", "message-too-large"), ("transaction-left", "hanging-transaction"),
+     ("broker-unavailable", "broker-unavailable")],
+)  # fmt: skip
+def test_rules_with_queries_of_their_own_run_on_spark(spark: Any, pcaps: Path, name: str, rule: str) -> None:
+    path = str(pcaps / "problems" / f"{name}.pcap")
+    with observed(open_capture(spark, [path], 30_000, 2)) as seen:
+        (row,) = check(seen, (rule,))["rows"]
+    assert (row["id"], row["severity"] in ("high", "medium")) == (rule, True)

@@ -17,8 +17,8 @@ EXCHANGE_COLUMNS: Final = (
 )  # fmt: skip
 PARTITION_COLUMNS: Final = (
     "connection", "exchange", "api_key", "topic", "topic_id", "partition", "error", "codec", "magic", "records", "bytes",
-    "batches", "lag", "max_timestamp_ms", "producer_id", "producer_epoch", "base_offset", "fetch_offset",
-    "high_watermark", "last_stable_offset", "committed_offset", "group_id", "delivery_count",
+    "batches", "lag", "max_timestamp_ms", "producer_id", "producer_epoch", "base_sequence", "base_offset",
+    "fetch_offset", "high_watermark", "last_stable_offset", "committed_offset", "group_id", "delivery_count",
 )  # fmt: skip
 BESIDE_COLUMNS: Final = (
     "client_id", "api", "server_ip", "server_port", "request_first_ns", "request_last_ns", "response_first_ns", "latency_ns",

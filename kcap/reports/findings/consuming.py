@@ -200,7 +200,7 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "fetch-session-churn", "medium", 0.8,
     needs="requests bodies",
-    looks_at="Fetch requests that ask for a new session (epoch 0), against all of a client",
+    looks_at="Fetch requests that ask for a new session (epoch 0) on a connection that had one before, against all of a client",
     advice="Raise max.incremental.fetch.session.cache.slots of the broker: sessions are evicted, and every fetch "
     "names all partitions.",
     instead="a client that changes its partitions all the time; a library that does not use sessions, such as "
@@ -209,10 +209,11 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
     sessions=10, share=0.3,
 )  # fmt: skip
 def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Fetch sessions that do not last. The first of a connection is none: clients begin a session with it.
+    """Fetch sessions that do not last.
 
-    A broker without a free slot answers with session id 0. Where it gives another and the client begins anew all the same, the
-    client does not use sessions; only the messages show that: without them, nothing is said against either.
+    The first session of a connection is none that was lost: a client that connects anew begins one. A broker without a free
+    slot answers with session id 0. Where it gives another and the client begins anew all the same, the client does not use
+    sessions; only the messages show that: without them, nothing is said against either.
     """
     if seen.most_calls(("client_id", "server_ip", "server_port"), ("Fetch",)) < limit["sessions"]:
         return
@@ -232,22 +233,23 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
         server = server_of(row)
         client, fetches = called(row["client_id"]), f"{row['n']} Fetch requests"
         given = seen.message(row, "response").get("sessionId")
-        every = row["new"] == row["n"]  # a client that goes on with a session now and then does use them
+        every = row["every"] == row["n"]  # a client that goes on with a session now and then does use them
+        new = row["n"] if every else row["every"] - row["first"]
         unused, unknown = every and (given or 0) > 0, every and given is None
         text = (
             f"{client} does not use the fetch sessions that {server} offers: each of {fetches} began a new one"
             if unused
             else f"each of {fetches} of {client} to {server} asked for a new session; no response shows whether it got one"
             if unknown
-            else f"{row['new']} of {fetches} of {client} to {server} had to begin a new session"
+            else f"{new} of {fetches} of {client} to {server} had to begin a new session"
         )
         yield Finding(
             text,
-            {"client_id": row["client_id"], "server": server}, row["new"],
+            {"client_id": row["client_id"], "server": server}, new,
             where("api == Fetch", "session_epoch == 0", client_id=row["client_id"], server_ip=row["server_ip"],
                   server_port=row["server_port"]),
             row["first_ns"], row["last_ns"], 0,
-            {"new_sessions": row["new"], "fetches": row["n"]}, "info" if unused or unknown else None, None,
+            {"new_sessions": new, "fetches": row["n"]}, "info" if unused or unknown else None, None,
             "Look for a version or a setting of the library that uses fetch sessions: every fetch names all partitions."
             if unused
             else "See sessionId in a response (kcap show): 0 is a broker without a free slot, which "

@@ -42,6 +42,7 @@ WORDS: Final = {
     "left": "throttled connections closed early",
     "lifetime_ns": "lifetime of the session",
     "lock_ns": "their locks last",
+    "looked_at": "transactions that were looked at",
     "lost_beside": "segments lost on other connections",
     "may_wait_ns": "the broker may wait",
     "muting": "throttles that ask the client to wait",

@@ -96,10 +96,11 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
                 joins[call["client_id"]] = joins.get(call["client_id"], 0) + call["n"]
         lost = sum(call["latency_ns"] or 0 for call in mine if call["api"] in JOINS)
         again = sorted(name for name, n in leaves.items() if name and n >= 3 and joins.get(name, 0) >= 3)
+        every = sorted(name for name in joins if name)
         cause = f"; {named(again)} left and joined again and again" if again else ""
         yield Finding(
             f"group {group} ({MOVING[row['api']]}) rebalanced {count} times in {seconds(span)}{cause}",
-            {"group_id": group, "client_id": again[0] if again else None, "client_ids": sorted(n for n in joins if n)},
+            {"group_id": group, "client_id": again[0] if again else None, "client_ids": [] if every == again[:1] else every},
             count, where(group_id=group), row["first_ns"], row["last_ns"], lost,
             {"rebalances": count, "members": row["members"], "clients": row["clients"], "leaves": sum(leaves.values())},
         )  # fmt: skip

@@ -205,12 +205,14 @@ def came_back(seen: Observed, node: int, since_ns: int, until_ns: int) -> bool:
 
 def without_connections(seen: Observed, node: int) -> list[Row]:
     """The times in which a broker has no connection that carried exchanges, neither as a server nor to copy logs, between two
-    that have: `ended_ns` is when such a time begins."""
+    that have: `ended_ns` is when such a time begins. A connection ends when one side closes it: the other may do so much later.
+    """
     every, links = seen.every, seen.every_link
     ibis, order, links = functions(links), ["first_ns", "connection"], links.filter(links.exchanges > 0)
     copying = links.client_id.fill_null("").startswith(f"broker-{node}-fetcher-") | (links.client_id == f"{RAFT}{node}")
     both = ibis.union(links.filter(copying), links.semi_join(every.filter(every.broker_id == node), SERVER))
-    both = both.mutate(upto_ns=both.last_ns.max().over(ibis.window(order_by=order, rows=(None, 0))))
+    ends = both.closed_ns.fill_null(both.last_ns)
+    both = both.mutate(upto_ns=ends.max().over(ibis.window(order_by=order, rows=(None, 0))))
     both = both.mutate(ended_ns=both.upto_ns.lag().over(ibis.window(order_by=order)))
     return seen.run(both.filter(both.first_ns > both.ended_ns).select("ended_ns"))
 

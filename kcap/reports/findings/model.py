@@ -21,6 +21,11 @@ SEVERITIES: Final = ("critical", "high", "medium", "low", "info")
 SETTING: Final = re.compile(r"\b[a-z]+(?:\.[a-z]+)+\b")
 """A setting of Kafka in a sentence, such as `request.timeout.ms`."""
 
+JAVA: Final = "apache-kafka-java"
+"""What Kafka's Java client calls itself (KIP-511). Advice has its names of settings: it needs no table of others."""
+OF_VERSIONS: Final = "version-refused"
+"""The rule whose advice depends on the setting of a client's library for the versions of its requests."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:

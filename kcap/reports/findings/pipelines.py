@@ -98,6 +98,13 @@ def large_message_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
             )  # fmt: skip
 
 
+MEANT: Final = (
+    "This client is configured to wait (fetch.min.bytes, fetch.max.wait.ms), for fewer and larger responses. Where its records "
+    "are wanted sooner, lower them."
+)
+"""Advice where records wait for others."""
+
+
 @rule(
     "long-poll-misconfigured", "low", 0.75,
     needs="requests responses bodies",
@@ -112,6 +119,8 @@ def large_message_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
 def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Consumers that ask all the time, let records wait, or do not wait themselves for as long as they let the broker wait: no
     more than `room_ms` above it. A time-out has one length, so that `timeouts` of them and more end alike.
+
+    Libraries wait for one byte unless they are configured otherwise: that records wait is then meant, and worth knowing.
     """
     yield from own_timeouts(seen, limit)
     held_ns = limit["held"] * limit["held_ms"] * HELD_NS_PER_MS
@@ -146,6 +155,7 @@ def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found
             where("api == Fetch", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
             0 if often else row["lost"] or 0,
             {"fetches": row["n"], "empty": row["hasty"], "held_back": row["held"], "max_wait_ms": row["wait"]},
+            None if often else "info", advice=None if often else MEANT,
         )  # fmt: skip
 
 

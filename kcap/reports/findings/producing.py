@@ -8,7 +8,7 @@ from typing import Any
 from zlib import compress
 
 from kcap.reports.definition import AFTER_APPEND, of_brokers
-from kcap.reports.findings.model import Finding, Found, called, erring, in_versions, named, rule, seconds, where
+from kcap.reports.findings.model import JAVA, Finding, Found, called, erring, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import LASTED, PLACE, SERVER, Observed, Row, cut_short, in_groups, rows_by, totals
 from kcap.reports.findings.served import ALL
 from kcap.reports.text import count as counted
@@ -26,7 +26,8 @@ CLIENTS_NAMED = 20
 SAMPLE_BASE64 = 65_536 * 4 // 3 // 4 * 4
 """How much of a batch is compressed to see what there is to save, in characters of base64: 64 KiB."""
 SAMPLED = 50
-"""Clients and topics of which a batch is read and compressed, the most bytes first."""
+"""Clients and topics of which a batch is read and compressed, the most bytes first; those whose sequence errors are explained,
+the most errors first."""
 FORMAT_2 = "0.11.0"
 """The first release whose brokers store message format 2 (KIP-98)."""
 
@@ -146,15 +147,24 @@ def savings(seen: Observed, wanted: set[tuple[str, str]]) -> dict[tuple[str, str
     instead="nothing else: the broker said so",
 )  # fmt: skip
 def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:
-    """Records that the topic does not take."""
+    """Records that the topic does not take.
+
+    Kafka's Java producer splits a batch of several records that is refused (KIP-126): where it has no other, that costs time.
+    """
     names = ["MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"]
-    for row in seen.partition_errors(names):
+    rows, parts = seen.partition_errors(names), seen.parts
+    alone = parts.filter(parts.error.isin(names), parts.records.fill_null(1) <= 1).select("client_id", "topic").distinct()
+    whole = {(row["client_id"], row["topic"]) for row in seen.run(alone)} if rows else set()
+    for row in rows:
+        java = all(call["software_name"] == JAVA for call in seen.calls_of(client_id=row["client_id"], api="Produce"))
+        split = java and (row["client_id"], row["topic"]) not in whole
         yield Finding(
             f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} "
-            f"{'was' if row['n'] == 1 else 'were'} refused as too large",
+            f"{'was' if row['n'] == 1 else 'were'} refused as too large"
+            + (", of several records each: Kafka's Java producer splits them and sends them again" if split else ""),
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("api == Produce", erring(seen, names), client_id=row["client_id"], topic=row["topic"]),
-            row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"refused": row["n"]},
+            row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"refused": row["n"]}, "medium" if split else None,
         )  # fmt: skip
 
 
@@ -469,16 +479,27 @@ def recompression(seen: Observed, limit: Mapping[str, float]) -> Found:
     errors=2,
 )  # fmt: skip
 def sequence_errors(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Batches of an idempotent producer that came twice, out of order, or without those before."""
+    """Batches of an idempotent producer that are sent twice, out of order, or without those before.
+
+    Batches that were sent behind one that the broker refused are out of order until that one is sent again: they are worth
+    knowing and no more. Where the broker took one of them meanwhile, as the first that it knew of the producer, it takes none
+    of those before any more.
+    """
     names = ["OUT_OF_ORDER_SEQUENCE_NUMBER", "DUPLICATE_SEQUENCE_NUMBER", "UNKNOWN_PRODUCER_ID"]
-    for row in seen.partition_errors(names, ("client_id", "topic", "error")):
+    rows = sorted(seen.partition_errors(names, ("client_id", "topic", "error")), key=lambda row: -row["n"])
+    for at, row in enumerate(rows):
+        clause, advice, passes = "", None, False
+        if row["error"] == names[0] and at < SAMPLED:
+            from kcap.reports.findings.sequences import cause_of
+
+            clause, advice, passes = cause_of(seen, row, names)
         yield Finding(
             f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} got "
-            f"{row['error']}",
+            f"{row['error']}{clause}",
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("api == Produce", f"error == {row['error']}", client_id=row["client_id"], topic=row["topic"]),
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"errors": row["n"], "partitions": row["partitions"]},
-            None if row["n"] >= limit["errors"] else "low",
+            "info" if passes else None if row["n"] >= limit["errors"] else "low", advice=advice,
         )  # fmt: skip
 
 

@@ -85,7 +85,8 @@ def quorum_listeners(seen: Observed) -> set[tuple[str, int]]:
 def unwritten(seen: Observed, row: Row) -> list[Row]:
     """Partitions that clients wrote to all the time, up to the first connection that the broker did not take or until their
     leader moved while it took none, with `gap_ns`: from the last write to the next that any broker took. Where none did, up to
-    the last connection that the host of the writer tried. A client that closed its connection soon was done by itself.
+    the last connection that the host of the writer tried. A client that closed its connection soon was done by itself, and
+    so was one that wrote nothing more for a while and left no request without a response.
     """
     parts = seen.parts
     produced = parts.filter(parts.api == "Produce", parts.topic.notnull())
@@ -104,7 +105,10 @@ def unwritten(seen: Observed, row: Row) -> list[Row]:
     )
     links = seen.connections
     links = links.select("connection", "client_ip", "closed_by", "closed_ns")
-    last = last.filter(last.n >= STEADY).inner_join(links, "connection")
+    pending = produced.filter((produced.error != "NONE").fill_null(True), produced.request_first_ns <= row["first_ns"])
+    last = last.left_join(pending.group_by(*PLACE).aggregate(pending_ns=pending.request_first_ns.max()), list(PLACE))
+    wanted = (last.ok_ns > row["first_ns"] - BEFORE_NS) | (last.pending_ns > last.ok_ns).fill_null(False)
+    last = last.filter(last.n >= STEADY, wanted).select(*PLACE, "ok_ns", "connection").inner_join(links, "connection")
     open_ = (last.closed_by != "client").fill_null(True) | (last.closed_ns - last.ok_ns > DONE_NS).fill_null(False)
     last = last.filter(open_)
     both = last.left_join(good.select(*PLACE, "response_first_ns"), list(PLACE))

@@ -35,7 +35,7 @@ from kcap.reports.findings import (  # noqa: F401 - their functions are rules
 )
 from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.judged import not_judged
-from kcap.reports.findings.model import RULES, SETTING, SEVERITIES, Finding, Rule, concerned, where
+from kcap.reports.findings.model import JAVA, OF_VERSIONS, RULES, SETTING, SEVERITIES, Finding, Rule, concerned, where
 from kcap.reports.findings.observed import Observed
 from kcap.reports.names import OTHERS
 from kcap.reports.run import columns_of, computed
@@ -45,8 +45,6 @@ NAMING: Final = (consuming, groups, leaders, losses, pipelines, producing, refus
 OF_NAMES: Final = frozenset(module.__name__ for module in NAMING)
 """Modules whose rules tell apart by names and numbers that mean something in one cluster alone: topics, groups, offsets. So do
 rules that compare brokers, which need `peers`."""
-JAVA: Final = "apache-kafka-java"
-"""Software whose names of settings are those of advice: it needs no table of others."""
 UNNAMED: Final = "unnamed_findings"
 """Reason for which findings are left out."""
 
@@ -131,7 +129,8 @@ def of_java(seen: Observed) -> set[str | None]:
 def row_of(rule: Rule, finding: Finding, seen: Observed) -> dict[str, Any]:
     """A finding as a row of the report."""
     advice = finding.advice or rule.advice
-    if SETTING.search(advice) and not seen.once(of_java).issuperset(concerned(finding.who, seen)):
+    settings = SETTING.search(advice) or rule.id == OF_VERSIONS
+    if settings and not seen.once(of_java).issuperset(concerned(finding.who, seen)):
         from kcap.reports.findings.settings import for_clients
 
         advice = for_clients(advice, rule.id, finding.who, seen)

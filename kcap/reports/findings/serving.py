@@ -266,8 +266,8 @@ def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Quick requests behind slow ones of the same connection.
 
     Those of one moment, less than `seconds` long, waited once: a client that is given partitions looks for their offsets. What
-    a library requests by itself, at any broker that it is connected to, is no pipelining of the application: the coordinator,
-    and Metadata where the library names itself.
+    a library requests by itself, at any broker that it is connected to, is no pipelining of the application and makes no such
+    moment longer: the coordinator, and Metadata where the library names itself.
     """
     long = int(limit["milliseconds"] * 1e6)
     if seen.apis.isdisjoint(LONG_POLLS) or all(
@@ -285,23 +285,25 @@ def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
         table.queue_ns >= long, table.queue_ns * 2 >= table.latency_ns, ~table.api.isin(LONG_POLLS)
     )  # fmt: skip
     chosen = chosen.inner_join(fetching.select("connection", "shares"), "connection")
+    at, work = chosen.request_first_ns, ~chosen.api.isin(SEARCHES)
     figures = {
-        "shares": chosen.shares.max(), "lost": chosen.queue_ns.sum(), "work": chosen.count(where=~chosen.api.isin(SEARCHES)),
+        "shares": chosen.shares.max(), "lost": chosen.queue_ns.sum(),
         "searches": chosen.count(where=chosen.api == "FindCoordinator"),
+        "work_ns": (at.max(where=work) - at.min(where=work)).fill_null(0),
     }  # fmt: skip
     rows = seen.run(in_groups(chosen, ("client_id", "connection"), **figures))
     for client, some in rows_by((row for row in rows if row["n"] >= limit["requests"]), "client_id").items():
         count, lost = sum(row["n"] for row in some), sum(row["lost"] for row in some)
-        lasted = max(row["last_ns"] - row["first_ns"] for row in some)
         library = any(call["software_name"] for call in seen.calls_of(client_id=client))
         by_itself = library or any(row["searches"] for row in some)
+        lasted = max(row["work_ns"] if by_itself else row["last_ns"] - row["first_ns"] for row in some)
         yield Finding(
             f"{count} requests of {called(client)} waited {seconds(lost / count)} on average behind "
             f"{'ShareFetch' if all(row['shares'] for row in some) else 'Fetch'} on the same connection",
             {"client_id": client, "connection": some[0]["connection"]}, count,
             where(f"queue_ns >= {int(limit['milliseconds'])}ms", client_id=client),
             *times_of(some), lost, {"requests": count, "queue_ns": lost},
-            None if lasted >= limit["seconds"] * 1e9 and not (by_itself and all(row["work"] == 0 for row in some)) else "info",
+            None if lasted >= limit["seconds"] * 1e9 else "info",
         )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from kcap.limits import LIBRARIES_NAMED
-from kcap.reports.findings.model import SETTING, concerned
+from kcap.reports.findings.model import OF_VERSIONS, SETTING, concerned
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.versions.libraries import PROFILES, family_of
 from kcap.schema.registry import api_key
@@ -119,6 +119,13 @@ LACKING: Final[Mapping[str, Mapping[str, str]]] = {
     },
 }  # fmt: skip
 """The same of what a library has no setting for -> what it does."""
+VERSIONS: Final[Mapping[str, str]] = {
+    "sarama": "Version of its Config (version in Telegraf, kafka-version in Burrow) names the release whose versions it uses",
+    "kafka-python": "api_version, where it is set, names the release whose versions it uses",
+    "librdkafka": "broker.version.fallback names the release whose versions it uses where api.version.request is false",
+    "franz-go": "MaxVersions limits the versions that it uses",
+}
+"""Library -> its setting for the versions of requests, for which Kafka's Java client has none."""
 CALLED: Final = {"kafkajs": "KafkaJS"}
 """What libraries call themselves in prose, where that is not the name of the table."""
 
@@ -167,7 +174,7 @@ def in_library(library: str, settings: Collection[str]) -> str:
 def for_clients(advice: str, rule: str, who: Mapping[str, Any], seen: Observed) -> str:
     """Advice of a rule, with the names that its settings have in the libraries of the clients concerned."""
     settings = list(dict.fromkeys(SETTING.findall(advice))) if rule not in OF_BROKERS else []
-    if not settings:
+    if not settings and rule != OF_VERSIONS:
         return advice
     found: dict[str, bool] = {}
     known = seen.once(known_libraries)
@@ -178,7 +185,7 @@ def for_clients(advice: str, rule: str, who: Mapping[str, Any], seen: Observed) 
             found[library] = found.get(library, True) and guessed
     clauses = []
     for library in sorted(found):
-        clause = in_library(library, settings)
+        clause = VERSIONS.get(library) if rule == OF_VERSIONS else in_library(library, settings)
         if clause:
             guess = ", as the versions of its requests suggest" if found[library] else ""
             clauses.append(f"in {CALLED.get(library, library)}{guess}{',' if guess else ''} {clause}")

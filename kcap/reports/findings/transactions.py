@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import nlargest
 from operator import itemgetter
+from typing import Final
 
 from kcap.limits import LONG_TRANSACTIONS_COMPARED, READ_ALL_MOST, READ_MOST, STRETCHES_MAX
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, these, where
@@ -36,6 +37,12 @@ TAKEN_UP = (
     "did nothing for so long that its connection was closed."
 )
 """The next step where the connection that began a transaction was gone for most of the time that it was open."""
+LEFT = (
+    "See why its producer stopped before EndTxn (a crash, a kill, an exception): the coordinator aborts what it left after "
+    "transaction.timeout.ms, and readers with isolation.level=read_committed wait until then. Its records are dropped: write "
+    "them again."
+)
+"""The next step where the last stable offset has passed a transaction without an EndTxn."""
 COORDINATED = ("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn")
 """What goes to the transaction coordinator (KIP-98)."""
 
@@ -107,6 +114,10 @@ def incomplete(seen: Observed, rows: list[Row]) -> bool:
     return not holes.isdisjoint(coordinators | unknown) or rows[-1]["client_id"] in hidden
 
 
+GOLDEN: Final = (5**0.5 - 1) / 2
+"""The golden ratio, less one."""
+
+
 @rule(
     "aborted-transactions", "medium", 0.9,
     needs="responses messages",
@@ -126,19 +137,33 @@ def aborted_transactions(seen: Observed, limit: Mapping[str, float]) -> Found:
     while most > limit["aborted"] and sum(min(len(ends), most) for ends in every.values()) > READ_ALL_MOST:
         most -= 1
     # of many, as many as are looked at, evenly over the capture
-    every = {name: ends[:: -(-len(ends) // most)] for name, ends in every.items() if len(ends) >= limit["aborted"]}
-    seen.prepare([row for ends in every.values() for row in ends])
-    for name, ends in every.items():
+    every = {name: ends for name, ends in every.items() if len(ends) >= limit["aborted"]}
+    looked_at = {name: spread_out(ends, most) for name, ends in every.items()}
+    seen.prepare([row for ends in looked_at.values() for row in ends])
+    for name, ends in looked_at.items():
         kinds = [seen.message(row, "request").get("committed") for row in ends]
         aborted, known = kinds.count(False), len(kinds) - kinds.count(None)
         if aborted >= limit["aborted"] and aborted >= limit["share"] * known:
+            ended = len(every[name])
+            some = f" that were looked at, of {ended:,} that ended" if ended > len(ends) else ""
             yield Finding(
-                f"transactional id {name} aborted {aborted} of {known} transactions",
+                f"transactional id {name} aborted {aborted} of {known} transactions{some}",
                 {"transactional_id": name, "client_id": ends[0]["client_id"]}, aborted,
                 where("api == EndTxn", these([row for row, kind in zip(ends, kinds) if kind is False]), transactional_id=name),
                 ends[0]["request_first_ns"], ends[-1]["request_first_ns"], 0,
-                {"aborted": aborted, "ended": known},
+                {"aborted": aborted, "ended": known} | ({"ended": ended, "looked_at": known} if some else {}),
             )  # fmt: skip
+
+
+def spread_out(rows: list[Row], most: int) -> list[Row]:
+    """As many rows as `most` at most, in order and from all of them.
+
+    Multiples of the golden ratio, less their whole part, lie evenly and repeat no period: of transactions that end in turns,
+    every n-th could be one that aborts.
+    """
+    if len(rows) <= most:
+        return rows
+    return [rows[at] for at in sorted({int(GOLDEN * at % 1 * len(rows)) for at in range(most)})]
 
 
 @rule(
@@ -352,6 +377,36 @@ def held(seen: Observed) -> dict[str, int]:
     return {row["transactional_id"]: row["stood_ns"] for row in rows}
 
 
+def passed(seen: Observed) -> dict[str, list[tuple[int, int]]]:
+    """Transactional id that went on after its last EndTxn -> for partitions to which it wrote, when its last Produce request
+    there was sent, and when the first Fetch response arrived whose last stable offset is beyond what that one wrote, ns.
+
+    The last stable offset goes on when the marker is written that ends the transaction (KIP-98): none is open there since then.
+    """
+    table, parts = seen.exchanges, seen.parts
+    key, place = ["connection", "exchange"], ["topic", "partition"]
+    table = table.filter(table.transactional_id.notnull())
+    at, ends = table.request_first_ns, table.api.isin(list(ENDS))
+    ids = table.group_by("transactional_id").aggregate(work_ns=at.max(where=~ends), end_ns=at.max(where=ends))
+    left = ids.filter((ids.work_ns > ids.end_ns) | ids.end_ns.isnull())
+    work = table.filter(table.api == "Produce").semi_join(left, "transactional_id").select(*key, "transactional_id")
+    written = parts.filter(parts.base_offset >= 0).select(*key, *place, "base_offset", work_ns=parts.request_first_ns)
+    written = written.inner_join(work, key)
+    last = written.group_by("transactional_id", *place).aggregate(
+        offset=written.base_offset.max(), work_ns=written.work_ns.max()
+    )
+    known = parts.filter(parts.api == "Fetch", parts.last_stable_offset >= 0, parts.topic.notnull())
+    known = known.group_by(*place, "last_stable_offset").aggregate(at_ns=known.response_first_ns.min())
+    both = known.inner_join(last, place)
+    both = both.filter(both.last_stable_offset > both.offset)
+    found = both.group_by("transactional_id", *place, "work_ns").aggregate(at_ns=both.at_ns.min())
+    order = found.transactional_id, found.topic, found.partition
+    every: dict[str, list[tuple[int, int]]] = {}
+    for row in seen.first(found, order, STRETCHES_MAX, "offsets_standing"):
+        every.setdefault(row["transactional_id"], []).append((row["work_ns"], row["at_ns"]))
+    return every
+
+
 def overlap(times: Iterable[tuple[int, int]], first_ns: int, last_ns: int) -> int:
     """How long at most one of these times lies between two others, ns."""
     return max([0, *(min(until, last_ns) - max(since, first_ns) for since, until in times)])
@@ -369,10 +424,10 @@ def displaced(seen: Observed) -> set[str | None]:
     "hanging-transaction", "high", 0.8,
     needs="requests bodies time",
     looks_at="work of a transaction that no EndTxn follows until the capture ends; last stable offsets that stand where it "
-    "began",
+    "began, or go on",
     advice="Find the producer (kafka-transactions.sh find-hanging, KIP-664); transaction.timeout.ms ends it. Until then "
     "readers with read_committed stand still.",
-    instead="a transaction that ends behind the end of the capture",
+    instead="a transaction that ends behind the end of the capture; where it was over before, an EndTxn that the capture lacks",
     sources="KIP-664, KIP-890",
     seconds=5,
 )  # fmt: skip
@@ -381,7 +436,8 @@ def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
 
     Where its EndTxn may have been sent unseen, that is worth knowing and no more, unless the last stable offset of a partition
     stands for `seconds` where the transaction began; so is one that is open no longer than one of the same id was that ended:
-    checkpoints of Flink end transactions minutes after they began.
+    checkpoints of Flink end transactions minutes after they began. Where the last stable offset goes on, the coordinator ended
+    it meanwhile.
     """
     end, most_ns = seen.span[1], limit["seconds"] * 1e9
     for name, rows in seen.once(steps).items():
@@ -396,13 +452,19 @@ def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
         if open_since is not None and quiet >= most_ns:
             just = ended is not None and open_since["request_first_ns"] - ended["request_first_ns"] < most_ns
             unsure = (just and last["client_id"] in seen.once(displaced)) or incomplete(seen, rows)
-            stood = seen.once(held).get(name, 0)
+            stood, begun_ns = seen.once(held).get(name, 0), open_since["request_first_ns"]
+            over_ns = min((at for work, at in seen.once(passed).get(name, ()) if work >= begun_ns), default=None)
+            until = end if over_ns is None else over_ns
+            if over_ns is not None and (unsure or until - begun_ns < most_ns):
+                continue  # by an EndTxn that the capture lacks
             yield Finding(
-                f"a transaction of {name} was left open: nothing followed its last request for {seconds(quiet)}",
+                f"a transaction of {name} was left open: nothing followed its last request for {seconds(quiet)}"
+                + (f"; it was over {seconds(until - begun_ns)} after its first work" if over_ns is not None else ""),
                 {"transactional_id": name, "client_id": last["client_id"]}, 1, where(transactional_id=name),
-                open_since["request_first_ns"], end, quiet, {"quiet_ns": quiet,
-                "open_ns": end - open_since["request_first_ns"], "stood_ns": stood},
-                "info" if (unsure and stood < most_ns) or longer(rows, end - open_since["request_first_ns"]) else None,
+                begun_ns, end, max(quiet - (end - until), 0),
+                {"quiet_ns": quiet, "open_ns": until - begun_ns} | ({"stood_ns": stood} if over_ns is None else {}),
+                "info" if (unsure and stood < most_ns) or longer(rows, until - begun_ns) else "medium" if over_ns else None,
+                advice=LEFT if over_ns is not None else None,
             )  # fmt: skip
 
 

@@ -184,7 +184,7 @@ def named(case: DiagnosisContext, death: Death, group: tuple[object, ...], range
         kind = "below_broker_min"
         advice = f"Kafka {since} dropped it (KIP-896): " if since else "The client is too old for this broker: "
         advice = once_absent(key, version) or advice
-        advice += "upgrade the client's library, or let it negotiate."
+        advice += "upgrade the client's library, let it negotiate, or raise the release that it is configured for."
     if key in ZOOKEEPER_ONLY and ranges is None:
         advice = "This API left with ZooKeeper: brokers of 4.0 and later, and of KRaft clusters, do not have it."
     add(case, death, group, Diagnosis(

@@ -203,7 +203,10 @@ def advice_for(key: int, version: int, kind: str) -> str:
     if kind == "above_broker_max":
         return deaths.IGNORES_OFFER
     if since:
-        return f"Kafka {since} dropped this version (KIP-896): upgrade the client, or let it negotiate (ApiVersions)."
+        return (
+            f"Kafka {since} dropped this version (KIP-896): upgrade the client, let it negotiate (ApiVersions), or raise the "
+            "release that it is configured for."
+        )
     return "The client is too old for this broker: upgrade it."
 
 

@@ -141,6 +141,11 @@ PROFILES: Final = (
         "Produce 3, Fetch 4, ListOffsets 1, Metadata 1, OffsetCommit 1, OffsetFetch 1, FindCoordinator 0, JoinGroup 1, "
         "SyncGroup 0, Heartbeat 0, LeaveGroup 0, CreateTopics 2, DeleteTopics 1, SaslHandshake 0 1, SaslAuthenticate 0"
     )),
+    Profile("sarama", "1.4x with Version 2.0", None, keyed(  # it requests no ApiVersions below Version 2.4
+        "Produce 6, Fetch 8, ListOffsets 3, Metadata 6, OffsetCommit 4, OffsetFetch 4, FindCoordinator 2, JoinGroup 3, "
+        "SyncGroup 2, Heartbeat 2, LeaveGroup 2, InitProducerId 1, CreateTopics 3, DeleteTopics 2, DescribeGroups 0 2, "
+        "ListGroups 0 2, SaslHandshake 0 1, SaslAuthenticate 0"
+    )),
     Profile("kafka-python", "1.4-2.0 with api_version 0.9", None, keyed(
         "Produce 1, Fetch 1, ListOffsets 0, Metadata 0, OffsetCommit 2, OffsetFetch 1, FindCoordinator 0, JoinGroup 0, "
         "SyncGroup 0, Heartbeat 0, LeaveGroup 0, DescribeGroups 0, ListGroups 0"

@@ -33,6 +33,8 @@ NUMBERING: Final = {
     "librdkafka": FROM_1, "kafka-python": FROM_1, "aiokafka": FROM_1, "kafka-go": FROM_1, "platformatic": FROM_1,
 }  # fmt: skip
 """Library -> where the correlation ids of a connection begin."""
+GOING_ON: Final = frozenset({"sarama"})
+"""Libraries that number on where a program closes a connection and opens it again (sarama's Broker.Open sets no number)."""
 BOOTSTRAP: Final = 0
 """The connection of a Java client with the id 0 is that to a bootstrap server."""
 OF_LEADERS: Final = frozenset({0, 1})
@@ -134,7 +136,7 @@ def excluded(family: str, profiles: Sequence[ConnectionProfile]) -> bool:
     if way is None or not ids:
         return False
     if way == FROM_0:
-        return 2 * ids.count(0) <= len(ids)
+        return 0 not in ids if family in GOING_ON else 2 * ids.count(0) <= len(ids)
     if way == FROM_1:
         return 0 in ids or 2 * ids.count(1) < len(ids)
     leads = any(one.ids_from == BOOTSTRAP and any(key in OF_LEADERS for _, key, _ in one.uses) for one in begun)
@@ -144,7 +146,7 @@ def excluded(family: str, profiles: Sequence[ConnectionProfile]) -> bool:
 def numbered(family: str, profiles: Sequence[ConnectionProfile]) -> str | None:
     """The evidence in the correlation ids for a library; None where they show nothing."""
     way, ids = NUMBERING.get(family), [one.ids_from for one in numbering(profiles)]
-    if way is None or len(ids) < 2 or (way == SHARED and set(ids) <= {0}):
+    if way is None or len(ids) < 2 or (way == SHARED and set(ids) <= {0}) or (family in GOING_ON and set(ids) != {0}):
         return None
     return way
 

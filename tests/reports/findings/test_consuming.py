@@ -116,6 +116,8 @@ def test_sessions_that_begin_again_and_again() -> None:
     assert len(found("fetch-session-churn", observed(some))) == 1
     assert found("fetch-session-churn", observed(many(30, 0.1, "Fetch", session_epoch=7))) == []
     assert found("fetch-session-churn", observed(many(30, 0.1, "Fetch", session_epoch=-1))) == [], "no session was wanted"
+    each = [row | {"connection": f"C{at}"} for at, row in enumerate(many(30, 0.1, "Fetch", session_epoch=0))]
+    assert found("fetch-session-churn", observed(each), loud=False) == [], "the first of a connection replaces none"
 
 
 def test_a_client_that_does_not_use_sessions_is_not_accused_of_their_churn() -> None:

@@ -99,6 +99,9 @@ def test_replicas_that_stay_out_of_sync() -> None:
     stopping = observed([*rows, *again], messages=said, connections=links)
     assert found("isr-shrink", stopping) == [], "it answers until its process ends, and came back"
     late = [links[0] | {"last_ns": START + 11 * SECOND}, links[1]]
+    half = [late[0] | {"closed_by": "server", "closed_ns": START + 4 * SECOND, "last_ns": START + 30 * SECOND}, links[1]]
+    closed = observed([*rows, *again], messages=said, connections=half)
+    assert found("isr-shrink", closed) == [], "a client closed its side of a connection long after the broker was gone"
     assert len(found("isr-shrink", observed([*rows, *again], messages=said, connections=late))) == 1, "it lagged before"
     turns = metadata(1, [1, 2]) | metadata(2, [1, 3])
     assert found("isr-shrink", observed(rows, messages=turns)) == [], "another one each time: a rolling restart"

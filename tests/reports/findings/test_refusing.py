@@ -9,15 +9,18 @@ def refused(at: float, **more: object) -> Row:
     return CONNECTION | {"connection": f"R{at}", "first_ns": begin, "last_ns": begin} | ends | more
 
 
-def seen_by(link: Row, until: float, since: float, step: float = 0.2, closed_by: str = "server") -> list[Row]:
-    """What the rule says where a partition is written to up to `until` at the broker that goes, from `since` on at another."""
+def seen_by(
+    link: Row, until: float, since: float, step: float = 0.2, closed_by: str = "server", later: float = 0.0
+) -> list[Row]:
+    """What the rule says where a partition is written to up to `until` at the broker that goes `later` seconds afterwards, and
+    from `since` on at another."""
     old = [exchange("C1", at + 1, "Produce", at * step, broker_id=1) for at in range(int(until / step))]
     new = [exchange("C2", at + 1, "Produce", since + at * step, server_ip="10.0.0.2") for at in range(9)]
     parts = [{"connection": row["connection"], "exchange": row["exchange"], "topic": "t", "partition": 0, "error": "NONE"}
              for row in old + new]  # fmt: skip
     links = [
         CONNECTION | {"connection": "C1", "server_packets": 9, "closed_by": closed_by},
-        *(refused(until + at) | link for at in range(5)),
+        *(refused(until + later + at) | link for at in range(5)),
     ]
     links = [*links, CONNECTION | {"connection": "C2", "server_ip": "10.0.0.2", "server_packets": 9}]
     return found("broker-unavailable", observed(old + new, parts, links), loud=False)
@@ -72,6 +75,8 @@ def test_a_restart_that_hands_partitions_over_is_worth_knowing_and_no_more() -> 
     assert row["severity"] == "info", "a partition that is written to now and then"
     (row,) = seen_by({}, 5.0, 14.0, closed_by="client")
     assert row["severity"] == "info", "a job that had ended, and another that began later"
+    (row,) = seen_by({}, 5.0, 34.0, later=20.0)
+    assert row["severity"] == "info", "nothing was there to write for a while before the broker went"
 
 
 def moved_to(broker: Row, **more: object) -> Row:

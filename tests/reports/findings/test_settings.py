@@ -35,6 +35,14 @@ def test_a_library_that_names_itself(software: tuple[str, str], added: str) -> N
     assert advised(rows) == added
 
 
+def test_a_refused_version_may_be_one_that_the_client_is_configured_for() -> None:
+    rows = of(("Fetch", 3), software_name="sarama", software_version="v1.60.1")
+    added = advised(rows, text="Upgrade the older side.", rule="version-refused")
+    assert added.startswith(" In sarama Version of its Config (")
+    rows = of(("Fetch", 3), software_name="apache-kafka-java", software_version="2.8.0")
+    assert advised(rows, text="Upgrade the older side.", rule="version-refused") == "", "it has no such setting"
+
+
 KAFKAJS = (("ApiVersions", 2), ("Metadata", 6), ("Produce", 7))
 
 

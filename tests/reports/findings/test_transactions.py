@@ -22,6 +22,10 @@ def test_many_aborts_are_told_and_one_of_many_is_not() -> None:
     rows, said = ends([True, False] * 6)
     (row,) = found("aborted-transactions", observed(rows, messages=said))
     assert row["evidence"] == {"aborted": 6, "ended": 12}
+    rows, said = ends([False, True, True] * 100)
+    (row,) = found("aborted-transactions", observed(rows, messages=said))
+    assert row["sentence"].endswith("aborted 36 of 100 transactions that were looked at, of 300 that ended")
+    assert row["evidence"] == {"aborted": 36, "ended": 300, "looked_at": 100}, "a third, whatever their order"
     rows, said = ends([True] * 19 + [False])
     assert found("aborted-transactions", observed(rows, messages=said)) == []
 
@@ -179,6 +183,14 @@ def test_the_last_stable_offset_proves_an_open_transaction() -> None:
     assert found("hanging-transaction", observed(rows, elsewhere, connections=links)) == [], "of another producer"
     moved = [*parts[:-1], parts[-1] | {"last_stable_offset": 7}]
     assert found("hanging-transaction", observed(rows, moved, connections=links)) == [], "it moved on"
+    whole = [links[0] | {"client_missing": 0}]
+    (row,) = found("hanging-transaction", observed(rows, moved, connections=whole))
+    assert row["severity"] == "medium", "no EndTxn can be missing: the coordinator ended it"
+    assert row["sentence"].endswith("; it was over 6.0 s after its first work")
+    soon = [*parts[:3], parts[3] | {"last_stable_offset": 7}, *parts[4:]]
+    assert found("hanging-transaction", observed(rows, soon, connections=whole), loud=False) == [], (
+        "no coordinator ends it so soon"
+    )
     read = [part | {"high_watermark": part.get("last_stable_offset")} for part in parts]
     assert found("hanging-transaction", observed(rows, read, connections=links)) == [], "nothing is behind it"
     polls, parts = readers(0, 4)

@@ -35,8 +35,10 @@ def subscription(version: int, data: bytes | None) -> str:
 
 def test_ids_exclude_libraries_that_number_otherwise() -> None:
     assert {one for one in NUMBERING if excluded(one, begun(0, 2, 2))} == {
-        one for one in NUMBERING if one not in (JAVA, "kafka-node")
+        one for one in NUMBERING if one not in (JAVA, "kafka-node", "sarama")
     }
+    assert numbered("sarama", begun(0, 2, 2)) is None, "it numbers on where a connection is opened again"
+    assert excluded("sarama", begun(1, 2, 2))
     assert {one for one in NUMBERING if not excluded(one, begun(1, 1, 1))} == {
         "librdkafka", "kafka-python", "aiokafka", "kafka-go", "platformatic",
     }  # fmt: skip

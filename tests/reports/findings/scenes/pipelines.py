@@ -111,7 +111,7 @@ SCENES = [
         max_wait_ms 500.
         """, kind="no least bytes"),
     Scene("long-poll-misconfigured", held_records, """
-        low 0.75: 4 Fetch responses of client app waited for min_bytes (100,000) although there were records. Seen 4 times from
+        info 0.75: 4 Fetch responses of client app waited for min_bytes (100,000) although there were records. Seen 4 times from
         0 s to 52 s, 18.6 s lost. Who: client_id app. Filter: client_id == "app" and api == Fetch. Evidence: fetches 7, empty 0,
         held_back 4, max_wait_ms 5000.
         """, kind="held", least={"held": 4, "held_ms": 5000}),

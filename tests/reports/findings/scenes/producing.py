@@ -135,6 +135,21 @@ def sequences() -> Observed:
     return tables(produced("C1", "app", 3, partition=lambda at: at % 2, **error), produced("C2", "b", 1, **error))
 
 
+def behind_too_large() -> Observed:
+    """Three batches out of order behind one that was refused as too large."""
+
+    def error(at: int) -> str:
+        return "OUT_OF_ORDER_SEQUENCE_NUMBER" if at else "MESSAGE_TOO_LARGE"
+
+    return tables(produced("C1", "app", 4, records=7, error=error))
+
+
+def after_too_large() -> Observed:
+    """A batch of sequence numbers 0 to 6 is refused as too large, the next one taken, and number 0 is sent twice more."""
+    errors = ("MESSAGE_TOO_LARGE", "NONE", "OUT_OF_ORDER_SEQUENCE_NUMBER", "OUT_OF_ORDER_SEQUENCE_NUMBER")
+    return tables(produced("C1", "app", 4, records=7, error=errors.__getitem__, base_sequence=(0, 7, 0, 0).__getitem__))
+
+
 def written_twice() -> Observed:
     """Three Produce requests of a producer without idempotence stay without a response until the client closes 0.5 s later,
     and a later one succeeds; of one that ends nothing follows."""
@@ -230,6 +245,16 @@ SCENES = [
         lost. Who: client_id b, topic t. Filter: client_id == "b" and topic == "t" and api == Produce and error ==
         OUT_OF_ORDER_SEQUENCE_NUMBER. Evidence: errors 1, partitions 1.
         """, least={"errors": 3}),
+    Scene("sequence-errors", behind_too_large, """
+        info 0.85: 3 batches of client app for topic t got OUT_OF_ORDER_SEQUENCE_NUMBER behind batches that got
+        MESSAGE_TOO_LARGE. Seen 3 times from 1.1 s to 1.3 s, 0.003 s lost. Who: client_id app, topic t. Filter: client_id ==
+        "app" and topic == "t" and api == Produce and error == OUT_OF_ORDER_SEQUENCE_NUMBER. Evidence: errors 3, partitions 1.
+        """, kind="behind a refused batch"),
+    Scene("sequence-errors", after_too_large, """
+        high 0.85: 2 batches of client app for topic t got OUT_OF_ORDER_SEQUENCE_NUMBER after batches that got
+        MESSAGE_TOO_LARGE. Seen 2 times from 1.2 s to 1.3 s, 0.002 s lost. Who: client_id app, topic t. Filter: client_id ==
+        "app" and topic == "t" and api == Produce and error == OUT_OF_ORDER_SEQUENCE_NUMBER. Evidence: errors 2, partitions 1.
+        """, kind="after a refused batch", least={"errors": 2}),
     Scene("retries-duplicate", written_twice, """
         medium 0.7: 3 batches of client app for topic t had no certain end before others followed; without idempotence they may
         stand in the log twice. Seen 3 times from 1 s to 3 s, 0 s lost. Who: client_id app, topic t. Filter: client_id == "app"

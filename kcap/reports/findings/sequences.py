@@ -1,0 +1,56 @@
+"""Batches of an idempotent producer that are out of order since the broker refused one before them.
+
+In: partitions of Produce requests. Out: the words and the next step of a finding. Law: a batch that was not refused explains
+nothing, and nor do the sequence numbers of another producer id, epoch or partition (KIP-98).
+"""
+
+from collections.abc import Collection
+
+from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.recorded import functions
+
+BEHIND = "The producer sends these again; see why the broker refuses those before ({})."
+"""The next step where batches were sent behind one that the broker refused."""
+PASSED = (
+    "See why the broker refuses those before ({}), such as batch.size above max.message.bytes. It took later ones meanwhile, "
+    "and takes the records of a refused one no more: the producer sends them in vain until delivery.timeout.ms. Set "
+    "max.in.flight.requests.per.connection to 1 where batches may be refused."
+)
+"""The next step where it took later sequence numbers than those of a refused batch."""
+
+
+def cause_of(seen: Observed, row: Row, names: Collection[str]) -> tuple[str, str | None, bool]:
+    """Of batches of a client for a topic that got a sequence error: a clause with the error of others that explains all of
+    theirs, the next step, and whether they get through when the producer sends them again. Empty, None and False where one of
+    them has no such error before it.
+
+    `row` has the client, topic and error; `names` are the sequence errors. An error explains one where no batch that was sent
+    between the two succeeded, or where the numbers are those of a refused batch and later ones were taken.
+    """
+    parts = seen.parts
+    parts = parts.filter(parts.api == "Produce", parts.client_id == row["client_id"], parts.topic == row["topic"])
+    parts = parts.filter(parts.error.notnull())
+    good, of_order = parts.error == "NONE", parts.error.isin(list(names))
+    at, sequence = parts.request_first_ns, parts.base_sequence
+    refused = ~(good | of_order)
+    order = [at, parts.connection, parts.exchange]
+    producer = ["partition", "producer_id", "producer_epoch"]
+    past = functions(parts).window(group_by=producer, order_by=order, rows=(None, 0))
+    parts = parts.mutate(
+        good_ns=good.ifelse(at, None).max().over(past), bad_ns=refused.ifelse(at, None).max().over(past),
+        taken=good.ifelse(sequence, None).max().over(past), least=refused.ifelse(sequence, None).min().over(past),
+        last=refused.ifelse(sequence + parts.records, None).max().over(past), why=refused.ifelse(parts.error, None),
+    )  # fmt: skip
+    behind = (parts.bad_ns > parts.good_ns) | (parts.bad_ns.notnull() & parts.good_ns.isnull())
+    gone = parts.base_sequence.between(parts.least, parts.last) & (parts.taken > parts.base_sequence)
+    mine, behind, gone = parts.error == row["error"], behind.fill_null(False), gone.fill_null(False)
+    (found,) = seen.run(
+        parts.aggregate(
+            alone=parts.count(where=mine & ~behind & ~gone), gone=parts.count(where=mine & gone), why=parts.why.min()
+        )
+    )
+    if found["alone"] or found["why"] is None:
+        return "", None, False
+    why, gone = found["why"], found["gone"] > 0
+    clause = f" {'after' if gone else 'behind'} batches that got {why}"
+    return clause, (PASSED if gone else BEHIND).format(why), not gone

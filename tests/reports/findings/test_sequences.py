@@ -1,0 +1,25 @@
+"""Sequence errors behind batches that the broker refused."""
+
+from tests.reports.findings.tables import found, many, observed
+
+
+def test_sequence_errors_behind_a_refused_batch_and_after_it() -> None:
+    rows = many(4, 1.0)
+    parts = [{"connection": "C1", "exchange": at + 1, "api_key": 0, "topic": "t", "partition": 0,
+              "error": "OUT_OF_ORDER_SEQUENCE_NUMBER"} for at in range(4)]  # fmt: skip
+    behind = [parts[0] | {"error": "MESSAGE_TOO_LARGE", "records": 9}, *parts[1:]]
+    (row,) = found("sequence-errors", observed(rows, behind), loud=False)
+    assert (row["severity"], row["count"]) == ("info", 3)
+    assert row["sentence"].endswith("behind batches that got MESSAGE_TOO_LARGE")
+    between = [behind[0], parts[1] | {"error": "NONE"}, *parts[2:]]
+    (row,) = found("sequence-errors", observed(rows, between))
+    assert row["sentence"].endswith("got OUT_OF_ORDER_SEQUENCE_NUMBER"), "the broker took one since"
+    numbers = [part | {"base_sequence": sequence} for part, sequence in zip(between, (0, 9, 0, 5), strict=True)]
+    (row,) = found("sequence-errors", observed(rows, numbers))
+    assert row["sentence"].endswith("after batches that got MESSAGE_TOO_LARGE"), "it took the numbers behind these"
+    assert "sends them in vain" in row["advice"]
+    numbers[1] |= {"producer_epoch": 1}
+    (row,) = found("sequence-errors", observed(rows, numbers), loud=False)
+    assert row["severity"] == "info", "that was another producer"
+    elsewhere = [behind[0] | {"partition": 1}, *parts[1:]]
+    assert len(found("sequence-errors", observed(rows, elsewhere))) == 1
