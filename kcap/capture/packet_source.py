@@ -8,22 +8,24 @@ own.
 import os
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import finalize
 
 from kcap.capture.fileset import cut, ignore
-from kcap.capture.pcap import PcapReader
-from kcap.capture.pcapng import PcapngReader
 from kcap.capture.reader import CaptureFileReader
 from kcap.capture.sections import FileSection, FileSections
+from kcap.capture.source import reader_of
 from kcap.capture.spool import Spool
 from kcap.capture.window import FileWindow
 from kcap.limits import ONE_PACKET_BYTES, OPEN_FILES_MAX, READ_WINDOW_BYTES
 from kcap.model import CaptureFile, PacketBatch
 
+if TYPE_CHECKING:
+    from kcap.capture.pcap import PcapReader
+    from kcap.capture.pcapng import PcapngReader
+
 PLAIN_BYTE_NS = 2
 """Processor time of a byte that is read and parsed without kernels, in packets of Ethernet's size."""
-READERS: dict[str, type[PcapReader | PcapngReader]] = {"pcap": PcapReader, "pcapng": PcapngReader}
 
 
 class Packet(NamedTuple):
@@ -96,7 +98,7 @@ class PacketSource:
         """A reader from a position on; at the `beginning` it reads the file's header first. `compiled`: by kernels."""
         known = self._files[file]
         spool = self._spools.get(file)
-        kind = READERS.get(known.format if spool is None else known.format.partition("+")[0])
+        kind = reader_of(known.format if spool is None else known.format.partition("+")[0])
         if kind is None or (known.size is None and spool is None) or (spool is not None and not spool.kept):
             return None
         section = None if beginning else self._section(file, kind, position)
@@ -105,7 +107,7 @@ class PacketSource:
         window = self._window(file, position, window_bytes)
         return kind(window, CaptureFile(known.path, known.name), file, ignore, position if compiled else None, section)
 
-    def _section(self, file: int, kind: type[PcapReader | PcapngReader], position: int) -> FileSection | None:
+    def _section(self, file: int, kind: "type[PcapReader | PcapngReader]", position: int) -> FileSection | None:
         """The section that `position` is in; of a file that was not read here, what its beginning says."""
         sections = self._layouts.get(file)
         if sections is None:

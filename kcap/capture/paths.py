@@ -55,7 +55,7 @@ def begins_like_capture(read: "Read") -> bool:
     """Whether the stream is pcap, pcapng or snoop, perhaps compressed."""
     from kcap.capture.compressed import Decompressed, compression  # the terminal UI names files before it reads any
     from kcap.capture.pcap import byte_order
-    from kcap.capture.pcapng import MAGIC
+    from kcap.capture.sections import MAGIC
     from kcap.capture.source import SNOOP, again, read_head
 
     head = read_head(read)

@@ -9,7 +9,7 @@ from struct import Struct, unpack_from
 
 from kcap.capture import pcapng_blocks
 from kcap.capture.reader import CaptureFileReader
-from kcap.capture.sections import FileSection, Interface
+from kcap.capture.sections import MAGIC, FileSection, Interface
 from kcap.capture.window import FileWindow
 from kcap.errors import CaptureError
 from kcap.limits import BATCH_PACKETS_MAX, BLOCK_BYTES_MAX, HOST_NAMES_KEPT, INTERFACES_MAX, JIT_AFTER_BYTES
@@ -17,7 +17,6 @@ from kcap.model import CaptureFile, PacketBatch
 from kcap.net.packet_cursor import Report
 from kcap.weird import WeirdKind
 
-MAGIC = b"\x0a\x0d\x0d\x0a"
 ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
 BLOCK_LEAST = 12
 PACKET_HEADER = 28

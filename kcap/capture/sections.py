@@ -10,6 +10,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+MAGIC = b"\x0a\x0d\x0d\x0a"
+"""How a Section Header Block begins, and with it a pcapng file."""
 TIME_LIMIT = 1 << 63
 
 

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from errno import EMFILE, ENFILE
 from io import FileIO
 from mmap import mmap
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kcap.capture.compressed import Decompressed, compression
 from kcap.capture.maps import FileMaps
 from kcap.capture.pcap import PcapReader, byte_order
-from kcap.capture.pcapng import MAGIC, PcapngReader
 from kcap.capture.reader import CaptureFileReader
+from kcap.capture.sections import MAGIC
 from kcap.capture.spool import Spool
 from kcap.capture.window import FileWindow, Read
 from kcap.errors import CaptureError
@@ -26,6 +26,9 @@ from kcap.limits import COMPRESSIONS_MAX, JIT_AFTER_BYTES, MAPPED_FILE_BYTES, RE
 from kcap.model import CaptureFile
 from kcap.net.packet_cursor import Report
 from kcap.weird import WeirdKind
+
+if TYPE_CHECKING:
+    from kcap.capture.pcapng import PcapngReader
 
 STANDARD_INPUT: Final = STANDARD
 MAGIC_BYTES = 16
@@ -109,16 +112,21 @@ def open_reader(
     placed = not once and hasattr(os, "pread")
     large = placed and (source.size or 0) >= MAPPED_FILE_BYTES and source.path != STANDARD_INPUT
     window = FileWindow(read, window_bytes, read_at=source.read_at if placed else None, map_at=source.map_at if large else None)
-    reader: type[PcapReader | PcapngReader]
-    if byte_order(head):
-        reader = PcapReader
-    elif head.startswith(MAGIC):
-        reader = PcapngReader
-    else:
+    reader = reader_of("pcap" if byte_order(head) else "pcapng" if head.startswith(MAGIC) else "")
+    if reader is None:
         raise CaptureError(f"{source.path}: {no_capture(head, wrappings)}")
     made = reader(window, file, index, report, jit_after)
     file.format = "+".join([file.format, *reversed(wrappings)])
     return made
+
+
+def reader_of(form: str) -> "type[PcapReader | PcapngReader] | None":
+    """The reader of a format: `pcap`, `pcapng`; None of others."""
+    if form != "pcapng":
+        return PcapReader if form == "pcap" else None
+    from kcap.capture.pcapng import PcapngReader  # half a thousand lines, which captures of the other format do not need
+
+    return PcapngReader
 
 
 def unwrap(read: Read, truncated: Callable[[str, int], None]) -> tuple[bytes, Read, list[str]]:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 from kcap.capture import pcapng_blocks
 from kcap.capture.fileset import cut
 from kcap.capture.pcap import PcapReader
-from kcap.capture.pcapng import BLOCK_LEAST, MAGIC, ORDERS, PcapngReader
+from kcap.capture.pcapng import BLOCK_LEAST, ORDERS, PcapngReader
 from kcap.capture.reader import CaptureFileReader, in_order
-from kcap.capture.sections import FileSection, Interface
+from kcap.capture.sections import MAGIC, FileSection, Interface
 from kcap.capture.window import FileWindow, Read
 from kcap.limits import BLOCK_BYTES_MAX, GUESS_BYTES, GUESS_RECORDS, GUESS_SECONDS, READ_WINDOW_BYTES
 from kcap.model import CaptureFile, PacketBatch

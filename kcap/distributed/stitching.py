@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from kcap.capture.pcap import byte_order
-from kcap.capture.pcapng import MAGIC
+from kcap.capture.sections import MAGIC
 from kcap.capture.source import no_capture, unwrap
 from kcap.capture.window import Read
 from kcap.distributed.ranges import ByteRange, CountedWeird, RangeContext, RangeScan, RangeSummary

@@ -14,7 +14,7 @@ from kcap import kernels
 from kcap.analyzer import Options, RowBatch
 from kcap.batch.pieces import in_pieces
 from kcap.capture.pcap import byte_order
-from kcap.capture.pcapng import MAGIC
+from kcap.capture.sections import MAGIC
 from kcap.capture_pass import CapturePass
 from kcap.jobs import worker_process
 from kcap.jobs.messages import ReadOrder, Step, follow

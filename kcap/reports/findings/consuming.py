@@ -222,13 +222,13 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     size = chosen.response_bytes.fill_null(LONGEST)  # a small response is read sooner than one with records
     rows = seen.run(
         in_groups(
-            chosen, ("client_id", "server_ip", "server_port"), new=chosen.count(where=chosen.session_epoch == 0),
+            chosen, ("client_id", "server_ip", "server_port"), every=chosen.count(where=chosen.session_epoch == 0),
             first=chosen.connection.nunique(where=chosen.session_epoch == 0),
             exchange=chosen.exchange.argmin(size),
             connection=chosen.connection.argmin(size),
         )
     )  # fmt: skip
-    rows = [row for row in rows if row["new"] - row["first"] >= max(limit["sessions"], limit["share"] * row["n"])]
+    rows = [row for row in rows if row["every"] - row["first"] >= max(limit["sessions"], limit["share"] * row["n"])]
     for row in seen.prepared(rows):
         server = server_of(row)
         client, fetches = called(row["client_id"]), f"{row['n']} Fetch requests"
