@@ -24,8 +24,8 @@ KERNELS = (
 """Modules with compiled functions, and the compiler, as patterns below the package."""
 CONSTANTS = (
     "columns.py", "limits/*.py", "decode/opcodes.py", "decode/slots.py", "fastpath/arrays.py", "fastpath/layout.py",
-    "fastpath/state.py", "identities.py", "kafka/frames.py", "kafka/headers.py", "net/segment_columns.py", "net/tcp.py",
-    "records/header_facts.py", "schema/quirks.py", "tls/handshake.py", "tls/libcrypto.py",
+    "fastpath/state.py", "identities.py", "kafka/frames.py", "kafka/headers.py", "model.py", "net/segment_columns.py",
+    "net/tcp.py", "records/header_facts.py", "schema/quirks.py", "tls/handshake.py", "tls/libcrypto.py",
     "tls/records.py", "wire/cursor.py", "wire/formats.py",
 )  # fmt: skip
 """Other modules whose constants are compiled in, or whose arrays have the types that kernels are made for."""

@@ -27,7 +27,7 @@ def pack(path: str) -> int:
 
 def main(arguments: list[str]) -> int:
     """Writes the zip; returns the exit code."""
-    if len(arguments) != 1:
+    if len(arguments) != 1 or arguments[0].startswith("-"):
         print("usage: python -m spark_jobs.pack kcap.zip", file=sys.stderr)
         return 2
     print(f"{arguments[0]}: {pack(arguments[0])} files")

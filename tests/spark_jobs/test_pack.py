@@ -21,7 +21,11 @@ def test_the_zip_has_every_module_and_what_they_read(tmp_path: Path, capsys: pyt
     assert f"{len(names)} files" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("words", [[], ["a.zip", "b.zip"]])
-def test_one_name_is_needed(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("words", [[], ["a.zip", "b.zip"], ["--help"]])
+def test_one_name_is_needed(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
     assert main(words) == 2
     assert "usage" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

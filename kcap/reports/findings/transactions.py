@@ -396,14 +396,21 @@ def passed(seen: Observed) -> dict[str, list[tuple[int, int]]]:
         offset=written.base_offset.max(), work_ns=written.work_ns.max()
     )
     known = parts.filter(parts.api == "Fetch", parts.last_stable_offset >= 0, parts.topic.notnull())
-    known = known.group_by(*place, "last_stable_offset").aggregate(at_ns=known.response_first_ns.min())
-    both = known.inner_join(last, place)
-    both = both.filter(both.last_stable_offset > both.offset)
-    found = both.group_by("transactional_id", *place, "work_ns").aggregate(at_ns=both.at_ns.min())
+    ibis = functions(parts)
+    wrote = last.select(*place, "offset", "transactional_id", "work_ns", at_ns=ibis.null("int64"))
+    known = known.select(
+        *place, offset="last_stable_offset", transactional_id=ibis.null("string"), work_ns=ibis.null("int64"),
+        at_ns="response_first_ns",
+    )  # fmt: skip
+    walk = ibis.union(wrote, known, distinct=False)  # from the largest offset down: to join them costs their product
+    down = [walk.offset.desc(), walk.transactional_id.isnull(), walk.transactional_id, walk.at_ns]
+    beyond = ibis.window(group_by=place, order_by=down, rows=(None, 0))
+    walk = walk.mutate(beyond_ns=walk.at_ns.min().over(beyond))
+    found = walk.filter(walk.transactional_id.notnull(), walk.beyond_ns.notnull())
     order = found.transactional_id, found.topic, found.partition
     every: dict[str, list[tuple[int, int]]] = {}
     for row in seen.first(found, order, STRETCHES_MAX, "offsets_standing"):
-        every.setdefault(row["transactional_id"], []).append((row["work_ns"], row["at_ns"]))
+        every.setdefault(row["transactional_id"], []).append((row["work_ns"], row["beyond_ns"]))
     return every
 
 

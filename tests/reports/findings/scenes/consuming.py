@@ -168,9 +168,9 @@ SCENES = [
         """, kind="windows",
           least={"stalls": 3, "kilobytes": 30.0, "closed": 0.2, "milliseconds": 2000.0}),
     Scene("fetch-session-churn", sessions_begun_anew, """
-        medium 0.8: 13 of 40 Fetch requests of client app to 10.0.0.1:9092 had to begin a new session. Seen 13 times from 0 s to
+        medium 0.8: 12 of 40 Fetch requests of client app to 10.0.0.1:9092 had to begin a new session. Seen 12 times from 0 s to
         19.5 s, 0 s lost. Who: client_id app, server 10.0.0.1:9092. Filter: client_id == "app" and server_ip == "10.0.0.1" and
-        server_port == 9092 and api == Fetch and session_epoch == 0. Evidence: new_sessions 13, fetches 40.
+        server_port == 9092 and api == Fetch and session_epoch == 0. Evidence: new_sessions 12, fetches 40.
         """, least={"sessions": 12, "share": 0.3}),
     Scene("records-read-again", begins_at_one_record, """
         medium 0.8: group g read up to 5 times from offset 50 of t-0, 50 of t-1, and committed nothing beyond. Seen 5 times from

@@ -85,7 +85,7 @@ SCENES = [
         Seen once from 0 s to 0.001 s, 0.001 s lost. Who: client_id e, topic of-e. Filter: client_id == "e" and error ==
         UNKNOWN_TOPIC_OR_PARTITION and topic == "of-e". Evidence: errors 1, topics ['of-e'].
         """,
-        least={"errors": 5, "few": 3, "seconds": 2.001, "after": 12.0},
+        least={"errors": 5, "few": 3, "seconds": 2.001, "after": 11.999},
     ),
     Scene(
         "metadata-storm",
