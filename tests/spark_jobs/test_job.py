@@ -3,11 +3,15 @@
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 
+from kcap.errors import CaptureError, UsageError
+from spark_jobs import job
 from spark_jobs.job import cause, main, size_of
 from tests.spark_jobs.jobs import JOBS, ROOT, command_of
 
@@ -83,3 +87,49 @@ def test_jobs_stand_alone(tmp_path: Path) -> None:
     """`spark-submit spark_jobs/X.py` puts the folder of the script first: its modules hide none of the standard library."""
     names = {path.stem for path in (ROOT / "spark_jobs").glob("*.py")}
     assert not names & set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (CaptureError("a.pcap: no capture"), 3, "kcap: a.pcap: no capture\n"),
+        (UsageError("no such column"), 2, "kcap: no such column\n"),
+        (KeyboardInterrupt(), 130, "\n"),
+        (ValueError("one\ntwo"), 1, "kcap: Spark failed: ValueError: one\n"),
+        (click.exceptions.Exit(4), 4, ""),
+    ],
+)
+def test_each_failure_has_its_exit_code_and_its_line(
+    error: BaseException, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @click.command("failing")
+    def failing() -> None:
+        raise error
+
+    assert main(failing, []) == code
+    assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_session_is_stopped_whatever_becomes_of_the_job(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the master that is given; the job gets the options that every job takes, and its own."""
+    stopped: list[bool] = []
+    begun: list[Any] = []
+    spark = SimpleNamespace(stop=lambda: stopped.append(True))
+    monkeypatch.setattr(job, "session", lambda name, **conf: begun.append((name, conf)) or spark)
+
+    def carried_out(given: Any, run: Any, taken: job.JobInput, options: dict[str, Any]) -> int:
+        assert given is spark
+        begun.append((taken.paths, taken.only, taken.split_bytes, taken.by, options))
+        if fails:
+            raise CaptureError("a.pcap: it was longer when it was read first")
+        return 7
+
+    monkeypatch.setattr(job, "carried_out", carried_out)
+    words = ["a.pcap", "--input", "b.pcap", "--master", "local[3]", "-Y", "api == Fetch", "--split-bytes", "64k"]
+    words += ["--by", "api, topic"]
+    assert main(command_of("latency"), words) == (3 if fails else 7)
+    assert stopped == [True]
+    (name, conf), given = begun
+    assert (name, conf["spark.master"]) == ("kcap latency", "local[3]")
+    assert given[:4] == (["b.pcap", "a.pcap"], "api == Fetch", 65_536, ("api", "topic"))

@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kcap.errors import MissingExtraError
+from spark_jobs import spark_session
 from spark_jobs.spark_session import JAVA_LEAST, ensure_java, is_found, java_home, java_version
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -70,3 +72,40 @@ def test_spark_runs_where_no_java_is_installed(alone: dict[str, Any]) -> None:
     assert int(alone["java"].split(".")[0]) >= JAVA_LEAST
     assert alone["rows"] > 0
     assert (alone["home"] / ".cache" / "kcap" / "java" / "bin" / "java").exists()
+
+
+class Builder:
+    """Takes what a builder of sessions takes."""
+
+    def __init__(self) -> None:
+        self.taken: dict[str, str] = {}
+
+    def appName(self, name: str) -> "Builder":
+        return self.config("name", name)
+
+    def master(self, url: str) -> "Builder":
+        return self.config("master", url)
+
+    def config(self, key: str, value: str) -> "Builder":
+        self.taken[key] = value
+        return self
+
+    def getOrCreate(self) -> dict[str, str]:
+        return self.taken
+
+
+@pytest.mark.parametrize("sent", [False, True])
+def test_settings_are_kcaps_unless_spark_submit_has_set_others(sent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names are written with `_` for `.`, or as they are."""
+    found = SimpleNamespace(builder=Builder(), getActiveSession=lambda: None)
+    monkeypatch.setitem(sys.modules, "pyspark.sql", SimpleNamespace(SparkSession=found))
+    monkeypatch.setattr(spark_session, "ensure_java", lambda: None)
+    monkeypatch.setattr(spark_session, "submitted", lambda: sent)
+    monkeypatch.setenv("MASTER", "local[5]")
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    made: Any = spark_session.session("mine", sql_shuffle_partitions="2", **{"spark.some.thing": "x"})
+    assert (made["name"], made["spark.sql.shuffle.partitions"], made["spark.some.thing"]) == ("mine", "2", "x")
+    assert made.get("master") == (None if sent else "local[5]")
+    assert (spark_session.SETTINGS.keys() <= made.keys()) is not sent
+    assert (made.get(spark_session.DAEMON) == "spark_jobs.daemon") is not sent
