@@ -474,8 +474,9 @@ def recompression(seen: Observed, limit: Mapping[str, float]) -> Found:
     looks_at="OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER and UNKNOWN_PRODUCER_ID responses to Produce",
     advice="See whether records were lost before: a batch expired (delivery.timeout.ms) or the log was truncated; keep "
     "enable.idempotence with max.in.flight.requests.per.connection at 5 or below.",
-    instead="a producer that was idle longer than transactional.id.expiration.ms or the retention of its topic",
-    sources="KIP-98, KIP-360",
+    instead="a producer that was idle longer than producer.id.expiration.ms (brokers before 3.4: "
+    "transactional.id.expiration.ms) or the retention of its topic",
+    sources="KIP-98, KIP-360, KIP-854",
     errors=2,
 )  # fmt: skip
 def sequence_errors(seen: Observed, limit: Mapping[str, float]) -> Found:
