@@ -104,7 +104,7 @@ topics list<string>? names in wire order (response, then request), each once wit
 topic_ids list<string>? parallel to topics; an entry is null where the version has none
 partition_count int32? partitions of a Produce request, Fetch response and their like
 batch_count int32? record batches
-record_count int32? records, from batch headers
+record_count int32? records, from batch headers; control records (ends of transactions) are among them
 records_bytes int64? bytes of record batches
 codecs list<string>? compression codecs seen
 magics list<int8>? message formats seen

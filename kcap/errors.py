@@ -63,6 +63,12 @@ class MissingExtraError(KcapError):
     exit_code = 5
 
 
+def said(error: Exception) -> str:
+    """What a message says of an error: of one of the system its words alone, without number and path."""
+    words = error.strerror if isinstance(error, OSError) else None
+    return words.lower() if words else str(error)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`; did you mean ...?` with the known names that look most like `name`, or nothing; case does not count.
 

@@ -1,14 +1,16 @@
 """What the messages of kcap's exceptions suggest."""
 
+from pathlib import Path
+
 import pytest
 
-from kcap.errors import did_you_mean
+from kcap.errors import did_you_mean, said
 
 KNOWN = ["latency_ns", "request_packets", "response_packets", "api"]
 
 
 @pytest.mark.parametrize(
-    ("name", "known", "said"),
+    ("name", "known", "words"),
     [
         ("latancy_ns", KNOWN, "; did you mean latency_ns?"),
         ("LATENCY", KNOWN, "; did you mean latency_ns?"),
@@ -22,5 +24,13 @@ KNOWN = ["latency_ns", "request_packets", "response_packets", "api"]
         ("fetsh", {"fetch": 1}, "; did you mean fetch?"),
     ],
 )
-def test_what_looks_like_a_name_that_does_not_exist_is_suggested(name: str, known: list[str], said: str) -> None:
-    assert did_you_mean(name, known) == said
+def test_what_looks_like_a_name_that_does_not_exist_is_suggested(name: str, known: list[str], words: str) -> None:
+    assert did_you_mean(name, known) == words
+
+
+def test_an_error_of_the_system_is_its_words() -> None:
+    with pytest.raises(OSError, match="No such") as caught:
+        Path("/nowhere/at all").read_bytes()
+    assert said(caught.value) == "no such file or directory"
+    assert said(OSError("a reason of its own")) == "a reason of its own"
+    assert said(ValueError("Line 3")) == "Line 3"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from kcap.errors import CaptureError
+from kcap.errors import CaptureError, said
 from kcap.inputs import STANDARD as STANDARD_INPUT
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def members(folder: str) -> list[str]:
     try:
         names = sorted(os.listdir(folder))
     except OSError as error:
-        raise CaptureError(f"{folder}: {(error.strerror or str(error)).lower()}") from None
+        raise CaptureError(f"{folder}: {said(error)}") from None
     paths = [os.path.join(folder, name) for name in names if not name.startswith(".")]
     return [path for path in paths if os.path.isfile(path) and looks_like_capture(path)]
 

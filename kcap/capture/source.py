@@ -20,7 +20,7 @@ from kcap.capture.reader import CaptureFileReader
 from kcap.capture.sections import MAGIC
 from kcap.capture.spool import Spool
 from kcap.capture.window import FileWindow, Read
-from kcap.errors import CaptureError
+from kcap.errors import CaptureError, said
 from kcap.inputs import STANDARD
 from kcap.limits import COMPRESSIONS_MAX, JIT_AFTER_BYTES, MAPPED_FILE_BYTES, READ_WINDOW_BYTES
 from kcap.model import CaptureFile
@@ -53,7 +53,7 @@ class Source:
                 raise TooManyOpenError(
                     f"{path}: {os.strerror(error.errno).lower()}: those that overlap in time are read at once (ulimit -n)"
                 ) from None
-            raise CaptureError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+            raise CaptureError(f"{path}: {said(error)}") from None
         self.size = state.st_size if stat.S_ISREG(state.st_mode) else None
         """Bytes on disk, None for what can be read only once."""
         self._maps: FileMaps | None = None
@@ -63,14 +63,14 @@ class Source:
         try:
             return self._file.read(size) or b""
         except OSError as error:
-            raise CaptureError(f"{self.path}: {(error.strerror or str(error)).lower()}") from None
+            raise CaptureError(f"{self.path}: {said(error)}") from None
 
     def read_at(self, position: int, size: int) -> bytes:
         """Up to `size` bytes from a position on, of a regular file."""
         try:
             return os.pread(self._file.fileno(), size, position)
         except OSError as error:
-            raise CaptureError(f"{self.path}: {(error.strerror or str(error)).lower()}") from None
+            raise CaptureError(f"{self.path}: {said(error)}") from None
 
     def map_at(self, position: int, size: int) -> mmap | None:
         """The same bytes as a map, from a multiple of the page size on; None where they have to be read. The first call takes

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import click
 
-from kcap.errors import UsageError, did_you_mean
+from kcap.errors import UsageError, did_you_mean, said
 
 FILE: Final = "config.toml"
 VARIABLE: Final = "KCAP_CONFIG"
@@ -46,7 +46,7 @@ def settings() -> dict[str, Any]:
             raise UsageError(f"{path}: {VARIABLE} names no file") from None
         return {}
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
+        raise UsageError(f"{path}: {said(error)}") from None
     import tomllib  # few have such a file
 
     try:

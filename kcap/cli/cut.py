@@ -115,7 +115,7 @@ def report_cut(done: "Cut", output: str, *, written: bool) -> None:
         return
     said = f"{count(rows, 'exchange')} of {count(len(done.picked.chosen), 'connection')}, {count(done.packets, 'packet')}"
     if done.verdict.beside > 0:
-        said += f"; {count(done.verdict.beside, 'exchange')} beside them share their packets or are what they rest on"
+        said += f"; also in it, in the same packets or needed to read them: {count(done.verdict.beside, 'exchange')}"
     if done.widened:
         said += f"; {count(done.widened, 'connection')} kept whole, for parts of them would not read the same"
     say(said)

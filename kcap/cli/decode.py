@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kcap.cli.places import Reads
-from kcap.errors import CaptureError, UsageError, did_you_mean
+from kcap.errors import CaptureError, UsageError, did_you_mean, said
 from kcap.output.escaping import json_text
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def read_bytes(as_hex: str | None, files: tuple[str, ...]) -> bytes:
         with open(files[0], "rb") as file:
             return file.read()
     except OSError as error:
-        raise CaptureError(f"{files[0]}: {(error.strerror or str(error)).lower()}") from None
+        raise CaptureError(f"{files[0]}: {said(error)}") from None
 
 
 def from_text(text: bytes) -> bytes | None:

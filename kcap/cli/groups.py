@@ -1,5 +1,6 @@
 """`kcap groups`: consumer groups over time."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -43,12 +44,13 @@ def run(
     from kcap.reports.source import ReportInput
 
     given = ReportInput(paths_of(files), analyzer_options())
-    return carried_out([given], lambda: groups(given, group), form, output, document, of_groups)[1]
+    return carried_out([given], lambda: groups(given, group), form, output, partial(document, wanted=group), of_groups)[1]
 
 
-def document(result: Row) -> Document:
-    """A part for each group: a sentence, its timeline, its members."""
-    blocks: list[Any] = [Sentences([verdict(result["rows"])], tone="bold")]
+def document(result: Row, wanted: Sequence[str] = ()) -> Document:
+    """A part for each group: a sentence, its timeline, its members. `wanted`: the groups that it was limited to."""
+    none = f"no consumer group is called {' or '.join(map(repr, wanted))}; without --group all are listed"
+    blocks: list[Any] = [Sentences([none if wanted and not result["rows"] else verdict(result["rows"])], tone="bold")]
     blocks.append(Section(result["rows"], GROUPS, most=SHOWN))
     for row in result["rows"]:
         blocks.append(Sentences([sentence(row)], title=f"group {row['group_id']}", tone="bold"))

@@ -147,7 +147,7 @@ def run(
             os.dup2(source.fileno(), sys.stdin.fileno())
             code = findings(capture, span, every, given["form"] == "jsonl") if checking else write_rows(capture, order)
         except CaptureError:
-            raise CaptureError(f"{found} captured nothing: {last_line(said)}") from None
+            raise CaptureError(f"{found} captured nothing: {last_line(said)}; kcap live -D lists interfaces") from None
         finally:
             for process in tools:
                 process.terminate()
@@ -251,4 +251,4 @@ def last_line(said: IO[bytes]) -> str:
     """The last line that the tool wrote on standard error."""
     said.seek(0)
     lines = said.read().decode(errors="replace").strip()[-SAID_MAX:].splitlines()
-    return next((line for line in reversed(lines) if line.strip()), "it said nothing")
+    return next((line.strip().strip("()") for line in reversed(lines) if line.strip()), "no reason is given")

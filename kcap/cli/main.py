@@ -19,7 +19,7 @@ from kcap.cli.commands import COMMANDS
 from kcap.cli.configuration import defaults, settings
 from kcap.cli.places import Invocation
 from kcap.cli.standard_streams import open_closed, say, say_lines
-from kcap.errors import CaptureError, KcapError, OutputError, UsageError, did_you_mean
+from kcap.errors import CaptureError, KcapError, OutputError, UsageError, did_you_mean, said
 from kcap.runtime import ends_with, enough_room, give_up, start_quickly, taken_signals
 
 USAGE, INTERRUPTED = 2, 130
@@ -189,7 +189,7 @@ def run(arguments: Sequence[str] | None) -> int:
         say("out of memory")
         return CaptureError.exit_code
     except OSError as error:
-        say(f"{error.filename or 'standard output'}: {(error.strerror or str(error)).lower()}")
+        say(f"{error.filename or 'standard output'}: {said(error)}")
         return OutputError.exit_code
     finally:
         flushed()

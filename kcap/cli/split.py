@@ -11,7 +11,7 @@ from kcap.cli.capture_output import FORMS, SECRETS_STAY, Passes, only_plain
 from kcap.cli.options import analyzer_options, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.cli.standard_streams import say, unreadable
-from kcap.errors import OutputError, UsageError
+from kcap.errors import OutputError, UsageError, said
 from kcap.inputs import refuse_input
 from kcap.reports.text import count
 
@@ -114,4 +114,4 @@ def move(made: str, name: str, *, private: bool = False) -> None:
         os.chmod(made, mode_of(name, private=private))
         os.replace(made, name)
     except OSError as error:
-        raise OutputError(f"{name}: {(error.strerror or str(error)).lower()}") from None
+        raise OutputError(f"{name}: {said(error)}") from None

@@ -1,5 +1,6 @@
 """`kcap transactions`: what each transaction wrote, how long it stayed open, how it ended."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -50,14 +51,18 @@ def run(
         if outcome not in OUTCOMES:
             raise UsageError(f"--fail-on {outcome!r} is no outcome of a transaction; there are {', '.join(OUTCOMES)}")
     given = ReportInput(paths_of(files), analyzer_options())
-    result, code = carried_out([given], lambda: transactions(given, ids), form, output, document, of_transactions)
+    result, code = carried_out(
+        [given], lambda: transactions(given, ids), form, output, partial(document, wanted=ids), of_transactions
+    )
     return code or (1 if any(row["outcome"] in outcomes for row in result["rows"]) else 0)
 
 
-def document(result: Row) -> Document:
-    """Transactional ids in sentences, then transactions and fences."""
+def document(result: Row, wanted: Sequence[str] = ()) -> Document:
+    """Transactional ids in sentences, then transactions and fences. `wanted`: the ids that it was limited to."""
     ids = result["transactional_ids"]
-    blocks: list[Any] = [Sentences([sentence(row) for row in ids] or ["no transaction was found"], tone="bold")]
+    none = f"no transactional id is {' or '.join(map(repr, wanted))}; without --id all are listed"
+    sentences = [sentence(row) for row in ids] or [none if wanted else "no transaction was found"]
+    blocks: list[Any] = [Sentences(sentences, tone="bold")]
     blocks.append(Section(result["rows"], TRANSACTIONS, title="transactions", most=SHOWN))
     blocks.append(Section(result["fences"], FENCES, title="refused as fenced", most=SHOWN))
     blocks += [Section(row["producers"], PRODUCERS, title=f"producers of {row['transactional_id']}", most=SHOWN) for row in ids]

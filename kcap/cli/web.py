@@ -11,7 +11,7 @@ from functools import partial
 import click
 
 from kcap.cli.options import inputs, paths_of, ports_given, secret_files
-from kcap.errors import CaptureError, MissingExtraError, OutputError, UsageError
+from kcap.errors import CaptureError, MissingExtraError, OutputError, UsageError, said
 
 
 @click.command("web", short_help="The terminal UI in a browser.")
@@ -49,7 +49,7 @@ def run(
     try:
         server = WebServer(command, host, port, "kcap")
     except OSError as error:
-        raise OutputError(f"{host} port {port} cannot be listened on: {error.strerror}") from error
+        raise OutputError(f"{host} port {port} cannot be listened on: {said(error)}") from error
     click.echo(server.address)
     server.run()
     return 0

@@ -95,6 +95,8 @@ def _unexpected(text: str, error: "UnexpectedInput") -> FilterError:
         expected = set(error.allowed or ())
     else:
         expected = set()
+    if "$END" in expected:
+        expected.discard("LPAR")  # behind a whole condition it would make a function of its last word
     words = [shown for name, shown in NAMES.items() if name in expected]
     if text[start : start + 1] == "=" and "OPERATOR" in expected:
         return FilterError(text, start, end, "one = is no operator; did you mean ==?")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, Final, Protocol, TypeVar, cast
 
-from kcap.errors import OutputError
+from kcap.errors import OutputError, said
 from kcap.inputs import refuse_input
 from kcap.runtime import ENDING
 
@@ -84,7 +84,7 @@ def output_errors(name: str) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise OutputError(f"{name}: {(error.strerror or str(error)).lower()}") from None
+        raise OutputError(f"{name}: {said(error)}") from None
 
 
 def is_device(path: str) -> bool:

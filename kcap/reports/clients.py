@@ -1,7 +1,8 @@
 """Who the clients are, and what each of them does.
 
-In: exchanges. Out: a row a client. Law: every request counts for one client; lists are sorted and name each entry once; brokers
-and controllers that call others are clients as well, behind all others.
+In: exchanges, and partitions for the control records among what is read. Out: a row a client. Law: every request counts for
+one client; lists are sorted and name each entry once; brokers and controllers that call others are clients as well, behind all
+others.
 """
 
 from typing import Any, Final
@@ -55,6 +56,21 @@ def topics_of(rows: Any, by: list[str]) -> Any:
     return each.group_by(by).aggregate(entries=each.entry.collect(distinct=True))
 
 
+def with_control_records(tables: Tables) -> Any:
+    """Exchanges, and how many of their records end transactions or are others that no application reads: `record_count` counts
+    them too. None are known where there are no partitions with them.
+    """
+    import ibis
+
+    parts = tables.partitions
+    if parts is None or "control_records" not in parts.columns:
+        return tables.selected.mutate(control_records=ibis.literal(0, "int64"))
+    some = parts.filter(parts.control_records > 0)
+    some = some.group_by(list(KEY)).aggregate(control_records=some.control_records.sum())
+    with_them = tables.selected.left_join(some, list(KEY))
+    return with_them.select(*tables.selected.columns, control_records=with_them.control_records.fill_null(0).cast("int64"))
+
+
 def of_nodes(alike: Any) -> Any:
     """Which of requests that are alike, of which `shown` show a node, are of brokers and controllers: by their client id, by
     their API, or since the same `NODE` shows it and others call the same server as a node."""
@@ -68,7 +84,8 @@ def of_nodes(alike: Any) -> Any:
 def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The clients; what they write and read."""
     grouping = Grouping.of(REPORT, request)
-    requests = tables.selected.filter(tables.selected.outcome != "orphan")
+    requests = with_control_records(tables)
+    requests = requests.filter(requests.outcome != "orphan")
     rows, by = grouping.rows(requests), grouping.by
     if request.busiest is not None:
         rows = of_busiest(rows, rows, by, rows.count(), request.busiest)
@@ -84,7 +101,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         "produce_requests": total(produces),
         "fetch_requests": total(fetches),
         "records_in": summed(rows.record_count, produces),
-        "records_out": summed(rows.record_count, fetches),
+        "records_out": summed(rows.record_count - rows.control_records, fetches),
         "batches_in": summed(rows.batch_count, produces),
         "batches_out": summed(rows.batch_count, fetches),
         "bytes_in": summed(rows.records_bytes, produces),
@@ -153,5 +170,6 @@ REPORT: Final = Report(
     ),
     build,
     finish,
+    partitions=("control_records",),
     sides=True,
 )  # fmt: skip

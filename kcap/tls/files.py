@@ -8,7 +8,7 @@ import stat
 from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
-from kcap.errors import CaptureError
+from kcap.errors import CaptureError, said
 from kcap.limits import TLS_SESSIONS_MAX
 from kcap.tls.keylog import GrowingKeyLog
 from kcap.tls.secrets import Secrets
@@ -45,7 +45,7 @@ def _opened(path: str, hint: Callable[[str], None] | None) -> BinaryIO:
     try:
         file = open(path, "rb")  # noqa: SIM115
     except OSError as error:
-        raise CaptureError(f"{path}: {error.strerror}") from None
+        raise CaptureError(f"{path}: {said(error)}") from None
     mode = os.fstat(file.fileno()).st_mode
     if hint is not None and stat.S_ISREG(mode) and mode & 0o077:
         hint(f"{path} holds secrets and others may read it: chmod 600")

@@ -142,13 +142,14 @@ class KcapApp(KeyQueue):
         self._freeing: Timer | None = None
         self._released = 0.0
         self._loop_of: asyncio.AbstractEventLoop | None = None
-        """The event loop, once it runs."""
+        """The event loop, once the first screen stands: Textual cannot leave before that."""
+        self._ended_by: int | None = None
+        """The signal that came before it."""
+        self._interval = sys.getswitchinterval()
 
     def on_load(self) -> None:
         """Prepares what the first paint needs."""
-        self._interval = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_SECONDS)
-        self._loop_of = asyncio.get_running_loop()
         if self.look.theme in self.available_themes:
             self.theme = self.look.theme
         self.wrong += self.browser.notes.open()
@@ -162,10 +163,17 @@ class KcapApp(KeyQueue):
         if not self.is_headless:
             self.contrast.shown_by(self.console.color_system)
         self.call_after_refresh(lambda: self.browser.bar.force(self.book.filter_text))
+        self.call_after_refresh(self._stands)
         self.set_timer(WARM_SECONDS, partial(self.run_worker, _warm, thread=True, group="warm", exit_on_error=False))
         self.set_interval(RELEASE_SECONDS, self._release)
         for line in self.wrong:
             self.notify(clean(line), title="settings", severity="warning", timeout=10, markup=False)
+
+    def _stands(self) -> None:
+        """The first screen stands: follows a signal that came before."""
+        self._loop_of = asyncio.get_running_loop()
+        if self._ended_by is not None:
+            self.exit(return_code=128 + self._ended_by)
 
     def _release(self) -> None:
         """Gives mapped rows back, unless pages are made of them one after the other: each one after a release takes twice as
@@ -206,8 +214,9 @@ class KcapApp(KeyQueue):
         """
 
         def leave(number: int, _frame: FrameType | None) -> None:
+            self._ended_by = number
             if self._loop_of is None:
-                sys.exit(128 + number)
+                return
             with suppress(RuntimeError):  # the loop is closed: the app is leaving anyway
                 self._loop_of.call_soon_threadsafe(partial(self.exit, return_code=128 + number))
 

@@ -355,11 +355,15 @@ class CaptureModel:
 
     def comparing(self, other: str) -> str:
         """How far the pass that compares with another capture has read, in words; empty where that is not known."""
-        process = self._beside.get(self._comparison(other))
-        status = process.status if process is not None else None
+        status = self._status_beside(self._comparison(other))
         if status is None or not status.total:
             return ""
         return f"{status.bytes / status.total:.0%} of {'the one before' if status.captures == 1 else 'this capture'} was read"
+
+    def _status_beside(self, name: str) -> ReaderStatus | None:
+        """How far a pass of its own is; None where there is none."""
+        process = self._beside.get(name)
+        return process.status if process is not None else None
 
     def stop_comparing(self, other: str) -> None:
         """Ends the pass that compares with another capture, unless it is over (blocking): the next look begins another."""
@@ -397,9 +401,11 @@ class CaptureModel:
             return PIPED
         if not self.done:
             return "they are made when the capture has been read"
-        process = self._beside.get(CONCLUSIONS)
-        failed = process.status.error if process is not None and process.status.over else None
-        return f"they cannot be made: {failed}" if failed else "computing …"
+        status = self._status_beside(CONCLUSIONS)
+        if status is not None and status.over and status.error:
+            return f"they cannot be made: {status.error}"
+        far = f": {status.bytes / status.total:.0%} of the capture was read" if status is not None and status.total else " …"
+        return f"computing{far}"
 
     @property
     def large(self) -> bool:

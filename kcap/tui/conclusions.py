@@ -14,20 +14,25 @@ if TYPE_CHECKING:
     from kcap.capture_pass import CapturePass
     from kcap.reports.definition import Row
 
+    Watching = Callable[[CapturePass], Callable[[], None]]
+
 NAME: Final = "conclusions.pickle"
 DIFFERENCES: Final = "differences.pickle"
 
 
-def conclude(paths: list[str], options: "Options", thresholds: Mapping[str, Mapping[str, float]], target: str) -> None:
-    """Writes the results by the names of the reports to the file `target`. Raises CaptureError where nothing can be read."""
+def conclude(
+    paths: list[str], options: "Options", thresholds: Mapping[str, Mapping[str, float]], target: str, watch: "Watching"
+) -> None:
+    """Writes the results by the names of the reports to the file `target`. `watch` makes the callback of each reading, as in
+    `ReportInput`. Raises CaptureError where nothing can be read.
+    """
     from kcap.reports.findings.report import check
     from kcap.reports.findings.source import observed
     from kcap.reports.groups.report import report as groups
     from kcap.reports.source import ReportInput
     from kcap.reports.transactions.report import report as transactions
-    from kcap.runtime import releasing
 
-    given = ReportInput(paths, options, watch=releasing)
+    given = ReportInput(paths, options, watch=watch)
     with observed(given) as seen:
         found: dict[str, Any] = {
             "check": {"report": "check", "captures": given.captures} | check(seen, thresholds=thresholds),
@@ -37,11 +42,9 @@ def conclude(paths: list[str], options: "Options", thresholds: Mapping[str, Mapp
     pickled(target, found)
 
 
-def differ(
-    before: str, after: list[str], options: "Options", target: str, watch: "Callable[[CapturePass], Callable[[], None]]"
-) -> None:
-    """Writes the result of the report `diff` of two captures to the file `target`. `watch` makes the callback of each reading,
-    as in `ReportInput`. Raises CaptureError, UsageError.
+def differ(before: str, after: list[str], options: "Options", target: str, watch: "Watching") -> None:
+    """Writes the result of the report `diff` of two captures to the file `target`, with a `watch` as in `conclude`. Raises
+    CaptureError, UsageError.
     """
     from kcap.reports.diff.report import diff
     from kcap.reports.source import ReportInput

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from kcap.errors import said
 from kcap.folders import config_folder, write_whole
 from kcap.tui.list_columns import DEFAULTS, HEADS, TIME_FORMS
 from kcap.tui.list_model import ListModel
@@ -84,7 +85,7 @@ def read_config(profile: str = "") -> tuple[UiSettings, list[str]]:
         return look, []
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         look.readable = False
-        return look, [f"{path}: {error}"]
+        return look, [f"{path}: {said(error)}"]
     look.columns = [name for name in entries(given, "columns", str) if name in HEADS]
     widths = given.get("widths")
     if isinstance(widths, dict):

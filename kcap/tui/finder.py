@@ -89,12 +89,14 @@ class Finder(Window["str | Typed | None"]):
 
     def __init__(
         self, title: str, entries: Sequence[FinderEntry], note: str = "", *, history: Sequence[str] = (),
-        accepts: Callable[[str], bool] | None = None,
+        accepts: Callable[[str], bool] | None = None, why: Callable[[str], str] | None = None,
     ) -> None:  # fmt: skip
-        """`accepts`: whether a text is taken as it is; `history`: texts that were, the last one last."""
+        """`accepts`: whether a text is taken as it is, `why`: why not, where there is more to say than that it is not listed;
+        `history`: texts that were, the last one last.
+        """
         super().__init__()
         self.heading, self.entries, self.note = title, list(entries), note
-        self.history, self.accepts = list(history), accepts
+        self.history, self.accepts, self.why = list(history), accepts, why
         self._past = len(self.history)
         self.listed: list[FinderEntry] = []
         self._behind = False
@@ -157,7 +159,10 @@ class Finder(Window["str | Typed | None"]):
         elif text and self.accepts is not None and self.accepts(text):
             self.dismiss(Typed(text))
         elif text:
-            self.notify(f"{clean(text)} is none of these", severity="warning", timeout=3, markup=False)
+            reason = (
+                self.why(text) if self.why is not None else ""
+            ) or f"{cut(clean(text), WIDTH, right=False)} is none of these"
+            self.notify(reason, severity="warning", timeout=3, markup=False)
 
     @on(OptionList.OptionSelected)
     def clicked(self, event: OptionList.OptionSelected) -> None:

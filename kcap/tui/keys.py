@@ -15,6 +15,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 DIM: Final = Style(dim=True)
+ALWAYS: Final = frozenset({"help", "app.quit", "app.pop_screen"})
+"""Actions whose keys are shown before others where there is no room for all: the way out, and the way to all other keys."""
 
 
 class KeyEntry(NamedTuple):
@@ -24,6 +26,7 @@ class KeyEntry(NamedTuple):
     """Textual's name of it."""
     shown: str
     words: str
+    action: str
     enabled: bool
 
 
@@ -63,20 +66,20 @@ class Keys(Widget):
         for _, binding, enabled, _ in self.screen.active_bindings.values():
             if binding.show and binding.action not in found:
                 shown = self.app.get_key_display(binding)
-                found[binding.action] = KeyEntry(binding.key, shown, binding.description, enabled)
+                found[binding.action] = KeyEntry(binding.key, shown, binding.description, binding.action, enabled)
         if (entries := tuple(found.values())) != self.entries:
             self.entries = entries
             self.refresh()
 
     def parts(self) -> list[tuple[KeyEntry, str, str]]:
         """The entries that there is room for, with the texts of their keys and words."""
-        left, parts = self.size.width, []
-        for entry in self.entries:
-            part = entry, f" {entry.shown} ", f"{entry.words} "
-            if (room := cell_len(part[1]) + cell_len(part[2])) <= left:
+        left, shown = self.size.width, set()
+        parts = [(entry, f" {entry.shown} ", f"{entry.words} ") for entry in self.entries]
+        for at, (_, key, words) in sorted(enumerate(parts), key=lambda part: part[1][0].action not in ALWAYS):
+            if (room := cell_len(key) + cell_len(words)) <= left:
                 left -= room
-                parts.append(part)
-        return parts
+                shown.add(at)
+        return [part for at, part in enumerate(parts) if at in shown]
 
     def render_line(self, y: int) -> Strip:
         base = self.rich_style

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from kcap.errors import UsageError
+from kcap.errors import UsageError, said
 from kcap.output.grid import call, clean
 from kcap.reports.text import count
 from kcap.tui.annotations import name_of
@@ -68,7 +68,7 @@ class NoteActions:
         try:
             write_notes(notes_path(self.identity), notes)
         except OSError as error:
-            self._say(f"the notes were not written: {error}", "error")
+            self._say(f"the notes were not written: {said(error)}", "error")
 
     def _say(self, text: str, severity: Any = "information") -> None:
         self.screen.notify(clean(text), timeout=4, severity=severity, markup=False)
@@ -280,7 +280,7 @@ class NoteActions:
             with open(os.path.expanduser(path), "rb") as file:
                 notes = parsed(file.read())
         except (OSError, UsageError) as error:
-            self._say(f"{path}: {error}", "error")
+            self._say(f"{path}: {said(error)}", "error")
             return
         notes.profile = self.notes.profile
         view = self.screen.view

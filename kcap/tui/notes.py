@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from kcap.capture.paths import expand
-from kcap.errors import UsageError
+from kcap.errors import UsageError, said
 from kcap.folders import config_folder, write_whole
 from kcap.inputs import STANDARD as STANDARD_INPUT
 from kcap.limits import FILE_END_BYTES
@@ -79,7 +79,7 @@ def read_notes(path: Path) -> tuple[CaptureNotes, list[str]]:
     except FileNotFoundError:
         return CaptureNotes(), []
     except (OSError, UsageError) as error:
-        return CaptureNotes(readable=False), [f"{path}: {error}"]
+        return CaptureNotes(readable=False), [f"{path}: {said(error)}"]
 
 
 def entries(given: Mapping[str, Any], name: str, kind: type[Entry]) -> list[Entry]:

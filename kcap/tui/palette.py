@@ -100,7 +100,8 @@ class Palette:
     def open(self) -> None:
         history = self.screen.home.history
         self.screen.app.push_screen(
-            Finder("Command", self.entries(), NOTE, history=history.of("commands"), accepts=self.accepts), self.done
+            Finder("Command", self.entries(), NOTE, history=history.of("commands"), accepts=self.accepts, why=self.why),
+            self.done,
         )
 
     def done(self, chosen: "str | Typed | None") -> None:
@@ -141,6 +142,15 @@ class Palette:
         """Whether a text is a command as it is."""
         return self.meaning(text) is not None
 
+    def why(self, text: str) -> str:
+        """Why a text is no command, where its first word begins one."""
+        word, _, value = text.lstrip(":").strip().partition(" ")
+        word, value = word.lower(), value.strip()
+        if word == "goto" and value and ":" not in value and not self.actions.is_place(value):
+            return f"{clean(value)} is no row, #packet, UID.N, 50% or time as 08:15:30"
+        error = check(value)[1] if word == "filter" else None
+        return str(getattr(error, "reason", error)) if error is not None else ""
+
     def type(self, text: str) -> None:
         found = self.meaning(text)
         if found is not None:
@@ -158,7 +168,7 @@ class Palette:
             "notes": lambda: self.notes.load(value),
         }
         if value and word in values:
-            return values[word] if word != "filter" or check(value)[1] is None else None
+            return None if self.why(text) else values[word]
         if value and word in FILTERED:
             only = drill_down.topic(value) if word == "topic" else drill_down.equals(FILTERED[word], value)
             return lambda: home.narrow(f"&& {only}")

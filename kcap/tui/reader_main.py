@@ -351,30 +351,33 @@ class Child:
         """Findings, groups and transactions."""
         from kcap.tui.conclusions import NAME, conclude
 
-        conclude(self.order.paths, self.order.options(), self.order.thresholds, os.path.join(self.order.folder, NAME))
+        order = self.order
+        conclude(order.paths, order.options(), order.thresholds, os.path.join(order.folder, NAME), self._counted)
         self._line.send(replace(self._status, over=True))
 
     def _differ(self) -> None:
         """What changed from another capture."""
-        from kcap.runtime import releasing
         from kcap.tui.conclusions import DIFFERENCES, differ
 
-        def watching(reading: "CapturePass") -> Callable[[], None]:
-            release = releasing(reading)
-            self._status = replace(self._status, captures=self._status.captures + 1)
-
-            def watch() -> None:
-                release()
-                if time.monotonic() - self._sent_s >= EVERY_SECONDS:
-                    self._sent_s = time.monotonic()
-                    self._status = replace(self._status, bytes=reading.bytes, total=reading.total_bytes)
-                    self._line.send(self._status)
-
-            return watch
-
-        order, folder = self.order, self.order.folder
-        differ(order.against, order.paths, order.options(), os.path.join(folder, DIFFERENCES), watching)
+        order = self.order
+        differ(order.against, order.paths, order.options(), os.path.join(order.folder, DIFFERENCES), self._counted)
         self._line.send(replace(self._status, over=True))
+
+    def _counted(self, reading: "CapturePass") -> Callable[[], None]:
+        """Releases pages of a reading, and sends how far it is."""
+        from kcap.runtime import releasing
+
+        release = releasing(reading)
+        self._status = replace(self._status, captures=self._status.captures + 1)
+
+        def watch() -> None:
+            release()
+            if time.monotonic() - self._sent_s >= EVERY_SECONDS:
+                self._sent_s = time.monotonic()
+                self._status = replace(self._status, bytes=reading.bytes, total=reading.total_bytes)
+                self._line.send(self._status)
+
+        return watch
 
     def _silent(self) -> bool:
         """Whether a pipe is empty, so that the next read would wait for an unknown time."""

@@ -34,9 +34,8 @@ class Pulse:
     def rate(self, count: int) -> float:
         """Bytes a second."""
         now = time.monotonic()
-        if not self._seen or self._seen[-1][1] != count:
-            self._seen.append((now, count))
-        while len(self._seen) > 2 and now - self._seen[0][0] > RATE_SECONDS:
+        self._seen.append((now, count))
+        while len(self._seen) > 1 and now - self._seen[1][0] >= RATE_SECONDS:
             self._seen.popleft()
         (then, before) = self._seen[0]
         return (count - before) / (now - then) if now - then > 0.05 else 0.0
@@ -73,7 +72,7 @@ def progress(pulse: Pulse, book: CaptureModel, width: int) -> Text:
     left = " kcap "
     room = max(8, width - len(left) - len(right) - 4)
     if room < 12:
-        right, room = right[: max(0, width - len(left) - 16)], 12
+        right, room = cut(right, max(0, width - len(left) - 16), right=False), 12
     name = names([book.order.source or path for path in book.paths], room)
     line = Text(no_wrap=True, overflow="ellipsis")
     line.append(left, "bold reverse")

@@ -31,6 +31,8 @@ def test_a_capture_without_groups_says_so() -> None:
     done = kcap("groups", PCAPS / "problems" / "zombie-fenced.pcap")
     assert done.returncode == 0
     assert "no consumer group was found" in done.stdout.decode()
+    done = kcap("groups", FENCED, "--group", "shop-ledgr")
+    assert "no consumer group is called 'shop-ledgr'; without --group all are listed" in done.stdout.decode()
 
 
 def test_share_and_streams_groups_are_shown_as_the_others_are() -> None:

@@ -118,7 +118,7 @@ def test_rings() -> None:
 
 def test_what_a_tool_said_last() -> None:
     with tempfile.TemporaryFile() as said:
-        assert last_line(said) == "it said nothing"
+        assert last_line(said) == "no reason is given"
         said.write(b"Capturing on 'lo'\nno permission\n\n")
         assert last_line(said) == "no permission"
 

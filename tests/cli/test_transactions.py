@@ -50,3 +50,5 @@ def test_a_capture_without_transactions_says_so() -> None:
     done = kcap("transactions", PCAPS / "problems" / "static-member-fenced.pcap")
     assert done.returncode == 0
     assert "no transaction was found" in done.stdout.decode()
+    done = kcap("transactions", PCAPS / "java-transactions.pcap", "--id", "orders")
+    assert "no transactional id is 'orders'; without --id all are listed" in done.stdout.decode()

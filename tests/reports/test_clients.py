@@ -1,7 +1,15 @@
 """Clients: what each of them did."""
 
+from pathlib import Path
+
+from pyarrow.parquet import write_table
+
+import kcap
 from kcap.reports.clients import REPORT
 from kcap.reports.definition import ReportRequest
+from kcap.reports.run import run
+from kcap.reports.source import ReportInput
+from kcap.reports.topics import REPORT as TOPICS
 from tests.reports.made import exchange, report
 
 
@@ -27,6 +35,23 @@ def test_a_client_in_one_row() -> None:
     }  # fmt: skip
     assert {name: first[name] for name in wanted} == wanted
     assert (second["client_id"], second["requests"], second["topics_in"]) == (None, 1, [])
+
+
+def test_control_records_are_none_that_a_client_read(pcaps: Path) -> None:
+    """As in the report of topics."""
+    given = [str(pcaps / "java-transactions.pcap")]
+    of_clients, of_topics = (run(one, ReportInput(given), ReportRequest())["rows"] for one in (REPORT, TOPICS))
+    assert {row["client_id"]: row["records_out"] for row in of_clients} == {"shop-tx": 0, "shop-tx-rc": 120, "shop-tx-in": 60}
+    assert sum(row["records_out"] for row in of_topics) == 180
+
+
+def test_saved_partitions_need_not_have_control_records(pcaps: Path, tmp_path: Path) -> None:
+    capture = kcap.open(str(pcaps / "java-transactions.pcap"))
+    for name, table in (("exchanges", capture.exchanges()), ("partitions", capture.partitions())):
+        write_table(table.to_arrow(), tmp_path / f"{name}.parquet")
+    saved = [str(tmp_path / f"{name}.parquet") for name in ("exchanges", "partitions")]
+    rows = run(REPORT, ReportInput(saved), ReportRequest())["rows"]
+    assert [row["records_out"] for row in rows] == [0, 142, 60]
 
 
 def test_a_client_of_a_topic() -> None:

@@ -1,6 +1,8 @@
 """What the views ask of the app."""
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -17,7 +19,12 @@ from textual.geometry import Size
 from textual.screen import Screen
 from textual.widgets import Static
 
+from kcap.tui.app import KcapApp
+from kcap.tui.browser import Browser
+from kcap.tui.capture_model import read_whole
+from kcap.tui.pane_layout import Panes
 from kcap.tui.views import VIEWS
+from tests.tui.conftest import PCAPS
 from tests.tui.driving import LARGE, SMALL, burst, opened, press, quiet_keys, screen, settle
 
 pytestmark = pytest.mark.usefixtures("fresh_settings")
@@ -229,6 +236,25 @@ def test_a_view_that_crashes_leaves_the_session() -> None:
         assert "ApiVersions" in screen(app) or "Metadata" in screen(app)
 
     on("node-platformatic.pcap", test)
+
+
+@pytest.mark.parametrize("moment", [(KcapApp, "on_load"), (Browser, "compose"), (Panes, "compose"), (KcapApp, "on_mount")])
+def test_a_signal_that_comes_while_the_screen_is_made_ends_the_app_in_order(
+    moment: tuple[type[Any], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = getattr(*moment)
+
+    def ended(self: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return before(self)
+
+    monkeypatch.setattr(*moment, ended)
+    with read_whole(str(PCAPS / "java-transactions.pcap")) as book:
+        app = KcapApp(book, judges=False)
+        with app.leaving_on_signals():
+            app.run(headless=True)
+        assert app._exception is None
+        assert app.return_code == 128 + signal.SIGTERM
 
 
 def test_values_of_the_capture() -> None:

@@ -18,7 +18,7 @@ from kcap.reports import clients, errors, latency, slow, stats, throttle, topics
 from kcap.reports.definition import Expressions, Report, ReportRequest, Tables
 from kcap.reports.run import run
 from kcap.reports.source import Interrupted, ReportInput
-from kcap.tui.capture_model import CaptureModel, read_whole
+from kcap.tui.capture_model import CONCLUSIONS, CaptureModel, read_whole
 from kcap.tui.reader_main import ReaderStatus, ReadRequest
 from kcap.tui.reader_process import Process
 from kcap.tui.spill import OTHERS
@@ -261,6 +261,13 @@ def test_a_comparison_says_how_far_it_is_and_ends_when_it_is_no_longer_waited_fo
             self.closed = True
 
     monkeypatch.setattr("kcap.tui.capture_model.Process", Pass)
+    assert java.no_conclusions() == "computing …"
+    java._beside[CONCLUSIONS] = Pass(java.order)  # type: ignore[assignment]
+    java._beside[CONCLUSIONS].status = ReaderStatus(bytes=30, total=120)
+    assert java.no_conclusions() == "computing: 25% of the capture was read"
+    java._beside[CONCLUSIONS].status = ReaderStatus(over=True, error="x", bytes=30, total=120)
+    assert java.no_conclusions() == "they cannot be made: x"
+    del java._beside[CONCLUSIONS], begun[:]
     assert java.comparing("other") == ""
     assert not java.compared("other")
     assert java.comparing("other") == "25% of the one before was read"

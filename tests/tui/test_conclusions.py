@@ -53,8 +53,9 @@ def test_every_pass_releases_pages_that_it_does_not_need(monkeypatch: pytest.Mon
         run()
         return len(steps) - before
 
-    once = counted(lambda: conclude([capture], options, {}, str(tmp_path / "c")))
+    once = counted(lambda: conclude([capture], options, {}, str(tmp_path / "c"), releasing))
     assert once > 0
+    assert counted(Child(ReadRequest([capture], str(tmp_path), conclusions=True), line)._conclude) == once
     twice = counted(lambda: differ(capture, [capture], options, str(tmp_path / "d"), releasing))
     assert twice == 2 * once, "both captures are read"
     assert counted(Child(ReadRequest([capture], str(tmp_path), against=capture), line)._differ) == 2 * once

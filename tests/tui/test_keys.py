@@ -53,6 +53,19 @@ def test_keys_are_whole_or_not_there(width: int) -> None:
     asyncio.run(run())
 
 
+def test_help_and_the_way_out_are_shown_where_there_is_no_room_for_all() -> None:
+    async def run() -> None:
+        app = Keyed()
+        app.bind("x", "app.quit", description="Quit")
+        async with app.run_test(size=(80, 10)) as pilot:
+            await shown(pilot)
+            await pilot.resize_terminal(20, 10)
+            await pilot.pause(0.05)
+            assert lines(app)[-1].split() == ["a", "First", "x", "Quit"]
+
+    asyncio.run(run())
+
+
 def test_keys_are_shown_before_the_terminal_has_the_focus() -> None:
     async def run() -> None:
         app = Keyed()

@@ -73,12 +73,28 @@ def test_typed_commands_and_their_history() -> None:
     asyncio.run(run())
 
 
+def test_a_command_that_cannot_be_says_why() -> None:
+    async def run() -> None:
+        async with opened(JAVA) as pilot:
+            app: Any = pilot.app
+            for text, reason in {
+                "filter latency >": "the filter ends where a name or a value",
+                "goto yesterday": "yesterday is no row, #packet, UID.N, 50% or time",
+            }.items():
+                await press(pilot, "colon", *text, "enter")
+                assert reason in " ".join(str(one.message) for one in app._notifications)
+                assert "Command" in screen(app), "what was typed stays to be corrected"
+                await press(pilot, "escape")
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize(
     ("text", "known"),
     [
      ("17", True), ("#17", True), ("50%", True), ("C1.2", True), ("api Fetch", True), ("filter api ==", False),
      ("errors", True),
-     ("goto 08:15:30", True), ("goto", False), ("errs", False), ("", False)],
+     ("goto 08:15:30", True), ("goto", False), ("goto x", False), ("errs", False), ("", False)],
 )  # fmt: skip
 def test_what_is_a_command(text: str, known: bool) -> None:
     async def run() -> None:

@@ -46,6 +46,7 @@ def test_troubles_are_told_calmly(tmp_path: Path, book: CaptureModel) -> None:
     with read_whole(str(tmp_path / "x.pcap")) as bad:
         assert "no capture" in trouble(bad)
         assert "not read to the end" in progress(Pulse(), bad, 80).plain
+        assert progress(Pulse(), bad, 80).plain.rstrip().endswith("…"), "a message that is cut says so"
     (tmp_path / "y.pcap").write_bytes((PCAPS / "aiokafka.pcap").read_bytes()[:24])
     with read_whole(str(tmp_path / "y.pcap")) as empty:
         assert trouble(empty).startswith("No Kafka found: 0 packets")
@@ -67,6 +68,10 @@ def test_the_rate_is_that_of_the_last_seconds(monkeypatch: pytest.MonkeyPatch) -
         now[0] = float(second)
         rate = pulse.rate(second * 100)
     assert rate == 100
+    for second in range(10, 13):  # nothing comes any more
+        now[0] = float(second)
+        rate = pulse.rate(900)
+    assert rate == 0
 
 
 def test_a_truncated_capture_says_so_in_the_list(book: CaptureModel, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
-from kcap.errors import CaptureError, UsageError
+from kcap.errors import CaptureError, UsageError, said
 from kcap.facts.api_versions import Offer
 from kcap.facts.brokers import Server
 from kcap.facts.merge import Facts, merged, tracker_of
@@ -203,6 +203,6 @@ def read(folders: Sequence[str]) -> tuple[ConnectionProfiles, list[str]]:
             except FileNotFoundError:
                 raise UsageError(f"{folder}: set {mark.stem} was saved without {FOLDER}: ingest its captures again") from None
             except OSError as error:
-                raise CaptureError(f"{place}: {error.strerror}") from None
+                raise CaptureError(f"{place}: {said(error)}") from None
             sets.append(unpacked(data, place))
     return whole(sets)

@@ -63,7 +63,7 @@ def with_records(name: str) -> tuple[str, int]:
 def conclusions_of(name: str) -> dict[str, Any]:
     """Findings, groups and transactions of a capture in pcaps/."""
     with NamedTemporaryFile() as file:
-        conclude([str(PCAPS / name)], Options(), {}, file.name)
+        conclude([str(PCAPS / name)], Options(), {}, file.name, releasing)
         found: dict[str, Any] = pickle.load(file)
     return found
 
