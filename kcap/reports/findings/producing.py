@@ -2,7 +2,7 @@
 
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from heapq import nsmallest
 from typing import Any
 from zlib import compress
@@ -143,29 +143,43 @@ def savings(seen: Observed, wanted: set[tuple[str, str]]) -> dict[tuple[str, str
     needs="responses bodies",
     looks_at="MESSAGE_TOO_LARGE and RECORD_LIST_TOO_LARGE responses to Produce",
     advice="Raise max.message.bytes of the topic (and the consumers' fetch sizes), or keep batch.size and max.request.size of "
-    "the producer below it: Java producers split a batch that is refused into ones of batch.size, and send them again.",
+    "the producer below it.",
     instead="nothing else: the broker said so",
 )  # fmt: skip
 def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """Records that the topic does not take.
 
-    Kafka's Java producer splits a batch of several records that is refused (KIP-126): where it has no other, that costs time.
+    Kafka's Java producer splits a batch of several records that is refused (KIP-126), and so does kafka-python 3: where it has
+    no other, that costs time.
     """
     names = ["MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"]
     rows, parts = seen.partition_errors(names), seen.parts
-    alone = parts.filter(parts.error.isin(names), parts.records.fill_null(1) <= 1).select("client_id", "topic").distinct()
-    whole = {(row["client_id"], row["topic"]) for row in seen.run(alone)} if rows else set()
+    one = parts.filter(parts.error.isin(names), parts.records.fill_null(0) <= 1)
+    one = one.group_by("client_id", "topic").aggregate(records=one.records.max())  # null: the capture does not say how many
+    whole = {(row["client_id"], row["topic"]): row["records"] for row in seen.run(one)} if rows else {}
     for row in rows:
-        java = all(call["software_name"] == JAVA for call in seen.calls_of(client_id=row["client_id"], api="Produce"))
-        split = java and (row["client_id"], row["topic"]) not in whole
+        calls = seen.calls_of(client_id=row["client_id"], api="Produce")
+        library, records = splitting(calls), whole.get((row["client_id"], row["topic"]), 2)
         yield Finding(
             f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} "
             f"{'was' if row['n'] == 1 else 'were'} refused as too large"
-            + (", of several records each: Kafka's Java producer splits them and sends them again" if split else ""),
+            + (f", of several records each: {library} splits them and sends them again" if library and records == 2 else ""),
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("api == Produce", erring(seen, names), client_id=row["client_id"], topic=row["topic"]),
-            row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"refused": row["n"]}, "medium" if split else None,
+            row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"refused": row["n"]},
+            "medium" if library and records != 1 else None,
         )  # fmt: skip
+
+
+def splitting(calls: Iterable[Row]) -> str | None:
+    """The library of all these calls, if it splits batches that are refused as too large."""
+    names = {
+        "Kafka's Java producer" if call["software_name"] == JAVA
+        else "kafka-python 3" if call["software_name"] == "kafka-python" and (call["software_version"] or "").startswith("3.")
+        else None
+        for call in calls
+    }  # fmt: skip
+    return names.pop() if len(names) == 1 else None
 
 
 @rule(

@@ -71,16 +71,18 @@ def test_errors_of_partitions_name_topic_and_client() -> None:
         assert found(rule, observed(*produced(4, 1.0))) == []
 
 
-def test_batches_that_kafkas_java_producer_splits() -> None:
-    def severity(records: int, software: str) -> str:
+def test_batches_that_producers_split() -> None:
+    def severity(records: int | None, software: str, version: str | None = None) -> str:
         rows, parts = produced(4, 1.0, error="MESSAGE_TOO_LARGE")
-        rows = [row | {"software_name": software} for row in rows]
+        rows = [row | {"software_name": software, "software_version": version} for row in rows]
         (row,) = found("message-too-large", observed(rows, [part | {"records": records} for part in parts]))
         return str(row["severity"])
 
     assert severity(9, "apache-kafka-java") == "medium"
     assert severity(1, "apache-kafka-java") == "high", "there is nothing to split"
     assert severity(9, "librdkafka") == "high"
+    assert severity(9, "kafka-python", "3.0.12") == severity(None, "kafka-python", "3.0.12") == "medium"
+    assert severity(9, "kafka-python", "2.3.1") == severity(9, "kafka-python") == "high", "these do not"
 
 
 def test_a_topic_that_takes_writes_again_had_too_few_replicas_for_a_while() -> None:
