@@ -319,8 +319,8 @@ def resource(seen: Observed, row: Row) -> str | None:
     "speaks TLS on no other connection",
     advice="Set security.protocol of the client to what the listener speaks (SSL or SASL_SSL against PLAINTEXT or "
     "SASL_PLAINTEXT). Where the client is a proxy that ends TLS or begins it, the listener behind it must speak what it sends.",
-    instead="for a ClientHello without a response: another service that closes, or a server that drops the client for "
-    "other reasons",
+    instead="for a ClientHello without a response: a health check or a scanner that tries TLS, another service that closes, or "
+    "a server that drops the client for other reasons",
     connections=2, alerts=1,
 )  # fmt: skip
 def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found:

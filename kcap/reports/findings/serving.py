@@ -485,19 +485,20 @@ def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
     connections=20, a_second=2, exchanges=6, seconds=5, share=0.2,
 )  # fmt: skip
 def connection_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client that opens connections all the time: on one host, for a service of many instances opens many when it starts."""
+    """A client that opens connections all the time: on one host, for a service of many instances opens many when it starts. One
+    of which a `share` of them fail has another problem."""
     begun = (link for link in seen.links if link["client_id"] and link["phase"] == "kafka" and link["began"] == "syn")
     by = rows_by(begun, ("client_id", "client_ip"))
-    failed = {call["client_id"] for call in seen.calls if call["reason"] in ("fin", "rst") and call["api"] not in WAITING}
-    failed |= {
-        call["client_id"] for call in seen.calls if "SASL" in (call["error"] or "") or "AUTHENTICATION" in (call["error"] or "")
-    }
+    failed = Counter[str]()
+    for call in seen.calls:
+        error, closed = call["error"] or "", call["reason"] in ("fin", "rst") and call["api"] not in WAITING
+        failed[call["client_id"]] += call["n"] * (closed or "SASL" in error or "AUTHENTICATION" in error)
     worked, opened, accused = seen.calls_by("client_id", WORK), Counter[str](), set[str]()
     many: list[tuple[int, str, list[Row]]] = []
     for (client, _), links in by.items():
         count = sum(link["n"] for link in links)
         opened[client] += count
-        if count >= limit["connections"] and client not in failed:
+        if count >= limit["connections"] and failed[client] < limit["share"] * count:
             many.append((count, client, links))
     for count, client, links in sorted(many, key=lambda one: -one[0]):
         exchanges = sum(link["exchanges"] for link in links)

@@ -167,6 +167,10 @@ def test_a_connection_for_each_task() -> None:
     assert len(found("connection-churn", observed(rows, connections=links))) == 1
     busy = [link | {"exchanges": 500} for link in links]
     assert found("connection-churn", observed(rows, connections=busy)) == []
+    left = {"api": "Metadata", "exchange": 2, "outcome": "unanswered", "reason": "rst", "age_ns": MS, "error": None}
+    some, many_ = ([row | left for row in rows[:count]] for count in (11, 12))
+    assert len(found("connection-churn", observed([*rows, *some], connections=links))) == 1, "programs end with one on the way"
+    assert found("connection-churn", observed([*rows, *many_], connections=links)) == [], "its connections fail"
     tool = [row | {"api": "CreateTopics"} for row in rows]
     assert found("connection-churn", observed(tool, connections=links)) == [], "a command line of an administrator"
     fleet = [link | {"client_ip": f"10.0.1.{at % 20}"} for at, link in enumerate(links)]
