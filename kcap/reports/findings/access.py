@@ -1,9 +1,9 @@
 """Who may not come in: logins, mechanisms, authorization, TLS, listeners, addresses."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from kcap.reports.definition import of_brokers
+from kcap.reports.definition import LOCALHOST, is_own, of_brokers
 from kcap.reports.findings.model import Finding, Found, called, named, picking, rule, seconds, where
 from kcap.reports.findings.observed import (
     LASTED,
@@ -14,6 +14,7 @@ from kcap.reports.findings.observed import (
     cut_short,
     in_groups,
     in_wrong_version,
+    rows_by,
     server_of,
     times_of,
 )
@@ -42,6 +43,10 @@ NO_TOKEN = {
     "id and secret; its log says which.",
 }
 """The same of clients that cannot make a token."""
+
+
+ASKING = ("Metadata", "FindCoordinator", "OffsetFetch", "Describe", "List")
+"""How the names of APIs begin with which tools ask what there is, and clients before their work."""
 
 
 def with_mechanism(row: Row) -> str:
@@ -256,9 +261,14 @@ def served_without_login(seen: Observed) -> set[tuple[str, int]]:
     advice="Grant the principal the operation on the resource (kafka-acls.sh), or take the resource out of the "
     "client's configuration.",
     instead="a probe of what is allowed",
+    errors=3, seconds=1,
 )  # fmt: skip
-def authorization_denied(seen: Observed, _limit: Mapping[str, float]) -> Found:
-    """A principal without a right that its client needs."""
+def authorization_denied(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A principal without a right that its client needs.
+
+    Who asks what there is (Metadata, FindCoordinator, Describe...), and is refused fewer than `errors` times or within
+    `seconds`, may be an operator at a tool: that is worth knowing and no more.
+    """
     names = [f"{what}_AUTHORIZATION_FAILED" for what in ("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN")]
     by: dict[tuple[str, str], list[Row]] = {}
     denied = seen.errors(names, ("principal", "client_id", "error", "api", "topics", "group_id", "transactional_id"))
@@ -267,6 +277,11 @@ def authorization_denied(seen: Observed, _limit: Mapping[str, float]) -> Found:
     for (principal, error), rows in by.items():
         clients = clients_in(rows)
         count = sum(row["n"] for row in rows)
+        asks = all(row["api"].startswith(ASKING) for row in rows)
+        again = any(
+            sum(row["n"] for row in some) >= limit["errors"] and lasted(some) >= limit["seconds"] * 1e9
+            for some in rows_by(rows, "client_id").values()
+        )
         kind = error.removesuffix("_AUTHORIZATION_FAILED").replace("_", " ").lower()
         refused = sorted({row["resource"] for row in rows} - {None})
         what = f" ({kind if len(refused) == 1 else kind + 's'} {named(refused)})" if refused else ""
@@ -276,7 +291,14 @@ def authorization_denied(seen: Observed, _limit: Mapping[str, float]) -> Found:
             {"principal": principal or None, "client_ids": clients}, count,
             where(f"error == {error}", "" if principal else "!principal", principal=principal or None),
             *times_of(rows), 0, {"denied": count} | ({"resources": refused} if refused else {}),
+            "info" if asks and not again else None,
         )  # fmt: skip
+
+
+def lasted(rows: Sequence[Row]) -> int:
+    """The time from the first of some classes of exchanges to the last, ns."""
+    first, last = times_of(rows)
+    return int(last - first)
 
 
 def resource(seen: Observed, row: Row) -> str | None:
@@ -297,8 +319,8 @@ def resource(seen: Observed, row: Row) -> str | None:
     "speaks TLS on no other connection",
     advice="Set security.protocol of the client to what the listener speaks (SSL or SASL_SSL against PLAINTEXT or "
     "SASL_PLAINTEXT). Where the client is a proxy that ends TLS or begins it, the listener behind it must speak what it sends.",
-    instead="for a ClientHello without a response: another service that closes, or a server that drops the client for "
-    "other reasons",
+    instead="for a ClientHello without a response: a health check or a scanner that tries TLS, another service that closes, or "
+    "a server that drops the client for other reasons",
     connections=2, alerts=1,
 )  # fmt: skip
 def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found:
@@ -353,21 +375,26 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
 
     A broker that is down looks alike: its address refuses as well. What tells them apart is a broker that responds at an
     address that no broker advertises, while the advertised ones are dead. Where some of these work, that may be a load balancer
-    that clients begin at, and the dead one a broker that is down.
+    that clients begin at, and the dead one a broker that is down. `localhost` sends each client to its own host.
     """
     advertised = {(row["host"], row["port"]): row for row in seen.run(seen.brokers)}
-    alive = {(link["server_ip"], link["server_port"]) for link in seen.links if link["response_bytes"]}
-    bootstrap = {(call["server_ip"], call["server_port"]) for call in seen.calls if call["api"] == "Metadata"}
+
+    def listener(ip: str, port: int) -> tuple[str, int]:
+        """A server as brokers advertise it, if they do."""
+        return (LOCALHOST, port) if is_own(ip) and (LOCALHOST, port) in advertised else (ip, port)
+
+    alive = {listener(link["server_ip"], link["server_port"]) for link in seen.links if link["response_bytes"]}
+    bootstrap = {listener(call["server_ip"], call["server_port"]) for call in seen.calls if call["api"] == "Metadata"}
     elsewhere, working = (alive & bootstrap) - advertised.keys(), alive & advertised.keys()
     named_at: dict[str, set[str]] = {}
     for link in seen.links:
         if link["client_id"]:
             named_at.setdefault(link["client_ip"], set()).add(link["client_id"])
     # who sends requests was accepted, also where the capture has no packet of the server
-    accepting = {(link["server_ip"], link["server_port"]) for link in seen.links if link["phase"] != "empty"}
+    accepting = {listener(link["server_ip"], link["server_port"]) for link in seen.links if link["phase"] != "empty"}
     dead: dict[tuple[str, int], Row] = {}
     for link in seen.links:
-        place = link["server_ip"], link["server_port"]
+        place = listener(link["server_ip"], link["server_port"])
         refused = link["ended"] == "rst" and link["server_packets"] <= link["n"]
         if (
             link["phase"] == "empty"
@@ -386,7 +413,7 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
         every = seen.every_link
         served = every.filter(every.phase != "empty").select(*SERVER).distinct()
         for row in seen.run(served):
-            dead.pop((row["server_ip"], row["server_port"]), None)
+            dead.pop(listener(row["server_ip"], row["server_port"]), None)
     beside = f"; brokers respond at {named(sorted(f'{ip}:{port}' for ip, port in elsewhere))}, which none advertises"
     severity, confidence = ("info", 0.4) if not elsewhere else ("medium", 0.5) if working else (None, None)
     for place, row in dead.items():

@@ -6,6 +6,7 @@ from typing import Any
 
 from kcap.kafka.proxy_header import NAME as PROXIED
 from kcap.limits import NAMES_MOST, SERVERS_MOST
+from kcap.reports.definition import at_localhost, is_own
 from kcap.reports.findings.access import OPENING, served_without_login
 from kcap.reports.findings.leaders import gone
 from kcap.reports.findings.model import Finding, Found, called, connected, named, picking, rule, where
@@ -225,6 +226,11 @@ def hosts_of(row: Row) -> str:
     return str(row["client_ip"]) if row["hosts"] == 1 else f"{row['hosts']:,} hosts"
 
 
+def other_version(one: Row, other: Row) -> bool:
+    """Whether one of two servers has an address of IPv4 and the other one of IPv6."""
+    return (":" in one["server_ip"]) != (":" in other["server_ip"])
+
+
 def at_server(seen: Observed, links: Any, row: Row, column: str = "client_ip") -> list[str]:
     """The values of a column of connections to the server of a finding, as many as a finding names."""
     mine = links.filter(links.server_ip == row["server_ip"], links.server_port == row["server_port"], links[column].notnull())
@@ -325,11 +331,14 @@ def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A host that cannot connect. Addresses that Metadata responses advertise are left to `wrong-advertised-listener`. Nothing
-    says which program tried: where each of the hosts gets responses of other servers, its clients may have gone on there.
+    says which program tried: where each of the hosts gets responses of other servers, its clients may have gone on there. So
+    may those of a name with addresses of IPv4 and IPv6, where the port responds by the other: of `localhost` that is worth
+    knowing and no more.
     """
     links = seen.connections
     kafka = {call["server_port"] for call in seen.calls}
     calls = links.filter(not_accepted(links), at_usual_port(links) | links.server_port.isin(sorted(kafka)))
+    calls = calls.filter(~at_localhost(calls, seen.brokers))
     groups = in_groups(calls, ENDS, LASTED, refused=calls.count(where=calls.server_packets == 1))
     groups = groups.filter(groups.n >= int(limit["connections"]))
     # what sends requests was accepted, also where the capture has no packet of the server; so were brokers and controllers, of
@@ -346,18 +355,22 @@ def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
         first_ns=groups.first_ns.min(), last_ns=groups.last_ns.max(),
     )  # fmt: skip
     calls = calls.semi_join(groups, list(ENDS))
-    working = {link["client_ip"] for link in seen.links if link["exchanges"] and link["response_bytes"]}
+    served = [link for link in seen.links if link["exchanges"] and link["response_bytes"]]
+    working = {link["client_ip"] for link in served}
     for row in seen.first(servers, ("first_ns", *SERVER), SERVERS_MOST, "servers_that_refuse"):
         server, mine = server_of(row), at_server(seen, calls, row)
         beside = working.issuperset(mine) and row["hosts"] == len(mine)
+        other = [link["server_ip"] for link in served if link["server_port"] == row["server_port"] and other_version(link, row)]
         how = (
             "refused" if row["refused"] == row["n"] else "did not answer" if not row["refused"] else "refused or did not answer"
         )
         yield Finding(
             f"{server} {how} {counted(row['n'], 'connection')} of {hosts_of(row)}, and accepted none"
-            + (f"; other brokers respond to {'it' if row['hosts'] == 1 else 'them'}" if beside else ""),
+            + (f"; other brokers respond to {'it' if row['hosts'] == 1 else 'them'}" if beside else "")
+            + (f"; this port responds by {'IPv4' if ':' in row['server_ip'] else 'IPv6'}" if other else ""),
             {"server": server, "client_ips": mine}, row["n"], "", row["first_ns"], row["last_ns"], 0,
-            {"connections": row["n"], "refused": row["refused"]}, "medium" if beside else None,
+            {"connections": row["n"], "refused": row["refused"]},
+            "info" if is_own(row["server_ip"]) and any(map(is_own, other)) else "medium" if beside or other else None,
             None if row["refused"] == row["n"] else 0.7,
         )  # fmt: skip
 

@@ -14,6 +14,7 @@ from kcap.limits import CLUSTERS_MOST, LINKS_KEPT, MESSAGES_AT_ONCE, RECREATED_M
 from kcap.reports.definition import (
     AFTER_APPEND,
     REQUESTS_OF_BROKERS,
+    at_localhost,
     group_of,
     is_broker,
     of_brokers,
@@ -396,7 +397,8 @@ class Observed:
         groups, those without exchanges have half of the room if they need it: what fails is among them.
         """
         every = self.connections
-        table = every.filter((every.phase != "empty") | every.server_ip.isin(self.brokers.host))
+        known = every.server_ip.isin(self.brokers.host) | at_localhost(every, self.brokers)
+        table = every.filter((every.phase != "empty") | known)
         whole = None
         if self.crowded:  # what is computed of a group takes 1 kB, and clients may be as many as connections
             groups = ranked(

@@ -1,7 +1,7 @@
 """Requests in flight and polls: pipelines that are full, large messages that others wait behind, polls that ask too often."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from kcap.limits import EVENTS_MOST
 from kcap.reports.findings.model import Finding, Found, called, rule, seconds, where
@@ -17,6 +17,8 @@ LATER, LATER_NS = 1.03, 500_000
 """How much later than the soonest of them time-outs of one length end."""
 SOON_NS: Final = 1_000_000_000
 """Within this time a client that timed out begins another connection."""
+TOGETHER_NS: Final = 100_000_000
+"""A program that ends closes its connections within this time."""
 OWN_TIMEOUT: Final = (
     "The client's own time-out ends these requests, while the broker may still wait for records or has just responded; no "
     "packet has to be late for that. Leave it at several times fetch.max.wait.ms (request.timeout.ms; some libraries derive "
@@ -166,6 +168,8 @@ def own_timeouts(seen: Observed, limit: Mapping[str, float]) -> Found:
         if len(rows) < limit["timeouts"]:
             continue
         after, wait = rows[len(rows) // 2]["after_ns"], max(row["wait_ns"] for row in rows)
+        if seen.once(usual_polls).get(client, 0) > rows[-1]["after_ns"]:
+            continue  # it waits longer than that for other responses: a program that ends has no such time-out
         yield Finding(
             f"{called(client)} closed {counted(len(rows), 'connection')} {seconds(after)} after a Fetch request which lets the "
             f"broker wait up to {seconds(wait)} for records, without its response, and opened another each time",
@@ -178,7 +182,8 @@ def own_timeouts(seen: Observed, limit: Mapping[str, float]) -> Found:
 def left_behind(seen: Observed, room_ns: int) -> list[Row]:
     """Connections that a client closes while a Fetch has no response, no later than `room_ns` behind the time that it lets the
     broker wait, with the next to the same server soon behind: client_id, after_ns (from the request), wait_ns, first_ns,
-    last_ns. Who has the records that it wants closes sooner than in a tenth of that time.
+    last_ns. Who has the records that it wants closes sooner than in a tenth of that time, and a program that ends closes others
+    as well.
     """
     if not any(call["api"] == "Fetch" for call in seen.calls):
         return []
@@ -188,12 +193,33 @@ def left_behind(seen: Observed, room_ns: int) -> list[Row]:
     links = links.mutate(next_ns=links.first_ns.lead().over(order))
     links = links.filter(links.closed_by == "client", links.next_ns - links.closed_ns <= SOON_NS)
     polls = table.filter(table.api == "Fetch", table.max_wait_ms > 0)
-    polls = polls.inner_join(links.select("connection", "closed_ns"), "connection")
+    polls = polls.inner_join(links.select("connection", "client_ip", "closed_ns"), "connection")
     polls = polls.filter((polls.response_first_ns > polls.closed_ns).fill_null(True))
-    polls = polls.mutate(after_ns=polls.closed_ns - polls.request_last_ns, wait_ns=polls.max_wait_ms.cast("int64") * MS)
+    polls = polls.mutate(after_ns=polls.closed_ns - polls.request_last_ns, wait_ns=polls.max_wait_ms.cast("int64") * MS,
+                         slot=polls.closed_ns // TOGETHER_NS)  # fmt: skip
     polls = polls.filter(polls.after_ns > polls.wait_ns // 10, polls.after_ns <= polls.wait_ns + room_ns)
+    polls = polls.anti_join(ending(seen, polls), ["client_id", "client_ip", "slot"])
     polls = polls.select("client_id", "after_ns", "wait_ns", first_ns="request_last_ns", last_ns="closed_ns")
     return seen.first(polls, ("first_ns", "client_id", "after_ns"), EVENTS_MOST, "polls_left_behind")
+
+
+def usual_polls(seen: Observed) -> dict[str | None, float]:
+    """Client -> what nine in ten of its Fetch requests take to which it gets a response, at most, ns."""
+    polls = seen.exchanges.filter(seen.exchanges.api == "Fetch", seen.exchanges.outcome == "answered")
+    polls = polls.inner_join(seen.connections.select("connection", "closed_ns"), "connection")
+    polls = polls.filter((polls.response_first_ns <= polls.closed_ns).fill_null(True))
+    rows = seen.run(polls.group_by("client_id").aggregate(most=polls.latency_ns.quantile(0.9)))
+    return {row["client_id"]: row["most"] or 0 for row in rows}
+
+
+def ending(seen: Observed, polls: Any) -> Any:
+    """When clients close connections without such a Fetch: client_id, client_ip, and slots of the time."""
+    links = seen.connections
+    old = links.closed_ns - links.first_ns >= 3 * TOGETHER_NS  # one that is begun behind the time-out tells nothing
+    links = links.filter(links.phase == "kafka", links.closed_by == "client", old).anti_join(polls, "connection")
+    own = ("client_id", "client_ip")
+    by = [links.select(*own, slot=links.closed_ns // TOGETHER_NS + beside) for beside in (-1, 0, 1)]
+    return by[0].union(by[1]).union(by[2])
 
 
 def alike(rows: list[Row]) -> list[Row]:

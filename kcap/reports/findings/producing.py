@@ -2,7 +2,7 @@
 
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from heapq import nsmallest
 from typing import Any
 from zlib import compress
@@ -143,29 +143,50 @@ def savings(seen: Observed, wanted: set[tuple[str, str]]) -> dict[tuple[str, str
     needs="responses bodies",
     looks_at="MESSAGE_TOO_LARGE and RECORD_LIST_TOO_LARGE responses to Produce",
     advice="Raise max.message.bytes of the topic (and the consumers' fetch sizes), or keep batch.size and max.request.size of "
-    "the producer below it: Java producers split a batch that is refused into ones of batch.size, and send them again.",
-    instead="nothing else: the broker said so",
+    "the producer below it.",
+    instead="nothing else: the broker said so; where one batch was refused, a program that makes its records smaller and sends "
+    "them again",
 )  # fmt: skip
 def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """Records that the topic does not take.
 
-    Kafka's Java producer splits a batch of several records that is refused (KIP-126): where it has no other, that costs time.
+    Kafka's Java producer splits a batch of several records that is refused (KIP-126), and so does kafka-python 3: where it has
+    no other, that costs time. One that is refused while later ones of the client get through is a low finding: the program goes
+    on.
     """
     names = ["MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"]
-    rows, parts = seen.partition_errors(names), seen.parts
-    alone = parts.filter(parts.error.isin(names), parts.records.fill_null(1) <= 1).select("client_id", "topic").distinct()
-    whole = {(row["client_id"], row["topic"]) for row in seen.run(alone)} if rows else set()
+    rows, parts = seen.partition_errors(names), seen.parts.filter(seen.parts.api == "Produce")
+    bad, good = parts.error.isin(names), parts.error == "NONE"
+    each = parts.group_by("client_id", "topic").aggregate(
+        n=parts.count(where=bad), alone=parts.count(where=bad & (parts.records == 1)),
+        unknown=parts.count(where=bad & (parts.records.fill_null(0) == 0)), taken_ns=parts.request_first_ns.max(where=good),
+    )  # fmt: skip
+    known = {(row["client_id"], row["topic"]): row for row in seen.run(each.filter(each.n > 0))} if rows else {}
     for row in rows:
-        java = all(call["software_name"] == JAVA for call in seen.calls_of(client_id=row["client_id"], api="Produce"))
-        split = java and (row["client_id"], row["topic"]) not in whole
+        batches = known[row["client_id"], row["topic"]]
+        library = splitting(seen.calls_of(client_id=row["client_id"], api="Produce")) if not batches["alone"] else None
+        goes_on = row["n"] == 1 and (batches["taken_ns"] or 0) > row["last_ns"]
+        splits = f", of several records each: {library} splits them and sends them again" if not batches["unknown"] else ""
         yield Finding(
             f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} "
             f"{'was' if row['n'] == 1 else 'were'} refused as too large"
-            + (", of several records each: Kafka's Java producer splits them and sends them again" if split else ""),
+            + (splits if library else "; later ones were taken" if goes_on else ""),
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("api == Produce", erring(seen, names), client_id=row["client_id"], topic=row["topic"]),
-            row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"refused": row["n"]}, "medium" if split else None,
+            row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"refused": row["n"]},
+            "low" if goes_on else "medium" if library else None,
         )  # fmt: skip
+
+
+def splitting(calls: Iterable[Row]) -> str | None:
+    """The library of all these calls, if it splits batches that are refused as too large."""
+    names = {
+        "Kafka's Java producer" if call["software_name"] == JAVA
+        else "kafka-python 3" if call["software_name"] == "kafka-python" and (call["software_version"] or "").startswith("3.")
+        else None
+        for call in calls
+    }  # fmt: skip
+    return names.pop() if len(names) == 1 else None
 
 
 @rule(
@@ -220,7 +241,8 @@ def written_again(seen: Observed, errors: list[str]) -> set[str]:
     minutes=5, batches=10, spread_seconds=60, moved=0.5,
 )  # fmt: skip
 def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A producer whose clock is off by a constant. Where all producers are off by the same, it is the capture's clock.
+    """A producer whose clock is off by a constant. Where all producers are off by the same, it is the capture's clock, or that
+    of the host that they are all on.
 
     The timestamps of a clock go on for at least a part (`moved`) of the time in which they are sent; those of records that a
     program reads again and again after each restart stand still.
@@ -244,6 +266,8 @@ def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:
     rows = [row for row in rows if row["n"] >= limit["batches"]]
     middle = [row["off"] for row in rows]
     alike = len(rows) > 1 and not refused and max(middle) - min(middle) <= limit["spread_seconds"] * 1000
+    hosts = {link["client_ip"] for row in rows for link in seen.links_of.get(row["client_id"], ())}
+    whose = "so that it is the capture's clock" if len(hosts) > 1 else "on one host: it is its clock or the capture's"
     far = [row["client_id"] for row in rows if abs(row["off"]) >= least_ms]
     read = copied(seen, least_ms, far) if far else {}
     for row in rows:
@@ -258,7 +282,7 @@ def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:
         yield Finding(
             f"timestamps of {called(row['client_id'])} are {seconds(abs(row['off']) * 1e6)} {ahead} the capture's clock"
             + (f"; the broker refused {counted(error['n'], 'batch', 'batches')} (INVALID_TIMESTAMP)" if error else "")
-            + ("; those of all producers are, so that it is the capture's clock" if alike else ""),
+            + (f"; those of all producers are, {whose}" if alike else ""),
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"], where("api == Produce",
                 client_id=row["client_id"]),
             row["first_ns"], row["last_ns"], 0, {"off_ms": round(row["off"]), "batches": row["n"],

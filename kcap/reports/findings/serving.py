@@ -340,6 +340,7 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     A broker answers the requests of a connection one after the other: one is late from the response before it on, or from the
     end of the throttle that it asks for, and not while a long poll before it may still wait. Kafka's Java client leaves a
     broker that says it is not the coordinator, and what it had sent to it by then (AbstractCoordinator.markCoordinatorUnknown).
+    A client of which nothing follows may have been stopped: that is worth knowing and no more.
     """
     if all(call["error"] != "REQUEST_TIMED_OUT" and call["reason"] not in ("fin", "rst") for call in seen.calls):
         return
@@ -372,7 +373,7 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
             chosen, ("client_id",), errors=chosen.count(where=chosen.error == "REQUEST_TIMED_OUT"), longest=chosen.age_ns.max(),
             apis=chosen.api.nunique(), api=chosen.api.min(), servers=chosen.server_ip.nunique(),
             ports=chosen.server_port.nunique(), server_ip=chosen.server_ip.min(), server_port=chosen.server_port.min(),
-            lost=chosen.latency_ns.sum(), waited=chosen.age_ns.sum(),
+            lost=chosen.latency_ns.sum(), waited=chosen.age_ns.sum(), ended_ns=(chosen.request_last_ns + chosen.age_ns).min(),
         )
     )  # fmt: skip
     answered = {call["client_id"] for call in seen.calls if call["outcome"] == "answered" and call["api"] != "ApiVersions"}
@@ -380,15 +381,33 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     for row in rows:
         if row["n"] >= limit["requests"] and row["client_id"] in answered:
             what = row["api"] if row["apis"] == 1 else "requests"
+            stopped = not row["errors"] and not goes_on(seen, row)
             yield Finding(
                 f"{row['n']} {what} of {called(row['client_id'])} were not answered in time"
-                + (f"; {row['errors']} got REQUEST_TIMED_OUT" if row["errors"] else ""),
+                + (f"; {row['errors']} got REQUEST_TIMED_OUT" if row["errors"] else "")
+                + ("; nothing follows of this client: it may have been stopped" if stopped else ""),
                 {"client_id": row["client_id"], "server": server_of(row) if row["servers"] == row["ports"] == 1 else None},
                 row["n"],
                 where("outcome == unanswered or error == REQUEST_TIMED_OUT", picked(row), client_id=row["client_id"]),
                 row["first_ns"], row["last_ns"], (row["lost"] or 0) + (row["waited"] or 0),
                 {"requests": row["n"], "timed_out": row["errors"], "longest_wait_ns": row["longest"]},
+                "info" if stopped else None,
             )  # fmt: skip
+
+
+def goes_on(seen: Observed, row: Row) -> bool:
+    """Whether a client sends a request, or its host tries to connect, after it closed its first connection with requests that
+    have no response. One that was stopped closes all at once, and tries no more."""
+    hosts, tried = {link["client_ip"] for link in seen.links_of.get(row["client_id"], ())}, seen.once(last_tries)
+    later = [call["last_ns"] for call in seen.calls_of(client_id=row["client_id"])]
+    later += [tried[host] for host in hosts if host in tried]
+    return bool(max(later) > row["ended_ns"])
+
+
+def last_tries(seen: Observed) -> dict[str, int]:
+    """Host -> when the last of its connections began that no request names a client of."""
+    links = seen.connections.filter(seen.connections.client_id.isnull())
+    return {row["client_ip"]: row["last"] for row in seen.run(links.group_by("client_ip").aggregate(last=links.first_ns.max()))}
 
 
 @rule(
@@ -466,19 +485,20 @@ def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
     connections=20, a_second=2, exchanges=6, seconds=5, share=0.2,
 )  # fmt: skip
 def connection_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client that opens connections all the time: on one host, for a service of many instances opens many when it starts."""
+    """A client that opens connections all the time: on one host, for a service of many instances opens many when it starts. One
+    of which a `share` of them fail has another problem."""
     begun = (link for link in seen.links if link["client_id"] and link["phase"] == "kafka" and link["began"] == "syn")
     by = rows_by(begun, ("client_id", "client_ip"))
-    failed = {call["client_id"] for call in seen.calls if call["reason"] in ("fin", "rst") and call["api"] not in WAITING}
-    failed |= {
-        call["client_id"] for call in seen.calls if "SASL" in (call["error"] or "") or "AUTHENTICATION" in (call["error"] or "")
-    }
+    failed = Counter[str]()
+    for call in seen.calls:
+        error, closed = call["error"] or "", call["reason"] in ("fin", "rst") and call["api"] not in WAITING
+        failed[call["client_id"]] += call["n"] * (closed or "SASL" in error or "AUTHENTICATION" in error)
     worked, opened, accused = seen.calls_by("client_id", WORK), Counter[str](), set[str]()
     many: list[tuple[int, str, list[Row]]] = []
     for (client, _), links in by.items():
         count = sum(link["n"] for link in links)
         opened[client] += count
-        if count >= limit["connections"] and client not in failed:
+        if count >= limit["connections"] and failed[client] < limit["share"] * count:
             many.append((count, client, links))
     for count, client, links in sorted(many, key=lambda one: -one[0]):
         exchanges = sum(link["exchanges"] for link in links)

@@ -5,7 +5,8 @@ Law: a library that a client does not name itself is named only where the versio
 known, and the advice says so.
 
 Where the names are from: types/index.d.ts of KafkaJS 2.2.4, config.go of sarama 1.61 and of franz-go 1.22, Writer, ReaderConfig
-and Transport of kafka-go 0.4.51, CONFIGURATION.md of librdkafka 2.15, and the arguments of kafka-python 3.0 and aiokafka 0.14.
+and Transport of kafka-go 0.4.51, CONFIGURATION.md of librdkafka 2.15, the options of
+@platformatic/kafka 1.35, and the arguments of kafka-python 3.0 and aiokafka 0.14.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -93,6 +94,17 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "max.in.flight.requests.per.connection": "maxInFlightRequests", "bootstrap.servers": "brokers",
         "security.protocol": "ssl and sasl", "sasl.mechanism": "sasl.mechanism",
     },
+    "platformatic": {
+        "request.timeout.ms": "requestTimeout", "delivery.timeout.ms": "retries and retryDelay",
+        "batch.size": "batchSize of asStream()", "linger.ms": "batchTime of asStream()", "compression.type": "compression",
+        "session.timeout.ms": "sessionTimeout", "group.instance.id": "groupInstanceId", "enable.auto.commit": "autocommit",
+        "auto.commit.interval.ms": "autocommit", "fetch.max.wait.ms": "maxWaitTime", "fetch.min.bytes": "minBytes",
+        "max.partition.fetch.bytes": "maxBytesPerPartition", "metadata.max.age.ms": "metadataMaxAge",
+        "retry.backoff.ms": "retryDelay", "auto.offset.reset": "fallbackMode", "isolation.level": "isolationLevel",
+        "enable.idempotence": "idempotent", "transactional.id": "transactionalId",
+        "max.in.flight.requests.per.connection": "maxInflights", "bootstrap.servers": "bootstrapBrokers",
+        "security.protocol": "tls and sasl", "sasl.mechanism": "sasl.mechanism",
+    },
     "kafka-python": PYTHON | {
         "delivery.timeout.ms": "delivery_timeout_ms", "batch.size": "batch_size",
         "max.in.flight.requests.per.connection": "max_in_flight_requests_per_connection",
@@ -109,10 +121,12 @@ LACKING: Final[Mapping[str, Mapping[str, str]]] = {
         "connections.max.idle.ms": "it keeps idle connections, and its socketFactory sends TCP keepalives after 60 s",
         "linger.ms": "what one send() or sendBatch() is given goes into one request for each broker",
         "batch.size": "what one send() or sendBatch() is given goes into one request for each broker",
+        "max.request.size": "it sends a message of any size",
         "max.poll.interval.ms": "it sends heartbeats between records, in eachMessage also by heartbeat()",
         "group.instance.id": "it has no static members",
     },
     "franz-go": {"max.poll.interval.ms": "it sends heartbeats while records are worked on"},
+    "platformatic": {"max.request.size": "it sends a message of any size"},
     "kafka-go": {
         "max.poll.interval.ms": "it sends heartbeats while records are worked on",
         "group.instance.id": "it has no static members",
@@ -126,7 +140,7 @@ VERSIONS: Final[Mapping[str, str]] = {
     "franz-go": "MaxVersions limits the versions that it uses",
 }
 """Library -> its setting for the versions of requests, for which Kafka's Java client has none."""
-CALLED: Final = {"kafkajs": "KafkaJS"}
+CALLED: Final = {"kafkajs": "KafkaJS", "platformatic": "@platformatic/kafka"}
 """What libraries call themselves in prose, where that is not the name of the table."""
 
 
@@ -162,8 +176,12 @@ def known_libraries(_seen: Observed) -> dict[str, dict[str, bool]]:
 def in_library(library: str, settings: Collection[str]) -> str:
     """The settings as a library calls them, in a clause; empty where they are called the same."""
     names, lacking = NAMES.get(library, {}), LACKING.get(library, {})
-    known = [f"{setting} is {names[setting]}" for setting in settings if names.get(setting, setting) != setting]
     why: dict[str, list[str]] = {}
+    other: dict[str, list[str]] = {}
+    for setting in settings:
+        if names.get(setting, setting) != setting:
+            other.setdefault(names[setting], []).append(setting)
+    known = [f"{' and '.join(some)} {'is' if len(some) == 1 else 'are'} {name}" for name, some in other.items()]
     for setting in settings:
         if setting in lacking:
             why.setdefault(lacking[setting], []).append(setting)

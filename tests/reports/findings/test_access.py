@@ -151,9 +151,23 @@ def test_a_right_that_is_missing_names_the_principal() -> None:
     assert row["sentence"] == "TOPIC_AUTHORIZATION_FAILED for principal alice: 1 response to Produce of app"
 
 
+def test_who_asks_once_what_there_is_may_be_an_operator() -> None:
+    def severity(times: int, step: float, api: str = "Metadata", client: str = "app") -> str:
+        rows = many(times, step, api, error="TOPIC_AUTHORIZATION_FAILED", principal="alice")
+        rows = [row | {"client_id": f"{client}-{at}" if client == "tool" else client} for at, row in enumerate(rows)]
+        (row,) = found("authorization-denied", observed(rows), loud=False)
+        return str(row["severity"])
+
+    assert severity(1, 1.0) == severity(1, 1.0, "DescribeGroups") == severity(2, 5.0) == "info"
+    assert severity(4, 0.25) == "info", "tries of one command"
+    assert severity(3, 0.5) == "medium", "it goes on"
+    assert severity(5, 1.0, client="tool") == "info", "each tool asks once"
+    assert severity(1, 1.0, "InitProducerId") == "medium", "it has work to do"
+
+
 def test_what_a_right_is_missing_for_is_named_where_a_request_is_about_one_thing_alone() -> None:
     def said(api: str, kind: str, **more: Any) -> str:
-        rows = many(2, 1.0, api, error=f"{kind}_AUTHORIZATION_FAILED", principal="alice")
+        rows = many(3, 1.0, api, error=f"{kind}_AUTHORIZATION_FAILED", principal="alice")
         request = more.pop("request", {})
         seen = observed([row | more for row in rows], messages={("C1", 1, "request"): request} if request else {})
         (row,) = found("authorization-denied", seen)
@@ -228,6 +242,22 @@ def test_an_address_that_refuses_is_wrong_only_where_brokers_advertise_it() -> N
     (unsure,) = found("wrong-advertised-listener", observed(rows, connections=works, brokers=some))
     assert (unsure["severity"], unsure["confidence"]) == ("medium", 0.5), "a load balancer, and a broker that is down"
     assert unsure["sentence"].endswith("which none advertises; it may be down")
+
+
+def test_localhost_sends_each_client_to_its_own_host() -> None:
+    dead = [CONNECTION | {"connection": f"C{at}", "phase": "empty", "ended": "rst", "client_id": None, "server_ip": ip,
+                          "server_captured": 0, "client_captured": 0, "exchanges": 0, "server_packets": 1}
+            for at, ip in enumerate(("127.0.0.1", "::1", "127.0.0.1"))]  # fmt: skip
+    rows, bootstrap = many(1, 1.0, "Metadata"), CONNECTION | {"connection": "C9"}
+    advertised = [{"host": "localhost", "port": 9092, "broker_id": 3}]
+    (row,) = found("wrong-advertised-listener", observed(rows, connections=[*dead, bootstrap], brokers=advertised))
+    assert (row["who"]["server"], row["count"], row["severity"]) == ("localhost:9092", 3, "high")
+    assert found("connect-failed", observed(rows, connections=[*dead, bootstrap], brokers=advertised)) == [], "it says that"
+    other = [{"host": "localhost", "port": 9093, "broker_id": 3}]
+    assert found("wrong-advertised-listener", observed(rows, connections=[*dead, bootstrap], brokers=other)) == []
+    served = CONNECTION | {"connection": "W", "server_ip": "127.0.0.1"}
+    seen = observed(rows, connections=[*dead[1:2] * 2, bootstrap, served], brokers=advertised)
+    assert found("wrong-advertised-listener", seen, loud=False) == [], "the name has two addresses, and one is served"
 
 
 def test_a_controller_is_known_by_what_it_does_not_offer() -> None:

@@ -166,6 +166,21 @@ def test_a_host_that_cannot_connect_to_a_port_of_kafka() -> None:
     assert found("connect-failed", observed([], connections=tried, brokers=advertised)) == [], "another rule says that"
 
 
+def test_a_name_may_have_addresses_of_both_versions_of_ip() -> None:
+    def severity(server: str, client: str, served: str, port: int = 9092) -> str:
+        dead = {"phase": "empty", "ended": "rst", "client_id": None, "exchanges": 0, "server_captured": 0, "server_packets": 1}
+        tried = [CONNECTION | dead | {"connection": f"C{at}", "server_ip": server, "client_ip": client} for at in range(3)]
+        works = CONNECTION | {"connection": "W", "server_ip": served, "server_port": port}
+        (row,) = found("connect-failed", observed([], connections=[*tried, works]), loud=False)
+        assert row["sentence"].endswith("; this port responds by IPv4") is (row["severity"] != "high")
+        return str(row["severity"])
+
+    assert severity("::1", "::1", "127.0.0.1") == "info", "both are localhost"
+    assert severity("::1", "::1", "10.0.0.1") == "medium"
+    assert severity("fd00::1", "fd00::9", "10.0.0.1") == "medium"
+    assert severity("fd00::1", "fd00::9", "10.0.0.1", 9093) == "high", "another port"
+
+
 def test_a_server_whose_bytes_are_no_kafka() -> None:
     strange = CONNECTION | {"server_captured": 103, "server_skipped": 103, "server_missing": 0, "client_missing": 0}
     links = [strange | {"connection": f"D{at}"} for at in range(2)]

@@ -23,6 +23,14 @@ def test_offsets_that_are_not_there() -> None:
     assert (row["severity"], row["who"]) == ("high", {"client_id": "app", "topic": "t"})
     (row,) = found("offset-out-of-range", observed(*fetched([0], error="OFFSET_OUT_OF_RANGE")), loud=False)
     assert row["severity"] == "info", "a tool that looks once is no consumer"
+    rows, parts = fetched([0, 0], error="OFFSET_OUT_OF_RANGE")
+    (row,) = found("offset-out-of-range", observed(rows, [part | {"partition": at} for at, part in enumerate(parts)]))
+    assert row["severity"] == "low", "each partition once: it is reset, and goes on"
+    every = [part | {"partition": at, "exchange": one} for one in (1, 2) for at, part in enumerate(parts)]
+    (row,) = found("offset-out-of-range", observed(rows, every))
+    assert (row["count"], row["severity"]) == (4, "low"), "one partition is reset by each response"
+    (row,) = found("offset-out-of-range", observed(*fetched([0, 0, 0], error="OFFSET_OUT_OF_RANGE")))
+    assert row["severity"] == "high"
 
 
 def test_lag_that_grows_is_told_and_lag_that_shrinks_is_not() -> None:

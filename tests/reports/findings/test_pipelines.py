@@ -67,3 +67,20 @@ def test_a_program_that_ends_when_it_has_its_records_gives_nothing_up() -> None:
     """It ends a moment behind its next Fetch, and is started again."""
     some = [closed_behind(0.04, at=float(at)) for at in range(9)]
     assert not found("long-poll-misconfigured", observed([row for row, _ in some], connections=[link for _, link in some]))
+
+
+def test_programs_that_run_for_a_while_and_are_started_again_have_no_time_out() -> None:
+    """They close other connections as well, or have waited longer for other responses."""
+    some = [closed_behind(0.45, at=float(at)) for at in range(9)]
+    rows, links = [row for row, _ in some], [link for _, link in some]
+    assert len(found("long-poll-misconfigured", observed(rows, connections=links))) == 1
+    others = [link | {"connection": f"O{at}", "closed_ns": link["closed_ns"] + 20 * MS} for at, link in enumerate(links)]
+    assert not found("long-poll-misconfigured", observed(rows, connections=[*links, *others]))
+    lookups = [link | {"first_ns": link["closed_ns"]} for link in others]
+    assert len(found("long-poll-misconfigured", observed(rows, connections=[*links, *lookups]))) == 1, "begun behind it"
+    waited = [exchange(row["connection"], 1, "Fetch", at - 0.09, 0.5, max_wait_ms=500) for at, row in enumerate(rows)]
+    for one in waited:
+        one["response_first_ns"] = one["request_last_ns"] + 500 * MS
+    assert not found("long-poll-misconfigured", observed([*rows, *waited], connections=links))
+    late = [one | {"response_first_ns": one["request_last_ns"] + SECOND} for one in waited]
+    assert len(found("long-poll-misconfigured", observed([*rows, *late], connections=links))) == 1, "closed before these came"

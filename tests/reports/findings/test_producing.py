@@ -71,16 +71,23 @@ def test_errors_of_partitions_name_topic_and_client() -> None:
         assert found(rule, observed(*produced(4, 1.0))) == []
 
 
-def test_batches_that_kafkas_java_producer_splits() -> None:
-    def severity(records: int, software: str) -> str:
+def test_batches_that_producers_split() -> None:
+    def severity(records: int | None, software: str, version: str | None = None) -> str:
         rows, parts = produced(4, 1.0, error="MESSAGE_TOO_LARGE")
-        rows = [row | {"software_name": software} for row in rows]
+        rows = [row | {"software_name": software, "software_version": version} for row in rows]
         (row,) = found("message-too-large", observed(rows, [part | {"records": records} for part in parts]))
         return str(row["severity"])
 
     assert severity(9, "apache-kafka-java") == "medium"
     assert severity(1, "apache-kafka-java") == "high", "there is nothing to split"
     assert severity(9, "librdkafka") == "high"
+    assert severity(9, "kafka-python", "3.0.12") == severity(None, "kafka-python", "3.0.12") == "medium"
+    rows, parts = produced(3, 1.0)
+    for refused, severity_ in ((0, "low"), (2, "high")):
+        part = [part | {"error": "MESSAGE_TOO_LARGE"} if at == refused else part for at, part in enumerate(parts)]
+        (row,) = found("message-too-large", observed(rows, part))
+        assert (row["severity"], row["sentence"].endswith("; later ones were taken")) == (severity_, refused == 0)
+    assert severity(9, "kafka-python", "2.3.1") == severity(9, "kafka-python") == "high", "these do not"
 
 
 def test_a_topic_that_takes_writes_again_had_too_few_replicas_for_a_while() -> None:
@@ -150,6 +157,14 @@ def test_timestamps_of_all_producers_that_are_off_by_the_same_show_the_capture_s
     two, of_two = produced(30, 0.1, "other", "C2", max_timestamp_ms=late)
     seen = observed(one + two, of_one + of_two)
     assert (found("client-clock-skew", seen), len(found("client-clock-skew", seen, loud=False))) == ([], 2)
+    links = [CONNECTION | {"connection": f"C{at}", "client_id": name, "client_ip": f"10.0.0.{at}"}
+             for at, name in enumerate(("app", "other"), 1)]  # fmt: skip
+    for apart, whose in (
+        (links, "so that it is the capture's clock"),
+        (links[:1], "on one host: it is its clock or the capture's"),
+    ):
+        said = found("client-clock-skew", observed(one + two, of_one + of_two, apart), loud=False)
+        assert [row["sentence"].partition("; those of all producers are, ")[2] for row in said] == [whose] * 2
     two, of_two = produced(30, 0.1, "other", "C2", max_timestamp_ms=lambda at: late(at) + year)
     (row,) = found("client-clock-skew", observed(one + two, of_one + of_two))
     assert row["who"]["client_id"] == "app"

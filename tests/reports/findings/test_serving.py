@@ -1,5 +1,7 @@
 """Rules on brokers and connections."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.reports.findings.tables import CONNECTION, MS, SECOND, START, Row, exchange, found, many, observed
@@ -121,11 +123,12 @@ def test_requests_that_were_given_up_on() -> None:
     throttled = exchange("C1", 1, "Produce", 0, throttle_time_ms=9000, response_bytes=CONNECTION["server_captured"])
     seen = observed([throttled, *muted])
     assert found("request-timeout", seen) == [], "the broker reads nothing while it throttles the connection"
-    assert len(found("request-timeout", observed([throttled | {"throttle_time_ms": 100}, *muted]))) == 1
+    on = exchange("C9", 1, "Metadata", 20)
+    assert len(found("request-timeout", observed([throttled | {"throttle_time_ms": 100}, *muted, on]))) == 1
     patient = [row | {"age_ns": 8 * SECOND} for row in late]
     moved = exchange("C1", 1, "OffsetCommit", 0, 5.0, error="NOT_COORDINATOR", response_bytes=CONNECTION["server_captured"])
-    assert found("request-timeout", observed([moved, *patient])) == [], "the client leaves a broker that is no coordinator"
-    assert len(found("request-timeout", observed([moved | {"error": "NONE"}, *patient]))) == 1
+    assert found("request-timeout", observed([moved, *patient, on])) == [], "the client leaves a broker that is no coordinator"
+    assert len(found("request-timeout", observed([moved | {"error": "NONE"}, *patient, on]))) == 1
     over = poll | {"max_wait_ms": 100}
     assert len(found("request-timeout", observed([well, over, *behind]))) == 1
     unread = [CONNECTION | {"connection": "C1", "server_captured": 1100}]
@@ -164,6 +167,10 @@ def test_a_connection_for_each_task() -> None:
     assert len(found("connection-churn", observed(rows, connections=links))) == 1
     busy = [link | {"exchanges": 500} for link in links]
     assert found("connection-churn", observed(rows, connections=busy)) == []
+    left = {"api": "Metadata", "exchange": 2, "outcome": "unanswered", "reason": "rst", "age_ns": MS, "error": None}
+    some, many_ = ([row | left for row in rows[:count]] for count in (11, 12))
+    assert len(found("connection-churn", observed([*rows, *some], connections=links))) == 1, "programs end with one on the way"
+    assert found("connection-churn", observed([*rows, *many_], connections=links)) == [], "its connections fail"
     tool = [row | {"api": "CreateTopics"} for row in rows]
     assert found("connection-churn", observed(tool, connections=links)) == [], "a command line of an administrator"
     fleet = [link | {"client_ip": f"10.0.1.{at % 20}"} for at, link in enumerate(links)]
@@ -228,3 +235,22 @@ def test_brokers_among_themselves_are_not_judged() -> None:
     for name in ("broker-2-fetcher-0", "ReplicaFetcherThread-0-1"):
         assert found("not-leader", observed(many(9, 1.0, "Fetch", client_id=name), parts)) == []
     assert len(found("not-leader", observed(many(9, 1.0, "Fetch", client_id="app"), parts))) == 1
+
+
+def test_a_client_that_was_stopped_with_requests_on_the_way() -> None:
+    """Nothing follows of it; one that gives requests up goes on, or tries to."""
+    given_up = [exchange("C1", at + 1, "Produce", at * 0.1, None, outcome="unanswered", reason="fin", age_ns=SECOND)
+                for at in range(3)]  # fmt: skip
+    before = exchange("C1", 9, "Produce", -1.0, response_bytes=CONNECTION["server_captured"])
+
+    def said(*more: Row, links: Sequence[Row] = ()) -> tuple[str, bool]:
+        every = [CONNECTION | {"connection": "C1", "closed_by": "client"}, *links]
+        (row,) = found("request-timeout", observed([before, *given_up, *more], connections=every), loud=False)
+        return row["severity"], row["sentence"].endswith("nothing follows of this client: it may have been stopped")
+
+    assert said() == ("info", True)
+    assert said(exchange("C2", 1, "Metadata", 3.0)) == ("high", False)
+    assert said(exchange("C2", 1, "Metadata", 3.0, client_id="other")) == ("info", True)
+    tried = {"connection": "C3", "client_id": None, "phase": "empty", "exchanges": 0, "first_ns": START + 3 * SECOND}
+    assert said(links=[CONNECTION | tried]) == ("high", False), "it tries to connect"
+    assert said(links=[CONNECTION | tried | {"client_ip": "10.0.0.8"}]) == ("info", True), "another host does"

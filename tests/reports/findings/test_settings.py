@@ -72,6 +72,12 @@ def test_settings_that_a_library_does_not_have() -> None:
         "there is no batch.size and no linger.ms (what one send"
     )
     assert in_library("librdkafka", ["linger.ms"]) == "", "it is called the same"
+    assert in_library("franz-go", ["batch.size", "max.request.size"]) == (
+        "batch.size and max.request.size are ProducerBatchMaxBytes"
+    )
+    assert in_library("platformatic", ["fetch.max.wait.ms", "max.request.size"]) == (
+        "fetch.max.wait.ms is maxWaitTime, there is no max.request.size (it sends a message of any size)"
+    )
     assert in_library("aiokafka", ["batch.size", "linger.ms"]) == "batch.size is max_batch_size, linger.ms is linger_ms"
 
 

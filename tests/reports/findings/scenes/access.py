@@ -106,6 +106,13 @@ def denied() -> Observed:
     return observed(rows)
 
 
+def asked() -> Observed:
+    """A client is refused the metadata of a topic three times within 1 s, and another two times."""
+    rows = many(3, 0.5, "Metadata", error="TOPIC_AUTHORIZATION_FAILED", principal="User:a")
+    rows += many(2, 2.0, "Metadata", connection="C2", client_id="b", error="TOPIC_AUTHORIZATION_FAILED", principal="User:b")
+    return observed(rows)
+
+
 def confused() -> Observed:
     """Two plaintext connections of one client get a TLS alert, one of another; three TLS clients get nothing."""
     links = [link(f"A{at}", at, server_captured=7, client_captured=90) for at in (2, 1)]
@@ -247,6 +254,19 @@ SCENES = [
         5.001 s, 0 s lost. Who: client_ids ['app']. Filter: error == GROUP_AUTHORIZATION_FAILED and !principal. Evidence: denied
         1.
         """,
+    ),
+    Scene(
+        "authorization-denied",
+        asked,
+        """
+        medium 0.95: TOPIC_AUTHORIZATION_FAILED for principal User:a: 3 responses to Metadata of app. Seen 3 times from 0 s to
+        1.001 s, 0 s lost. Who: principal User:a, client_ids ['app']. Filter: principal == "User:a" and error ==
+        TOPIC_AUTHORIZATION_FAILED. Evidence: denied 3. info 0.95: TOPIC_AUTHORIZATION_FAILED for principal User:b: 2
+        responses to Metadata of b. Seen 2 times from 0 s to 2.001 s, 0 s lost. Who: principal User:b, client_ids ['b'].
+        Filter: principal == "User:b" and error == TOPIC_AUTHORIZATION_FAILED. Evidence: denied 2.
+        """,
+        least={"errors": 3, "seconds": 1.001},
+        kind="questions",
     ),
     Scene(
         "tls-plaintext-confusion",

@@ -204,11 +204,13 @@ SCENES = [
         refused 0.
         """, least={"minutes": 10.25, "batches": 12}, most={"spread_seconds": 30.0}),
     Scene("client-clock-skew", wrong_clock_of_the_capture, """
-        info 0.7: timestamps of client app are 10m 0s behind the capture's clock; those of all producers are, so that it is the
-        capture's clock. Seen 12 times from 1 s to 2.1 s, 0 s lost. Who: client_id app, topic t. Filter: client_id == "app" and
+        info 0.7: timestamps of client app are 10m 0s behind the capture's clock; those of all producers are, on one host: it is
+        its clock or the capture's. Seen 12
+        times from 1 s to 2.1 s, 0 s lost. Who: client_id app, topic t. Filter: client_id == "app" and
         api == Produce. Evidence: off_ms -600000, batches 12, refused 0.
-        info 0.7: timestamps of client b are 10m 40s behind the capture's clock; those of all producers are, so that it is the
-        capture's clock. Seen 10 times from 1 s to 1.9 s, 0 s lost. Who: client_id b, topic t. Filter: client_id == "b" and api
+        info 0.7: timestamps of client b are 10m 40s behind the capture's clock; those of all producers are, on one host: it is
+        its clock or the capture's. Seen 10
+        times from 1 s to 1.9 s, 0 s lost. Who: client_id b, topic t. Filter: client_id == "b" and api
         == Produce. Evidence: off_ms -640000, batches 10, refused 0.
         """, kind="all", least={"minutes": 10.0, "batches": 10},
           most={"spread_seconds": 40.0}),
