@@ -25,6 +25,8 @@ NOT_OPEN = "INVALID_TXN_STATE"
 """What EndTxn gets where the coordinator has ended the transaction already (TransactionCoordinator.endTransaction)."""
 FENCED = ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED")
 """Errors of a producer whose epoch is not the last one of its transactional id."""
+OVER = (*FENCED, NOT_OPEN)
+"""Errors of a producer whose transaction the coordinator has ended: before it gives a new epoch, it aborts what is open."""
 UNSURE = (
     "See how long its transaction was open: the coordinator aborts one after transaction.timeout.ms and refuses the producer "
     "as if it were fenced; and with transaction.version 2 a second EndTxn for a transaction that has ended. Otherwise two "
@@ -272,7 +274,7 @@ def refused_while_open(seen: Observed) -> dict[str, list[Overdue]]:
     for name, rows in seen.once(steps).items():
         owner = begun = late = None
         for row in rows:
-            refused = row["error"] in (*FENCED, NOT_OPEN)
+            refused = row["error"] in OVER
             if refused and late is not None and late.owner["client_id"] == row["client_id"]:
                 late.refused.append(row)
             elif row["api"] == "InitProducerId":
@@ -444,7 +446,7 @@ def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
     Where its EndTxn may have been sent unseen, that is worth knowing and no more, unless the last stable offset of a partition
     stands for `seconds` where the transaction began; so is one that is open no longer than one of the same id was that ended:
     checkpoints of Flink end transactions minutes after they began. Where the last stable offset goes on, the coordinator ended
-    it meanwhile.
+    it meanwhile, and so it did where it refuses the producer as fenced: none is left open then.
     """
     end, most_ns = seen.span[1], limit["seconds"] * 1e9
     for name, rows in seen.once(steps).items():
@@ -454,6 +456,8 @@ def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
                 open_since, ended = None, row
             elif row["error"] in ("NONE", None):
                 open_since = open_since or row
+            elif open_since is not None and row["error"] in OVER and row["client_id"] == open_since["client_id"]:
+                open_since = None
         last = rows[-1]
         quiet = end - max(last["request_first_ns"], last["response_last_ns"] or 0)
         if open_since is not None and quiet >= most_ns:

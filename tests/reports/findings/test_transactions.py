@@ -96,6 +96,11 @@ def test_a_transaction_that_nobody_ends() -> None:
     assert found("hanging-transaction", observed([work(0, 1), work(1, 2, "EndTxn")], connections=links)) == []
     taken_over = [work(0, 1), work(8, 2, "InitProducerId"), work(9, 3), work(9.5, 4, "EndTxn")]
     assert found("hanging-transaction", observed([*taken_over[:2]], connections=links)) == [], "the next producer aborts it"
+    for error in ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED", "INVALID_TXN_STATE"):
+        over = work(5, 9) | {"error": error}
+        assert found("hanging-transaction", observed([added, work(1, 2), over], connections=links)) == [], "it has been aborted"
+        other = over | {"client_id": "other"}
+        assert len(found("hanging-transaction", observed([added, work(1, 2), other], connections=links))) == 1
     assert found("long-transaction", observed(taken_over)) == []
     lossy = [links[0] | {"client_missing": 80}]
     assert found("hanging-transaction", observed([added], connections=lossy)) == [], "its EndTxn may be what is missing"
