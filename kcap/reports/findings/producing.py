@@ -506,23 +506,27 @@ def sequence_errors(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "retries-duplicate", "medium", 0.7,
     needs="requests responses bodies",
-    looks_at="Produce requests without a producer id that timed out or whose connection the client closed, and later ones of "
-    "the same client to the same topic",
+    looks_at="Produce requests without a producer id that timed out or whose connection the client closed before the response, "
+    "and later ones of the same client to the same topic",
     advice="Set enable.idempotence=true: the broker then drops a batch that it has already (KIP-98).",
     instead="a producer that gave the records up (retries=0), or a broker that never took them",
     sources="KIP-98, KIP-679",
     batches=2, milliseconds=400,
 )  # fmt: skip
 def retries_duplicate(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Batches that a producer without idempotence may have written twice: it went on when it had given them up. One that ends
-    with requests in flight sends none again.
+    """Batches that a producer without idempotence may have written twice: it went on when it had given them up, also where the
+    response arrived behind that. One that ends with requests in flight sends none again.
     """
-    if not any(flow["doubtful"] for flow in seen.flows_of("Produce")):
+    table = seen.exchanges
+    late = table.filter(table.api == "Produce", table.flags.contains("late")).select("connection", "exchange")
+    some = "Produce" in seen.apis and seen.run(late.aggregate(n=late.count()))[0]["n"]
+    if not some and not any(flow["doubtful"] for flow in seen.flows_of("Produce")):
         return
     parts = seen.parts
     chosen = parts.filter(parts.api == "Produce", parts.topic.notnull(), parts.acks != 0)
-    closed = cut_short(chosen)
-    unknown = closed & (chosen.age_ns >= int(limit["milliseconds"] * 1e6))
+    chosen = chosen.left_join(late.rename(of="connection", number="exchange"), [("connection", "of"), ("exchange", "number")])
+    waited = chosen.age_ns.fill_null(chosen.latency_ns)
+    unknown = (cut_short(chosen) | chosen.number.notnull()) & (waited >= int(limit["milliseconds"] * 1e6))
     unknown |= chosen.error.isin(list(AFTER_APPEND))
     unknown = unknown.fill_null(False) & (chosen.producer_id.fill_null(-1) < 0) & chosen.magic.notnull()
     ended_ns = chosen.response_first_ns.fill_null(chosen.request_last_ns + chosen.age_ns)

@@ -247,3 +247,14 @@ def test_sequence_numbers_and_batches_that_may_stand_twice() -> None:
 
     assert left(None) == [], "it wrote nothing after it had closed"
     assert len(left(2.0)) == 1
+
+    def answered(*flags: str) -> list[Row]:
+        """A producer that closes a connection with two requests, whose responses come 4 s behind them, and goes on."""
+        some = [exchange("C1", at + 1, "Produce", at / 1000, 4.0, acks=-1, flags=[*flags]) for at in range(2)]
+        some.append(exchange("C2", 1, "Produce", 5.0, acks=-1))
+        batches = [{"connection": row["connection"], "exchange": row["exchange"], "api_key": 0, "topic": "t", "partition": 0,
+                    "error": "NONE", "producer_id": -1, "magic": 2} for row in some]  # fmt: skip
+        return found("retries-duplicate", observed(some, batches))
+
+    assert len(answered("late")) == 1, "the broker wrote what the client sends again"
+    assert answered() == [], "a slow broker, whose responses the client took"
