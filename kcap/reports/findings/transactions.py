@@ -493,8 +493,11 @@ def zombie_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
     for row in seen.errors(FENCED, ("transactional_id",)):
         if not row["transactional_id"] or explained(seen, row["transactional_id"], seen.once(timed_out)):
             continue
-        # without the messages neither timeouts nor epochs are known, and nothing shows a second producer
+        # without the messages neither timeouts nor epochs are known, and nothing shows a second producer; nor does anything
+        # where the capture began behind the last InitProducerId
         unsure = not seen.has_messages and explained(seen, row["transactional_id"], seen.once(refused_while_open))
+        begun = [one["request_first_ns"] for one in seen.once(steps)[row["transactional_id"]] if owns(one)]
+        unsure = unsure or not begun or begun[0] > row["first_ns"]
         clients = seen.clients_of(transactional_id=row["transactional_id"])
         yield Finding(
             f"producers of transactional id {row['transactional_id']} were fenced {counted(row['n'], 'time')} "
@@ -504,6 +507,11 @@ def zombie_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
             row["first_ns"], row["last_ns"], 0, {"fenced": row["n"], "clients": len(clients)},
             *(("medium", 0.5, UNSURE) if unsure else ()),
         )  # fmt: skip
+
+
+def owns(row: Row) -> bool:
+    """Whether a producer took its transactional id with this request."""
+    return row["api"] == "InitProducerId" and row["error"] == GOOD
 
 
 def explained(seen: Observed, name: str, by: Mapping[str, list[Overdue]]) -> bool:

@@ -127,7 +127,11 @@ def test_a_transaction_that_is_open_as_long_as_others_of_its_id_were_is_none_tha
 
 
 def test_producers_that_fence_each_other() -> None:
-    (row,) = found("zombie-fenced", observed([work(0, 1, error="INVALID_PRODUCER_EPOCH"), work(1, 2)]))
+    (row,) = found("zombie-fenced", observed([work(0, 1, error="INVALID_PRODUCER_EPOCH"), work(1, 2, "InitProducerId")]))
+    assert (row["severity"], row["confidence"]) == ("medium", 0.5), "the capture does not show who took its transactional id"
+    taken = work(0, 1, "InitProducerId")
+    (row,) = found("zombie-fenced", observed([taken, work(0.5, 2, error="INVALID_PRODUCER_EPOCH"), work(1, 3)]))
+    assert row["severity"] == "high"
     assert row["who"]["transactional_id"] == "tx"
     plain = [exchange("C1", 1, "Produce", 0, error="INVALID_PRODUCER_EPOCH")]
     assert found("zombie-fenced", observed(plain)) == [], "an idempotent producer has no transactional id"
