@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final
 
-from kcap.limits import OFFSET_MOST, SILENCES_MOST
+from kcap.limits import OFFSET_MOST, READ_ALL_MOST, SILENCES_MOST
+from kcap.reports.definition import group_of
 from kcap.reports.findings.lives import turnover
 from kcap.reports.findings.model import Finding, Found, called, erring, named, rule, seconds, where
 from kcap.reports.findings.observed import (
     CONNECT,
     HEARTBEATS,
-    SENT,
     Observed,
     Row,
     clients_in,
@@ -370,78 +370,6 @@ def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
         )  # fmt: skip
 
 
-OWNED: Final = {"ConsumerGroupHeartbeat": "topicPartitions", "StreamsGroupHeartbeat": "activeTasks"}
-"""API of a group in which the broker assigns partitions to one member each -> the field in which a request says what the member
-has, and a response (of KIP-848 inside of `assignment`) what it is to have.
-"""
-
-
-@rule(
-    "release-slow", "medium", 0.85,
-    needs="requests responses bodies messages",
-    looks_at="heartbeats of KIP-848 and streams groups: the time from a response whose assignment lacks partitions that the "
-    "member has to the request that no longer has them",
-    advice="Up to then no other member gets these partitions. What a consumer does when partitions are revoked must not take "
-    "long, and neither may its work between two polls: lower max.poll.records.",
-    instead="a member that was stopped for a while, such as by garbage collection",
-    sources="KIP-848, KIP-1071",
-    seconds=5,
-)  # fmt: skip
-def release_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Members that go on with partitions for long when the broker has given these to another."""
-    if seen.apis.isdisjoint(OWNED):
-        return
-    table = seen.exchanges
-    mine = table.filter(table.api.isin(list(OWNED)), table.group_id.notnull(), table.error == "NONE")
-    by = functions(mine).window(group_by=["group_id", "member_id"])  # those that change something are longer
-    mine = mine.mutate(least_sent=mine.request_bytes.min().over(by), least_got=mine.response_bytes.min().over(by))
-    long = mine.filter((mine.request_bytes > mine.least_sent) | (mine.response_bytes > mine.least_got))
-    columns = ("group_id", "member_id", "client_id", "generation", "api", *SENT, "response_last_ns", "connection", "exchange")
-    order = ("request_first_ns", "connection", "exchange")
-    rows = seen.first(long.filter(long.response_last_ns.notnull()).select(*columns), order, SILENCES_MOST, "heartbeats")
-    slow: dict[str, list[Row]] = {}
-    has: dict[tuple[str, str], frozenset[tuple[str, int]]] = {}
-    due: dict[tuple[str, str], tuple[int, frozenset[tuple[str, int]]]] = {}
-    for row in seen.prepared(rows):
-        member, field = (row["group_id"], row["member_id"]), OWNED[row["api"]]
-        if (row["generation"] or 0) <= 0:  # it joins or leaves, and has nothing
-            has.pop(member, None)
-            due.pop(member, None)
-        now = partitions_in(seen.message(row, "request").get(field))
-        if now is not None:
-            since, wanted = due.pop(member, (row["request_first_ns"], now))
-            took = row["request_first_ns"] - since
-            kept = has.get(member, frozenset()) - wanted
-            if took >= limit["seconds"] * 1e9 and kept and not kept & now:
-                slow.setdefault(row["group_id"], []).append({**row, "since_ns": since, "took_ns": took, "kept": len(kept)})
-            has[member] = now
-        response = seen.message(row, "response")
-        wanted_now = partitions_in((response.get("assignment") or response).get(field))
-        if wanted_now is not None and has.get(member, frozenset()) - wanted_now:
-            due.setdefault(member, (row["response_last_ns"], wanted_now))
-        elif wanted_now is not None:
-            due.pop(member, None)
-    for group, some in slow.items():
-        longest, number = max(row["took_ns"] for row in some), sum(row["kept"] for row in some)
-        yield Finding(
-            f"{named(clients_in(some))} of group {group} went on for up to {seconds(longest)} with "
-            f"{counted(number, 'partition')} that the coordinator had taken away",
-            {"group_id": group, "client_ids": clients_in(some)}, len(some),
-            where(f"api in {{{', '.join(OWNED)}}}", group_id=group), min(row["since_ns"] for row in some),
-            max(row["request_first_ns"] for row in some), sum(row["took_ns"] for row in some),
-            {"releases": len(some), "partitions": number, "longest_ns": longest},
-        )  # fmt: skip
-
-
-def partitions_in(value: Any) -> frozenset[tuple[str, int]] | None:
-    """Partitions of topics, or of subtopologies, in a list of a heartbeat; None where that is null or absent."""
-    if value is None:
-        return None
-    return frozenset(
-        (one.get("topicId", one.get("subtopologyId", "")), number) for one in value for number in one["partitions"]
-    )
-
-
 LIVING: Final = (
     "JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "LeaveGroup", "ShareFetch", "ShareAcknowledge", *HEARTBEATS,
 )  # fmt: skip
@@ -522,6 +450,7 @@ def member_lost(seen: Observed, limit: Mapping[str, float]) -> Found:
         if row["then_ns"] is None or row["then_ns"] >= without:
             took = without - row["request_first_ns"]
             lost.setdefault(row["group_id"], []).append({**row, "silent_ns": took, "without_ns": without})
+    lost = silent_for_long(seen, lost)
     used = last_used(mine, seen, [row["connection"] for some in lost.values() for row in some])
     for group, some in lost.items():
         clients = sorted({f"{row['client_id']} at {row['client_ip']}" for row in some})
@@ -534,6 +463,27 @@ def member_lost(seen: Observed, limit: Mapping[str, float]) -> Found:
             where(group_id=group), min(row["request_first_ns"] for row in some), max(row["without_ns"] for row in some),
             sum(row["silent_ns"] for row in some), {"members": len(some), "silent_ns": longest, "came_back": back},
         )  # fmt: skip
+
+
+def silent_for_long(seen: Observed, lost: dict[str, list[Row]]) -> dict[str, list[Row]]:
+    """Those that sent nothing for as long as the session timeout of their client, where a JoinGroup request shows that one:
+    one that does not join in a rebalance is given up as well, and sends heartbeats meanwhile (rebalance-slow).
+    """
+    table = seen.exchanges
+    joins = table.filter(table.api == "JoinGroup", table.group_id.isin(sorted(lost)))
+    who = ("group_id", "client_id", "client_ip")
+    of = joins.group_by(*who).aggregate(
+        connection=joins.connection.argmax(joins.request_first_ns), exchange=joins.exchange.argmax(joins.request_first_ns)
+    )
+    rows = seen.first(of, who, READ_ALL_MOST, "sessions") if lost else []
+    wanted = {group_of(row, who) for some in lost.values() for row in some}
+    timeouts = {
+        group_of(row, who): (seen.message(row, "request").get("sessionTimeoutMs") or 0) * 1_000_000
+        for row in seen.prepared([row for row in rows if group_of(row, who) in wanted])
+    }
+    some = {group: [row for row in rows if row["silent_ns"] >= 0.95 * timeouts.get(group_of(row, who), 0)]
+            for group, rows in lost.items()}  # fmt: skip
+    return {group: rows for group, rows in some.items() if rows}
 
 
 def moving(seen: Observed) -> dict[str, list[int]]:

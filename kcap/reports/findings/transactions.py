@@ -511,7 +511,7 @@ def zombie_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
 
 def owns(row: Row) -> bool:
     """Whether a producer took its transactional id with this request."""
-    return row["api"] == "InitProducerId" and row["error"] == GOOD
+    return bool(row["api"] == "InitProducerId" and row["error"] == GOOD)
 
 
 def explained(seen: Observed, name: str, by: Mapping[str, list[Overdue]]) -> bool:

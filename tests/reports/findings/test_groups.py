@@ -201,6 +201,15 @@ def test_a_member_that_goes_silent_and_whose_group_goes_on_without_it() -> None:
     assert found("member-lost", observed([*first, *lives, joined("b", 15, 2), *second])) == []
 
 
+def test_a_member_that_was_silent_for_less_than_its_session_is_given_up_for_another_cause() -> None:
+    """KafkaJS at work sends a heartbeat between records; one that does not join in time is given up by the rebalance."""
+    first = [joined("a", 1, 1), joined("b", 1, 1), *heartbeats("a", range(2, 15), 1)]
+    rows = [*first, *heartbeats("b", range(2, 4), 1), joined("a", 15, 2), *heartbeats("a", range(16, 30), 2)]
+    for session, times in ((10_000, 1), (30_000, 0)):
+        said = {(name, number, "request"): {"sessionTimeoutMs": session} for name, number in (("a", 1), ("b", 1), ("a", 15))}
+        assert len(found("member-lost", observed(rows, messages=said))) == times
+
+
 def test_a_member_that_waits_for_its_coordinator_is_not_silent() -> None:
     """The coordinator stands still for 7 s, gives the member up as it goes on, and then tells it so."""
     first = [joined("a", 1, 1), joined("b", 1, 1), *heartbeats("a", range(2, 20), 1)]
@@ -333,35 +342,3 @@ def test_a_rebalance_that_nobody_else_waits_for_is_not_done_either() -> None:
         == "a rebalance of group g was not done 8.0 s after it had begun: 1 member (app) knew of it and did not join"
     )
     assert said(3, 1.0) == [], "its work takes as long"
-
-
-def test_partitions_that_a_member_gives_up_late_are_told() -> None:
-    """KIP-848: the coordinator gives a partition to another when the heartbeats of its owner no longer have it."""
-
-    def seen(released: float, *, then: tuple[int, ...] = (0,), again: tuple[int, ...] = (0,), epoch: int = 1) -> list[Row]:
-        def lists(*numbers: int) -> list[Row]:
-            return [{"topicId": "T", "partitions": list(numbers)}]
-
-        times = [0.0, 1.0, 2.0, 3.0, released, released + 1]
-        sizes = [(90, 40), (60, 40), (60, 80), (60, 80), (90, 40), (60, 40)]
-        epochs = [1, 1, 1, 1, epoch, 2]
-        rows = [
-            exchange("C1", at, "ConsumerGroupHeartbeat", time, group_id="g", member_id="m", generation=number,
-                     request_bytes=sent, response_bytes=got)
-            for at, (time, (sent, got), number) in enumerate(zip(times, sizes, epochs, strict=True))
-        ]  # fmt: skip
-        said = {
-            ("C1", 0, "request"): {"topicPartitions": lists(0, 1)}, ("C1", 2, "request"): {"topicPartitions": None},
-            ("C1", 2, "response"): {"assignment": {"topicPartitions": lists(0)}},
-            ("C1", 3, "response"): {"assignment": {"topicPartitions": lists(*again)}},
-            ("C1", 4, "request"): {"topicPartitions": lists(*then)},
-        }  # fmt: skip
-        return found("release-slow", observed(rows, messages=said))
-
-    (row,) = seen(10)
-    assert row["sentence"] == "app of group g went on for up to 8.0 s with 1 partition that the coordinator had taken away"
-    assert row["evidence"] == {"releases": 1, "partitions": 1, "longest_ns": 8 * SECOND - MS}
-    assert seen(6) == []
-    assert seen(10, then=(0, 1)) == [], "it still has it"
-    assert seen(10, again=(0, 1)) == [], "the coordinator gave it back"
-    assert seen(10, epoch=0) == [], "it had left"
