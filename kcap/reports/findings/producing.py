@@ -292,14 +292,19 @@ def copied(seen: Observed, least_ms: int, clients: Collection[str | None]) -> di
 @rule(
     "skewed-partitions", "medium", 0.85,
     needs="requests bodies",
-    looks_at="records that were written to each partition of a topic",
+    looks_at="records that were written to each partition of a topic; where one or two got records, how many there are by "
+    "Metadata responses",
     advice="Choose a key with more distinct values, or no key (sticky partitioner, KIP-480, KIP-794); one partition "
     "is read by one consumer.",
-    instead="a topic whose traffic comes from one key on purpose",
+    instead="a topic whose traffic comes from one key on purpose, or whose writers have partitions of their own",
     records=500, share=0.8, partitions=3, batches=15,
 )  # fmt: skip
 def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A topic of which one partition gets nearly all records, in more batches than a sticky partitioner fills by chance."""
+    """A topic of which one partition gets nearly all records, in more batches than a sticky partitioner fills by chance.
+
+    Where fewer partitions are written to, and one client writes, it may be given its partition, as a task of Kafka Streams is:
+    that is worth knowing and no more.
+    """
     written: Counter[str | None] = Counter()
     for flow in seen.flows_of("Produce"):
         written[flow["topic"]] += flow["records"] or 0
@@ -309,22 +314,44 @@ def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
     chosen = parts.filter(parts.api == "Produce", parts.records.notnull())
     by = rows_by(seen.run(in_groups(chosen, ("topic", "partition"), records=chosen.records.sum())), "topic")
     writers = seen.clients_by_topic("Produce")
+    skewed: dict[str, tuple[int, Row, int]] = {}
     for topic, some in by.items():
         total, hot = sum(row["records"] or 0 for row in some), max(some, key=lambda row: row["records"] or 0)
-        if (
-            topic
-            and len(some) >= limit["partitions"]
-            and total >= limit["records"]
-            and hot["records"] >= limit["share"] * total
-            and hot["n"] >= limit["batches"]
-        ):
+        enough = total >= limit["records"] and hot["n"] >= limit["batches"]
+        if topic and enough and (hot["records"] or 0) >= limit["share"] * total:
+            skewed[topic] = total, hot, len(some)
+    few = [topic for topic, (_, _, number) in skewed.items() if number < limit["partitions"]]
+    known = partitions_of(seen, {client for topic in few[:SAMPLED] for client in writers.get(topic, ())}) if few else {}
+    for topic, (total, hot, number) in skewed.items():
+        every, clients, share = max(number, known.get(topic, 0)), writers.get(topic, []), hot["records"] / total
+        if every >= limit["partitions"]:
             yield Finding(
-                f"partition {hot['partition']} of topic {topic} got {hot['records'] / total:.0%} of {total:,} records; "
-                f"{len(some)} partitions were written to",
-                {"topic": topic, "partition": hot["partition"], "client_ids": writers.get(topic, [])},
+                f"partition {hot['partition']} of topic {topic} got {share:.0%} of {total:,} records; "
+                f"{counted(number, 'partition')}{f' of {every}' if every > number else ''} "
+                f"{'was' if number == 1 else 'were'} written to",
+                {"topic": topic, "partition": hot["partition"], "client_ids": clients},
                 hot["n"], where("api == Produce", topic=topic), hot["first_ns"], hot["last_ns"], 0,
-                {"records": total, "share": round(hot["records"] / total, 3), "partitions": len(some)},
+                {"records": total, "share": round(share, 3), "partitions": number},
+                "info" if number < limit["partitions"] and len(clients) < 2 else None,
             )  # fmt: skip
+
+
+def partitions_of(seen: Observed, clients: Collection[str]) -> dict[str, int]:
+    """Topic -> its partitions, as the largest Metadata response of each of these clients has them, up to SAMPLED of these."""
+    table = seen.exchanges
+    chosen = table.filter(table.api == "Metadata", table.outcome == "answered", table.client_id.isin(sorted(clients)[:SAMPLED]))
+    rows = seen.run(
+        chosen.group_by("client_id").aggregate(
+            connection=chosen.connection.argmax(chosen.response_bytes), exchange=chosen.exchange.argmax(chosen.response_bytes)
+        )
+    )
+    found: dict[str, int] = {}
+    for row in seen.prepared(rows):
+        for topic in seen.message(row, "response").get("topics") or ():
+            name, partitions = topic.get("name"), topic.get("partitions") or ()
+            if name:
+                found[name] = max(found.get(name, 0), len(partitions))
+    return found
 
 
 @rule(

@@ -164,6 +164,30 @@ def test_one_partition_with_nearly_all_records_is_told_and_even_ones_are_not() -
     assert found("skewed-partitions", observed(*produced(30, 0.1, partition=lambda at: at % 3, records=50))) == []
 
 
+def test_a_topic_of_which_one_partition_alone_is_written_to() -> None:
+    """A constant key: how many partitions there are stands in Metadata responses alone."""
+    rows, parts = produced(30, 0.1, partition=2, records=50)
+
+    def seen(partitions: int, *more: Row) -> list[Row]:
+        asked = exchange("C9", 1, "Metadata", 0, response_bytes=300)
+        said = {
+            ("C9", 1, "response"): {
+                "topics": [{"name": "t", "partitions": [{"partitionIndex": at} for at in range(partitions)]}]
+            }
+        }
+        return found("skewed-partitions", observed([asked, *rows, *more], parts, messages=said), loud=False)
+
+    (row,) = seen(6)
+    assert row["severity"] == "info", "a client may have its own partition"
+    assert row["sentence"].endswith("got 100% of 1,500 records; 1 partition of 6 was written to")
+    assert seen(2) == []
+    assert found("skewed-partitions", observed(rows, parts), loud=False) == [], "it may have one"
+    half = [row | {"client_id": "other"} if row["exchange"] % 2 else row for row in rows]
+    rows = half
+    (row,) = seen(6)
+    assert (row["severity"], row["who"]["client_ids"]) == ("medium", ["app", "other"]), "two clients with one partition"
+
+
 def test_old_formats_are_told_by_their_versions() -> None:
     modern = exchange("C2", 1, "Fetch", 0, api_version=12)
     old = many(3, 1.0, api_version=2)
