@@ -72,6 +72,8 @@ def test_settings_that_a_library_does_not_have() -> None:
         "there is no batch.size and no linger.ms (what one send"
     )
     assert in_library("librdkafka", ["linger.ms"]) == "", "it is called the same"
+    assert in_library("librdkafka", ["max.poll.records"]).startswith("there is no max.poll.records (poll() gives")
+    assert in_library("sarama", ["max.poll.records"]).endswith("returns when the Context of its session is done)")
     assert in_library("aiokafka", ["batch.size", "linger.ms"]) == "batch.size is max_batch_size, linger.ms is linger_ms"
 
 
