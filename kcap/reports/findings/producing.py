@@ -149,22 +149,29 @@ def savings(seen: Observed, wanted: set[tuple[str, str]]) -> dict[tuple[str, str
 def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """Records that the topic does not take.
 
-    Kafka's Java producer splits a batch of several records that is refused (KIP-126): where it has no other, that costs time.
+    Kafka's Java producer splits a batch of several records that is refused (KIP-126): where it has no other, that costs time,
+    and so it may where packets were cut before the records.
     """
     names = ["MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"]
     rows, parts = seen.partition_errors(names), seen.parts
-    alone = parts.filter(parts.error.isin(names), parts.records.fill_null(1) <= 1).select("client_id", "topic").distinct()
-    whole = {(row["client_id"], row["topic"]) for row in seen.run(alone)} if rows else set()
+    refused = parts.filter(parts.error.isin(names))
+    sizes = refused.group_by("client_id", "topic").aggregate(
+        single=refused.count(where=refused.records == 1), unknown=refused.count(where=refused.records.fill_null(0) == 0)
+    )
+    known = {(row["client_id"], row["topic"]): row for row in seen.run(sizes)} if rows else {}
     for row in rows:
         java = all(call["software_name"] == JAVA for call in seen.calls_of(client_id=row["client_id"], api="Produce"))
-        split = java and (row["client_id"], row["topic"]) not in whole
+        size = known[row["client_id"], row["topic"]]
+        split = java and not size["single"]
         yield Finding(
             f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} "
             f"{'was' if row['n'] == 1 else 'were'} refused as too large"
-            + (", of several records each: Kafka's Java producer splits them and sends them again" if split else ""),
+            + (f"{'' if size['unknown'] else ', of several records each'}: Kafka's Java producer splits them "
+               f"{'where they have several records' if size['unknown'] else 'and sends them again'}" if split else ""),
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("api == Produce", erring(seen, names), client_id=row["client_id"], topic=row["topic"]),
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"refused": row["n"]}, "medium" if split else None,
+            0.6 if split and size["unknown"] else None,
         )  # fmt: skip
 
 
@@ -515,18 +522,20 @@ def sequence_errors(seen: Observed, limit: Mapping[str, float]) -> Found:
     names = ["OUT_OF_ORDER_SEQUENCE_NUMBER", "DUPLICATE_SEQUENCE_NUMBER", "UNKNOWN_PRODUCER_ID"]
     rows = sorted(seen.partition_errors(names, ("client_id", "topic", "error")), key=lambda row: -row["n"])
     for at, row in enumerate(rows):
-        clause, advice, passes = "", None, False
+        clause, advice = "", None
+        passes: bool | None = False
         if row["error"] == names[0] and at < SAMPLED:
             from kcap.reports.findings.sequences import cause_of
 
             clause, advice, passes = cause_of(seen, row, names)
+        severity = "info" if passes else "low" if row["n"] < limit["errors"] else "medium" if passes is None else None
         yield Finding(
             f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} got "
             f"{row['error']}{clause}",
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("api == Produce", f"error == {row['error']}", client_id=row["client_id"], topic=row["topic"]),
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"errors": row["n"], "partitions": row["partitions"]},
-            "info" if passes else None if row["n"] >= limit["errors"] else "low", advice=advice,
+            severity, advice=advice,
         )  # fmt: skip
 
 

@@ -81,6 +81,13 @@ def test_batches_that_kafkas_java_producer_splits() -> None:
     assert severity(9, "apache-kafka-java") == "medium"
     assert severity(1, "apache-kafka-java") == "high", "there is nothing to split"
     assert severity(9, "librdkafka") == "high"
+    rows, parts = produced(4, 1.0, error="MESSAGE_TOO_LARGE")
+    rows = [row | {"software_name": "apache-kafka-java"} for row in rows]
+    (row,) = found("message-too-large", observed(rows, [part | {"records": None} for part in parts]))
+    assert (row["severity"], row["confidence"]) == ("medium", 0.6), "packets that were cut before the records"
+    one = [part | {"records": None if at else 1} for at, part in enumerate(parts)]
+    (row,) = found("message-too-large", observed(rows, one))
+    assert row["severity"] == "high", "one of them is known to be a single record"
 
 
 def test_a_topic_that_takes_writes_again_had_too_few_replicas_for_a_while() -> None:
