@@ -97,7 +97,7 @@ ONCE: Final = (
 def in_turns(seen: Observed, known: set[str], limit: Mapping[str, float]) -> Found:
     """Instances that join from one connection, from another, and from the first again; of groups but the `known` ones."""
     unknown = {call["group_id"] for call in seen.calls_of(error="UNKNOWN_MEMBER_ID")} - known
-    if not unknown:
+    if not unknown or not seen.has_messages:
         return
     table = seen.exchanges
     joins = table.filter(
