@@ -45,10 +45,19 @@ def test_reports_of_saved_tables_are_those_of_captures(spark: Any, pcaps: Path, 
 @pytest.mark.parametrize(
     ("name", "rule"),
     [("sequence-gap", "sequence-errors"), ("batches-split", "message-too-large"), ("transaction-left", "hanging-transaction"),
-     ("broker-unavailable", "broker-unavailable")],
+     ("broker-unavailable", "broker-unavailable"), ("rebalance-loop-848", "rebalance-loop"), ("consumer-killed", "member-lost"),
+     ("static-member-fenced", "static-member-fenced"),
+     ("sequence-twice", "sequence-errors")],
 )  # fmt: skip
 def test_rules_with_queries_of_their_own_run_on_spark(spark: Any, pcaps: Path, name: str, rule: str) -> None:
     path = str(pcaps / "problems" / f"{name}.pcap")
     with observed(open_capture(spark, [path], 30_000, 2)) as seen:
         (row,) = check(seen, (rule,))["rows"]
     assert (row["id"], row["severity"] in ("high", "medium")) == (rule, True)
+
+
+@on_spark
+def test_the_rule_on_batches_that_may_stand_twice_runs_on_spark(spark: Any, pcaps: Path) -> None:
+    with observed(open_capture(spark, [str(pcaps / "problems" / "retries-late.pcap")], 30_000, 2)) as seen:
+        rows = check(seen, ("retries-duplicate",))["rows"]
+    assert {row["who"]["client_id"] for row in rows} == {"do-aio", "do-franz", "do-kafkago", "do-sarama"}

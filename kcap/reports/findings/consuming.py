@@ -201,7 +201,8 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "fetch-session-churn", "medium", 0.8,
     needs="requests bodies",
-    looks_at="Fetch requests that ask for a new session (epoch 0) on a connection that had one before, against all of a client",
+    looks_at="Fetch requests that ask for a new session (epoch 0) and have none (id 0) on a connection that had one before, "
+    "against all of a client",
     advice="Raise max.incremental.fetch.session.cache.slots of the broker: sessions are evicted, and every fetch "
     "names all partitions.",
     instead="a client that changes its partitions all the time; a library that does not use sessions, such as "
@@ -214,29 +215,34 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
 
     The first session of a connection is none that was lost: a client that connects anew begins one. A broker without a free
     slot answers with session id 0. Where it gives another and the client begins anew all the same, the client does not use
-    sessions; only the messages show that: without them, nothing is said against either.
+    sessions, and may take all slots itself in the end; only the messages show that: without them, nothing is said against
+    either. A client that replaces a session of its own, as franz-go does when its partitions change, has lost none.
     """
     if seen.most_calls(("client_id", "server_ip", "server_port"), ("Fetch",)) < limit["sessions"]:
         return
     table = seen.exchanges
     chosen = table.filter(table.api == "Fetch", table.session_epoch.notnull())
     size = chosen.response_bytes.fill_null(LONGEST)  # a small response is read sooner than one with records
+    new, at = (chosen.session_epoch == 0) & (chosen.session_id.fill_null(0) == 0), chosen.request_first_ns
     rows = seen.run(
         in_groups(
-            chosen, ("client_id", "server_ip", "server_port"), every=chosen.count(where=chosen.session_epoch == 0),
-            first=chosen.connection.nunique(where=chosen.session_epoch == 0),
-            exchange=chosen.exchange.argmin(size),
-            connection=chosen.connection.argmin(size),
+            chosen, ("client_id", "server_ip", "server_port"), every=chosen.count(where=new),
+            first=chosen.connection.nunique(where=new),
+            exchange=chosen.exchange.argmin(size), connection=chosen.connection.argmin(size),
+            earliest=chosen.exchange.argmin(at), its=chosen.connection.argmin(at),
         )
     )  # fmt: skip
     rows = [row for row in rows if row["every"] - row["first"] >= max(limit["sessions"], limit["share"] * row["n"])]
-    for row in seen.prepared(rows):
+    early = [{"connection": row["its"], "exchange": row["earliest"]} for row in rows]
+    offered = [seen.message(one, "response").get("sessionId") or 0 for one in seen.prepared(early)]
+    for row, slot in zip(seen.prepared(rows), offered):
         server = server_of(row)
         client, fetches = called(row["client_id"]), f"{row['n']} Fetch requests"
         given = seen.message(row, "response").get("sessionId")
         every = row["every"] == row["n"]  # a client that goes on with a session now and then does use them
         new = row["n"] if every else row["every"] - row["first"]
-        unused, unknown = every and (given or 0) > 0, every and given is None
+        unused = every and max(given or 0, slot) > 0
+        unknown = every and given is None and not unused
         text = (
             f"{client} does not use the fetch sessions that {server} offers: each of {fetches} began a new one"
             if unused

@@ -35,6 +35,7 @@ WORDS: Final = {
     "in_sync": "replicas in sync",
     "late": "members that joined late",
     "late_p50_ns": "median of late writes",
+    "joins": "JoinGroup requests",
     "lag_first": "lag at first",
     "lag_last": "lag at last",
     "late_ns": "acknowledged late by up to",

@@ -1,16 +1,18 @@
-"""Consumer groups: rebalances, fenced static members, commits."""
+"""Consumer groups: rebalances, commits, members that stall and that are lost."""
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final
 
-from kcap.limits import OFFSET_MOST, SILENCES_MOST
+from kcap.limits import OFFSET_MOST, READ_ALL_MOST, SILENCES_MOST
+from kcap.reports.definition import group_of
+from kcap.reports.findings.lives import turnover
 from kcap.reports.findings.model import Finding, Found, called, erring, named, rule, seconds, where
 from kcap.reports.findings.observed import (
     CONNECT,
     HEARTBEATS,
-    SENT,
     Observed,
     Row,
     clients_in,
@@ -38,18 +40,21 @@ and go stop no other.
     "rebalance-loop", "high", 0.9,
     needs="responses bodies",
     looks_at="generations of a classic group (JoinGroup) or member epochs of a KIP-848 group (ConsumerGroupHeartbeat) or a "
-    "streams group (StreamsGroupHeartbeat)",
+    "streams group (StreamsGroupHeartbeat), and which of its members come to stay",
     advice="See who leaves and joins. A member that leaves by itself and comes back misses max.poll.interval.ms: raise it or "
     "lower max.poll.records. Members that come and go with deployments: group.instance.id (KIP-345), cooperative assignors "
     "(KIP-429).",
     instead="a rolling restart or scaling while the capture ran",
     sources="KIP-62, KIP-345, KIP-429, KIP-848, KIP-1071",
-    rebalances=5, seconds_each=60, of_one=3, beyond=4,
+    rebalances=5, seconds_each=60, of_one=3, beyond=4, again=2, consumer_seconds=15, alone=10, alone_seconds=10,
 )  # fmt: skip
 def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A group that rebalances again and again.
 
     Members that start one after the other make a generation each: it is a loop from `beyond` generations more than that on.
+    In a rolling restart or a deployment the new members stay, with cooperative assignors in two generations each (KIP-429): in
+    a loop `again` members or more that joined when others had left are gone as well, or generations have no such cause.
+    One consumer at a time disturbs no other, but where `alone` of them follow each other that often, each joins anew.
     Workers of Kafka Connect join again with each connector or task that is made or changed: of their groups members that come
     and go count.
     """
@@ -63,12 +68,13 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
             newcomers=chosen.generation.count(where=chosen.generation == 0),
             members=chosen.member_id.nunique(), clients=chosen.client_id.nunique(),
             first_ns=chosen.request_first_ns.min(), last_ns=chosen.response_last_ns.max(),
-            connection=chosen.connection.argmin(chosen.request_first_ns),
+            client_id=chosen.client_id.min(), connection=chosen.connection.argmin(chosen.request_first_ns),
             exchange=chosen.exchange.argmin(chosen.request_first_ns),
         )
     )  # fmt: skip
     # a member that stays goes from generation to generation; processes that run one after the other disturb no other
-    own = chosen.group_by("group_id", "api", "connection").aggregate(generations=chosen.generation.nunique())
+    own = chosen.filter(chosen.generation > 0).group_by("group_id", "api", "connection")
+    own = own.aggregate(generations=chosen.generation.nunique())
     most = most_of_groups(seen, own, own.generations)
     sizes = (
         chosen.filter(chosen.generation > 0)
@@ -76,12 +82,20 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
         .aggregate(members=chosen.member_id.nunique())
     )
     largest = most_of_groups(seen, sizes, sizes.members)
-    rows = [row for row in rows if most[row["group_id"], row["api"]] >= limit["of_one"]]
+    lives = {(row["group_id"], row["api"]): row for row in seen.run(turnover(chosen, int(limit["consumer_seconds"] * 1e9)))}
+    for row in rows:
+        row |= lives.get((row["group_id"], row["api"]), {"came": 0, "went": 0, "again": 0})
+        row["alone"] = most.get((row["group_id"], row["api"]), 0) < limit["of_one"]
+    yield from one_by_one([row for row in rows if row["alone"] and largest.get((row["group_id"], row["api"])) == 1], limit)
+    rows = [row for row in rows if not row["alone"] and loops(row, limit)]
+    new = chosen.filter(chosen.generation == 0)
+    newcomers = rows_by(seen.run(in_groups(new, ("group_id", "api", "client_id"))), ("group_id", "api")) if rows else {}
     for row in seen.prepared(rows, lambda row: row["api"] == "JoinGroup"):
         count = row["generations"] if row["api"] == "JoinGroup" else min(row["generations"], 2 * row["newcomers"])
         if row["api"] == "JoinGroup" and seen.message(row, "request").get("protocolType") == CONNECT:
-            gone = sum(call["n"] for call in seen.calls_of(group_id=row["group_id"], api="LeaveGroup"))
-            count = min(count, row["members"] + gone)
+            count = min(
+                count, row["members"] + sum(one["n"] for one in seen.calls_of(group_id=row["group_id"], api="LeaveGroup"))
+            )
         span = row["last_ns"] - row["first_ns"]
         if count - largest.get((row["group_id"], row["api"]), 0) < limit["beyond"]:
             continue
@@ -89,21 +103,51 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
             continue
         group = row["group_id"]
         mine = seen.calls_of(group_id=group)
-        leaves = {call["client_id"]: call["n"] for call in mine if call["api"] == "LeaveGroup"}
-        joins: dict[str, int] = {}
+        leaves: Counter[str | None] = Counter()
+        joins = Counter({one["client_id"]: one["n"] for one in newcomers.get((group, row["api"]), ())})
         for call in mine:
-            if call["api"] == "JoinGroup" and call["error"] == "NONE":
-                joins[call["client_id"]] = joins.get(call["client_id"], 0) + call["n"]
+            if call["api"] == "LeaveGroup":
+                leaves[call["client_id"]] += call["n"]
+            elif call["api"] == "JoinGroup" and call["error"] == "NONE":
+                joins[call["client_id"]] += call["n"]
         lost = sum(call["latency_ns"] or 0 for call in mine if call["api"] in JOINS)
-        again = sorted(name for name, n in leaves.items() if name and n >= 3 and joins.get(name, 0) >= 3)
+        gone = leaves if row["api"] == "JoinGroup" else joins
+        again = sorted(name for name, n in gone.items() if name and n >= 3 and joins[name] >= 3)
         every = sorted(name for name in joins if name)
-        cause = f"; {named(again)} left and joined again and again" if again else ""
+        cause = f"; {named(again)} {'left and ' if gone is leaves else ''}joined again and again" if again else ""
         yield Finding(
             f"group {group} ({MOVING[row['api']]}) rebalanced {count} times in {seconds(span)}{cause}",
             {"group_id": group, "client_id": again[0] if again else None, "client_ids": [] if every == again[:1] else every},
             count, where(group_id=group), row["first_ns"], row["last_ns"], lost,
-            {"rebalances": count, "members": row["members"], "clients": row["clients"], "leaves": sum(leaves.values())},
+            {"rebalances": count, "members": row["members"], "clients": row["clients"], "leaves": leaves.total()},
         )  # fmt: skip
+
+
+def loops(row: Row, limit: Mapping[str, float]) -> bool:
+    """Whether members of a group come to go, or more than two generations for each that comes or goes have another cause."""
+    changes = row["came"] + row["went"] if row["api"] == "JoinGroup" else row["generations"]
+    return bool(row["again"] >= limit["again"] or row["generations"] - 2 * changes >= limit["beyond"])
+
+
+def one_by_one(rows: Sequence[Row], limit: Mapping[str, float]) -> Found:
+    """Groups with one member at a time, each of which is followed by the next."""
+    for row in rows:
+        span, group = row["last_ns"] - row["first_ns"], row["group_id"]
+        if row["went"] >= limit["alone"] and span <= limit["alone_seconds"] * 1e9 * row["went"]:
+            yield Finding(
+                f"group {group} ({MOVING[row['api']]}) had {row['came']} members in {seconds(span)}, one at a time: each "
+                "joined when the last had gone",
+                {"group_id": group, "client_id": row["client_id"] if row["clients"] == 1 else None}, row["came"],
+                where(group_id=group), row["first_ns"], row["last_ns"], 0,
+                {"rebalances": row["generations"], "members": row["came"], "clients": row["clients"]}, "low", 0.75, ANEW,
+            )  # fmt: skip
+
+
+ANEW: Final = (
+    "Make one consumer for the life of the process, and poll it again and again: one that is made and closed for each poll "
+    "joins its group anew, which takes longer than to read. Or see why the process ends and is started again."
+)
+"""The next step where each member of a group is followed by another."""
 
 
 def most_of_groups(seen: Observed, table: Any, value: Any) -> dict[tuple[str, str], int]:
@@ -165,38 +209,6 @@ def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
                 {"waiting": row["n"], "late": len(during), "heartbeats": sum(one["n"] for one in during),
                  "longest_ns": row["longest"]},
             )  # fmt: skip
-
-
-@rule(
-    "static-member-fenced", "high", 0.95,
-    needs="responses bodies",
-    looks_at="FENCED_INSTANCE_ID in responses of group APIs; UNRELEASED_INSTANCE_ID, with which a group of the consumer "
-    "protocol refuses a second member",
-    advice="Two processes share one group.instance.id. Give each its own, or stop the old process before the new one starts.",
-    instead="a restart so quick that the old process still sent a heartbeat; with the consumer protocol, one behind a crash, "
-    "up to the end of the session timeout",
-    sources="KIP-345, KIP-848",
-    session=45,
-)  # fmt: skip
-def static_member_fenced(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Two members with one group.instance.id."""
-    for row in seen.prepared(seen.errors(["FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID"], ("group_id", "error"))):
-        request = seen.message(row, "request")
-        instance = request.get("groupInstanceId") or request.get("instanceId")
-        clients = seen.clients_of(group_id=row["group_id"], error=row["error"])
-        group, times, fenced = row["group_id"], counted(row["n"], "time"), row["error"] == "FENCED_INSTANCE_ID"
-        # the broker keeps the instance of a member that crashed until its session ends: 45 s by default
-        crashed = not fenced and row["last_ns"] - row["first_ns"] < limit["session"] * 1e9
-        yield Finding(
-            f"{f'instance {instance} of ' if instance else ''}group {group} was fenced {times}: another member took that "
-            f"group.instance.id from {named(clients)}"
-            if fenced
-            else f"group {group} refused {named(clients)} {times}: another member has "
-            f"{f'group.instance.id {instance}' if instance else 'that group.instance.id'}",
-            {"group_id": row["group_id"], "instance_id": instance, "client_ids": clients},
-            row["n"], where(f"error == {row['error']}", group_id=row["group_id"]), row["first_ns"], row["last_ns"], 0,
-            {"fenced": row["n"], "clients": len(clients)}, "medium" if crashed else None, 0.6 if crashed else None,
-        )  # fmt: skip
 
 
 @rule(
@@ -358,78 +370,6 @@ def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
         )  # fmt: skip
 
 
-OWNED: Final = {"ConsumerGroupHeartbeat": "topicPartitions", "StreamsGroupHeartbeat": "activeTasks"}
-"""API of a group in which the broker assigns partitions to one member each -> the field in which a request says what the member
-has, and a response (of KIP-848 inside of `assignment`) what it is to have.
-"""
-
-
-@rule(
-    "release-slow", "medium", 0.85,
-    needs="requests responses bodies messages",
-    looks_at="heartbeats of KIP-848 and streams groups: the time from a response whose assignment lacks partitions that the "
-    "member has to the request that no longer has them",
-    advice="Up to then no other member gets these partitions. What a consumer does when partitions are revoked must not take "
-    "long, and neither may its work between two polls: lower max.poll.records.",
-    instead="a member that was stopped for a while, such as by garbage collection",
-    sources="KIP-848, KIP-1071",
-    seconds=5,
-)  # fmt: skip
-def release_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Members that go on with partitions for long when the broker has given these to another."""
-    if seen.apis.isdisjoint(OWNED):
-        return
-    table = seen.exchanges
-    mine = table.filter(table.api.isin(list(OWNED)), table.group_id.notnull(), table.error == "NONE")
-    by = functions(mine).window(group_by=["group_id", "member_id"])  # those that change something are longer
-    mine = mine.mutate(least_sent=mine.request_bytes.min().over(by), least_got=mine.response_bytes.min().over(by))
-    long = mine.filter((mine.request_bytes > mine.least_sent) | (mine.response_bytes > mine.least_got))
-    columns = ("group_id", "member_id", "client_id", "generation", "api", *SENT, "response_last_ns", "connection", "exchange")
-    order = ("request_first_ns", "connection", "exchange")
-    rows = seen.first(long.filter(long.response_last_ns.notnull()).select(*columns), order, SILENCES_MOST, "heartbeats")
-    slow: dict[str, list[Row]] = {}
-    has: dict[tuple[str, str], frozenset[tuple[str, int]]] = {}
-    due: dict[tuple[str, str], tuple[int, frozenset[tuple[str, int]]]] = {}
-    for row in seen.prepared(rows):
-        member, field = (row["group_id"], row["member_id"]), OWNED[row["api"]]
-        if (row["generation"] or 0) <= 0:  # it joins or leaves, and has nothing
-            has.pop(member, None)
-            due.pop(member, None)
-        now = partitions_in(seen.message(row, "request").get(field))
-        if now is not None:
-            since, wanted = due.pop(member, (row["request_first_ns"], now))
-            took = row["request_first_ns"] - since
-            kept = has.get(member, frozenset()) - wanted
-            if took >= limit["seconds"] * 1e9 and kept and not kept & now:
-                slow.setdefault(row["group_id"], []).append({**row, "since_ns": since, "took_ns": took, "kept": len(kept)})
-            has[member] = now
-        response = seen.message(row, "response")
-        wanted_now = partitions_in((response.get("assignment") or response).get(field))
-        if wanted_now is not None and has.get(member, frozenset()) - wanted_now:
-            due.setdefault(member, (row["response_last_ns"], wanted_now))
-        elif wanted_now is not None:
-            due.pop(member, None)
-    for group, some in slow.items():
-        longest, number = max(row["took_ns"] for row in some), sum(row["kept"] for row in some)
-        yield Finding(
-            f"{named(clients_in(some))} of group {group} went on for up to {seconds(longest)} with "
-            f"{counted(number, 'partition')} that the coordinator had taken away",
-            {"group_id": group, "client_ids": clients_in(some)}, len(some),
-            where(f"api in {{{', '.join(OWNED)}}}", group_id=group), min(row["since_ns"] for row in some),
-            max(row["request_first_ns"] for row in some), sum(row["took_ns"] for row in some),
-            {"releases": len(some), "partitions": number, "longest_ns": longest},
-        )  # fmt: skip
-
-
-def partitions_in(value: Any) -> frozenset[tuple[str, int]] | None:
-    """Partitions of topics, or of subtopologies, in a list of a heartbeat; None where that is null or absent."""
-    if value is None:
-        return None
-    return frozenset(
-        (one.get("topicId", one.get("subtopologyId", "")), number) for one in value for number in one["partitions"]
-    )
-
-
 LIVING: Final = (
     "JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "LeaveGroup", "ShareFetch", "ShareAcknowledge", *HEARTBEATS,
 )  # fmt: skip
@@ -461,7 +401,8 @@ def member_lost(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Members that went silent, and that their groups gave up.
 
     A classic generation is complete when all members have joined or were given up. Where the broker assigns, a member may be
-    behind the group's epoch, so that it has to miss three heartbeats of 5 s before a later one, or to hear that it is unknown.
+    behind the group's epoch, so that it has to miss three heartbeats of 5 s before a later one, or to hear that it is unknown;
+    or it misses as many, and the epoch goes on meanwhile without another that joins or leaves.
     A coordinator that stands still or is restarted gives members up that could not reach it: these are not at fault.
     """
     if not seen.apis.intersection(("JoinGroup", *HEARTBEATS)):
@@ -488,6 +429,7 @@ def member_lost(seen: Observed, limit: Mapping[str, float]) -> Found:
     )  # fmt: skip
     rows = seen.first(ends.select(*columns), ("request_first_ns", "group_id", "member_id"), SILENCES_MOST, "silent_members")
     later, by_broker = completed(seen), seen.calls_by("group_id", HEARTBEATS)
+    moves = moving(seen) if rows and by_broker else {}
     lost: dict[str, list[Row]] = {}
     for row in rows:
         every = later.get(row["group_id"], [])
@@ -498,6 +440,8 @@ def member_lost(seen: Observed, limit: Mapping[str, float]) -> Found:
         without = next((at for at in times if at - row["request_first_ns"] >= least), None)
         if row["then_error"] in UNKNOWN:
             without = row["then_ns"]
+        elif assigned and without is row["then_ns"] is None and seen.span[1] - row["request_first_ns"] >= least:
+            without = by_itself(row, times, moves.get(row["group_id"], ()), int(limit["seconds"] * 1e9))
         if without is None:
             continue
         span = row["server_ip"], row["server_port"], row["request_first_ns"], without
@@ -506,6 +450,7 @@ def member_lost(seen: Observed, limit: Mapping[str, float]) -> Found:
         if row["then_ns"] is None or row["then_ns"] >= without:
             took = without - row["request_first_ns"]
             lost.setdefault(row["group_id"], []).append({**row, "silent_ns": took, "without_ns": without})
+    lost = silent_for_long(seen, lost)
     used = last_used(mine, seen, [row["connection"] for some in lost.values() for row in some])
     for group, some in lost.items():
         clients = sorted({f"{row['client_id']} at {row['client_ip']}" for row in some})
@@ -518,6 +463,46 @@ def member_lost(seen: Observed, limit: Mapping[str, float]) -> Found:
             where(group_id=group), min(row["request_first_ns"] for row in some), max(row["without_ns"] for row in some),
             sum(row["silent_ns"] for row in some), {"members": len(some), "silent_ns": longest, "came_back": back},
         )  # fmt: skip
+
+
+def silent_for_long(seen: Observed, lost: dict[str, list[Row]]) -> dict[str, list[Row]]:
+    """Those that sent nothing for as long as the session timeout of their client, where a JoinGroup request shows that one:
+    one that does not join in a rebalance is given up as well, and sends heartbeats meanwhile (rebalance-slow).
+    """
+    table = seen.exchanges
+    joins = table.filter(table.api == "JoinGroup", table.group_id.isin(sorted(lost)))
+    who = ("group_id", "client_id", "client_ip")
+    of = joins.group_by(*who).aggregate(
+        connection=joins.connection.argmax(joins.request_first_ns), exchange=joins.exchange.argmax(joins.request_first_ns)
+    )
+    rows = seen.first(of, who, READ_ALL_MOST, "sessions") if lost else []
+    wanted = {group_of(row, who) for some in lost.values() for row in some}
+    timeouts = {
+        group_of(row, who): (seen.message(row, "request").get("sessionTimeoutMs") or 0) * 1_000_000
+        for row in seen.prepared([row for row in rows if group_of(row, who) in wanted])
+    }
+    some = {group: [row for row in rows if row["silent_ns"] >= 0.95 * timeouts.get(group_of(row, who), 0)]
+            for group, rows in lost.items()}  # fmt: skip
+    return {group: rows for group, rows in some.items() if rows}
+
+
+def moving(seen: Observed) -> dict[str, list[int]]:
+    """Group in which the broker assigns -> when members joined or left, ns since the epoch, in order."""
+    table = seen.exchanges
+    chosen = table.filter(table.api.isin(list(HEARTBEATS)), table.group_id.notnull(), table.generation <= 0)
+    chosen = chosen.select("group_id", "request_first_ns")
+    rows = seen.first(chosen, ("request_first_ns", "group_id"), SILENCES_MOST, "members_that_move")
+    return {group: [row["request_first_ns"] for row in some] for group, some in rows_by(rows, "group_id").items()}
+
+
+def by_itself(row: Row, epochs: Sequence[int], moves: Sequence[int], least: int) -> int | None:
+    """When a later epoch was shown that no member caused which joined or left since this one was silent, no sooner than `least`
+    ns from then on."""
+    since = row["request_first_ns"]
+    caused = moves[at] if (at := bisect_right(moves, since)) < len(moves) else None
+    shown = next((at for at in epochs if at - since >= least), None)
+    sooner = any(at > since and at - since < least for at in epochs)
+    return None if shown is None or sooner or (caused is not None and caused <= shown) else shown
 
 
 def last_used(mine: Any, seen: Observed, connections: Sequence[str]) -> dict[str, int]:

@@ -1,11 +1,12 @@
 """Requests in flight and polls: pipelines that are full, large messages that others wait behind, polls that ask too often."""
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kcap.limits import EVENTS_MOST
 from kcap.reports.findings.model import Finding, Found, called, rule, seconds, where
-from kcap.reports.findings.observed import SERVER, Observed, Row, in_groups, rows_by, server_of, times_of
+from kcap.reports.findings.observed import HEARTBEATS, SERVER, Observed, Row, in_groups, rows_by, server_of, times_of
 from kcap.reports.findings.outages import OUTAGE, meanwhile
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
@@ -120,7 +121,8 @@ MEANT: Final = (
 )  # fmt: skip
 def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Consumers that ask all the time, let records wait, or do not wait themselves for as long as they let the broker wait: no
-    more than `room_ms` above it. A time-out has one length, so that `timeouts` of them and more end alike.
+    more than `room_ms` above it. A time-out has one length, so that `timeouts` of them and more end alike. A consumer that
+    leaves its group is closed by its program: that is none.
 
     Libraries wait for one byte unless they are configured otherwise: that records wait is then meant, and worth knowing.
     """
@@ -199,8 +201,28 @@ def left_behind(seen: Observed, room_ns: int) -> list[Row]:
                          slot=polls.closed_ns // TOGETHER_NS)  # fmt: skip
     polls = polls.filter(polls.after_ns > polls.wait_ns // 10, polls.after_ns <= polls.wait_ns + room_ns)
     polls = polls.anti_join(ending(seen, polls), ["client_id", "client_ip", "slot"])
-    polls = polls.select("client_id", "after_ns", "wait_ns", first_ns="request_last_ns", last_ns="closed_ns")
-    return seen.first(polls, ("first_ns", "client_id", "after_ns"), EVENTS_MOST, "polls_left_behind")
+    polls = polls.select("client_id", "client_ip", "after_ns", "wait_ns", first_ns="request_last_ns", last_ns="closed_ns")
+    rows = seen.first(polls, ("first_ns", "client_id", "after_ns"), EVENTS_MOST, "polls_left_behind")
+    leaves = seen.once(leaving) if rows else {}
+    return [row for row in rows if not left_meanwhile(row, leaves.get((row["client_id"], row["client_ip"]), ()))]
+
+
+def leaving(seen: Observed) -> dict[tuple[str | None, str], list[int]]:
+    """Client id and host -> when members of groups said that they leave, in order."""
+    if seen.apis.isdisjoint(("LeaveGroup", *HEARTBEATS)):
+        return {}
+    table = seen.exchanges
+    gone = (table.api == "LeaveGroup") | (table.api.isin(list(HEARTBEATS)) & (table.generation < 0))
+    chosen = table.filter(gone.fill_null(False)).select("client_id", "client_ip", "request_first_ns")
+    rows = seen.first(chosen, ("request_first_ns", "client_id", "client_ip"), EVENTS_MOST, "members_that_leave")
+    by = rows_by(rows, ("client_id", "client_ip"))
+    return {who: [row["request_first_ns"] for row in some] for who, some in by.items()}
+
+
+def left_meanwhile(row: Row, times: Sequence[int]) -> bool:
+    """Whether one of these times lies behind the last request of a connection, and not later than soon behind its end."""
+    at = bisect_left(times, row["first_ns"])
+    return at < len(times) and times[at] <= row["last_ns"] + SOON_NS
 
 
 def usual_polls(seen: Observed) -> dict[str | None, float]:

@@ -152,7 +152,7 @@ def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:
 
     Kafka's Java producer splits a batch of several records that is refused (KIP-126), and so does kafka-python 3: where it has
     no other, that costs time. One that is refused while later ones of the client get through is a low finding: the program goes
-    on.
+    on. Where packets were cut before the records, a batch may have several.
     """
     names = ["MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"]
     rows, parts = seen.partition_errors(names), seen.parts.filter(seen.parts.api == "Produce")
@@ -166,7 +166,9 @@ def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:
         batches = known[row["client_id"], row["topic"]]
         library = splitting(seen.calls_of(client_id=row["client_id"], api="Produce")) if not batches["alone"] else None
         goes_on = row["n"] == 1 and (batches["taken_ns"] or 0) > row["last_ns"]
-        splits = f", of several records each: {library} splits them and sends them again" if not batches["unknown"] else ""
+        splits = f": {library} splits them where they have several records"
+        if not batches["unknown"]:
+            splits = f", of several records each: {library} splits them and sends them again"
         yield Finding(
             f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} "
             f"{'was' if row['n'] == 1 else 'were'} refused as too large"
@@ -174,7 +176,7 @@ def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("api == Produce", erring(seen, names), client_id=row["client_id"], topic=row["topic"]),
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"refused": row["n"]},
-            "low" if goes_on else "medium" if library else None,
+            "low" if goes_on else "medium" if library else None, 0.6 if library and batches["unknown"] else None,
         )  # fmt: skip
 
 
@@ -316,14 +318,19 @@ def copied(seen: Observed, least_ms: int, clients: Collection[str | None]) -> di
 @rule(
     "skewed-partitions", "medium", 0.85,
     needs="requests bodies",
-    looks_at="records that were written to each partition of a topic",
+    looks_at="records that were written to each partition of a topic; where one or two got records, how many there are by "
+    "Metadata responses",
     advice="Choose a key with more distinct values, or no key (sticky partitioner, KIP-480, KIP-794); one partition "
     "is read by one consumer.",
-    instead="a topic whose traffic comes from one key on purpose",
+    instead="a topic whose traffic comes from one key on purpose, or whose writers have partitions of their own",
     records=500, share=0.8, partitions=3, batches=15,
 )  # fmt: skip
 def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A topic of which one partition gets nearly all records, in more batches than a sticky partitioner fills by chance."""
+    """A topic of which one partition gets nearly all records, in more batches than a sticky partitioner fills by chance.
+
+    Where fewer partitions are written to, and one client writes, it may be given its partition, as a task of Kafka Streams is:
+    that is worth knowing and no more.
+    """
     written: Counter[str | None] = Counter()
     for flow in seen.flows_of("Produce"):
         written[flow["topic"]] += flow["records"] or 0
@@ -333,22 +340,44 @@ def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
     chosen = parts.filter(parts.api == "Produce", parts.records.notnull())
     by = rows_by(seen.run(in_groups(chosen, ("topic", "partition"), records=chosen.records.sum())), "topic")
     writers = seen.clients_by_topic("Produce")
+    skewed: dict[str, tuple[int, Row, int]] = {}
     for topic, some in by.items():
         total, hot = sum(row["records"] or 0 for row in some), max(some, key=lambda row: row["records"] or 0)
-        if (
-            topic
-            and len(some) >= limit["partitions"]
-            and total >= limit["records"]
-            and hot["records"] >= limit["share"] * total
-            and hot["n"] >= limit["batches"]
-        ):
+        enough = total >= limit["records"] and hot["n"] >= limit["batches"]
+        if topic and enough and (hot["records"] or 0) >= limit["share"] * total:
+            skewed[topic] = total, hot, len(some)
+    few = [topic for topic, (_, _, number) in skewed.items() if number < limit["partitions"]]
+    known = partitions_of(seen, {client for topic in few[:SAMPLED] for client in writers.get(topic, ())}) if few else {}
+    for topic, (total, hot, number) in skewed.items():
+        every, clients, share = max(number, known.get(topic, 0)), writers.get(topic, []), hot["records"] / total
+        if every >= limit["partitions"]:
             yield Finding(
-                f"partition {hot['partition']} of topic {topic} got {hot['records'] / total:.0%} of {total:,} records; "
-                f"{len(some)} partitions were written to",
-                {"topic": topic, "partition": hot["partition"], "client_ids": writers.get(topic, [])},
+                f"partition {hot['partition']} of topic {topic} got {share:.0%} of {total:,} records; "
+                f"{counted(number, 'partition')}{f' of {every}' if every > number else ''} "
+                f"{'was' if number == 1 else 'were'} written to",
+                {"topic": topic, "partition": hot["partition"], "client_ids": clients},
                 hot["n"], where("api == Produce", topic=topic), hot["first_ns"], hot["last_ns"], 0,
-                {"records": total, "share": round(hot["records"] / total, 3), "partitions": len(some)},
+                {"records": total, "share": round(share, 3), "partitions": number},
+                "info" if number < limit["partitions"] and len(clients) < 2 else None,
             )  # fmt: skip
+
+
+def partitions_of(seen: Observed, clients: Collection[str]) -> dict[str, int]:
+    """Topic -> its partitions, as the largest Metadata response of each of these clients has them, up to SAMPLED of these."""
+    table = seen.exchanges
+    chosen = table.filter(table.api == "Metadata", table.outcome == "answered", table.client_id.isin(sorted(clients)[:SAMPLED]))
+    rows = seen.run(
+        chosen.group_by("client_id").aggregate(
+            connection=chosen.connection.argmax(chosen.response_bytes), exchange=chosen.exchange.argmax(chosen.response_bytes)
+        )
+    )
+    found: dict[str, int] = {}
+    for row in seen.prepared(rows):
+        for topic in seen.message(row, "response").get("topics") or ():
+            name, partitions = topic.get("name"), topic.get("partitions") or ()
+            if name:
+                found[name] = max(found.get(name, 0), len(partitions))
+    return found
 
 
 @rule(
@@ -513,41 +542,47 @@ def sequence_errors(seen: Observed, limit: Mapping[str, float]) -> Found:
     names = ["OUT_OF_ORDER_SEQUENCE_NUMBER", "DUPLICATE_SEQUENCE_NUMBER", "UNKNOWN_PRODUCER_ID"]
     rows = sorted(seen.partition_errors(names, ("client_id", "topic", "error")), key=lambda row: -row["n"])
     for at, row in enumerate(rows):
-        clause, advice, passes = "", None, False
+        clause, advice = "", None
+        passes: bool | None = False
         if row["error"] == names[0] and at < SAMPLED:
             from kcap.reports.findings.sequences import cause_of
 
             clause, advice, passes = cause_of(seen, row, names)
+        severity = "info" if passes else "low" if row["n"] < limit["errors"] else "medium" if passes is None else None
         yield Finding(
             f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} got "
             f"{row['error']}{clause}",
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("api == Produce", f"error == {row['error']}", client_id=row["client_id"], topic=row["topic"]),
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"errors": row["n"], "partitions": row["partitions"]},
-            "info" if passes else None if row["n"] >= limit["errors"] else "low", advice=advice,
+            severity, advice=advice,
         )  # fmt: skip
 
 
 @rule(
     "retries-duplicate", "medium", 0.7,
     needs="requests responses bodies",
-    looks_at="Produce requests without a producer id that timed out or whose connection the client closed, and later ones of "
-    "the same client to the same topic",
+    looks_at="Produce requests without a producer id that timed out or whose connection the client closed before the response, "
+    "and later ones of the same client to the same topic",
     advice="Set enable.idempotence=true: the broker then drops a batch that it has already (KIP-98).",
     instead="a producer that gave the records up (retries=0), or a broker that never took them",
     sources="KIP-98, KIP-679",
     batches=2, milliseconds=400,
 )  # fmt: skip
 def retries_duplicate(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Batches that a producer without idempotence may have written twice: it went on when it had given them up. One that ends
-    with requests in flight sends none again.
+    """Batches that a producer without idempotence may have written twice: it went on when it had given them up, also where the
+    response arrived behind that. One that ends with requests in flight sends none again.
     """
-    if not any(flow["doubtful"] for flow in seen.flows_of("Produce")):
+    table = seen.exchanges
+    late = table.filter(table.api == "Produce", table.flags.contains("late")).select("connection", "exchange")
+    some = "Produce" in seen.apis and seen.run(late.aggregate(n=late.count()))[0]["n"]
+    if not some and not any(flow["doubtful"] for flow in seen.flows_of("Produce")):
         return
     parts = seen.parts
     chosen = parts.filter(parts.api == "Produce", parts.topic.notnull(), parts.acks != 0)
-    closed = cut_short(chosen)
-    unknown = closed & (chosen.age_ns >= int(limit["milliseconds"] * 1e6))
+    chosen = chosen.left_join(late.rename(of="connection", number="exchange"), [("connection", "of"), ("exchange", "number")])
+    waited = chosen.age_ns.fill_null(chosen.latency_ns)
+    unknown = (cut_short(chosen) | chosen.number.notnull()) & (waited >= int(limit["milliseconds"] * 1e6))
     unknown |= chosen.error.isin(list(AFTER_APPEND))
     unknown = unknown.fill_null(False) & (chosen.producer_id.fill_null(-1) < 0) & chosen.magic.notnull()
     ended_ns = chosen.response_first_ns.fill_null(chosen.request_last_ns + chosen.age_ns)

@@ -25,10 +25,12 @@ from kcap.reports.findings import (  # noqa: F401 - their functions are rules
     quotas,
     refusals,
     refusing,
+    releases,
     replication,
     serving,
     sharing,
     stalls,
+    static_members,
     topics,
     transactions,
     unavailable,
@@ -41,7 +43,21 @@ from kcap.reports.names import OTHERS
 from kcap.reports.run import columns_of, computed
 from kcap.reports.source import ReportInput
 
-NAMING: Final = (consuming, groups, leaders, losses, pipelines, producing, refusals, replication, sharing, topics, transactions)
+NAMING: Final = (
+    consuming,
+    groups,
+    leaders,
+    losses,
+    pipelines,
+    producing,
+    refusals,
+    releases,
+    replication,
+    sharing,
+    static_members,
+    topics,
+    transactions,
+)
 OF_NAMES: Final = frozenset(module.__name__ for module in NAMING)
 """Modules whose rules tell apart by names and numbers that mean something in one cluster alone: topics, groups, offsets. So do
 rules that compare brokers, which need `peers`."""

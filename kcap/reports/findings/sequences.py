@@ -8,6 +8,7 @@ from collections.abc import Collection
 
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.recorded import functions
+from kcap.reports.text import count as counted
 
 BEHIND = "The producer sends these again; see why the broker refuses those before ({})."
 """The next step where batches were sent behind one that the broker refused."""
@@ -18,14 +19,23 @@ PASSED = (
 )
 """The next step where it took later sequence numbers than those of a refused batch."""
 
+SAME = (
+    "The library gave two batches one sequence number: the broker takes the second for the first one sent again, drops it and "
+    "acknowledges it (KIP-98), so that its records are lost, and expects the next number from then on. Wait for each send "
+    "before the next, set enable.idempotence to false, or use another version of the library."
+)
+"""The next step where a batch has the sequence number of one that was acknowledged before."""
 
-def cause_of(seen: Observed, row: Row, names: Collection[str]) -> tuple[str, str | None, bool]:
+
+def cause_of(seen: Observed, row: Row, names: Collection[str]) -> tuple[str, str | None, bool | None]:
     """Of batches of a client for a topic that got a sequence error: a clause with the error of others that explains all of
-    theirs, the next step, and whether they get through when the producer sends them again. Empty, None and False where one of
-    them has no such error before it.
+    theirs, the next step, and whether they get through when the producer sends them again, None where that is not known.
+    Empty, None and False where one of them has no such error before it, unless a batch got the sequence number of one that had
+    been acknowledged on its connection, which is sent again by none.
 
     `row` has the client, topic and error; `names` are the sequence errors. An error explains one where no batch that was sent
-    between the two succeeded, or where the numbers are those of a refused batch and later ones were taken.
+    between the two succeeded, or where the numbers are those of a refused batch and later ones were taken. Where the packets
+    were cut before the numbers, an error of any partition before it may.
     """
     parts = seen.parts
     parts = parts.filter(parts.api == "Produce", parts.client_id == row["client_id"], parts.topic == row["topic"])
@@ -36,21 +46,33 @@ def cause_of(seen: Observed, row: Row, names: Collection[str]) -> tuple[str, str
     order = [at, parts.connection, parts.exchange]
     producer = ["partition", "producer_id", "producer_epoch"]
     past = functions(parts).window(group_by=producer, order_by=order, rows=(None, 0))
+    one = functions(parts).window(group_by=["connection", *producer, "base_sequence"])
     parts = parts.mutate(
         good_ns=good.ifelse(at, None).max().over(past), bad_ns=refused.ifelse(at, None).max().over(past),
         taken=good.ifelse(sequence, None).max().over(past), least=refused.ifelse(sequence, None).min().over(past),
+        begin_ns=refused.ifelse(at, None).min().over(functions(parts).window(order_by=order, rows=(None, 0))),
+        done_ns=good.ifelse(parts.response_first_ns, None).min().over(one),
         last=refused.ifelse(sequence + parts.records, None).max().over(past), why=refused.ifelse(parts.error, None),
     )  # fmt: skip
     behind = (parts.bad_ns > parts.good_ns) | (parts.bad_ns.notnull() & parts.good_ns.isnull())
     gone = parts.base_sequence.between(parts.least, parts.last) & (parts.taken > parts.base_sequence)
     mine, behind, gone = parts.error == row["error"], behind.fill_null(False), gone.fill_null(False)
+    unknown = ~behind & parts.base_sequence.isnull() & (parts.begin_ns <= parts.request_first_ns)
     (found,) = seen.run(
         parts.aggregate(
-            alone=parts.count(where=mine & ~behind & ~gone), gone=parts.count(where=mine & gone), why=parts.why.min()
+            alone=parts.count(where=mine & ~behind & ~gone & ~unknown),
+            gone=parts.count(where=mine & gone),
+            unknown=parts.count(where=mine & unknown),
+            why=parts.why.min(),
+            same=parts.count(
+                where=(parts.error == "NONE") & (parts.done_ns < parts.request_first_ns) & (parts.base_sequence >= 0)
+            ),
         )
     )
+    if found["same"]:
+        return f"; {counted(found['same'], 'batch', 'batches')} had the number of one that was acknowledged before", SAME, False
     if found["alone"] or found["why"] is None:
         return "", None, False
     why, gone = found["why"], found["gone"] > 0
     clause = f" {'after' if gone else 'behind'} batches that got {why}"
-    return clause, (PASSED if gone else BEHIND).format(why), not gone
+    return clause, (PASSED if gone else BEHIND).format(why), None if found["unknown"] else not gone

@@ -31,10 +31,16 @@ other brokers apart from those that do not."""
 def served(seen: Observed, limit: Mapping[str, float], api: str | None = None) -> tuple[Any, Any]:
     """Exchanges with the broker's `own` time, with what `elapsed` besides waits on purpose, and whether they are Produce
     requests `to_all` replicas, of one API or of all that are compared; and which of them are late.
+
+    Where quotas are at work, connections whose throttles were not captured are left out: a muted one is no slow broker.
     """
     table = seen.exchanges
     compared = table.api.isin(sorted(PROMPT)) if api is None else table.api == api
     chosen = table.filter(table.outcome == "answered", table.latency_ns.notnull(), compared)
+    if seen.quality["throttled"]:
+        known = table.throttle_time_ms.notnull() | (table.api_version == 0) | ~table.api.isin(["Produce", "Fetch"])
+        unknown = table.filter(table.outcome == "answered", ~known.fill_null(False))
+        chosen = chosen.anti_join(unknown.select("connection").distinct(), "connection")
     waited = [chosen[name].fill_null(0) for name in ("rtt_ns", "long_poll_ns", "throttle_ns", "muted_ns")]
     to_all = (chosen.api == "Produce") & (chosen.acks == ALL).fill_null(False)
     chosen = chosen.mutate(elapsed=chosen.latency_ns - waited[1] - waited[2] - waited[3], to_all=to_all)

@@ -61,6 +61,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "compression.type": "ProducerBatchCompression", "client.rack": "Rack", "session.timeout.ms": "SessionTimeout",
         "group.instance.id": "InstanceID", "enable.auto.commit": "DisableAutoCommit",
         "auto.commit.interval.ms": "AutoCommitInterval", "fetch.max.wait.ms": "FetchMaxWait",
+        "max.poll.records": "the argument of PollRecords",
         "fetch.min.bytes": "FetchMinBytes", "max.partition.fetch.bytes": "FetchMaxPartitionBytes",
         "max.request.size": "ProducerBatchMaxBytes", "metadata.max.age.ms": "MetadataMaxAge",
         "retry.backoff.ms": "RetryBackoffFn", "auto.offset.reset": "ConsumeResetOffset",
@@ -116,19 +117,23 @@ LACKING: Final[Mapping[str, Mapping[str, str]]] = {
     "sarama": {
         "connections.max.idle.ms": "it keeps idle connections, and Net.KeepAlive is its TCP keepalive",
         "max.poll.interval.ms": "it sends heartbeats while it works on records",
+        "max.poll.records": "ConsumeClaim gets records one by one, and returns when the Context of its session is done",
     },
+    "librdkafka": {"max.poll.records": "poll() gives records one by one, consume() as many as it is asked for"},
     "kafkajs": {
         "connections.max.idle.ms": "it keeps idle connections, and its socketFactory sends TCP keepalives after 60 s",
         "linger.ms": "what one send() or sendBatch() is given goes into one request for each broker",
         "batch.size": "what one send() or sendBatch() is given goes into one request for each broker",
         "max.request.size": "it sends a message of any size",
         "max.poll.interval.ms": "it sends heartbeats between records, in eachMessage also by heartbeat()",
+        "max.poll.records": "eachMessage gets records one by one, eachBatch those of one Fetch",
         "group.instance.id": "it has no static members",
     },
     "franz-go": {"max.poll.interval.ms": "it sends heartbeats while records are worked on"},
     "platformatic": {"max.request.size": "it sends a message of any size"},
     "kafka-go": {
         "max.poll.interval.ms": "it sends heartbeats while records are worked on",
+        "max.poll.records": "FetchMessage gives records one by one",
         "group.instance.id": "it has no static members",
     },
 }  # fmt: skip

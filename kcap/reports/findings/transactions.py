@@ -25,6 +25,8 @@ NOT_OPEN = "INVALID_TXN_STATE"
 """What EndTxn gets where the coordinator has ended the transaction already (TransactionCoordinator.endTransaction)."""
 FENCED = ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED")
 """Errors of a producer whose epoch is not the last one of its transactional id."""
+OVER = (*FENCED, NOT_OPEN)
+"""Errors of a producer whose transaction the coordinator has ended: before it gives a new epoch, it aborts what is open."""
 UNSURE = (
     "See how long its transaction was open: the coordinator aborts one after transaction.timeout.ms and refuses the producer "
     "as if it were fenced; and with transaction.version 2 a second EndTxn for a transaction that has ended. Otherwise two "
@@ -272,7 +274,7 @@ def refused_while_open(seen: Observed) -> dict[str, list[Overdue]]:
     for name, rows in seen.once(steps).items():
         owner = begun = late = None
         for row in rows:
-            refused = row["error"] in (*FENCED, NOT_OPEN)
+            refused = row["error"] in OVER
             if refused and late is not None and late.owner["client_id"] == row["client_id"]:
                 late.refused.append(row)
             elif row["api"] == "InitProducerId":
@@ -444,7 +446,7 @@ def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
     Where its EndTxn may have been sent unseen, that is worth knowing and no more, unless the last stable offset of a partition
     stands for `seconds` where the transaction began; so is one that is open no longer than one of the same id was that ended:
     checkpoints of Flink end transactions minutes after they began. Where the last stable offset goes on, the coordinator ended
-    it meanwhile.
+    it meanwhile, and so it did where it refuses the producer as fenced: none is left open then.
     """
     end, most_ns = seen.span[1], limit["seconds"] * 1e9
     for name, rows in seen.once(steps).items():
@@ -454,6 +456,8 @@ def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
                 open_since, ended = None, row
             elif row["error"] in ("NONE", None):
                 open_since = open_since or row
+            elif open_since is not None and row["error"] in OVER and row["client_id"] == open_since["client_id"]:
+                open_since = None
         last = rows[-1]
         quiet = end - max(last["request_first_ns"], last["response_last_ns"] or 0)
         if open_since is not None and quiet >= most_ns:
@@ -489,8 +493,11 @@ def zombie_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
     for row in seen.errors(FENCED, ("transactional_id",)):
         if not row["transactional_id"] or explained(seen, row["transactional_id"], seen.once(timed_out)):
             continue
-        # without the messages neither timeouts nor epochs are known, and nothing shows a second producer
+        # without the messages neither timeouts nor epochs are known, and nothing shows a second producer; nor does anything
+        # where the capture began behind the last InitProducerId
         unsure = not seen.has_messages and explained(seen, row["transactional_id"], seen.once(refused_while_open))
+        begun = [one["request_first_ns"] for one in seen.once(steps)[row["transactional_id"]] if owns(one)]
+        unsure = unsure or not begun or begun[0] > row["first_ns"]
         clients = seen.clients_of(transactional_id=row["transactional_id"])
         yield Finding(
             f"producers of transactional id {row['transactional_id']} were fenced {counted(row['n'], 'time')} "
@@ -500,6 +507,11 @@ def zombie_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
             row["first_ns"], row["last_ns"], 0, {"fenced": row["n"], "clients": len(clients)},
             *(("medium", 0.5, UNSURE) if unsure else ()),
         )  # fmt: skip
+
+
+def owns(row: Row) -> bool:
+    """Whether a producer took its transactional id with this request."""
+    return bool(row["api"] == "InitProducerId" and row["error"] == GOOD)
 
 
 def explained(seen: Observed, name: str, by: Mapping[str, list[Overdue]]) -> bool:

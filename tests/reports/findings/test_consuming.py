@@ -145,6 +145,19 @@ def test_a_client_that_does_not_use_sessions_is_not_accused_of_their_churn() -> 
     (row,) = found("fetch-session-churn", observed(many(30, 0.1, "Fetch", session_epoch=0)), loud=False)
     assert row["severity"] == "info", "no response is there: the broker may have given each its session"
     assert row["sentence"].endswith("no response shows whether it got one")
+    rows = many(30, 0.1, "Fetch", session_epoch=0, response_bytes=900)
+    rows[6] |= {"response_bytes": 60}
+    said = {("C1", 1, "response"): {"sessionId": 77}, ("C1", 7, "response"): {"sessionId": 0}}
+    (row,) = found("fetch-session-churn", observed(rows, messages=said), loud=False)
+    assert row["severity"] == "info", "its own sessions took the last slot meanwhile"
+
+
+def test_a_client_that_replaces_its_own_sessions_has_lost_none() -> None:
+    """franz-go begins a session anew when its partitions change: it names the one that it has."""
+    own = many(30, 0.1, "Fetch", session_epoch=0, session_id=77)
+    assert found("fetch-session-churn", observed(own), loud=False) == []
+    lost = many(30, 0.1, "Fetch", session_epoch=0, session_id=0)
+    assert len(found("fetch-session-churn", observed(lost), loud=False)) == 1
 
 
 def begun(times: int, offset: int | None, *more: Row, ahead: int = 0) -> list[Row]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.reports.findings.tables import CONNECTION, MS, SECOND, Row, exchange, found, many, observed
+from tests.reports.findings.tables import CONNECTION, MS, SECOND, START, Row, exchange, found, many, observed
 from tests.reports.findings.test_refusing import refused
 
 
@@ -49,24 +49,35 @@ def test_epochs_of_the_new_protocol_count_with_their_newcomers() -> None:
     beats = [exchange("C1", at, "ConsumerGroupHeartbeat", at, group_id="g", generation=at, member_id="a") for at in range(1, 9)]
     assert found("rebalance-loop", observed(beats)) == [], "epochs without newcomers are reconciliation"
     new = [exchange("C2", at, "ConsumerGroupHeartbeat", at, group_id="g", generation=0, member_id=f"n{at}") for at in range(6)]
-    (row,) = found("rebalance-loop", observed(beats + new))
+    assert found("rebalance-loop", observed(beats + new)) == [], "a deployment, whose members stay"
+    left = [row | {"generation": -1, "exchange": 90 + at, "request_first_ns": row["request_first_ns"] + MS}
+            for at, row in enumerate(new)]  # fmt: skip
+    (row,) = found("rebalance-loop", observed(beats + new + left))
     assert "KIP-848" in row["sentence"]
+    assert row["sentence"].endswith("app joined again and again")
 
 
-def test_a_fenced_instance_is_named() -> None:
-    rows = many(3, 1.0, "Heartbeat", group_id="g", error="FENCED_INSTANCE_ID")
-    (row,) = found("static-member-fenced", observed(rows, messages={("C1", 1, "request"): {"groupInstanceId": "slot-1"}}))
-    assert row["who"] == {"group_id": "g", "instance_id": "slot-1", "client_ids": ["app"]}
-    assert row["sentence"].endswith("fenced 3 times: another member took that group.instance.id from app")
-    second = observed([rows[0] | {"api": "ConsumerGroupHeartbeat", "error": "UNRELEASED_INSTANCE_ID"}],
-                      messages={("C1", 1, "request"): {"instanceId": "slot-1"}})  # fmt: skip
-    (row,) = found("static-member-fenced", second)
-    assert row["sentence"] == "group g refused app 1 time: another member has group.instance.id slot-1"
-    assert (row["severity"], row["confidence"]) == ("medium", 0.6), "its predecessor may have crashed"
-    often = many(3, 30.0, "ConsumerGroupHeartbeat", group_id="g", error="UNRELEASED_INSTANCE_ID")
-    (row,) = found("static-member-fenced", observed(often))
-    assert row["severity"] == "high", "no session lasts that long"
-    assert found("static-member-fenced", observed(many(3, 1.0, "Heartbeat", group_id="g"))) == []
+def test_members_that_are_replaced_in_two_generations_each_are_no_loop() -> None:
+    """Cooperative assignors make a second generation of each change (KIP-429); the sixth member replaces the first one."""
+    rows = []
+    for step in range(10):
+        for generation in (2 * step + 1, 2 * step + 2):
+            for member in range(max(0, step - 4), step + 1):
+                one = {"generation": generation, "member_id": f"m{member}"}
+                rows.append(exchange(f"C{member}", generation, "JoinGroup", generation, group_id="g", **one))
+    assert found("rebalance-loop", observed(rows)) == []
+    flapping = [row | {"member_id": f"{row['member_id']}-{row['generation'] // 2}"} for row in rows]
+    assert len(found("rebalance-loop", observed(flapping))) == 1
+
+
+def test_consumers_that_are_made_for_each_poll_are_told_to_stay() -> None:
+    rows = [exchange(f"C{at}", 1, "JoinGroup", 2 * at, group_id="g", generation=at + 1, member_id=f"m{at}") for at in range(12)]
+    (row,) = found("rebalance-loop", observed(rows))
+    assert (row["severity"], row["count"], row["who"]) == ("low", 12, {"group_id": "g", "client_id": "app"})
+    now_and_then = [exchange(row["connection"], 1, "JoinGroup", 60 * at, group_id="g", generation=at + 1, member_id=f"m{at}")
+                    for at, row in enumerate(rows)]  # fmt: skip
+    assert found("rebalance-loop", observed(now_and_then)) == [], "jobs of each minute"
+    assert found("rebalance-loop", observed(rows[:9])) == []
 
 
 def test_commits_after_each_record_are_a_storm_and_those_by_time_are_not() -> None:
@@ -190,6 +201,15 @@ def test_a_member_that_goes_silent_and_whose_group_goes_on_without_it() -> None:
     assert found("member-lost", observed([*first, *lives, joined("b", 15, 2), *second])) == []
 
 
+def test_a_member_that_was_silent_for_less_than_its_session_is_given_up_for_another_cause() -> None:
+    """KafkaJS at work sends a heartbeat between records; one that does not join in time is given up by the rebalance."""
+    first = [joined("a", 1, 1), joined("b", 1, 1), *heartbeats("a", range(2, 15), 1)]
+    rows = [*first, *heartbeats("b", range(2, 4), 1), joined("a", 15, 2), *heartbeats("a", range(16, 30), 2)]
+    for session, times in ((10_000, 1), (30_000, 0)):
+        said = {(name, number, "request"): {"sessionTimeoutMs": session} for name, number in (("a", 1), ("b", 1), ("a", 15))}
+        assert len(found("member-lost", observed(rows, messages=said))) == times
+
+
 def test_a_member_that_waits_for_its_coordinator_is_not_silent() -> None:
     """The coordinator stands still for 7 s, gives the member up as it goes on, and then tells it so."""
     first = [joined("a", 1, 1), joined("b", 1, 1), *heartbeats("a", range(2, 20), 1)]
@@ -231,6 +251,14 @@ def test_a_member_of_kip_848_has_to_miss_three_heartbeats() -> None:
     assert found("member-lost", observed([*alive, *behind])) == [], "it has missed two when the others are at the next epoch"
     left = heartbeats("b", range(7, 8), -1, api="ConsumerGroupHeartbeat")
     assert found("member-lost", observed([*alive, *beats("b", range(0, 6, 5), 2), *left])) == []
+    minute = [CONNECTION | {"connection": name, "last_ns": START + 60 * SECOND} for name in "abc"]
+    quick = [*beats("a", range(0, 11, 5), 2), *beats("a", range(11, 60, 5), 3), *beats("b", range(0, 4, 3), 2)]
+    (row,) = found("member-lost", observed(quick, connections=minute))
+    assert row["evidence"]["silent_ns"] == 8 * SECOND, "no other joined or left, and it sends nothing for a minute"
+    other = exchange("c", 1, "ConsumerGroupHeartbeat", 9, group_id="g", generation=0, member_id="c")
+    assert found("member-lost", observed([*quick, other], connections=minute)) == [], "the epoch may be that of c"
+    back = beats("b", range(14, 60, 5), 3)
+    assert found("member-lost", observed([*quick, *back], connections=minute)) == []
 
 
 @pytest.mark.parametrize("api", ["ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat"])
@@ -314,35 +342,3 @@ def test_a_rebalance_that_nobody_else_waits_for_is_not_done_either() -> None:
         == "a rebalance of group g was not done 8.0 s after it had begun: 1 member (app) knew of it and did not join"
     )
     assert said(3, 1.0) == [], "its work takes as long"
-
-
-def test_partitions_that_a_member_gives_up_late_are_told() -> None:
-    """KIP-848: the coordinator gives a partition to another when the heartbeats of its owner no longer have it."""
-
-    def seen(released: float, *, then: tuple[int, ...] = (0,), again: tuple[int, ...] = (0,), epoch: int = 1) -> list[Row]:
-        def lists(*numbers: int) -> list[Row]:
-            return [{"topicId": "T", "partitions": list(numbers)}]
-
-        times = [0.0, 1.0, 2.0, 3.0, released, released + 1]
-        sizes = [(90, 40), (60, 40), (60, 80), (60, 80), (90, 40), (60, 40)]
-        epochs = [1, 1, 1, 1, epoch, 2]
-        rows = [
-            exchange("C1", at, "ConsumerGroupHeartbeat", time, group_id="g", member_id="m", generation=number,
-                     request_bytes=sent, response_bytes=got)
-            for at, (time, (sent, got), number) in enumerate(zip(times, sizes, epochs, strict=True))
-        ]  # fmt: skip
-        said = {
-            ("C1", 0, "request"): {"topicPartitions": lists(0, 1)}, ("C1", 2, "request"): {"topicPartitions": None},
-            ("C1", 2, "response"): {"assignment": {"topicPartitions": lists(0)}},
-            ("C1", 3, "response"): {"assignment": {"topicPartitions": lists(*again)}},
-            ("C1", 4, "request"): {"topicPartitions": lists(*then)},
-        }  # fmt: skip
-        return found("release-slow", observed(rows, messages=said))
-
-    (row,) = seen(10)
-    assert row["sentence"] == "app of group g went on for up to 8.0 s with 1 partition that the coordinator had taken away"
-    assert row["evidence"] == {"releases": 1, "partitions": 1, "longest_ns": 8 * SECOND - MS}
-    assert seen(6) == []
-    assert seen(10, then=(0, 1)) == [], "it still has it"
-    assert seen(10, again=(0, 1)) == [], "the coordinator gave it back"
-    assert seen(10, epoch=0) == [], "it had left"

@@ -63,6 +63,20 @@ def test_a_time_out_that_leaves_the_network_time_is_no_fault_of_the_client() -> 
     assert not found("long-poll-misconfigured", observed(rows, connections=served))
 
 
+def test_a_consumer_that_leaves_its_group_gives_no_fetch_up() -> None:
+    """Its program closes it, each time as long behind its last Fetch, and makes another."""
+    some = [closed_behind(0.55, at=float(at)) for at in range(9)]
+    rows, links = [row for row, _ in some], [link for _, link in some]
+    who = {"group_id": "g", "generation": -1}
+    for api in ("LeaveGroup", "ConsumerGroupHeartbeat"):
+        leaves = [exchange("G", at, api, at + 0.5, **who) for at in range(9)]
+        assert not found("long-poll-misconfigured", observed([*rows, *leaves], connections=links))
+        others = [leave | {"client_ip": "10.0.0.77"} for leave in leaves]
+        assert len(found("long-poll-misconfigured", observed([*rows, *others], connections=links))) == 1
+        late = [exchange("G", at, api, at + 30.5, **who) for at in range(9)]
+        assert len(found("long-poll-misconfigured", observed([*rows, *late], connections=links))) == 1
+
+
 def test_a_program_that_ends_when_it_has_its_records_gives_nothing_up() -> None:
     """It ends a moment behind its next Fetch, and is started again."""
     some = [closed_behind(0.04, at=float(at)) for at in range(9)]

@@ -88,6 +88,13 @@ def test_batches_that_producers_split() -> None:
         (row,) = found("message-too-large", observed(rows, part))
         assert (row["severity"], row["sentence"].endswith("; later ones were taken")) == (severity_, refused == 0)
     assert severity(9, "kafka-python", "2.3.1") == severity(9, "kafka-python") == "high", "these do not"
+    rows, parts = produced(4, 1.0, error="MESSAGE_TOO_LARGE")
+    rows = [row | {"software_name": "apache-kafka-java"} for row in rows]
+    (row,) = found("message-too-large", observed(rows, [part | {"records": None} for part in parts]))
+    assert (row["severity"], row["confidence"]) == ("medium", 0.6), "packets that were cut before the records"
+    one = [part | {"records": None if at else 1} for at, part in enumerate(parts)]
+    (row,) = found("message-too-large", observed(rows, one))
+    assert row["severity"] == "high", "one of them is known to be a single record"
 
 
 def test_a_topic_that_takes_writes_again_had_too_few_replicas_for_a_while() -> None:
@@ -179,6 +186,30 @@ def test_one_partition_with_nearly_all_records_is_told_and_even_ones_are_not() -
     assert found("skewed-partitions", observed(*produced(30, 0.1, partition=lambda at: at % 3, records=50))) == []
 
 
+def test_a_topic_of_which_one_partition_alone_is_written_to() -> None:
+    """A constant key: how many partitions there are stands in Metadata responses alone."""
+    rows, parts = produced(30, 0.1, partition=2, records=50)
+
+    def seen(partitions: int, *more: Row) -> list[Row]:
+        asked = exchange("C9", 1, "Metadata", 0, response_bytes=300)
+        said = {
+            ("C9", 1, "response"): {
+                "topics": [{"name": "t", "partitions": [{"partitionIndex": at} for at in range(partitions)]}]
+            }
+        }
+        return found("skewed-partitions", observed([asked, *rows, *more], parts, messages=said), loud=False)
+
+    (row,) = seen(6)
+    assert row["severity"] == "info", "a client may have its own partition"
+    assert row["sentence"].endswith("got 100% of 1,500 records; 1 partition of 6 was written to")
+    assert seen(2) == []
+    assert found("skewed-partitions", observed(rows, parts), loud=False) == [], "it may have one"
+    half = [row | {"client_id": "other"} if row["exchange"] % 2 else row for row in rows]
+    rows = half
+    (row,) = seen(6)
+    assert (row["severity"], row["who"]["client_ids"]) == ("medium", ["app", "other"]), "two clients with one partition"
+
+
 def test_old_formats_are_told_by_their_versions() -> None:
     modern = exchange("C2", 1, "Fetch", 0, api_version=12)
     old = many(3, 1.0, api_version=2)
@@ -262,3 +293,14 @@ def test_sequence_numbers_and_batches_that_may_stand_twice() -> None:
 
     assert left(None) == [], "it wrote nothing after it had closed"
     assert len(left(2.0)) == 1
+
+    def answered(*flags: str) -> list[Row]:
+        """A producer that closes a connection with two requests, whose responses come 4 s behind them, and goes on."""
+        some = [exchange("C1", at + 1, "Produce", at / 1000, 4.0, acks=-1, flags=[*flags]) for at in range(2)]
+        some.append(exchange("C2", 1, "Produce", 5.0, acks=-1))
+        batches = [{"connection": row["connection"], "exchange": row["exchange"], "api_key": 0, "topic": "t", "partition": 0,
+                    "error": "NONE", "producer_id": -1, "magic": 2} for row in some]  # fmt: skip
+        return found("retries-duplicate", observed(some, batches))
+
+    assert len(answered("late")) == 1, "the broker wrote what the client sends again"
+    assert answered() == [], "a slow broker, whose responses the client took"

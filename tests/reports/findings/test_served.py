@@ -1,7 +1,7 @@
 """The broker's own time of requests, and which are late."""
 
 from kcap.reports.findings.served import often_late, served
-from tests.reports.findings.tables import MS, START, exchange, observed
+from tests.reports.findings.tables import MS, START, Row, exchange, observed
 
 LIMIT = {"milliseconds": 50, "late": 5, "seconds": 2, "share": 0.5}
 
@@ -32,3 +32,20 @@ def test_many_are_late_by_their_number_or_by_the_time_that_they_take() -> None:
     assert not often_late(row | {"late_until_ns": START + 1_999 * MS}, LIMIT), "one moment"
     assert not often_late(row | {"n": 11}, LIMIT)
     assert often_late(row | {"n": 11, "slow_ns": 5_000 * MS}, LIMIT), "they take half of the time"
+
+
+def test_connections_whose_throttles_are_not_known_are_left_out_where_quotas_are_at_work() -> None:
+    rows = [
+        exchange("C1", 1, "Produce", 0, 0.5, throttle_time_ms=None),
+        exchange("C1", 2, "Heartbeat", 1, 0.5),
+        exchange("C2", 1, "Produce", 0, 0.5, throttle_time_ms=0),
+        exchange("C3", 1, "Produce", 0, 0.5, throttle_time_ms=None, api_version=0),
+    ]
+
+    def compared(*more: Row) -> list[str]:
+        seen = observed([*rows, *more])
+        return sorted({row["connection"] for row in seen.run(served(seen, LIMIT)[0].select("connection"))})
+
+    assert compared() == ["C1", "C2", "C3"], "no quota"
+    throttled = exchange("C4", 1, "Produce", 2, 0.5, throttle_time_ms=700)
+    assert compared(throttled) == ["C2", "C3", "C4"], "C1 may be muted; the oldest version has no throttles"

@@ -78,6 +78,8 @@ def test_settings_that_a_library_does_not_have() -> None:
     assert in_library("platformatic", ["fetch.max.wait.ms", "max.request.size"]) == (
         "fetch.max.wait.ms is maxWaitTime, there is no max.request.size (it sends a message of any size)"
     )
+    assert in_library("librdkafka", ["max.poll.records"]).startswith("there is no max.poll.records (poll() gives")
+    assert in_library("sarama", ["max.poll.records"]).endswith("returns when the Context of its session is done)")
     assert in_library("aiokafka", ["batch.size", "linger.ms"]) == "batch.size is max_batch_size, linger.ms is linger_ms"
 
 

@@ -96,6 +96,11 @@ def test_a_transaction_that_nobody_ends() -> None:
     assert found("hanging-transaction", observed([work(0, 1), work(1, 2, "EndTxn")], connections=links)) == []
     taken_over = [work(0, 1), work(8, 2, "InitProducerId"), work(9, 3), work(9.5, 4, "EndTxn")]
     assert found("hanging-transaction", observed([*taken_over[:2]], connections=links)) == [], "the next producer aborts it"
+    for error in ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED", "INVALID_TXN_STATE"):
+        over = work(5, 9) | {"error": error}
+        assert found("hanging-transaction", observed([added, work(1, 2), over], connections=links)) == [], "it has been aborted"
+        other = over | {"client_id": "other"}
+        assert len(found("hanging-transaction", observed([added, work(1, 2), other], connections=links))) == 1
     assert found("long-transaction", observed(taken_over)) == []
     lossy = [links[0] | {"client_missing": 80}]
     assert found("hanging-transaction", observed([added], connections=lossy)) == [], "its EndTxn may be what is missing"
@@ -122,7 +127,11 @@ def test_a_transaction_that_is_open_as_long_as_others_of_its_id_were_is_none_tha
 
 
 def test_producers_that_fence_each_other() -> None:
-    (row,) = found("zombie-fenced", observed([work(0, 1, error="INVALID_PRODUCER_EPOCH"), work(1, 2)]))
+    (row,) = found("zombie-fenced", observed([work(0, 1, error="INVALID_PRODUCER_EPOCH"), work(1, 2, "InitProducerId")]))
+    assert (row["severity"], row["confidence"]) == ("medium", 0.5), "the capture does not show who took its transactional id"
+    taken = work(0, 1, "InitProducerId")
+    (row,) = found("zombie-fenced", observed([taken, work(0.5, 2, error="INVALID_PRODUCER_EPOCH"), work(1, 3)]))
+    assert row["severity"] == "high"
     assert row["who"]["transactional_id"] == "tx"
     plain = [exchange("C1", 1, "Produce", 0, error="INVALID_PRODUCER_EPOCH")]
     assert found("zombie-fenced", observed(plain)) == [], "an idempotent producer has no transactional id"

@@ -1,4 +1,4 @@
-"""Scenes of consumer groups: rebalances, fenced static members, commits."""
+"""Scenes of consumer groups: rebalances, commits, members that stall and that are lost."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ def member(connection: str, number: int, api: str, at: float, took: float = 0.1,
 
 
 def loop() -> Observed:
-    """Member `a` goes through 8 generations, `b` through 7; `a` leaves three times and `c` twice, each to join again. Another
-    group has as many generations, but three members at last."""
+    """Members `a` and `b` go through 8 generations and 7, while three of `c` come in one each; `a` leaves three times and `c`
+    twice, each to join again. Another group has as many generations, but three members at last."""
     rows = []
     for generation in range(1, 9):
         for name in ("a", "b") if generation > 1 else ("a",):
@@ -22,8 +22,8 @@ def loop() -> Observed:
             rows.append(member(name, generation, "JoinGroup", at, generation=generation, member_id=name))
             rows.append(member(name, generation + 100, "SyncGroup", at + 0.2, 0.05, generation=generation, member_id=name))
     rows += [member("a", 200 + at, "LeaveGroup", 15 + 10 * at, member_id="a") for at in range(3)]
-    rows += [member("c", 1 + at, "JoinGroup", 16 + 10 * at, generation=1, member_id="c") for at in range(3)]
-    rows += [member("c", 11 + at, "LeaveGroup", 17 + 10 * at, member_id="c") for at in range(2)]
+    rows += [member("c", 1 + at, "JoinGroup", 10 * at + 2, generation=at, member_id=f"c{at}") for at in (2, 4, 6)]
+    rows += [member("c", 11 + at, "LeaveGroup", 10 * at + 7, member_id=f"c{at}") for at in (2, 4)]
     other = [
         member(f"o{name}", generation, "JoinGroup", generation, generation=generation, member_id=f"o{name}", group_id="other")
         for generation in range(1, 7) for name in range(1 + min(generation - 1, 2))
@@ -44,12 +44,30 @@ def workers() -> Observed:
 
 
 def consumers() -> Observed:
-    """A group of the consumer protocol of which 3 members are new in 9 epochs: each is the cause of two at most."""
-    epochs = (0, 1, 2, 0, 3, 4, 5, 0, 6, 7, 8, 9)
+    """A group of the consumer protocol whose member joins 4 times in 9 epochs: each is the cause of two at most."""
+    epochs = (0, 1, 2, 0, 3, 4, 5, 0, 6, 7, 0, 8, 9)
     rows = [
         member("a", at + 1, "ConsumerGroupHeartbeat", at, generation=epoch, member_id="a") for at, epoch in enumerate(epochs)
     ]
     return observed(rows)
+
+
+def vanishing() -> Observed:
+    """A member of the consumer protocol stays for a minute; four join in turns and send nothing more a second later."""
+    rows = [member("a", at, "ConsumerGroupHeartbeat", 5 * at, generation=at + 1, member_id="a") for at in range(13)]
+    for at in range(1, 5):
+        for more, epoch in enumerate((0, 2 * at + 1)):
+            rows.append(
+                member("v", 2 * at + more, "ConsumerGroupHeartbeat", 10 * at + more, generation=epoch, member_id=f"v{at}")
+            )
+    return observed(rows)
+
+
+def one_by_one() -> Observed:
+    """12 members, each in a generation of its own, 8 s behind the last."""
+    return observed(
+        [member(f"C{at}", 1, "JoinGroup", 8 * at, generation=at + 1, member_id=f"m{at}", client_id="job") for at in range(12)]
+    )
 
 
 def late_members() -> Observed:
@@ -71,18 +89,6 @@ def undone_rebalance() -> Observed:
         for at in range(count)
     ]
     return observed(rows)
-
-
-def unreleased() -> Observed:
-    """A group refuses a second member for 50 s."""
-    rows = [member("b", at + 1, "ConsumerGroupHeartbeat", 10 * at, error="UNRELEASED_INSTANCE_ID") for at in range(6)]
-    return observed(rows, messages={("b", 1, "request"): {"instanceId": "i-1"}})
-
-
-def fenced() -> Observed:
-    """An instance is fenced twice."""
-    rows = [member("a", at + 1, "Heartbeat", at, error="FENCED_INSTANCE_ID") for at in range(2)]
-    return observed(rows, messages={("a", 1, "request"): {"groupInstanceId": "i-1"}})
 
 
 def commits(count: int, step: float, members: int, fetches: int, records: int, **more: Any) -> Observed:
@@ -130,21 +136,6 @@ def stalls() -> Observed:
     return observed(rows, messages=said)
 
 
-def late_release() -> Observed:
-    """Two members give up partitions 6 s and 8 s after a response took these away: one partition and two."""
-    rows: list[Row] = []
-    said: dict[tuple[str, int, str], Row] = {}
-    sizes = [(90, 40), (60, 40), (60, 80), (90, 40)]
-    for name, has, rest, released in (("a", [0, 1], [0], 8.1), ("b", [2, 3, 4], [2], 10.1), ("c", [5, 6], [5], 6.0)):
-        for at, (time, (sent, got)) in enumerate(zip((0.0, 1.0, 2.0, released), sizes, strict=True)):
-            rows.append(member(name, at, "ConsumerGroupHeartbeat", time, 0.1, member_id=name, generation=1,
-                               request_bytes=sent, response_bytes=got))  # fmt: skip
-        said[name, 0, "request"] = {"topicPartitions": [{"topicId": "T", "partitions": has}]}
-        said[name, 2, "response"] = {"assignment": {"topicPartitions": [{"topicId": "T", "partitions": rest}]}}
-        said[name, 3, "request"] = {"topicPartitions": [{"topicId": "T", "partitions": rest}]}
-    return observed(rows, messages=said)
-
-
 def lost_members() -> Observed:
     """Members `b` and `c` send nothing for 11 s and 9 s, and the others have generation 2 by then; `c` comes back."""
     rows = [member(name, 1, "JoinGroup", 1, generation=1, member_id=name) for name in "abc"]
@@ -168,19 +159,31 @@ def lost_consumers() -> Observed:
 
 SCENES = [
     Scene("rebalance-loop", loop, """
-        high 0.9: group g (classic protocol) rebalanced 8 times in 1m 11s; a left and joined again and again. Seen 8 times from
-        10 s to 81.1 s, 2.55 s lost. Who: group_id g, client_id a, client_ids ['a', 'b', 'c']. Filter: group_id == "g".
-        Evidence: rebalances 8, members 3, clients 3, leaves 5.
-        """, least={"rebalances": 8, "of_one": 8, "beyond": 6}, most={"seconds_each": 71.1 / 8}),
+        high 0.9: group g (classic protocol) rebalanced 8 times in 1m 11s; a left and joined again and again. Seen 8
+        times from 10 s to 81.1 s, 2.55 s lost. Who: group_id g, client_id a, client_ids ['a', 'b', 'c']. Filter:
+        group_id == "g". Evidence: rebalances 8, members 5, clients 3, leaves 5.
+        """, least={"rebalances": 8, "of_one": 8, "beyond": 5, "again": 2}, most={"seconds_each": 71.1 / 8}),
     Scene("rebalance-loop", workers, """
         high 0.9: group g (classic protocol) rebalanced 6 times in 40.1 s; a left and joined again and again. Seen 6 times from
         5 s to 45.1 s, 1.8 s lost. Who: group_id g, client_id a, client_ids ['a', 'b']. Filter: group_id == "g". Evidence:
         rebalances 6, members 2, clients 2, leaves 4.
         """, kind="Kafka Connect", least={"rebalances": 6, "of_one": 9, "beyond": 4}),
     Scene("rebalance-loop", consumers, """
-        high 0.9: group g (consumer protocol (KIP-848)) rebalanced 6 times in 11.1 s. Seen 6 times from 0 s to 11.1 s, 0 s lost.
-        Who: group_id g. Filter: group_id == "g". Evidence: rebalances 6, members 1, clients 1, leaves 0.
-        """, kind="consumer protocol", least={"rebalances": 6, "of_one": 10, "beyond": 5}),
+        high 0.9: group g (consumer protocol (KIP-848)) rebalanced 8 times in 12.1 s; a joined again and again. Seen 8
+        times from 0 s to 12.1 s, 0 s lost. Who: group_id g, client_id a. Filter: group_id == "g". Evidence: rebalances
+        8, members 1, clients 1, leaves 0.
+        """, kind="consumer protocol", least={"rebalances": 8, "of_one": 9, "beyond": 7, "again": 2}),
+    Scene("rebalance-loop", vanishing, """
+        high 0.9: group g (consumer protocol (KIP-848)) rebalanced 8 times in 1m 0s; v joined again and again. Seen 8
+        times from 0 s to 60.1 s, 0 s lost. Who: group_id g, client_id v. Filter: group_id == "g". Evidence: rebalances
+        8, members 5, clients 2, leaves 0.
+        """, kind="members that vanish",
+        least={"rebalances": 8, "of_one": 13, "beyond": 6, "again": 3, "consumer_seconds": 29}),
+    Scene("rebalance-loop", one_by_one, """
+        low 0.75: group g (classic protocol) had 12 members in 1m 28s, one at a time: each joined when the last had
+        gone. Seen 12 times from 0 s to 88.1 s, 0 s lost. Who: group_id g, client_id job. Filter: group_id == "g".
+        Evidence: rebalances 12, members 12, clients 1.
+        """, kind="one at a time", least={"alone": 11}, most={"alone_seconds": 88.105 / 11}),
     Scene("rebalance-slow", late_members, """
         medium 0.85: a rebalance of group g took 8.0 s: it waited for 2 members (x, y) that knew of it and did not join. Seen 3
         times from 10 s to 18 s, 19.9 s lost. Who: group_id g, client_ids ['x', 'y']. Filter: group_id == "g" and api ==
@@ -191,16 +194,6 @@ SCENES = [
         join. Seen 18 times from 1 s to 11 s, 10 s lost. Who: group_id g, client_ids ['x', 'y']. Filter: group_id == "g" and api
         == Heartbeat and error == REBALANCE_IN_PROGRESS. Evidence: waiting 0, late 2, heartbeats 18, longest_ns 10000000000.
         """, kind="not done", least={"seconds": 7.0, "heartbeats": 8}),
-    Scene("static-member-fenced", unreleased, """
-        high 0.95: group g refused b 6 times: another member has group.instance.id i-1. Seen 6 times from 0 s to 50.1 s, 0 s
-        lost. Who: group_id g, instance_id i-1, client_ids ['b']. Filter: group_id == "g" and error == UNRELEASED_INSTANCE_ID.
-        Evidence: fenced 6, clients 1.
-        """, kind="refused", least={"session": 50.1}),
-    Scene("static-member-fenced", fenced, """
-        high 0.95: instance i-1 of group g was fenced 2 times: another member took that group.instance.id from a. Seen 2 times
-        from 0 s to 1.1 s, 0 s lost. Who: group_id g, instance_id i-1, client_ids ['a']. Filter: group_id == "g" and error ==
-        FENCED_INSTANCE_ID. Evidence: fenced 2, clients 1.
-        """, kind="fenced"),
     Scene("commit-storm", lasting_storm, """
         medium 0.9: client app of group g committed offsets 240 times, 40 a second. Seen 240 times from 0 s to 6 s, 0.24 s lost.
         Who: client_id app, group_id g. Filter: client_id == "app" and group_id == "g" and api == OffsetCommit. Evidence:
@@ -231,11 +224,6 @@ SCENES = [
         Who: client_id client-b, group_id g. Filter: client_id == "client-b" and group_id == "g" and api in {LeaveGroup,
         JoinGroup, ConsumerGroupHeartbeat, ShareGroupHeartbeat, StreamsGroupHeartbeat}. Evidence: stalls 1, away_ns 2000000000.
         """, least={"stalls": 3}),
-    Scene("release-slow", late_release, """
-        medium 0.85: a, b of group g went on for up to 8.0 s with 3 partitions that the coordinator had taken away. Seen 2 times
-        from 2.1 s to 10.1 s, 14 s lost. Who: group_id g, client_ids ['a', 'b']. Filter: group_id == "g" and api in
-        {ConsumerGroupHeartbeat, StreamsGroupHeartbeat}. Evidence: releases 2, partitions 3, longest_ns 8000000000.
-        """, least={"seconds": 6.0}),
     Scene("member-lost", lost_members, """
         medium 0.8: group g gave up 2 members that sent nothing for up to 11.0 s and had not left: b at 10.0.0.9, c at 10.0.0.9;
         1 came back. Seen 2 times from 4 s to 15 s, 20 s lost. Who: group_id g, client_ids ['b', 'c']. Filter: group_id == "g".

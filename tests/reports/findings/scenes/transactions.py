@@ -60,10 +60,10 @@ def left_open() -> Observed:
 
 
 def fenced() -> Observed:
-    """Producers of one transactional id are fenced twice."""
+    """Producers of one transactional id are fenced twice, behind one that took it."""
     errors = ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED")
     rows = [work(at, at + 1, error=error, client_id="ba"[at]) for at, error in enumerate(errors)]
-    return observed(rows)
+    return observed([*rows, work(0, 9, "InitProducerId", client_id="a")])
 
 
 SCENES = [
