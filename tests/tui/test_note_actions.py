@@ -109,7 +109,7 @@ def test_notes_as_a_file_and_back(tmp_path: Path) -> None:
             await press(pilot, "colon", *"notes kcap-notes.json", "enter")
             assert len(app.view.marks) == 1
             await press(pilot, "colon", *"notes none.json", "enter")
-            assert "No such file" in notified(app)
+            assert ": no such file or directory" in notified(app)
 
     asyncio.run(run())
 
