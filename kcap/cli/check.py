@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kcap.cli.options import analyzer_options, inputs, paths_of
+from kcap.cli.options import FormatName, analyzer_options, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.errors import UsageError, did_you_mean
 from kcap.output.escaping import json_text
@@ -43,7 +43,7 @@ LEVELS: Final = {"critical": "error", "high": "error", "medium": "warning", "low
 
 @click.command("check")
 @inputs
-@click.option("--format", "form", type=click.Choice(FORMS), help="How findings are written. Default: text, or what -o says.")
+@click.option("--format", "form", type=FormatName(FORMS), help="How findings are written. Default: text, or what -o says.")
 @click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
 @click.option("--only", metavar="ID,...", default="", help="These rules alone.")
 @click.option("--skip", metavar="ID,...", default="", help="Not these rules.")

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from kcap.cli.options import analyzer_options, filter_of, filters, inputs, paths_of
+from kcap.cli.options import FormatName, analyzer_options, filter_of, filters, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.cli.report_formats import Document, Section, Sentences
 from kcap.cli.report_output import FORMS, carried_out
@@ -24,7 +24,7 @@ SHOWN: Final = 20
 @partial(inputs, tables=True)
 @click.command("diff", short_help="What changed between two captures.")
 @filters
-@click.option("--format", "form", type=click.Choice(FORMS), help="How it is written. Default: text, or what -o says.")
+@click.option("--format", "form", type=FormatName(FORMS), help="How it is written. Default: text, or what -o says.")
 @click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
 @click.option("--fail-on", metavar="WHAT,...", default="", help="Exit with 1 where one of these differs: any, latency, ...")
 def run(

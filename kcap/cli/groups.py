@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from kcap.cli.options import analyzer_options, inputs, paths_of
+from kcap.cli.options import FormatName, analyzer_options, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.cli.report_formats import Document, Section, Sentences
 from kcap.cli.report_output import FORMS, carried_out
@@ -27,7 +27,7 @@ SHOWN: Final = 40
 @partial(inputs, tables=True)
 @click.command("groups", short_help="Consumer groups: members, rebalances, commits.")
 @click.option("--group", metavar="ID", multiple=True, help="This group alone; may repeat.")
-@click.option("--format", "form", type=click.Choice(FORMS), help="How it is written. Default: text, or what -o says.")
+@click.option("--format", "form", type=FormatName(FORMS), help="How it is written. Default: text, or what -o says.")
 @click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
 def run(
     files: tuple[str, ...], group: tuple[str, ...], form: str | None, output: str | None,

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kcap.cli.options import analyzer_options, inputs, paths_of
+from kcap.cli.options import FormatName, analyzer_options, inputs, paths_of
 from kcap.cli.places import Writes
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ MARKS: Final = {"good": "ok", "care": "care", "bad": "BAD"}
 
 @click.command("health", short_help="How far the capture can be trusted.")
 @inputs
-@click.option("--format", "form", type=click.Choice(FORMS), help="Output format. Default: table, or what the name of -o says.")
+@click.option("--format", "form", type=FormatName(FORMS), help="Output format. Default: table, or what the name of -o says.")
 @click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is complete.")
 def run(
     files: tuple[str, ...],

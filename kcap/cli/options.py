@@ -23,6 +23,17 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., object])
 
 
+class FormatName(click.Choice[str]):
+    """A format of a command. What a terminal gets is called `text` where it is more than a table; either name will do."""
+
+    OTHER: Final = {"table": "text", "text": "table"}
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The format. Raises BadParameter for one that the command does not have."""
+        other = self.OTHER.get(value)
+        return super().convert(other if other in self.choices and value not in self.choices else value, param, ctx)
+
+
 def filter_of(text: str | None) -> "Filter | None":
     """A display filter as a tree; the parser is loaded only for one. Raises FilterError."""
     if not text:
@@ -155,7 +166,7 @@ def outputs(command: F) -> F:
             help="These columns, in this order; +A,B: all, then these.",
         ),
         click.option(
-            "--format", "form", type=click.Choice(FORMATS),
+            "--format", "form", type=FormatName(FORMATS),
             help="How rows are written. Default: table, or what the name of -o says. arrow is an IPC stream, feather a file.",
         ),
     ):  # fmt: skip

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kcap.cli.commands import COMMANDS
-from kcap.cli.options import analyzer_options, csv_safety, filter_of, filters, inputs, paths_of
+from kcap.cli.options import FormatName, analyzer_options, csv_safety, filter_of, filters, inputs, paths_of
 from kcap.cli.places import Writes
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ OPTIONS: Final = (
         "--by", metavar="A,B,...", help="Group by these columns of exchanges; also topic, time:10s for time buckets.")),
     (lambda _name: True, click.option("--top", metavar="N", type=click.IntRange(1), help="The first N rows.")),
     (lambda _name: True, click.option(
-        "--format", "form", type=click.Choice(FORMS), help="Output format. Default: table, or what the name of -o says.")),
+        "--format", "form", type=FormatName(FORMS), help="Output format. Default: table, or what the name of -o says.")),
     (lambda _name: True, click.option(
         "-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is complete.")),
     (lambda _name: True, csv_safety),

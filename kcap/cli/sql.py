@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kcap.cli.options import analyzer_options, csv_safety, filters, inputs, paths_of
+from kcap.cli.options import FormatName, analyzer_options, csv_safety, filters, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.errors import UsageError
 from kcap.output.formats import FORMATS, format_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @partial(inputs, tables=True)
 @filters
 @click.option(
-    "--format", "form", type=click.Choice(FORMATS),
+    "--format", "form", type=FormatName(FORMATS),
     help="How the result is written. Default: table, or what the name of -o says.",
 )  # fmt: skip
 @csv_safety

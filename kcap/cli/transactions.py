@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from kcap.cli.options import analyzer_options, inputs, paths_of
+from kcap.cli.options import FormatName, analyzer_options, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.cli.report_formats import Document, Section, Sentences
 from kcap.cli.report_output import FORMS, carried_out
@@ -29,7 +29,7 @@ SHOWN: Final = 60
 @partial(inputs, tables=True)
 @click.command("transactions", short_help="Transactions: what they wrote, how long, how they ended.")
 @click.option("--id", "ids", metavar="ID", multiple=True, help="This transactional id alone; may repeat.")
-@click.option("--format", "form", type=click.Choice(FORMS), help="How it is written. Default: text, or what -o says.")
+@click.option("--format", "form", type=FormatName(FORMS), help="How it is written. Default: text, or what -o says.")
 @click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
 @click.option("--fail-on", metavar="OUTCOME,...", default="", help="Exit with 1 where one ended so: aborted, fenced, open, ...")
 def run(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kcap.cli.options import analyzer_options, filters, inputs, paths_of, remembered
+from kcap.cli.options import FormatName, analyzer_options, filters, inputs, paths_of, remembered
 from kcap.cli.places import Writes
 from kcap.output.escaping import json_text
 
@@ -70,7 +70,7 @@ def refuse_for_saved(paths: "Sequence[str]", only: str) -> None:
     help="The version of each API that a client (its id, or a library such as 'java 2.8') settles on with the releases of "
     "--target, and what is lost; several targets are the steps of a rolling upgrade: 3.9,4.0.",
 )  # fmt: skip
-@click.option("--format", "form", type=click.Choice(FORMS), help="Output format. Default: table, or what the name of -o says.")
+@click.option("--format", "form", type=FormatName(FORMS), help="Output format. Default: table, or what the name of -o says.")
 @click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is complete.")
 def run(
     files: tuple[str, ...],

@@ -32,6 +32,21 @@ def test_rules_that_are_not_understood(rule: str) -> None:
         kafka_ports([rule], [])
 
 
+def test_the_format_of_a_terminal_has_two_names_in_every_command() -> None:
+    reports = 0
+    for name in COMMANDS:
+        command = kcap.get_command(click.Context(kcap), name)
+        form = next((option for option in command.params if option.name == "form" and "--format" in option.opts), None)
+        if form is None or "json" not in form.type.choices:  # captures have formats of their own
+            continue
+        reports += 1
+        plain = next(iter(form.type.choices))
+        assert form.type.convert("text", form, None) == form.type.convert("table", form, None) == plain in ("text", "table")
+        with pytest.raises(click.BadParameter, match="'xlsx' is not one of"):
+            form.type.convert("xlsx", form, None)
+    assert reports > 10, COMMANDS
+
+
 def test_paths_and_columns() -> None:
     assert paths_of(["a"]) == ["a"]
     with pytest.raises(UsageError):
