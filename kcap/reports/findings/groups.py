@@ -475,7 +475,7 @@ def silent_for_long(seen: Observed, lost: dict[str, list[Row]]) -> dict[str, lis
     of = joins.group_by(*who).aggregate(
         connection=joins.connection.argmax(joins.request_first_ns), exchange=joins.exchange.argmax(joins.request_first_ns)
     )
-    rows = seen.first(of, who, READ_ALL_MOST, "sessions") if lost else []
+    rows = seen.first(of, who, READ_ALL_MOST, "group_sessions") if lost else []
     wanted = {group_of(row, who) for some in lost.values() for row in some}
     timeouts = {
         group_of(row, who): (seen.message(row, "request").get("sessionTimeoutMs") or 0) * 1_000_000

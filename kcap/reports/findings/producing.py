@@ -575,7 +575,7 @@ def retries_duplicate(seen: Observed, limit: Mapping[str, float]) -> Found:
     """
     table = seen.exchanges
     late = table.filter(table.api == "Produce", table.flags.contains("late")).select("connection", "exchange")
-    some = "Produce" in seen.apis and seen.run(late.aggregate(n=late.count()))[0]["n"]
+    some = "Produce" in seen.apis and any(row["n"] for row in seen.run(late.aggregate(n=late.count())))
     if not some and not any(flow["doubtful"] for flow in seen.flows_of("Produce")):
         return
     parts = seen.parts

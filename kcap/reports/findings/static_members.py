@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Final
+from typing import Any, Final
 
 from kcap.limits import READ_ALL_MOST, READ_MOST
 from kcap.reports.findings.model import Finding, Found, named, rule, where
@@ -42,20 +42,19 @@ def static_member_fenced(seen: Observed, limit: Mapping[str, float]) -> Found:
     members = in_groups(
         refused, ("group_id", "error", "client_id", "member_id"), ("request_first_ns", "response_last_ns"), **example
     )
-    by = rows_by(
-        seen.first(members, ("first_ns", "group_id", "member_id"), READ_ALL_MOST, "members") if some else (), "group_id"
-    )
-    for group, every in by.items():
-        for error, rows in rows_by(every, "error").items():
-            yield refusal(seen, group, error, rows, limit)
-    yield from in_turns(seen, set(by), limit)
-
-
-def refusal(seen: Observed, group: str, error: str, rows: list[Row], limit: Mapping[str, float]) -> Finding:
-    """The finding on the members of a group that got one of these errors."""
+    rows = seen.first(members, ("first_ns", "group_id", "member_id"), READ_ALL_MOST, "fenced_members") if some else []
+    ended = ends(seen, refused) if rows else {}
     for row in seen.prepared(rows):
         request = seen.message(row, "request")
         row["instance"] = request.get("groupInstanceId") or request.get("instanceId")
+        row["ended"] = ended.get(row["connection"], seen.span[1]) <= row["first_ns"] + limit["seconds"] * 1e9
+    for (group, error), mine in rows_by(rows, ("group_id", "error")).items():
+        yield refusal(group, error, mine, limit)
+    yield from in_turns(seen, {row["group_id"] for row in rows}, limit)
+
+
+def refusal(group: str, error: str, rows: list[Row], limit: Mapping[str, float]) -> Finding:
+    """The finding on the members of a group that got one of these errors."""
     instances = sorted({row["instance"] for row in rows if row["instance"]})
     instance = instances[0] if len(instances) == 1 else None
     (first, last), number, clients = times_of(rows), sum(row["n"] for row in rows), clients_in(rows)
@@ -64,7 +63,7 @@ def refusal(seen: Observed, group: str, error: str, rows: list[Row], limit: Mapp
     fenced, times = error == REFUSED[0], counted(number, "time")
     # the broker keeps the instance of a member that crashed until its session ends: 45 s by default
     alone = last - first < limit["session"] * 1e9 if not fenced else not lasted and all(len(mine) == 1 for mine in each)
-    ended = fenced and alone and all(at <= row["first_ns"] + limit["seconds"] * 1e9 for row, at in zip(rows, ends(seen, rows)))
+    ended = fenced and alone and all(row["ended"] for row in rows)
     subject = f"instance {instance} of " if instance else f"{counted(len(instances), 'instance')} of " if instances else ""
     return Finding(
         f"{subject}group {group} {'was' if len(instances) < 2 else 'were'} fenced {times}: another member took that "
@@ -79,12 +78,11 @@ def refusal(seen: Observed, group: str, error: str, rows: list[Row], limit: Mapp
     )  # fmt: skip
 
 
-def ends(seen: Observed, rows: Sequence[Row]) -> list[int]:
-    """When the last packet of each row's connection passed, ns."""
-    links = seen.connections
-    chosen = links.filter(links.connection.isin(sorted({row["connection"] for row in rows})))
-    last = {row["connection"]: row["last_ns"] for row in seen.run(chosen.select("connection", "last_ns"))}
-    return [last.get(row["connection"], seen.span[1]) for row in rows]
+def ends(seen: Observed, refused: Any) -> dict[str, int]:
+    """Connections of these exchanges -> when the last packet passed, ns; of as many as are looked at."""
+    chosen = seen.connections.semi_join(refused.select("connection").distinct(), "connection")
+    rows = seen.first(chosen.select("connection", "last_ns"), ("last_ns", "connection"), READ_ALL_MOST, "fenced_connections")
+    return {row["connection"]: row["last_ns"] for row in rows}
 
 
 ONCE: Final = (
@@ -104,7 +102,7 @@ def in_turns(seen: Observed, known: set[str], limit: Mapping[str, float]) -> Fou
         table.api == "JoinGroup", table.api_version >= STATIC, table.error == "NONE", table.group_id.isin(sorted(unknown))
     )
     columns = "group_id", "client_id", "connection", "exchange", "request_first_ns", "response_last_ns"
-    rows = seen.first(joins.select(*columns), ("request_first_ns", "connection", "exchange"), READ_MOST, "joins")
+    rows = seen.first(joins.select(*columns), ("request_first_ns", "connection", "exchange"), READ_MOST, "static_joins")
     for row in seen.prepared(rows):
         row["instance"] = seen.message(row, "request").get("groupInstanceId")
     for (group, instance), mine in rows_by(rows, ("group_id", "instance")).items():
