@@ -45,8 +45,10 @@ NO_TOKEN = {
 """The same of clients that cannot make a token."""
 
 
-ASKING = ("Metadata", "FindCoordinator", "OffsetFetch", "Describe", "List")
-"""How the names of APIs begin with which tools ask what there is, and clients before their work."""
+LISTING = ("Describe", "ListClient", "ListConfig", "ListGroups", "ListPartition", "ListTransactions")
+"""How the names of APIs begin with which tools of operators ask what there is."""
+ASKING = ("Metadata", "FindCoordinator", "ListOffsets", "OffsetFetch", *LISTING)
+"""The same, and what tools ask for as well as clients before their work."""
 
 
 def with_mechanism(row: Row) -> str:
@@ -267,7 +269,8 @@ def authorization_denied(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A principal without a right that its client needs.
 
     Who asks what there is (Metadata, FindCoordinator, Describe...), and is refused fewer than `errors` times or within
-    `seconds`, may be an operator at a tool: that is worth knowing and no more.
+    `seconds`, may be an operator at a tool, or a program that ended at that error: it is a low finding, and worth knowing and
+    no more where all it asks is what tools alone ask.
     """
     names = [f"{what}_AUTHORIZATION_FAILED" for what in ("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN")]
     by: dict[tuple[str, str], list[Row]] = {}
@@ -277,7 +280,7 @@ def authorization_denied(seen: Observed, limit: Mapping[str, float]) -> Found:
     for (principal, error), rows in by.items():
         clients = clients_in(rows)
         count = sum(row["n"] for row in rows)
-        asks = all(row["api"].startswith(ASKING) for row in rows)
+        asks, lists = (all(row["api"].startswith(names) for row in rows) for names in (ASKING, LISTING))
         again = any(
             sum(row["n"] for row in some) >= limit["errors"] and lasted(some) >= limit["seconds"] * 1e9
             for some in rows_by(rows, "client_id").values()
@@ -291,7 +294,7 @@ def authorization_denied(seen: Observed, limit: Mapping[str, float]) -> Found:
             {"principal": principal or None, "client_ids": clients}, count,
             where(f"error == {error}", "" if principal else "!principal", principal=principal or None),
             *times_of(rows), 0, {"denied": count} | ({"resources": refused} if refused else {}),
-            "info" if asks and not again else None,
+            None if again or not asks else "info" if lists else "low",
         )  # fmt: skip
 
 

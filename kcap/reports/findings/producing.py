@@ -150,9 +150,8 @@ def savings(seen: Observed, wanted: set[tuple[str, str]]) -> dict[tuple[str, str
 def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """Records that the topic does not take.
 
-    Kafka's Java producer splits a batch of several records that is refused (KIP-126), and so does kafka-python 3: where it has
-    no other, that costs time. One that is refused while later ones of the client get through is a low finding: the program goes
-    on. Where packets were cut before the records, a batch may have several.
+    Kafka's Java producer splits a batch of several records that is refused (KIP-126), and so does kafka-python 3: that costs
+    time. So it may where packets were cut before the records. One batch that is refused while later ones get through is low.
     """
     names = ["MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"]
     rows, parts = seen.partition_errors(names), seen.parts.filter(seen.parts.api == "Produce")
@@ -166,13 +165,10 @@ def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:
         batches = known[row["client_id"], row["topic"]]
         library = splitting(seen.calls_of(client_id=row["client_id"], api="Produce")) if not batches["alone"] else None
         goes_on = row["n"] == 1 and (batches["taken_ns"] or 0) > row["last_ns"]
-        splits = f": {library} splits them where they have several records"
-        if not batches["unknown"]:
-            splits = f", of several records each: {library} splits them and sends them again"
         yield Finding(
             f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} "
             f"{'was' if row['n'] == 1 else 'were'} refused as too large"
-            + (splits if library else "; later ones were taken" if goes_on else ""),
+            + (f"; {library} splits those of several records" if library else "; later ones were taken" if goes_on else ""),
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("api == Produce", erring(seen, names), client_id=row["client_id"], topic=row["topic"]),
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"refused": row["n"]},

@@ -30,9 +30,10 @@ def static_member_fenced(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Two members with one group.instance.id.
 
     Where each instance is fenced once, its next process may have started before the last one ended, as in a rolling restart:
-    it has where the connection of the last one ended within `seconds`. Two that go on together fence each other again, or the
-    fenced one tries for `seconds`. Clients whose requests other than
-    JoinGroup do not carry the instance, such as aiokafka, get UNKNOWN_MEMBER_ID instead: their joins take turns.
+    it has where the connection of the last one ended within `seconds`. Of several instances that is worth knowing and no more,
+    of one it may as well be a second process that made the first one end. Two that go on together fence each other again, or
+    the fenced one tries for `seconds`. Clients whose requests other than JoinGroup do not carry the instance, such as aiokafka,
+    get UNKNOWN_MEMBER_ID instead: their joins take turns.
     """
     table = seen.exchanges
     refused = table.filter(table.error.isin(list(REFUSED)), table.group_id.notnull())
@@ -64,6 +65,7 @@ def refusal(group: str, error: str, rows: list[Row], limit: Mapping[str, float])
     # the broker keeps the instance of a member that crashed until its session ends: 45 s by default
     alone = last - first < limit["session"] * 1e9 if not fenced else not lasted and all(len(mine) == 1 for mine in each)
     ended = fenced and alone and all(row["ended"] for row in rows)
+    severity = ("info" if len(each) > 1 else "low") if ended else "medium" if alone else None
     subject = f"instance {instance} of " if instance else f"{counted(len(instances), 'instance')} of " if instances else ""
     return Finding(
         f"{subject}group {group} {'was' if len(instances) < 2 else 'were'} fenced {times}: another member took that "
@@ -73,7 +75,7 @@ def refusal(group: str, error: str, rows: list[Row], limit: Mapping[str, float])
         f"{f'group.instance.id {instance}' if instance else 'that group.instance.id'}",
         {"group_id": group, "instance_id": instance, "client_ids": clients}, number,
         where(f"error == {error}", group_id=group), first, last, 0,
-        {"fenced": number, "clients": len(clients)}, "info" if ended else "medium" if alone else None, 0.6 if alone else None,
+        {"fenced": number, "clients": len(clients)}, severity, 0.6 if alone else None,
         ONCE if alone and fenced else None,
     )  # fmt: skip
 

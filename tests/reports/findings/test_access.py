@@ -158,10 +158,11 @@ def test_who_asks_once_what_there_is_may_be_an_operator() -> None:
         (row,) = found("authorization-denied", observed(rows), loud=False)
         return str(row["severity"])
 
-    assert severity(1, 1.0) == severity(1, 1.0, "DescribeGroups") == severity(2, 5.0) == "info"
-    assert severity(4, 0.25) == "info", "tries of one command"
-    assert severity(3, 0.5) == "medium", "it goes on"
-    assert severity(5, 1.0, client="tool") == "info", "each tool asks once"
+    assert severity(1, 1.0) == severity(2, 5.0) == severity(1, 1.0, "ListOffsets") == "low", "or a program that ended"
+    assert severity(1, 1.0, "DescribeGroups") == severity(2, 5.0, "ListGroups") == "info"
+    assert severity(4, 0.25) == "low", "tries of one command"
+    assert severity(3, 0.5) == severity(3, 0.5, "DescribeGroups") == "medium", "it goes on"
+    assert severity(5, 1.0, client="tool") == "low", "each tool asks once"
     assert severity(1, 1.0, "InitProducerId") == "medium", "it has work to do"
 
 
