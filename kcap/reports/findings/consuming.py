@@ -28,12 +28,12 @@ def offset_out_of_range(seen: Observed, _limit: Mapping[str, float]) -> Found:
         fetches = sum(call["n"] for call in seen.calls_of(client_id=row["client_id"], api="Fetch"))
         probe = fetches <= 1  # a consumer resets its offset and goes on; a tool looks once
         yield Finding(
-            f"{called(row['client_id'])} fetched {counted(row['n'], 'time')} at offsets that topic {row['topic']} "
+            f"{called(row['client_id'])} fetched {counted(row['requests'], 'time')} at offsets that topic {row['topic']} "
             "does not have",
-            {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
+            {"client_id": row["client_id"], "topic": row["topic"]}, row["requests"],
             where("error == OFFSET_OUT_OF_RANGE", client_id=row["client_id"], topic=row["topic"]),
             row["first_ns"], row["last_ns"], 0, {"errors": row["n"], "partitions": row["partitions"]},
-            "info" if probe else None if min(row["n"], row["requests"]) > row["partitions"] else "low",
+            "info" if probe else None if row["requests"] > row["partitions"] else "low",
         )  # fmt: skip
 
 
