@@ -340,9 +340,11 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     A broker answers the requests of a connection one after the other: one is late from the response before it on, or from the
     end of the throttle that it asks for, and not while a long poll before it may still wait. Kafka's Java client leaves a
     broker that says it is not the coordinator, and what it had sent to it by then (AbstractCoordinator.markCoordinatorUnknown).
-    A client of which nothing follows may have been stopped: that is worth knowing and no more.
+    A response that arrives when the client has closed the connection comes too late as well. A client of which nothing follows
+    may have been stopped: that is worth knowing and no more.
     """
-    if all(call["error"] != "REQUEST_TIMED_OUT" and call["reason"] not in ("fin", "rst") for call in seen.calls):
+    open_ends = any(call["error"] == "REQUEST_TIMED_OUT" or call["reason"] in ("fin", "rst") for call in seen.calls)
+    if not open_ends and not seen.once(too_late):
         return
     table = seen.exchanges
     timed_out = table.error == "REQUEST_TIMED_OUT"
@@ -350,8 +352,10 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     closed = cut_short(table)
     least = int(limit["milliseconds"] * 1e6)
     due = ~table.api.isin(WAITING) | ((table.api == "Fetch") & table.max_wait_ms.notnull())
+    behind = behind_close(seen, table.filter(due, (table.error != "REQUEST_TIMED_OUT").fill_null(True)))
+    behind = behind.filter(behind.age_ns - behind.max_wait_ms.fill_null(0).clip(lower=0).cast("int64") * 1_000_000 >= least)
     given_up = closed & ~table.connection.isin(seen.closed_by_server) & (table.age_ns - waits_ns >= least) & due
-    late = table.filter(given_up)
+    late = table.filter(given_up).union(behind)
     every = table.mutate(waits=closed & ~given_up & table.api.isin(WAITING)).semi_join(late, "connection")
     polled_ns = every.max_wait_ms.fill_null(0).cast("int64") * 1_000_000
     # a capture of the beginnings of packets alone does not say how long a Fetch may wait
@@ -363,7 +367,8 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
         done_ns=(every.response_last_ns + muted_ns).max(where=in_time), poll=every.exchange.min(where=every.waits),
         left_ns=every.response_last_ns.max(where=every.error.isin(list(ELSEWHERE))),
     )  # fmt: skip
-    chosen = table.filter(timed_out | given_up).anti_join(unread(seen, late), "connection").left_join(others, "connection")
+    chosen = table.filter(timed_out | given_up).union(behind)
+    chosen = chosen.anti_join(unread(seen, late), "connection").left_join(others, "connection")
     before_ns = (chosen.done_ns - chosen.request_last_ns).fill_null(0).clip(lower=0)
     its_turn = (chosen.age_ns - before_ns >= least) & (chosen.exchange < chosen.poll).fill_null(True)
     its_turn &= (chosen.request_last_ns > chosen.left_ns).fill_null(True)
@@ -373,7 +378,8 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
             chosen, ("client_id",), errors=chosen.count(where=chosen.error == "REQUEST_TIMED_OUT"), longest=chosen.age_ns.max(),
             apis=chosen.api.nunique(), api=chosen.api.min(), servers=chosen.server_ip.nunique(),
             ports=chosen.server_port.nunique(), server_ip=chosen.server_ip.min(), server_port=chosen.server_port.min(),
-            lost=chosen.latency_ns.sum(), waited=chosen.age_ns.sum(), ended_ns=(chosen.request_last_ns + chosen.age_ns).min(),
+            lost=chosen.latency_ns.sum(where=chosen.age_ns.isnull()), waited=chosen.age_ns.sum(),
+            ended_ns=(chosen.request_last_ns + chosen.age_ns).min(),
         )
     )  # fmt: skip
     answered = {call["client_id"] for call in seen.calls if call["outcome"] == "answered" and call["api"] != "ApiVersions"}
@@ -388,11 +394,26 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
                 + ("; nothing follows of this client: it may have been stopped" if stopped else ""),
                 {"client_id": row["client_id"], "server": server_of(row) if row["servers"] == row["ports"] == 1 else None},
                 row["n"],
-                where("outcome == unanswered or error == REQUEST_TIMED_OUT", picked(row), client_id=row["client_id"]),
+                where("outcome == unanswered or error == REQUEST_TIMED_OUT or flags == late", picked(row),
+                      client_id=row["client_id"]),
                 row["first_ns"], row["last_ns"], (row["lost"] or 0) + (row["waited"] or 0),
                 {"requests": row["n"], "timed_out": row["errors"], "longest_wait_ns": row["longest"]},
                 "info" if stopped else None,
             )  # fmt: skip
+
+
+def too_late(seen: Observed) -> bool:
+    """Whether responses arrived when their clients had closed the connections."""
+    late = behind_close(seen, seen.exchanges)
+    return any(row["n"] for row in seen.run(late.aggregate(n=late.count())))
+
+
+def behind_close(seen: Observed, table: Any) -> Any:
+    """Of exchanges: those whose response began when the client had closed the connection; `age_ns` is how long it waited."""
+    links = seen.connections.filter(seen.connections.closed_by == "client")
+    both = table.filter(table.flags.contains("late")).inner_join(links.select("connection", "closed_ns"), "connection")
+    both = both.filter(both.response_first_ns > both.closed_ns)
+    return both.mutate(age_ns=both.closed_ns - both.request_last_ns).drop("closed_ns")
 
 
 def goes_on(seen: Observed, row: Row) -> bool:

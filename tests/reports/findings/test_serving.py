@@ -1,10 +1,11 @@
 """Rules on brokers and connections."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from tests.reports.findings.tables import CONNECTION, MS, SECOND, START, Row, exchange, found, many, observed
+from tests.reports.findings.tables import CONNECTION, MS, SECOND, START, Row, exchange, found, many, observed, shown
 
 
 def test_a_broker_that_is_slow_beside_its_peers_and_none_where_all_are() -> None:
@@ -139,6 +140,27 @@ def test_requests_that_were_given_up_on() -> None:
     assert found("request-timeout", observed([well, *late], connections=sealed)) == [], "a record that is cut does not open"
     later = [CONNECTION | {"connection": "C1", "first_ns": START + 5 * SECOND}]
     assert found("request-timeout", observed([well, *late], connections=later)) == [], "the file is not in the order of time"
+
+
+def test_responses_that_arrive_when_the_client_has_closed_are_too_late() -> None:
+    def count(age: float, closed_by: str = "client", api: str = "Produce", **more: Any) -> int:
+        more |= {"flags": ["late"], "response_bytes": CONNECTION["server_captured"]}
+        rows = [exchange(f"C{at}", 1, api, 5 * at, 3.0, **more) for at in range(3)]
+        ends = {"closed_by": closed_by, "ended": "fin"}
+        links = [
+            CONNECTION | ends | {"connection": f"C{at}", "closed_ns": row["request_last_ns"] + int(age * SECOND)}
+            for at, row in enumerate(rows)
+        ]
+        every = [*rows, exchange("C9", 1, "Metadata", 20)]
+        findings = found("request-timeout", observed(every, connections=[*links, CONNECTION | {"connection": "C9"}]))
+        assert all(shown(row, every) == rows for row in findings)
+        return sum(row["count"] for row in findings)
+
+    assert count(1.5) == 3
+    assert count(0.1) == 0, "it did not wait"
+    assert count(1.5, "server") == count(3.5) == 0
+    assert count(1.5, error="REQUEST_TIMED_OUT") == 3, "each counts once"
+    assert count(1.5, api="Fetch", max_wait_ms=1400) == 0, "it may wait on purpose"
 
 
 def idle(count: int, pause: float) -> tuple[list[Row], list[Row]]:
