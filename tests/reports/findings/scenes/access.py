@@ -261,7 +261,7 @@ SCENES = [
         """
         medium 0.95: TOPIC_AUTHORIZATION_FAILED for principal User:a: 3 responses to Metadata of app. Seen 3 times from 0 s to
         1.001 s, 0 s lost. Who: principal User:a, client_ids ['app']. Filter: principal == "User:a" and error ==
-        TOPIC_AUTHORIZATION_FAILED. Evidence: denied 3. info 0.95: TOPIC_AUTHORIZATION_FAILED for principal User:b: 2
+        TOPIC_AUTHORIZATION_FAILED. Evidence: denied 3. low 0.95: TOPIC_AUTHORIZATION_FAILED for principal User:b: 2
         responses to Metadata of b. Seen 2 times from 0 s to 2.001 s, 0 s lost. Who: principal User:b, client_ids ['b'].
         Filter: principal == "User:b" and error == TOPIC_AUTHORIZATION_FAILED. Evidence: denied 2.
         """,

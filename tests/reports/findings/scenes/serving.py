@@ -161,7 +161,7 @@ SCENES = [
     Scene("request-timeout", given_up, """
         high 0.85: 5 requests of client app were not answered in time; 2 got REQUEST_TIMED_OUT. Seen 5 times from 1 s to 6 s,
         61.803 s lost. Who: client_id app, server 10.0.0.1:9092. Filter: client_id == "app" and (outcome == unanswered or error
-        == REQUEST_TIMED_OUT). Evidence: requests 5, timed_out 2, longest_wait_ns 602000000.
+        == REQUEST_TIMED_OUT or flags == late). Evidence: requests 5, timed_out 2, longest_wait_ns 602000000.
         """, least={"requests": 5, "milliseconds": 600.0}),
     Scene("idle-disconnect", cut_when_idle, """
         low 0.8: 5 connections of client app to 10.0.0.1:9092 were closed by the other side after 4.5 s without a request, and
