@@ -10,23 +10,10 @@ import zlib
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from kcap.capture.beginnings import SKIPPABLE, compression
 from kcap.capture.window import Read
 from kcap.errors import MissingExtraError
 from kcap.limits import COMPRESSED_READ_BYTES, DECOMPRESS_INPUT_BYTES, XZ_MEMORY_BYTES
-
-MAGICS = {
-    b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4", b"\xfd7zXZ\0": "xz", b"BZh": "bzip2",
-}  # fmt: skip
-SKIPPABLE = frozenset(bytes((low, 0x2A, 0x4D, 0x18)) for low in range(0x50, 0x60))
-"""Frames of no content, which zstd (RFC 8878 section 3.1.2) and lz4 share; pzstd writes them."""
-
-
-def compression(head: bytes) -> str | None:
-    """Name of the compression a file begins with."""
-    for magic, name in MAGICS.items():
-        if head.startswith(magic):
-            return name
-    return "zstd" if head[:4] in SKIPPABLE else None
 
 
 class CompressedMember(Protocol):

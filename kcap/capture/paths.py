@@ -53,14 +53,16 @@ def looks_like_capture(path: str) -> bool:
 
 def begins_like_capture(read: "Read") -> bool:
     """Whether the stream is pcap, pcapng or snoop, perhaps compressed."""
-    from kcap.capture.compressed import Decompressed, compression  # the terminal UI names files before it reads any
+    from kcap.capture.beginnings import SNOOP, compression  # the terminal UI names files before it reads any
     from kcap.capture.pcap import byte_order
     from kcap.capture.sections import MAGIC
-    from kcap.capture.source import SNOOP, again, read_head
+    from kcap.capture.source import again, read_head
 
     head = read_head(read)
     name = compression(head)
     if name is not None:
+        from kcap.capture.compressed import Decompressed
+
         head = read_head(Decompressed(again(head, read), name, lambda _detail, _position: None).read)
     return byte_order(head) is not None or head.startswith((MAGIC, SNOOP)) or compression(head) is not None
 

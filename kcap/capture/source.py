@@ -13,7 +13,7 @@ from io import FileIO
 from mmap import mmap
 from typing import TYPE_CHECKING, Final
 
-from kcap.capture.compressed import Decompressed, compression
+from kcap.capture.beginnings import SNOOP, compression
 from kcap.capture.maps import FileMaps
 from kcap.capture.pcap import PcapReader, byte_order
 from kcap.capture.reader import CaptureFileReader
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT: Final = STANDARD
 MAGIC_BYTES = 16
-SNOOP: Final = b"snoop\0\0\0"
-"""How a snoop capture begins (RFC 1761)."""
 
 
 class TooManyOpenError(CaptureError):
@@ -144,6 +142,8 @@ def unwrap(read: Read, truncated: Callable[[str, int], None]) -> tuple[bytes, Re
 
             read = SnoopStream(read, truncated).read
         else:
+            from kcap.capture.compressed import Decompressed
+
             read = Decompressed(read, name, truncated).read
 
 

@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Final
 
-from kcap.capture.compressed import compression
+from kcap.capture.beginnings import compression
 from kcap.limits import COPIED_AT_ONCE
 
 LOOK_SECONDS: Final = 0.1

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from kcap.limits import OFFSET_MOST, READ_ALL_MOST, SILENCES_MOST
 from kcap.reports.definition import group_of
-from kcap.reports.findings.lives import turnover
 from kcap.reports.findings.model import Finding, Found, called, erring, named, rule, seconds, where
 from kcap.reports.findings.observed import (
     CONNECT,
@@ -60,6 +59,8 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
     """
     if seen.most_calls("group_id", MOVING) < limit["rebalances"]:
         return
+    from kcap.reports.findings.lives import turnover
+
     table = seen.exchanges
     chosen = table.filter(table.api.isin(list(MOVING)), table.group_id.notnull(), table.error == "NONE")
     rows = seen.run(
