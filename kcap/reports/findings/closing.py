@@ -226,11 +226,6 @@ def hosts_of(row: Row) -> str:
     return str(row["client_ip"]) if row["hosts"] == 1 else f"{row['hosts']:,} hosts"
 
 
-def other_version(one: Row, other: Row) -> bool:
-    """Whether one of two servers has an address of IPv4 and the other one of IPv6."""
-    return (":" in one["server_ip"]) != (":" in other["server_ip"])
-
-
 def at_server(seen: Observed, links: Any, row: Row, column: str = "client_ip") -> list[str]:
     """The values of a column of connections to the server of a finding, as many as a finding names."""
     mine = links.filter(links.server_ip == row["server_ip"], links.server_port == row["server_port"], links[column].notnull())
@@ -357,10 +352,13 @@ def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
     calls = calls.semi_join(groups, list(ENDS))
     served = [link for link in seen.links if link["exchanges"] and link["response_bytes"]]
     working = {link["client_ip"] for link in served}
+    by_port: dict[tuple[int, bool], set[str]] = {}
+    for link in served:
+        by_port.setdefault((link["server_port"], ":" in link["server_ip"]), set()).add(link["server_ip"])
     for row in seen.first(servers, ("first_ns", *SERVER), SERVERS_MOST, "servers_that_refuse"):
         server, mine = server_of(row), at_server(seen, calls, row)
         beside = working.issuperset(mine) and row["hosts"] == len(mine)
-        other = [link["server_ip"] for link in served if link["server_port"] == row["server_port"] and other_version(link, row)]
+        other = by_port.get((row["server_port"], ":" not in row["server_ip"]), ())  # of IPv6 beside IPv4, or the reverse
         how = (
             "refused" if row["refused"] == row["n"] else "did not answer" if not row["refused"] else "refused or did not answer"
         )

@@ -441,7 +441,7 @@ def member_lost(seen: Observed, limit: Mapping[str, float]) -> Found:
         without = next((at for at in times if at - row["request_first_ns"] >= least), None)
         if row["then_error"] in UNKNOWN:
             without = row["then_ns"]
-        elif assigned and without is row["then_ns"] is None and seen.span[1] - row["request_first_ns"] >= least:
+        elif assigned and without is None and row["then_ns"] is None and seen.span[1] - row["request_first_ns"] >= least:
             without = by_itself(row, times, moves.get(row["group_id"], ()), int(limit["seconds"] * 1e9))
         if without is None:
             continue

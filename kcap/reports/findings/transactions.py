@@ -496,7 +496,7 @@ def zombie_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
         # without the messages neither timeouts nor epochs are known, and nothing shows a second producer; nor does anything
         # where the capture began behind the last InitProducerId
         unsure = not seen.has_messages and explained(seen, row["transactional_id"], seen.once(refused_while_open))
-        begun = [one["request_first_ns"] for one in seen.once(steps)[row["transactional_id"]] if owns(one)]
+        begun = [one["request_first_ns"] for one in seen.once(steps).get(row["transactional_id"], ()) if owns(one)]
         unsure = unsure or not begun or begun[0] > row["first_ns"]
         clients = seen.clients_of(transactional_id=row["transactional_id"])
         yield Finding(
