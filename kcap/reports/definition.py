@@ -435,12 +435,11 @@ LOCALHOST = "localhost"
 """The name that each host has for itself (RFC 6761 section 6.3)."""
 
 
-def is_own(ip: str) -> bool:
-    """Whether an address is one that each host has for itself."""
-    return ip == "::1" or ip.startswith("127.")
+def is_own(ip: Any) -> Any:
+    """Whether an address, or each of a column of addresses, is one that each host has for itself."""
+    return (ip == "::1") | ip.startswith("127.")
 
 
 def at_localhost(links: Any, brokers: Any) -> Any:
     """Of connections: those to an address of the client's own host, at a port that brokers advertise as `localhost`."""
-    own = (links.server_ip == "::1") | links.server_ip.startswith("127.")
-    return own & links.server_port.isin(brokers.filter(brokers.host == LOCALHOST).port)
+    return is_own(links.server_ip) & links.server_port.isin(brokers.filter(brokers.host == LOCALHOST).port)

@@ -89,7 +89,7 @@ class Finder(Window["str | Typed | None"]):
 
     def __init__(
         self, title: str, entries: Sequence[FinderEntry], note: str = "", *, history: Sequence[str] = (),
-        accepts: Callable[[str], bool] | None = None, why: Callable[[str], str] | None = None,
+        accepts: Callable[[str], bool] | None = None, why: Callable[[str], str] = lambda _text: "",
     ) -> None:  # fmt: skip
         """`accepts`: whether a text is taken as it is, `why`: why not, where there is more to say than that it is not listed;
         `history`: texts that were, the last one last.
@@ -159,9 +159,7 @@ class Finder(Window["str | Typed | None"]):
         elif text and self.accepts is not None and self.accepts(text):
             self.dismiss(Typed(text))
         elif text:
-            reason = (
-                self.why(text) if self.why is not None else ""
-            ) or f"{cut(clean(text), WIDTH, right=False)} is none of these"
+            reason = self.why(text) or f"{cut(clean(text), WIDTH, right=False)} is none of these"
             self.notify(reason, severity="warning", timeout=3, markup=False)
 
     @on(OptionList.OptionSelected)

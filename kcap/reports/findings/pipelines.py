@@ -237,7 +237,7 @@ def usual_polls(seen: Observed) -> dict[str | None, float]:
 def ending(seen: Observed, polls: Any) -> Any:
     """When clients close connections without such a Fetch: client_id, client_ip, and slots of the time."""
     links = seen.connections
-    old = links.closed_ns - links.first_ns >= 3 * TOGETHER_NS  # one that is begun behind the time-out tells nothing
+    old = links.closed_ns - links.first_ns >= 3 * TOGETHER_NS  # one that is begun behind the time-out shows nothing
     links = links.filter(links.phase == "kafka", links.closed_by == "client", old).anti_join(polls, "connection")
     own = ("client_id", "client_ip")
     by = [links.select(*own, slot=links.closed_ns // TOGETHER_NS + beside) for beside in (-1, 0, 1)]

@@ -10,7 +10,7 @@ from zlib import compress
 from kcap.reports.definition import AFTER_APPEND, of_brokers
 from kcap.reports.findings.model import JAVA, Finding, Found, called, erring, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import LASTED, PLACE, SERVER, Observed, Row, cut_short, in_groups, rows_by, totals
-from kcap.reports.findings.served import ALL
+from kcap.reports.findings.served import ALL, late_responses
 from kcap.reports.text import count as counted
 from kcap.schema.facts import releases
 from kcap.schema.quirks import MAGIC2_ONLY
@@ -569,12 +569,11 @@ def retries_duplicate(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Batches that a producer without idempotence may have written twice: it went on when it had given them up, also where the
     response arrived behind that. One that ends with requests in flight sends none again.
     """
-    table = seen.exchanges
-    late = table.filter(table.api == "Produce", table.flags.contains("late")).select("connection", "exchange")
-    some = "Produce" in seen.apis and any(row["n"] for row in seen.run(late.aggregate(n=late.count())))
-    if not some and not any(flow["doubtful"] for flow in seen.flows_of("Produce")):
+    behind = "Produce" in seen.apis and seen.once(late_responses)
+    if not behind and not any(flow["doubtful"] for flow in seen.flows_of("Produce")):
         return
-    parts = seen.parts
+    table, parts = seen.exchanges, seen.parts
+    late = table.filter(table.api == "Produce", table.flags.contains("late")).select("connection", "exchange")
     chosen = parts.filter(parts.api == "Produce", parts.topic.notnull(), parts.acks != 0)
     chosen = chosen.left_join(late.rename(of="connection", number="exchange"), [("connection", "of"), ("exchange", "number")])
     waited = chosen.age_ns.fill_null(chosen.latency_ns)

@@ -44,20 +44,9 @@ from kcap.reports.run import columns_of, computed
 from kcap.reports.source import ReportInput
 
 NAMING: Final = (
-    consuming,
-    groups,
-    leaders,
-    losses,
-    pipelines,
-    producing,
-    refusals,
-    releases,
-    replication,
-    sharing,
-    static_members,
-    topics,
+    consuming, groups, leaders, losses, pipelines, producing, refusals, releases, replication, sharing, static_members, topics,
     transactions,
-)
+)  # fmt: skip
 OF_NAMES: Final = frozenset(module.__name__ for module in NAMING)
 """Modules whose rules tell apart by names and numbers that mean something in one cluster alone: topics, groups, offsets. So do
 rules that compare brokers, which need `peers`."""

@@ -28,6 +28,12 @@ CALL = ("server_ip", "server_port", "api", "to_all")
 other brokers apart from those that do not."""
 
 
+def late_responses(seen: Observed) -> bool:
+    """Whether responses arrived when their clients had ended the connections."""
+    late = seen.exchanges.filter(seen.exchanges.flags.contains("late"))
+    return any(row["n"] for row in seen.run(late.aggregate(n=late.count())))
+
+
 def served(seen: Observed, limit: Mapping[str, float], api: str | None = None) -> tuple[Any, Any]:
     """Exchanges with the broker's `own` time, with what `elapsed` besides waits on purpose, and whether they are Produce
     requests `to_all` replicas, of one API or of all that are compared; and which of them are late.

@@ -22,7 +22,18 @@ from kcap.reports.findings.model import (
 from kcap.reports.findings.observed import Observed, Row, cut_short, in_groups, rows_by, server_of, times_of, totals
 from kcap.reports.findings.outages import leaders_moved
 from kcap.reports.findings.replication import REPLICAS, UNSURE, slow_leaders, waits_for_replicas
-from kcap.reports.findings.served import CALL, PROMPT, REPLICATED, WAITING, again, call_of, late_beside, often_late, served
+from kcap.reports.findings.served import (
+    CALL,
+    PROMPT,
+    REPLICATED,
+    WAITING,
+    again,
+    call_of,
+    late_beside,
+    late_responses,
+    often_late,
+    served,
+)
 from kcap.reports.text import count as counted
 
 LONG_POLLS = ("Fetch", "ShareFetch")
@@ -344,16 +355,16 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     may have been stopped: that is worth knowing and no more.
     """
     open_ends = any(call["error"] == "REQUEST_TIMED_OUT" or call["reason"] in ("fin", "rst") for call in seen.calls)
-    if not open_ends and not seen.once(too_late):
+    if not open_ends and not seen.once(late_responses):
         return
     table = seen.exchanges
     timed_out = table.error == "REQUEST_TIMED_OUT"
-    waits_ns = table.max_wait_ms.fill_null(0).clip(lower=0).cast("int64") * 1_000_000
+    waits_ns = nanoseconds(table.max_wait_ms)
     closed = cut_short(table)
     least = int(limit["milliseconds"] * 1e6)
     due = ~table.api.isin(WAITING) | ((table.api == "Fetch") & table.max_wait_ms.notnull())
     behind = behind_close(seen, table.filter(due, (table.error != "REQUEST_TIMED_OUT").fill_null(True)))
-    behind = behind.filter(behind.age_ns - behind.max_wait_ms.fill_null(0).clip(lower=0).cast("int64") * 1_000_000 >= least)
+    behind = behind.filter(behind.age_ns - nanoseconds(behind.max_wait_ms) >= least)
     given_up = closed & ~table.connection.isin(seen.closed_by_server) & (table.age_ns - waits_ns >= least) & due
     late = table.filter(given_up).union(behind)
     every = table.mutate(waits=closed & ~given_up & table.api.isin(WAITING)).semi_join(late, "connection")
@@ -362,7 +373,7 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     unknown = every.api.isin(WAITING) & every.max_wait_ms.isnull()
     in_time = ~every.flags.contains("late") | (every.latency_ns - polled_ns < least) | unknown
     # a broker that throttles reads nothing from the connection until the time is over (KIP-219)
-    muted_ns = every.throttle_time_ms.fill_null(0).clip(lower=0).cast("int64") * 1_000_000
+    muted_ns = nanoseconds(every.throttle_time_ms)
     others = every.group_by("connection").aggregate(
         done_ns=(every.response_last_ns + muted_ns).max(where=in_time), poll=every.exchange.min(where=every.waits),
         left_ns=every.response_last_ns.max(where=every.error.isin(list(ELSEWHERE))),
@@ -402,10 +413,9 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
             )  # fmt: skip
 
 
-def too_late(seen: Observed) -> bool:
-    """Whether responses arrived when their clients had closed the connections."""
-    late = behind_close(seen, seen.exchanges)
-    return any(row["n"] for row in seen.run(late.aggregate(n=late.count())))
+def nanoseconds(milliseconds: Any) -> Any:
+    """A column of times in ms, where null and what is below zero stand for none, as ns."""
+    return milliseconds.fill_null(0).clip(lower=0).cast("int64") * 1_000_000
 
 
 def behind_close(seen: Observed, table: Any) -> Any:

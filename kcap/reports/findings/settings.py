@@ -5,8 +5,8 @@ Law: a library that a client does not name itself is named only where the versio
 known, and the advice says so.
 
 Where the names are from: types/index.d.ts of KafkaJS 2.2.4, config.go of sarama 1.61 and of franz-go 1.22, Writer, ReaderConfig
-and Transport of kafka-go 0.4.51, CONFIGURATION.md of librdkafka 2.15, the options of
-@platformatic/kafka 1.35, and the arguments of kafka-python 3.0 and aiokafka 0.14.
+and Transport of kafka-go 0.4.51, CONFIGURATION.md of librdkafka 2.15, the options of @platformatic/kafka 1.35, and the
+arguments of kafka-python 3.0 and aiokafka 0.14.
 """
 
 from collections.abc import Collection, Mapping, Sequence

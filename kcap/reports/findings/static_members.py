@@ -1,6 +1,6 @@
 """Static members (KIP-345): two processes with one group.instance.id."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
@@ -103,8 +103,10 @@ def in_turns(seen: Observed, known: set[str], limit: Mapping[str, float]) -> Fou
     joins = table.filter(
         table.api == "JoinGroup", table.api_version >= STATIC, table.error == "NONE", table.group_id.isin(sorted(unknown))
     )
-    columns = "group_id", "client_id", "connection", "exchange", "request_first_ns", "response_last_ns"
-    rows = seen.first(joins.select(*columns), ("request_first_ns", "connection", "exchange"), READ_MOST, "static_joins")
+    joins = joins.select(
+        "group_id", "client_id", "connection", "exchange", first_ns="request_first_ns", last_ns="response_last_ns"
+    )
+    rows = seen.first(joins, ("first_ns", "connection", "exchange"), READ_MOST, "static_joins")
     for row in seen.prepared(rows):
         row["instance"] = seen.message(row, "request").get("groupInstanceId")
     for (group, instance), mine in rows_by(rows, ("group_id", "instance")).items():
@@ -116,10 +118,5 @@ def in_turns(seen: Observed, known: set[str], limit: Mapping[str, float]) -> Fou
                 f"{counted(len(mine), 'time')} ({named(clients)}): each takes that group.instance.id from the other",
                 {"group_id": group, "instance_id": instance, "client_ids": clients}, len(mine),
                 where("api == JoinGroup", "error == NONE", group_id=group),
-                mine[0]["request_first_ns"], last_of(mine), 0, {"joins": len(mine), "clients": len(clients)}, None, 0.9,
+                *times_of(mine), 0, {"joins": len(mine), "clients": len(clients)}, None, 0.9,
             )  # fmt: skip
-
-
-def last_of(rows: Sequence[Row]) -> int:
-    """When the last byte of these exchanges passed, ns."""
-    return max(int(row["response_last_ns"] or row["request_first_ns"]) for row in rows)

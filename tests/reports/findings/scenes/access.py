@@ -106,7 +106,7 @@ def denied() -> Observed:
     return observed(rows)
 
 
-def asked() -> Observed:
+def questions() -> Observed:
     """A client is refused the metadata of a topic three times within 1 s, and another two times."""
     rows = many(3, 0.5, "Metadata", error="TOPIC_AUTHORIZATION_FAILED", principal="User:a")
     rows += many(2, 2.0, "Metadata", connection="C2", client_id="b", error="TOPIC_AUTHORIZATION_FAILED", principal="User:b")
@@ -257,7 +257,7 @@ SCENES = [
     ),
     Scene(
         "authorization-denied",
-        asked,
+        questions,
         """
         medium 0.95: TOPIC_AUTHORIZATION_FAILED for principal User:a: 3 responses to Metadata of app. Seen 3 times from 0 s to
         1.001 s, 0 s lost. Who: principal User:a, client_ids ['app']. Filter: principal == "User:a" and error ==
