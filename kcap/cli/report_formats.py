@@ -31,9 +31,11 @@ LEADS: Final = 200
 """Rows of a page whose numbers lead to their exchanges; the first ones."""
 TITLE: Final = 100
 """Characters of a row's names above its exchanges."""
-BARS: Final = frozenset(" \u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588")
-"""What bars are drawn with."""
-BAR: Final = re.compile(f"\\|[{''.join(sorted(BARS))}]+\\|")
+BARS: Final = {**{chr(0x2580 + level): (1.0, level) for level in range(1, 9)}, " ": (1.0, 0), "\u258f": (0.125, 8)}
+"""Characters that bars are drawn with, and how wide each one's bar is, of one, and how high, of eight."""
+BARRED: Final = " class=m"
+"""Of a column of bars."""
+BAR: Final = re.compile(f"\\|([{''.join(BARS)}]+)\\|")
 ROWS: Final = "rows"
 """Section of the report's own rows in CSV."""
 
@@ -256,7 +258,7 @@ def html_table(section: Section, leads: "Leads | None" = None) -> list[str]:
     dense = " class=d" if len(columns) > DENSE else ""
     out = [f"<div class=t><table{dense}><thead><tr>{heads}</tr></thead>", "<tbody>"]
     for row, *texts in zip(section.rows, *(texts for _, texts in columns)):
-        cells = [breaking(text) for text in texts]
+        cells = [drawn(text) if kind == BARRED else breaking(text) for kind, text in zip(classes, texts)]
         if leads is not None:
             cells = leads.linked(section, row, [column for column, _ in columns], texts, cells)
         mark = "<tr class=b>" if section.red is not None and section.red(row) else "<tr>"
@@ -265,14 +267,21 @@ def html_table(section: Section, leads: "Leads | None" = None) -> list[str]:
 
 
 def barred(sentence: str) -> str:
-    """A sentence as HTML in which a bar between two strokes keeps its blanks and has characters of one width."""
-    return BAR.sub(r"<span class=m>\g<0></span>", html_text(sentence))
+    """A sentence as HTML in which bars between two strokes are drawn."""
+    return BAR.sub(lambda found: drawn(found[1]), html_text(sentence))
+
+
+def drawn(bars: str) -> str:
+    """Bars as a picture: many fonts lack block characters, and the font that stands in gives them widths of its own."""
+    outline = "".join(f"V{8 - BARS[bar][1]}H{at + BARS[bar][0]:g}V8H{at + 1}" for at, bar in enumerate(bars))
+    shape = f'style="width:{len(bars) * 0.6:.1f}em" viewBox="0 0 {len(bars)} 8" preserveAspectRatio="none"'
+    return f'<svg class=m {shape} aria-hidden="true"><path d="M0 8{outline}Z"/></svg>' if bars else ""
 
 
 def wrapping(texts: Sequence[str]) -> str:
     """How a column of words becomes narrower: a long one always, others where the table is wider than the page; bars never."""
-    if BARS.issuperset("".join(texts)):
-        return " class=m"
+    if BARS.keys() >= set("".join(texts)):
+        return BARRED
     wordy = [text_ for text_ in texts if any(map(str.isalnum, text_))]
     longest = max(map(len, wordy), default=0)
     spaced = any(" " in text_ for text_ in wordy)

@@ -33,7 +33,7 @@ th, td { padding: .2em .4em; text-align: left; border-bottom: 1px solid #ddd; wh
 th { position: sticky; top: 0; background: #f4f4f4; vertical-align: bottom }
 .t { overflow-x: auto; overflow-wrap: normal } .t th { white-space: normal } .t td { white-space: pre }
 .t td.v { white-space: pre-wrap }
-td.m, span.m { font-family: monospace; white-space: pre }
+svg.m { height: 1em; max-width: none; vertical-align: text-bottom } svg.m path { fill: currentColor }
 .t td.u { white-space: pre-wrap; overflow-wrap: anywhere; min-width: 7em }
 .d { font-size: 12px } .d th, .d td { padding: .2em }
 .s { overflow: auto; max-height: 94vh } .s .n { white-space: nowrap }
