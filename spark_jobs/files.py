@@ -11,7 +11,8 @@ from fnmatch import fnmatch
 from typing import Any, BinaryIO, Final
 from weakref import finalize
 
-from kcap.capture.paths import begins_like_capture, expand
+from kcap.capture.paths import expand
+from kcap.capture.source import why_no_capture
 from kcap.capture.window import Read
 from kcap.errors import CaptureError, OutputError
 from kcap.inputs import SAME_SCHEMES, refuse_input
@@ -91,7 +92,7 @@ def is_capture(system: Any, path: str) -> bool:
     """Whether a file behind a URI begins like a capture."""
     with system.open_input_file(path) as file:
         try:
-            return begins_like_capture(file.read)
+            return why_no_capture(file.read) is None
         except CaptureError:
             return False
 

@@ -8,13 +8,9 @@ import glob
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 from kcap.errors import CaptureError, said
 from kcap.inputs import STANDARD as STANDARD_INPUT
-
-if TYPE_CHECKING:
-    from kcap.capture.window import Read
 
 
 def expand(paths: Iterable[str]) -> list[str]:
@@ -37,34 +33,35 @@ def members(folder: str) -> list[str]:
     except OSError as error:
         raise CaptureError(f"{folder}: {said(error)}") from None
     paths = [os.path.join(folder, name) for name in names if not name.startswith(".")]
-    return [path for path in paths if os.path.isfile(path) and looks_like_capture(path)]
+    return [path for path in paths if os.path.isfile(path) and fault_of(path) is None]
 
 
-def looks_like_capture(path: str) -> bool:
-    """Whether a file begins like one, looking through its compression."""
-    from kcap.capture.source import Source
+def fault_of(path: str) -> str | None:
+    """Why a file cannot be read as a capture, with its name; None where it begins like one, also inside its compression."""
+    from kcap.capture.source import Source, why_no_capture  # the terminal UI names files before it reads any
 
     try:
         with closing(Source(path)) as source:
-            return begins_like_capture(source.read)
-    except CaptureError:
-        return False
+            why = why_no_capture(source.read)
+    except CaptureError as error:
+        return str(error)
+    return why and f"{path}: {why}"
 
 
-def begins_like_capture(read: "Read") -> bool:
-    """Whether the stream is pcap, pcapng or snoop, perhaps compressed."""
-    from kcap.capture.beginnings import SNOOP, compression  # the terminal UI names files before it reads any
-    from kcap.capture.pcap import byte_order
-    from kcap.capture.sections import MAGIC
-    from kcap.capture.source import again, read_head
-
-    head = read_head(read)
-    name = compression(head)
-    if name is not None:
-        from kcap.capture.compressed import Decompressed
-
-        head = read_head(Decompressed(again(head, read), name, lambda _detail, _position: None).read)
-    return byte_order(head) is not None or head.startswith((MAGIC, SNOOP)) or compression(head) is not None
+def require_capture(paths: Sequence[str]) -> None:
+    """Raises CaptureError where a file is missing, and where none is a capture: what can be read only once may be one, and a
+    file that holds nothing yet may become one."""
+    missing = next((path for path in paths if path != STANDARD_INPUT and not os.path.exists(path)), None)
+    if missing is not None:
+        raise CaptureError(f"{missing}: no such file or directory")
+    faults: list[str] = []
+    for path in paths:
+        fault = fault_of(path) if path != STANDARD_INPUT and os.path.isfile(path) and os.path.getsize(path) else None
+        if fault is None:
+            return
+        faults.append(fault)
+    if faults:
+        raise CaptureError(faults[0])
 
 
 def unique_names(paths: Sequence[str]) -> list[str]:

@@ -110,12 +110,17 @@ def open_reader(
     placed = not once and hasattr(os, "pread")
     large = placed and (source.size or 0) >= MAPPED_FILE_BYTES and source.path != STANDARD_INPUT
     window = FileWindow(read, window_bytes, read_at=source.read_at if placed else None, map_at=source.map_at if large else None)
-    reader = reader_of("pcap" if byte_order(head) else "pcapng" if head.startswith(MAGIC) else "")
+    reader = reader_of(form_of(head))
     if reader is None:
         raise CaptureError(f"{source.path}: {no_capture(head, wrappings)}")
     made = reader(window, file, index, report, jit_after)
     file.format = "+".join([file.format, *reversed(wrappings)])
     return made
+
+
+def form_of(head: bytes) -> str:
+    """`pcap`, `pcapng`, or nothing where these first bytes are those of neither."""
+    return "pcap" if byte_order(head) else "pcapng" if head.startswith(MAGIC) else ""
 
 
 def reader_of(form: str) -> "type[PcapReader | PcapngReader] | None":
@@ -145,6 +150,12 @@ def unwrap(read: Read, truncated: Callable[[str, int], None]) -> tuple[bytes, Re
             from kcap.capture.compressed import Decompressed
 
             read = Decompressed(read, name, truncated).read
+
+
+def why_no_capture(read: Read) -> str | None:
+    """What a stream is that is no capture, also inside its compression; None for a capture."""
+    head, _, wrappings = unwrap(read, lambda _detail, _position: None)
+    return None if form_of(head) else no_capture(head, wrappings)
 
 
 def no_capture(head: bytes, wrappings: list[str]) -> str:

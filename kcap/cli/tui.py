@@ -41,16 +41,14 @@ def run(
 
     `kcap FILE...` does the same. A file that is being written is followed for as long as it grows.
     """
-    from kcap.capture.paths import expand
+    from kcap.capture.paths import expand, require_capture
     from kcap.inputs import STANDARD as STANDARD_INPUT
 
     paths = paths_of(files)
     ports = kafka_ports(*ports_given())
-    secrets_given()  # faults of secrets and of the filter are shown before the screen is taken
+    secrets_given()  # faults of secrets, of the filter and of the files are shown before the screen is taken
     filter_of(only)
-    missing = next((path for path in expand(paths) if path != STANDARD_INPUT and not os.path.exists(path)), None)
-    if missing is not None:
-        raise CaptureError(f"{missing}: no such file or directory")
+    require_capture(expand(paths))
     order = request(paths, ports, follow=follow)
     return browse(order, keys_from_terminal(piped=STANDARD_INPUT in paths), only, show_secrets=show_secrets)
 

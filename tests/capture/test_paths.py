@@ -3,7 +3,10 @@
 import gzip
 import os
 
-from kcap.capture.paths import expand, unique_names
+import pytest
+
+from kcap.capture.paths import expand, require_capture, unique_names
+from kcap.errors import CaptureError
 from tests.capture.handmade import START_NS, enhanced, interface, pcap, save, section
 
 
@@ -32,3 +35,17 @@ def test_globs_work_and_nothing_is_read_twice(tmp_path):
 def test_names_take_as_much_of_the_path_as_it_takes():
     assert unique_names(["/x/a.pcap", "/y/b.pcap"]) == ["a.pcap", "b.pcap"]
     assert unique_names(["/x/1/a", "/x/2/a", "/y/2/a", "/y/b"]) == ["1/a", "x/2/a", "y/2/a", "b"]
+
+
+def test_without_a_capture_the_first_fault_is_raised(tmp_path):
+    """A file that has nothing yet may become a capture; what can be read only once is not looked into."""
+    good, text = save(tmp_path, gzip.compress(content(1)), "a.gz"), save(tmp_path, b"# notes", "notes.md")
+    growing, pipe = save(tmp_path, b"", "growing"), str(tmp_path / "pipe")
+    os.mkfifo(pipe)
+    for paths in ([good], [text, good], [text, growing], [text, pipe], ["-"], []):
+        require_capture(paths)
+    other = save(tmp_path, gzip.compress(b"some text in a file"), "log.gz")
+    for paths, why in (([text, other], "notes.md: no capture"), ([other], "log.gz: no capture"),
+                       ([good, str(tmp_path / "none")], "none: no such file or directory")):  # fmt: skip
+        with pytest.raises(CaptureError, match=why):
+            require_capture(paths)

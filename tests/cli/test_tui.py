@@ -25,6 +25,10 @@ def test_it_needs_a_terminal(arguments: list[str | Path]) -> None:
 def test_what_is_wrong_is_told_before_the_screen_is_taken() -> None:
     assert kcap("none.pcap").returncode == 3
     assert b"no such file" in kcap("none.pcap").stderr
+    readme = PCAPS / "README.md"
+    done = kcap(readme)
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert b"README.md: no capture" in done.stderr
     assert kcap("-Y", "api ==", NODE).returncode == 2
     assert b"^" in kcap("-Y", "api ==", NODE).stderr
 
