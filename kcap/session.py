@@ -82,10 +82,13 @@ class Capture:
 
     def __iter__(self) -> "Iterator[Exchange]":
         """The exchanges as they are decided, with what is known by then."""
+        return self.decided(self.read())
+
+    def decided(self, reading: CapturePass) -> "Iterator[Exchange]":
+        """The same by a pass that was started."""
         from kcap.exchange import Exchange, ExchangeRows
         from kcap.facts.tracker import MetadataTracker
 
-        reading = self.read()
         reading.files.keeps = True
 
         frames, tracker = reading.frames, MetadataTracker(reading.analyzer.report, reading.message)

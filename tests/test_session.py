@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,8 @@ def test_iteration_and_table_say_the_same(pcaps: Path) -> None:
     assert "SaslToken" in {row["api"] for row in rows}
 
 
-def test_a_pipe_allows_one_pass_and_keeps_no_bodies(pcaps: Path) -> None:
+@pytest.mark.parametrize("piped", [False, True])
+def test_standard_input_allows_one_pass_and_its_messages_are_read_again(pcaps: Path, piped: bool) -> None:
     program = """
 import json, kcap
 from kcap.errors import UsageError
@@ -37,8 +39,9 @@ except UsageError as error:
 print(json.dumps([rows, bodies, again]))
 """
     with open(pcaps / "java-transactions.pcap", "rb") as file:
-        done = subprocess.run([sys.executable, "-c", program], stdin=file, capture_output=True, check=True, cwd=pcaps.parent)
-    assert json.loads(done.stdout) == [110, 0, "a pipe can be read once"]
+        given: dict[str, Any] = {"input": file.read()} if piped else {"stdin": file}
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, cwd=pcaps.parent, **given)
+    assert json.loads(done.stdout) == [110, 110, "a pipe can be read once"]
 
 
 def test_what_cannot_be_opened(pcaps: Path, tmp_path: Path) -> None:

@@ -103,12 +103,12 @@ def open_reader(
         report(WeirdKind.COMPRESSED_TRUNCATED, detail, index, 0, position)
 
     head, read, wrappings = unwrap(read, truncated)
-    once = bool(wrappings) or source.size is None
+    once = bool(wrappings) or source.size is None or source.path == STANDARD_INPUT  # which no name opens again
     if spools is not None and once:
         spools[index] = Spool()
         read = spools[index].reading(read)
     placed = not once and hasattr(os, "pread")
-    large = placed and (source.size or 0) >= MAPPED_FILE_BYTES and source.path != STANDARD_INPUT
+    large = placed and (source.size or 0) >= MAPPED_FILE_BYTES
     window = FileWindow(read, window_bytes, read_at=source.read_at if placed else None, map_at=source.map_at if large else None)
     reader = reader_of(form_of(head))
     if reader is None:

@@ -34,6 +34,7 @@ EXAMPLES: Final = {
     ),
     "show": (
         "kcap show a.pcap C5e1a7b2c90d4f00d.17",
+        "kcap show a.pcap 12",
         "kcap show a.pcap C5e1a7b2c90d4f00d.17 --hex",
         "kcap show a.pcap C5e1a7b2c90d4f00d.17 --json | jq .response.body",
     ),

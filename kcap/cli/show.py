@@ -1,7 +1,7 @@
 """`kcap show`: one exchange, every byte of it.
 
-In: captures and the name of an exchange, UID.N as the rows have it. Out: what it was, where its time went, both messages. Law:
-bodies are read again from the file; secrets and record payloads are shown only where they are requested.
+In: captures and the name of an exchange, UID.N as the rows have it, or the number of a packet. Out: what it was, where its time
+went, both messages. Law: bodies are read again from the file; secrets and payloads are shown only where they are requested.
 """
 
 import re
@@ -16,14 +16,14 @@ import click
 
 from kcap.cli.options import analyzer_options, inputs, paths_of
 from kcap.errors import UsageError
+from kcap.limits import SPOOL_BYTES_MAX
 from kcap.output.escaping import json_text
 
 if TYPE_CHECKING:
-    from kcap.capture_pass import CapturePass
     from kcap.decode.message import Message
     from kcap.exchange import Exchange
 
-NAME: Final = re.compile(r"(C[0-9a-f]{16})\.(\d{1,18})")
+NAME: Final = re.compile(r"(C[0-9a-f]{16})\.(\d{1,18})|#?(\d{1,18})", re.ASCII)
 SIDE_BY_SIDE: Final = 160
 """Columns of a terminal from which on request and response stand beside each other."""
 PARTS: Final = (("long_poll_ns", "long poll"), ("throttle_ns", "throttle"), ("muted_ns", "mute"))
@@ -49,7 +49,8 @@ def run(
 ) -> int:
     """One exchange: what it was, where its time went, and both messages field by field.
 
-    The last FILE is the name of the exchange: UID.N, the columns connection and exchange of its row.
+    The last FILE names the exchange: UID.N, the columns connection and exchange of its row; or the number of a packet, as
+    Wireshark counts them, that carries bytes of its request or response.
     """
     from kcap.cli.output import report_failed
     from kcap.cli.standard_streams import say
@@ -59,13 +60,17 @@ def run(
     *captures, name = files or ("",)
     match = NAME.fullmatch(name)
     if match is None:
-        raise UsageError(f"{name!r} names no exchange; it is written UID.N, as in C0123456789abcdef.4, behind the files")
+        raise UsageError(
+            f"{name!r} names no exchange; behind the files stands UID.N, as in C0123456789abcdef.4, or the number of a packet"
+        )
     load_arrow()
-    capture = Capture(paths_of(captures), analyzer_options())
+    uid, number, packet = match.groups()
+    wanted = f"frame.number == {packet}" if packet else f'connection == "{uid}" && exchange == {number}'
+    capture = Capture(paths_of(captures), analyzer_options()).filter(wanted)
     reading = capture.read()
-    exchange = find(reading, match[1], int(match[2]))
+    exchange = next(capture.decided(reading), None)
     if exchange is None:
-        say(f"there is no exchange {name}")
+        say(f"no exchange has bytes in packet {packet}" if packet else f"there is no exchange {name}")
         return report_failed(reading) or UsageError.exit_code
     if as_json:
         print(json_text(exchange_json(exchange, show_secrets, payloads), default=_text))
@@ -75,23 +80,6 @@ def run(
             print(line)
     sys.stdout.flush()
     return report_failed(reading)
-
-
-def find(reading: "CapturePass", uid: str, number: int) -> "Exchange | None":
-    """The exchange of that name, None where the capture has none."""
-    from kcap.exchange import Exchange, ExchangeRows
-    from kcap.facts.tracker import MetadataTracker
-
-    frames, tracker = reading.frames, MetadataTracker(reading.analyzer.report, reading.message)
-    for batch in reading.batches():
-        places = {at for at, identity in enumerate(batch.identities) if identity.uid == uid}
-        rows = ExchangeRows(batch, reading.capture_files, tracker)
-        if not places:
-            continue
-        for at, row in enumerate(batch.rows):
-            if row[1] == number and row[0] in places:
-                return Exchange(rows, at, frames)
-    return None
 
 
 def exchange_json(exchange: "Exchange", show_secrets: bool, payloads: bool) -> dict[str, Any]:
@@ -232,4 +220,5 @@ def why_not(row: dict[str, Any]) -> str:
     """Why a message is not there."""
     if row["api"] == "SaslToken":
         return "a raw SASL token, which is a secret"
-    return "not kept: it goes over from one file to the next, or the capture cannot be read twice (a pipe, a compressed file)"
+    size = f"{SPOOL_BYTES_MAX >> 30} GiB"
+    return f"not kept: it goes over from one file to the next, or lies beyond the first {size} of a pipe or a compressed file"

@@ -3,14 +3,18 @@
 import gzip
 import json
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
 
 import kcap
+from kcap.capture.spool import Spool
 from kcap.cli.main import main
 from kcap.cli.show import exchange_lines
 from kcap.exchange import Exchange
+from tests.cli.running import kcap as running
+from tests.cli.running import start
 
 
 def first(path: Path, api: str) -> Exchange:
@@ -90,10 +94,43 @@ def test_a_raw_token_is_named(pcaps: Path, capsys: pytest.CaptureFixture[str]) -
     assert "request: a raw SASL token" in capsys.readouterr().out
 
 
-def test_what_cannot_be_read_twice_is_told(pcaps: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    row = first(pcaps / "go-franz.pcap", "Metadata").row
+@pytest.mark.parametrize("packet", ["#4", "4", "6"])
+def test_an_exchange_by_one_of_its_packets(pcaps: Path, packet: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Wireshark shows packets: 4 is the first request of the capture, 6 its response."""
+    path = str(pcaps / "go-franz.pcap")
+    row = next(iter(kcap.open(path).filter(f"frame.number == {packet.strip('#')}"))).row
+    assert packet.strip("#") in (str(row["request_first_packet"]), str(row["response_first_packet"]))
+    assert main(["show", path, packet]) == 0
+    assert capsys.readouterr().out.startswith(name_of(row))
+    assert main(["show", path, "1"]) == 2
+    assert capsys.readouterr().err == "kcap: no exchange has bytes in packet 1\n"
+
+
+@pytest.mark.parametrize("form", ["gzip", "pipe", "redirect", "redirect behind other bytes"])
+def test_what_can_be_read_once_is_shown_as_a_file_is(pcaps: Path, tmp_path: Path, form: str) -> None:
+    file = pcaps / "go-franz.pcap"
+    shown = running("show", file, "6").stdout
+    assert b"ApiVersionsRequest" in shown
+    content = {"gzip": gzip.compress(file.read_bytes()), "redirect behind other bytes": b"a line\n" + file.read_bytes()}
+    (tmp_path / "go-franz.pcap").write_bytes(content.get(form, file.read_bytes()))
+    if form in ("gzip", "pipe"):
+        words, stdin = (tmp_path / "go-franz.pcap", None) if form == "gzip" else ("-", file.read_bytes())
+        done = running("show", words, "6", stdin=stdin).stdout
+    else:
+        with (tmp_path / "go-franz.pcap").open("rb", buffering=0) as stream:
+            if "behind" in form:
+                stream.readline()
+            done = start("show", "-", "6", stdin=stream.fileno(), stdout=PIPE).communicate(timeout=60)[0]
+    assert done.replace(b" of -", b" of go-franz.pcap") == shown
+
+
+def test_what_was_not_kept_is_said(
+    pcaps: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond what is kept of a file that can be read once."""
+    monkeypatch.setattr(Spool.__init__, "__defaults__", (100,))
     (tmp_path / "again.pcap.gz").write_bytes(gzip.compress((pcaps / "go-franz.pcap").read_bytes()))
-    assert main(["show", str(tmp_path / "again.pcap.gz"), name_of(row)]) == 0
+    assert main(["show", str(tmp_path / "again.pcap.gz"), "6"]) == 0
     assert "request: not kept" in capsys.readouterr().out
 
 
