@@ -264,10 +264,16 @@ class Analyzer:
         return len(self.rows) + (self.fast_path.decided if self.fast_path is not None else 0)
 
     @property
+    def rows_per_batch(self) -> int:
+        """Rows of a batch, as far as they decide where it ends."""
+        few = limits.ROWS_WITH_PARTITIONS_PER_BATCH if self.bodies.partitions else limits.ROWS_PER_BATCH
+        return min(few, limits.ROWS_PER_BATCH)
+
+    @property
     def full(self) -> bool:
         """Whether enough rows or bodies are there for a batch."""
         gathered = self.fast_path.gathered if self.fast_path is not None else 0
-        if self.waiting >= limits.ROWS_PER_BATCH or len(self.bodies.arena) + gathered >= limits.BODIES_BYTES:
+        if self.waiting >= self.rows_per_batch or len(self.bodies.arena) + gathered >= limits.BODIES_BYTES:
             return True
         if self.bodies.fresh_topics >= limits.TOPICS_OF_MESSAGE and self.waiting:
             return True

@@ -38,6 +38,19 @@ def test_a_patient_reading_gives_full_batches(pcaps: Path, monkeypatch: pytest.M
     assert min(ones) < 100 <= min(others[:-1])
 
 
+def test_batches_with_partitions_have_fewer_rows(pcaps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kcap.limits.ROWS_PER_BATCH", 60)
+    monkeypatch.setattr("kcap.limits.ROWS_WITH_PARTITIONS_PER_BATCH", 20)
+    alone, both = (CapturePass([str(pcaps / "java-transactions.pcap")]) for _ in range(2))
+    both.keep_bodies(partitions=True)
+    rows = []
+    for reading in (alone, both):
+        reading.patient = True
+        rows.append([len(batch) for batch in reading.batches()])
+    assert sum(rows[0]) == sum(rows[1])
+    assert len(rows[0]) < len(rows[1])
+
+
 @pytest.mark.parametrize("fast_path", [True, False])
 def test_packets_full_of_messages_make_no_large_batch(fast_path: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows leave in the middle of what was read at once: of the reference path each takes 2.5 KB until then."""

@@ -144,9 +144,9 @@ class FastPath:
             stopped = self._look(columns, first, last, patience)
             in_vain = stopped < last and imported == self.imported
             patience = min(2 * patience, STEP) if in_vain else limits.FAST_PATH_PATIENCE
-            more = self.analyzer.waiting - waiting
-            if more > limits.ROWS_PER_BATCH:  # a packet may hold a hundred messages, and each row is an object outside of here
-                self.step = max(limits.FEED_PACKETS_MIN, (stopped - first) * limits.ROWS_PER_BATCH // more)
+            more, most = self.analyzer.waiting - waiting, self.analyzer.rows_per_batch
+            if more > most:  # a packet may hold a hundred messages, and each row is an object outside of here
+                self.step = max(limits.FEED_PACKETS_MIN, (stopped - first) * most // more)
             else:
                 self.step = min(STEP, 2 * self.step)
             first = stopped

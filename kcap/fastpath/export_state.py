@@ -55,6 +55,10 @@ class Host(Owner, Collector, Protocol):
         """Rows that were decided since the last batch."""
 
     @property
+    def rows_per_batch(self) -> int:
+        """Rows of a batch, as far as they decide where it ends."""
+
+    @property
     def full(self) -> bool:
         """Whether enough rows or bodies are there for a batch."""
 

@@ -114,13 +114,13 @@ class Engine:
     def __init__(self, folder: str, *, jobs: int = AUTO) -> None:
         """`folder`: for what does not fit in `limits.REPORT_ENGINE_BYTES`. `jobs`: as of `Options.jobs`; one is one thread."""
         enough_room(limits.ADDRESS_SPACE_DUCKDB)
-        self._stopped, self._bounded = False, True
+        self._stopped, self._bytes = False, limits.REPORT_ENGINE_BYTES
         self._duckdb = _duckdb().connect(config={"temp_directory": os.path.join(folder, "spill")})
         self._duckdb.execute(";".join(f"SET {setting}" for setting in SETTINGS))
         if jobs == 1 or free_cores() <= FEW_CORES:
             self._duckdb.execute("SET threads = 1")
         self._optimized = True
-        self._duckdb.execute(f"SET memory_limit = '{limits.REPORT_ENGINE_BYTES:d}B'")
+        self._duckdb.execute(f"SET memory_limit = '{self._bytes:d}B'")
         self._kinds: dict[str, str] = {}
         self._columns: dict[str, list[tuple[str, str]]] = {}
 
@@ -234,15 +234,15 @@ class Engine:
         return self._fetched(f"SELECT {', '.join(columns)} {chosen}{where}", params)
 
     def _fetched(self, sql: str, params: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-        """The rows of a statement; without the bound on memory where they do not fit it."""
-        try:
-            return self._executed(sql, params)
-        except _duckdb().OutOfMemoryException:
-            if not self._bounded:
-                raise
-            self._duckdb.execute("RESET memory_limit")
-            self._bounded = False
-            return self._executed(sql, params)
+        """The rows of a statement; with twice the memory, and so on, where they do not fit."""
+        while True:
+            try:
+                return self._executed(sql, params)
+            except _duckdb().OutOfMemoryException:
+                if self._bytes >= limits.REPORT_ENGINE_BYTES_MAX:
+                    raise
+            self._bytes *= 2
+            self._duckdb.execute(f"SET memory_limit = '{self._bytes:d}B'")
 
     def _executed(self, sql: str, params: dict[str, Any] | None) -> list[dict[str, Any]]:
         """The rows of a statement. `execute` plans it once; `sql` plans it for its columns and again when it runs, which takes

@@ -107,21 +107,31 @@ def test_what_nobody_waits_for_ends(tmp_path: Path) -> None:
 
 
 def test_a_bounded_engine_gives_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What can be written is; what has to be in memory, as the values of quantiles, is computed without the bound."""
+    """What can be written is; what has to be in memory, as the values of quantiles, is computed with a larger bound, and no
+    larger one than it takes."""
     numbers = pa.table({"number": range(2_000_000)})
     groups = "SELECT number % 500000 AS key, count(*) AS n FROM numbers GROUP BY 1 ORDER BY 1 LIMIT 3"
     quantiles = "SELECT quantile_cont(number, [0.5]) AS half, quantile_cont(number + 1, [0.5]) AS more FROM numbers"
-    found = []
-    for memory in (1 << 30, 16 << 20):
+    found, bound = [], "SELECT current_setting('memory_limit') AS bound"
+    for memory, written in ((1 << 30, "1.0 GiB"), (16 << 20, "16.0 MiB")):
         monkeypatch.setattr(limits, "REPORT_ENGINE_BYTES", memory)
-        engine = Engine(str(tmp_path))
-        engine.register("numbers", numbers)
-        found.append([engine.rows(groups), engine.rows(quantiles)])
-        assert engine._bounded is (memory == 1 << 30)
-        engine.close()
+        with closing(Engine(str(tmp_path))) as engine:
+            engine.register("numbers", numbers)
+            found.append([engine.rows(groups)])
+            assert engine.rows(bound) == [{"bound": written}]
+            found[-1].append(engine.rows(quantiles))
+            ((taken,),) = (row.values() for row in engine.rows(bound))
+            assert taken in (["1.0 GiB"] if memory == 1 << 30 else [f"{16 << times}.0 MiB" for times in range(1, 5)])
     assert found[0] == found[1] == [
         [{"key": key, "n": 4} for key in range(3)], [{"half": [999_999.5], "more": [1_000_000.5]}],
     ]  # fmt: skip
+
+
+def test_what_does_not_fit_the_largest_bound_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "REPORT_ENGINE_BYTES", 8 << 20)
+    monkeypatch.setattr(limits, "REPORT_ENGINE_BYTES_MAX", 16 << 20)
+    with closing(Engine(str(tmp_path))) as engine, pytest.raises(duckdb.OutOfMemoryException):
+        engine.rows("SELECT quantile_cont(range, [0.5]) AS half FROM range(4000000)")
 
 
 @pytest.mark.parametrize(("jobs", "cores", "alone"), [(0, 2, True), (1, 8, True), (0, 8, False), (2, 8, False)])
