@@ -71,14 +71,21 @@ def with_control_records(tables: Tables) -> Any:
     return with_them.select(*tables.selected.columns, control_records=with_them.control_records.fill_null(0).cast("int64"))
 
 
-def of_nodes(alike: Any) -> Any:
-    """Which of requests that are alike, of which `shown` show a node, are of brokers and controllers: by their client id, by
-    their API, or since the same `NODE` shows it and others call the same server as a node."""
+def with_nodes(alike: Any, rows: Any) -> Any:
+    """Groups of requests that are alike, and which of them are of brokers and controllers: by their client id, by their API, or
+    since one of `rows` shows the same `NODE` and others call the same server as a node does.
+
+    The nodes are few, so that they are joined: windows over the groups would hold all of these with their sums in memory.
+    """
     import ibis
 
-    node, called = (ibis.window(group_by=[alike[name] for name in names]) for names in (NODE, CALLED))
+    sides = ((NODE, shows_node(rows), "shown"), (CALLED, calls_node(rows), "called"))
+    for names, some, flag in sides:
+        found = rows.filter(some).select(**{f"{flag}_{name}": rows[name] for name in names}).distinct()
+        found = found.mutate(**{flag: ibis.literal(True)})
+        alike = alike.left_join(found, [alike[name] == found[f"{flag}_{name}"] for name in names])
     own = of_brokers(alike) | alike.api.isin(REQUESTS_OF_BROKERS).fill_null(False)
-    return own | ((alike.shown.sum().over(node) > 0) & (calls_node(alike).cast("int64").sum().over(called) > 0))
+    return alike.mutate(of_node=own | (alike.shown & alike.called).fill_null(False))
 
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
@@ -111,10 +118,8 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
     }
     times = {"first_ns": time_of(rows).min(), "last_ns": time_of(rows).max()}
     # distinct values of a few rows a connection cost a fraction of those of all its requests
-    alike = rows.group_by(list(dict.fromkeys([*by, "connection", *SOFTWARE, *SETS.values(), *NODE, *CALLED]))).aggregate(
-        **sums, **times, shown=total(shows_node(rows))
-    )
-    alike = alike.mutate(of_node=of_nodes(alike))
+    names = list(dict.fromkeys([*by, "connection", *SOFTWARE, *SETS.values(), *NODE, *CALLED]))
+    alike = with_nodes(rows.group_by(names).aggregate(**sums, **times), rows)
     figures = {name: alike[name].max() for name in SOFTWARE}
     figures |= {"connections": alike.connection.nunique()} | {name: alike[name].sum() for name in sums}
     figures |= {"broker_requests": summed(alike.requests, alike.of_node)}
