@@ -46,55 +46,55 @@ F = TypeVar("F", bound=Callable[..., object])
 def shapes(command: F) -> F:
     """The options on how rows are written, which go before those of `outputs`."""
     for decorator in (
-        click.option("-q", "--quiet", is_flag=True, help="Says nothing but what went wrong."),
-        click.option("-c", "count", metavar="N", type=click.IntRange(0), help="As --limit."),
+        click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
+        click.option("-c", "count", metavar="N", type=click.IntRange(0), help="The same as --limit."),
         click.option(
             "--partition-by", "parted", metavar="A,B,...",
-            help="-o is a folder of Parquet files by day, hour, minute, broker, client, api, capture, error or outcome.",
+            help="Write a folder of Parquet files by day, hour, minute, broker, client, api, capture, error or outcome.",
         ),
         click.option(
-            "--records", "records", is_flag=True, help="Beside each exchange its records; nested in JSON, Parquet and Arrow."
+            "--records", "records", is_flag=True, help="Add the records of each exchange; nested in JSON, Parquet and Arrow."
         ),
-        click.option("--partitions", "partitions", is_flag=True, help="Beside each exchange its partitions, likewise."),
+        click.option("--partitions", "partitions", is_flag=True, help="Add the partitions of each exchange, in the same way."),
         click.option(
             "--time-format", "-t", "clock", type=click.Choice(tuple(CLOCKS)), default="utc",
-            help="UTC, local time, or seconds: since the epoch, the first packet, the row before; tshark's letters too.",
+            help="UTC, local time, or seconds since the epoch, the first packet or the previous row; also tshark's letters.",
         ),
         click.option(
             "-E", "settings", metavar="KEY=VALUE", multiple=True,
-            help="With -T fields: header=y separator=, quote=d occurrence=f aggregator=; escape=n",
+            help="Options of -T fields: header=y separator=, quote=d occurrence=f aggregator=; escape=n",
         ),
         click.option(
-            "-e", "named", metavar="FIELD", multiple=True, help="With -T fields: a column, or a name that filters know."
+            "-e", "named", metavar="FIELD", multiple=True, help="With -T fields: print this column or filter name. May repeat."
         ),
         click.option(
             "-T", "text_form", type=click.Choice(tuple(TSHARK)),
-            help="As tshark writes: fields with -e, json, jsonl, ek, tabs, text.",
+            help="Write in a format of tshark: fields (with -e), json, jsonl, ek, tabs, text.",
         ),
         click.option(
             "--sort", "by", metavar="A,-B", shell_complete=listed(columns_of),
-            help="Sorted by these columns, - for the largest first; then the first rows wait for the last.",
+            help="Sort by these columns, with - for the largest first. No row is printed until all are read.",
         ),
         click.option(
             "--resolve", is_flag=True,
-            help="Hold rows until the names and ids of the whole capture are known; rows for a file (-o, or > of a shell) are "
-            "held anyway.",
+            help="Hold rows until the names and ids of the whole capture are known. Rows for a file (-o, or > of a shell) are "
+            "always held.",
         ),
         click.option(
             "--payloads", metavar="[text|hex|base64|json]", is_flag=False, flag_value=PLAIN, type=click.Choice((PLAIN, *WAYS)),
-            help="With --table records: the columns key and value too, and how. Default: text in a table, base64 in JSON and "
-            "CSV, bytes in Parquet and Arrow.",
+            help="With --table records: add the columns key and value in this form. Default: text in a table, base64 in JSON "
+            "and CSV, bytes in Parquet and Arrow.",
         ),
         click.option(
             "--table", metavar="NAME", type=click.Choice(TABLE_NAMES), default="exchanges", show_default=True,
-            help=f"Which table: {', '.join(TABLE_NAMES)}.",
+            help=f"Show this table: {', '.join(TABLE_NAMES)}.",
         ),
     ):  # fmt: skip
         command = decorator(command)
     return command
 
 
-@click.command("rows", cls=WithPayloads, short_help="One row an exchange.")
+@click.command("rows", cls=WithPayloads, short_help="Show one row per exchange.")
 @inputs
 @filters
 @shapes
@@ -104,9 +104,9 @@ def run(
     only: str,
     **given: Any,
 ) -> int:
-    """One row an exchange: request, response, latency and its parts, sizes, errors, throttle, topics.
+    """Show one row per exchange: request, response, latency and its parts, sizes, errors, throttle, topics.
 
-    FILEs are pcap or pcapng, also compressed; several are one capture, in time order; - is standard input.
+    FILEs are pcap or pcapng, also compressed. Several FILEs are one capture, in time order; - is standard input.
     """
     paths = paths_of(files)  # a second process imports its modules while this one imports its own
     from kcap.session import Capture

@@ -34,12 +34,12 @@ SHOWN: Final = (
 """Columns worth a line where they say something."""
 
 
-@click.command("show", short_help="One exchange, every byte of it.")
+@click.command("show", short_help="Show one exchange with every byte.")
 @partial(inputs, jobs=False)
-@click.option("--hex", "with_hex", is_flag=True, help="The bytes too.")
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
-@click.option("--payloads", is_flag=True, help="Keys and values of records too.")
-@click.option("--show-secrets", is_flag=True, help="Passwords and tokens as they are.")
+@click.option("--hex", "with_hex", is_flag=True, help="Also show the bytes.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@click.option("--payloads", is_flag=True, help="Also show keys and values of records.")
+@click.option("--show-secrets", is_flag=True, help="Show passwords and tokens unmasked.")
 def run(
     files: tuple[str, ...],
     with_hex: bool,
@@ -47,10 +47,10 @@ def run(
     payloads: bool,
     show_secrets: bool,
 ) -> int:
-    """One exchange: what it was, where its time went, and both messages field by field.
+    """Show one exchange: what it was, where its time went, and both messages field by field.
 
-    The last FILE names the exchange: UID.N, the columns connection and exchange of its row; or the number of a packet, as
-    Wireshark counts them, that carries bytes of its request or response.
+    The last argument names the exchange. It is UID.N, from the columns connection and exchange of its row, or the number of a
+    packet (as Wireshark counts) that carries bytes of its request or response.
     """
     from kcap.cli.output import report_failed
     from kcap.cli.standard_streams import say

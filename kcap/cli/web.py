@@ -14,17 +14,17 @@ from kcap.cli.options import inputs, paths_of, ports_given, secret_files
 from kcap.errors import CaptureError, MissingExtraError, OutputError, UsageError, said
 
 
-@click.command("web", short_help="The terminal UI in a browser.")
+@click.command("web", short_help="Open the terminal UI in a browser.")
 @partial(inputs, jobs=False)
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="TCP port to listen on; by itself any free one.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="TCP port to listen on. Default: any free port.")
 def run(
     files: tuple[str, ...], host: str, port: int,
 ) -> int:  # fmt: skip
-    """Serves the terminal UI to a browser until Ctrl-C.
+    """Serve the terminal UI to a browser until Ctrl-C.
 
-    The printed address has a token that works once, for the first browser that opens it. The connection is not encrypted:
-    name another address than 127.0.0.1 only on a network that you trust.
+    The printed address has a token that works once, for the first browser that opens it. The connection is not encrypted: use
+    an address other than 127.0.0.1 only on a network that you trust.
     """
     from kcap.capture.paths import expand
     from kcap.inputs import STANDARD as STANDARD_INPUT
