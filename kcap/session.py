@@ -68,7 +68,7 @@ class Capture:
         Raises CaptureError when nothing can be read, UsageError when a pipe was read before.
         """
         if STANDARD_INPUT in self.paths and self._passes:
-            raise UsageError("a pipe can be read once")
+            raise UsageError("a pipe can be read only once")
         self._passes += 1
         kind = CapturePass
         if self.options is not None and self.options.jobs != 1:

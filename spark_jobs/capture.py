@@ -190,7 +190,7 @@ def names_of(wanted: TableRequest) -> list[str]:
 def refuse(only: "Filter | None") -> None:
     """Raises UsageError for a filter that one shard cannot decide."""
     if only is not None and STREAM in columns_of(only):
-        raise UsageError("tcp.stream is known of the whole capture alone: ask for the column stream, and filter the rows by it")
+        raise UsageError("tcp.stream is known only for the whole capture: request the column stream and filter the rows by it")
 
 
 def add(kinds: dict[str, dict[str, Any]], row: dict[str, Any]) -> None:

@@ -77,7 +77,7 @@ def run(
         raise UsageError("--anonymize takes a key of at least one character")
     changes = redact or key is not None
     if secrets and changes:
-        raise UsageError("--keep-secrets writes what --redact and --anonymize are to hide: leave one of them out")
+        raise UsageError("--keep-secrets writes what --redact and --anonymize hide; they cannot be combined")
     paths = paths_of(files)
     from kcap.runtime import load_arrow
 
@@ -125,7 +125,7 @@ def report_cut(done: "Cut", output: str, *, written: bool) -> None:
     if done.verdict.beside > 0:
         said += f"; also in it, in the same packets or needed to read them: {count(done.verdict.beside, 'exchange')}"
     if done.widened:
-        said += f"; {count(done.widened, 'connection')} kept whole, for parts of them would not read the same"
+        said += f"; {count(done.widened, 'connection')} kept whole, since parts of them would give other rows"
     say(said)
     if done.verdict.rows:
         say(f"{count(done.verdict.rows, 'row')} differ from those of the whole capture")

@@ -136,18 +136,18 @@ def order_of(given: dict[str, Any]) -> "OutputRequest":
 
         parted = parts_of(given["parted"])
         if output is None or table != "exchanges" or text_form or given["form"] not in (None, "parquet"):
-            raise UsageError("--partition-by makes a folder of exchanges in Parquet; name it with -o")
+            raise UsageError("--partition-by writes a folder of exchanges in Parquet; name the folder with -o")
     if children and (table != "exchanges" or form not in ("table", "jsonl", "json", "ek", *BINARY)):
         raise UsageError(
-            f"--{children[0]} stands beside exchanges as table, JSON, Parquet or Arrow; there is --table {children[0]}"
+            f"--{children[0]} goes with exchanges as table, JSON, Parquet or Arrow; use --table {children[0]} for others"
         )
     way = given["payloads"]
     if way == PLAIN:
         way = "text" if form == "table" else None
     if way is not None and form in BINARY:
-        raise UsageError(f"--payloads {way} is for text; {form} holds bytes as they are")
+        raise UsageError(f"--payloads {way} is for text; {form} stores bytes unchanged")
     if clock != "utc" and form in BINARY:
-        raise UsageError(f"--time-format is for text; {form} holds times as they are")
+        raise UsageError(f"--time-format is for text; {form} stores times unchanged")
     keys = []
     if given["by"] is not None:
         from kcap.output.sorting import sort_keys
@@ -199,5 +199,5 @@ def chosen(table: str, columns: list[str] | None, payloads: bool) -> list[str] |
         return [column.name for column in RECORDS if payloads or column.name not in PAYLOADS]
     hidden = next((name for name in columns if name in PAYLOADS), None)
     if hidden is not None and not payloads:
-        raise UsageError(f"column {hidden!r} is what applications wrote; --payloads shows it")
+        raise UsageError(f"column {hidden!r} has data of applications; --payloads shows it")
     return columns

@@ -61,7 +61,7 @@ def run(
     match = NAME.fullmatch(name)
     if match is None:
         raise UsageError(
-            f"{name!r} names no exchange; behind the files stands UID.N, as in C0123456789abcdef.4, or the number of a packet"
+            f"{name!r} is no exchange; the last argument is UID.N, such as C0123456789abcdef.4, or a packet number"
         )
     load_arrow()
     uid, number, packet = match.groups()

@@ -49,7 +49,7 @@ def run(
     from kcap.session import Capture
 
     if query is None:
-        raise UsageError("no capture given; kcap sql FILE takes queries one after the other, kcap sql QUERY FILE answers one")
+        raise UsageError("no capture given; kcap sql FILE opens a prompt, kcap sql QUERY FILE runs one query")
     load_arrow()
 
     options = analyzer_options()

@@ -31,7 +31,7 @@ def explain(
     from kcap.reports.versions.explain import explanation_of
 
     if form not in ("table", "json"):
-        raise UsageError("an explanation is written as table or json")
+        raise UsageError("--explain writes table or json")
     made = explanation_of(client, targets, profiles)
     text = json_text(made) if form == "json" else "\n".join(explanation(made, style_of(output)))
     with place(output) as sink:
@@ -47,7 +47,7 @@ def refuse_for_saved(paths: "Sequence[str]", only: str) -> None:
     other = next((path for path in paths if not is_saved(path)), None)
     if other is not None:
         saved = next(filter(is_saved, paths))
-        raise UsageError(f"{saved} holds saved tables and {other} does not: versions are those of captures or of saved tables")
+        raise UsageError(f"{saved} holds saved tables and {other} does not: name captures or saved tables, not both")
     if only:
         raise UsageError("a filter applies while captures are read: give it to ingest, or name the captures")
 
@@ -112,7 +112,7 @@ def run(
     if explained is not None and not (files or remembered("more_files")):
         return explain(explained, targets, None, form, output)
     if connection is not None and form not in ("table", "json"):
-        raise UsageError("the story of one connection is written as table or json")
+        raise UsageError("--connection writes table or json")
     paths = paths_of(files)
     reading = None
     if any(map(is_saved, paths)):

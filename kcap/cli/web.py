@@ -31,7 +31,7 @@ def run(
 
     paths = paths_of(files)
     if STANDARD_INPUT in paths:
-        raise UsageError("a browser takes files, no pipe")
+        raise UsageError("kcap web reads files, not a pipe")
     missing = next((path for path in expand(paths) if not os.path.exists(path)), None)
     if missing is not None:
         raise CaptureError(f"{missing}: no such file or directory")
@@ -49,7 +49,7 @@ def run(
     try:
         server = WebServer(command, host, port, "kcap")
     except OSError as error:
-        raise OutputError(f"{host} port {port} cannot be listened on: {said(error)}") from error
+        raise OutputError(f"cannot listen on {host} port {port}: {said(error)}") from error
     click.echo(server.address)
     server.run()
     return 0

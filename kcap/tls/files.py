@@ -30,11 +30,9 @@ def read_secrets(
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 secrets.growing.append(GrowingKeyLog(os.path.abspath(path), taken))
         if hint is not None and secrets.keylog.dropped:
-            hint(
-                f"{path}: secrets of more than {TLS_SESSIONS_MAX:,} sessions; {secrets.keylog.dropped:,} lines are passed over"
-            )
+            hint(f"{path}: secrets of more than {TLS_SESSIONS_MAX:,} sessions; {secrets.keylog.dropped:,} lines are skipped")
         if not secrets.keylog and secrets.keylog.unread > before:
-            raise CaptureError(f"{path}: no line of a TLS key log in it")
+            raise CaptureError(f"{path}: no TLS key log: it has no line of one")
     for path in private_keys:
         with _opened(path, hint) as file:
             secrets.private_keys.append(_private_key(path, file.read()))
