@@ -138,7 +138,7 @@ def report_cut(done: "Cut", output: str, *, written: bool) -> None:
 def tell_changes(done: "Rewritten") -> None:
     """What was done to the packets, on stderr."""
     if done.compressed:
-        say(f"compressed batches whose records are zeros that do not inflate any more: {done.compressed:,}")
+        say(f"compressed batches that were zeroed and can no longer be decompressed: {done.compressed:,}")
     if done.encrypted:
         say(f"payload of {count(done.encrypted, 'TLS connection')} is zeros: inside of records nothing can be changed")
     if done.left_out:

@@ -221,4 +221,4 @@ def why_not(row: dict[str, Any]) -> str:
     if row["api"] == "SaslToken":
         return "a raw SASL token, which is a secret"
     size = f"{SPOOL_BYTES_MAX >> 30} GiB"
-    return f"not kept: it goes over from one file to the next, or lies beyond the first {size} of a pipe or a compressed file"
+    return f"not retained: it spans two files, or lies beyond the first {size} of a pipe or a compressed file"

@@ -61,5 +61,7 @@ def _private_key(path: str, data: bytes) -> bytes:
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise CaptureError(f"{path}: no private key that can be read (PEM or DER, without a password)") from None
     if not isinstance(key, RSAPrivateKey):
-        raise CaptureError(f"{path}: not an RSA key, which alone decrypts a passive capture (TLS 1.2 with RSA key exchange)")
+        raise CaptureError(
+            f"{path}: not an RSA key; only an RSA key can decrypt a passive capture (TLS 1.2 with RSA key exchange)"
+        )
     return key.private_bytes(serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
