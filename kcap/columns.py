@@ -197,7 +197,7 @@ tls_client_subject string? subject of the client's certificate (RFC 4514); TLS 1
 tls_server_subject string? subject of the server's certificate (RFC 4514); TLS 1.3 encrypts it, so keys are needed
 tls_resumed bool? the session resumed an earlier one, by session id, ticket or PSK; null if a hello is missing
 tls_handshake_ns int64? from the ClientHello to the last Finished, by their packets; null with 0-RTT data or missing records
-tls_alerts list<string>? alerts that could be read, except close_notify: sender, name and meaning; null without TLS
+tls_alerts list<string>? alerts that could be read, except those of a close: sender, name and meaning; null without TLS
 exchanges int64 rows of this connection
 request_frames int64 complete frames of the client
 response_frames int64 complete frames of the server
