@@ -12,7 +12,8 @@ from kcap.reports.findings.report import RULES
 PAGE = Path(__file__).with_name("findings.md")
 HEAD = """# Findings
 
-`kcap check FILE...` reports what is wrong in a capture: the clients and brokers concerned, since when, the confidence, and the next step.
+`kcap check FILE...` reports what is wrong in a capture: the clients and brokers concerned, since when, the confidence, and
+the next step.
 On healthy traffic it reports nothing.
 
 ```
@@ -43,12 +44,15 @@ a_second = 20
 
 Rules can judge only what the capture contains:
 
-- With a short snapshot length, topics and records are missing. If a rule finds nothing because the capture lacks what it needs, the
+- With a short snapshot length, topics and records are missing. If a rule finds nothing because the capture lacks what it
+  needs, the
   report lists it under *not judged* (`not_judged` in JSON), with the reason.
-- For TLS without keys, the rules on handshakes and on lost packets judge what they see, and `judged` is the number of rules that did.
+- For TLS without keys, the rules on handshakes and on lost packets judge what they see, and `judged` is the number of rules
+  that did.
 - Rules look at up to 65,536 groups of connections, by client and server. `left_out` counts the groups beyond these.
 - Requests between brokers (replication, the controller) are the cluster's own and are not judged.
-- If responses name several clusters, the topics, groups and transactions of each cluster are judged separately, and `who` has the cluster.
+- If responses name several clusters, the topics, groups and transactions of each cluster are judged separately, and `who`
+  has the cluster.
 
 `kcap live -i IF --check` reports findings during a live capture: when each begins and when it ends.
 

@@ -31,7 +31,8 @@ SPDX: Final = {
 HEAD: Final = """# Licences of dependencies
 
 kcap is licensed under Apache-2.0. It bundles none of these packages: pip installs them from where they are published, each
-under its own licence. The licences are those in the packages' metadata. `docs/licences_page.py` writes this page from the locks and the
+under its own licence. The licences are those in the packages' metadata. `docs/licences_page.py` writes this page from the
+locks and the
 installed packages, and a test keeps it current.
 
 The first table lists the packages that run or build kcap (`requirements-run.lock`). One of them is crc32c (LGPL), a library

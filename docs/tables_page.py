@@ -12,8 +12,10 @@ from kcap.columns import TABLES
 PAGE = Path(__file__).with_name("tables.md")
 HEAD = """# Tables
 
-This page lists every table that kcap makes from a capture, with its columns. JSON keys, CSV headers, and the columns in Parquet, Arrow,
-pandas, DuckDB and Spark have these names and types. `kcap schema --tables`, `--columns TABLE`, `--flags` and `--weirds` print the same information.
+This page lists every table that kcap makes from a capture, with its columns. JSON keys, CSV headers, and the columns in
+Parquet, Arrow,
+pandas, DuckDB and Spark have these names and types. `kcap schema --tables`, `--columns TABLE`, `--flags` and `--weirds`
+print the same information.
 
 ```
 kcap schema --columns exchanges
