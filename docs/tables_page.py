@@ -12,17 +12,19 @@ from kcap.columns import TABLES
 PAGE = Path(__file__).with_name("tables.md")
 HEAD = """# Tables
 
-Every table that kcap makes of a capture, with its columns. JSON keys, CSV headers, Parquet, Arrow, pandas, DuckDB and Spark
-columns have these names and types. `kcap schema --tables`, `--columns TABLE`, `--flags` and `--weirds` print the same.
+This page lists every table that kcap makes from a capture, with its columns. JSON keys, CSV headers, and the columns in
+Parquet, Arrow,
+pandas, DuckDB and Spark have these names and types. `kcap schema --tables`, `--columns TABLE`, `--flags` and `--weirds`
+print the same information.
 
 ```
 kcap schema --columns exchanges
 kcap rows --table connections --columns connection,phase,rtt_min_ns pcaps/quota-3.9.pcap
 ```
 
-The names under *Wireshark* are taken by filters (`-Y`) and by `-T fields -e` for the column of their line.
+Filters (`-Y`) and `-T fields -e` also accept the name under *Wireshark* for the column of its line.
 
-This page is written from the declarations by `docs/tables_page.py`.
+`docs/tables_page.py` writes this page from the declarations.
 """
 
 

@@ -9,7 +9,7 @@ A quick tour, run from the root of a checkout:
 ...     break
 ApiVersions answered
 
-A table is read when its rows are requested, each time in a pass over the files of its own:
+A table is read when its rows are requested, each time in a separate pass over the files:
 
 >>> exchanges = capture.exchanges(["api", "latency_ns", "error"]).to_arrow()    # also .to_pandas() and .record_batches()
 >>> exchanges.column_names
@@ -18,7 +18,7 @@ A table is read when its rows are requested, each time in a pass over the files 
 >>> {row["api"] for batch in fetches.record_batches() for row in batch.to_pylist()}
 {'Fetch'}
 
-Bytes can be decoded without a capture. Damage in them never raises; `undecoded` has the reason.
+Bytes can be decoded without a capture. Damaged bytes never raise an exception; `undecoded` has the reason.
 
 >>> frame = bytes.fromhex("0012 0000 00000007 0003 61646d")    # a frame without its 4-byte length prefix
 >>> message = kcap.decode_request(frame)
@@ -27,7 +27,7 @@ Bytes can be decoded without a capture. Damage in them never raises; `undecoded`
 >>> kcap.decode_request(frame[:9]).undecoded
 'header: int16 is cut at byte 8'
 
-What is where:
+Where to find what:
 
 - captures: `open` gives a `Capture`; iterating it gives `Exchange` objects, its methods give `Table` objects; `Options` says
   which TCP ports are Kafka's

@@ -1,7 +1,7 @@
-"""Composes the pipeline: segments in, batches of decided exchanges, closed connections and weirds out. No I/O, no clock.
+"""Composes the pipeline from TCP segments to decided exchanges. No I/O, no clock.
 
-Law: pickling the analyzer after any packet and continuing with the copy changes nothing; neither does the size of the batches
-it is fed.
+In: segments. Out: batches of decided exchanges, closed connections, weirds. Law: pickling the analyzer after any packet and
+continuing with the copy changes nothing; neither does the size of the batches of segments.
 """
 
 from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ BROKEN = FLAG["snaplen"] | FLAG["gap"] | FLAG["truncated"]
 
 @dataclass(slots=True, weakref_slot=True)
 class RowBatch:
-    """Decided exchanges: raw rows (see `model.ROW`), the connections they refer to, and their projected bodies."""
+    """Decided exchanges: raw rows (see `model.ROW`), the connections that they refer to, and their projected bodies."""
 
     tuples: list[tuple[Any, ...]]
     """Rows of the reference path."""
@@ -168,17 +168,18 @@ ClosedTogether: TypeAlias = KeptConnection | SilentConnection | ClosedRows
 
 @dataclass(slots=True)
 class Options:
-    """The user's settings for a capture: ports, TLS secrets, engine."""
+    """Settings for reading a capture: ports, TLS secrets, engine."""
 
     kafka_ports: frozenset[int] = field(default_factory=frozenset)
-    """`-d tcp.port==N,kafka`."""
+    """Ports whose connections are read as Kafka, whatever they look like (`-d tcp.port==N,kafka`)."""
     not_kafka_ports: frozenset[int] = field(default_factory=frozenset)
+    """Ports whose connections are never read as Kafka (`--not-kafka`)."""
     secrets: Secrets | None = None
     """Secrets that decrypt TLS connections."""
     fast_path: bool = True
-    """Whether compiled code reads connections in good order where segments come as columns; changes speed alone."""
+    """Whether compiled code reads well-behaved connections, if segments come as columns; changes only speed."""
     jobs: int = 1
-    """Processes that read the capture, 0 as many as pay (`kcap.jobs.cores`); changes speed alone."""
+    """Number of processes that read the capture; 0 for as many as pay off (`kcap.jobs.cores`). Changes only speed."""
 
 
 class Analyzer:

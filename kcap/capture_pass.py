@@ -1,7 +1,7 @@
-"""One reading of the files of a capture: the edge where I/O meets the core.
+"""One pass over the files of a capture: the edge where I/O meets the core.
 
-In: paths. Out: batches of decided exchanges, and, when they are over, connections and oddities. Law: each pass sees the same;
-memory stays flat.
+In: paths. Out: batches of decided exchanges; connections when they are over; oddities. Law: every pass over the same files sees
+the same, and memory does not grow with the length of the capture.
 """
 
 import os
@@ -37,10 +37,10 @@ EAGER_SECONDS = 0.25
 
 
 class CapturePass:
-    """One pass over a capture, a step at a time; what has been read so far stands in its attributes."""
+    """One pass over a capture, a step at a time; its attributes have what has been read so far."""
 
     processes = 1
-    """That do its work."""
+    """Number of processes that do its work."""
 
     def __init__(self, paths: Sequence[str], options: Options | None = None, *, keep_connections: bool = False) -> None:
         self.analyzer = Analyzer(options)
@@ -49,18 +49,18 @@ class CapturePass:
         self.parser = SegmentParser(self._report)
         self.keep_connections = keep_connections
         self.connections: list[ClosedConnection] = []
-        """Connections that are over, where they are kept; a reader of this list may empty it."""
+        """Connections that are over, if `keep_connections` is set; a reader of this list may empty it."""
         self._settled = 0
         """How many of them came since the last batch."""
         self.phases: Counter[str] = Counter()
-        """What the connections were that are over."""
+        """Phases of the connections that are over."""
         self.details: Counter[str] = Counter()
-        """What those looked like that were no Kafka."""
+        """What the connections that are not Kafka look like."""
         self.rows = 0
         self._secrets = [0] * len(self.files.files)
         """Per file: Decryption Secrets Blocks that were taken."""
         self.not_kept = 0
-        """Messages too large to be gathered that were requested and cannot be read again."""
+        """Requested messages that were too large to be gathered and cannot be read again."""
         self.watch: Callable[[], None] | None = None
         """Called now and then, also while the last connections are closed: to show the progress, or to take `connections`."""
         self.positions = [0] * len(self.files.files)

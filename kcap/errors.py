@@ -1,7 +1,7 @@
 """The exceptions that kcap raises, one class for each kind of fault, each with the exit code of the command line.
 
-Bytes of a capture never raise: an odd packet or frame is reported as a `WeirdKind`, a message body that cannot be read has a
-reason in `undecoded`. These classes are for requests of the caller that cannot be met.
+The bytes of a capture never raise an exception: an odd packet or frame is reported as a `WeirdKind`, and a message body that
+cannot be read has a reason in `undecoded`. These classes are for requests of the caller that cannot be met.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,9 +37,9 @@ class UsageError(KcapError):
 class CaptureError(KcapError):
     """A capture cannot be read: the file is missing or not readable, is no capture, or ends inside its header.
 
-    `kcap.open` raises it for a path that does not exist, a pass over the files when none of them can be read. A file that fails
-    among others that can be read, or damage behind the header, does not raise: it is reported in the tables `captures` and
-    `weirds`. Exit code 3.
+    `kcap.open` raises it for a path that does not exist, and a pass raises it if none of the files can be read. If only some
+    files cannot be read, or if a file is damaged after its header, the tables `captures` and `weirds` report it instead.
+    Exit code 3.
     """
 
     exit_code = 3
@@ -48,7 +48,7 @@ class CaptureError(KcapError):
 class OutputError(KcapError):
     """The result cannot be written: no permission, no space, or the target exists and would be overwritten.
 
-    Raised by what writes files; a closed pipe is no error. Exit code 4.
+    Functions that write files raise it; a closed pipe is no error. Exit code 4.
     """
 
     exit_code = 4

@@ -1,7 +1,7 @@
 """One exchange of a capture: its row, its two messages, its packets.
 
-In: a batch of decided exchanges, and what reads frames again. Out: a row as Python values, the messages and the packets, each
-made when it is first read. Law: a message read again is the one that the row was made of.
+In: a batch of decided exchanges, and a reader of frames. Out: a row as Python values, the messages and the packets, each made
+when it is first read. Law: a message that is read again is the one from which the row was made.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Exchange:
         return {name: column[self._at] for name, column in self._rows.columns.items()}
 
     def frame(self, side: str) -> bytes:
-        """The bytes of the request or the response with their length prefix, as far as they were captured without a break."""
+        """The bytes of the request or the response with their length prefix, up to the first gap in the capture."""
         return self._frames.frame(self._location(side))
 
     def _body(self, side: str) -> bytes:
@@ -51,7 +51,7 @@ class Exchange:
 
     @cached_property
     def request(self) -> "Message | None":
-        """The request, read again from the file; None where there is none, it is a raw token, or it was not kept."""
+        """The request, read again from the file; None if there is none, it is a raw SASL token, or it was not retained."""
         from kcap.decode.message import decode_request
 
         frame = self._body("request") if self._raw[PART["api_key"]] is not None else b""
@@ -59,7 +59,7 @@ class Exchange:
 
     @cached_property
     def response(self) -> "Message | None":
-        """The response, read again from the file; None where there is none, it answers a raw token, or it was not kept."""
+        """The response, read again from the file; None if there is none, it is that of a raw token, or it was not retained."""
         from kcap.decode.message import decode_response
 
         frame = self._body("response") if self._raw[PART["correlation_id"]] is not None else b""
@@ -69,7 +69,7 @@ class Exchange:
         return decode_response(frame, key, version)
 
     def packets(self) -> list[Packet]:
-        """The packets that gave both frames their bytes, in the order of their times."""
+        """The packets that carried the bytes of both frames, in time order."""
         sides = [self._frames.packets(self._location(side))[0] for side in ("request", "response")]
         return sorted(chain.from_iterable(sides), key=lambda packet: packet.time_ns)
 
@@ -82,7 +82,7 @@ class ExchangeRows:
     """A batch of exchanges whose columns are made when one of them is first read."""
 
     def __init__(self, batch: RowBatch, files: Sequence[CaptureFile], tracker: "MetadataTracker | None" = None) -> None:
-        """`tracker` observed the batches before; without one, the facts of this batch alone count."""
+        """`tracker` has observed the earlier batches; without one, only the facts of this batch count."""
         self.batch = batch
         self._files = files
         self.exchanges = None if tracker is None or not len(batch) else observed(batch, files, tracker)

@@ -1,7 +1,7 @@
-"""A capture, and what there is to be had from it: tables, exchanges, and passes over its files.
+"""A capture, and what can be read from it: tables, exchanges, and passes over its files.
 
-In: paths. Out: tables, or one exchange at a time with its messages read again from the file. Law: each table and each iteration
-is a pass of its own over the files and sees the same.
+In: paths. Out: tables, or one exchange at a time, whose messages are read again from the file. Law: each table and each
+iteration is a separate pass over the files, and all passes see the same.
 """
 
 import os
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 
 class Capture:
-    """Some files as one capture, in time order. Each table and each iteration is a pass over the files; a pipe allows one."""
+    """One or more files as one capture, in time order. Each table and each iteration is a pass over the files; a pipe allows
+    only one pass."""
 
     def __init__(self, paths: Sequence[str], options: Options | None = None, keylog: str | Sequence[str] | None = None) -> None:
         """`keylog`: NSS key logs, beside the secrets of the options. Raises UsageError for no path, CaptureError for a key log
@@ -47,7 +48,7 @@ class Capture:
         """Copies of open files, which go when nothing uses the capture any more."""
 
     def filter(self, text: str) -> "Capture":
-        """The same capture, of which only the exchanges count that a display filter lets pass (docs/filters.md).
+        """The same capture, limited to the exchanges that pass a display filter (docs/filters.md).
 
         Raises FilterError, a UsageError that points at the fault.
         """
@@ -68,7 +69,7 @@ class Capture:
         Raises CaptureError when nothing can be read, UsageError when a pipe was read before.
         """
         if STANDARD_INPUT in self.paths and self._passes:
-            raise UsageError("a pipe can be read once")
+            raise UsageError("a pipe can be read only once")
         self._passes += 1
         kind = CapturePass
         if self.options is not None and self.options.jobs != 1:
@@ -81,7 +82,7 @@ class Capture:
         return kind(self.paths, self.options, keep_connections=keep_connections)
 
     def __iter__(self) -> "Iterator[Exchange]":
-        """The exchanges as they are decided, with what is known by then."""
+        """The exchanges as they are decided, with the facts that are known by then."""
         return self.decided(self.read())
 
     def decided(self, reading: CapturePass) -> "Iterator[Exchange]":
@@ -117,64 +118,64 @@ class Capture:
         return Table(self.read, name, columns, only=self.only)
 
     def exchanges(self, columns: Sequence[str] | None = None) -> "Table":
-        """One row a request/response exchange."""
+        """One row per request/response exchange."""
         return self.table("exchanges", columns)
 
     def partitions(self, columns: Sequence[str] | None = None) -> "Table":
-        """One row a topic-partition of an exchange that is about partitions."""
+        """One row per topic partition of an exchange that is about partitions."""
         return self.table("partitions", columns)
 
     def records(self, columns: Sequence[str] | None = None, *, payloads: bool = False) -> "Table":
-        """One row a record of a Produce, Fetch or ShareFetch; with keys and values where `payloads` or `columns` say so."""
+        """One row per record of a Produce, Fetch or ShareFetch, with keys and values if `payloads` or `columns` says so."""
         from kcap.columns import PAYLOADS, RECORDS
 
         shown = [column.name for column in RECORDS if payloads or column.name not in PAYLOADS]
         return self.table("records", shown if columns is None else columns)
 
     def connections(self, columns: Sequence[str] | None = None) -> "Table":
-        """One row a TCP connection, with its byte ledger."""
+        """One row per TCP connection, with its byte ledger."""
         return self.table("connections", columns)
 
     def captures(self, columns: Sequence[str] | None = None) -> "Table":
-        """One row a file."""
+        """One row per file."""
         return self.table("captures", columns)
 
     def negotiations(self, columns: Sequence[str] | None = None) -> "Table":
-        """One row a connection and API: versions used, beside what the broker offers."""
+        """One row per connection and API: the versions used and those that the broker offers."""
         return self.table("negotiations", columns)
 
     def tls_turns(self, columns: Sequence[str] | None = None) -> "Table":
-        """One row a request and response as the records of an encrypted connection suggest them: inferred, not decrypted."""
+        """One row per request and response that the records of an encrypted connection suggest: inferred, not decrypted."""
         return self.table("tls_turns", columns)
 
     def topic_names(self, columns: Sequence[str] | None = None) -> "Table":
-        """One row a topic id whose name is in the capture."""
+        """One row per topic id whose name is in the capture."""
         return self.table("topic_names", columns)
 
     def brokers(self, columns: Sequence[str] | None = None) -> "Table":
-        """One row an endpoint of a broker that a response lists."""
+        """One row per endpoint of a broker that a response lists."""
         return self.table("brokers", columns)
 
     def weirds(self, columns: Sequence[str] | None = None) -> "Table":
-        """One row an oddity and connection."""
+        """One row per oddity and connection."""
         return self.table("weirds", columns)
 
 
 def no_kafka(reading: CapturePass) -> str:
-    """What a capture that was read has instead of Kafka."""
+    """A sentence on what a capture has instead of Kafka, after it was read."""
     from kcap.output.verdict import no_kafka_sentence
 
     return no_kafka_sentence(sum(file.packets for file in reading.capture_files), reading.phases, reading.weirds)
 
 
 class FileCopies:
-    """Copies of files that are open already, in a folder that goes with this object."""
+    """Copies of open files, in a folder that is removed with this object."""
 
     def __init__(self) -> None:
         self._folder: str | None = None
 
     def path(self, source: Any) -> str:
-        """The path of a capture; of an open file that of its copy.
+        """The path of a capture; for an open file, the path of its copy.
 
         Raises UsageError for what is neither.
         """
@@ -206,9 +207,11 @@ def open_capture(
     options: Options | None = None,
     jobs: int | None = None,
 ) -> Capture:
-    """Several files, globs, folders or `-` as one capture, one by one or in a list; `keylog` names NSS key logs that TLS is
-    decrypted with. An open file is copied to a temporary one, from where it stands, for a capture is read more than once.
-    With `jobs=2` a second process analyzes packets while this one makes rows; the rows are the same.
+    """Opens one or more captures as one: files, globs, folders or `-` (standard input), as arguments or in a list.
+
+    `keylog` names NSS key logs, with which TLS is decrypted. An open file is copied to a temporary file from its current
+    position on, since a capture is read more than once. With `jobs=2` a second process analyzes packets while this one makes
+    rows; the rows are the same.
 
     Raises CaptureError when a path does not exist.
     """

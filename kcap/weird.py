@@ -36,14 +36,14 @@ class WeirdKind(StrEnum):
     LINK_UNKNOWN = "link_unknown", "a link type that cannot be decoded"
     PACKET_MALFORMED = "packet_malformed", "headers that contradict themselves"
     PACKET_CUT = "packet_cut", "the snapshot length cut a header; nothing of the packet can be read"
-    FRAGMENTS_INCOMPLETE = "fragments_incomplete", "a datagram of which some IP fragments never came"
+    FRAGMENTS_INCOMPLETE = "fragments_incomplete", "a datagram with missing IP fragments"
     FRAGMENTS_LIMIT = "fragments_limit", "more unfinished datagrams than the limit"
     # TCP streams
     OVERLAP_DIFFERS = "overlap_differs", "the same sequence numbers carried different bytes; the first copy won"
     GAP = "gap", "stream bytes that no packet of the capture carries"
-    LATE_DATA = "late_data", "data for a hole that had been given up"
-    REORDER_LIMIT = "reorder_limit", "a hole was given up because too much data waited behind it"
-    DATA_AFTER_FIN = "data_after_fin", "data behind the end of a stream"
+    LATE_DATA = "late_data", "data for a hole that was no longer waited for"
+    REORDER_LIMIT = "reorder_limit", "a hole was closed because too much data waited behind it"
+    DATA_AFTER_FIN = "data_after_fin", "data after the end of a stream"
     CONNECTION_LIMIT = "connection_limit", "more open connections than the limit; the quietest one was closed"
     CONNECTION_IDLE = "connection_idle", "a connection without a packet for longer than the idle time"
     # TLS
@@ -55,24 +55,24 @@ class WeirdKind(StrEnum):
         "proxy_header",
         "a connection begins with a PROXY protocol header of a load balancer; the detail names the client behind it",
     )
-    DIRECTION_UNKNOWN = "direction_unknown", "no SYN and no content that tells client from server"
+    DIRECTION_UNKNOWN = "direction_unknown", "no SYN, and no content that distinguishes client from server"
     RECOGNITION_LIMIT = (
         "recognition_limit",
-        "connections that are not recognised yet hold more bytes than the limit; this one was decided by what it had brought",
+        "connections that are not recognised yet hold more bytes than the limit; this one was decided by the bytes it had",
     )
     BOUNDARY_LOST = "boundary_lost", "no frame can start here; resync searches the next boundary"
     RESYNCED = "resynced", "resync found the next frame boundary"
     FRAME_LENGTH_INVALID = "frame_length_invalid", "a length prefix that is negative, too short or above Kafka's own limit"
-    FRAME_INCOMPLETE = "frame_incomplete", "a frame of which the end never came"
+    FRAME_INCOMPLETE = "frame_incomplete", "a frame whose end is missing"
     FRAMES_LIMIT = (
         "frames_limit",
-        "unfinished frames of all connections hold more bytes than the limit; of this one not everything was read",
+        "unfinished frames of all connections hold more bytes than the limit; this one was not read completely",
     )
-    API_UNKNOWN = "api_unknown", "a request of a key or version that no Kafka release has"
+    API_UNKNOWN = "api_unknown", "a request with a key or version that no Kafka release has"
     HUNT_LIMIT = "hunt_limit", "resync reached its limit and skipped bytes"
     # exchanges
     UNANSWERED = "unanswered", "the detail gives the reason"
-    ORPHAN = "orphan", "a response to no request that was seen"
+    ORPHAN = "orphan", "a response without a captured request"
     OUT_OF_ORDER_RESPONSE = "out_of_order_response", "brokers respond in order; this one did not"
     CORRELATION_REUSED = "correlation_reused", "a request repeats the id of an outstanding one"
     LATE_RESPONSE = "late_response", "a response after the client had closed its side"
@@ -83,13 +83,16 @@ class WeirdKind(StrEnum):
     FACTS_LIMIT = "facts_limit", "more topics, brokers, client libraries or version lists than the limit"
     NESTED_LIMIT = (
         "nested_limit",
-        "more partitions or records of an exchange than its row can have beside it; their tables have all",
+        "more partitions or records of an exchange than its row can have; their tables have all",
     )
-    TOPICS_LIMIT = "topics_limit", "more topics of a message, or of those that wait, than the limit; its row has some or none"
+    TOPICS_LIMIT = (
+        "topics_limit",
+        "more topics of one message or of all waiting messages than the limit; the row has some or none",
+    )
     PARTITIONS_LIMIT = "partitions_limit", "more partitions of a message than the limit; later ones have no row"
     # bodies
-    UNDECODED = "undecoded", "a body that does not read as its API and version say"
-    DECODER_FAILED = "decoder_failed", "kcap's own code failed on an exchange or a connection, which stays without its values"
+    UNDECODED = "undecoded", "a body that does not match its API and version"
+    DECODER_FAILED = "decoder_failed", "kcap's own code failed on an exchange or a connection, whose values are missing"
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,7 +190,7 @@ def names_of(wanted: TableRequest) -> list[str]:
 def refuse(only: "Filter | None") -> None:
     """Raises UsageError for a filter that one shard cannot decide."""
     if only is not None and STREAM in columns_of(only):
-        raise UsageError("tcp.stream is known of the whole capture alone: ask for the column stream, and filter the rows by it")
+        raise UsageError("tcp.stream is known only for the whole capture: request the column stream and filter the rows by it")
 
 
 def add(kinds: dict[str, dict[str, Any]], row: dict[str, Any]) -> None:
@@ -212,7 +212,7 @@ def open_capture(
 ) -> SparkCapture:
     """Files, folders, patterns and URIs as one capture, scanned once for any number of tables.
 
-    Raises CaptureError where nothing can be read, with `strict` where anything cannot; UsageError for numbers that cannot be.
+    Raises CaptureError if nothing can be read, or with `strict` if any file cannot; UsageError for impossible numbers.
     """
     given = [paths] if isinstance(paths, str) else [str(path) for path in paths]
     for name, value in (("split_bytes", split_bytes), ("partitions", partitions)):
@@ -236,16 +236,18 @@ def read_capture(
     ship: str = "auto",
     options: Options | None = None,
 ) -> "DataFrame":
-    """A table of some files as one capture: rows equal those of `kcap rows --table TABLE -o FILE`; also `segments`.
+    """A table of one or more files as one capture. Rows equal those of `kcap rows --table TABLE -o FILE`; also `segments`.
 
-    `split_bytes`: about so much of a file is read at once (128 MiB). `partitions`: shards that the connections are partitioned
-    into (one a core, or one for 8 GiB). `columns`: of the table, else all. `only`: a display filter. `strict`: a file that
-    cannot be read is an error; otherwise it is left out and reported in the tables `captures` and `weirds`. `ship`: what
-    travels between tasks: `references` to packets, which are read a second time; `edges`, the segments of connections in
-    several ranges, most of them without records, while others are decoded where they are; or all `packets`. `auto` is the first
-    on one machine, the second on several and for object stores, the third for compressed files. docs/scale.md has figures.
+    `split_bytes`: approximate size of the byte ranges that are read at once (128 MiB). `partitions`: number of shards of the
+    connections (one per core, or one per 8 GiB). `columns`: columns of the table, else all. `only`: a display filter. `strict`:
+    a file that cannot be read is an error; otherwise it is left out and reported in the tables `captures` and `weirds`.
 
-    Raises CaptureError where nothing can be read, UsageError for what the table does not have.
+    `ship`: what travels between tasks: `references` to packets, which are read a second time; `edges`, the segments of
+    connections in several ranges, most of them without records, while other connections are decoded where they are; or all
+    `packets`. `auto` chooses `references` on one machine, `edges` on several and for object stores, and `packets` for
+    compressed files. docs/scale.md has figures.
+
+    Raises CaptureError if nothing can be read, UsageError for a table or column that does not exist.
     """
     if table not in (*TABLES, "segments"):
         choose(table, None)

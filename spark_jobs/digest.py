@@ -29,7 +29,7 @@ REPORTS: Final = ("latency", "throttle", "errors", "topics", "clients", "slow")
 
 
 def run(_spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, top: int) -> int:
-    """All reports of captures, the first rows of each."""
+    """Show the first rows of all reports of captures."""
     found: dict[str, Row] = {}
     for name, made in run_reports(source, REPORTS, ReportRequest((), top), given.only):
         found[name] = made

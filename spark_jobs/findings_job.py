@@ -52,7 +52,7 @@ def check_job() -> click.Command:
     def run(
         spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, rules: str, skip: str, fail_on: str | None
     ) -> int:
-        """What is wrong: the findings of `kcap check` over captures of any size, or over the tables that ingest saved."""
+        """Report what is wrong: the findings of `kcap check` over captures of any size, or over tables that ingest saved."""
         no_filter(given)
         limits = thresholds_of(settings().get("check", {}), RULES, f"{config_file()}: [check]")
         result = findings(source, check_text.known(rules), check_text.known(skip), limits)
@@ -62,9 +62,9 @@ def check_job() -> click.Command:
 
     made = job("check", FORMS)(run)
     made.params += [
-        click.Option(["--only-rules", "rules"], metavar="ID,...", default="", help="These rules alone."),
-        click.Option(["--skip"], metavar="ID,...", default="", help="Not these rules."),
-        click.Option(["--fail-on"], type=click.Choice(SEVERITIES), help="Exit with 1 where a finding is at least as severe."),
+        click.Option(["--only-rules", "rules"], metavar="ID,...", default="", help="Run only these rules."),
+        click.Option(["--skip"], metavar="ID,...", default="", help="Leave out these rules."),
+        click.Option(["--fail-on"], type=click.Choice(SEVERITIES), help="Exit with code 1 if a finding is at least as severe."),
     ]
     return made
 
@@ -75,7 +75,7 @@ def ids_job(name: str, option: str, help_: str) -> click.Command:
         finished(spark, of_ids(source, name, ids), given)
         return 0
 
-    run.__doc__ = f"The report of `kcap {name}` over captures of any size, or over the tables that ingest saved."
+    run.__doc__ = f"Show the report of `kcap {name}` over captures of any size, or over the tables that ingest saved."
     made = job(name, FORMS)(run)
     made.params.append(click.Option([option, "ids"], metavar="ID", multiple=True, help=help_))
     return made
@@ -83,7 +83,7 @@ def ids_job(name: str, option: str, help_: str) -> click.Command:
 
 def diff_job() -> click.Command:
     def run(spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, before: tuple[str, ...]) -> int:
-        """What changed from --before to --input: the report of `kcap diff` over captures of any size or saved tables."""
+        """Show what changed from --before to --input: the report of `kcap diff` over captures of any size or saved tables."""
         no_filter(given)
         if not before:
             raise UsageError("diff compares two captures: name the earlier one with --before")
@@ -91,14 +91,14 @@ def diff_job() -> click.Command:
         return 0
 
     made = job("diff", FORMS)(run)
-    made.params.append(click.Option(["--before"], metavar="PATH", multiple=True, help="What to compare with; may repeat."))
+    made.params.append(click.Option(["--before"], metavar="PATH", multiple=True, help="Compare with this capture. May repeat."))
     return made
 
 
 JOBS: Final[dict[str, Any]] = {
     "check": check_job(),
-    "groups": ids_job("groups", "--group", "This group alone; may repeat."),
-    "transactions": ids_job("transactions", "--id", "This transactional id alone; may repeat."),
+    "groups": ids_job("groups", "--group", "Show only this group. May repeat."),
+    "transactions": ids_job("transactions", "--id", "Show only this transactional id. May repeat."),
     "diff": diff_job(),
 }
 """Report -> its job; `spark_jobs/NAME.py` is the entry point."""

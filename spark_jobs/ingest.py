@@ -131,7 +131,7 @@ def write(path: str, data: bytes) -> None:
 
 
 def run(spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, records: bool, name: str | None) -> int:
-    """All tables of captures as Parquet, in folders by set, date, hour and broker."""
+    """Write all tables of captures as Parquet, in folders by set, date, hour and broker."""
     if given.output is None:
         raise UsageError("no output given; name a folder or a URI with --output")
     if isinstance(source, Saved):
@@ -167,8 +167,10 @@ def run(spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, re
 
 command = job("ingest", ("parquet",), refuse=refuse)(run)
 command.params += [
-    click.Option(["--records"], is_flag=True, help="The table records too: a row a record, without keys and values."),
-    click.Option(["--set", "name"], metavar="NAME", help="What is replaced when it comes again; else named after the input."),
+    click.Option(["--records"], is_flag=True, help="Also write the table records: a row per record, without keys and values."),
+    click.Option(
+        ["--set", "name"], metavar="NAME", help="Name of the set, which replaces an earlier one. Default: from the input."
+    ),
 ]
 
 if __name__ == "__main__":

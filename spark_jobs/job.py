@@ -96,22 +96,20 @@ def job(
         answer.__doc__ = run.__doc__
         made: Callable[..., int] = answer
         if by:
-            made = click.option("--by", metavar="A,B,...", help="Group by these columns of exchanges; also topic, time:10s.")(
-                made
-            )
+            made = click.option("--by", metavar="A,B,...", help="Group by these columns, by topic, or by time:10s.")(made)
         for decorator in (
-            click.option("--master", metavar="URL", help="Where to run; local[*] unless spark-submit says otherwise."),
+            click.option("--master", metavar="URL", help="Run on this master. Default: local[*], or spark-submit's."),
             click.option("--ship", type=click.Choice(SHIPS), default="auto",
-                         help="What travels between tasks: see docs/scale.md."),
-            click.option("--partitions", metavar="N", type=click.IntRange(1), help="Shares of the capture's connections."),
-            click.option("--split-bytes", metavar="SIZE", callback=size_of, help="Of a file read at once: 64k, 128M."),
-            click.option("--strict", is_flag=True, help="A file that cannot be read ends the job."),
+                         help="Choose what travels between tasks: see docs/scale.md."),
+            click.option("--partitions", metavar="N", type=click.IntRange(1), help="Divide the connections into N shards."),
+            click.option("--split-bytes", metavar="SIZE", callback=size_of, help="Size of a byte range of a file: 64k, 128M."),
+            click.option("--strict", is_flag=True, help="Fail if a file cannot be read."),
             ports,
             filters,
-            click.option("--format", "form", type=click.Choice(tuple(forms)), help="Of the output."),
-            click.option("-o", "--output", metavar="PATH", help="Where the result goes."),
+            click.option("--format", "form", type=click.Choice(tuple(forms)), help="Output format."),
+            click.option("-o", "--output", metavar="PATH", help="Write the result to PATH."),
             click.option("-i", "--input", "inputs", metavar="PATH", multiple=True,
-                         help="A capture, a folder, a pattern or a URI; may repeat."),
+                         help="Read this capture, folder, pattern or URI. May repeat."),
             click.argument("files", metavar="[PATH...]", nargs=-1),
         ):  # fmt: skip
             made = decorator(made)

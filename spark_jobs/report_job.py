@@ -113,7 +113,7 @@ def report_job(name: str) -> click.Command:
         f"{REPORTS[name]} The report of `kcap {name}` over captures of any size, or over the tables that ingest saved."
     )
     made = job(name, FORMS, by=True)(run)
-    made.params.append(click.Option(["--top"], metavar="N", type=click.IntRange(1), help="The first N rows."))
+    made.params.append(click.Option(["--top"], metavar="N", type=click.IntRange(1), help="Show only the first N rows."))
     if name in TIMES:
         made.params.append(
             click.Option(["--with-long-polls"], is_flag=True, help="Do not subtract the time that a Fetch waited for data.")

@@ -140,5 +140,5 @@ def verified_ranges(files: Files, index: int, file: CaptureFile, split: int) -> 
 
 
 def register(spark: "SparkSession") -> None:
-    """Registers `spark.read.format("kcap")`."""
+    """Registers the data source `kcap`, for `spark.read.format("kcap")`."""
     spark.dataSource.register(KcapSource)

@@ -68,9 +68,9 @@ exec "{java}" "$@"
 
 
 def session(name: str, **conf: str) -> "SparkSession":
-    """The Spark session; settings are names with `_` for `.`, or as they are in a dict that is unpacked.
+    """The Spark session. Settings are keywords with `_` for `.`, or an unpacked dict with their own names.
 
-    Raises MissingExtraError where pyspark or a Java is missing.
+    Raises MissingExtraError if pyspark or a Java is missing.
     """
     try:
         from pyspark.sql import SparkSession

@@ -42,7 +42,7 @@ def versions(source: SparkCapture | Saved, target: str = "newest", only: str | N
 
 
 def run(spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, target: str, fail_on: str | None) -> int:
-    """Which client speaks which versions with which broker, and what breaks on another release (--target)."""
+    """Show which client uses which versions with which broker, and what breaks on another release (--target)."""
     from kcap.cli.versions_text import report as report_lines
 
     result = versions(source, target, given.only)
@@ -54,8 +54,10 @@ def run(spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, ta
 
 command = job("versions", FORMS)(run)
 command.params += [
-    click.Option(["--target"], metavar="RELEASE", default="newest", help="The release that clients shall work with."),
-    click.Option(["--fail-on"], type=click.Choice(FAIL_REASONS), help="Exit 1 where a client uses what is gone."),
+    click.Option(["--target"], metavar="RELEASE", default="newest", help="Check clients against this release."),
+    click.Option(
+        ["--fail-on"], type=click.Choice(FAIL_REASONS), help="Exit with code 1 for this reason, as kcap versions does."
+    ),
 ]
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ print(json.dumps([rows, bodies, again]))
     with open(pcaps / "java-transactions.pcap", "rb") as file:
         given: dict[str, Any] = {"input": file.read()} if piped else {"stdin": file}
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, cwd=pcaps.parent, **given)
-    assert json.loads(done.stdout) == [110, 110, "a pipe can be read once"]
+    assert json.loads(done.stdout) == [110, 110, "a pipe can be read only once"]
 
 
 def test_what_cannot_be_opened(pcaps: Path, tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Doors to other packet libraries: packets taken from them and given back to them."""
+"""Adapters of other packet libraries: they convert packets of scapy and dpkt to kcap's, and back."""

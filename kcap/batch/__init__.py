@@ -1,1 +1,1 @@
-"""Columns of one batch of decided exchanges: its rows, what their bodies hold, and the topics they name."""
+"""Columns of one batch of decided exchanges: its rows, the values of their bodies, and the topics that they name."""

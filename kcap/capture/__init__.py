@@ -1,1 +1,1 @@
-"""From capture files to packets: pcap and pcapng in any order of bytes, compressed or not, one file or a set, and back."""
+"""From capture files to packets and back: pcap and pcapng in either byte order, compressed or not, one file or a set."""

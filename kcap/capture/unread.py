@@ -24,11 +24,11 @@ def faults(file: CaptureFile) -> list[str]:
     """The sentences about a file that was opened."""
     found = []
     if not file.complete:
-        found.append(f"{file.path}: the file is cut ({file.fault}); what stands before the cut was read")
+        found.append(f"{file.path}: the file is cut ({file.fault}); everything before the cut was read")
     if file.skipped_secrets:
         found.append(
             f"{file.path}: keys in Decryption Secrets Blocks above the bound ({file.skipped_secrets:,} bytes) were not read; "
-            "--tls-keylog takes a key log of any size"
+            "--tls-keylog reads a key log of any size"
         )
     if file.unread_links:
         of = f"of {file.packets:,} packets" if file.packets > 1 else "of 1 packet"

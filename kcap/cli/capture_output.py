@@ -12,7 +12,7 @@ from kcap.errors import UsageError
 
 FORMS: Final = ("pcap", "pcapng")
 COMPRESSED: Final = (".gz", ".zst", ".lz4")
-SECRETS_STAY: Final = "TLS secrets of the input stay behind; --keep-secrets writes them too"
+SECRETS_STAY: Final = "TLS secrets of the input are left out; --keep-secrets writes them too"
 
 
 class Passes:
@@ -52,4 +52,4 @@ def only_plain(output: str, form: str | None = None) -> None:
     if suffix in TABLES or (suffix in ADVICE and suffix not in CAPTURES):
         raise UsageError(f"{output}: {suffix} is no capture; name a .pcap or .pcapng (kcap rows writes tables)")
     if form is not None and suffix.removeprefix(".") in FORMS and suffix != f".{form}":
-        raise UsageError(f"{output}: {suffix} says another format than -F {form}")
+        raise UsageError(f"{output}: the suffix {suffix} contradicts -F {form}")

@@ -43,21 +43,21 @@ LEVELS: Final = {"critical": "error", "high": "error", "medium": "warning", "low
 
 @click.command("check")
 @inputs
-@click.option("--format", "form", type=FormatName(FORMS), help="How findings are written. Default: text, or what -o says.")
-@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
-@click.option("--only", metavar="ID,...", default="", help="These rules alone.")
-@click.option("--skip", metavar="ID,...", default="", help="Not these rules.")
-@click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit with 1 where a finding is at least as severe.")
-@click.option("--explain", metavar="ID", help="What a rule looks at, its thresholds and sources; reads no capture.")
-@click.option("--list", "listed", is_flag=True, help="Every rule with its severity; reads no capture.")
+@click.option("--format", "form", type=FormatName(FORMS), help="Output format. Default: text, or by the suffix of -o.")
+@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write to FILE, which appears when it is complete.")
+@click.option("--only", metavar="ID,...", default="", help="Run only these rules.")
+@click.option("--skip", metavar="ID,...", default="", help="Leave out these rules.")
+@click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit with code 1 if a finding is at least as severe.")
+@click.option("--explain", metavar="ID", help="Show what a rule looks at, its thresholds and sources; read no capture.")
+@click.option("--list", "listed", is_flag=True, help="List every rule with its severity; read no capture.")
 def run(
     files: tuple[str, ...], form: str | None, output: str | None, only: str, skip: str, fail_on: str | None,
     explain: str | None, listed: bool,
 ) -> int:  # fmt: skip
-    """Findings of a capture, in the order of what they cost: who is concerned, since when, the evidence, what to do.
+    """Report what is wrong in a capture: the clients and brokers concerned, since when, the evidence, what to do.
 
-    FILEs are captures, or a folder of saved tables (exchanges, partitions, connections,
-        brokers). Nothing is said of healthy traffic.
+    The findings that cost most come first; healthy traffic has none. FILEs are captures, or a folder of saved tables
+    (exchanges, partitions, connections, brokers).
     """
     from kcap.cli.configuration import rule_thresholds
     from kcap.cli.output import place, reported

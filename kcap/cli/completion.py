@@ -9,11 +9,11 @@ from kcap.cli.main import COMPLETE
 SHELLS: Final = ("bash", "zsh", "fish")
 
 
-@click.command("completion", short_help="What a shell reads to complete kcap's words.")
+@click.command("completion", short_help="Print the completion script of a shell.")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def run(context: click.Context, shell: str) -> int:
-    """Prints a script that makes the shell complete commands, options, columns, tables and files.
+    """Print a script that makes the shell complete commands, options, columns, tables and files.
 
     \b
     bash: eval "$(kcap completion bash)"      in ~/.bashrc

@@ -80,7 +80,7 @@ def defaults(command: click.Command, name: str, file: Mapping[str, Any], command
     found: dict[str, Any] = {}
     said = file.get(name, {})
     if not isinstance(said, dict):
-        raise UsageError(f"{config_file()}: {name} is a command; its options stand below [{name}]")
+        raise UsageError(f"{config_file()}: {name} is a command; put its options below [{name}]")
     for option, value in said.items():
         if name in WITH_TABLES and isinstance(value, dict):
             continue  # the command reads and checks it

@@ -6,7 +6,7 @@ from kcap.cli.options import analyzer_options, column_names, inputs, outputs, pa
 from kcap.output.formats import format_of
 
 
-@click.command("connections", short_help="One row a TCP connection.")
+@click.command("connections", short_help="Show one row per TCP connection.")
 @inputs
 @outputs
 def run(
@@ -16,7 +16,7 @@ def run(
     output: str | None,
     limit: int | None,
 ) -> int:
-    """One row a TCP connection: what it is, how it began and ended, and where each of its bytes went."""
+    """Show one row per TCP connection: what it is, how it began and ended, and an account of each of its bytes."""
     paths = paths_of(files)
     from kcap.cli.output import OutputRequest, write_rows
     from kcap.session import Capture

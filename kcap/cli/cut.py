@@ -18,24 +18,29 @@ if TYPE_CHECKING:
 MADE: Final = "cut"
 
 
-@click.command("cut", short_help="The packets of the exchanges that a filter selects.")
+@click.command("cut", short_help="Save the packets of the exchanges that a filter selects.")
 @inputs
 @filters
 @click.option(
     "-o", "-w", "--output", metavar="FILE", required=True, type=Writes(),
-    help="Write there; the name says pcap or pcapng. - is stdout.",
+    help="Write to FILE; the suffix chooses pcap or pcapng. - is standard output.",
 )  # fmt: skip
-@click.option("-F", "--format", "form", type=click.Choice(FORMS), help="The file's format, where its name says none.")
-@click.option("--connection", "whole", is_flag=True, help="Whole connections of the exchanges, not their packets alone.")
+@click.option("-F", "--format", "form", type=click.Choice(FORMS), help="Format of the file if its name has no suffix.")
+@click.option(
+    "--connection", "whole", is_flag=True, help="Save the whole connections of the exchanges, not only their packets."
+)
 @click.option("--redact", is_flag=True, help="Zero record keys and values, secrets, and whatever could not be read.")
 @click.option(
-    "--anonymize", "key", metavar="KEY", help="Other addresses, clients, groups, topics, hosts: the same for the same key."
+    "--anonymize",
+    "key",
+    metavar="KEY",
+    help="Replace addresses, clients, groups, topics and hosts; the same key gives the same names.",
 )
 @click.option(
     "--keep-secrets", "secrets", is_flag=True,
-    help="Write the TLS secrets that pcapng input has for the part too: anyone with the file can then decrypt it.",
+    help="Also write the TLS secrets that pcapng input has for these packets: anyone with the file can then decrypt it.",
 )  # fmt: skip
-@click.option("--allow-empty", is_flag=True, help="Write a file without packets where nothing matches.")
+@click.option("--allow-empty", is_flag=True, help="Write a file without packets if nothing matches.")
 def run(
     files: tuple[str, ...],
     only: str,
@@ -47,29 +52,32 @@ def run(
     secrets: bool,
     allow_empty: bool,
 ) -> int:
-    """Writes the packets of the exchanges that -Y selects, each once, in the capture's order.
+    """Save the packets of the exchanges that -Y selects, each packet once, in the capture's order.
 
-    Kept are the packets that carry the requests and responses and the bare ACKs between, the connection's first packet and its
-    handshake, and how it ended where something was not answered. The part is read again before it appears: where its rows would
-    not be those of the whole, what they rest on comes along (the connection's first exchange, the exchange that names a topic's
-    name, at last the whole connection). Rows beside those that were selected are counted on stderr.
+    The output has the packets that carry the requests and responses, the bare ACKs between them, each connection's first packet
+    and handshake, and its end if a request is unanswered. Before the file appears, kcap reads it again. Where its rows would
+    differ from those of the whole capture, kcap adds what they depend on: the connection's first exchange, the exchange that
+    has a topic's name, or else the whole connection. It prints the number of exchanges added to standard error.
 
-    pcapng keeps interfaces, comments and names of pcapng input; pcap has room for one link type and none of these. TLS secrets
-    of pcapng input stay behind unless --keep-secrets asks for them: the part of an encrypted connection is encrypted.
+    pcapng keeps the interfaces, comments and names of pcapng input; pcap has room for one link type and none of these. TLS
+    secrets of pcapng input are left out unless you pass --keep-secrets, so encrypted connections stay encrypted.
+
     --redact zeroes keys, values and header values of records, passwords, tokens, sensitive configs, and every byte that was not
-    read as part of a message. Lengths stay, checksums are made right (TCP, IP, CRCs of batches). The
-    records of compressed batches are zeroed whole: they do not inflate any more. --anonymize maps addresses (keeping prefixes),
-    and every text in messages that is not a name of Kafka's own, to others of the same length; it leaves records alone, so use
-    both. IP fragments and tunnelled packets stay out where they cannot be changed safely.
+    read as part of a message. Lengths stay the same, and checksums are corrected (TCP, IP, CRCs of batches). Compressed batches
+    are zeroed whole and can no longer be decompressed.
 
-    Without -Y all exchanges are kept. Input that is no file is held in a temporary file, for it is read more than once.
+    --anonymize replaces addresses (keeping prefixes), and all text in messages that is not Kafka's own, by other text of the
+    same length. It does not change records, so use both options. IP fragments and tunnelled packets that cannot be changed
+    safely are left out.
+
+    Without -Y, all exchanges are selected. Input from a pipe is stored in a temporary file, since it is read more than once.
     """
     options = analyzer_options()
     if key is not None and not key:
         raise UsageError("--anonymize takes a key of at least one character")
     changes = redact or key is not None
     if secrets and changes:
-        raise UsageError("--keep-secrets writes what --redact and --anonymize are to hide: leave one of them out")
+        raise UsageError("--keep-secrets writes what --redact and --anonymize hide; they cannot be combined")
     paths = paths_of(files)
     from kcap.runtime import load_arrow
 
@@ -117,7 +125,7 @@ def report_cut(done: "Cut", output: str, *, written: bool) -> None:
     if done.verdict.beside > 0:
         said += f"; also in it, in the same packets or needed to read them: {count(done.verdict.beside, 'exchange')}"
     if done.widened:
-        said += f"; {count(done.widened, 'connection')} kept whole, for parts of them would not read the same"
+        said += f"; {count(done.widened, 'connection')} kept whole, since parts of them would give other rows"
     say(said)
     if done.verdict.rows:
         say(f"{count(done.verdict.rows, 'row')} differ from those of the whole capture")
@@ -130,7 +138,7 @@ def report_cut(done: "Cut", output: str, *, written: bool) -> None:
 def tell_changes(done: "Rewritten") -> None:
     """What was done to the packets, on stderr."""
     if done.compressed:
-        say(f"compressed batches whose records are zeros that do not inflate any more: {done.compressed:,}")
+        say(f"compressed batches that were zeroed and can no longer be decompressed: {done.compressed:,}")
     if done.encrypted:
         say(f"payload of {count(done.encrypted, 'TLS connection')} is zeros: inside of records nothing can be changed")
     if done.left_out:

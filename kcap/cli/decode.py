@@ -25,16 +25,18 @@ LENGTH: Final = 4
 USAGE: Final = 2
 
 
-@click.command("decode", short_help="Bytes to meaning, without a capture.")
-@click.option("--hex", "as_hex", metavar="HEX", help="The bytes themselves; spaces may stand between.")
+@click.command("decode", short_help="Decode bytes without a capture.")
+@click.option("--hex", "as_hex", metavar="HEX", help="The bytes in hexadecimal; spaces are allowed.")
 @click.option("--request/--response", "is_request", default=True, help="What the bytes are.  [default: request]")
 @click.option("--api", metavar="NAME|KEY", help="API of a response.")
 @click.option("--api-version", metavar="N", type=click.IntRange(-32768, 32767), help="Version of a response.")
 @click.option("--records", "is_records", is_flag=True, help="The bytes are record batches.")
-@click.option("--data", "schema", metavar="NAME", help="The bytes are what travels inside others: OffsetCommitKey, ...")
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of a tree.")
-@click.option("--jsonl", "as_lines", is_flag=True, help="Lines of JSON with kind and frame or hex in, lines with body out.")
-@click.option("--show-secrets", is_flag=True, help="Passwords and tokens as they are.")
+@click.option("--data", "schema", metavar="NAME", help="The bytes are a structure that others contain: OffsetCommitKey, ...")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a tree.")
+@click.option(
+    "--jsonl", "as_lines", is_flag=True, help="Read lines of JSON with kind and frame or hex, and write lines with body."
+)
+@click.option("--show-secrets", is_flag=True, help="Show passwords and tokens unmasked.")
 @click.argument("files", metavar="[FILE | -]", nargs=-1, type=Reads())
 def run(
     as_hex: str | None,
@@ -48,9 +50,9 @@ def run(
     show_secrets: bool,
     files: tuple[str, ...],
 ) -> int:
-    """What a frame says, byte by byte: a request, the response to an API and version, or record batches.
+    """Decode a frame byte by byte: a request, the response of an API and version, or record batches.
 
-    With or without its 4-byte length; a FILE holds the bytes or their hexadecimal text.
+    The frame may have its 4-byte length or not. A FILE has the bytes or their hexadecimal text.
     """
     import kcap.records.batch_nodes  # noqa: F401 - the trees of messages open their records fields with it
 

@@ -45,31 +45,31 @@ NULLS: Final = (
     ("reason", "answered, or one-way"),
     ("age_ns", "the request is not unanswered"),
     ("in_flight", "there is no response, or no request"),
-    ("latency_ns", "there is no response, or a byte that it is counted from was not captured"),
-    ("*_ns", "the capture does not tell"),
+    ("latency_ns", "there is no response, or a byte that it is measured from was not captured"),
+    ("*_ns", "the capture does not show it"),
     ("throttle_time_ms", "the response has no such field, or was not captured"),
     ("error*", "the response has no error field, or none that was captured and read"),
     ("api", "a response without a request, or a key of no Kafka release"),
     ("api_*", "a response without a request, or a raw SASL token"),
     ("correlation_id", "a raw SASL token"),
-    ("client_id", "the request says none, or was not captured"),
-    ("broker_id", "no response in the capture tells it"),
-    ("cluster_id", "no response in the capture tells it"),
+    ("client_id", "the request has none, or was not captured"),
+    ("broker_id", "no response in the capture has it"),
+    ("cluster_id", "no response in the capture has it"),
     ("cluster_brokers", "no such list of this broker was captured"),
-    ("software_*", "the connection's ApiVersions request does not say, or was not captured"),
+    ("software_*", "the connection's ApiVersions request does not have it, or was not captured"),
     ("principal", "the login does not show it, or was not captured"),
     ("sasl_mechanism", "no SASL handshake was captured"),
     ("version_verdict", "what the broker offers was not captured"),
-    ("removed_in", "every release that kcap knows takes it"),
+    ("removed_in", "every release that kcap knows accepts it"),
     ("deprecated_in", "no release that kcap knows deprecates it"),
-    ("topic", "the message has an id, and the capture does not tell its name"),
+    ("topic", "the message has an id, and the capture does not have its name"),
     ("topic_id", "the version has none"),
     ("broker_min", "the broker does not offer the API, or its offer was not captured"),
     ("broker_max", "the broker does not offer the API, or its offer was not captured"),
     ("connection", "the oddity is the file's"),
     ("closed_ns", "no FIN or RST was captured"),
-    ("*_resent_at_ns", "no data without an acknowledgement was sent again"),
-    ("*_unacked_ns", "all was acknowledged, or no acknowledgement was captured"),
+    ("*_resent_at_ns", "no unacknowledged data was retransmitted"),
+    ("*_unacked_ns", "all data was acknowledged, or no acknowledgement was captured"),
     ("closed_by", "no FIN or RST was captured, or the side of the client is not known"),
     ("key", "the record has none"),
     ("value", "the record has none (a tombstone)"),
@@ -97,7 +97,7 @@ def wireshark(table: str, name: str) -> str:
 def tables() -> Lines:
     """Every table: its name, how many columns it has, what a row is."""
     rows = [(name, str(len(columns)), TABLE_MEANINGS[name]) for name, columns in TABLES.items()]
-    return [("table", "columns", "a row"), *rows]
+    return [("table", "columns", "a row is"), *rows]
 
 
 def columns(table: str) -> Lines:

@@ -22,18 +22,18 @@ SHOWN: Final = 20
 
 
 @partial(inputs, tables=True)
-@click.command("diff", short_help="What changed between two captures.")
+@click.command("diff", short_help="Show what changed between two captures.")
 @filters
-@click.option("--format", "form", type=FormatName(FORMS), help="How it is written. Default: text, or what -o says.")
-@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
-@click.option("--fail-on", metavar="WHAT,...", default="", help="Exit with 1 where one of these differs: any, latency, ...")
+@click.option("--format", "form", type=FormatName(FORMS), help="Output format. Default: text, or by the suffix of -o.")
+@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write to FILE, which appears when it is complete.")
+@click.option("--fail-on", metavar="WHAT,...", default="", help="Exit with code 1 if one of these differs: any, latency, ...")
 def run(
     files: tuple[str, ...], form: str | None, output: str | None, only: str, fail_on: str,
 ) -> int:  # fmt: skip
-    """What changed from BEFORE to AFTER: times, rates, errors, versions, settings, clients, brokers, topics.
+    """Show what changed from BEFORE to AFTER: times, rates, errors, versions, settings, clients, brokers, topics.
 
-    FILEs are BEFORE and AFTER: captures, saved exchanges, or folders of them. What chance explains is no difference: times are
-    tested with Mann-Whitney, errors with Fisher's test, rates with Poisson's; Holm's method corrects for their number.
+    FILEs are BEFORE and AFTER: captures, saved exchanges, or folders of these. Differences that chance explains are left out:
+    Mann-Whitney tests times, Fisher's test errors, Poisson's rates, and Holm's method corrects for the number of tests.
     """
     from kcap.runtime import for_tables
 

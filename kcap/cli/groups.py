@@ -25,17 +25,17 @@ SHOWN: Final = 40
 
 
 @partial(inputs, tables=True)
-@click.command("groups", short_help="Consumer groups: members, rebalances, commits.")
-@click.option("--group", metavar="ID", multiple=True, help="This group alone; may repeat.")
-@click.option("--format", "form", type=FormatName(FORMS), help="How it is written. Default: text, or what -o says.")
-@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
+@click.command("groups", short_help="Show consumer groups: members, rebalances, commits.")
+@click.option("--group", metavar="ID", multiple=True, help="Show only this group. May repeat.")
+@click.option("--format", "form", type=FormatName(FORMS), help="Output format. Default: text, or by the suffix of -o.")
+@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write to FILE, which appears when it is complete.")
 def run(
     files: tuple[str, ...], group: tuple[str, ...], form: str | None, output: str | None,
 ) -> int:  # fmt: skip
-    """Consumer groups: members and what they were assigned, rebalances with their cause, who waited for whom, commits.
+    """Show consumer groups: members and their assignments, rebalances with their cause and the member they waited for, commits.
 
-    FILEs are captures, or a folder of saved tables (exchanges, partitions, connections, brokers). Of saved tables, which have
-    no message bodies, assignments and reasons are missing.
+    FILEs are captures, or a folder of saved tables (exchanges, partitions, connections, brokers). Saved tables have no message
+    bodies, so they lack assignments and reasons.
     """
     from kcap.runtime import for_tables
 

@@ -14,16 +14,16 @@ FORMS: Final = ("table", "json", "markdown", "html")
 MARKS: Final = {"good": "ok", "care": "care", "bad": "BAD"}
 
 
-@click.command("health", short_help="How far the capture can be trusted.")
+@click.command("health", short_help="Show how far the capture can be trusted.")
 @inputs
-@click.option("--format", "form", type=FormatName(FORMS), help="Output format. Default: table, or what the name of -o says.")
-@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is complete.")
+@click.option("--format", "form", type=FormatName(FORMS), help="Output format. Default: table, or by the suffix of -o.")
+@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write to FILE, which appears when it is complete.")
 def run(
     files: tuple[str, ...],
     form: str | None,
     output: str | None,
 ) -> int:
-    """How far the capture can be trusted: holes, drops, cuts, oddities. A verdict for each point, and one for all."""
+    """Show how far the capture can be trusted: holes, drops, cuts, oddities; a verdict for each point and one for all."""
     from kcap.runtime import for_tables
 
     for_tables()

@@ -41,8 +41,8 @@ class Ring(NamedTuple):
     path: str
 
 
-@click.command("live", cls=WithPayloads, short_help="Rows of what passes an interface.")
-@click.option("-i", "--interface", metavar="IF", help="The interface, as tcpdump names it; any for all.")
+@click.command("live", cls=WithPayloads, short_help="Show rows of the traffic on an interface.")
+@click.option("-i", "--interface", metavar="IF", help="Capture on this interface, as tcpdump names it; any for all.")
 @click.option(
     "-f",
     "--capture-filter",
@@ -50,35 +50,35 @@ class Ring(NamedTuple):
     metavar="FILTER",
     default="tcp",
     show_default=True,
-    help="What is captured, as tcpdump takes it.",
+    help="Capture filter in tcpdump's syntax.",
 )
 @click.option(
     "-s",
     "--snaplen",
     metavar="N",
     type=click.IntRange(64, 262144),
-    help="Bytes of a packet that are captured; all if none are named.",
+    help="Capture at most N bytes of each packet. Default: all.",
 )
-@click.option("--ring", metavar="FILES:SIZE", help="Write the packets too, to a ring of FILES files of SIZE each: 10:100MB.")
+@click.option("--ring", metavar="FILES:SIZE", help="Also write the packets, to a ring of FILES files of SIZE each: 10:100MB.")
 @click.option(
     "-w", "ring_path", metavar="FILE", type=Writes(),
-    help="Where the files of --ring are; a number and the time come before the suffix.",
+    help="Name of the --ring files; a number and the time are added before the suffix.",
 )  # fmt: skip
-@click.option("-D", "listing", is_flag=True, help="The interfaces there are.")
+@click.option("-D", "listing", is_flag=True, help="List the interfaces.")
 @click.option(
     "--check",
     "checking",
     is_flag=True,
-    help="Findings of kcap check in place of rows: when each begins and when it ends. --format jsonl for machines.",
+    help="Report the findings of kcap check instead of rows, as each begins and ends. --format jsonl is for programs.",
 )
-@click.option("--tui", "screen", is_flag=True, help="Browse while it goes on: the list, rates, problems as they arise.")
+@click.option("--tui", "screen", is_flag=True, help="Open the terminal UI: the list, rates, problems as they arise.")
 @click.option(
     "--span",
     metavar="SECONDS",
     type=click.IntRange(5, 3600),
     default=60,
     show_default=True,
-    help="With --check, --tui: how far back rules look, in capture time.",
+    help="With --check or --tui: how far back rules look, in capture time.",
 )
 @click.option(
     "--every",
@@ -86,9 +86,9 @@ class Ring(NamedTuple):
     type=click.IntRange(1, 600),
     default=5,
     show_default=True,
-    help="With --check, --tui: how often they look.",
+    help="With --check or --tui: how often rules look.",
 )
-@click.option("--with", "tool", type=click.Choice(TOOLS), help="What captures. Default: dumpcap, or else tcpdump.")
+@click.option("--with", "tool", type=click.Choice(TOOLS), help="The capture program. Default: dumpcap, or else tcpdump.")
 @keys
 @ports
 @filters
@@ -109,10 +109,10 @@ def run(
     only: str,
     **given: Any,
 ) -> int:
-    """Rows of what passes an interface, as exchanges are decided. Ctrl-C ends the capture; what was seen by then is shown.
+    """Show rows of the traffic on an interface, as exchanges are decided. Ctrl-C ends the capture and shows the last rows.
 
-    dumpcap (of Wireshark) or tcpdump must be installed, and you must be allowed to capture. --ring keeps the packets in files
-    that take turns, captured on their own: they are whole also where rows cannot keep up. --tui browses while it goes on.
+    dumpcap (of Wireshark) or tcpdump must be installed, and you must be allowed to capture. --ring saves the packets in a ring
+    of files. They are captured separately, so they are complete even if rows cannot keep up.
     """
     found = capturing_tool(tool)
     if listing:

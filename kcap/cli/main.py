@@ -34,16 +34,16 @@ START = """\
 Usage: kcap COMMAND FILE...
 
 Reads packet captures of Apache Kafka traffic (pcap, pcapng, compressed, - is
-standard input). To begin with:
+standard input). Commands to begin with:
 
-  kcap a.pcap            the exchanges on the screen: filters, bytes, reports
-  kcap check a.pcap      what is wrong, whom it concerns, what to do
-  kcap stats a.pcap      a digest: which requests take the time
-  kcap latency a.pcap    latency percentiles, and what dominates them
-  kcap rows a.pcap       one row an exchange; -o rows.parquet, .csv, .json
-  kcap sql a.pcap        queries over the same rows
+  kcap a.pcap            open the terminal UI: exchanges, bytes, reports
+  kcap check a.pcap      report what is wrong, where, and what to do
+  kcap stats a.pcap      show which requests take the time
+  kcap latency a.pcap    show latency percentiles and what dominates them
+  kcap rows a.pcap       show one row per exchange; -o rows.parquet, .csv, .json
+  kcap sql a.pcap        query the same rows with SQL
 
-kcap --help lists all commands, kcap COMMAND --help has examples of each."""
+kcap --help lists all commands; kcap COMMAND --help shows examples."""
 """What kcap says without arguments: it fits a screen of 80 columns and 24 lines."""
 COMPLETE = "_KCAP_COMPLETE"
 """The variable through which a shell asks for words (click's protocol)."""
@@ -120,13 +120,13 @@ def show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -
     expose_value=False,
     is_eager=True,
     callback=show_version,
-    help="Show the versions of what matters.",
+    help="Show the versions of kcap and its libraries.",
 )
 def kcap() -> None:
     """Reads packet captures of Apache Kafka traffic: which request got which response, how long it took and why.
 
-    kcap FILE... browses captures on the screen. FILEs are pcap or pcapng, also compressed; several are one capture, in time
-    order; - is standard input.
+    kcap FILE... opens captures in the terminal UI. FILEs are pcap or pcapng, also compressed. Several FILEs are one capture, in
+    time order; - is standard input.
     """
 
 

@@ -11,24 +11,26 @@ from kcap.errors import UsageError
 from kcap.reports.text import count
 
 
-@click.command("merge", short_help="Several captures as one file.")
+@click.command("merge", short_help="Combine several captures into one file.")
 @click.argument("files", metavar="FILE...", nargs=-1, type=Reads())
-@click.option("-r", "more_files", metavar="FILE", multiple=True, type=Reads(), help="Another capture, as tshark users type it.")
+@click.option(
+    "-r", "more_files", metavar="FILE", multiple=True, type=Reads(), help="Also read this capture, as with tshark. May repeat."
+)
 @click.option(
     "-o", "-w", "--output", metavar="FILE", required=True, type=Writes(),
-    help="Write there; the name says pcap or pcapng. - is stdout.",
+    help="Write to FILE; the suffix chooses pcap or pcapng. - is standard output.",
 )  # fmt: skip
-@click.option("-F", "--format", "form", type=click.Choice(FORMS), help="The file's format, where its name says none.")
+@click.option("-F", "--format", "form", type=click.Choice(FORMS), help="Format of the file if its name has no suffix.")
 @click.option(
     "--keep-secrets", "secrets", is_flag=True,
-    help="Write the TLS secrets that pcapng input has for its sessions too: anyone with the file can then decrypt it.",
+    help="Also write the TLS secrets that pcapng input has for its sessions: anyone with the file can then decrypt it.",
 )  # fmt: skip
 def run(files: tuple[str, ...], more_files: tuple[str, ...], output: str, form: str | None, secrets: bool) -> int:
-    """Writes all packets of the FILEs into one, in the order of their times; of equal times the file that comes first by name.
+    """Write all packets of the FILEs into one file, in the order of their times; at equal times, in the order of file names.
 
-    The packets of each FILE keep their order. FILEs of several link types need pcapng, which also keeps the interfaces,
-    comments, names and drop counts of pcapng input, and with --keep-secrets the TLS secrets of the sessions in it. The name of
-    -o says the format, or else what the input needs.
+    The packets of each FILE stay in their order. FILEs of several link types need pcapng, which also keeps the interfaces,
+    comments, names and drop counts of pcapng input, and with --keep-secrets the TLS secrets of its sessions. The suffix of -o
+    chooses the format; without one, the input does.
     """
     from kcap.cli.output import place
     from kcap.export.merge import merge

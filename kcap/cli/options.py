@@ -53,11 +53,11 @@ def ports(command: F) -> F:
     for decorator in (
         click.option(
             "--not-kafka", metavar="PORT", multiple=True, type=click.IntRange(1, PORT_LAST), expose_value=False,
-            callback=_remember, help="Connections of this port are no Kafka.",
+            callback=_remember, help="Do not read connections of this port as Kafka. May repeat.",
         ),
         click.option(
             "-d", "decode_as", metavar="tcp.port==N,kafka", multiple=True, expose_value=False, callback=_remember,
-            help="Connections of this port are Kafka, whatever they look like; a range is written 9092-9094, or 9092:3.",
+            help="Read connections of this port as Kafka, whatever they look like; N may be a range, 9092-9094 or 9092:3.",
         ),
     ):  # fmt: skip
         command = decorator(command)
@@ -76,8 +76,8 @@ def processes(command: F) -> F:
 
     return click.option(
         "--jobs", metavar="N", type=click.IntRange(1), expose_value=False, callback=chosen,
-        help="Processes that read a capture: 1, or 2 of which one analyzes packets and one makes rows; more are not used. Rows "
-        "are the same. Default: 2 for large captures where two processors are free. A pipe is read by one.",
+        help="Read a capture with N processes: 1, or 2, of which one analyzes packets and one makes rows. More are not used; "
+        "one process reads a pipe. Rows are the same. Default: 2 for a large capture if two processors are free.",
     )(command)  # fmt: skip
 
 
@@ -92,12 +92,12 @@ def keys(command: F) -> F:
     for decorator in (
         click.option(
             "--tls-key", metavar="FILE", multiple=True, type=click.Path(exists=True, dir_okay=False), expose_value=False,
-            callback=_remember, help="RSA private key of a broker, for TLS 1.2 with RSA key exchange. May repeat.",
+            callback=_remember, help="RSA private key of a broker, for RSA key exchange in TLS 1.2 and earlier. May repeat.",
         ),
         click.option(
             "--tls-keylog", metavar="FILE", multiple=True, type=click.Path(exists=True, dir_okay=False), expose_value=False,
             callback=_remember,
-            help="Secrets of TLS sessions, as clients and brokers write them (NSS key log). May repeat. "
+            help="Key log with the secrets of TLS sessions (NSS key log format). May repeat. "
             "Default: the file that SSLKEYLOGFILE names.",
         ),
     ):  # fmt: skip
@@ -113,7 +113,7 @@ def inputs(command: F, *, tables: bool = False, jobs: bool = True) -> F:
         ports,
         click.option(
             "-r", "more_files", metavar="FILE", multiple=True, type=Reads(tables=tables), expose_value=False,
-            callback=_remember, help="Another capture, as tshark users type it.",
+            callback=_remember, help="Also read this capture, as with tshark. May repeat.",
         ),
         click.argument("files", metavar="FILE...", nargs=-1, type=Reads(tables=tables)),
     ):  # fmt: skip
@@ -125,7 +125,7 @@ def filters(command: F) -> F:
     """-Y."""
     return click.option(
         "-Y", "--filter", "only", metavar="FILTER", default="", shell_complete=filter_words,
-        help='Only exchanges that this display filter lets pass: "api == Fetch and latency > 50ms".',
+        help='Select the exchanges that pass this display filter: "api == Fetch and latency > 50ms".',
     )(command)  # fmt: skip
 
 
@@ -141,7 +141,7 @@ def csv_safety(command: F) -> F:
 
     return click.option(
         "--csv-safe", is_flag=True, expose_value=False, callback=chosen,
-        help="In CSV and TSV an apostrophe stands before texts that a spreadsheet would run as formulas.",
+        help="In CSV and TSV, put an apostrophe before text that a spreadsheet would run as a formula.",
     )(command)  # fmt: skip
 
 
@@ -158,16 +158,16 @@ def outputs(command: F) -> F:
         click.option("--limit", metavar="N", type=click.IntRange(0), help="Stop after N rows."),
         click.option(
             "-o", "--output", metavar="FILE", type=Writes(),
-            help="Write there; the file appears when it is complete. The name says the format: .json .jsonl .csv .tsv "
+            help="Write to FILE, which appears when it is complete. The suffix chooses the format: .json .jsonl .csv .tsv "
             "(also .gz .zst after these) .parquet .arrow .feather .arrows .md .html .txt",
         ),
         click.option(
             "--columns", metavar="A,B,...", shell_complete=listed(columns_of),
-            help="These columns, in this order; +A,B: all, then these.",
+            help="Show these columns, in this order; +A,B shows all, then these.",
         ),
         click.option(
             "--format", "form", type=FormatName(FORMATS),
-            help="How rows are written. Default: table, or what the name of -o says. arrow is an IPC stream, feather a file.",
+            help="Output format. Default: table, or by the suffix of -o. arrow is an Arrow IPC stream, feather an IPC file.",
         ),
     ):  # fmt: skip
         command = decorator(command)

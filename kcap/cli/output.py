@@ -124,7 +124,7 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
     table, form, columns, limit = order.table, order.form, order.columns, order.limit
     output = None if order.output == "-" else order.output
     if form in BINARY and is_terminal(output):
-        raise UsageError(f"{form} is no text for a terminal; name a file with -o, or send it on")
+        raise UsageError(f"{form} is binary and cannot be shown on a terminal; name a file with -o, or use a pipe")
     composed = form in SHOWN and columns is None and table in DEFAULTS
     names = DEFAULTS[table] if composed else columns
     inside: list[str] = []

@@ -27,7 +27,7 @@ def drawer(path: str) -> Callable[[str, Row, str], None]:
     """
     found = DRAWERS.get(Path(path).suffix.lower())
     if found is None:
-        raise UsageError(f"--plot {path!r}: the name ends in .svg, .html or .png")
+        raise UsageError(f"--plot {path!r}: the name must end in .svg, .html or .png")
     if found is draw_png:
         pyplot()
     return found

@@ -200,7 +200,7 @@ def document(result: Row, files: Sequence[str], *blocks: Block) -> Document:
     """A report's document, which ends with what it does not count."""
     sides = [
         f"The {row['exchanges']:,} exchanges with {row['back']} may be those with {row['front']} once more, sent on by a "
-        "proxy; both are counted. Whether what they write and read proves it, kcap check says (proxy-both-sides). "
+        "proxy; both are counted. kcap check says whether what they write and read proves it (proxy-both-sides). "
         f"-Y '{row['filter']}' leaves the clients' side."
         for row in result.get("both_sides", ())
     ]

@@ -25,34 +25,34 @@ SUFFIXES: Final = {
     ".txt": "table",
 }  # fmt: skip
 HELP: Final = {
-    "stats": """A digest: which requests take the time. The capture's health first, then all exchanges, then classes by share.
+    "stats": """Show which requests take the time: the capture's health first, then all exchanges, then classes by their share.
 
-    FILEs are captures, or Parquet files of kcap rows (which have no health).
+    FILEs are captures, or Parquet files of kcap rows, for which there is no health.
     """,
-    "latency": """Latency percentiles by API or by whatever --by names; what dominates and since when; where the time went.
+    "latency": """Show latency percentiles by API or by the columns of --by, what dominates since when, and where the time went.
 
     FILEs are captures, or Parquet files of kcap rows. Percentiles are exact. The time that a Fetch waited for data (long poll)
-    is subtracted unless --with-long-polls is given; a request without a response is counted with its age.
+    is subtracted unless you pass --with-long-polls. A request without a response counts with its age.
     """,
-    "slow": """The slowest exchanges, and why: a queue (behind which request), a mute, a throttle, the network, the broker.
+    "slow": """Show the slowest exchanges and why: a queue (behind which request), a mute, a throttle, the network, the broker.
 
     FILEs are captures, or Parquet files of kcap rows.
     """,
-    "throttle": """Which clients were throttled, for how long, in which way, and whether they complied: a client complies that
-    sends nothing on a throttled connection until the throttle time is over (KIP-219).
+    "throttle": """Show which clients were throttled, for how long, in which way, and whether they complied. A client complies
+    if it sends nothing on a throttled connection until the throttle time is over (KIP-219).
 
     FILEs are captures, or Parquet files of kcap rows.
     """,
-    "errors": """Errors by code, API and client, of single partitions with --by topic,partition; beside them requests without a
-    response, retries, and how leadership errors ended.
+    "errors": """Show errors by code, API and client, requests without a response, retries, and how leadership errors ended. Use
+    --by topic,partition for the errors of single partitions.
 
-    FILEs are captures, or Parquet files of kcap rows, those of --table partitions beside them.
+    FILEs are captures, or Parquet files of kcap rows, together with those of kcap rows --table partitions.
     """,
-    "topics": """Which clients write and read which topic: records, bytes, batches, formats; busiest partitions; lag of groups.
+    "topics": """Show which clients write and read each topic: records, bytes, batches, formats; busiest partitions; group lag.
 
-    FILEs are captures, or Parquet files of kcap rows with those of kcap rows --table partitions.
+    FILEs are captures, or Parquet files of kcap rows, together with those of kcap rows --table partitions.
     """,
-    "clients": """Who the clients are: software, users, groups, what they request, write and read, and their errors.
+    "clients": """Show the clients: software, users, groups, what they request, write and read, and their errors.
 
     FILEs are captures, or Parquet files of kcap rows.
     """,
@@ -64,17 +64,17 @@ TIMES: Final = frozenset({"latency", "stats", "slow"})
 """Reports of times, which subtract long polls."""
 OPTIONS: Final = (
     (lambda name: name != "slow", click.option(
-        "--by", metavar="A,B,...", help="Group by these columns of exchanges; also topic, time:10s for time buckets.")),
-    (lambda _name: True, click.option("--top", metavar="N", type=click.IntRange(1), help="The first N rows.")),
+        "--by", metavar="A,B,...", help="Group by these columns of exchanges, by topic, or by time:10s (time buckets).")),
+    (lambda _name: True, click.option("--top", metavar="N", type=click.IntRange(1), help="Show only the first N rows.")),
     (lambda _name: True, click.option(
-        "--format", "form", type=FormatName(FORMS), help="Output format. Default: table, or what the name of -o says.")),
+        "--format", "form", type=FormatName(FORMS), help="Output format. Default: table, or by the suffix of -o.")),
     (lambda _name: True, click.option(
-        "-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is complete.")),
+        "-o", "--output", metavar="FILE", type=Writes(), help="Write to FILE, which appears when it is complete.")),
     (lambda _name: True, csv_safety),
     (lambda name: name in TIMES, click.option(
         "--with-long-polls", is_flag=True, help="Do not subtract the time that a Fetch waited for data.")),
     (lambda name: name == "latency", click.option(
-        "--plot", metavar="FILE", type=Writes(), help="Draw a chart there too: .svg, .html or .png.")),
+        "--plot", metavar="FILE", type=Writes(), help="Also draw a chart to FILE: .svg, .html or .png.")),
 )  # fmt: skip
 """Which reports have an option -> the option, in the order of the help."""
 

@@ -46,55 +46,55 @@ F = TypeVar("F", bound=Callable[..., object])
 def shapes(command: F) -> F:
     """The options on how rows are written, which go before those of `outputs`."""
     for decorator in (
-        click.option("-q", "--quiet", is_flag=True, help="Says nothing but what went wrong."),
-        click.option("-c", "count", metavar="N", type=click.IntRange(0), help="As --limit."),
+        click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
+        click.option("-c", "count", metavar="N", type=click.IntRange(0), help="The same as --limit."),
         click.option(
             "--partition-by", "parted", metavar="A,B,...",
-            help="-o is a folder of Parquet files by day, hour, minute, broker, client, api, capture, error or outcome.",
+            help="Write a folder of Parquet files by day, hour, minute, broker, client, api, capture, error or outcome.",
         ),
         click.option(
-            "--records", "records", is_flag=True, help="Beside each exchange its records; nested in JSON, Parquet and Arrow."
+            "--records", "records", is_flag=True, help="Add the records of each exchange; nested in JSON, Parquet and Arrow."
         ),
-        click.option("--partitions", "partitions", is_flag=True, help="Beside each exchange its partitions, likewise."),
+        click.option("--partitions", "partitions", is_flag=True, help="Add the partitions of each exchange, in the same way."),
         click.option(
             "--time-format", "-t", "clock", type=click.Choice(tuple(CLOCKS)), default="utc",
-            help="UTC, local time, or seconds: since the epoch, the first packet, the row before; tshark's letters too.",
+            help="UTC, local time, or seconds since the epoch, the first packet or the previous row; also tshark's letters.",
         ),
         click.option(
             "-E", "settings", metavar="KEY=VALUE", multiple=True,
-            help="With -T fields: header=y separator=, quote=d occurrence=f aggregator=; escape=n",
+            help="Options of -T fields: header=y separator=, quote=d occurrence=f aggregator=; escape=n",
         ),
         click.option(
-            "-e", "named", metavar="FIELD", multiple=True, help="With -T fields: a column, or a name that filters know."
+            "-e", "named", metavar="FIELD", multiple=True, help="With -T fields: print this column or filter name. May repeat."
         ),
         click.option(
             "-T", "text_form", type=click.Choice(tuple(TSHARK)),
-            help="As tshark writes: fields with -e, json, jsonl, ek, tabs, text.",
+            help="Write in a format of tshark: fields (with -e), json, jsonl, ek, tabs, text.",
         ),
         click.option(
             "--sort", "by", metavar="A,-B", shell_complete=listed(columns_of),
-            help="Sorted by these columns, - for the largest first; then the first rows wait for the last.",
+            help="Sort by these columns, with - for the largest first. No row is printed until all are read.",
         ),
         click.option(
             "--resolve", is_flag=True,
-            help="Hold rows until the names and ids of the whole capture are known; rows for a file (-o, or > of a shell) are "
-            "held anyway.",
+            help="Hold rows until the names and ids of the whole capture are known. Rows for a file (-o, or > of a shell) are "
+            "always held.",
         ),
         click.option(
             "--payloads", metavar="[text|hex|base64|json]", is_flag=False, flag_value=PLAIN, type=click.Choice((PLAIN, *WAYS)),
-            help="With --table records: the columns key and value too, and how. Default: text in a table, base64 in JSON and "
-            "CSV, bytes in Parquet and Arrow.",
+            help="With --table records: add the columns key and value in this form. Default: text in a table, base64 in JSON "
+            "and CSV, bytes in Parquet and Arrow.",
         ),
         click.option(
             "--table", metavar="NAME", type=click.Choice(TABLE_NAMES), default="exchanges", show_default=True,
-            help=f"Which table: {', '.join(TABLE_NAMES)}.",
+            help=f"Show this table: {', '.join(TABLE_NAMES)}.",
         ),
     ):  # fmt: skip
         command = decorator(command)
     return command
 
 
-@click.command("rows", cls=WithPayloads, short_help="One row an exchange.")
+@click.command("rows", cls=WithPayloads, short_help="Show one row per exchange.")
 @inputs
 @filters
 @shapes
@@ -104,9 +104,9 @@ def run(
     only: str,
     **given: Any,
 ) -> int:
-    """One row an exchange: request, response, latency and its parts, sizes, errors, throttle, topics.
+    """Show one row per exchange: request, response, latency and its parts, sizes, errors, throttle, topics.
 
-    FILEs are pcap or pcapng, also compressed; several are one capture, in time order; - is standard input.
+    FILEs are pcap or pcapng, also compressed. Several FILEs are one capture, in time order; - is standard input.
     """
     paths = paths_of(files)  # a second process imports its modules while this one imports its own
     from kcap.session import Capture
@@ -136,18 +136,18 @@ def order_of(given: dict[str, Any]) -> "OutputRequest":
 
         parted = parts_of(given["parted"])
         if output is None or table != "exchanges" or text_form or given["form"] not in (None, "parquet"):
-            raise UsageError("--partition-by makes a folder of exchanges in Parquet; name it with -o")
+            raise UsageError("--partition-by writes a folder of exchanges in Parquet; name the folder with -o")
     if children and (table != "exchanges" or form not in ("table", "jsonl", "json", "ek", *BINARY)):
         raise UsageError(
-            f"--{children[0]} stands beside exchanges as table, JSON, Parquet or Arrow; there is --table {children[0]}"
+            f"--{children[0]} goes with exchanges as table, JSON, Parquet or Arrow; use --table {children[0]} for others"
         )
     way = given["payloads"]
     if way == PLAIN:
         way = "text" if form == "table" else None
     if way is not None and form in BINARY:
-        raise UsageError(f"--payloads {way} is for text; {form} holds bytes as they are")
+        raise UsageError(f"--payloads {way} is for text; {form} stores bytes unchanged")
     if clock != "utc" and form in BINARY:
-        raise UsageError(f"--time-format is for text; {form} holds times as they are")
+        raise UsageError(f"--time-format is for text; {form} stores times unchanged")
     keys = []
     if given["by"] is not None:
         from kcap.output.sorting import sort_keys
@@ -199,5 +199,5 @@ def chosen(table: str, columns: list[str] | None, payloads: bool) -> list[str] |
         return [column.name for column in RECORDS if payloads or column.name not in PAYLOADS]
     hidden = next((name for name in columns if name in PAYLOADS), None)
     if hidden is not None and not payloads:
-        raise UsageError(f"column {hidden!r} is what applications wrote; --payloads shows it")
+        raise UsageError(f"column {hidden!r} has data of applications; --payloads shows it")
     return columns

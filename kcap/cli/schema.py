@@ -28,23 +28,23 @@ Shape = dict[str, str]
 """Path of a field -> its type and what is special about it."""
 
 
-@click.command("schema", short_help="Kafka's messages: APIs, versions, fields.")
+@click.command("schema", short_help="Show Kafka's messages: APIs, versions, fields.")
 @click.argument("api", metavar="[API", required=False)
 @click.argument("version", metavar="[VERSION]]", required=False, type=int)
-@click.option("--tables", "listing", flag_value="tables", help="kcap's tables instead: what a row of each is.")
+@click.option("--tables", "listing", flag_value="tables", help="List kcap's tables and what a row of each is.")
 @click.option(
     "--columns",
     "table",
     metavar="TABLE",
     type=click.Choice(tuple(TABLES)),
-    help="The columns of a table: type, unit, meaning, when it is null, Wireshark's field.",
+    help="List the columns of a table: type, unit, meaning, when it is null, Wireshark's field.",
 )
-@click.option("--flags", "listing", flag_value="flags", help="What may stand in the column flags.")
-@click.option("--weirds", "listing", flag_value="weirds", help="The oddities that kcap health counts.")
+@click.option("--flags", "listing", flag_value="flags", help="List the values of the column flags.")
+@click.option("--weirds", "listing", flag_value="weirds", help="List the oddities that kcap health counts.")
 def run(api: str | None, version: int | None, listing: str | None, table: str | None) -> int:
-    """The APIs and their versions; with API what each of its versions changed; with VERSION too the fields of both messages.
+    """Show all APIs and their versions. With API: what each version changed. With VERSION: the fields of both messages.
 
-    API is a name in any case, or an API key.
+    API is a name (case-insensitive) or an API key.
     """
     from kcap.cli.report_formats import screen_width
     from kcap.reports.text import in_columns

@@ -34,12 +34,12 @@ SHOWN: Final = (
 """Columns worth a line where they say something."""
 
 
-@click.command("show", short_help="One exchange, every byte of it.")
+@click.command("show", short_help="Show one exchange with every byte.")
 @partial(inputs, jobs=False)
-@click.option("--hex", "with_hex", is_flag=True, help="The bytes too.")
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
-@click.option("--payloads", is_flag=True, help="Keys and values of records too.")
-@click.option("--show-secrets", is_flag=True, help="Passwords and tokens as they are.")
+@click.option("--hex", "with_hex", is_flag=True, help="Also show the bytes.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@click.option("--payloads", is_flag=True, help="Also show keys and values of records.")
+@click.option("--show-secrets", is_flag=True, help="Show passwords and tokens unmasked.")
 def run(
     files: tuple[str, ...],
     with_hex: bool,
@@ -47,10 +47,10 @@ def run(
     payloads: bool,
     show_secrets: bool,
 ) -> int:
-    """One exchange: what it was, where its time went, and both messages field by field.
+    """Show one exchange: what it was, where its time went, and both messages field by field.
 
-    The last FILE names the exchange: UID.N, the columns connection and exchange of its row; or the number of a packet, as
-    Wireshark counts them, that carries bytes of its request or response.
+    The last argument names the exchange. It is UID.N, from the columns connection and exchange of its row, or the number of a
+    packet (as Wireshark counts) that carries bytes of its request or response.
     """
     from kcap.cli.output import report_failed
     from kcap.cli.standard_streams import say
@@ -61,7 +61,7 @@ def run(
     match = NAME.fullmatch(name)
     if match is None:
         raise UsageError(
-            f"{name!r} names no exchange; behind the files stands UID.N, as in C0123456789abcdef.4, or the number of a packet"
+            f"{name!r} is no exchange; the last argument is UID.N, such as C0123456789abcdef.4, or a packet number"
         )
     load_arrow()
     uid, number, packet = match.groups()
@@ -221,4 +221,4 @@ def why_not(row: dict[str, Any]) -> str:
     if row["api"] == "SaslToken":
         return "a raw SASL token, which is a secret"
     size = f"{SPOOL_BYTES_MAX >> 30} GiB"
-    return f"not kept: it goes over from one file to the next, or lies beyond the first {size} of a pipe or a compressed file"
+    return f"not retained: it spans two files, or lies beyond the first {size} of a pipe or a compressed file"

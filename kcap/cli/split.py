@@ -31,17 +31,24 @@ class Prefix(Writes):
         return parts_at(value)
 
 
-@click.command("split", short_help="One capture as several files.")
+@click.command("split", short_help="Divide one capture into several files.")
 @partial(inputs, jobs=False)
-@click.option("--by-connection", "size", metavar="N", type=click.IntRange(1), help="N connections a file.")
-@click.option("--by-time", "every", metavar="60s", help="A file for each such interval: 500ms, 60s, 5m, 1h.")
+@click.option("--by-connection", "size", metavar="N", type=click.IntRange(1), help="Put N connections into each file.")
+@click.option("--by-time", "every", metavar="60s", help="Write one file for each such interval: 500ms, 60s, 5m, 1h.")
 @click.option(
-    "-o", "-w", "--output", "prefix", metavar="PREFIX", required=True, type=Prefix(), help="What the names begin with."
+    "-o",
+    "-w",
+    "--output",
+    "prefix",
+    metavar="PREFIX",
+    required=True,
+    type=Prefix(),
+    help="What the names of the files begin with.",
 )
-@click.option("-F", "--format", "form", type=click.Choice(FORMS), help="The files' format.")
+@click.option("-F", "--format", "form", type=click.Choice(FORMS), help="Format of the files.")
 @click.option(
     "--keep-secrets", "secrets", is_flag=True,
-    help="Write the TLS secrets that pcapng input has for each file too: anyone with the file can then decrypt it.",
+    help="Also write the TLS secrets that pcapng input has for each file: anyone with the file can then decrypt it.",
 )  # fmt: skip
 def run(
     files: tuple[str, ...],
@@ -51,7 +58,7 @@ def run(
     form: str | None,
     secrets: bool,
 ) -> int:
-    """Writes the packets of FILEs, taken as one capture, into several files.
+    """Write the packets of FILEs, read as one capture, into several files.
 
     \b
     kcap split big.pcap --by-connection 1 -o conn         conn_00001.pcap, conn_00002.pcap, ...
@@ -59,10 +66,14 @@ def run(
     kcap split ring/ --by-time 60s -o minute              minute_00001_20261121060000.pcap, ...
 
     --by-connection N puts N TCP connections into each file, in the order of their first packets (as tcp.stream counts them),
-    and never one connection into two; N = 1 is a file a connection, as SplitCap makes them. Packets of no connection are in
-    PREFIX_rest. --by-time cuts at equal distances from the first packet, as editcap -i does: connections then go over from one
-    file to the next (kcap reads such a set as one capture again). A PREFIX that ends in .pcap or .pcapng says the format.
-    TLS secrets of pcapng input stay behind unless --keep-secrets asks for them: each file gets those of its connections.
+    and never divides a connection. N = 1 gives one file per connection, as SplitCap does. Packets of no connection go to
+    PREFIX_rest.
+
+    --by-time cuts at equal intervals from the first packet, as editcap -i does. Connections may then continue in the next file;
+    kcap reads such a set as one capture again.
+
+    A PREFIX that ends in .pcap or .pcapng chooses the format. TLS secrets of pcapng input are left out unless you pass
+    --keep-secrets; each file then gets the secrets of its connections.
     """
     from kcap.capture.packet_copy import form_of
     from kcap.export.merge import looks

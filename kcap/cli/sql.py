@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from kcap.capture_pass import CapturePass
 
 
-@click.command("sql", short_help="SQL over the tables of captures.")
+@click.command("sql", short_help="Query the tables of captures with SQL.")
 @click.argument("query", metavar="[QUERY]", required=False)
 @partial(inputs, tables=True)
 @filters
 @click.option(
     "--format", "form", type=FormatName(FORMATS),
-    help="How the result is written. Default: table, or what the name of -o says.",
+    help="Output format. Default: table, or by the suffix of -o.",
 )  # fmt: skip
 @csv_safety
-@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is complete.")
+@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write to FILE, which appears when it is complete.")
 def run(
     query: str | None,
     files: tuple[str, ...],
@@ -35,11 +35,11 @@ def run(
     form: str | None,
     output: str | None,
 ) -> int:
-    """The answer to a query in DuckDB's SQL over exchanges, partitions, connections, records and the others.
+    """Run a query in DuckDB's SQL over exchanges, partitions, connections, records and the other tables.
 
-    FILEs are captures, or Parquet that kcap rows -o wrote; the query may stand behind them too. Only the tables that it names
-    are read. Without a query, queries are typed: with history, with completion of tables and columns by Tab, each up to its
-    semicolon.
+    FILEs are captures, or Parquet files that kcap rows -o wrote. The query may also follow the FILEs. kcap reads only the
+    tables that it names. Without a query, kcap opens a prompt with history and with completion of tables and columns (Tab);
+    each query ends with a semicolon.
     """
 
     from kcap.cli.output import make_writer, place, report_failed
@@ -49,7 +49,7 @@ def run(
     from kcap.session import Capture
 
     if query is None:
-        raise UsageError("no capture given; kcap sql FILE takes queries one after the other, kcap sql QUERY FILE answers one")
+        raise UsageError("no capture given; kcap sql FILE opens a prompt, kcap sql QUERY FILE runs one query")
     load_arrow()
 
     options = analyzer_options()

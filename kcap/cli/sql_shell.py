@@ -48,7 +48,7 @@ def converse(capture: "Capture", form: str) -> int:
     from kcap.reports.sql import Queries
 
     if "-" in capture.paths:
-        raise UsageError("queries come from standard input here, so a capture cannot; name a file")
+        raise UsageError("standard input is for queries here, not for a capture; name a file")
     passes: list[CapturePass] = []
 
     def watch(reading: "CapturePass") -> Any:

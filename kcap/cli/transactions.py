@@ -27,18 +27,20 @@ SHOWN: Final = 60
 
 
 @partial(inputs, tables=True)
-@click.command("transactions", short_help="Transactions: what they wrote, how long, how they ended.")
-@click.option("--id", "ids", metavar="ID", multiple=True, help="This transactional id alone; may repeat.")
-@click.option("--format", "form", type=FormatName(FORMS), help="How it is written. Default: text, or what -o says.")
-@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
-@click.option("--fail-on", metavar="OUTCOME,...", default="", help="Exit with 1 where one ended so: aborted, fenced, open, ...")
+@click.command("transactions", short_help="Show transactions: what they wrote, how long they took, how they ended.")
+@click.option("--id", "ids", metavar="ID", multiple=True, help="Show only this transactional id. May repeat.")
+@click.option("--format", "form", type=FormatName(FORMS), help="Output format. Default: text, or by the suffix of -o.")
+@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write to FILE, which appears when it is complete.")
+@click.option(
+    "--fail-on", metavar="OUTCOME,...", default="", help="Exit with code 1 if one ended so: aborted, fenced, open, ..."
+)
 def run(
     files: tuple[str, ...], ids: tuple[str, ...], form: str | None, output: str | None, fail_on: str,
 ) -> int:  # fmt: skip
-    """Transactions by transactional id: begin, partitions, records, offsets, end, duration, outcome, fences.
+    """Show transactions by transactional id: begin, partitions, records, offsets, end, duration, outcome, fences.
 
-    FILEs are captures, or a folder of saved tables (exchanges, partitions, connections, brokers). Of saved tables, which have
-    no message bodies, it is not known which transactions were committed.
+    FILEs are captures, or a folder of saved tables (exchanges, partitions, connections, brokers). Saved tables have no message
+    bodies, so they do not show which transactions were committed.
     """
     from kcap.runtime import for_tables
 

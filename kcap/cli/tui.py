@@ -26,20 +26,20 @@ LOOKS_EVERY_SECONDS: Final = 5
 OTHER: Final = "kcap rows FILE prints the exchanges"
 
 
-@click.command("browse", short_help="Browse captures on the screen.")
+@click.command("browse", short_help="Browse captures in the terminal UI.")
 @partial(inputs, jobs=False)
 @filters
-@click.option("--follow", is_flag=True, help="Go on reading a file that another program writes, until q or Ctrl-S.")
-@click.option("--show-secrets", is_flag=True, help="Passwords and tokens as they are.")
+@click.option("--follow", is_flag=True, help="Keep reading a file that another program writes, until q or Ctrl-S.")
+@click.option("--show-secrets", is_flag=True, help="Show passwords and tokens unmasked.")
 def run(
     files: tuple[str, ...],
     only: str,
     follow: bool,
     show_secrets: bool,
 ) -> int:
-    """Browses captures: exchanges, what is in them, every byte of it, reports of all of them. F1 tells the keys.
+    """Browse captures in the terminal UI: exchanges, their fields and bytes, and reports. F1 lists the keys.
 
-    `kcap FILE...` does the same. A file that is being written is followed for as long as it grows.
+    `kcap FILE...` does the same. A file that is being written is read for as long as it grows.
     """
     from kcap.capture.paths import expand, require_capture
     from kcap.inputs import STANDARD as STANDARD_INPUT

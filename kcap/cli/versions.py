@@ -31,7 +31,7 @@ def explain(
     from kcap.reports.versions.explain import explanation_of
 
     if form not in ("table", "json"):
-        raise UsageError("an explanation is written as table or json")
+        raise UsageError("--explain writes table or json")
     made = explanation_of(client, targets, profiles)
     text = json_text(made) if form == "json" else "\n".join(explanation(made, style_of(output)))
     with place(output) as sink:
@@ -47,31 +47,31 @@ def refuse_for_saved(paths: "Sequence[str]", only: str) -> None:
     other = next((path for path in paths if not is_saved(path)), None)
     if other is not None:
         saved = next(filter(is_saved, paths))
-        raise UsageError(f"{saved} holds saved tables and {other} does not: versions are those of captures or of saved tables")
+        raise UsageError(f"{saved} holds saved tables and {other} does not: name captures or saved tables, not both")
     if only:
         raise UsageError("a filter applies while captures are read: give it to ingest, or name the captures")
 
 
-@click.command("versions", short_help="Version negotiation: clients, brokers, upgrade readiness, diagnoses.")
+@click.command("versions", short_help="Show version negotiation: clients, brokers, upgrade readiness, diagnoses.")
 @inputs
 @filters
-@click.option(
-    "--target", metavar="RELEASE", default="newest", help="The release that clients shall work with. Default: the newest."
-)
+@click.option("--target", metavar="RELEASE", default="newest", help="Check clients against this release. Default: the newest.")
 @click.option(
     "--fail-on", type=click.Choice(FAIL_REASONS), multiple=True,
-    help="Exit 1 where a client uses what the target has not, or calls deprecated, or where no client could be judged.",
+    help="Exit with code 1 if a client uses a removed or deprecated version, or if no client could be judged.",
 )  # fmt: skip
-@click.option("--by", type=click.Choice(("address",)), help="A row for each address of a client.")
-@click.option("--all", "every", is_flag=True, help="Each client, version and diagnosis by itself, however many there are.")
-@click.option("--connection", metavar="UID", help="One connection step by step; UID, UID.N or how it begins.")
+@click.option("--by", type=click.Choice(("address",)), help="Show a row for each address of a client.")
+@click.option(
+    "--all", "every", is_flag=True, help="Show each client, version and diagnosis in its own row, however many there are."
+)
+@click.option("--connection", metavar="UID", help="Show one connection step by step: UID, UID.N or the beginning of a UID.")
 @click.option(
     "--explain", "explained", metavar="CLIENT",
-    help="The version of each API that a client (its id, or a library such as 'java 2.8') settles on with the releases of "
-    "--target, and what is lost; several targets are the steps of a rolling upgrade: 3.9,4.0.",
+    help="Predict the version of each API that a client (its id, or a library such as 'java 2.8') settles on with the "
+    "releases of --target, and what is lost. Several targets are the steps of a rolling upgrade: 3.9,4.0.",
 )  # fmt: skip
-@click.option("--format", "form", type=FormatName(FORMS), help="Output format. Default: table, or what the name of -o says.")
-@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is complete.")
+@click.option("--format", "form", type=FormatName(FORMS), help="Output format. Default: table, or by the suffix of -o.")
+@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write to FILE, which appears when it is complete.")
 def run(
     files: tuple[str, ...],
     only: str,
@@ -84,8 +84,8 @@ def run(
     form: str | None,
     output: str | None,
 ) -> int:
-    """Which client speaks which versions with which broker, what breaks on another release of Kafka (--target), and why
-    connections failed. With --connection, the negotiation of one connection step by step. A FILE may also be the folder that
+    """Show which client uses which versions with which broker, what breaks on another release of Kafka (--target), and why
+    connections failed. --connection shows the negotiation of one connection step by step. A FILE may also be the folder that
     the job ingest wrote.
     """
     from kcap.runtime import for_tables, release_reading
@@ -112,7 +112,7 @@ def run(
     if explained is not None and not (files or remembered("more_files")):
         return explain(explained, targets, None, form, output)
     if connection is not None and form not in ("table", "json"):
-        raise UsageError("the story of one connection is written as table or json")
+        raise UsageError("--connection writes table or json")
     paths = paths_of(files)
     reading = None
     if any(map(is_saved, paths)):

@@ -14,24 +14,24 @@ from kcap.cli.options import inputs, paths_of, ports_given, secret_files
 from kcap.errors import CaptureError, MissingExtraError, OutputError, UsageError, said
 
 
-@click.command("web", short_help="The terminal UI in a browser.")
+@click.command("web", short_help="Open the terminal UI in a browser.")
 @partial(inputs, jobs=False)
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="TCP port to listen on; by itself any free one.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="TCP port to listen on. Default: any free port.")
 def run(
     files: tuple[str, ...], host: str, port: int,
 ) -> int:  # fmt: skip
-    """Serves the terminal UI to a browser until Ctrl-C.
+    """Serve the terminal UI to a browser until Ctrl-C.
 
-    The printed address has a token that works once, for the first browser that opens it. The connection is not encrypted:
-    name another address than 127.0.0.1 only on a network that you trust.
+    The printed address has a token that works once, for the first browser that opens it. The connection is not encrypted: use
+    an address other than 127.0.0.1 only on a network that you trust.
     """
     from kcap.capture.paths import expand
     from kcap.inputs import STANDARD as STANDARD_INPUT
 
     paths = paths_of(files)
     if STANDARD_INPUT in paths:
-        raise UsageError("a browser takes files, no pipe")
+        raise UsageError("kcap web reads files, not a pipe")
     missing = next((path for path in expand(paths) if not os.path.exists(path)), None)
     if missing is not None:
         raise CaptureError(f"{missing}: no such file or directory")
@@ -49,7 +49,7 @@ def run(
     try:
         server = WebServer(command, host, port, "kcap")
     except OSError as error:
-        raise OutputError(f"{host} port {port} cannot be listened on: {said(error)}") from error
+        raise OutputError(f"cannot listen on {host} port {port}: {said(error)}") from error
     click.echo(server.address)
     server.run()
     return 0

@@ -28,7 +28,7 @@ WIDEST_LENGTH: Final = 5
 
 
 class Message:
-    """A decoded request, response, or blob; everything but the header is decoded on demand."""
+    """A decoded request, response, or blob; everything except the header is decoded on demand."""
 
     __slots__ = ("_plan", "_reading", "_unknown", "frame", "header", "name")
 
@@ -49,12 +49,12 @@ class Message:
 
     @property
     def version(self) -> int | None:
-        """Version that the body is read at, None where it is not known."""
+        """Version in which the body is read, None if it is not known."""
         return self._plan.version if self._plan else None
 
     def to_json(self, records: Records = "base64") -> dict[str, Any] | None:
-        """The body as Kafka's JSON, in Python values; what could be read of a damaged one; None where the API, the version or
-        the end of the header is unknown. Records fields are base64 or, as in the broker's request log, sizes.
+        """The body as Kafka's JSON, in Python values; for a damaged body, what could be read. None if the API, the version or
+        the end of the header is unknown. Records fields are base64, or sizes as in the broker's request log.
         """
         if self._plan is None or self.header.fault:
             return None
@@ -69,7 +69,7 @@ class Message:
 
     @property
     def undecoded(self) -> str | None:
-        """Why not every byte could be explained; None when all were."""
+        """The reason why not all bytes could be decoded; None if all were."""
         if self.header.fault or self._plan is None:
             return self.header.fault or self._unknown
         reading = self._read()
@@ -132,9 +132,9 @@ def _unprefixed(frame: Buffer, decode: Callable[[Buffer], Message]) -> Message:
 
 
 def decode_request(frame: Buffer) -> Message:
-    """A request from its frame, without the 4-byte length: where it is there, it is left out. The header names API and version.
+    """Decodes a request from its frame, with or without the 4-byte length. The header names the API and version.
 
-    `undecoded` of the message says what could not be read.
+    `undecoded` of the message has the reason if something could not be read.
     """
     return _unprefixed(frame, _request)
 
@@ -145,10 +145,10 @@ def _request(frame: Buffer) -> Message:
 
 
 def decode_response(frame: Buffer, api_key: int | None = None, api_version: int | None = None) -> Message:
-    """A response from its frame, without the 4-byte length (with it, the length is left out).
+    """Decodes a response from its frame, with or without the 4-byte length.
 
-    `api_key` and `api_version` are those of its request; a refusal that is written in another version (ApiVersions, KIP-511) is
-    read at that one.
+    `api_key` and `api_version` are those of its request. A refusal that is written in another version (ApiVersions, KIP-511) is
+    read in that version.
     """
     return _unprefixed(frame, lambda data: _response(data, api_key, api_version))
 
@@ -180,10 +180,11 @@ def _prefix(message: facts.MessageSpec, cursor: Cursor, header: Header) -> int:
 
 
 def decode_data(name: str, blob: Buffer, version: int | None = None) -> Message:
-    """What travels inside bytes fields and records, by its schema name (`OffsetCommitKey`, `ConsumerProtocolSubscription`).
+    """Decodes a structure inside a bytes field or a record, by its schema name (`OffsetCommitKey`,
+    `ConsumerProtocolSubscription`).
 
-    Without a version the blob's own prefix is read: int16 version, int16 record type (keys of coordinator records) or the frame
-    of KRaft metadata records; with one the blob is the body alone. Raises UsageError for a name that Kafka does not have.
+    Without a version, the blob's own prefix is read: int16 version, int16 record type (keys of coordinator records), or frame
+    of KRaft metadata records. With a version, the blob is only the body. Raises UsageError for a name that Kafka does not have.
     """
     message = facts.message(name)
     if message is None:

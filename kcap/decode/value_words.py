@@ -62,7 +62,7 @@ def error_words(value: int) -> str:
 def _allowed(value: Any) -> str:
     """A bit field of ACL operations (KIP-430); the smallest int32 means that they were not requested."""
     if value == -(1 << 31):
-        return f"{value} not asked for"
+        return f"{value} not requested"
     return f"{value} " + (", ".join(name for bit, name in enumerate(_OPERATIONS) if value >> bit & 1) or "none")
 
 

@@ -1,1 +1,1 @@
-"""The display filter: text in, a condition on an exchange out."""
+"""Display filters: from text to a condition on exchanges."""

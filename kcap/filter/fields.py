@@ -94,7 +94,7 @@ PARTITION_IDS: Final = frozenset({"partition", "partitions", "partitionId", "par
 ADVICE: Final[dict[str, str]] = {
     "frame.len": "is for -T fields -e; in a filter request_bytes and response_bytes are the sizes of an exchange's messages",
     "frame.time_relative": "is for -T fields -e; in a filter compare time, or look at --time-format relative",
-    "kafka.partition_id": "is for -T fields -e; a filter takes fields of the body, as request.topics.partitions.partition",
+    "kafka.partition_id": "is for -T fields -e; in a filter use a body field, such as request.topics.partitions.partition",
 }
 """Names of Wireshark's that stand for nothing of an exchange -> what there is instead."""
 

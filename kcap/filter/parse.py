@@ -171,7 +171,7 @@ class _Builder:
         if kind == "compare":
             made = self.compare(of, parts[0], parts[1], parts[2], quantifier)
             if isinstance(made.value, FieldRef | Deep | FunctionCall) and PACKETS in (said(of), said(made.value)):
-                raise self.fault(tree, f"{PACKETS} is compared with numbers alone")
+                raise self.fault(tree, f"{PACKETS} can only be compared with numbers")
             return made
         found: Filter = self.member(of, parts, quantifier)
         return Not(found) if kind == "stranger" else found
@@ -238,7 +238,7 @@ class _Builder:
             raise self.fault(name, f"no function is called {str(name)!r}; there are {', '.join(FUNCTIONS)}")
         of = self.operand(inner, depth)
         if isinstance(of, FieldRef) and of.name == PACKETS:
-            raise self.fault(inner, f"{PACKETS} goes into no function")
+            raise self.fault(inner, f"{PACKETS} cannot be passed to a function")
         if takes and kind_of(of) != takes:
             raise self.fault(inner, f"{name} is for {takes}; {said(of)} is no {takes}")
         return FunctionCall(str(name), of)

@@ -1,1 +1,1 @@
-"""A capture read by two processes: one analyzes packets while the other makes tables of what was decided."""
+"""Reads a capture with two processes: one analyzes packets, the other makes tables of the decided exchanges."""

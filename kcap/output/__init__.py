@@ -1,5 +1,4 @@
-"""Rows on their way out: writers of every format, the terminal's grid, tshark's fields, folders of Parquet, sorting, atomic
-files.
+"""Writes rows: every format, the terminal's grid, tshark's fields, folders of Parquet, sorting, atomic files.
 
-In: record batches. Out: bytes in a stream or a file that appears under its name only when it is whole.
+In: record batches. Out: bytes in a stream or a file that appears under its name only when it is complete.
 """

@@ -119,7 +119,7 @@ def new_folder(path: str) -> Iterator[str]:
     refuse_input(path, folder=True)
     target = os.path.realpath(path)
     if os.path.isdir(target) and os.listdir(target):
-        raise OutputError(f"{path}: there is something in it already")
+        raise OutputError(f"{path}: the folder is not empty")
     with beside(target, tempfile.mkdtemp, remove, path) as temporary:
         yield temporary
         os.chmod(temporary, masked(0o777))

@@ -34,8 +34,8 @@ def no_kafka_sentence(packets: int, phases: Counter[str], weirds: Iterable[tuple
     useless = Counter(detail.removeprefix(IN_TLS) for detail in details if detail.startswith(IN_TLS))
     hints = [f"{count:,} with TLS: {why}" for why, count in useless.most_common(REASONS_NAMED)]
     if phases["tls"] and not hints:
-        hints = ["--tls-keylog FILE reads those with TLS whose secrets it holds"]
-    hints += ["-d tcp.port==N,kafka says which are Kafka all the same"] if phases.keys() - {"tls"} else []
+        hints = ["--tls-keylog FILE decrypts those with TLS whose secrets it has"]
+    hints += ["-d tcp.port==N,kafka reads those of a port as Kafka anyway"] if phases.keys() - {"tls"} else []
     plural = "" if phases.total() == 1 else "s"
     return f"no Kafka found in {phases.total():,} connection{plural} ({counts(phases)}); {'; '.join(hints)}"
 

@@ -1,1 +1,1 @@
-"""Record batches of every message format, and what is inside them."""
+"""Record batches of every message format, and the records in them."""

@@ -19,16 +19,16 @@ from kcap.wire.codecs import inflate
 
 @dataclass(slots=True)
 class RecordSet:
-    """What a records field holds."""
+    """The content of a records field."""
 
     batches: list[Batch] = field(default_factory=list)
     trailing_bytes: int = 0
-    """Behind the last complete batch; a fetch response may well end in the middle of one."""
+    """Bytes after the last complete batch; a Fetch response may end in the middle of a batch."""
     fault: str | None = None
-    """Why there may be more batches than were read, where not the bytes ended but a reader failed."""
+    """Why there may be more batches than were read, if a reader failed before the bytes ended."""
 
     def to_json(self) -> dict[str, Any]:
-        """Batches with their records in JSON values."""
+        """The batches with their records as JSON values."""
         found: dict[str, Any] = {
             "batches": [batch.to_json() for batch in self.batches],
             "trailing_bytes": self.trailing_bytes,
@@ -37,7 +37,7 @@ class RecordSet:
 
 
 def decode_records(blob: Buffer) -> RecordSet:
-    """The batches of a records field: magic 0, 1 and 2."""
+    """Decodes the batches of a records field: magic 0, 1 and 2."""
     found = RecordSet()
     found.batches.extend(each_batch(blob, found))
     return found

@@ -84,7 +84,7 @@ def cuts(evidence: CaptureQuality) -> Point:
     numbers: dict[str, object] = {"snaplen": lengths, "cut_packets": cut}
     if not cut:
         return Point("snapshot length", GOOD, "every packet was captured whole", numbers)
-    text = f"{count(cut, 'packet')} ({share(cut, number)}) were cut: times, sizes and headers stand, bodies behind it are null"
+    text = f"{count(cut, 'packet')} ({share(cut, number)}) were cut: times, sizes and headers are right, cut bodies are null"
     return Point("snapshot length", CARE, text, numbers)
 
 

@@ -291,7 +291,7 @@ def verdict(results: Results, whole: int, unanswered: int, age_ns: int | None, *
             text += f" Half of it belongs to requests sent {between}, {percent(share_of_span)} of the captured time."
         found["sentence"] = text
     elif source is not None:
-        found = {"sentence": "The summed latency is not above zero: the clock of the capture does not tell what dominates."}
+        found = {"sentence": "The summed latency is not above zero: the clock of the capture does not show what dominates."}
     found["sentence"] += without_response(unanswered, age_ns)
     return found
 

@@ -85,7 +85,7 @@ class Queries:
         self.saved = saved is not None
         if saved is not None:
             if capture.only is not None:
-                raise UsageError("-Y goes with captures; over saved tables the query says which rows")
+                raise UsageError("-Y works on captures; over saved tables, select rows in the query")
             found: dict[str, list[str]] = {}
             for path in saved:
                 found.setdefault(table_of(path)[0], []).append(readable(path, folder))

@@ -267,7 +267,7 @@ REASONS: Final = {
     "group_changes": "request{s} of groups, after the first ones", "transaction_steps": "request{s} of transactions, likewise",
     "transaction_partitions": "partition{s} of transactions, likewise",
     "no_exchange": "connection{s} without an exchange, after the first ones",
-    "unnamed_findings": "finding{s} about names that are not told apart",
+    "unnamed_findings": "finding{s} about names that are not distinguished",
     "offsets_standing": "time{s} of a last stable offset that stood still, after the longest ones",
     "recreated_topics": "id{s} of topics that were created again, after the first",
     "connection_groups": "group{s} of connections, after those with the most exchanges",

@@ -1,1 +1,1 @@
-"""What Kafka's messages look like: facts imported from Kafka's definitions, a registry over them, and the exceptions."""
+"""The layout of Kafka's messages: facts imported from Kafka's definitions, a registry of them, and the exceptions."""

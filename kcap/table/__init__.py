@@ -1,1 +1,1 @@
-"""Tables: decided exchanges as Arrow record batches, a column at a time, with the tables that stand beside them."""
+"""Makes the tables: decided exchanges as Arrow record batches, a column at a time, and the other tables of the same pass."""

@@ -158,10 +158,10 @@ class Table:
         backfill: Backfill = Backfill.WAIT, limit: int | None = None, only: "Filter | None" = None,
         children: Sequence[str] = (), body_fields: Sequence[str] = (), of_exchanges: Sequence[str] = (), coded: bool = False,
     ) -> None:  # fmt: skip
-        """No more than `limit` rows are made; of exchanges and their parts those that pass `only`. `of_exchanges`: columns of
-        exchanges beside those of partitions. `coded`: as `TableRequest.coded`.
+        """`limit`: at most so many rows are made. `only`: a filter on exchanges and their parts. `of_exchanges`: columns of
+        exchanges that a table of partitions has too. `coded`: as `TableRequest.coded`.
 
-        Raises UsageError for names that are not there, and for a filter on a table that is not made of exchanges.
+        Raises UsageError for unknown names, and for a filter on a table that is not made of exchanges.
         """
         self.request = TableRequest.of(
             name, columns, only=only, backfill=backfill, children=children, body_fields=body_fields,
@@ -192,9 +192,9 @@ class Table:
         return pa.Table.from_batches(self.record_batches(), self.schema)
 
     def to_pandas(self) -> "pd.DataFrame":
-        """All rows as a pandas frame: `time` as datetimes, integers that may be null as pandas' own nullable ones.
+        """All rows as a pandas DataFrame: `time` as datetimes, integers that may be null in pandas' nullable types.
 
-        Nanoseconds stay integers: a float cannot hold those of an epoch.
+        Nanoseconds stay integers, since a float cannot hold nanoseconds since the epoch.
         """
         import pandas as pd
 

@@ -1,4 +1,4 @@
-"""The table `partitions`: one row a topic-partition of an exchange that is about partitions.
+"""The table `partitions`: one row per topic partition of an exchange that is about partitions.
 
 In: batches of exchanges whose bodies are retained. Out: columns of the table. Law: a partition that a request and its response
 both name is one row; rows are in the order of the request, followed by what only the response names; each value is the wire's.

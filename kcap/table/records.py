@@ -1,4 +1,4 @@
-"""The table `records`: one row a record of Produce requests and of Fetch and ShareFetch responses.
+"""The table `records`: one row per record of Produce requests and of Fetch and ShareFetch responses.
 
 In: batches of exchanges whose bodies are retained. Out: record batches of chosen columns. Law: offsets are absolute; those of a
 Produce count from the base offset in its response. An incomplete last batch ends a partition, damage ends what it damages,

@@ -30,11 +30,9 @@ def read_secrets(
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 secrets.growing.append(GrowingKeyLog(os.path.abspath(path), taken))
         if hint is not None and secrets.keylog.dropped:
-            hint(
-                f"{path}: secrets of more than {TLS_SESSIONS_MAX:,} sessions; {secrets.keylog.dropped:,} lines are passed over"
-            )
+            hint(f"{path}: secrets of more than {TLS_SESSIONS_MAX:,} sessions; {secrets.keylog.dropped:,} lines are skipped")
         if not secrets.keylog and secrets.keylog.unread > before:
-            raise CaptureError(f"{path}: no line of a TLS key log in it")
+            raise CaptureError(f"{path}: no TLS key log: it has no line of one")
     for path in private_keys:
         with _opened(path, hint) as file:
             secrets.private_keys.append(_private_key(path, file.read()))
@@ -63,5 +61,7 @@ def _private_key(path: str, data: bytes) -> bytes:
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise CaptureError(f"{path}: no private key that can be read (PEM or DER, without a password)") from None
     if not isinstance(key, RSAPrivateKey):
-        raise CaptureError(f"{path}: not an RSA key, which alone decrypts a passive capture (TLS 1.2 with RSA key exchange)")
+        raise CaptureError(
+            f"{path}: not an RSA key; only an RSA key can decrypt a passive capture (TLS 1.2 with RSA key exchange)"
+        )
     return key.private_bytes(serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())

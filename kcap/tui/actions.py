@@ -272,7 +272,7 @@ class ExchangeActions:
         if where is None:
             self.screen.say_once("the list, the tree and the bytes can be searched; Tab goes there")
             return
-        note = "text, or hex digits as 0x00ff" if self.screen.focused is self.screen.hexes else "text, case-insensitive"
+        note = "text, or hex digits such as 0x00ff" if self.screen.focused is self.screen.hexes else "text, case-insensitive"
         old = self.needle.text if self.needle is not None else ""
 
         def done(text: str | None) -> None:
@@ -334,7 +334,7 @@ class ExchangeActions:
         try:
             found = time.fromisoformat(text)
         except ValueError:
-            self.screen.notify(f"{clean(text)} is no time as 08:15:30.250", timeout=3, markup=False)
+            self.screen.notify(f"{clean(text)} is not a time such as 08:15:30.250", timeout=3, markup=False)
             return
         if at is not None:
             moment = datetime.combine(datetime.fromtimestamp(at // 10**9, UTC), found, UTC)

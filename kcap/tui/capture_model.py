@@ -517,7 +517,7 @@ class CaptureModel:
         status = self.status
         rows = self.snapshot()
         if not rows.holds(number):
-            raise UsageError("it is older than the exchanges that are held while the capture goes on")
+            raise UsageError("it is older than the exchanges that a live capture holds")
         return read(rows.row(number), status.files, status.layouts, self.process.spools, self._decrypted)
 
     def _decrypted(self) -> "PlaintextStore | None":

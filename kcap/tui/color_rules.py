@@ -82,7 +82,7 @@ def rules_of(given: Iterable[dict[str, Any]]) -> tuple[list[ColorRule], list[str
             wrong.append(f"rule {name!r}: {error}")
             continue
         if tree is None or is_deep(tree) or tone not in TONES:
-            wrong.append(f"rule {name!r}: no filter on columns, or no tone of {', '.join(filter(None, TONES))}")
+            wrong.append(f"rule {name!r}: the filter must be on columns, and the tone one of {', '.join(filter(None, TONES))}")
             continue
         rules.append(ColorRule(name, text, str(entry.get("sign", "*"))[:1] or "*", tone, tree))
     rules += [ColorRule(name, text, sign, tone, TREES[text]) for name, text, sign, tone in DEFAULTS]

@@ -112,8 +112,8 @@ def read_config(profile: str = "") -> tuple[UiSettings, list[str]]:
 def text_of(look: UiSettings) -> str:
     """The settings as TOML; JSON's strings and lists of strings are TOML's too."""
     lines = [
-        "# Settings of kcap's terminal UI. It writes them; edits are taken at the next start.",
-        f"# Columns: any of the table exchanges, or {', '.join(DEFAULTS)}; an empty list takes what fits.",
+        "# Settings of kcap's terminal UI. kcap writes them, and reads your edits at the next start.",
+        f"# Columns: any column of the table exchanges, or {', '.join(DEFAULTS)}; an empty list shows those that fit.",
         f"columns = {json.dumps(look.columns)}",
         f'time = "{look.time}"   # {", ".join(TIME_FORMS)}',
         f'layout = "{look.layout}"   # {", ".join(LAYOUTS)}',

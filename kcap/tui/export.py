@@ -126,5 +126,5 @@ def _cut(order: "ReadRequest", only: str, path: str, comments: str) -> str:
         with new_file(path) as sink, output_errors(path):
             hand_over(made, sink)
     rows = done.picked.rows
-    left = "; TLS secrets stay behind: `kcap cut --keep-secrets` writes them" if done.left_secrets else ""
+    left = "; TLS secrets are left out: `kcap cut --keep-secrets` writes them" if done.left_secrets else ""
     return f"{os.path.basename(path)}: {count(done.packets, 'packet')} of {count(rows, 'exchange')}{left}"

@@ -23,7 +23,7 @@ from kcap.tui.menu import FRAME, LISTED, TYPED, Box, Choices, Window
 
 SHOWN: Final = 200
 """Entries that are listed at once."""
-TAKEN, NOTHING = "⏎ takes it as it is", "nothing matches"
+TAKEN, NOTHING = "⏎ takes the text as typed", "nothing matches"
 WIDTH: Final = 70
 """Cells of a line."""
 BEHIND_SECONDS: Final = 0.1
@@ -159,7 +159,7 @@ class Finder(Window["str | Typed | None"]):
         elif text and self.accepts is not None and self.accepts(text):
             self.dismiss(Typed(text))
         elif text:
-            reason = self.why(text) or f"{cut(clean(text), WIDTH, right=False)} is none of these"
+            reason = self.why(text) or f"{cut(clean(text), WIDTH, right=False)} is not in the list"
             self.notify(reason, severity="warning", timeout=3, markup=False)
 
     @on(OptionList.OptionSelected)

@@ -217,7 +217,7 @@ class NoteActions:
             elif chosen is not None:
                 self.switch(chosen[1:])
 
-        note = "a new name saves columns, rules and filters of now under it"
+        note = "a new name saves the current columns, rules and filters"
         known = [entry.title for entry in entries]
         accepts = lambda text: bool(PROFILE.fullmatch(text)) and text not in known  # noqa: E731
         self.screen.app.push_screen(Finder("Profiles", entries, note, accepts=accepts), done)
@@ -230,7 +230,7 @@ class NoteActions:
         home.look.readable = True
         home.save_settings()
         self.save()
-        self._say(f"profile {name}: changes of columns, rules and filters are its own from now on")
+        self._say(f"profile {name} now has its own columns, rules and filters")
 
     def switch(self, name: str) -> None:
         """Uses another profile, here and when this capture is opened again."""

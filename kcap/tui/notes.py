@@ -93,9 +93,9 @@ def parsed(data: bytes) -> CaptureNotes:
     try:
         given = json.loads(data)
     except ValueError as error:
-        raise UsageError(f"these are no notes of kcap: {error}") from error
+        raise UsageError(f"this is no file of notes: {error}") from error
     if not isinstance(given, dict) or given.get("kcap_notes") != VERSION:
-        raise UsageError("these are no notes of kcap, or of another version")
+        raise UsageError("this is no file of notes of this version of kcap")
 
     def texts(name: str) -> list[str]:
         return [one[:LONGEST] for one in entries(given, name, str)]

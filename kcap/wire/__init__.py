@@ -1,1 +1,1 @@
-"""Bytes to values: cursor, varints, text, checksums, codecs."""
+"""From bytes to values: cursor, varints, text, checksums, codecs."""

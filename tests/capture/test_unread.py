@@ -18,7 +18,7 @@ def test_cut_files_unread_links_and_no_captures_are_said(tmp_path):
         pass
     assert {path.rpartition("/")[2]: str(error).partition(": ")[2] for path, error in unread(reading.files)} == {
         "text.pcap": f"no capture (it starts with 68656c6c): {TRIED}",
-        "cut.pcap": "the file is cut (68 bytes of a record of at least 75); what stands before the cut was read",
+        "cut.pcap": "the file is cut (68 bytes of a record of at least 75); everything before the cut was read",
         "usb.pcap": "link type 189 USB_LINUX is not read (3 of 3 packets)",
     }
     assert list(map(str, reading.failed)) == list(map(str, unread(reading.files)))

@@ -48,7 +48,7 @@ def test_typed_words_win(config: Path, monkeypatch: pytest.MonkeyPatch, pcaps: P
     [
         ("[rws]\n", r"\[rws\] is no command; did you mean rows"),
         ("[rows]\nlimt = 3\n", "limt is no option of kcap rows; did you mean limit"),
-        ("rows = 3\n", r"options stand below \[rows\]"),
+        ("rows = 3\n", r"put its options below \[rows\]"),
         ("[rows\n", "config.toml: "),
     ],
 )

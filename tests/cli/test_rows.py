@@ -238,7 +238,7 @@ def test_bytes_in_parquet_are_bytes(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(words) == 0
     assert pa.types.is_binary(pq.read_schema(tmp_path / "a.parquet").field("value").type)
     assert main([*words, "hex"]) == 2
-    assert "holds bytes as they are" in capsys.readouterr().err
+    assert "stores bytes unchanged" in capsys.readouterr().err
 
 
 def test_a_key_log_that_grows_while_a_pipe_is_read_decrypts_what_came_before_it(tmp_path):

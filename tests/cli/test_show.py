@@ -131,7 +131,7 @@ def test_what_was_not_kept_is_said(
     monkeypatch.setattr(Spool.__init__, "__defaults__", (100,))
     (tmp_path / "again.pcap.gz").write_bytes(gzip.compress((pcaps / "go-franz.pcap").read_bytes()))
     assert main(["show", str(tmp_path / "again.pcap.gz"), "6"]) == 0
-    assert "request: not kept" in capsys.readouterr().out
+    assert "request: not retained" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["", "x.1", "C0123456789abcdef", "C0123456789abcdef.1"])

@@ -12,7 +12,7 @@ def test_what_people_read() -> None:
     assert words("ResourceType", "int8", 4, "CreateAclsRequest") == "4 cluster"
     assert words("ResourceType", "int8", 4, "ConfigRecord") == "4 broker"
     assert words("TopicAuthorizedOperations", "int32", 0b1011000) == "88 read, write, delete"
-    assert words("TopicAuthorizedOperations", "int32", -(1 << 31)) == "-2147483648 not asked for"
+    assert words("TopicAuthorizedOperations", "int32", -(1 << 31)) == "-2147483648 not requested"
     assert words("PartitionErrorCode", "int16", 9999) == "9999 unknown"
     assert words("ApiKey", "int16", 1) == "1 Fetch"
     assert words("Acks", "int16", -1) == "-1 all"

@@ -84,5 +84,5 @@ def test_a_folder_appears_when_it_is_whole(tmp_path: Path) -> None:
         Path(path, "x").write_text("whole", encoding="ascii")
         assert not target.exists()
     assert (target / "x").read_text(encoding="ascii") == "whole"
-    with pytest.raises(OutputError, match="something in it"), new_folder(str(target)):
+    with pytest.raises(OutputError, match="folder is not empty"), new_folder(str(target)):
         pass

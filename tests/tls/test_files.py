@@ -40,7 +40,7 @@ def test_private_keys_are_read_as_pem_and_der(tmp_path: Path) -> None:
 def test_what_is_no_key_log_is_refused_by_name(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "x"
     path.write_bytes(text)
-    with pytest.raises(CaptureError, match="no line of a TLS key log"):
+    with pytest.raises(CaptureError, match="no TLS key log"):
         read_secrets([str(path)])
 
 

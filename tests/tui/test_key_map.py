@@ -104,7 +104,7 @@ def test_a_key_has_an_effect_or_says_why(where: str) -> None:
     (("E", "b"), "b: bytes, in the list and a followed connection"), (("left_square_bracket",), "no earlier exchange"),
     (("apostrophe",), "there is no mark below"), (("ctrl+s",), "the capture has been read"),
     (("V", "right_square_bracket"), "is the newest release"), (("L", "u"), "no display filter is set"),
-    (("L", "s"), "arrows stand in the order of time"), (("L", "right_curly_bracket"), "there are no later exchanges"),
+    (("L", "s"), "arrows are in time order"), (("L", "right_curly_bracket"), "there are no later exchanges"),
 ])  # fmt: skip
 def test_the_reason_is_that_of_the_place(keys: tuple[str, ...], why: str) -> None:
     async def run() -> None:

@@ -64,7 +64,7 @@ class Differences(View):
 
     def page(self, book: CaptureModel) -> Page:
         if not self.other:
-            return Page([waiting("differences", "No other capture was named: `:` and `diff FILE` name one.")])
+            return Page([waiting("differences", "No other capture was named. Type `:` and `diff FILE` to name one.")])
         found = book.differences(self.other)
         if found is None:
             return Page([waiting("differences", "computing …; Esc cancels")])

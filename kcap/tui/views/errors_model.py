@@ -53,7 +53,7 @@ def detail(row: Row, width: int) -> list[Line]:
         out.append([(words(name), "bad"), (f"  code {code}" if code is not None else "", "dim")])
     out.append([(f"{row['count']:,} {when(row)}"[:width], "")])
     if row["storm"]:
-        text = f"a storm: {row['peak_per_s']:,} in one second, which retries without backoff cause, or many clients at once"
+        text = f"a storm: {row['peak_per_s']:,} in one second, as from retries without backoff or from many clients at once"
         out += paragraph(text, width, "care")
     return out
 

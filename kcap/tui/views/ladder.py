@@ -17,7 +17,7 @@ from kcap.tui.views.sheet import Page
 from kcap.tui.views.table import SheetTable
 
 NOT_HERE = {
-    "s": ("sort", "arrows stand in the order of time"), "z": ("turn", "arrows stand in the order of time"),
+    "s": ("sort", "arrows are in time order"), "z": ("turn", "arrows are in time order"),
     "c": ("all_columns", "the ladder is as wide as the screen"),
 }  # fmt: skip
 """Key of other views -> its action, and why there is none here."""

@@ -30,7 +30,7 @@ class ViewFilter:
         return joined(self.view.home.book.filter_text if self.view.FILTERED else "", how, text)
 
     def ask(self) -> None:
-        note = "an empty line removes the filter; in the list names are completed"
+        note = "an empty line removes the filter; completion works in the list"
         old = self.view.home.book.filter_text
         self.view.app.push_screen(Prompt("Display filter", old, note, empties=True), self._set)
 
