@@ -18,6 +18,7 @@ from kcap.reports.findings.observed import (
     server_of,
     times_of,
 )
+from kcap.reports.findings.scram import OTHER_NONCE, SCRAM, UPGRADE, other_nonce
 from kcap.reports.text import count as counted
 
 TLS_ALERT_BYTES = 7
@@ -59,27 +60,30 @@ def with_mechanism(row: Row) -> str:
 @rule(
     "authentication-failed-loop", "high", 0.95,
     needs="responses",
-    looks_at="SASL_AUTHENTICATION_FAILED responses of a client; connections that the server closes behind a SASL token, as "
-    "brokers before 1.0 and some of other makers refuse a login",
+    looks_at="SASL_AUTHENTICATION_FAILED responses of a client, and the nonces of SCRAM messages; connections that the server "
+    "closes behind a SASL token, as brokers before 1.0 and some of other makers refuse a login",
     advice="Check user and password (or token) of this client and the broker's credentials for that mechanism.",
     instead="credentials that were being rotated; for connections closed without a response: a server that was being stopped, "
     "or that does not take the form of this client's login",
-    sources="KIP-43, KIP-152",
+    sources="KIP-43, KIP-152, RFC 5802, CVE-2024-56128",
     failures=3,
 )  # fmt: skip
 def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client whose login fails again and again, or that never gets in."""
+    """A client whose login fails again and again, or that never gets in. With SCRAM messages show whether it repeats the
+    server's nonce: where it does not, no password gets it in.
+    """
     let_in = {call["client_id"] for call in seen.calls if call["outcome"] == "answered" and call["api"] not in OPENING}
     for row in seen.prepared(seen.errors(["SASL_AUTHENTICATION_FAILED"], ("client_id", "sasl_mechanism"))):
         text = seen.message(row, "response").get("errorMessage")
         severity = None if row["n"] >= limit["failures"] else "info" if row["client_id"] in let_in else "medium"
+        nonce = (row["sasl_mechanism"] or "").startswith(SCRAM) and other_nonce(seen, row)
         yield Finding(
             f"the login of {called(row['client_id'])}{with_mechanism(row)} failed {counted(row['n'], 'time')}"
-            + (f": {text}" if text else ""),
+            + (f": {text}" if text else "") + OTHER_NONCE * bool(nonce),
             {"client_id": row["client_id"]}, row["n"],
             where("error == SASL_AUTHENTICATION_FAILED", client_id=row["client_id"], sasl_mechanism=row["sasl_mechanism"]),
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"failures": row["n"]}, severity,
-            advice=REFUSED.get(row["sasl_mechanism"]),
+            advice=UPGRADE if nonce else REFUSED.get(row["sasl_mechanism"]),
         )  # fmt: skip
     if not any(call["api"] in TOKENS and call["reason"] in ("fin", "rst") for call in seen.calls):
         return
@@ -368,10 +372,12 @@ def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found
 @rule(
     "wrong-advertised-listener", "high", 0.9,
     needs="responses bodies",
-    looks_at="connections that are refused or never answered at addresses that Metadata responses advertise",
+    looks_at="connections that are refused or never answered at addresses that Metadata responses advertise; several brokers "
+    "in a Metadata response with one address; coordinators that clients look up again and again and never connect to",
     advice="Set advertised.listeners of the broker to a name and port that its clients can reach.",
-    instead="a broker that was down while the capture ran, or a firewall",
-    refused=2,
+    instead="a broker that was down while the capture ran, or a firewall; where clients never connect, connections that the "
+    "capture lacks, as one at another broker does",
+    refused=2, lookups=3, seconds=2, a_second=0.2,
 )  # fmt: skip
 def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Brokers send clients to an address that accepts no connection.
@@ -379,7 +385,11 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
     A broker that is down looks alike: its address refuses as well. What tells them apart is a broker that responds at an
     address that no broker advertises, while the advertised ones are dead. Where some of these work, that may be a load balancer
     that clients begin at, and the dead one a broker that is down. `localhost` sends each client to its own host.
+
+    A name that does not resolve leaves no packet: the client looks its coordinator up again and again. One address for several
+    brokers, as that of a load balancer, accepts connections and has most requests refused by a broker that they are not for.
     """
+    yield from of_names(seen, limit)
     advertised = {(row["host"], row["port"]): row for row in seen.run(seen.brokers)}
 
     def listener(ip: str, port: int) -> tuple[str, int]:
@@ -431,6 +441,16 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
                 row["n"], "", row["first_ns"], row["last_ns"], 0, {"refused": row["n"]},
                 severity, confidence,
             )  # fmt: skip
+
+
+def of_names(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """What messages show of addresses; most captures have no reason to read any."""
+    if not seen.has_messages:
+        return
+    from kcap.reports.findings.addresses import never_tried, one_for_several  # for captures with clients that find none
+
+    yield from one_for_several(seen)
+    yield from never_tried(seen, limit)
 
 
 def controllers(seen: Observed) -> dict[tuple[str, int], frozenset[int]]:
