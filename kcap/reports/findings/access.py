@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from kcap.reports.definition import LOCALHOST, is_own, of_brokers
+from kcap.reports.findings.logins import why_refused
 from kcap.reports.findings.model import Finding, Found, called, named, picking, rule, seconds, where
 from kcap.reports.findings.observed import (
     LASTED,
+    RESPONSES_READ,
     SERVER,
     Observed,
     Row,
@@ -18,7 +20,6 @@ from kcap.reports.findings.observed import (
     server_of,
     times_of,
 )
-from kcap.reports.findings.scram import OTHER_NONCE, SCRAM, UPGRADE, other_nonce
 from kcap.reports.text import count as counted
 
 TLS_ALERT_BYTES = 7
@@ -60,30 +61,30 @@ def with_mechanism(row: Row) -> str:
 @rule(
     "authentication-failed-loop", "high", 0.95,
     needs="responses",
-    looks_at="SASL_AUTHENTICATION_FAILED responses of a client, and the nonces of SCRAM messages; connections that the server "
-    "closes behind a SASL token, as brokers before 1.0 and some of other makers refuse a login",
+    looks_at="SASL_AUTHENTICATION_FAILED responses of a client, nonces of SCRAM messages and times of OAUTHBEARER tokens; "
+    "connections that the server closes behind a SASL token, as brokers before 1.0 and some of other makers refuse a login",
     advice="Check user and password (or token) of this client and the broker's credentials for that mechanism.",
     instead="credentials that were being rotated; for connections closed without a response: a server that was being stopped, "
     "or that does not take the form of this client's login",
-    sources="KIP-43, KIP-152, RFC 5802, CVE-2024-56128",
+    sources="KIP-43, KIP-152, RFC 5802, RFC 7628, CVE-2024-56128",
     failures=3,
 )  # fmt: skip
 def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client whose login fails again and again, or that never gets in. With SCRAM messages show whether it repeats the
-    server's nonce: where it does not, no password gets it in.
+    server's nonce: where it does not, no password gets it in. A token of OAUTHBEARER says until when it is valid.
     """
     let_in = {call["client_id"] for call in seen.calls if call["outcome"] == "answered" and call["api"] not in OPENING}
     for row in seen.prepared(seen.errors(["SASL_AUTHENTICATION_FAILED"], ("client_id", "sasl_mechanism"))):
         text = seen.message(row, "response").get("errorMessage")
         severity = None if row["n"] >= limit["failures"] else "info" if row["client_id"] in let_in else "medium"
-        nonce = (row["sasl_mechanism"] or "").startswith(SCRAM) and other_nonce(seen, row)
+        words, advice = why_refused(seen, row) or ("", REFUSED.get(row["sasl_mechanism"]))
         yield Finding(
             f"the login of {called(row['client_id'])}{with_mechanism(row)} failed {counted(row['n'], 'time')}"
-            + (f": {text}" if text else "") + OTHER_NONCE * bool(nonce),
+            + (f": {text}" if text else "") + words,
             {"client_id": row["client_id"]}, row["n"],
             where("error == SASL_AUTHENTICATION_FAILED", client_id=row["client_id"], sasl_mechanism=row["sasl_mechanism"]),
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"failures": row["n"]}, severity,
-            advice=UPGRADE if nonce else REFUSED.get(row["sasl_mechanism"]),
+            advice=advice,
         )  # fmt: skip
     if not any(call["api"] in TOKENS and call["reason"] in ("fin", "rst") for call in seen.calls):
         return
@@ -218,7 +219,9 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
     connections=2,
 )  # fmt: skip
 def sasl_session_expired(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client that does not log in again before its session is over: the broker closes at its next request."""
+    """A client that does not log in again before its session is over: the broker closes at its next request. SaslAuthenticate
+    v0 has no lifetime: for such clients it is the longest that the server gave others.
+    """
     if not any(call["api"] == "SaslAuthenticate" and call["outcome"] == "answered" for call in seen.calls):
         return
     table = seen.exchanges
@@ -237,19 +240,36 @@ def sasl_session_expired(seen: Observed, limit: Mapping[str, float]) -> Found:
         last_ns=late.sent_ns.max(), connection=late.connection.argmin(late.sent_ns), exchange=late.login.argmin(late.sent_ns),
     )  # fmt: skip
     picked = picking(seen, late, *ends)
-    for row in seen.prepared(seen.run(groups.filter(groups.n >= int(limit["connections"])))):
-        lifetime = seen.message(row, "response").get("sessionLifetimeMs") or 0
+    rows = seen.run(groups.filter(groups.n >= int(limit["connections"])))
+    usual = lifetimes(seen) if rows else {}
+    for row in seen.prepared(rows):
+        own = seen.message(row, "response").get("sessionLifetimeMs") or 0
+        lifetime = own or usual.get((row["server_ip"], row["server_port"]), 0)
         if not 0 < lifetime * 1e6 <= row["soonest_ns"]:
             continue
         server = server_of(row)
         yield Finding(
             f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} at a request behind the end of "
-            f"its SASL session, which lasts {seconds(lifetime * 1e6)}; the client does not log in again",
+            f"its SASL session, which lasts {seconds(lifetime * 1e6)}"
+            + ("" if own else " as other logins there say, though not this client's")
+            + "; the client does not log in again",
             {"client_id": row["client_id"], "server": server}, row["n"],
             where("reason in {fin, rst}", picked(row), **{name: row[name] for name in ends}),
             row["first_ns"], row["last_ns"], 0, {"closed": row["n"], "lifetime_ns": round(lifetime * 1e6),
             "soonest_ns": row["soonest_ns"]},
         )  # fmt: skip
+
+
+def lifetimes(seen: Observed) -> dict[tuple[str, int], int]:
+    """Server -> the longest session that its SaslAuthenticate responses give, ms; of few of them."""
+    calls = [call for call in seen.calls_of(api="SaslAuthenticate", error="NONE") if call["api_version"]]
+    # a login may take several, of which the last one has the lifetime
+    some = [call | {"exchange": call["exchange"] + beside} for call in calls[:RESPONSES_READ] for beside in (0, 1)]
+    found: dict[tuple[str, int], int] = {}
+    for call in seen.prepared(some):
+        place, given = (call["server_ip"], call["server_port"]), seen.message(call, "response").get("sessionLifetimeMs") or 0
+        found[place] = max(given, found.get(place, 0))
+    return found
 
 
 def served_without_login(seen: Observed) -> set[tuple[str, int]]:

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kcap.limits import EVENTS_MOST
-from kcap.reports.findings.model import Finding, Found, called, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, connected, rule, seconds, where
 from kcap.reports.findings.observed import HEARTBEATS, SERVER, Observed, Row, in_groups, rows_by, server_of, times_of
 from kcap.reports.findings.outages import OUTAGE, meanwhile
+from kcap.reports.findings.served import waits_for_records
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
@@ -112,7 +113,7 @@ MEANT: Final = (
     "long-poll-misconfigured", "low", 0.75,
     needs="requests responses bodies",
     looks_at="Fetch responses without records that come at once, and Fetch responses with records that min_bytes held back; "
-    "connections that the client closes each time as long behind a Fetch request, before its response",
+    "connections that the client, or the other side, closes each time as long behind a Fetch request, before its response",
     advice="Leave fetch.max.wait.ms at 500 and fetch.min.bytes at 1: the broker answers as soon as there is a record, and "
     "waits where there is none.",
     instead="a client that must poll in very short intervals; where connections are closed, a program that is started again at "
@@ -122,11 +123,13 @@ MEANT: Final = (
 def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Consumers that ask all the time, let records wait, or do not wait themselves for as long as they let the broker wait: no
     more than `room_ms` above it. A time-out has one length, so that `timeouts` of them and more end alike. A consumer that
-    leaves its group is closed by its program: that is none.
+    leaves its group is closed by its program: that is none. What is between may have a time-out as well, and closes connections
+    on which a Fetch waits for records and no byte passes.
 
     Libraries wait for one byte unless they are configured otherwise: that records wait is then meant, and worth knowing.
     """
     yield from own_timeouts(seen, limit)
+    yield from cut_while_waiting(seen, limit)
     held_ns = limit["held"] * limit["held_ms"] * HELD_NS_PER_MS
     if not any(
         sum(call["n"] for call in calls) >= limit["fetches"] or sum(call["latency_ns"] or 0 for call in calls) >= held_ns
@@ -179,6 +182,43 @@ def own_timeouts(seen: Observed, limit: Mapping[str, float]) -> Found:
             sum(row["after_ns"] for row in rows), {"closed": len(rows), "timed_out_ns": after, "may_wait_ns": wait}, "medium",
             advice=OWN_TIMEOUT,
         )  # fmt: skip
+
+
+def cut_while_waiting(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """The clients whose connections the other side closes, each time as long behind a Fetch, before it has waited for as long
+    as it may."""
+    if not any(call["api"] == "Fetch" and call["reason"] in ("fin", "rst") for call in seen.calls):
+        return
+    table = seen.exchanges
+    chosen = table.filter(waits_for_records(table), table.connection.isin(seen.closed_by_server))
+    chosen = chosen.select("connection", "client_id", *SERVER, after_ns="age_ns", wait_ns=chosen.max_wait_ms.cast("int64") * MS,
+                           first_ns="request_first_ns", last_ns="request_last_ns")  # fmt: skip
+    found = seen.first(chosen, ("first_ns", "client_id", "connection"), EVENTS_MOST, "polls_cut")
+    for client, rows in rows_by(found, "client_id").items():
+        same = alike(rows)
+        first, last = times_of(rows)
+        after, wait = same[len(same) // 2]["after_ns"], max(row["wait_ns"] for row in rows)
+        if len(rows) < limit["timeouts"] or len(same) < limit["held"] or last - first < after:
+            continue
+        servers = sorted({server_of(row) for row in rows})
+        one = servers[0] if len(servers) == 1 else None
+        yield Finding(
+            f"{one or counted(len(servers), 'server')} closed {counted(len(rows), 'connection')} of {called(client)} behind a "
+            f"Fetch request, which lets the broker wait up to {seconds(wait)} for records; {len(same)} of them "
+            f"{seconds(after)} after it",
+            {"client_id": client, "server": one}, len(rows),
+            where("api == Fetch", "outcome == unanswered", connected(rows), client_id=client), first, last,
+            sum(row["after_ns"] for row in rows), {"closed": len(rows), "alike": len(same), "closed_after_ns": after,
+            "may_wait_ns": wait}, "medium", 0.7, CUT,
+        )  # fmt: skip
+
+
+CUT: Final = (
+    "Something closes connections that carry no byte for that time, such as a proxy, a load balancer or a firewall with an "
+    "idle timeout, or the broker (connections.max.idle.ms). Raise it above fetch.max.wait.ms, or lower that below it: each "
+    "Fetch that finds no record costs a connection."
+)
+"""Advice where a Fetch is cut while it waits."""
 
 
 def left_behind(seen: Observed, room_ns: int) -> list[Row]:
