@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Final
 
+from kcap.limits import EVENTS_MOST
 from kcap.reports.definition import LOCALHOST, is_own, of_brokers
 from kcap.reports.findings.logins import why_refused
 from kcap.reports.findings.model import Finding, Found, called, named, picking, rule, seconds, where
@@ -51,6 +53,10 @@ LISTING = ("Describe", "ListClient", "ListConfig", "ListGroups", "ListPartition"
 """How the names of APIs begin with which tools of operators ask what there is."""
 ASKING = ("Metadata", "FindCoordinator", "ListOffsets", "OffsetFetch", *LISTING)
 """The same, and what tools ask for as well as clients before their work."""
+
+
+LIFE_SPREAD: Final = 0.1
+"""By how much of it the lives of sessions differ whose clients send something all the time."""
 
 
 def with_mechanism(row: Row) -> str:
@@ -211,16 +217,19 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
     "sasl-session-expired", "medium", 0.9,
     needs="responses bodies",
     looks_at="requests that a client sends on a connection after the lifetime that its SaslAuthenticate response gave, without "
-    "another login, and that the server answers by closing",
+    "another login, and that the server answers by closing; where no response gives one, connections that it closes as long "
+    "after their logins",
     advice="Use a library that logs in again on the connection (KIP-368), or raise connections.max.reauth.ms of the broker and "
     "the lifetime of tokens. The request at which the broker closes is not served.",
-    instead="a server that was being stopped at that time",
+    instead="a server that was being stopped at that time; where no response gives a lifetime, a proxy that ends connections "
+    "after that time",
     sources="KIP-368",
-    connections=2,
+    connections=2, alike=3, share=0.7, seconds=1,
 )  # fmt: skip
 def sasl_session_expired(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that does not log in again before its session is over: the broker closes at its next request. SaslAuthenticate
-    v0 has no lifetime: for such clients it is the longest that the server gave others.
+    v0 has no lifetime: for such clients it is the longest that the server gave others, or what `alike` connections and more
+    have in common.
     """
     if not any(call["api"] == "SaslAuthenticate" and call["outcome"] == "answered" for call in seen.calls):
         return
@@ -242,22 +251,35 @@ def sasl_session_expired(seen: Observed, limit: Mapping[str, float]) -> Found:
     picked = picking(seen, late, *ends)
     rows = seen.run(groups.filter(groups.n >= int(limit["connections"])))
     usual = lifetimes(seen) if rows else {}
+    each = late.select(*ends, "sent_ns", "connection", life_ns=late.sent_ns - late.login_ns)
+    lives = rows_by(seen.first(each, ("sent_ns", "connection"), EVENTS_MOST, "sessions") if rows else [], ends)
     for row in seen.prepared(rows):
         own = seen.message(row, "response").get("sessionLifetimeMs") or 0
-        lifetime = own or usual.get((row["server_ip"], row["server_port"]), 0)
-        if not 0 < lifetime * 1e6 <= row["soonest_ns"]:
+        known = (own or usual.get((row["server_ip"], row["server_port"]), 0)) * 1_000_000
+        if known and known > row["soonest_ns"]:
             continue
         server = server_of(row)
+        lasts = known or common_life([one["life_ns"] for one in lives.get(tuple(row[name] for name in ends), ())], limit)
+        if not lasts:
+            continue
+        how = "" if own else " as other logins there say" if known else ", as its connections suggest"
         yield Finding(
             f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} at a request behind the end of "
-            f"its SASL session, which lasts {seconds(lifetime * 1e6)}"
-            + ("" if own else " as other logins there say, though not this client's")
-            + "; the client does not log in again",
+            f"its SASL session, which lasts {seconds(lasts)}{how}; the client does not log in again",
             {"client_id": row["client_id"], "server": server}, row["n"],
             where("reason in {fin, rst}", picked(row), **{name: row[name] for name in ends}),
-            row["first_ns"], row["last_ns"], 0, {"closed": row["n"], "lifetime_ns": round(lifetime * 1e6),
-            "soonest_ns": row["soonest_ns"]},
+            row["first_ns"], row["last_ns"], 0, {"closed": row["n"], "lifetime_ns": lasts, "soonest_ns": row["soonest_ns"]},
+            None, None if known else 0.7,
         )  # fmt: skip
+
+
+def common_life(lives: Sequence[int], limit: Mapping[str, float]) -> int:
+    """How long after their login most connections are closed, of these times; 0 where they differ. All in ns."""
+    times = sorted(lives)
+    middle = times[len(times) // 2] if times else 0
+    near = [time for time in times if abs(time - middle) <= middle * LIFE_SPREAD]
+    enough = len(near) >= max(limit["alike"], limit["share"] * len(times)) and middle >= limit["seconds"] * 1e9
+    return near[0] if enough else 0
 
 
 def lifetimes(seen: Observed) -> dict[tuple[str, int], int]:
