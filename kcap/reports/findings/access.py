@@ -2,15 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from kcap.limits import EVENTS_MOST
 from kcap.reports.definition import LOCALHOST, is_own, of_brokers
-from kcap.reports.findings.logins import why_refused
 from kcap.reports.findings.model import Finding, Found, called, named, picking, rule, seconds, where
 from kcap.reports.findings.observed import (
     LASTED,
-    RESPONSES_READ,
     SERVER,
     Observed,
     Row,
@@ -49,14 +46,12 @@ NO_TOKEN = {
 """The same of clients that cannot make a token."""
 
 
+LOOKUPS = frozenset({*OPENING, "Metadata", "FindCoordinator", "DescribeCluster", "GetTelemetrySubscriptions"})
+"""What clients send before they know, or reach, the broker that they want."""
 LISTING = ("Describe", "ListClient", "ListConfig", "ListGroups", "ListPartition", "ListTransactions")
 """How the names of APIs begin with which tools of operators ask what there is."""
 ASKING = ("Metadata", "FindCoordinator", "ListOffsets", "OffsetFetch", *LISTING)
 """The same, and what tools ask for as well as clients before their work."""
-
-
-LIFE_SPREAD: Final = 0.1
-"""By how much of it the lives of sessions differ whose clients send something all the time."""
 
 
 def with_mechanism(row: Row) -> str:
@@ -80,7 +75,10 @@ def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Fo
     server's nonce: where it does not, no password gets it in. A token of OAUTHBEARER says until when it is valid.
     """
     let_in = {call["client_id"] for call in seen.calls if call["outcome"] == "answered" and call["api"] not in OPENING}
-    for row in seen.prepared(seen.errors(["SASL_AUTHENTICATION_FAILED"], ("client_id", "sasl_mechanism"))):
+    refused = seen.errors(["SASL_AUTHENTICATION_FAILED"], ("client_id", "sasl_mechanism"))
+    if refused:
+        from kcap.reports.findings.logins import why_refused  # for captures with such logins
+    for row in seen.prepared(refused):
         text = seen.message(row, "response").get("errorMessage")
         severity = None if row["n"] >= limit["failures"] else "info" if row["client_id"] in let_in else "medium"
         words, advice = why_refused(seen, row) or ("", REFUSED.get(row["sasl_mechanism"]))
@@ -250,9 +248,13 @@ def sasl_session_expired(seen: Observed, limit: Mapping[str, float]) -> Found:
     )  # fmt: skip
     picked = picking(seen, late, *ends)
     rows = seen.run(groups.filter(groups.n >= int(limit["connections"])))
-    usual = lifetimes(seen) if rows else {}
+    if not rows:
+        return
+    from kcap.reports.findings.logins import common_life, lifetimes  # for captures with such connections
+
+    usual = lifetimes(seen)
     each = late.select(*ends, "sent_ns", "connection", life_ns=late.sent_ns - late.login_ns)
-    lives = rows_by(seen.first(each, ("sent_ns", "connection"), EVENTS_MOST, "sessions") if rows else [], ends)
+    lives = rows_by(seen.first(each, ("sent_ns", "connection"), EVENTS_MOST, "sessions"), ends)
     for row in seen.prepared(rows):
         own = seen.message(row, "response").get("sessionLifetimeMs") or 0
         known = (own or usual.get((row["server_ip"], row["server_port"]), 0)) * 1_000_000
@@ -271,27 +273,6 @@ def sasl_session_expired(seen: Observed, limit: Mapping[str, float]) -> Found:
             row["first_ns"], row["last_ns"], 0, {"closed": row["n"], "lifetime_ns": lasts, "soonest_ns": row["soonest_ns"]},
             None, None if known else 0.7,
         )  # fmt: skip
-
-
-def common_life(lives: Sequence[int], limit: Mapping[str, float]) -> int:
-    """How long after their login most connections are closed, of these times; 0 where they differ. All in ns."""
-    times = sorted(lives)
-    middle = times[len(times) // 2] if times else 0
-    near = [time for time in times if abs(time - middle) <= middle * LIFE_SPREAD]
-    enough = len(near) >= max(limit["alike"], limit["share"] * len(times)) and middle >= limit["seconds"] * 1e9
-    return near[0] if enough else 0
-
-
-def lifetimes(seen: Observed) -> dict[tuple[str, int], int]:
-    """Server -> the longest session that its SaslAuthenticate responses give, ms; of few of them."""
-    calls = [call for call in seen.calls_of(api="SaslAuthenticate", error="NONE") if call["api_version"]]
-    # a login may take several, of which the last one has the lifetime
-    some = [call | {"exchange": call["exchange"] + beside} for call in calls[:RESPONSES_READ] for beside in (0, 1)]
-    found: dict[tuple[str, int], int] = {}
-    for call in seen.prepared(some):
-        place, given = (call["server_ip"], call["server_port"]), seen.message(call, "response").get("sessionLifetimeMs") or 0
-        found[place] = max(given, found.get(place, 0))
-    return found
 
 
 def served_without_login(seen: Observed) -> set[tuple[str, int]]:
@@ -431,8 +412,9 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
     A name that does not resolve leaves no packet: the client looks its coordinator up again and again. One address for several
     brokers, as that of a load balancer, accepts connections and has most requests refused by a broker that they are not for.
     """
-    yield from of_names(seen, limit)
-    advertised = {(row["host"], row["port"]): row for row in seen.run(seen.brokers)}
+    brokers = seen.run(seen.brokers)
+    advertised = {(row["host"], row["port"]): row for row in brokers}
+    yield from of_names(seen, limit, several=len(advertised) < len(brokers))
 
     def listener(ip: str, port: int) -> tuple[str, int]:
         """A server as brokers advertise it, if they do."""
@@ -485,14 +467,17 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
             )  # fmt: skip
 
 
-def of_names(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """What messages show of addresses; most captures have no reason to read any."""
-    if not seen.has_messages:
+def of_names(seen: Observed, limit: Mapping[str, float], *, several: bool) -> Found:
+    """What messages show of addresses; most captures have no reason to read any. `several`: some address is that of two
+    brokers, at one time or at two."""
+    busy = {call["client_id"] for call in seen.calls if call["api"] not in LOOKUPS}
+    finds = [call for call in seen.calls_of(api="FindCoordinator", error="NONE") if call["client_id"] not in busy | {None}]
+    if not seen.has_messages or not (several or finds):
         return
-    from kcap.reports.findings.addresses import never_tried, one_for_several  # for captures with clients that find none
+    from kcap.reports.findings.addresses import never_tried, one_for_several  # for captures with such a reason
 
     yield from one_for_several(seen)
-    yield from never_tried(seen, limit)
+    yield from never_tried(seen, finds, limit)
 
 
 def controllers(seen: Observed) -> dict[tuple[str, int], frozenset[int]]:

@@ -15,16 +15,8 @@ from kcap.reports.findings.observed import RESPONSES_READ, Observed, Row, client
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
-NOT_LED: Final = (
-    "NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID",
-    "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE",
-)  # fmt: skip
+NOT_LED: Final = ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "NOT_COORDINATOR")
 """Errors of a broker that is not the one that the client means."""
-LOOKUPS: Final = frozenset(
-    {"ApiVersions", "SaslHandshake", "SaslAuthenticate", "SaslToken", "Metadata", "FindCoordinator", "DescribeCluster",
-     "GetTelemetrySubscriptions"}
-)  # fmt: skip
-"""What clients send before they know, or reach, the broker that they want."""
 OWN_ADDRESS: Final = (
     "Give each broker an address of its own in advertised.listeners: clients send a request to the leader or the coordinator, "
     "so that a load balancer may stand before bootstrap.servers, and before the brokers only where each has a name or port of "
@@ -109,7 +101,7 @@ def one_for_several(seen: Observed) -> Found:
             mine.aggregate(n=mine.count(), first_ns=mine.request_first_ns.min(), last_ns=mine.request_first_ns.max())
         )
         whole = [call for call in calls if call["error"] in NOT_LED]
-        errors = refused["n"] + sum(call["n"] for call in whole if "COORDINATOR" in call["error"])
+        errors = refused["n"] + sum(call["n"] for call in whole if call["error"] == NOT_LED[-1])
         every, clients = totals(calls), clients_in(calls)
         since = refused if refused["n"] else every
         yield Finding(
@@ -122,22 +114,18 @@ def one_for_several(seen: Observed) -> Found:
         )  # fmt: skip
 
 
-def never_tried(seen: Observed, limit: Mapping[str, float]) -> Found:
+def never_tried(seen: Observed, finds: Sequence[Row], limit: Mapping[str, float]) -> Found:
     """Clients that look for their coordinator again and again, get it, and never connect to it.
 
-    Each sends nothing but what comes before that, and no connection of its host leads to another server at that port. In a
-    capture taken at one of several brokers the coordinator's connections may be missing. Where all that the responses name are
-    coordinators, the one that gave them is among these; otherwise it is a problem where the same one is looked up as often as
-    libraries do that cannot reach it.
+    `finds`: the lookups, as classes of exchanges, of clients that send nothing but what comes before such a connection. No
+    connection of their hosts leads to another server at that port. In a capture taken at one of several brokers the
+    coordinator's connections may be missing. Where all that the responses name are coordinators, the one that gave them is
+    among these; otherwise it is a problem where the same one is looked up as often as libraries do that cannot reach it.
     """
-    finds = [call for call in seen.calls_of(api="FindCoordinator", error="NONE") if call["client_id"]]
     some = {
         client: rows for client, rows in rows_by(finds, "client_id").items()
         if totals(rows)["n"] >= limit["lookups"] and lasting(rows) >= limit["seconds"] * 1e9
     }  # fmt: skip
-    for call in seen.calls if some else ():
-        if call["api"] not in LOOKUPS:
-            some.pop(call["client_id"], None)
     by: dict[str, list[Row]] = {}
     for row in seen.prepared([row for rows in some.values() for row in rows]):
         if named_here := coordinators(seen.message(row, "response")):

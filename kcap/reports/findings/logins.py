@@ -1,4 +1,4 @@
-"""Why logins are refused, as far as their messages show: a SCRAM nonce that is not the server's, a token that has expired.
+"""What messages of logins show: a SCRAM nonce that is not the server's, a token that has expired, how long sessions last.
 
 In: exchanges with SaslAuthenticate messages as Kafka's JSON. Out: words for the sentence and the next step, or None where the
 messages do not say. Law: a nonce and the times of a token are no secrets; of the messages nothing else is read.
@@ -9,10 +9,11 @@ Sources: RFC 5802 section 5.1 (the client's final message repeats the nonce of t
 
 import json
 from base64 import b64decode, urlsafe_b64decode
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kcap.reports.findings.model import seconds
-from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.observed import RESPONSES_READ, Observed, Row
 
 OTHER_NONCE: Final = (
     "; its final message has another nonce than the server gave, which no password makes right",
@@ -29,6 +30,8 @@ CLOCKS: Final = "Compare the clocks of the token endpoint, the client and the br
 """Advice where a token is not valid yet."""
 BEARER: Final = b"auth=Bearer "
 SECOND_NS: Final = 1_000_000_000
+LIFE_SPREAD: Final = 0.1
+"""By how much of it the lives of sessions differ whose clients send something all the time."""
 
 
 def why_refused(seen: Observed, row: Row) -> tuple[str, str] | None:
@@ -79,5 +82,26 @@ def times_wrong(claims: dict[str, Any], at_ns: int) -> tuple[str, str] | None:
     if isinstance(until, int | float) and 0 < until * SECOND_NS < at_ns:
         return f"; its token had expired {seconds(at_ns - until * SECOND_NS)} before", RENEW
     if isinstance(since, int | float) and since * SECOND_NS > at_ns:
-        return f"; its token is not valid before {seconds(since * SECOND_NS - at_ns)} later", CLOCKS
+        return f"; its token is valid from {seconds(since * SECOND_NS - at_ns)} later on", CLOCKS
     return None
+
+
+def common_life(lives: Sequence[int], limit: Mapping[str, float]) -> int:
+    """How long after their login most connections are closed, of these times; 0 where they differ. All in ns."""
+    times = sorted(lives)
+    middle = times[len(times) // 2] if times else 0
+    near = [time for time in times if abs(time - middle) <= middle * LIFE_SPREAD]
+    enough = len(near) >= max(limit["alike"], limit["share"] * len(times)) and middle >= limit["seconds"] * 1e9
+    return near[0] if enough else 0
+
+
+def lifetimes(seen: Observed) -> dict[tuple[str, int], int]:
+    """Server -> the longest session that its SaslAuthenticate responses give, ms; of few of them."""
+    calls = [call for call in seen.calls_of(api="SaslAuthenticate", error="NONE") if call["api_version"]]
+    # a login may take several, of which the last one has the lifetime
+    some = [call | {"exchange": call["exchange"] + beside} for call in calls[:RESPONSES_READ] for beside in (0, 1)]
+    found: dict[tuple[str, int], int] = {}
+    for call in seen.prepared(some):
+        place, given = (call["server_ip"], call["server_port"]), seen.message(call, "response").get("sessionLifetimeMs") or 0
+        found[place] = max(given, found.get(place, 0))
+    return found

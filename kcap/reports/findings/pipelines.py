@@ -5,18 +5,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kcap.limits import EVENTS_MOST
-from kcap.reports.findings.model import Finding, Found, called, connected, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, rule, seconds, where
 from kcap.reports.findings.observed import HEARTBEATS, SERVER, Observed, Row, in_groups, rows_by, server_of, times_of
 from kcap.reports.findings.outages import OUTAGE, meanwhile
-from kcap.reports.findings.served import waits_for_records
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
 HELD_NS_PER_MS: Final = 900_000
 """A Fetch was held until `max_wait_ms` if its latency has so many nanoseconds for each of these milliseconds."""
 MS: Final = 1_000_000
-LATER, LATER_NS = 1.03, 500_000
-"""How much later than the soonest of them time-outs of one length end."""
 SOON_NS: Final = 1_000_000_000
 """Within this time a client that timed out begins another connection."""
 TOGETHER_NS: Final = 100_000_000
@@ -129,7 +126,10 @@ def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found
     Libraries wait for one byte unless they are configured otherwise: that records wait is then meant, and worth knowing.
     """
     yield from own_timeouts(seen, limit)
-    yield from cut_while_waiting(seen, limit)
+    if any(call["api"] == "Fetch" and call["reason"] in ("fin", "rst") for call in seen.calls):
+        from kcap.reports.findings.polls import cut_while_waiting  # for captures with such connections
+
+        yield from cut_while_waiting(seen, limit)
     held_ns = limit["held"] * limit["held_ms"] * HELD_NS_PER_MS
     if not any(
         sum(call["n"] for call in calls) >= limit["fetches"] or sum(call["latency_ns"] or 0 for call in calls) >= held_ns
@@ -168,7 +168,10 @@ def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found
 
 def own_timeouts(seen: Observed, limit: Mapping[str, float]) -> Found:
     """The clients that close connections before the broker may respond to their Fetch, and go on with others."""
-    for client, some in rows_by(left_behind(seen, int(limit["room_ms"] * MS)), "client_id").items():
+    left = left_behind(seen, int(limit["room_ms"] * MS))
+    if left:
+        from kcap.reports.findings.polls import alike  # for captures with such connections
+    for client, some in rows_by(left, "client_id").items():
         rows = alike(some)
         if len(rows) < limit["timeouts"]:
             continue
@@ -182,43 +185,6 @@ def own_timeouts(seen: Observed, limit: Mapping[str, float]) -> Found:
             sum(row["after_ns"] for row in rows), {"closed": len(rows), "timed_out_ns": after, "may_wait_ns": wait}, "medium",
             advice=OWN_TIMEOUT,
         )  # fmt: skip
-
-
-def cut_while_waiting(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """The clients whose connections the other side closes, each time as long behind a Fetch, before it has waited for as long
-    as it may."""
-    if not any(call["api"] == "Fetch" and call["reason"] in ("fin", "rst") for call in seen.calls):
-        return
-    table = seen.exchanges
-    chosen = table.filter(waits_for_records(table), table.connection.isin(seen.closed_by_server))
-    chosen = chosen.select("connection", "client_id", *SERVER, after_ns="age_ns", wait_ns=chosen.max_wait_ms.cast("int64") * MS,
-                           first_ns="request_first_ns", last_ns="request_last_ns")  # fmt: skip
-    found = seen.first(chosen, ("first_ns", "client_id", "connection"), EVENTS_MOST, "polls_cut")
-    for client, rows in rows_by(found, "client_id").items():
-        same = alike(rows)
-        first, last = times_of(rows)
-        after, wait = same[len(same) // 2]["after_ns"], max(row["wait_ns"] for row in rows)
-        if len(rows) < limit["timeouts"] or len(same) < limit["held"] or last - first < after:
-            continue
-        servers = sorted({server_of(row) for row in rows})
-        one = servers[0] if len(servers) == 1 else None
-        yield Finding(
-            f"{one or counted(len(servers), 'server')} closed {counted(len(rows), 'connection')} of {called(client)} behind a "
-            f"Fetch request, which lets the broker wait up to {seconds(wait)} for records; {len(same)} of them "
-            f"{seconds(after)} after it",
-            {"client_id": client, "server": one}, len(rows),
-            where("api == Fetch", "outcome == unanswered", connected(rows), client_id=client), first, last,
-            sum(row["after_ns"] for row in rows), {"closed": len(rows), "alike": len(same), "closed_after_ns": after,
-            "may_wait_ns": wait}, "medium", 0.7, CUT,
-        )  # fmt: skip
-
-
-CUT: Final = (
-    "Something closes connections that carry no byte for that time, such as a proxy, a load balancer or a firewall with an "
-    "idle timeout, or the broker (connections.max.idle.ms). Raise it above fetch.max.wait.ms, or lower that below it: each "
-    "Fetch that finds no record costs a connection."
-)
-"""Advice where a Fetch is cut while it waits."""
 
 
 def left_behind(seen: Observed, room_ns: int) -> list[Row]:
@@ -282,17 +248,6 @@ def ending(seen: Observed, polls: Any) -> Any:
     own = ("client_id", "client_ip")
     by = [links.select(*own, slot=links.closed_ns // TOGETHER_NS + beside) for beside in (-1, 0, 1)]
     return by[0].union(by[1]).union(by[2])
-
-
-def alike(rows: list[Row]) -> list[Row]:
-    """Most of these that were closed as long after their request, in the order of that time."""
-    rows = sorted(rows, key=lambda row: row["after_ns"])
-    best, end = (0, 0), 0
-    for begin, row in enumerate(rows):
-        while end < len(rows) and rows[end]["after_ns"] <= row["after_ns"] * LATER + LATER_NS:
-            end += 1
-        best = max(best, (end - begin, -begin))
-    return rows[-best[1] : best[0] - best[1]]
 
 
 @rule(
