@@ -451,12 +451,18 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
         served = every.filter(every.phase != "empty").select(*SERVER).distinct()
         for row in seen.run(served):
             dead.pop(listener(row["server_ip"], row["server_port"]), None)
+    given: Mapping[tuple[str, int], set[str]] = {}
+    if dead and seen.has_messages:
+        from kcap.reports.findings.addresses import clients_given  # for captures with such an address
+
+        given = clients_given(seen, dead)
     beside = f"; brokers respond at {named(sorted(f'{ip}:{port}' for ip, port in elsewhere))}, which none advertises"
     severity, confidence = ("info", 0.4) if not elsewhere else ("medium", 0.5) if working else (None, None)
     for place, row in dead.items():
         if row["n"] >= limit["refused"]:
             server = f"{place[0]}:{place[1]}"
             clients = {client for ip in row["hosts"] for client in named_at.get(ip, ())}
+            clients = clients & given.get(place, set()) or clients  # others of these hosts may use other brokers
             yield Finding(
                 f"brokers advertise {server}, which accepted none of {counted(row['n'], 'connection')}"
                 + (beside if elsewhere else "") + ("; it may be down" if working or not elsewhere else ""),

@@ -5,13 +5,23 @@ the servers that stand for several brokers, whose errors of leadership are no mo
 give a reason to.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from ipaddress import ip_address
 from typing import Any, Final
 
 from kcap.limits import SERVERS_MOST
 from kcap.reports.findings.model import Finding, Found, called, named, seconds, where
-from kcap.reports.findings.observed import RESPONSES_READ, Observed, Row, clients_in, rows_by, server_of, times_of, totals
+from kcap.reports.findings.observed import (
+    RESPONSES_READ,
+    SERVER,
+    Observed,
+    Row,
+    clients_in,
+    rows_by,
+    server_of,
+    times_of,
+    totals,
+)
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
@@ -88,6 +98,19 @@ def elsewhere(seen: Observed, parts: Any) -> Any:
     for ip, port in seen.once(servers_shared):
         parts = parts.filter((parts.server_ip != ip) | (parts.server_port != port))
     return parts
+
+
+def clients_given(seen: Observed, places: Collection[tuple[str, int]]) -> dict[tuple[str, int], set[str]]:
+    """Of addresses, as host and port, the clients of servers whose Metadata responses name them; of some responses of each."""
+    calls = rows_by(seen.calls_of(api="Metadata", outcome="answered"), SERVER)
+    some = [call for mine in list(calls.values())[:SERVERS_MOST] for call in mine[:RESPONSES_READ]]
+    found: dict[tuple[str, int], set[str]] = {}
+    for call in seen.prepared(some):
+        named_here = {(one.get("host"), one.get("port")) for one in seen.message(call, "response").get("brokers") or ()}
+        for place in named_here.intersection(places):
+            mine = calls[call["server_ip"], call["server_port"]]
+            found.setdefault(place, set()).update(one["client_id"] for one in mine if one["client_id"])
+    return found
 
 
 def one_for_several(seen: Observed) -> Found:

@@ -97,3 +97,19 @@ def test_members_and_metadata_behind_one_address_are_not_accused() -> None:
 
     assert said(at("10.0.0.1", 1, 2)) == [RULE]
     assert said(at("10.0.0.1", 1)) == ["coordinator-moves", "metadata-storm"]
+
+
+def test_clients_that_were_never_given_an_address_are_not_named() -> None:
+    """Two clients of a host, and one of them has another cluster."""
+    refused = {"phase": "empty", "ended": "rst", "client_id": None, "server_ip": "10.0.0.7", "server_captured": 0,
+               "client_captured": 0, "exchanges": 0, "server_packets": 1}  # fmt: skip
+    dead = [CONNECTION | refused | {"connection": f"D{number}"} for number in range(3)]
+    other = {"client_id": "b", "server_ip": "10.0.0.2"}
+    rows = [exchange("C1", 1, "Metadata", 0), exchange("C2", 1, "Metadata", 0, **other)]
+    links = [*dead, CONNECTION | {"connection": "C1"}, CONNECTION | {"connection": "C2"} | other]
+    brokers = [{"host": "10.0.0.7", "port": 9092, "broker_id": 1}]
+    said: Messages = {("C1", 1, "response"): {"brokers": at("10.0.0.7", 1)}, ("C2", 1, "response"): {"brokers": at("plum", 1)}}
+    (row,) = found(RULE, observed(rows, connections=links, brokers=brokers, messages=said))
+    assert row["who"]["client_ids"] == ["app"]
+    (row,) = found(RULE, observed(rows, connections=links, brokers=brokers))
+    assert row["who"]["client_ids"] == ["app", "b"], "responses that cannot be read exclude none"

@@ -1,13 +1,13 @@
 """Polls that something between closes while they wait for records."""
 
 from tests.reports.findings.scenes.pipelines import closed_behind
-from tests.reports.findings.tables import SECOND, Row, found, observed
+from tests.reports.findings.tables import SECOND, found, observed
 
 
-def said(times: list[float], step: float = 10.0, side: str = "server", wait_ms: int = 8000, **more: Row) -> list[str]:
+def said(times: list[float], step: float = 10.0, side: str = "server", wait_ms: int = 8000) -> list[str]:
     """Severities for a client whose connections one side closes these seconds behind a Fetch."""
     some = [closed_behind(after, at=step * at, wait_ms=wait_ms) for at, after in enumerate(times)]
-    rows = [row | {"reason": "fin", "age_ns": int(after * SECOND)} | more for (row, _), after in zip(some, times, strict=True)]
+    rows = [row | {"reason": "fin", "age_ns": int(after * SECOND)} for (row, _), after in zip(some, times, strict=True)]
     links = [link | {"closed_by": side} for _, link in some]
     return [row["severity"] for row in found("long-poll-misconfigured", observed(rows, connections=links), loud=False)]
 
