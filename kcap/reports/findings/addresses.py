@@ -101,15 +101,16 @@ def elsewhere(seen: Observed, parts: Any) -> Any:
 
 
 def clients_given(seen: Observed, places: Collection[tuple[str, int]]) -> dict[tuple[str, int], set[str]]:
-    """Of addresses, as host and port, the clients of servers whose Metadata responses name them; of some responses of each."""
+    """Of addresses, as host and port, the clients of servers whose Metadata responses name them; of some responses of each. Who
+    sends no Metadata request there gets addresses by FindCoordinator."""
     calls = rows_by(seen.calls_of(api="Metadata", outcome="answered"), SERVER)
     some = [call for mine in list(calls.values())[:SERVERS_MOST] for call in mine[:RESPONSES_READ]]
     found: dict[tuple[str, int], set[str]] = {}
     for call in seen.prepared(some):
         named_here = {(one.get("host"), one.get("port")) for one in seen.message(call, "response").get("brokers") or ()}
         for place in named_here.intersection(places):
-            mine = calls[call["server_ip"], call["server_port"]]
-            found.setdefault(place, set()).update(one["client_id"] for one in mine if one["client_id"])
+            clients = seen.clients_of(server_ip=call["server_ip"], server_port=call["server_port"])
+            found.setdefault(place, set()).update(clients)
     return found
 
 
