@@ -262,10 +262,15 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
 
     Each client learns of a move by an error or two (`each`), as in a rolling restart, where it goes from broker to broker.
     """
+    if not any(call["error"] in NO_COORDINATOR for call in seen.calls):
+        return
+    from kcap.reports.findings.addresses import servers_shared  # for captures with such errors
+
     by: dict[str, list[Row]] = {}
     homes: dict[str, set[tuple[str, int]]] = {}
+    several = seen.once(servers_shared)
     for call in seen.calls:
-        if not call["group_id"]:
+        if not call["group_id"] or (call["server_ip"], call["server_port"]) in several:
             continue
         if call["error"] in NO_COORDINATOR:
             by.setdefault(call["group_id"], []).append(call)

@@ -14,8 +14,6 @@ from kcap.reports.text import count as counted
 HELD_NS_PER_MS: Final = 900_000
 """A Fetch was held until `max_wait_ms` if its latency has so many nanoseconds for each of these milliseconds."""
 MS: Final = 1_000_000
-LATER, LATER_NS = 1.03, 500_000
-"""How much later than the soonest of them time-outs of one length end."""
 SOON_NS: Final = 1_000_000_000
 """Within this time a client that timed out begins another connection."""
 TOGETHER_NS: Final = 100_000_000
@@ -112,7 +110,7 @@ MEANT: Final = (
     "long-poll-misconfigured", "low", 0.75,
     needs="requests responses bodies",
     looks_at="Fetch responses without records that come at once, and Fetch responses with records that min_bytes held back; "
-    "connections that the client closes each time as long behind a Fetch request, before its response",
+    "connections that the client, or the other side, closes each time as long behind a Fetch request, before its response",
     advice="Leave fetch.max.wait.ms at 500 and fetch.min.bytes at 1: the broker answers as soon as there is a record, and "
     "waits where there is none.",
     instead="a client that must poll in very short intervals; where connections are closed, a program that is started again at "
@@ -122,11 +120,16 @@ MEANT: Final = (
 def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Consumers that ask all the time, let records wait, or do not wait themselves for as long as they let the broker wait: no
     more than `room_ms` above it. A time-out has one length, so that `timeouts` of them and more end alike. A consumer that
-    leaves its group is closed by its program: that is none.
+    leaves its group is closed by its program: that is none. What is between may have a time-out as well, and closes connections
+    on which a Fetch waits for records and no byte passes.
 
     Libraries wait for one byte unless they are configured otherwise: that records wait is then meant, and worth knowing.
     """
     yield from own_timeouts(seen, limit)
+    if any(call["api"] == "Fetch" and call["reason"] in ("fin", "rst") for call in seen.calls):
+        from kcap.reports.findings.polls import cut_while_waiting  # for captures with such connections
+
+        yield from cut_while_waiting(seen, limit)
     held_ns = limit["held"] * limit["held_ms"] * HELD_NS_PER_MS
     if not any(
         sum(call["n"] for call in calls) >= limit["fetches"] or sum(call["latency_ns"] or 0 for call in calls) >= held_ns
@@ -165,7 +168,10 @@ def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found
 
 def own_timeouts(seen: Observed, limit: Mapping[str, float]) -> Found:
     """The clients that close connections before the broker may respond to their Fetch, and go on with others."""
-    for client, some in rows_by(left_behind(seen, int(limit["room_ms"] * MS)), "client_id").items():
+    left = left_behind(seen, int(limit["room_ms"] * MS))
+    if left:
+        from kcap.reports.findings.polls import alike  # for captures with such connections
+    for client, some in rows_by(left, "client_id").items():
         rows = alike(some)
         if len(rows) < limit["timeouts"]:
             continue
@@ -242,17 +248,6 @@ def ending(seen: Observed, polls: Any) -> Any:
     own = ("client_id", "client_ip")
     by = [links.select(*own, slot=links.closed_ns // TOGETHER_NS + beside) for beside in (-1, 0, 1)]
     return by[0].union(by[1]).union(by[2])
-
-
-def alike(rows: list[Row]) -> list[Row]:
-    """Most of these that were closed as long after their request, in the order of that time."""
-    rows = sorted(rows, key=lambda row: row["after_ns"])
-    best, end = (0, 0), 0
-    for begin, row in enumerate(rows):
-        while end < len(rows) and rows[end]["after_ns"] <= row["after_ns"] * LATER + LATER_NS:
-            end += 1
-        best = max(best, (end - begin, -begin))
-    return rows[-best[1] : best[0] - best[1]]
 
 
 @rule(

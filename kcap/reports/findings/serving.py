@@ -19,7 +19,7 @@ from kcap.reports.findings.model import (
     seconds,
     where,
 )
-from kcap.reports.findings.observed import Observed, Row, cut_short, in_groups, rows_by, server_of, times_of, totals
+from kcap.reports.findings.observed import SERVER, Observed, Row, cut_short, in_groups, rows_by, server_of, times_of, totals
 from kcap.reports.findings.outages import leaders_moved
 from kcap.reports.findings.replication import REPLICAS, UNSURE, slow_leaders, waits_for_replicas
 from kcap.reports.findings.served import (
@@ -451,14 +451,42 @@ def last_tries(seen: Observed) -> dict[str, int]:
     connections=3, seconds=1, spread=0.25, together=0.2,
 )  # fmt: skip
 def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Connections that are cut when they are idle."""
-    cut: dict[tuple[str, str, int], int] = {}
+    """Connections that are cut when they are idle. Those of a client to several servers count together where all were idle as
+    long, as behind a proxy, and one of them closed two or more.
+    """
+    cut = Counter[str]()
     for link in seen.links:
         if link["ended"] in ("fin", "rst") and link["client_id"] is not None and link["exchanges"]:
-            place = link["client_id"], link["server_ip"], link["server_port"]
-            cut[place] = cut.get(place, 0) + link["n"]
+            cut[link["client_id"]] += link["n"]
     if max(cut.values(), default=0) < limit["connections"]:
         return
+    by, begins = cut_at_rest(seen, limit)
+    for client, rows in rows_by(by, "client_id").items():
+        places = rows_by(rows, SERVER)
+        most = max(map(len, places.values()))
+        together = alike_in(rows, begins, limit) if most >= TWICE else []
+        for alike in [together] if together else [alike_in(some, begins, limit) for some in places.values()]:
+            if not alike:
+                continue
+            servers, middle = sorted({server_of(row) for row in alike}), median([row["idle_ns"] for row in alike])
+            one = len(servers) == 1
+            yield Finding(
+                f"{len(alike)} connections of {called(client)} to {servers[0] if one else counted(len(servers), 'server')} "
+                f"were closed by the other side after {seconds(middle)} without a request, and opened again",
+                {"client_id": client, "server": servers[0] if one else None}, len(alike),
+                where(connected(alike), client_id=client, **({name: alike[0][name] for name in SERVER} if one else {})),
+                *times_of(alike), 0,
+                {"connections": len(alike), "idle_ns": round(middle), **({} if one else {"servers": len(servers)})},
+            )  # fmt: skip
+
+
+TWICE = 2
+"""Connections that one server closed: of several servers each may close one in the same moment."""
+
+
+def cut_at_rest(seen: Observed, limit: Mapping[str, float]) -> tuple[list[Row], dict[tuple[str, str, int], int]]:
+    """Connections that the server closed at rest (`idle_ns` behind the last response), without those that ended with their
+    process; and when the last connection of each client to each server began."""
     table, links = seen.exchanges, seen.connections
     used = table.group_by("connection").aggregate(done_ns=table.response_last_ns.max())
     joined = links.filter(links.ended.isin(["fin", "rst"])).inner_join(used, "connection")
@@ -467,43 +495,38 @@ def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
     rows = seen.run(idle.select("connection", "client_id", "client_ip", "server_ip", "server_port", "idle_ns", "first_ns",
                                 "last_ns"))  # fmt: skip
     if len(rows) < limit["connections"]:
-        return
+        return [], {}
     resting = {row["connection"] for row in rows}
     busy: dict[tuple[str, str], list[int]] = {}
-    begins: dict[tuple[str, str, int], list[int]] = {}
+    begins: dict[tuple[str, str, int], int] = {}
     for link in seen.run(
         links.select("connection", "client_id", "client_ip", "server_ip", "server_port", "first_ns", "last_ns")
     ):
         if link["connection"] not in resting:
             busy.setdefault((link["client_id"], link["client_ip"]), []).append(link["last_ns"])
-        begins.setdefault((link["client_id"], link["server_ip"], link["server_port"]), []).append(link["first_ns"])
+        place = link["client_id"], link["server_ip"], link["server_port"]
+        begins[place] = max(link["first_ns"], begins.get(place, 0))
     for ends in busy.values():
         ends.sort()
-    by: dict[tuple[str, str, int], list[Row]] = {}
+    found = []
     for row in rows:
         # with a process end all of its connections, also those that were busy until then
         ends, together = busy.get((row["client_id"], row["client_ip"]), []), limit["together"] * 1e9
         at = bisect_left(ends, row["last_ns"] - together)
         if at == len(ends) or ends[at] > row["last_ns"] + together:
-            by.setdefault((row["client_id"], row["server_ip"], row["server_port"]), []).append(row)
-    for place, some in by.items():
-        latest = max(begins[place])
-        again = [row for row in some if latest > row["last_ns"]]
-        if len(again) < limit["connections"] - 1 or len(some) < limit["connections"]:
-            continue
-        middle = median([row["idle_ns"] for row in some])
-        alike = [row for row in some if abs(row["idle_ns"] - middle) <= limit["spread"] * middle]
-        if len(alike) < max(limit["connections"], 0.7 * len(some)):
-            continue
-        client, ip, port = place
-        yield Finding(
-            f"{len(alike)} connections of {called(client)} to {ip}:{port} were closed by the other side after "
-            f"{seconds(middle)} without a request, and opened again",
-            {"client_id": client, "server": f"{ip}:{port}"}, len(alike),
-            where(connected(alike), client_id=client, server_ip=ip, server_port=port),
-            *times_of(alike), 0,
-            {"connections": len(alike), "idle_ns": round(middle)},
-        )  # fmt: skip
+            found.append(row)
+    return found, begins
+
+
+def alike_in(rows: Sequence[Row], begins: Mapping[tuple[str, str, int], int], limit: Mapping[str, float]) -> list[Row]:
+    """Of connections that were cut at rest those that were idle as long; none where they are few, or hardly any was opened
+    again."""
+    again = [row for row in rows if begins[row["client_id"], row["server_ip"], row["server_port"]] > row["last_ns"]]
+    if len(again) < limit["connections"] - 1 or len(rows) < limit["connections"]:
+        return []
+    middle = median([row["idle_ns"] for row in rows])
+    alike = [row for row in rows if abs(row["idle_ns"] - middle) <= limit["spread"] * middle]
+    return alike if len(alike) >= max(limit["connections"], 0.7 * len(rows)) else []
 
 
 @rule(

@@ -187,9 +187,11 @@ def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
             errors=often.errors.sum(),
         )
     )
+    from kcap.reports.findings.addresses import behind_shared  # for captures with as many Metadata requests
+
     for row in rows:
         rate = row["n"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
-        if row["n"] >= limit["requests"] and rate >= limit["a_second"]:
+        if row["n"] >= limit["requests"] and rate >= limit["a_second"] and row["client_id"] not in seen.once(behind_shared):
             yield Finding(
                 f"{called(row['client_id'])} sent {row['n']} Metadata requests, {rate:.0f} a second",
                 {"client_id": row["client_id"]}, row["n"], where("api == Metadata", client_id=row["client_id"]),
