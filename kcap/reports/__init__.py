@@ -1,1 +1,1 @@
-"""Reports over the tables, each written once as Ibis expressions: DuckDB runs them here, Spark at scale."""
+"""Reports over the tables. Each is written once as Ibis expressions, which DuckDB runs here and Spark runs at scale."""

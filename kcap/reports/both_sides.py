@@ -1,8 +1,8 @@
-"""Connections that may be both sides of a proxy: each request is there twice, from the client to the proxy and from it to the
-broker, and reports count it twice.
+"""Finds connections that may be the two sides of a proxy: the capture has each request twice, from the client to the proxy and
+from the proxy to the broker, and reports count it twice.
 
-In: the exchanges of a report. Out: pairs of servers, and filters. Law: as in `carried`, of requests that are the same bytes as
-well.
+In: the exchanges of a report. Out: pairs of servers, and filters. Law: the conditions of `carried` hold, and the requests have
+the same size.
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +19,7 @@ COLUMNS: Final = (
     "connection", "exchange", "client_id", "client_ip", "server_ip", "server_port", "api", "api_version", "correlation_id",
     "request_bytes", "request_first_ns", "response_last_ns",
 )  # fmt: skip
-"""Columns of exchanges that `suspected` looks at."""
+"""Columns of exchanges that `suspected` needs."""
 LINKS: Final = """
 SELECT connection, client_id, client_ip, server_ip, server_port, 'syn' AS began, count({each}) AS exchanges,
     min(request_first_ns) AS first_ns, max(coalesce(response_last_ns, request_first_ns)) AS last_ns
@@ -34,11 +34,11 @@ ORDER BY connection, exchange
 
 
 def suspected(engine: "Engine", rows: str = "exchanges") -> list[Row]:
-    """Pairs of servers of which one may be a proxy before the other, with how many exchanges the second has from it, and the
-    filter that leaves them out: requests of a client id to the two are the same by API, version, correlation id and size as
-    well. What they write and where would prove it, which the rule `proxy-both-sides` looks at.
+    """Pairs of servers of which the first may be a proxy for the second, with the number of exchanges that the second server
+    has from it, and the filter that excludes them. Requests of one client id to both servers are equal by API, version,
+    correlation id and size. The topics and offsets of the requests would prove it; the rule `proxy-both-sides` compares those.
 
-    `rows`: the view that has the columns; of `partitions` the exchanges with some.
+    `rows`: the view that has the columns. The partitions of `partitions` restrict it to exchanges that have some.
     """
     each = "*" if rows == "exchanges" else "DISTINCT exchange"
     links = engine.rows(LINKS.format(rows=rows, each=each, most=CARRIED_LOOKED_AT))

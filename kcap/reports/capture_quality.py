@@ -1,7 +1,7 @@
 """Counts how complete a capture is, during a pass over it.
 
-In: a `CapturePass`, to its end. Out: `CaptureQuality`. Law: connections and rows are counted as they go by; nothing is kept of
-them.
+In: a `CapturePass`, read to its end. Out: `CaptureQuality`. Law: connections and rows are counted as they pass; none is
+retained.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ _OUTCOME, _REASON = itemgetter(ROW.index("outcome")), itemgetter(ROW.index("reas
 
 @dataclass(slots=True)
 class CaptureQuality:
-    """The counts. `connections` holds those of Kafka connections alone, `others` how many there are of what else."""
+    """The counts. `connections` counts Kafka connections only; `others` counts the remaining ones by protocol."""
 
     files: list[CaptureFile]
     failed: list[tuple[str, str]]
@@ -32,26 +32,28 @@ class CaptureQuality:
     details: Counter[str] = field(default_factory=Counter)
     connections: Counter[str] = field(default_factory=Counter)
     ledger: dict[str, Counter[str]] = field(default_factory=lambda: {side: Counter() for side in SIDES})
-    """Of Kafka connections, in stream bytes: captured = framed + skipped + opaque + pending; missing beside it."""
+    """Stream bytes of Kafka connections: captured = framed + skipped + opaque + pending. Missing bytes are counted beside
+    these.
+    """
     unbalanced: int = 0
-    """Sides of any connection whose ledger does not add up: never, or kcap has a bug."""
+    """Sides of connections whose ledger does not add up. A number above zero is a bug of kcap."""
     outcomes: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     weirds: Counter[str] = field(default_factory=Counter)
     sightings: dict[str, str] = field(default_factory=dict)
-    """Kind of oddity -> detail and place of its first sighting."""
+    """Kind of oddity -> detail and place of its first occurrence."""
 
     @property
     def packets(self) -> int:
-        """Packets of all files."""
+        """Number of packets in all files."""
         return sum(file.packets for file in self.files)
 
     def total(self, entry: str) -> int:
-        """An entry of the ledger, both sides."""
+        """The value of a ledger entry, summed over both sides."""
         return sum(self.ledger[side][entry] for side in SIDES)
 
     def count(self, values: Mapping[str, object]) -> None:
-        """Takes a connection that is over."""
+        """Counts a connection that has ended."""
         for side in SIDES:
             entries = {name: _number(values, f"{side}_{name}") for name in LEDGER}
             self.unbalanced += entries["captured"] != sum(entries[name] for name in LEDGER[1:5])
@@ -70,7 +72,7 @@ def _number(values: Mapping[str, object], name: str) -> int:
 
 
 def gather(reading: CapturePass) -> CaptureQuality:
-    """Reads to the end."""
+    """Reads the pass to its end."""
     evidence = CaptureQuality(reading.capture_files, [])
     for batch in reading.batches():
         count_batch(evidence, batch)
@@ -82,7 +84,7 @@ def gather(reading: CapturePass) -> CaptureQuality:
 
 
 class QualityObserver:
-    """Counts beside the tables of a reading."""
+    """Counts while another reader of the same pass makes the tables."""
 
     needs: Fact = NO_FACT
 
@@ -94,7 +96,7 @@ class QualityObserver:
         count_batch(self.evidence, rows.columns.batch)
 
     def close(self, closed: ClosedConnection) -> None:
-        """Counts a connection that is over."""
+        """Counts a connection that has ended."""
         self.evidence.count(closed.values)
 
 
@@ -108,7 +110,7 @@ def count_batch(evidence: CaptureQuality, batch: RowBatch) -> None:
 
 
 def settle(evidence: CaptureQuality, reading: CapturePass) -> None:
-    """Takes what is known when the capture was read."""
+    """Copies what is known only once the capture has been read."""
     evidence.files = reading.capture_files
     evidence.failed = [(path, str(error)) for path, error in reading.files.failed]
     evidence.phases, evidence.details = reading.phases, reading.details

@@ -1,7 +1,7 @@
-"""Connections that carry on what others brought, as those of a proxy to the broker behind it do.
+"""Finds connections that forward the requests of other connections, as a proxy's connections to its broker do.
 
-In: connections, and their first requests. Out: pairs of them, by their servers. Law: a connection carries on another where its
-requests are those of the other in their order, each sent after the other's and answered before it.
+In: connections, and their first requests. Out: pairs of connections, by their servers. Law: a connection forwards another one
+if it has the same requests in the same order, each sent after the other's request and answered before it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,21 +14,23 @@ Row = dict[str, Any]
 Server = tuple[str, int]
 """Address and port."""
 Places = dict[tuple[str, int], set[tuple[Any, ...]]]
-"""Connection and number of an exchange -> topic, partition and offsets that it is for."""
+"""Connection and number of an exchange -> the topics, partitions and offsets that it concerns."""
 PROOF: Final = 10
-"""Requests of a connection that are all carried on, from which on it is no chance: each falls into the time of another."""
+"""Number of requests that must all be forwarded before it cannot be chance: each lies within the time of its counterpart."""
 UNDER_WAY: Final = 8
-"""Requests that one side may have more than the other, since they were under way when the capture began or ended."""
+"""Number of requests that one side may have more than the other, because they were in flight when the capture began
+or ended.
+"""
 
 
 class Pair(NamedTuple):
-    """A connection to a proxy, the one with which it carries this on, and the requests of both that were compared."""
+    """A connection to a proxy, the connection on which the proxy forwards it, and the requests of both that were compared."""
 
     front: Row
     back: Row
     requests: list[tuple[Row, Row]]
     positions: int
-    """Of how many of them it is known that they are for the same offsets."""
+    """Number of compared requests that are known to concern the same offsets."""
 
 
 def paired(
@@ -38,11 +40,11 @@ def paired(
     *,
     midstream: bool = False,
 ) -> dict[tuple[Server, Server], list[Pair]]:
-    """The pairs of `candidates` of which the second connection carries on the first, by their servers."""
+    """The pairs of `candidates`, by their servers, in which the second connection forwards the first."""
     found: dict[tuple[Server, Server], list[Pair]] = {}
     fronts: set[str] = set()
     backs: set[str] = set()
-    for front, back in pairs:  # the nearest first: of a chain of proxies each with the next
+    for front, back in pairs:  # in a chain of proxies, the nearest pair comes first
         if front["connection"] in fronts or back["connection"] in backs:
             continue
         first, second = requests.get(front["connection"], []), requests.get(back["connection"], [])
@@ -60,9 +62,10 @@ def server(row: Row) -> Server:
 
 
 def candidates(rows: list[Row]) -> list[tuple[Row, Row]]:
-    """Connections of one client id and nearly one count of exchanges to two servers, of which the second begins within the
-    first: of each the latest few that began before it, those with the most exchanges first. What began before the capture did
-    has no order."""
+    """Pairs of connections of one client id to two servers, with nearly the same number of exchanges, of which the second
+    begins during the first. For each connection these are the latest few that began before it, those with the most exchanges
+    first. Connections that began before the capture have no order.
+    """
     found: list[tuple[Row, Row]] = []
     by_client: dict[str, list[Row]] = {}
     for row in rows:
@@ -82,14 +85,15 @@ def candidates(rows: list[Row]) -> list[tuple[Row, Row]]:
 
 
 def near(back: Row, others: Iterable[Row]) -> Iterator[Row]:
-    """The first few connections to other servers with nearly as many exchanges."""
+    """The first few connections to other servers with nearly the same number of exchanges."""
     alike = (one for one in others if server(one) != server(back) and abs(one["exchanges"] - back["exchanges"]) <= UNDER_WAY)
     return islice(alike, CARRIED_TRIED)
 
 
 def aligned(first: list[Row], second: list[Row], places: Places, midstream: bool) -> tuple[list[tuple[Row, Row]], int]:
-    """The requests of one connection with those of the other that carry them on, and how many of them are for offsets that are
-    known; none where one does not. Where the connections began before the capture, a few of one side may be missing.
+    """The requests of one connection, each with the request of the other that forwards it, and the number of these pairs that
+    are known to concern the same offsets. Nothing if a request is not forwarded. If the connections began before the capture,
+    one side may lack a few requests.
     """
     for shift in sorted(range(-UNDER_WAY, UNDER_WAY + 1), key=abs) if midstream else (0,):
         both = list(zip(first[max(shift, 0) :], second[max(-shift, 0) :]))
@@ -101,7 +105,7 @@ def aligned(first: list[Row], second: list[Row], places: Places, midstream: bool
 
 
 def same_positions(places: Places, both: list[tuple[Row, Row]]) -> int | None:
-    """How many of these pairs of requests are for the same offsets; None where some are for others."""
+    """Number of these pairs of requests that concern the same offsets; None if a pair concerns different ones."""
     count = 0
     for one, two in both:
         first, second = (places.get((row["connection"], row["exchange"]), set()) for row in (one, two))
@@ -112,8 +116,8 @@ def same_positions(places: Places, both: list[tuple[Row, Row]]) -> int | None:
 
 
 def carries(one: Row, two: Row) -> bool:
-    """Whether the second of two requests may be the first one, sent later and answered earlier; of the same correlation id and
-    size, where the rows have these.
+    """Whether the second of two requests may be the first one forwarded: sent later, answered earlier, and with the same
+    correlation id and size where the rows have these.
     """
     alike = all(one.get(name) == two.get(name) for name in ("api", "api_version", "correlation_id", "request_bytes"))
     until, earlier = one["response_last_ns"], two["response_last_ns"]

@@ -1,8 +1,8 @@
-"""Who the clients are, and what each of them does.
+"""Lists the clients and what each of them does.
 
-In: exchanges, and partitions for the control records among what is read. Out: a row a client. Law: every request counts for
-one client; lists are sorted and name each entry once; brokers and controllers that call others are clients as well, behind all
-others.
+In: exchanges, and partitions for the control records among what is read. Out: one row per client. Law: every request counts for
+one client; lists are sorted and have no duplicates; brokers and controllers that call others are clients as well and come after
+all others.
 """
 
 from typing import Any, Final
@@ -36,19 +36,19 @@ SETS: Final = {
     "apis": "api", "groups": "group_id", "principals": "principal", "transactional_ids": "transactional_id",
     "sasl_mechanisms": "sasl_mechanism", "brokers": "server_ip",
 }  # fmt: skip
-"""List of the result -> the column whose values it has."""
+"""List of the result -> the column that its values come from."""
 SOFTWARE: Final = ("software_name", "software_version")
 
 
 def entries(rows: Any, by: list[str], name: str) -> Any:
-    """Values of lists by group."""
+    """Values of lists, by group."""
     each = rows.select(*by, entry=rows[name].unnest())
     each = each.filter(each.entry.notnull())
     return each.group_by(by).aggregate(entries=each.entry.collect(distinct=True))
 
 
 def topics_of(rows: Any, by: list[str]) -> Any:
-    """Names of topics by group, ids of those without a name."""
+    """Topic names by group, and the ids of topics without a name."""
     some = rows.select(*by, "topics", "topic_ids").distinct()
     each = some.mutate(pair=some.topics.zip(some.topic_ids).unnest())
     each = each.select(*by, entry=each.pair.f1.fill_null(each.pair.f2))
@@ -57,8 +57,8 @@ def topics_of(rows: Any, by: list[str]) -> Any:
 
 
 def with_control_records(tables: Tables) -> Any:
-    """Exchanges, and how many of their records end transactions or are others that no application reads: `record_count` counts
-    them too. None are known where there are no partitions with them.
+    """Exchanges with the number of their control records, which end transactions or are otherwise not delivered to
+    applications; `record_count` includes these. The number is null for exchanges without partitions.
     """
     import ibis
 
@@ -72,10 +72,10 @@ def with_control_records(tables: Tables) -> Any:
 
 
 def with_nodes(alike: Any, rows: Any) -> Any:
-    """Groups of requests that are alike, and which of them are of brokers and controllers: by their client id, by their API, or
-    since one of `rows` shows the same `NODE` and others call the same server as a node does.
+    """Groups of equal requests, and which of these are of brokers and controllers. A group is one of these by its client id, by
+    its API, or because a row of `rows` has the same `NODE` and others call the same server as a node does.
 
-    The nodes are few, so that they are joined: windows over the groups would hold all of these with their sums in memory.
+    The nodes are few and therefore joined: windows over the groups would hold all groups with their sums in memory.
     """
     import ibis
 
@@ -89,7 +89,7 @@ def with_nodes(alike: Any, rows: Any) -> Any:
 
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
-    """The clients; what they write and read."""
+    """Expressions of the clients, and of what they write and read."""
     grouping = Grouping.of(REPORT, request)
     requests = with_control_records(tables)
     requests = requests.filter(requests.outcome != "orphan")
@@ -113,11 +113,11 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         "batches_out": summed(rows.batch_count, fetches),
         "bytes_in": summed(rows.records_bytes, produces),
         "bytes_out": summed(rows.records_bytes, fetches),
-        "idempotent": total(rows.producer_id >= 0),  # Produce itself has the id in its batches
+        "idempotent": total(rows.producer_id >= 0),  # Produce itself has the producer id in its batches
         "tls": total(rows.tls),
     }
     times = {"first_ns": time_of(rows).min(), "last_ns": time_of(rows).max()}
-    # distinct values of a few rows a connection cost a fraction of those of all its requests
+    # The distinct values of a few rows per connection cost a fraction of those of all its requests.
     names = list(dict.fromkeys([*by, "connection", *SOFTWARE, *SETS.values(), *NODE, *CALLED]))
     alike = with_nodes(rows.group_by(names).aggregate(**sums, **times), rows)
     figures = {name: alike[name].max() for name in SOFTWARE}

@@ -1,7 +1,7 @@
-"""What every report is made of: the tables it may look at, its parameters, the columns it groups by.
+"""The parts of every report: the tables that it reads, its parameters, and the columns that it groups by.
 
-In: Ibis tables of any engine and names as a user types them. Out: tables with the grouping's columns beside their own. Law: a
-row stands once in each group that it belongs to; rows that belong to none are counted, with the reason.
+In: Ibis tables of any engine, and names as a user types them. Out: tables with the columns of the grouping beside their own.
+Law: a row is counted once in each group that it belongs to; rows that belong to none are counted with the reason.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ ALIASES: Final = {
 LISTS: Final = {"topic": "topics", "codec": "codecs", "magic": "magics", "flag": "flags"}
 """Names of one entry of a list."""
 PARTITIONED: Final = frozenset({"topic", "partition"})
-"""Names to group by that come from partitions, where a report reads them."""
+"""Names to group by that come from partitions, if a report reads these."""
 UNITS: Final = {"us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000}
 TIMES: Final = ("request_first_ns", "response_first_ns")
 """A row's time is the first of these that was captured."""
@@ -41,25 +41,27 @@ PARTS: Final = (
     "request_transfer_ns",
     "transfer_ns",
 )
-"""What a latency is made of, and the transfers beside it."""
+"""The parts of a latency, and the transfers beside it."""
 WAITS: Final = ("long_poll_ns", "throttle_ns", "muted_ns")
-"""Parts of the service time in which the broker waits; the rest is its own."""
+"""Parts of the service time in which the broker waits. The rest is the broker's own time."""
 AFTER_APPEND: Final = ("REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
-"""Errors of a Produce after which records may be in the log all the same: the broker waited for replicas."""
+"""Errors of a Produce after which the records may be in the log nevertheless: the broker waited for replicas."""
 RAFT: Final = "raft-client-"
-"""How client ids begin with which brokers and controllers read the log of the cluster's metadata (KafkaRaftManager)."""
+"""Prefix of the client ids with which brokers and controllers read the cluster's metadata log (KafkaRaftManager)."""
 OWN_CLIENTS: Final = ("ReplicaFetcherThread-", RAFT, "AddPartitionsManager-client-", "Persister-client-")
-"""How client ids of brokers and controllers begin: those that copy logs from their leaders (ReplicaFetcherBlockingSend,
-KafkaRaftManager), ask whether a transaction is open (AddPartitionsToTxnManager, KIP-890), keep the state of share groups
-(PersisterStateManager, KIP-932)."""
+"""Prefixes of the client ids of brokers and controllers: those that copy logs from their leaders (ReplicaFetcherBlockingSend,
+KafkaRaftManager), that verify whether a transaction is open (AddPartitionsToTxnManager, KIP-890), and that store the state of
+share groups (PersisterStateManager, KIP-932).
+"""
 BROKER: Final = "broker-"
 BROKER_THREADS: Final = ("-fetcher-", "-txn-marker-sender")
-"""How others begin since 0.11, and how they go on: those that copy logs and those that end transactions.
+"""Prefix of other client ids since 0.11, and what may follow it: threads that copy logs and threads that end transactions.
 
-Queries over saved tables test these for each row, in a third of the time of the regular expression with more of them that
-`versions` tests for each client (`kcap.reports.versions.libraries.BROKER_IDS`)."""
+Queries over saved tables test these for each row, in a third of the time of the longer regular expression that `versions` tests
+for each client (`kcap.reports.versions.libraries.BROKER_IDS`).
+"""
 REPLICAS: Final = OWN_CLIENTS[:2], BROKER_THREADS[:1]
-"""Those of the two that copy logs."""
+"""Those of both that copy logs."""
 WRITE_TXN_MARKERS: Final = "WriteTxnMarkers"
 REQUESTS_OF_BROKERS: Final = (
     "LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", WRITE_TXN_MARKERS, "AlterPartition", "Vote",
@@ -67,18 +69,18 @@ REQUESTS_OF_BROKERS: Final = (
     "Envelope", "ControllerRegistration", "AssignReplicasToDirs", "UpdateRaftVoter", "InitializeShareGroupState",
     "ReadShareGroupState", "WriteShareGroupState", "DeleteShareGroupState", "ReadShareGroupStateSummary",
 )  # fmt: skip
-"""APIs that brokers and controllers call; of these WriteTxnMarkers alone is an administrator's too (KIP-664)."""
+"""APIs that brokers and controllers call. WriteTxnMarkers is the only one that administrators use as well (KIP-664)."""
 NODE: Final = ("client_id", "client_ip")
-"""A broker or controller that calls others."""
+"""Columns that identify a broker or controller that calls others."""
 CALLED: Final = ("server_ip", "server_port")
-"""One that is called."""
+"""Columns that identify the server that is called."""
 EDGES_NS: Final = tuple(digit * 10**power for power in range(3, 11) for digit in (1, 3))
-"""Lower bounds of the histogram's classes, 1 us to 30 s; a class below the first is class 0."""
+"""Lower bounds of the histogram's classes, 1 us to 30 s. Class 0 is below the first bound."""
 
 
 LARGEST: Final = (1 << 63) - 1
 FAR: Final = float(1 << 62)
-"""Sums beyond are not held to the last unit: an engine would stop at them."""
+"""Sums beyond this are not exact to the last unit; an engine would raise an error instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +88,17 @@ class ReportRequest:
     """The parameters of a report."""
 
     by: tuple[str, ...] = ()
-    """Names to group by, as typed; the report's own where there are none."""
+    """Names to group by, as typed; if empty, those of the report."""
     top: int | None = None
-    """Rows to show, all where there is none."""
+    """Number of rows to show; None for all."""
     long_polls: bool = False
-    """Exchanges that waited for data count as others do."""
+    """Whether exchanges that waited for data count as others do."""
     listed: int = 0
-    """Exchanges to list of each group (`kcap.reports.listing`)."""
+    """Number of exchanges to list for each group (`kcap.reports.listing`)."""
     busiest: int | None = None
-    """Groups to compute, those with most time or most requests, where a report heeds it: memory grows with groups."""
+    """Number of groups to compute, those with most time or most requests, in reports that observe it: memory grows
+    with groups.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +106,21 @@ class Tables:
     """The tables a report reads, as Ibis tables."""
 
     every: Any
-    """Every exchange: what a client did before and after is looked up here."""
+    """Every exchange, for what a client did before and after."""
     selected: Any
-    """Exchanges that the filter lets pass."""
+    """Exchanges that the filter selects."""
     partitions: Any = None
-    """Partitions of the selected exchanges, None where they were not read."""
+    """Partitions of the selected exchanges; None if they were not read."""
     leading: Any = None
-    """Partitions of every exchange, which say who leads them; None where no filter applies."""
+    """Partitions of every exchange, which show their leaders; None if no filter applies."""
     summed: Any = None
-    """What `Report.summed` gives; None where no engine has it as a table."""
+    """The rows of `Report.summed`; None if the engine has no table of them."""
 
     @classmethod
     def under(cls, every: Any, selected: Any, partitions: Any) -> "Tables":
-        """The tables of all exchanges where a filter lets `selected` pass, which is `every` where there is none."""
+        """The tables of all exchanges, with `selected` restricted by the filter; `selected` is `every` if there is
+        no filter.
+        """
         if partitions is None or selected is every:
             return cls(every, selected, partitions)
         return cls(every, selected, partitions.semi_join(selected.select(*KEY), list(KEY)), partitions)
@@ -126,44 +132,45 @@ Results = Mapping[str, Rows]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report: expressions that any engine runs, and plain Python over their few rows."""
+    """A report: expressions that any engine runs, and plain Python over their few result rows."""
 
     name: str
     by: tuple[str, ...]
     """The default grouping."""
     columns: tuple[str, ...]
-    """Columns of exchanges that it looks at."""
+    """Columns of exchanges that it needs."""
     build: Callable[[Tables, ReportRequest], Expressions]
     finish: Callable[[Results, ReportRequest], Row]
-    """The keys that go beside `report` and `captures`: all rows in order, left_out with reasons that do not apply too, and the
-    report's own."""
+    """Returns the keys that the result has beside `report` and `captures`: all rows in order, `left_out` with all reasons, also
+    those with a count of zero, and the report's own keys.
+    """
     partitions: tuple[str, ...] = ()
-    """Columns of partitions that it looks at where it can."""
+    """Columns of partitions that it uses if they are available."""
     joined: bool = False
-    """Whether it looks at partitions beside the columns of their exchanges."""
+    """Whether it reads partitions joined with the columns of their exchanges."""
     groups: bool = True
-    """Whether --by is allowed."""
+    """Whether `--by` is allowed."""
     begins: bool = False
-    """Whether it begins with the capture's health and the findings of `check`, where a whole capture is read."""
+    """Whether it begins with the capture's health and the findings of `check`, if it reads a whole capture."""
     own: frozenset[str] = field(default_factory=frozenset)
-    """Names to group by that are no columns of exchanges; they need partitions."""
+    """Names to group by that are not columns of exchanges; they need partitions."""
     summed: Callable[[Tables, ReportRequest], Any] | None = None
-    """Rows that several of its expressions begin with: an engine that has them as a table computes them once."""
+    """Rows that several of its expressions start from. An engine that has them as a table computes them once."""
     sides: bool = False
-    """Whether it counts what stands for load, so that both sides of a proxy in one capture are said beside it."""
+    """Whether it counts load, so that it must report when a capture has both sides of a proxy."""
     counted: Callable[[Tables, ReportRequest], Any] | None = None
-    """The rows that its groups count, where these are not all selected exchanges: with the columns of `Grouping.rows`."""
+    """The rows that its groups count if these are not all selected exchanges, with the columns of `Grouping.rows`."""
 
 
 def report_of(name: str) -> Report:
-    """The report of a module of `kcap.reports`. Raises ModuleNotFoundError."""
+    """The report that a module of `kcap.reports` defines. Raises ModuleNotFoundError."""
     found: Report = import_module(f"kcap.reports.{name}").REPORT
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One thing to group by."""
+    """One key to group by."""
 
     name: str
     """Its key in the result."""
@@ -171,11 +178,11 @@ class Key:
     step_ns: int = 0
     """Width of a time bucket."""
     entry: bool = False
-    """Each entry of the column, which is a list."""
+    """Whether the column is a list whose entries are the keys."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns of exchanges that it takes."""
+        """Columns of exchanges that it needs."""
         if self.step_ns:
             return TIMES
         return ("topics", "topic_ids") if self.column == "topics" else (self.column,)
@@ -343,12 +350,12 @@ def total(condition: Any) -> Any:
 
 
 def summed(column: Any, where: Any = None) -> Any:
-    """The sum of a column of counts or sizes, which have 32 bits on the wire, 0 for no rows."""
+    """The sum of a column of counts or sizes, which have 32 bits on the wire; 0 for no rows."""
     return column.cast("int64").sum(where=where).fill_null(0).cast("int64")
 
 
 def added(column: Any) -> Any:
-    """The sum of a column of times, 0 for no rows; of times centuries long the largest or smallest that 64 bits hold."""
+    """The sum of a column of times in ns; 0 for no rows. A sum beyond 64 bits becomes the largest or smallest 64-bit value."""
     import ibis
 
     exact, rough = column.sum(), column.cast("float64").sum()
@@ -357,7 +364,7 @@ def added(column: Any) -> Any:
 
 
 def first_of(rows: Any, by: Sequence[str], value: Any) -> Any:
-    """One exchange a group, the one with the smallest value; ties go to the first by key on every engine."""
+    """One exchange per group, the one with the smallest value. Ties go to the first by key on every engine."""
     import ibis
 
     order = ibis.window(group_by=list(by), order_by=[value.asc(nulls_first=False), *KEY])
@@ -366,15 +373,16 @@ def first_of(rows: Any, by: Sequence[str], value: Any) -> Any:
 
 
 def slowest(rows: Any, value: Any) -> Any:
-    """The key of the exchange with the largest value, of each group that is aggregated; null without a value. Ties as in
-    `first_of`, but nothing is sorted."""
+    """The key of the exchange with the largest value in each aggregated group; null without a value. Ties are resolved as in
+    `first_of`, without sorting.
+    """
     import ibis
 
     return ibis.struct({"value": -value, **{name: rows[name] for name in KEY}}).min(where=value.notnull())
 
 
 def histogram(rows: Any, by: Sequence[str], value: str) -> Any:
-    """How many values of each group lie in each class; `classes` makes lists of them."""
+    """How many values of each group are in each class; `classes` makes lists of these."""
     import ibis
 
     column = rows[value]
@@ -392,27 +400,27 @@ def classes(rows: Rows, by: Sequence[str]) -> dict[tuple[Any, ...], list[int]]:
 
 
 def counts_of(rows: Sequence[Row]) -> list[int]:
-    """The histogram of all rows of a report together."""
+    """The histogram of all rows of a report."""
     return [sum(column) for column in zip(*(row["histogram"] for row in rows))]
 
 
 def empty() -> list[int]:
-    """The histogram of nothing."""
+    """The histogram of no rows."""
     return [0] * (len(EDGES_NS) + 1)
 
 
 def nearest_ns(value: float | None) -> int | None:
-    """A quantile as whole nanoseconds; halves go up."""
+    """A quantile in whole nanoseconds; halves are rounded up."""
     return None if value is None else int(value // 1) + (value % 1 >= 0.5)
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON knows it."""
+    """The value as a type that JSON has."""
     return value.isoformat().replace("+00:00", "Z") if hasattr(value, "isoformat") else value
 
 
 def sort_value(value: Any) -> tuple[bool, Any]:
-    """What to sort a group's name by: nulls last."""
+    """Sort key for the name of a group; nulls come last."""
     return value is None, value if value is not None else 0
 
 
@@ -427,19 +435,19 @@ def uids(rows: Any) -> Any:
 
 
 def without_zeros(counts: Mapping[str, Any]) -> dict[str, int]:
-    """Reasons that apply."""
+    """The reasons with a count above zero."""
     return {name: int(count) for name, count in counts.items() if count}
 
 
 LOCALHOST = "localhost"
-"""The name that each host has for itself (RFC 6761 section 6.3)."""
+"""The name by which each host refers to itself (RFC 6761 section 6.3)."""
 
 
 def is_own(ip: Any) -> Any:
-    """Whether an address, or each of a column of addresses, is one that each host has for itself."""
+    """Whether an address, or each address of a column, is one by which a host refers to itself."""
     return (ip == "::1") | ip.startswith("127.")
 
 
 def at_localhost(links: Any, brokers: Any) -> Any:
-    """Of connections: those to an address of the client's own host, at a port that brokers advertise as `localhost`."""
+    """Connections to an address of the client's own host, at a port that brokers advertise as `localhost`."""
     return is_own(links.server_ip) & links.server_port.isin(brokers.filter(brokers.host == LOCALHOST).port)

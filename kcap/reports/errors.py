@@ -1,8 +1,8 @@
-"""Errors by code, API and client, of single partitions on request; retries, and how leadership errors ended.
+"""Errors by code, API and client, on request by partition; retries; and how leadership errors ended.
 
-In: exchanges, and their partitions where there are any. Out: a row a group; beside it requests without a response, retries,
-and how errors of leadership ended. Law: an exchange counts once, by its first error; with topic or partition in the grouping,
-each partition counts by its own.
+In: exchanges, and their partitions where they have any. Out: one row per group; beside it requests without a response, retries,
+and how leadership errors ended. Law: an exchange counts once, by its first error; if topic or partition is in the grouping,
+each partition counts by its own error.
 """
 
 from typing import Any, Final
@@ -33,7 +33,9 @@ from kcap.reports.text import story
 
 SECOND: Final = 1_000_000_000
 STORM: Final = 10
-"""Equal errors within one second from which on a client does not wait between its tries (retry.backoff.ms is 100 ms)."""
+"""Number of equal errors within one second that shows that a client does not wait between its retries (retry.backoff.ms is 100
+ms).
+"""
 
 
 def is_error(rows: Any) -> Any:
@@ -41,7 +43,7 @@ def is_error(rows: Any) -> Any:
 
 
 def of_partitions(tables: Tables) -> Any:
-    """Partitions with the columns of their exchanges; error, topic and partition are their own."""
+    """Partitions with the columns of their exchanges; error, topic and partition are those of the partition."""
     there = tables.partitions
     own = there.select(*KEY, "error", "error_code", "partition", topic=topic_of(there))
     names = [name for name in tables.selected.columns if name not in own.columns or name in KEY]
@@ -49,7 +51,9 @@ def of_partitions(tables: Tables) -> Any:
 
 
 def failed(tables: Tables, request: ReportRequest) -> tuple[Any, Any, Grouping]:
-    """What has an error, by group and as it is: exchanges, or partitions where these are in the grouping; and the grouping."""
+    """The rows with an error, by group and by themselves, and the grouping. The rows are exchanges, or partitions if these are
+    in the grouping.
+    """
     grouping = Grouping.of(REPORT, request)
     deep = any(key.name in PARTITIONED for key in grouping.keys) and tables.partitions is not None
     source = of_partitions(tables) if deep else tables.selected
@@ -60,7 +64,7 @@ def failed(tables: Tables, request: ReportRequest) -> tuple[Any, Any, Grouping]:
 
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
-    """The groups; what is beside them."""
+    """Expressions of the groups and of what is reported beside them."""
     rows, bad, grouping = failed(tables, request)
     rows = rows.mutate(at_ns=time_of(rows))
     by = grouping.by
@@ -121,19 +125,19 @@ def silent(results: Results) -> list[Row]:
 
 
 def order(row: Row) -> list[Any]:
-    """The sort key of a story: time, then what it is about."""
+    """The sort key of a story: time, then its subject."""
     return [sort_value(row[name]) for name in ("at_ns", *KEY, "topic", "partition")]
 
 
 def row_of(row: Row) -> Row:
-    """The story with the UID.N of its exchange, its cluster where there are several, and as a sentence."""
+    """The story with the `UID.N` of its exchange, its cluster if there are several, and its sentence."""
     row = {name: value for name, value in row.items() if name != "cluster_id" or value is not None}
     row = {"example": uid(row.pop("connection"), row.pop("exchange"))} | row
     return row | {"sentence": story(row)}
 
 
 def counted(tables: Tables, request: ReportRequest) -> Any:
-    """What has an error, by group."""
+    """The rows with an error, counted by group."""
     return failed(tables, request)[0]
 
 

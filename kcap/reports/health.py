@@ -1,7 +1,6 @@
-"""How far a capture can be trusted: a sentence a point, and one for all.
+"""Says how far a capture can be trusted: one sentence per point, and one for the whole.
 
-In: `CaptureQuality`. Out: points in the order of their importance. Law: a sentence follows from its numbers, which stand
-with it.
+In: `CaptureQuality`. Out: points in order of importance. Law: a sentence follows from its numbers, which accompany it.
 """
 
 from collections import Counter
@@ -18,18 +17,20 @@ from kcap.weird import WeirdKind
 GOOD, CARE, BAD = "good", "care", "bad"
 ORDER: Final = (GOOD, CARE, BAD)
 MISSING_BAD: Final = 0.01
-"""Share of missing bytes from which on too many exchanges have holes to count on sums."""
+"""Share of missing bytes above which so many exchanges have holes that sums are unreliable."""
 DROPS_BAD: Final = 0.001
 SKIPPED_CARE: Final = 0.01
 UNDECODED_CARE: Final = 0.1
-"""A body that does not read may be damaged, or a test; a share of them says that it is not Kafka's, or of a release to come."""
+"""A single unreadable body may be damaged or a test. This share of them indicates another protocol, or a release that kcap
+lacks.
+"""
 COPIES_CARE: Final = 0.01
-"""A stray copy is harmless; a share of them says that the tap sees packets twice."""
+"""A stray copy is harmless. This share of copies indicates that the tap sees packets twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One thing to know."""
+    """One point of the account."""
 
     name: str
     verdict: str
@@ -38,13 +39,13 @@ class Point:
 
 
 def share(part: int, whole: int) -> str:
-    """A percentage that is not rounded to nothing."""
+    """A percentage that is not rounded down to zero."""
     percent = 100 * part / whole if whole else 0.0
     return f"{percent:.1f}%" if percent >= 0.1 or not part else "less than 0.1%"
 
 
 def files(evidence: CaptureQuality) -> Point:
-    """Could the files be read to their end?"""
+    """Whether the files could be read to their end."""
     cut = [file.name for file in evidence.files if not file.complete and file.packets]
     bad = [path for path, _ in evidence.failed]
     forms = ", ".join(sorted({file.format for file in evidence.files if file.format}))
@@ -58,7 +59,7 @@ def files(evidence: CaptureQuality) -> Point:
 
 
 def packets(evidence: CaptureQuality) -> Point:
-    """Is there anything, and over what time?"""
+    """Whether there are packets, and over what time."""
     number = evidence.packets
     starts = [file.first_ns for file in evidence.files if file.first_ns is not None]
     ends = [file.last_ns for file in evidence.files if file.last_ns is not None]
@@ -78,7 +79,7 @@ def packets(evidence: CaptureQuality) -> Point:
 
 
 def cuts(evidence: CaptureQuality) -> Point:
-    """Were packets captured whole?"""
+    """Whether packets were captured whole."""
     cut, number = sum(file.cut_packets for file in evidence.files), evidence.packets
     lengths = sorted({file.snaplen for file in evidence.files if file.snaplen is not None})
     numbers: dict[str, object] = {"snaplen": lengths, "cut_packets": cut}
@@ -89,7 +90,7 @@ def cuts(evidence: CaptureQuality) -> Point:
 
 
 def drops(evidence: CaptureQuality) -> Point:
-    """Did the capturing machine keep up?"""
+    """Whether the capturing machine dropped packets."""
     known = [file.kernel_drops for file in evidence.files if file.kernel_drops is not None]
     if not known:
         return Point("kernel drops", GOOD, "the files do not say; missing bytes below would show them", {"kernel_drops": None})
@@ -101,7 +102,7 @@ def drops(evidence: CaptureQuality) -> Point:
 
 
 def clock(evidence: CaptureQuality) -> Point:
-    """Does time go forward?"""
+    """Whether timestamps are in order."""
     steps = evidence.weirds[str(WeirdKind.TIME_WENT_BACK)]
     if not steps:
         return Point("clock", GOOD, "time never goes back", {"steps_back": 0})
@@ -111,11 +112,11 @@ def clock(evidence: CaptureQuality) -> Point:
 
 
 PROTOCOLS: Final = {"tls": "TLS", "http": "HTTP"}
-"""Phases of connections that are names of protocols, as these are written."""
+"""Phases of connections that are protocols, with their written form."""
 
 
 def protocols(evidence: CaptureQuality) -> Point:
-    """Is there Kafka in it?"""
+    """Whether the capture has Kafka traffic."""
     kafka, phases = evidence.phases["kafka"], evidence.phases
     others = counts(Counter({PROTOCOLS.get(name, name): number for name, number in phases.items() if name != "kafka"}))
     numbers: dict[str, object] = {"connections": dict(phases), "details": dict(evidence.details)}
@@ -131,7 +132,7 @@ def protocols(evidence: CaptureQuality) -> Point:
 
 
 def midstream(evidence: CaptureQuality) -> Point:
-    """Were connections there before the capture?"""
+    """Whether connections were open before the capture began."""
     number, kafka = evidence.connections["midstream"], evidence.connections["all"]
     if not number:
         return Point("beginnings", GOOD, "every Kafka connection is there from its first packet", {"midstream": 0})
@@ -140,7 +141,7 @@ def midstream(evidence: CaptureQuality) -> Point:
 
 
 def sides(evidence: CaptureQuality) -> Point:
-    """Are both directions there?"""
+    """Whether both directions were captured."""
     number, kafka = evidence.connections["one_sided"], evidence.connections["all"]
     if not number:
         return Point("directions", GOOD, "both directions of every Kafka connection were captured", {"one_sided": 0})
@@ -149,7 +150,7 @@ def sides(evidence: CaptureQuality) -> Point:
 
 
 def copies(evidence: CaptureQuality) -> Point:
-    """Was anything captured twice, or sent twice?"""
+    """Whether packets were captured twice or retransmitted."""
     twice, again = evidence.connections["duplicated"], evidence.connections["retransmitted"]
     numbers: dict[str, object] = {
         "duplicated": twice,
@@ -164,7 +165,7 @@ def copies(evidence: CaptureQuality) -> Point:
 
 
 def holes(evidence: CaptureQuality) -> Point:
-    """Are bytes missing?"""
+    """Whether stream bytes are missing."""
     missing, captured = evidence.total("missing"), evidence.total("captured")
     numbers: dict[str, object] = {"missing": missing, "captured": captured}
     if not missing:
@@ -177,7 +178,7 @@ def holes(evidence: CaptureQuality) -> Point:
 
 
 def ledger(evidence: CaptureQuality) -> Point:
-    """Is every captured byte accounted for?"""
+    """Whether every captured byte is accounted for."""
     numbers: dict[str, object] = {side: dict(evidence.ledger[side]) for side in SIDES} | {"unbalanced": evidence.unbalanced}
     skipped, captured = evidence.total("skipped"), evidence.total("captured")
     if evidence.unbalanced:
@@ -191,7 +192,7 @@ def ledger(evidence: CaptureQuality) -> Point:
 
 
 def exchanges(evidence: CaptureQuality) -> Point:
-    """Whether requests have their responses, and can be read."""
+    """Whether requests have their responses, and whether messages can be decoded."""
     outcomes, rows = evidence.outcomes, sum(evidence.outcomes.values())
     lost = evidence.reasons["lost_in_capture"] + evidence.reasons["midstream"]
     parts = counts(outcomes).replace("_", " ")
@@ -209,7 +210,7 @@ def exchanges(evidence: CaptureQuality) -> Point:
 
 
 OF_KAFKA: Final = ("beginnings", "directions", "missing bytes", "ledger")
-"""Points of Kafka connections."""
+"""Points that concern Kafka connections only."""
 POINTS: Final[tuple[Callable[[CaptureQuality], Point], ...]] = (
     files, packets, cuts, drops, clock, protocols, midstream, sides, copies, holes, ledger, exchanges,
 )  # fmt: skip

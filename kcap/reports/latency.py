@@ -1,8 +1,8 @@
-"""Latency percentiles by group, with the time that Fetch requests waited for data (long polls) taken out.
+"""Latency percentiles by group, without the time that Fetch requests waited for data (long polls).
 
-In: exchanges. Out: a row a group, a histogram, figures over time, a verdict. Law: every answered exchange counts; its time is
-`latency_ns - long_poll_ns`, or `latency_ns` where long polls are requested. Percentiles are exact, interpolated linearly as
-numpy does and rounded to the nearest nanosecond. Requests without a response are counted with their age.
+In: exchanges. Out: one row per group, a histogram, figures over time, a verdict. Law: every answered exchange counts, with
+`latency_ns - long_poll_ns`, or with `latency_ns` if long polls are requested. Percentiles are exact, interpolated linearly as
+in numpy and rounded to the nearest nanosecond. Requests without a response are counted with their age.
 """
 
 from typing import Any, Final
@@ -35,17 +35,17 @@ from kcap.reports.text import time_of_day
 
 PERCENTILES: Final = {"p50_ns": 0.5, "p90_ns": 0.9, "p95_ns": 0.95, "p99_ns": 0.99, "p999_ns": 0.999}
 BESIDE: Final = {"p50_ns": 0.5, "p99_ns": 0.99}
-"""Percentiles of the steps of time, and of the figures that count unanswered requests at their age."""
+"""Percentiles of each time step, and of the figures that count unanswered requests with their age."""
 INEXACT: Final = ("clock", "duplicated", "gap", "out_of_order", "retransmitted")
-"""Flags of rows whose latency may be less than exact."""
+"""Flags of rows whose latency may be inexact."""
 TIMED: Final = ("outcome", "latency_ns", "long_poll_ns")
 """Columns that `with_times` needs."""
 EXACT_NS: Final = 1 << 46
-"""Up to here steps of time are computed in nanoseconds: engines divide integers as doubles, which must hold the product."""
+"""Limit up to which time steps are computed in nanoseconds: engines divide integers as doubles, which must hold the product."""
 STEPS: Final = 60
-"""Points of the figures over time."""
+"""Number of points of the figures over time."""
 SOURCE: Final = ("api", "client_ip", "client_id", "server_ip", "server_port")
-"""What the verdict names: an API of a client at a broker."""
+"""Columns of a source as the verdict names it: an API of a client at a broker."""
 HALF: Final = 0.5
 """Share from which the verdict says that a source or a part takes most of the time."""
 
@@ -61,8 +61,10 @@ def is_poll(rows: Any) -> Any:
 
 
 def with_times(rows: Any, request: ReportRequest) -> Any:
-    """Adds `timed_ns`, the time that counts, `answered_ns`, the whole latency, and `at_least_ns`, which is the age of a request
-    without a response: null where a row has none. An engine takes a null column faster than a condition on each figure."""
+    """Adds `timed_ns`, the time that counts, `answered_ns`, the whole latency, and `at_least_ns`, the age of a request without
+    a response. Each is null for rows to which it does not apply: engines skip nulls of a column faster than they test a
+    condition per figure.
+    """
     import ibis
 
     none = ibis.null("int64")
@@ -77,7 +79,7 @@ def with_times(rows: Any, request: ReportRequest) -> Any:
 
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
-    """The groups, the figures over time, the source of most time, what is not counted."""
+    """Expressions of the groups, the figures over time, the source of most time, and what is not counted."""
     grouping = Grouping.of(REPORT, request)
     timed = with_times(tables.selected, request)
     rows, by = grouping.rows(timed.mutate(**parts_where(timed.timed_ns.notnull(), timed))), grouping.by
@@ -98,7 +100,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         "unanswered_age_ns_max": rows.age_ns.max(where=waiting),
         "long_polls": total(is_poll(rows)),
     }
-    # an engine holds the values of a quantile, and those of several in one statement at once
+    # An engine holds all values of a quantile in memory, those of several at once if they are in one statement.
     beside_figures = {
         "with_polls": rows.answered_ns.quantile([PERCENTILES["p99_ns"]]),
         "with_unanswered": rows.at_least_ns.quantile(list(BESIDE.values())),
@@ -125,40 +127,40 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
 
 
 def parts_where(condition: Any, rows: Any) -> dict[str, Any]:
-    """The parts of the latency, null where a condition does not hold: see `with_times`."""
+    """The parts of the latency, null where a condition does not hold (see `with_times`)."""
     import ibis
 
     return {part: ibis.ifelse(condition, rows[part], ibis.null("int64")) for part in PARTS}
 
 
 def steps(rows: Any, span: Any) -> Any:
-    """The rows with the number of their step: each is a sixtieth of the time of all rows."""
+    """The rows with the number of their step, a sixtieth of the time span of all rows."""
     rows = rows.mutate(at_ns=time_of(rows), one=1).filter(lambda some: some.at_ns.notnull())
     both = rows.join(span.mutate(one_=1), rows.one == span.mutate(one_=1).one_)
     span_ns = both.last_ns - both.first_ns
-    unit = span_ns // EXACT_NS + 1  # 1 ns but for captures of many hours; with decades in nanoseconds the product overflows
+    unit = span_ns // EXACT_NS + 1  # 1 ns except in captures of many hours; over decades the product in nanoseconds overflows
     return both.mutate(step=((both.at_ns - both.first_ns) // unit * STEPS) // (span_ns // unit + 1))
 
 
 def span_of(rows: Any) -> Any:
-    """First and last time of the rows, as a table of one row."""
+    """First and last time of the rows, as a table with one row."""
     return rows.mutate(at_ns=time_of(rows)).aggregate(
         first_ns=lambda some: some.at_ns.min(), last_ns=lambda some: some.at_ns.max()
     )
 
 
 def answered(rows: Any, request: ReportRequest, *names: str) -> Any:
-    """The answered exchanges: some columns of them, and their `timed_ns`.
+    """The answered exchanges: some of their columns, and their `timed_ns`.
 
-    What a statement uses twice an engine would make once and hold, or write where it does not fit. Two of these with different
-    columns are not the same to it, and reading twice is quicker.
+    A subquery that a statement uses twice would be computed once and held, or written to disk if it does not fit. The engine
+    treats two with different columns as distinct, and reading twice is quicker.
     """
     timed = with_times(rows.select(*dict.fromkeys((*names, *TIMED))), request)
     return timed.filter(timed.timed_ns.notnull()).select(*names, "timed_ns")
 
 
 def over_time(rows: Any, request: ReportRequest) -> Any:
-    """Figures of each step of the time that the answered exchanges take."""
+    """Figures of each step of the time span of the answered exchanges."""
     step = steps(answered(rows, request, *TIMES), span_of(answered(rows, request, *TIMES, "api")))
     return step.group_by("step", "first_ns", "last_ns").aggregate(
         count=step.timed_ns.count(), percentiles=step.timed_ns.quantile(list(BESIDE.values())), max_ns=step.timed_ns.max()
@@ -166,7 +168,7 @@ def over_time(rows: Any, request: ReportRequest) -> Any:
 
 
 def source_steps(rows: Any, request: ReportRequest) -> Any:
-    """The source with the largest sum: its sum and the parts of its time in each step of time."""
+    """The source with the largest sum: its sum and the parts of its time in each step."""
     import ibis
 
     found = answered(rows, request, *SOURCE).group_by(SOURCE).aggregate(sum_ns=lambda some: added(some.timed_ns))
@@ -180,7 +182,7 @@ def source_steps(rows: Any, request: ReportRequest) -> Any:
 
 
 def source_of(steps: list[Row]) -> Row | None:
-    """The source as a whole, from its steps; None where nothing was answered."""
+    """The source as a whole, from its steps; None if no request was answered."""
     if not steps:
         return None
     sums = {name: sum(row[name] for row in steps) for name in ("count", "sum_ns", *(f"{part}_sum" for part in PARTS))}
@@ -190,7 +192,7 @@ def source_of(steps: list[Row]) -> Row | None:
 
 
 def finish(results: Results, request: ReportRequest) -> Row:
-    """Names for the percentiles; the groups with most time first."""
+    """Adds names to the percentiles, and sorts the groups by time, the largest first."""
     grouping = Grouping.of(REPORT, request)
     by = grouping.by
     shapes = classes(results["histograms"], by)
@@ -222,7 +224,7 @@ def finish(results: Results, request: ReportRequest) -> Row:
 
 
 def with_quantiles(row: Row, names: dict[str, float]) -> Row:
-    """The row with its list of `percentiles` spelled out in its place."""
+    """The row with one entry for each of its `percentiles`, in the place of that list."""
     at, items = list(row).index("percentiles"), list(row.items())
     return dict(items[:at]) | figures(names, row["percentiles"]) | dict(items[at + 1 :])
 
@@ -233,7 +235,7 @@ def figures(names: dict[str, float], values: Any) -> Row:
 
 
 def parts_of(row: Row, *, long_polls: bool) -> dict[str, int]:
-    """Sums of the parts that make up the counted time; what a broker spent is service less its named parts."""
+    """Sums of the parts of the counted time. The broker's own part is the service time less its named parts."""
     inner = {"long poll": row["long_poll_ns_sum"], "throttle": row["throttle_ns_sum"], "mute": row["muted_ns_sum"]}
     broker = row["service_ns_sum"] - sum(inner.values())
     if not long_polls:
@@ -249,14 +251,15 @@ WHERE: Final = {
     "throttle": "in the broker's delay of throttled responses",
     "mute": "in the broker's mute after a throttled response",
 }
-"""Part -> where the time was spent."""
+"""Part -> the place where the time was spent."""
 WHERE_WRITTEN: Final = WHERE["broker"].replace("broker,", "broker (with acks=all also in its wait for followers),")
-"""The same of the broker's part of writes."""
+"""The same for the broker's part of writes."""
 
 
 def verdict(results: Results, whole: int, unanswered: int, age_ns: int | None, *, long_polls: bool) -> Row:
     """The source of most time, the largest part of that time, and the shortest run of steps with half of it, as values and as a
-    sentence. The sentence says that something dominates only where it takes half or more."""
+    sentence. The sentence says that something dominates only if it takes half or more.
+    """
     from kcap.reports.text import words
 
     found: Row = {"sentence": "No request was answered."}
@@ -297,18 +300,20 @@ def verdict(results: Results, whole: int, unanswered: int, age_ns: int | None, *
 
 
 def without_response(many: int, age_ns: int | None) -> str:
-    """How many requests have no response, and for how long the oldest of them waits, as a sentence behind others."""
+    """The number of requests without a response and the age of the oldest, as a sentence to append."""
     oldest = "" if age_ns is None else f", the oldest after {duration(age_ns)}"
     return f" {many:,} {'requests have' if many > 1 else 'request has'} no response{oldest}." if many else ""
 
 
 def percent(share: float) -> str:
-    """`83%`; never 100 for less than all, never 0 for something."""
+    """`83%`; never 100 for less than all, never 0 for more than nothing."""
     return "<1%" if 0 < share < 0.01 else ">99%" if 0.99 < share < 1 else f"{100 * share:.0f}%"
 
 
 def half_of(rows: list[Row], whole: int) -> tuple[int | None, int | None, float]:
-    """Start and end of the shortest run of steps with half of a sum, the first of several, and its share of all steps."""
+    """Start and end of the shortest run of steps with half of a sum, the first if there are several, and its share of all
+    steps.
+    """
     if not rows or whole <= 0:
         return None, None, 0.0
     first_ns, last_ns = rows[0]["first_ns"], rows[0]["last_ns"]
@@ -332,7 +337,7 @@ def half_of(rows: list[Row], whole: int) -> tuple[int | None, int | None, float]
 
 
 def series(rows: list[Row]) -> Row | None:
-    """The figures over time as lists, None where there is none; a step without rows has null."""
+    """The figures over time as lists; None if there are none. A step without rows has null."""
     if not rows:
         return None
     first, last = rows[0]["first_ns"], rows[0]["last_ns"]

@@ -1,7 +1,7 @@
 """The exchanges that the groups of a report count: the slowest ones, and the slowest failed ones.
 
-In: the tables and the request of a report. Out: rows of exchanges with the columns of the grouping. Law: an exchange stands in
-each group that counts it, once.
+In: the tables and the request of a report. Out: rows of exchanges with the columns of the grouping. Law: an exchange is listed
+once in each group that counts it.
 """
 
 from typing import Any, Final
@@ -14,17 +14,17 @@ COLUMNS: Final = (
 )  # fmt: skip
 """Columns of exchanges that a listing needs."""
 NAME: Final = "listing"
-"""Of the expression, among those of the report."""
+"""Name of the expression among those of the report."""
 
 
 def listing(report: Report, tables: Tables, request: ReportRequest) -> Any:
-    """Up to `request.listed` exchanges of each group of a report that failed, and as many others, the slowest of both."""
+    """For each group, up to `request.listed` failed exchanges and as many others, the slowest of each."""
     import ibis
 
     grouping = Grouping.of(report, request)
     by = grouping.by
     groups = report.counted(tables, request) if report.counted else grouping.rows(tables.selected)
-    names = {f"of_{name}": groups[name] for name in by}  # a column may have both names
+    names = {f"of_{name}": groups[name] for name in by}  # an exchange's column and a key may have the same name
     once = groups.select(*KEY, **names).distinct()
     rows = once.join(tables.selected.select(*COLUMNS), list(KEY))
     failed = ((rows.error != "NONE").fill_null(False) | (rows.outcome == "unanswered")).fill_null(False)
@@ -35,7 +35,7 @@ def listing(report: Report, tables: Tables, request: ReportRequest) -> Any:
 
 
 def listed(report: Report, rows: Rows, request: ReportRequest) -> list[Row]:
-    """The rows of the expression with their `UID.N` as `name`, those that failed first, then by latency."""
+    """The rows of the expression with their `UID.N` as `name`: failed ones first, then by latency."""
     grouping = Grouping.of(report, request)
     rows = sorted(rows, key=lambda row: (not row["failed"], -(row["latency_ns"] or row["age_ns"] or 0), *map(row.get, KEY)))
     return [grouping.named(row) | {"name": uid(row["connection"], row["exchange"])} for row in rows]

@@ -1,12 +1,12 @@
-"""Bounds what reports hold of names: client ids, groups, topics and all other text that a capture brings.
+"""Bounds the memory that reports need for names: client ids, groups, topics and all other text from a capture.
 
-In: record batches, or the Parquet files of a report's tables. Out: the same rows, in which long names are shortened and, where
-a column has too many, the ones behind the first are one name. Law: names are changed only where they are longer than
-`limits.REPORT_NAME_BYTES`, or where a column has more than `limits.REPORT_NAMES_MAX` of them; a shortened name keeps two names
-apart, for it ends with a digest of the whole one; columns that a filter tests stay as they are.
+In: record batches, or the Parquet files of a report's tables. Out: the same rows with long names shortened; if a column has too
+many names, those after the first ones become one name. Law: names change only if they are longer than
+`limits.REPORT_NAME_BYTES`, or if a column has more than `limits.REPORT_NAMES_MAX` of them. Shortened names stay distinct, since
+each ends with a digest of the whole name. Columns that a filter tests do not change.
 
 A report has a row of Python objects for each name that it groups by, some 5 KB, and its engine holds several copies of each
-name. Rows themselves (`kcap rows`, `kcap sql`, saved tables) always have the whole names.
+name. Rows themselves (`kcap rows`, `kcap sql`, saved tables) always have whole names.
 """
 
 import os
@@ -22,23 +22,23 @@ from kcap import limits
 from kcap.arrays.arrow import CODED, Array, parquet_file, renamed
 
 OTHERS: Final = "(other names)"
-"""Stands for all names behind the first `limits.REPORT_NAMES_MAX` of a column."""
+"""Stands for all names of a column after the first `limits.REPORT_NAMES_MAX`."""
 KEPT_CHARACTERS: Final = 160
-"""Characters of a shortened name that stay."""
+"""Number of characters that a shortened name retains."""
 DIGITS: Final = 12
 """Hexadecimal digits of the digest in a shortened name."""
 SHORTENED: Final = re.compile(rf"(?s)(.{{1,{KEPT_CHARACTERS}}})\.{{3}} \([\d,]+ characters, sha256 [0-9a-f]{{{DIGITS}}}\)")
-"""What `shortened` makes of a name."""
+"""Pattern of the names that `shortened` makes."""
 KEYS: Final = ("connection", "capture", "response_capture")
-"""Columns of text that are no names: reports look up rows by them."""
+"""Columns of text that are not names: reports use them to look up rows."""
 COMPRESSED: Final = 8
-"""How many times its size the dictionary of a compressed column may have."""
+"""Factor by which the dictionary of a compressed column may exceed its size."""
 ENTRY_BYTES: Final = 5
-"""Least bytes that a distinct name takes in the dictionary of a Parquet column: its length and one character."""
+"""Minimum size of a distinct name in the dictionary of a Parquet column: its length and one character."""
 
 
 def shortened(name: str) -> str:
-    """The name, or its beginning, its length and a digest where it is longer than `limits.REPORT_NAME_BYTES`."""
+    """The name; if it is longer than `limits.REPORT_NAME_BYTES`, its beginning, its length and a digest."""
     if len(name) * 4 <= limits.REPORT_NAME_BYTES:
         return name
     data = name.encode(errors="surrogatepass")
@@ -48,18 +48,18 @@ def shortened(name: str) -> str:
 
 
 def beginning(name: str) -> str | None:
-    """The characters that `shortened` leaves of a name, which may be shortened already; None where it leaves all."""
+    """The characters of a name that `shortened` retains, where the name may be shortened already; None if it retains all."""
     made = SHORTENED.fullmatch(shortened(name))
     return None if made is None else made[1]
 
 
 def shorter(batch: pa.RecordBatch, whole: Collection[str] = ()) -> pa.RecordBatch:
-    """The batch with long names shortened, but for columns named in `whole`; the batch itself where it has none."""
+    """The batch with long names shortened, except in columns named in `whole`; the batch itself if it has none."""
     return changed(batch, [name for name in names_of(batch.schema, whole) if longest(batch.column(name))], lambda _: shortened)
 
 
 def changed(batch: pa.RecordBatch, columns: Collection[str], by: Callable[[str], Callable[[str], str]]) -> pa.RecordBatch:
-    """The batch with each name of some columns as the function that `by` gives for the column makes it."""
+    """The batch with the names of some columns replaced by the result of the column's function in `by`."""
     if not columns:
         return batch
     made = [renamed(batch.column(name), by(name)) if name in columns else batch.column(name) for name in batch.schema.names]
@@ -67,14 +67,15 @@ def changed(batch: pa.RecordBatch, columns: Collection[str], by: Callable[[str],
 
 
 def names_of(schema: pa.Schema, whole: Collection[str] = ()) -> list[str]:
-    """Columns of names, but for those in `whole`."""
+    """Columns of names, except those in `whole`."""
     kinds = (pa.string(), CODED, pa.list_(pa.string()))
     return [field.name for field in schema if field.type in kinds and field.name not in KEYS and field.name not in whole]
 
 
 def longest(array: Array) -> bool:
-    """Whether a column has a name of more than `limits.REPORT_NAME_BYTES`. A list's entries are looked at even where a slice
-    leaves them out."""
+    """Whether a column has a name longer than `limits.REPORT_NAME_BYTES`. All entries of a list array are examined, also those
+    outside its slice.
+    """
     column: Any = array
     texts = column.values if pa.types.is_list(column.type) else column.dictionary if column.type == CODED else column
     if not len(texts):
@@ -84,7 +85,7 @@ def longest(array: Array) -> bool:
 
 
 class FirstNames:
-    """The names of a column that are told apart: the first `limits.REPORT_NAMES_MAX`, shortened."""
+    """The names of a column that remain distinct: the first `limits.REPORT_NAMES_MAX`, shortened."""
 
     def __init__(self) -> None:
         self._kept: set[bytes] = set()
@@ -102,10 +103,10 @@ class FirstNames:
 def bounded_files(
     files: Sequence[str], folder: str, label: str, whole: Collection[str] = (), *, compressed: bool = True
 ) -> list[str]:
-    """The Parquet files of a table, or others in `folder` in their place where a column has too many names or too long ones.
+    """The Parquet files of a table, or rewritten files in `folder` if a column has too many or too long names.
 
-    That is seen from the sizes in their footers first, which costs nothing: only where these leave it open are names counted.
-    Files that are too small for so many names are not opened; `compressed`: they may be.
+    The sizes in the footers are examined first, which costs nothing; names are counted only if the sizes do not decide it.
+    Files that are too small for so many names are not opened. `compressed`: the files may be compressed.
     """
     if sum(map(os.path.getsize, files)) < limits.REPORT_NAMES_MAX * (1 if compressed else ENTRY_BYTES):
         return list(files)
@@ -128,14 +129,14 @@ def bounded_files(
 
 
 def rows_at_once(file: Any) -> int:
-    """How many rows of a Parquet file are read at once, by what a row of it takes."""
+    """Number of rows of a Parquet file to read at once, by the size of its rows."""
     footer = file.metadata
     size = sum(footer.row_group(group).total_byte_size for group in range(footer.num_row_groups))
     return int(min(limits.REPORT_NAMES_ROWS, max(1, limits.REPORT_NAMES_BYTES * footer.num_rows // max(size, 1))))
 
 
 def suspected(footers: Sequence[Any], whole: Collection[str] = ()) -> list[str]:
-    """Columns of names whose dictionaries are so large that they may have too many, but for those in `whole`."""
+    """Columns of names whose dictionaries are so large that they may have too many names, except those in `whole`."""
     sizes: dict[str, int] = {}
     for footer in footers:
         names = set(names_of(footer.schema.to_arrow_schema(), whole))
@@ -150,7 +151,7 @@ def suspected(footers: Sequence[Any], whole: Collection[str] = ()) -> list[str]:
 
 
 def dictionary_bytes(chunk: Any) -> int:
-    """About how many bytes the distinct values of a column of a row group have, at most."""
+    """Upper estimate of the size in bytes of a column's distinct values in a row group."""
     if not chunk.has_dictionary_page:
         return int(chunk.total_uncompressed_size)
     size = int(chunk.data_page_offset - chunk.dictionary_page_offset)
@@ -158,7 +159,7 @@ def dictionary_bytes(chunk: Any) -> int:
 
 
 def too_many(files: Sequence[Any], name: str) -> bool:
-    """Whether a column has more than `limits.REPORT_NAMES_MAX` names, or as many bytes in them as these could have."""
+    """Whether a column has more than `limits.REPORT_NAMES_MAX` names, or more bytes of names than these could have."""
     seen: set[int] = set()
     room = limits.REPORT_NAMES_MAX * limits.REPORT_NAME_BYTES
     for text in texts(files, name):
@@ -172,7 +173,7 @@ def too_many(files: Sequence[Any], name: str) -> bool:
 
 
 def texts(files: Sequence[Any], name: str) -> Iterator[str]:
-    """The names in a column, those of each batch once."""
+    """The names in a column, deduplicated per batch."""
     for file in files:
         if name not in file.schema_arrow.names:
             continue

@@ -1,9 +1,9 @@
-"""The SQL of reports, kept between runs: Ibis and its compilers take half a second to load, DuckDB takes 30 milliseconds.
+"""Caches the SQL of reports between runs: Ibis and its compilers take half a second to load, DuckDB takes 30 milliseconds.
 
-In: what decides the SQL of a report (its name, parameters, filter, the columns of its tables) and the expressions themselves.
-Out: name -> SQL. Law: kept SQL is what the expressions compile to now; a change of any source file of kcap, of Ibis or of
-DuckDB makes all that was kept worthless. Only files that this user alone can write are believed; where none can be written, or
-kcap was upgraded while this process ran, expressions are compiled each time.
+In: what decides the SQL of a report (its name, parameters, filter, the columns of its tables), and the expressions themselves.
+Out: name -> SQL. Law: cached SQL equals what the expressions compile to now; a change of any source file of kcap, Ibis or
+DuckDB invalidates the whole cache. Only files that this user alone can write are trusted. If no file can be written, or kcap
+was upgraded while this process ran, expressions are compiled each time.
 """
 
 import json
@@ -24,11 +24,11 @@ Statements = dict[str, str]
 PACKAGE: Final = Path(__file__).parents[1]
 FOLDER: Final = "plans"
 PACKAGES: Final = ("kcap-", "ibis_framework-", "sqlglot-", "duckdb-")
-"""What makes, compiles and runs SQL."""
+"""Packages that make, compile and run SQL."""
 
 
 def planned(parts: Iterable[object], make: Callable[[], Statements]) -> Statements:
-    """The kept SQL for what `parts` say, or what `make` gives, which is kept then. Raises what `make` raises."""
+    """The cached SQL for `parts`, or the result of `make`, which is then cached. Raises what `make` raises."""
     file = _file(parts)
     found = None if file is None else _read(file)
     if found is None:
@@ -39,7 +39,7 @@ def planned(parts: Iterable[object], make: Callable[[], Statements]) -> Statemen
 
 
 class CompiledPlan:
-    """Kept SQL to which statements are added as they are needed: a file for what `parts` say."""
+    """Cached SQL to which statements are added as they are needed: one file for each `parts`."""
 
     def __init__(self, parts: Iterable[object]) -> None:
         self._file = _file(parts)
@@ -47,12 +47,12 @@ class CompiledPlan:
         self._changed = False
 
     def _known(self) -> Statements:
-        """What the file has now; nothing where it has too much and begins anew."""
+        """The present content of the file; nothing if it is too large and is begun anew."""
         found = None if self._file is None else _read(self._file)
         return found if found is not None and len(found) <= limits.PLAN_STATEMENTS_MAX else {}
 
     def sql(self, name: str, make: Callable[[], str]) -> str:
-        """The SQL of a name, or what `make` gives. Raises what `make` raises."""
+        """The SQL of a name, or the result of `make`. Raises what `make` raises."""
         found = self._statements.get(name)
         if found is None:
             found = self._statements[name] = make()
@@ -60,18 +60,18 @@ class CompiledPlan:
         return found
 
     def keep(self) -> None:
-        """Keeps what was added, beside what another process has added meanwhile."""
+        """Writes the added statements, together with those that another process has added meanwhile."""
         if self._changed and self._file is not None:
             _keep(self._file, {**self._known(), **self._statements})
 
 
 def plan_folder() -> Path | None:
-    """The folder of kept SQL; None where there is none to trust, or no source files decide whether what is kept is current."""
+    """The folder of the cache; None if no folder can be trusted, or if no source files show whether cached SQL is current."""
     return private_folder(FOLDER) if PACKAGE.is_dir() and _sources() is not None else None
 
 
 def _file(parts: Iterable[object]) -> Path | None:
-    """The file for the parts, the sources of kcap, and the versions of the packages; None where there is none to trust."""
+    """The file for `parts`, the sources of kcap and the versions of the packages; None if no file can be trusted."""
     folder, sources = plan_folder(), _sources()
     if folder is None or sources is None:
         return None
@@ -83,8 +83,8 @@ def _file(parts: Iterable[object]) -> Path | None:
 
 @cache
 def _sources() -> "blake2b | None":
-    """The digest of sources and versions, which are looked at once in a process; None where a source was written since this
-    process began: what it compiles is not what the sources say, and would be kept as if it were.
+    """The digest of sources and versions, computed once per process. None if a source was written after this process began: its
+    expressions are then not those of the sources, and must not be cached under their digest.
     """
     digest, files = blake2b(digest_size=20), sorted(_files(str(PACKAGE)))
     if any(written_ns >= kcap.LOADED_NS for *_, written_ns in files):
@@ -95,7 +95,7 @@ def _sources() -> "blake2b | None":
 
 
 def _versions() -> list[str]:
-    """The folders that name the versions of the packages, which are not imported."""
+    """The folders that name the versions of the packages. The packages are not imported."""
     found = find_spec("ibis")
     if found is None or found.origin is None:
         return []
@@ -106,8 +106,8 @@ def _versions() -> list[str]:
 def _files(folder: str) -> Iterable[tuple[str, int, int, int]]:
     """Path, size and both times of change of each file of a package.
 
-    Packages are unpacked with the times of their archive, which may be one for all versions; st_ctime, when the file was
-    written here, cannot be set. To read the text of the sources would take 1 % of a small report.
+    Packages are unpacked with the times of their archive, which may be the same for all versions. st_ctime, the time at which
+    the file was written here, cannot be set. Reading the text of the sources would take 1 % of a small report.
     """
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -120,7 +120,7 @@ def _files(folder: str) -> Iterable[tuple[str, int, int, int]]:
 
 
 def _read(path: Path) -> Statements | None:
-    """What a file keeps; None where there is none, or it is not whole."""
+    """The content of a file; None if there is no file or it is incomplete."""
     try:
         found = json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -130,7 +130,9 @@ def _read(path: Path) -> Statements | None:
 
 
 def _keep(file: Path, statements: Statements) -> None:
-    """Writes a file that appears when it is whole, and removes the oldest of too many. A full disk is no fault of a report."""
+    """Writes a file that appears only when it is complete, and removes the oldest files if there are too many. A full disk is
+    not reported, since the report itself succeeded.
+    """
     with suppress(OSError):
         write_whole(file, json.dumps(statements).encode())
         files = sorted(file.parent.iterdir(), key=lambda one: one.stat().st_mtime_ns, reverse=True)

@@ -1,9 +1,9 @@
-"""Expressions that are recorded, and made with Ibis only where their SQL is not known yet.
+"""Records expressions, so that Ibis builds them only if their SQL is not known yet.
 
 In: what code does with a table: methods, attributes, operators. Out: `Recorded`, which is that code as data: a digest that
-names it, and `made`, which does the same with an Ibis table. Law: two recordings with one digest make equal expressions. Code
-that takes tables runs over a recorded table as over one of Ibis, as long as it needs neither rows nor a schema; what it takes
-from the module `ibis` it takes from `functions`.
+names it, and `made`, which does the same with an Ibis table. Law: two recordings with the same digest build equal expressions.
+Code that takes tables runs over a recorded table as over an Ibis table, provided that it needs neither rows nor a schema and
+takes from `functions` what it would take from the module `ibis`.
 
 Loading Ibis and compiling fifty expressions takes two seconds; recording them takes ten milliseconds.
 """
@@ -17,7 +17,7 @@ SCALARS: Final = (str, int, float, bool, type(None))
 
 
 class Recorded:
-    """A table, a value or a function that was recorded."""
+    """A recorded table, value or function."""
 
     __slots__ = ("_digest", "_kind", "_parts")
 
@@ -30,7 +30,7 @@ class Recorded:
         self._digest = text.digest()
 
     def __getattr__(self, name: str) -> "Recorded":
-        if name.startswith("__"):  # copies and pickles look for methods of theirs
+        if name.startswith("__"):  # copy and pickle look for their own methods
             raise AttributeError(name)
         return Recorded("get", self, name)
 
@@ -57,7 +57,7 @@ OPERATORS: Final[Mapping[str, Callable[..., Any]]] = {
     **BINARY, "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
     "invert": operator.invert, "neg": operator.neg,
 }  # fmt: skip
-"""Name of an operator, as its method has it between underscores, -> the operator."""
+"""Name of an operator's method, without underscores -> the operator."""
 
 
 def _recording(kind: str, *, swapped: bool = False) -> Callable[..., Recorded]:
@@ -78,7 +78,7 @@ def table(name: str) -> Any:
 
 
 def functions(rows: Any) -> Any:
-    """The module `ibis` for expressions over these rows: recorded where the rows are."""
+    """The module `ibis` for expressions over these rows; a recorded module if the rows are recorded."""
     if isinstance(rows, Recorded):
         return Recorded("root", MODULE)
     import ibis
@@ -87,11 +87,11 @@ def functions(rows: Any) -> Any:
 
 
 MODULE: Final = "ibis"
-"""The name of the recorded module; no table is called so."""
+"""The name of the recorded module; no table has this name."""
 
 
 def digest_of(part: Any) -> bytes:
-    """What stands for a part. Raises TypeError for one that cannot be recorded, such as a function."""
+    """The digest of a part. Raises TypeError for a part that cannot be recorded, such as a function."""
     if isinstance(part, Recorded):
         return part._digest
     if isinstance(part, SCALARS):
@@ -104,20 +104,20 @@ def digest_of(part: Any) -> bytes:
 
 
 def name_of(expression: Recorded) -> str:
-    """The name of a recording: equal for equal ones."""
+    """The name of a recording; equal recordings have equal names."""
     return expression._digest.hex()
 
 
 class Replay:
-    """Makes what was recorded: each recording once."""
+    """Builds recorded expressions with Ibis, each recording once."""
 
     def __init__(self, find: Callable[[str], Any]) -> None:
-        """`find` gives the table of a name."""
+        """`find` returns the table of a name."""
         self._find = find
         self._made: dict[bytes, Any] = {}
 
     def __call__(self, part: Any) -> Any:
-        """The expression of a recording; what stands for itself as it is."""
+        """The expression of a recording; any other value is returned as it is."""
         if isinstance(part, Recorded):
             digest = part._digest
             if digest not in self._made:

@@ -1,8 +1,8 @@
 """Retries after errors, and the time from a leadership error to the next successful response.
 
-In: partitions beside their exchanges. Out: a row a group of retries; a row an error of leadership. Law: a retry is the same
-batch of the same producer (id, epoch, first sequence, partition) once more in one cluster, or the same fetch after an error of
-its partition; what the wire does not show is null, not guessed.
+In: partitions joined with their exchanges. Out: one row per group of retries; one row per leadership error. Law: a retry is the
+same batch of the same producer (id, epoch, first sequence, partition) sent again in one cluster, or the same fetch after an
+error of its partition. What the wire does not show is null, not guessed.
 """
 
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ LEADERSHIP: Final = (
 PRODUCE, FETCH, METADATA = (api_key(name) for name in ("Produce", "Fetch", "Metadata"))
 PLACE: Final = ("place", "partition")
 CLIENT: Final = ("client_ip", "client_id", "cluster_id")
-"""A client as what it does in one cluster."""
+"""Columns that identify a client within one cluster."""
 SLOT: Final = ("client_ip", "client_id", "api", "topic", "partition")
 
 
 def candidates(tables: Tables) -> Any:
-    """Partitions of Produce and Fetch; `place`: their topic, which is never null."""
+    """Partitions of Produce and Fetch. `place` is their topic and never null."""
     there = tables.partitions
     names = "error", "partition", "producer_id", "producer_epoch", "base_sequence", "fetch_offset", "api_key"
     own = there.select(*KEY, *names, topic=topic_of(there))
@@ -42,9 +42,9 @@ def with_clients(rows: Any, tables: Tables) -> Any:
 
 
 def once(rows: Any, names: Sequence[str]) -> Any:
-    """Rows without those that a proxy sends on, where the capture has both of its sides: those that are like another in these
-    columns, were sent later to another server, and answered earlier. A client that tries again has had its response, or has
-    given up waiting for it.
+    """Rows without those that a proxy forwarded, if the capture has both of its sides. Forwarded rows equal another row in
+    these columns, were sent later to another server, and were answered earlier. A client that retries has had its response, or
+    has given up waiting for it.
     """
     import ibis
 
@@ -57,14 +57,12 @@ def once(rows: Any, names: Sequence[str]) -> Any:
 
 
 def where(rows: Any, marked: Any, names: Sequence[str]) -> Any:
-    """Rows that are like a marked one in these columns: few, and all that count, so that the rest is neither joined nor put in
-    order.
-    """
+    """All rows that equal a marked row in these columns. They are few, so that the rest need not be joined or sorted."""
     return rows.semi_join(marked.select(*names).distinct(), list(names))
 
 
 def retries(tables: Tables) -> Any:
-    """client_ip, client_id, api, topic, partition: batches or fetches that were tried again, tries beyond the first."""
+    """client_ip, client_id, api, topic, partition: batches or fetches that were retried, and the number of retries."""
     import ibis
 
     rows = candidates(tables)
@@ -74,7 +72,7 @@ def retries(tables: Tables) -> Any:
     numbers = sent.group_by(own).aggregate(times=sent.count())
     sent = with_clients(where(sent, numbers.filter(numbers.times > 1), own), tables)
     sent = once(sent, batch)
-    # producer ids are numbers of one cluster: the first try at each is none again
+    # Producer ids are unique within one cluster only: the first attempt in each cluster is not a retry.
     tries = sent.group_by("api", *batch).aggregate(tries=sent.count(), first=ibis.greatest(sent.cluster_id.nunique(), 1))
     again = tries.filter(tries.tries > tries.first).select(*SLOT, more=lambda some: some.tries - some.first)
     fetched = rows.filter(rows.api_key == FETCH)
@@ -89,8 +87,8 @@ def retries(tables: Tables) -> Any:
 
 
 def by_cluster(rows: Any, tables: Tables) -> Any:
-    """Rows whose `cluster_id` is null where the capture has no two clusters: a server whose cluster nothing names is no other
-    one then.
+    """Rows whose `cluster_id` is null unless the capture has at least two clusters: a server of unknown cluster is then not
+    taken for another cluster.
     """
     known = tables.every.cluster_id
     rows = rows.cross_join(tables.every.aggregate(least=known.min(), most=known.max()))
@@ -98,8 +96,8 @@ def by_cluster(rows: Any, tables: Tables) -> Any:
 
 
 def stories(tables: Tables) -> Any:
-    """Of each first error of leadership: the time until the client requested Metadata of the same cluster, and until its next
-    successful response there; `cluster_id` where the capture has several.
+    """For each first leadership error: the time until the client requested Metadata of the same cluster, and until its next
+    successful response there. `cluster_id` is set if the capture has several clusters.
     """
     import ibis
 
@@ -126,7 +124,7 @@ def stories(tables: Tables) -> Any:
         **{name: known.get(name, ibis.null(first[name].type())) for name in names},
         asks=ibis.literal(1, "int64"), requested_ns=time_of(metadata),
     )  # fmt: skip
-    # in one order of time: pairs of errors and requests would be the product of both
+    # Sorted together by time: pairs of errors and requests would be the product of both.
     both = ibis.union(failed, requested)
     behind = ibis.window(group_by=list(CLIENT), order_by=["at_ns", both.asks.desc()], rows=(1, None))
     found = both.mutate(metadata_ns=both.requested_ns.min().over(behind))

@@ -1,7 +1,7 @@
-"""A report from its input to its result.
+"""Runs a report from its input to its result.
 
-In: captures or saved rows, a report, its parameters. Out: the report as plain values, which is its JSON form. Law: the
-result depends on the rows alone, not on how they came.
+In: captures or saved rows, a report, its parameters. Out: the report as plain values, which is its JSON form. Law: the result
+depends on the rows alone, not on their source.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from kcap.filter.ast import Filter
 
 SUMMED: Final = "summed"
-"""Name of the table of `Report.summed`, and of the statement that makes it."""
+"""Name of the table of `Report.summed`, and of the statement that builds it."""
 
 
 def listing() -> Any:
-    """The module `listing`, which pages alone need."""
+    """The module `listing`, which only pages need."""
     from kcap.reports import listing as module
 
     return module
 
 
 def columns_of(report: Report, request: ReportRequest) -> list[str]:
-    """Columns of exchanges that the report takes for a request.
+    """Columns of exchanges that the report needs for a request.
 
-    Raises UsageError for a grouping that cannot be.
+    Raises UsageError for an invalid grouping.
     """
     if request.by and not report.groups:
         raise UsageError(f"{report.name} has no groups: --by goes with other reports")
@@ -43,14 +43,15 @@ def columns_of(report: Report, request: ReportRequest) -> list[str]:
 
 
 def expressions_of(tables: Tables, report: Report, request: ReportRequest) -> Expressions:
-    """Those of the report, and that of the exchanges to list."""
+    """The expressions of the report, and that of the exchanges to list."""
     made = report.build(tables, request)
     return made | {listing().NAME: listing().listing(report, tables, request)} if request.listed and report.groups else made
 
 
 def finished(results: dict[str, Rows], report: Report, request: ReportRequest) -> Row:
-    """The report's own keys, without rows beyond those to show and reasons that do not apply, and `exchanges` where they were
-    listed."""
+    """The report's own keys, without rows beyond `top` and reasons that do not apply, and with `exchanges` if these were
+    listed.
+    """
     made = report.finish(results, request)
     made |= {"rows": made["rows"][: request.top], "left_out": without_zeros(made["left_out"])}
     if not (request.listed and report.groups):
@@ -59,22 +60,22 @@ def finished(results: dict[str, Rows], report: Report, request: ReportRequest) -
 
 
 def result(engine: Engine, tables: Tables, report: Report, request: ReportRequest) -> Row:
-    """Runs the expressions, and puts their rows together."""
+    """Runs the expressions and assembles the result from their rows."""
     results = {name: engine.rows(expression) for name, expression in expressions_of(tables, report, request).items()}
     return finished(results, report, request)
 
 
 def run(report: Report, given: ReportInput, request: ReportRequest) -> Row:
-    """The report.
+    """Runs the report.
 
-    Raises UsageError for a grouping or a filter that cannot be, CaptureError where nothing can be read.
+    Raises UsageError for an invalid grouping or filter, CaptureError if nothing can be read.
     """
     columns: Sequence[str] = columns_of(report, request)
     beside: Sequence[str] = ()
     sides = report.sides and given.only is None and saved_files(given.paths) is None  # a saved table may lack the columns
     if sides:
         from kcap.reports import both_sides
-    if report.joined:  # what is beside partitions is nowhere else: written twice, it would take twice the time
+    if report.joined:  # columns beside partitions are in no other table: writing them twice would take twice the time
         columns, beside = listing().COLUMNS if request.listed else (), columns_of(report, replace(request, listed=0))
         beside = list(dict.fromkeys([*beside, *(both_sides.COLUMNS if sides else ())]))
     elif sides:
@@ -86,7 +87,7 @@ def run(report: Report, given: ReportInput, request: ReportRequest) -> Row:
 
 
 def computed(engine: Engine, names: Sequence[str], report: Report, given: ReportInput, request: ReportRequest) -> Row:
-    """The report of an engine's views."""
+    """The report over the views of an engine."""
     made = by_views(engine, names, lambda: tables_of(engine, names, given), report, request, given.only)
     return {"report": report.name, "captures": given.captures} | made
 
@@ -99,10 +100,10 @@ def by_views(
     request: ReportRequest,
     *only: "Filter | None",
 ) -> Row:
-    """The report's own keys, by SQL that is kept between runs.
+    """The report's own keys, by SQL that is cached between runs.
 
-    `tables` makes those of the engine's views `names`, and `only` is the filter among them. It is called where the SQL is not
-    known yet, and loads Ibis, which takes 0.3 s and 45 MB.
+    `tables` makes the tables of the engine's views `names`, and `only` is the filter among them. It is called only if the SQL
+    is not known yet, and loads Ibis, which takes 0.3 s and 45 MB.
     """
 
     def compiled() -> dict[str, str]:
@@ -110,7 +111,7 @@ def by_views(
         if report.summed is not None:
             made[SUMMED], given = with_summed(engine, given, report.summed(given, request))
         made |= {name: engine.sql(expression) for name, expression in expressions_of(given, report, request).items()}
-        give_back()  # what Ibis is made of, 50 MB, while the engine needs memory
+        give_back()  # releases the 50 MB of Ibis while the engine needs memory
         return made
 
     parts = (report.name, request, *only, [(name, engine.columns(name)) for name in names])
@@ -121,7 +122,7 @@ def by_views(
 
 
 def with_summed(engine: Engine, tables: Tables, rows: Any) -> tuple[str, Tables]:
-    """The SQL of rows that the engine is to have as the table SUMMED, and the tables with it."""
+    """The SQL of the rows that the engine is to have as the table SUMMED, and the tables including it."""
     import ibis
 
     return engine.sql(rows), replace(tables, summed=ibis.table(rows.schema(), name=SUMMED))

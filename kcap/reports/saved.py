@@ -1,8 +1,8 @@
-"""Tables that were saved as Parquet files, by `kcap rows -o`, with `--partition-by`, or by Spark.
+"""Reads tables that were saved as Parquet files by `kcap rows -o`, with `--partition-by`, or by Spark.
 
-In: paths, folders looked into. Out: which table each file holds, and the SQL that reads files as one table. Law: a name is a
-name, whatever bytes it has; files of several folders give one table, whichever columns each folder leaves to names of folders;
-what does not read is a CaptureError.
+In: paths of files and folders. Out: the table that each file holds, and the SQL that reads files as one table. Law: file names
+may have any bytes; files of several folders give one table, whichever columns each folder encodes in the names of folders; what
+cannot be read is a CaptureError.
 """
 
 import os
@@ -17,13 +17,13 @@ from kcap.inputs import is_parquet
 from kcap.version import VERSION
 
 PATTERN: Final = frozenset("*?[")
-"""What makes a path a pattern to DuckDB."""
+"""Characters that make DuckDB treat a path as a pattern."""
 
 
 def saved_files(paths: Sequence[str]) -> list[str] | None:
-    """The Parquet files among the paths, each once, folders looked into; None where these are captures.
+    """The Parquet files among the paths and in folders, each once; None if the paths are captures.
 
-    Raises UsageError for some of each.
+    Raises UsageError if there are both.
     """
     found: dict[tuple[int, int], str] = {}
     others = []
@@ -41,8 +41,9 @@ def saved_files(paths: Sequence[str]) -> list[str] | None:
 
 
 def without_tables(tables: Sequence[str], more: Sequence[str] = ()) -> UsageError:
-    """What to say where a report needs tables that are not among the saved ones: which, and what writes them; `more`: columns
-    on request that it looks at."""
+    """Message for a report that needs tables which were not saved: their names and the command that writes them. `more`:
+    optional columns that the report needs.
+    """
     columns = f" --columns +{','.join(more)}" if more else ""
     each = ", ".join(f"kcap rows CAPTURE --table {name}{columns} -o FOLDER/{name}.parquet" for name in tables)
     return UsageError(
@@ -52,8 +53,9 @@ def without_tables(tables: Sequence[str], more: Sequence[str] = ()) -> UsageErro
 
 
 def without_column(path: str, name: str) -> UsageError:
-    """What to say of a saved table that lacks a column that a report looks at: which build of kcap saved it, as far as the file
-    says it, and what to do."""
+    """Message for a saved table without a column that a report needs: the build of kcap that saved it, if the file records
+    this, and what to do.
+    """
     schema = schema_of(path)
     table = table_in(path, schema)
     made = (schema.metadata or {}).get(b"kcap.version")
@@ -65,35 +67,36 @@ def without_column(path: str, name: str) -> UsageError:
 
 
 def schema_of(path: str) -> Any:
-    """The Arrow schema of a Parquet file. Raises CaptureError where it does not read."""
+    """The Arrow schema of a Parquet file. Raises CaptureError if it cannot be read."""
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
-        with open(path, "rb") as file:  # Arrow takes names in UTF-8 alone
+        with open(path, "rb") as file:  # Arrow accepts only names in UTF-8
             return parquet.read_schema(file)
     except (OSError, pa.ArrowInvalid) as error:
         raise CaptureError(f"{path}: {error}") from None
 
 
 def table_of(path: str) -> tuple[str, list[str]]:
-    """Which table a Parquet file holds, and its columns. Raises CaptureError where it does not read."""
+    """The table that a Parquet file holds, and its columns. Raises CaptureError if it cannot be read."""
     schema = schema_of(path)
     return table_in(path, schema), schema.names
 
 
 def table_in(path: str, schema: Any) -> str:
-    """Which table a Parquet file with this schema holds."""
+    """The table that a Parquet file with this schema holds."""
     named: str = (schema.metadata or {}).get(b"kcap.table", b"").decode()
-    # Spark drops the name when it writes, but `ingest` names a folder for each table
+    # Spark omits the name of the table when it writes, but `ingest` names a folder for each table.
     above = next((part for part in reversed(Path(path).parts[:-1]) if part in TABLES), None)
     return named or above or ("partitions" if "partition" in schema.names else "exchanges")
 
 
 def readable(path: str, folder: str) -> str:
-    """The path, or a link to it in `folder` where Arrow and DuckDB would not open it: they take UTF-8, and DuckDB patterns.
+    """The path, or a link to it in `folder` if Arrow and DuckDB would not open it: they require UTF-8, and DuckDB expands
+    patterns.
 
-    Folders that may hold a column in their name are above the link too.
+    Folders whose names encode a column (`api=Fetch`) are above the link too.
     """
     try:
         path.encode()
@@ -112,7 +115,7 @@ def readable(path: str, folder: str) -> str:
 
 
 def folders_of(path: str) -> list[str]:
-    """The names of the folders above a file that may hold a column: `api=Fetch`."""
+    """The names of the folders above a file that may encode a column: `api=Fetch`."""
     return [part for part in os.path.dirname(os.path.abspath(path)).split(os.sep) if "=" in part]
 
 
@@ -125,8 +128,9 @@ def folder_columns(path: str, names: Collection[str]) -> list[str]:
 
 
 def by_folders(files: Sequence[str]) -> dict[tuple[str, ...], list[str]]:
-    """Files by the folders' columns that DuckDB shall read with them: none where a file has all of its columns itself, for a
-    folder with an equals sign in its name must not replace a column."""
+    """Files by the folder columns that DuckDB must add to them. A file that has all of its columns gets none, so that a folder
+    with an equals sign in its name does not replace a column.
+    """
     groups: dict[tuple[str, ...], list[str]] = {}
     for path in files:
         folders = folders_of(path)
@@ -149,7 +153,7 @@ def scan(files: Sequence[str]) -> str:
 
 @contextmanager
 def faults_named(files: Sequence[str] | None) -> Iterator[None]:
-    """Raises CaptureError for what the block finds that Arrow or DuckDB cannot read of saved files."""
+    """Raises CaptureError for errors in the block that come from the content of saved files."""
     try:
         yield
     except Exception as error:
@@ -160,7 +164,9 @@ def faults_named(files: Sequence[str] | None) -> Iterator[None]:
 
 
 def of_contents(error: Exception) -> bool:
-    """Whether Arrow or DuckDB raised it for what files hold, and not for being interrupted or for want of memory."""
+    """Whether Arrow or DuckDB raised the error because of the content of files, and not on an interrupt or for lack
+    of memory.
+    """
     kinds = {kind.__name__ for kind in type(error).__mro__}
     where = type(error).__module__.partition(".")[0]
     if where in ("_duckdb", "duckdb"):

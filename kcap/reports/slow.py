@@ -1,8 +1,8 @@
 """The slowest exchanges, and why each of them was slow.
 
-In: exchanges. Out: a row an exchange, slowest first, with the parts of its latency and the largest of them in words. Law:
-exchanges are ordered by the time that the latency report counts; the reason is the largest part of that time; the parts are
-each 0 or more, together the latency.
+In: exchanges. Out: one row per exchange, slowest first, with the parts of its latency and the largest part in words. Law:
+exchanges are ordered by the time that the latency report counts; the reason is the largest part of that time; each part is 0 or
+more, and their sum is the latency.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ from kcap.reports.latency import with_times, without_response
 from kcap.reports.text import instant
 
 DEFAULT: Final = 20
-"""Rows without --top: one screen."""
+"""Number of rows without `--top`: one screen."""
 BLOCKER: Final = ("connection", "exchange", "api", "service_ns", "request_last_ns", "response_last_ns", "throttle_time_ms")
 SOURCE: Final = ("api", "client_id", "client_ip", "server_ip", "server_port")
 SHOWN: Final = (
@@ -38,12 +38,14 @@ SHOWN: Final = (
 
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
-    """The slowest, the earlier request that blocked each of them, and the oldest requests without a response."""
+    """Expressions of the slowest exchanges, of the earlier request that blocked each of them, and of the oldest requests
+    without a response.
+    """
     import ibis
 
     limit = request.top or DEFAULT
     selected = tables.selected
-    if "cluster_brokers" not in selected.columns:  # of a saved table, which has columns on request only by name
+    if "cluster_brokers" not in selected.columns:  # a saved table has optional columns only if they were requested
         selected = selected.mutate(cluster_brokers=ibis.null("int32"))
     timed = with_times(selected, request)
     slow = timed.filter(timed.timed_ns.notnull()).order_by([ibis.desc("timed_ns"), *KEY]).limit(limit)
@@ -75,7 +77,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
 
 
 def headed(row: Row) -> Row:
-    """The row with its `UID.N` and its time in front."""
+    """The row with its `UID.N` and its time first."""
     row = dict(row)
     name = uid(row.pop("connection"), row.pop("exchange"))
     request, response = (row.pop(name) for name in TIMES)
@@ -106,14 +108,15 @@ WENT: Final = {
     "service": "in the broker", "throttle": "in throttle before the response", "muted": "in the broker's mute after a throttle",
     "long_poll": "in long polls", "unknown": "where the capture does not tell",
 }  # fmt: skip
-"""Largest part of an exchange's time -> where the time went."""
+"""Largest part of an exchange's time -> where the time was spent."""
 FOLLOWED: Final = "in the broker, or in its wait for followers (acks=all; kcap check says where that is proven)"
-"""The same of the service of writes that followers acknowledge."""
+"""The same for the service time of writes that followers acknowledge."""
 
 
 def verdict(rows: list[Row], waiting: list[Row], unanswered: int) -> Row:
-    """What most of the slowest exchanges have in common: the largest part of their time, and API, client and broker; as values
-    and as a sentence."""
+    """What most of the slowest exchanges have in common: the largest part of their time, API, client and broker; as values and
+    as a sentence.
+    """
     from kcap.output.grid import duration
     from kcap.reports.text import words
 
@@ -139,7 +142,7 @@ def verdict(rows: list[Row], waiting: list[Row], unanswered: int) -> Row:
 
 
 def largest(row: Row, *, long_polls: bool = False) -> tuple[str, int]:
-    """The largest part of the time that counts, and its length in ns; `unknown` where the parts are not known, or all 0."""
+    """The largest part of the counted time, and its length in ns; `unknown` if the parts are not known or all 0."""
     inner = {name: row[f"{name}_ns"] or 0 for name in ("long_poll", "throttle", "muted")}
     parts = {"queue": row["queue_ns"] or 0, "network": row["rtt_ns"] or 0, **inner}
     parts["service"] = max(0, (row["service_ns"] or 0) - sum(inner.values()))
@@ -152,7 +155,7 @@ def largest(row: Row, *, long_polls: bool = False) -> tuple[str, int]:
 
 
 def why(row: Row, blocker: Row | None, muting: Row | None, *, long_polls: bool = False) -> tuple[str, str]:
-    """The largest part of the time that counts: its name, and a sentence."""
+    """The largest part of the counted time: its name, and a sentence."""
     from kcap.output.grid import duration
 
     cause, length = largest(row, long_polls=long_polls)
@@ -178,26 +181,27 @@ def why(row: Row, blocker: Row | None, muting: Row | None, *, long_polls: bool =
 
 
 NO_TIME: Final = {False: "no time that the clock of the capture shows", True: "no time beside its long poll"}
-"""Whether the exchange was a long poll -> what is said where no part of its time is left."""
+"""Whether the exchange was a long poll -> the words for an exchange without any counted time."""
 RETRANSMITTED: Final = "retransmitted"
 SERVED: Final = {False: "in the broker", True: "until a lost segment was retransmitted and arrived, or in the broker"}
-"""Whether a segment of the exchange was sent again -> where the time before the response may have gone."""
+"""Whether a segment of the exchange was retransmitted -> where the time before the response may have been spent."""
 WAITING: Final = {
     "JoinGroup": ": waited for the group's members", "SyncGroup": ": may have waited for the group's leader",
     "Produce": ": appended, and may have waited for followers (acks=all)", "ShareFetch": ": waited for records",
     "Fetch": ": read records, or waited for them",
 }  # fmt: skip
-"""API -> what a broker does before it responds."""
+"""API -> what a broker waits for before it responds."""
 
 
 def followed(row: Row) -> bool:
-    """Whether the response to a request waits for followers: to a Produce with acks=all, in a cluster of several brokers."""
+    """Whether the response waits for followers: to a Produce with acks=all, in a cluster of several brokers."""
     return bool(row["api"] == "Produce" and row["acks"] == -1 and row["cluster_brokers"] != 1)
 
 
 def reason(row: Row) -> str:
-    """What the broker did in a long service, as far as the capture says it: with acks=all a broker waits for the partition's
-    in-sync replicas, of which a cluster of one broker has no others; what it refuses, as for MEMBER_ID_REQUIRED, does not wait.
+    """What the broker did during a long service time, as far as the capture shows it. With acks=all a broker waits for the
+    partition's in-sync replicas, of which a cluster of one broker has no others. Requests that it refuses, as with
+    MEMBER_ID_REQUIRED, do not wait.
     """
     size = max(row["request_bytes"] or 0, row["response_bytes"] or 0)
     if size >= SLOW_MESSAGE_BYTES:

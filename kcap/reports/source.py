@@ -1,7 +1,7 @@
-"""Captures, or tables saved from them, as tables of DuckDB.
+"""Makes captures, or tables saved from them, available as tables of DuckDB.
 
-In: paths, the columns that a report needs, a filter. Out: Ibis tables for as long as the block lasts. Law: a capture and its
-saved rows give the same tables; a capture is read once, and memory is flat, since its rows go to temporary Parquet files.
+In: paths, the columns that a report needs, a filter. Out: Ibis tables that exist until the end of the block. Law: a capture and
+its saved rows give the same tables; a capture is read once; memory is flat, since rows go to temporary Parquet files.
 """
 
 import os
@@ -51,19 +51,19 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ReportInput:
-    """What a report is made of."""
+    """The input of a report."""
 
     paths: Sequence[str]
     options: Options | None = None
     only: "Filter | None" = None
     watch: Callable[[CapturePass], Callable[[], None]] | None = None
-    """Makes the callback that shows how far a capture was read."""
+    """Makes the callback that shows the progress of reading."""
     observers: Sequence[Observer] = ()
-    """Take exchanges and connections beside the tables, where a capture is read."""
+    """Objects that receive exchanges and connections beside the tables, if a capture is read."""
     reading: CapturePass | None = None
-    """The pass over the captures, once it began."""
+    """The pass over the captures, once it has begun."""
     captures: list[str] = field(default_factory=list)
-    """Names of the files, once they were read."""
+    """Names of the files, once they have been read."""
 
     @property
     def jobs(self) -> int:
@@ -72,12 +72,13 @@ class ReportInput:
 
 
 class Interrupted(Exception):  # noqa: N818 - no error: its caller cancelled
-    """The report that runs was cancelled."""
+    """Raised when the report that runs was cancelled."""
 
 
 def _duckdb() -> Any:
-    """DuckDB's compiled part where this stands by itself, for its Python part, which only Ibis and Arrow tables need, takes a
-    tenth of the time of a small report to load."""
+    """DuckDB's compiled module without its Python part, if it can be loaded alone: the Python part is needed only for Ibis and
+    Arrow tables and takes a tenth of the time of a small report to load.
+    """
     from importlib import import_module
 
     try:
@@ -95,24 +96,25 @@ SETTINGS: Final = (
     "disable_parquet_prefetching = true",
     "parquet_metadata_cache = true",
 )
-"""Of DuckDB."""
+"""Settings of DuckDB."""
 QUICK: Final = ("filter_pushdown", "unused_columns")
-"""Optimizers of statements over small tables, which all of them together would take longer to plan than they save: 67 ms for
-52 on the 20 statements of `stats` over a capture of 90 kB."""
+"""The only optimizers used for statements over small tables, for which planning with all optimizers takes longer than it saves:
+67 ms instead of 52 ms on the 20 statements of `stats` over a capture of 90 kB.
+"""
 FEW_ROWS: Final = 32
 """Rows of which the times are looked up first, since other columns are then read of few others."""
 FEW_CORES: Final = 2
-"""Processors with which one thread answers sooner than several: `check` of 1 GB on two took 18.0 s for 20.1 s."""
+"""Number of processors up to which one thread is faster than several: `check` of 1 GB on two took 18.0 s instead of 20.1 s."""
 
 
 class Engine:
-    """A DuckDB of its own, with a folder for what does not fit in memory.
+    """A DuckDB instance with a folder for data that does not fit in memory.
 
-    Ibis is loaded for expressions alone: what is known as SQL runs without it.
+    Ibis is loaded for expressions only; statements whose SQL is known run without it.
     """
 
     def __init__(self, folder: str, *, jobs: int = AUTO) -> None:
-        """`folder`: for what does not fit in `limits.REPORT_ENGINE_BYTES`. `jobs`: as of `Options.jobs`; one is one thread."""
+        """`folder`: for data that exceeds `limits.REPORT_ENGINE_BYTES`. `jobs`: as of `Options.jobs`; one means one thread."""
         enough_room(limits.ADDRESS_SPACE_DUCKDB)
         self._stopped, self._bytes = False, limits.REPORT_ENGINE_BYTES
         self._duckdb = _duckdb().connect(config={"temp_directory": os.path.join(folder, "spill")})
@@ -126,23 +128,25 @@ class Engine:
 
     @cached_property
     def _connection(self) -> Any:
-        """Ibis, on the same DuckDB."""
+        """Ibis on the same DuckDB."""
         import ibis
 
         return ibis.duckdb.from_connection(self._duckdb)
 
     def define(self, name: str, files: Sequence[str]) -> None:
-        """Makes a view of Parquet files, a table of small ones: each statement would look into the files anew."""
+        """Makes a view of Parquet files, or a table of small ones, since each statement over a view opens the files anew."""
         small = sum(map(os.path.getsize, files)) < limits.REPORT_TABLE_BYTES
         self._create(name, scan(files), small)
 
     def derive(self, name: str, sql: str) -> None:
-        """Makes a view of a statement, a table where all files are small: each statement over a view plans all of it anew."""
+        """Makes a view of a statement, or a table if all files are small, since each statement over a view plans all of it
+        anew.
+        """
         self._create(name, sql, "VIEW" not in self._kinds.values())
 
     @contextmanager
     def table(self, name: str, sql: str | None) -> Iterator[None]:
-        """Has the rows of a statement as a table for as long as the block lasts. Raises Interrupted as `rows` does."""
+        """Holds the rows of a statement as a table until the end of the block. Raises Interrupted as `rows` does."""
         if sql is None:
             yield
             return
@@ -158,14 +162,14 @@ class Engine:
         self._duckdb.execute(f'CREATE {kind} "{name}" AS {sql}')
 
     def _optimize(self, fully: bool) -> None:
-        """Has statements planned by all optimizers, or by `QUICK` alone."""
+        """Selects all optimizers or only `QUICK` for the statements that follow."""
         if fully != self._optimized:
             names = [] if fully else [name for (name,) in self._duckdb.execute("FROM duckdb_optimizers()").fetchall()]
             self._duckdb.execute(f"SET disabled_optimizers = '{','.join(name for name in names if name not in QUICK)}'")
             self._optimized = fully
 
     def clear(self) -> None:
-        """Drops all that was defined and derived."""
+        """Drops everything that was defined and derived."""
         for name, kind in self._kinds.items():
             self._duckdb.execute(f'DROP {kind} "{name}"')
         self._kinds, self._columns = {}, {}
@@ -181,24 +185,24 @@ class Engine:
     def viewed(self, name: str) -> Any:
         """A view as an Ibis table."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # ibis 12 calls by its old name what duckdb 2 renamed
+            warnings.simplefilter("ignore", DeprecationWarning)  # ibis 12 uses an old name that duckdb 2 renamed
             return self._connection.table(name)
 
     def register(self, name: str, table: Any) -> None:
-        """Makes a view of an Arrow table, where it is."""
+        """Makes a view of an Arrow table without copying it."""
         import duckdb  # noqa: F401 - it enters what reads Arrow tables
 
         self._duckdb.register(name, table)
 
     def sql(self, expression: Any) -> str:
-        """The SQL of an expression. Raises Interrupted once it is not waited for: to compile a report takes a second."""
+        """The SQL of an expression. Raises Interrupted if the report was cancelled: compiling a report takes a second."""
         if self._stopped:
             raise Interrupted
         text: str = self._connection.compile(expression.as_table())
         return text
 
     def rows(self, expression: Any) -> list[dict[str, Any]]:
-        """The rows of an expression, or of its SQL. Raises Interrupted once they are not waited for."""
+        """The rows of an expression, or of its SQL. Raises Interrupted if the report was cancelled."""
         if self._stopped:
             raise Interrupted
         if isinstance(expression, str):
@@ -207,7 +211,7 @@ class Engine:
         return found
 
     def rows_with(self, sql: str, params: dict[str, Any]) -> list[dict[str, Any]]:
-        """The rows of a statement with these parameters. Raises Interrupted as `rows` does."""
+        """The rows of a statement with parameters. Raises Interrupted as `rows` does."""
         if self._stopped:
             raise Interrupted
         return self._fetched(sql, params)
@@ -215,8 +219,9 @@ class Engine:
     def rows_of(
         self, name: str, columns: Sequence[str], keys: Collection[tuple[str, int]], between: tuple[int, int] | None = None
     ) -> list[dict[str, Any]]:
-        """Columns of the rows of a view that have one of these keys; `between`: times of the first and the last of their
-        requests, which spares reading all others."""
+        """Columns of the rows of a view that have one of these keys. `between`: times of the first and last of their requests,
+        which avoids reading all others.
+        """
         if self._stopped:
             raise Interrupted
         params = {"links": [link for link, _ in keys], "numbers": [number for _, number in keys]}
@@ -234,7 +239,7 @@ class Engine:
         return self._fetched(f"SELECT {', '.join(columns)} {chosen}{where}", params)
 
     def _fetched(self, sql: str, params: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-        """The rows of a statement; with twice the memory, and so on, where they do not fit."""
+        """The rows of a statement. If they do not fit, the memory is doubled and the statement is run again, repeatedly."""
         while True:
             try:
                 return self._executed(sql, params)
@@ -245,14 +250,15 @@ class Engine:
             self._duckdb.execute(f"SET memory_limit = '{self._bytes:d}B'")
 
     def _executed(self, sql: str, params: dict[str, Any] | None) -> list[dict[str, Any]]:
-        """The rows of a statement. `execute` plans it once; `sql` plans it for its columns and again when it runs, which takes
-        most of the time of a small capture."""
+        """The rows of a statement. `execute` plans it once; `sql` plans it once for its columns and again to run it, which
+        takes most of the time for a small capture.
+        """
         cursor = self._duckdb.execute(sql, params)
         names = [column[0] for column in cursor.description]
         found: list[dict[str, Any]] = []
         while some := cursor.fetchmany(
             limits.REPORT_FETCHED_ROWS
-        ):  # tuples of all rows beside their dictionaries would take as much again
+        ):  # tuples of all rows beside their dictionaries would take as much memory again
             found += [dict(zip(names, values)) for values in some]
         return found
 

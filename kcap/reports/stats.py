@@ -1,8 +1,8 @@
 """The digest: where the time went, by class of request.
 
-In: exchanges. Out: a row a class, most summed latency first, with its share and its slowest exchange; totals of all. Law:
-shares are of the latency summed over all classes; every exchange counts in `count`, every answered one in the times, which are
-those of the latency report: without long polls unless these are requested.
+In: exchanges. Out: one row per class, largest summed latency first, with its share and its slowest exchange; totals of all
+classes. Law: shares are of the latency summed over all classes; every exchange counts in `count`, every answered one in the
+times. These are those of the latency report: without long polls unless they are requested.
 """
 
 from typing import Any, Final
@@ -32,12 +32,12 @@ from kcap.reports.definition import (
 from kcap.reports.latency import is_poll, with_quantiles, with_times
 
 DIGITS: Final = 6
-"""Digits of a share."""
+"""Decimal places of a share."""
 PERCENTILES: Final = {"p50_ns": 0.5, "p95_ns": 0.95}
 
 
 def sums(rows: Any) -> dict[str, Any]:
-    """Figures of a class that add up to those of all."""
+    """Figures of a class whose sum over classes is the total."""
     return {
         "count": rows.count(),
         "timed": rows.timed_ns.count(),
@@ -53,7 +53,7 @@ def sums(rows: Any) -> dict[str, Any]:
 
 
 def figures(rows: Any) -> dict[str, Any]:
-    """Figures of a class that do not add up."""
+    """Figures of a class that cannot be summed."""
     return {
         "percentiles": rows.timed_ns.quantile(list(PERCENTILES.values())),
         "max_ns": rows.timed_ns.max(),
@@ -61,7 +61,7 @@ def figures(rows: Any) -> dict[str, Any]:
 
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
-    """The classes, the totals, the slowest exchange of each class."""
+    """Expressions of the classes, the totals, and the slowest exchange of each class."""
     grouping = Grouping.of(REPORT, request)
     selected = with_times(tables.selected, request)
     rows, by = grouping.rows(selected), grouping.by
@@ -75,7 +75,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         "histograms": histogram(rows, by, "timed_ns"),
     }
     beside: dict[str, Any] = {}
-    if any(key.entry for key in grouping.keys):  # a row may be in several groups, or in none: theirs do not add up
+    if any(key.entry for key in grouping.keys):  # a row may be in several groups or in none: sums are no totals
         beside = sums(selected)
         out["histogram"] = histogram(selected, [], "timed_ns")
     all_ = {f"left_{name}": count for name, count in left.items()} | beside | figures(selected)

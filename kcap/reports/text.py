@@ -1,8 +1,8 @@
-"""Tables of a report for people: columns that fit the terminal, durations and sizes in words, bars of text.
+"""Tables of a report for people: columns that fit the terminal, durations and sizes with units, bars of text.
 
-In: rows of plain values and what their columns are. Out: lines. Law: no line is wider than the width it is given; on a narrow
-terminal the least important columns go first, then the longest names give way; what is left out is said. Without a terminal
-(`UNLIMITED`) nothing is left out.
+In: rows of plain values and descriptions of their columns. Out: lines. Law: no line is wider than the given width; on a narrow
+terminal the least important columns are omitted first, then the longest names are shortened; omissions are reported. Without a
+terminal (`UNLIMITED`) nothing is omitted.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,31 +16,31 @@ Row = dict[str, Any]
 BARS: Final = " ▁▂▃▄▅▆▇█"
 ASCII_BARS: Final = " .:-=+*#@"
 UNLIMITED: Final = 1 << 20
-"""Width of text that goes to no terminal: nothing is cut, wrapped or left out."""
+"""Width of text that does not go to a terminal: nothing is cut, wrapped or omitted."""
 NAME_LEAST: Final = 18
-"""Names are cut to this before a column goes, and further only when none is left to go."""
+"""Names are cut to this length before a column is omitted, and further only if no more column can be omitted."""
 SENTENCE_LEAST: Final = 24
-"""Sentences are wrapped to no less than this before a column goes."""
+"""Sentences are wrapped to no less than this width before a column is omitted."""
 COLUMN_LEAST: Final = 4
-"""Columns of a table of which nothing may be left out are no narrower."""
+"""Minimum width of columns in a table of which nothing may be omitted."""
 UNCOUNTED: Final = ("id", "port", "epoch", "partition", "version")
-"""Last parts of names of numbers that count nothing."""
+"""Last words of the names of numbers that are not counts."""
 LISTED: Final = 8
-"""Values of a list that a line shows."""
+"""Number of a list's values that a line shows."""
 SIZES: Final = ("B", "kB", "MB", "GB", "TB")
 
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """Exchanges of one side of a comparison."""
+    """A link to exchanges of one side of a comparison."""
 
     filter: str
     at: int
-    """Place of its capture among those of the report."""
+    """Position of its capture among those of the report."""
 
 
 Target = str | tuple[str, int] | Aim
-"""Where a number leads: the display filter of the exchanges that it counts, or the exchange that it is of."""
+"""The link of a number: the display filter of the exchanges that it counts, or the name of its exchange."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +51,15 @@ class TextColumn:
     text: Callable[[Row], str]
     right: bool = True
     rank: int = 0
-    """On a narrow terminal the highest goes first; 0 stays."""
+    """Columns with the highest rank are omitted first on a narrow terminal; 0 is never omitted."""
     whole: bool = False
-    """Not cut, as numbers are not."""
+    """Whether it is never cut; numbers never are."""
     least: int = 0
-    """Characters of it that come before columns with a rank."""
+    """Minimum number of its characters that take precedence over columns with a rank."""
     wraps: bool = False
-    """A sentence, in the last column: it goes on below itself where it is too long."""
+    """Whether it is a sentence in the last column, which is wrapped if it is too long."""
     down: Callable[[Row], Target | None] | None = None
-    """Where a page leads from the value."""
+    """Returns the link of the value on a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +72,19 @@ class Style:
 
     @property
     def whole(self) -> bool:
-        """Whether everything is shown: the text goes to no terminal."""
+        """Whether everything is shown, since the text does not go to a terminal."""
         return self.width >= UNLIMITED
 
     def bold(self, text: str) -> str:
-        """A heading."""
+        """Style of a heading."""
         return f"{BOLD}{text}{PLAIN}" if self.color else text
 
     def red(self, text: str) -> str:
-        """What is bad."""
+        """Style of what is bad."""
         return f"{RED}{text}{PLAIN}" if self.color else text
 
     def dim(self, text: str) -> str:
-        """What is beside the point."""
+        """Style of minor text."""
         return f"{DIM}{text}{PLAIN}" if self.color else text
 
 
@@ -94,7 +94,7 @@ def count(many: int, noun: str, plural: str | None = None) -> str:
 
 
 def size(count: int | None) -> str:
-    """`1.2 kB`: Kafka's own limits are powers of two, but what is sent is counted as networks do."""
+    """`1.2 kB`. Units are powers of ten, as is usual for network traffic, although Kafka's own limits are powers of two."""
     if count is None:
         return ""
     value, unit = float(count), 0
@@ -104,7 +104,7 @@ def size(count: int | None) -> str:
 
 
 def number(value: float | None) -> str:
-    """`12,345`, nothing for none."""
+    """`12,345`, or an empty string for None."""
     return "" if value is None else f"{value:,}"
 
 
@@ -118,16 +118,16 @@ def words(value: Any) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """Kafka's milliseconds as a duration."""
+    """Milliseconds of Kafka as a duration."""
     return "" if value is None else duration(round(value * 1_000_000)) if value else "0ms"
 
 
 TIMES: Final[dict[str, Callable[[int], str]]] = {"ns": duration, "ms": milliseconds}
-"""Last part of a name that has a unit of time -> how the value is written."""
+"""Last word of a name with a unit of time -> how the value is written."""
 
 
 def listed(value: Any) -> str:
-    """A value in a line of text; of a long list the first ones and how many more there are."""
+    """A value in a line of text; of a long list, the first entries and the number of further ones."""
     if isinstance(value, list):
         return ", ".join(map(words, value[:LISTED])) + (f" and {len(value) - LISTED:,} more" if len(value) > LISTED else "")
     return words(value)
@@ -137,9 +137,9 @@ NO_LABELS: Final[Mapping[str, str]] = {}
 
 
 def figures(values: Mapping[str, Any], labels: Mapping[str, str] = NO_LABELS) -> str:
-    """Named values in a line: `p95 318ms; requests 1,160; apis Produce, Fetch`. A time has its unit behind it, not in its name;
-    numbers that count nothing, ids and ports, have no separators; a list of nothing is left out. `labels`: what stands there in
-    place of some names, before a colon or a time.
+    """Named values in a line: `p95 318ms; requests 1,160; apis Produce, Fetch`. A time has its unit after it instead of in its
+    name. Numbers that are not counts, such as ids and ports, have no thousands separators. Empty lists are omitted. `labels`:
+    replacements for some names.
     """
     parts = []
     for name, value in values.items():
@@ -159,7 +159,7 @@ def figures(values: Mapping[str, Any], labels: Mapping[str, str] = NO_LABELS) ->
 
 
 def spark(values: Sequence[float | None], style: Style) -> str:
-    """A bar a value, none for none; what is not nothing is seen."""
+    """One bar per value, none for None; a value above zero always has a visible bar."""
     bars = BARS if style.unicode else ASCII_BARS
     most = max((value for value in values if value is not None), default=0)
     out = []
@@ -170,7 +170,7 @@ def spark(values: Sequence[float | None], style: Style) -> str:
 
 
 def spark_log(values: Sequence[int | None], style: Style) -> str:
-    """A bar a value by its order of magnitude: a slow second beside fast ones is seen, and the fast ones too."""
+    """One bar per value by its order of magnitude, which keeps a slow second and fast ones visible together."""
     from math import log10
 
     there = [value for value in values if value is not None and value > 0]
@@ -184,7 +184,7 @@ def spark_log(values: Sequence[int | None], style: Style) -> str:
 def lines(
     rows: Sequence[Row], columns: Sequence[TextColumn], style: Style, red: Callable[[Row], bool] | None = None
 ) -> list[str]:
-    """The table, and which of its columns the terminal has no room for."""
+    """The lines of the table, and the columns that do not fit."""
     texts = [[clean(column.text(row)) for column in columns] for row in rows]
     widths = fitted(columns, texts, style.width)
     out = [style.bold(line([column.head for column in columns], columns, widths))]
@@ -196,7 +196,7 @@ def lines(
 
 
 def fitted(columns: Sequence[TextColumn], texts: Sequence[Sequence[str]], room: int) -> list[int]:
-    """Widths of the columns, 0 for those that are left out."""
+    """Widths of the columns; 0 for omitted ones."""
     widths = [max([len(column.head), *(len(row[at]) for row in texts)]) for at, column in enumerate(columns)]
     fixed = [column.right or column.whole for column in columns]
     least = [
@@ -206,14 +206,14 @@ def fitted(columns: Sequence[TextColumn], texts: Sequence[Sequence[str]], room: 
     ]  # fmt: skip
     for at in range(len(columns)):
         if not any(row[at] for row in texts) and columns[at].rank:
-            widths[at] = least[at] = 0  # a column that says nothing
+            widths[at] = least[at] = 0  # an empty column
     given, gone = list(zip(widths, least)), []
     for at in sorted((at for at, column in enumerate(columns) if column.rank), key=lambda at: -columns[at].rank):
         if taken(least) <= room:
             break
         gone.append(at)
         widths[at] = least[at] = 0
-    for at in reversed(gone):  # where a wide one went, narrow ones that matter less may have room again, with nothing cut
+    for at in reversed(gone):  # if a wide column was omitted, narrow ones that matter less may fit again without a cut
         if given[at][1] and taken([*widths[:at], given[at][0], *widths[at + 1 :]]) <= room:
             widths[at], least[at] = given[at]
     while taken(widths) > room:
@@ -233,7 +233,7 @@ def fitted(columns: Sequence[TextColumn], texts: Sequence[Sequence[str]], room: 
 
 
 def on_lines(cells: Sequence[str], columns: Sequence[TextColumn], widths: Sequence[int]) -> list[Sequence[str]]:
-    """A row as rows of cells: what wraps goes on in rows that are empty beside it."""
+    """A row as rows of cells: text that wraps continues in rows whose other cells are empty."""
     import textwrap
 
     if not columns[-1].wraps or not 0 < widths[-1] < len(cells[-1]):
@@ -243,7 +243,7 @@ def on_lines(cells: Sequence[str], columns: Sequence[TextColumn], widths: Sequen
 
 
 def line(cells: Sequence[str], columns: Sequence[TextColumn], widths: Sequence[int]) -> str:
-    """One line of it."""
+    """One line of the table."""
     parts = []
     for text, column, width in zip(cells, columns, widths):
         if width:
@@ -320,7 +320,7 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def in_columns(rows: Sequence[Sequence[str]], room: int) -> Iterator[str]:
-    """Rows as columns of text without a heading; on a narrow terminal the longest texts go on below themselves."""
+    """Rows as columns of text without a heading; on a narrow terminal the longest texts are wrapped."""
     import textwrap
 
     widths = [max(1, *map(len, column)) for column in zip(*rows, strict=True)]
@@ -336,7 +336,7 @@ def in_columns(rows: Sequence[Sequence[str]], room: int) -> Iterator[str]:
 
 
 def folded(values: Sequence[Any], width: int, join: Callable[[Any], Any]) -> list[Any]:
-    """A series in no more than `width` points."""
+    """A series with at most `width` points."""
     if len(values) <= width:
         return list(values)
     cuts = [at * len(values) // width for at in range(width + 1)]
@@ -361,7 +361,7 @@ def instant(time_ns: int, step_ns: int = 1) -> str:
 
 
 def time_of_day(time_ns: int | None) -> str:
-    """A time of day to the millisecond, UTC."""
+    """The time of day to the millisecond, in UTC."""
     return "" if time_ns is None else instant(time_ns, 1_000_000)[11:]
 
 
@@ -371,8 +371,8 @@ def clock(time_ns: int | None) -> str:
 
 
 def assigned(assignment: Mapping[str, Any]) -> str:
-    """An assignment in words: of partitions (`orders 0,1; payments 3`), of tasks of a streams group (`tasks 0_0,0_1`), or of a
-    worker of Kafka Connect (`connectors sink; tasks sink-0`).
+    """An assignment in words: partitions (`orders 0,1; payments 3`), tasks of a streams group (`tasks 0_0,0_1`), or the
+    assignment of a Kafka Connect worker (`connectors sink; tasks sink-0`).
     """
     work = [f"{kind} {','.join(assignment[kind])}" for kind in ("connectors", "tasks") if assignment.get(kind)]
     if work:

@@ -1,8 +1,8 @@
 """Which clients were throttled, for how long, and whether they complied.
 
-In: exchanges. Out: a row a group with at least one throttled response. Law: sums are of Kafka's own milliseconds; a throttle
-counts for the response that has it, a mute for the request that waited for its end, a violation for the throttled response that
-it disregards (`kcap.reports.throttle_compliance`).
+In: exchanges. Out: one row per group with at least one throttled response. Law: sums are of Kafka's own milliseconds. A
+throttle counts for the response that has it, a muted time for the request that waited for its end, and a violation for the
+throttled response that was disregarded (`kcap.reports.throttle_compliance`).
 """
 
 from typing import Any, Final
@@ -29,26 +29,28 @@ QUOTAS: Final = {
     "CreateTopics": "controller mutations, or request time", "DeleteTopics": "controller mutations, or request time",
     "CreatePartitions": "controller mutations, or request time",
 }  # fmt: skip
-"""API -> the quotas that throttle it (KIP-13, KIP-599); all others know request time alone (KIP-124). The wire does not show
-which of two it was."""
+"""API -> the quotas that can throttle it (KIP-13, KIP-599). All other APIs have only the request-time quota (KIP-124). The wire
+does not show which of two quotas it was.
+"""
 UNTHROTTLED: Final = {
     "librdkafka": "has no throttling of its own",
     "kafka-go": "has no throttling of its own",
     "github.com/segmentio/kafka-go": "has no throttling of its own",
     "rskafka": "has no throttling of its own",
 }
-"""Client software that does not wait -> what its maintainers say (confluentinc/librdkafka 5592, segmentio/kafka-go 919,
-influxdata/rskafka 182)."""
+"""Client software that does not wait -> what its maintainers write about it (confluentinc/librdkafka 5592, segmentio/kafka-go
+919, influxdata/rskafka 182).
+"""
 
 
 def with_compliance(tables: Tables) -> Any:
-    """The exchanges beside the violations of their throttles."""
+    """The exchanges joined with the violations of their throttles."""
     selected = tables.selected.left_join(compliance(tables.every), list(KEY))
     return selected.drop(*(name for name in selected.columns if name.endswith("_right")))
 
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
-    """The groups, and what is not counted."""
+    """Expressions of the groups, and of what is not counted."""
     grouping = Grouping.of(REPORT, request)
     rows = grouping.rows(with_compliance(tables))
     time_ms = rows.throttle_time_ms
@@ -117,7 +119,7 @@ def phase(delayed: int, muting: int) -> str | None:
 
 
 def complied(row: Row) -> str:
-    """`15 of 18`, nothing where the broker muted no connection."""
+    """`15 of 18`; an empty string if the broker muted no connection."""
     return f"{row['complied']:,} of {row['muting']:,}" if row["muting"] else ""
 
 

@@ -1,14 +1,15 @@
-"""Whether clients complied with throttles: requests that were sent while the broker had muted their connection (KIP-219).
+"""Whether clients complied with throttles, by the requests that were sent while the broker had muted their connection
+(KIP-219).
 
-In: exchanges. Out: one row a throttled response during whose mute requests were sent: how many on its own connection
-(violations), by how much the earliest of them came before the end, how many on other connections. Law: a broker that throttles
-a client responds at once and mutes that one channel until the throttle time is over, so only requests first sent on the
-throttled connection after the response's last byte and before the time is over are violations. Requests of the same client to
-the same broker on its other connections are counted apart and are no fault. A request counts once on either side, for the
-throttle that ends last.
+In: exchanges. Out: one row per throttled response during whose mute requests were sent: how many on its own connection
+(violations), how long before the end the earliest of them was sent, how many on other connections. Law: a broker that throttles
+a client responds at once and mutes that one channel until the throttle time is over. Violations are therefore only requests
+whose first byte was sent on the throttled connection after the response's last byte and before the end of that time. Requests
+of the same client to the same broker on other connections are counted separately and are not violations. A request counts once
+on either side, for the throttle that ends last.
 
-A client is its address and client id, a broker its address and port. Times are those at which bytes pass the tap: near the
-broker a request may be on its way when the response leaves, so a few violations in the first milliseconds prove nothing.
+A client is its address and client id, a broker its address and port. Times are those at which bytes pass the tap. Near the
+broker a request may be in flight when the response leaves, so a few violations in the first milliseconds prove nothing.
 """
 
 from typing import Any, Final
@@ -22,20 +23,24 @@ MS: Final = 1_000_000
 HOSTS: Final = ("client_ip", "server_ip", "server_port")
 CHANNEL: Final = ("connection",)
 CLIENT: Final = ("client_ip", "client_", "server_ip", "server_port")
-"""All connections of a client to a broker; `client_` stands for the client id, where null equals null."""
+"""Columns of all connections of a client to a broker; `client_` is the client id with null replaced, so that null
+equals null.
+"""
 COLUMNS: Final = (
     *KEY, "client_ip", "client_id", "server_ip", "server_port", "api_key", "api_version", "throttle_time_ms", "throttle_ns",
     "request_first_ns", "response_last_ns",
 )  # fmt: skip
 """Columns of exchanges that compliance is computed from."""
 OBEYS, DISOBEYS = 0.8, 0.5
-"""Shares of throttles complied with, from which a client obeys and up to which it does not: real Java clients send a few
-requests in the first milliseconds of a mute, before their network thread has read the response."""
+"""Shares of complied throttles: from the first on a client complies, up to the second it does not. Real Java clients send a few
+requests in the first milliseconds of a mute, before their network thread has read the response.
+"""
 
 
 def is_muting(rows: Any) -> Any:
-    """Rows whose response was throttled and after which the broker mutes the channel: not those of a broker before KIP-219,
-    which delays the response itself."""
+    """Rows with a throttled response after which the broker mutes the channel. A broker before KIP-219 delays the response
+    instead.
+    """
     ibis = functions(rows)
 
     first = ibis.cases(*((rows.api_key == key, version) for key, version in FIRST_MUTING.items()), else_=0)
@@ -49,10 +54,10 @@ def is_muting(rows: Any) -> Any:
 
 
 def compliance(exchanges: Any) -> Any:
-    """connection, exchange, violations, early_ns, elsewhere of the muting responses during whose mute requests were sent."""
+    """connection, exchange, violations, early_ns and elsewhere of the muting responses during whose mute requests were sent."""
     ibis = functions(exchanges)
 
-    # a null would be no partner to itself in a join
+    # nulls match nothing in a join
     rows = exchanges.mutate(client_=ibis.coalesce("=" + exchanges.client_id, ibis.literal("-")))
     throttles = rows.filter(is_muting(rows))
     throttles = throttles.mutate(until=throttles.response_last_ns + throttles.throttle_time_ms.cast("int64") * MS)
@@ -87,7 +92,9 @@ def compliance(exchanges: Any) -> Any:
 
 
 def matched(throttles: Any, requests: Any, by: list[str], until: str) -> Any:
-    """The requests beside the throttle that ends at `until`; of several that end in one nanosecond the first by key."""
+    """The requests joined with the throttle that ends at `until`; of several that end in the same nanosecond, the
+    first by key.
+    """
     ibis = functions(throttles)
 
     first = ibis.window(group_by=[*by, "until"], order_by=list(KEY))
@@ -98,7 +105,7 @@ def matched(throttles: Any, requests: Any, by: list[str], until: str) -> Any:
 
 
 def obeys(complied: int, muting: int) -> str | None:
-    """`yes`, `no` or `mixed` by the share of throttles complied with; None where the broker muted no connection."""
+    """`yes`, `no` or `mixed` by the share of complied throttles; None if the broker muted no connection."""
     if not muting:
         return None
     share = complied / muting

@@ -1,8 +1,8 @@
-"""Each throttled response: for how long its connection was muted, and whether the client complied.
+"""Each throttled response: how long its connection was muted, and whether the client complied.
 
-In: exchanges. Out: a row a throttled response, in order of time. Law: violations are those of
-`kcap.reports.throttle_compliance`; `complied` is null for a response that the broker delayed, after which no connection is
-muted.
+In: exchanges. Out: one row per throttled response, in order of time. Law: violations are those of
+`kcap.reports.throttle_compliance`; `complied` is null for a response that the broker delayed, since no connection is muted
+after it.
 """
 
 from typing import Final
@@ -19,7 +19,7 @@ SHOWN: Final = (
 
 
 def build(tables: Tables, _request: ReportRequest) -> Expressions:
-    """The throttled responses beside their violations."""
+    """The throttled responses joined with their violations."""
     selected = with_compliance(tables)
     rows = selected.filter((selected.throttle_time_ms > 0).fill_null(False))
     return {
@@ -28,7 +28,7 @@ def build(tables: Tables, _request: ReportRequest) -> Expressions:
 
 
 def finish(results: Results, _request: ReportRequest) -> Row:
-    """In the order of time."""
+    """Sorts the rows by time."""
     out = []
     for row in sorted(results["rows"], key=lambda row: (row["at_ns"] or 0, row["connection"], row["exchange"])):
         row = dict(row)

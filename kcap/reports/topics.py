@@ -1,9 +1,9 @@
-"""Who writes and who reads which topic, how much, in what format, and how far readers are behind.
+"""Which clients write and read which topic, how much, in what format, and how far readers are behind.
 
-In: partitions beside their exchanges. Out: a row a topic; the busiest partitions; each group's place. Law: records and bytes
-are those of the topic's own partitions; sums of Produce count what was sent, also where it was refused (`records_failed` are
-the records of partitions with an error); those of Fetch count what brokers copied from each other, which have sums of their own
-beside.
+In: partitions joined with their exchanges. Out: one row per topic; the busiest partitions; the committed offsets of each group.
+Law: records and bytes are those of the topic's own partitions. Sums of Produce count what was sent, even if it was refused
+(`records_failed` has the records of partitions with an error). Sums of Fetch do not include what brokers copied from each
+other, which has its own sums.
 """
 
 from collections import defaultdict
@@ -46,45 +46,47 @@ OWN: Final = (
     "api_key", "partition", "error", "high_watermark", "committed_offset", "batches", "records", "bytes", "codec", "magic",
     "timestamp_type", "max_timestamp_ms", "lag", "crc_ok", "producer_id", "plain_bytes", "control_records",
 )  # fmt: skip
-"""Those that count by partition."""
+"""Grouping names whose values count by partition."""
 REQUESTED: Final = ("plain_bytes", "control_records")
-"""Columns of partitions on request, for the compression ratio and for records that applications read."""
+"""Optional columns of partitions, for the compression ratio and for the records that applications read."""
 MEMBERS: Final = {
     "produce_clients": "produce_client", "fetch_clients": "fetch_client", "groups": "group_id",
     "codecs": "codec", "magics": "magic", "timestamp_types": "timestamp_type",
 }  # fmt: skip
-"""List of the result -> the column whose values it has. The values come as distinct rows, not as a list for each: engines plan
-and fill a table of their own for every distinct list."""
+"""List of the result -> the column that its values come from. The values are fetched as distinct rows: for distinct lists,
+engines plan and fill a separate table for each list.
+"""
 FIRST: Final = (
     "produce_clients", "fetch_clients", "groups", "produce_requests", "fetch_requests", "records_in", "bytes_in", "batches_in",
     "records_out", "bytes_out", "batches_out", "replica_records_out", "replica_bytes_out", "codecs", "magics",
     "timestamp_types",
 )  # fmt: skip
-"""Columns of the result behind those of the grouping, in their order; the others follow."""
+"""Columns of the result that follow those of the grouping, in this order; the others come after them."""
 PLACES: Final = 20
-"""Busiest partitions in the report."""
+"""Number of busiest partitions in the report."""
 MS: Final = 1_000_000
 FARTHEST: Final = 1 << 62
-"""Milliseconds; timestamps of records are any 64 bits, and engines raise where a difference overflows."""
+"""Bound in milliseconds. Timestamps of records may be any 64-bit values, and engines raise errors if a difference overflows."""
 CREATED: Final = "CreateTime"
 DRIFT_BATCHES: Final = 20
 DRIFT_NS: Final = 60_000_000_000
-"""Least batches and time from which a drift is computed. A clock's drift shows in a minute at the earliest: a batch waits some
-milliseconds, a bad clock loses 0.1 ms a second."""
+"""Minimum time, and number of batches, for which a drift is computed. A clock's drift is visible after a minute at the
+earliest: a batch waits some milliseconds, and a bad clock loses 0.1 ms a second.
+"""
 OVERHEAD: Final = {0: 26, 1: 34, 2: 61}
 """Bytes of a message (formats 0 and 1) or of a batch (format 2) that are neither key nor value."""
 
 
 def own_rows(tables: Tables, more: Mapping[str, str] | None = None) -> Any:
-    """Partitions of requests about them, topics by name or by id; `own_group` is their group. `more`: columns beside these, and
-    what the table calls them.
+    """Partitions of requests that concern them, with topics by name or id; `own_group` is their group. `more`: further columns,
+    with their names in the table.
     """
     import ibis
 
     there = tables.partitions
     if there is None:
         raise without_tables(["partitions"], REQUESTED)
-    for name in REQUESTED:  # a saved table has them where they were requested
+    for name in REQUESTED:  # a saved table has them only if they were requested
         if name not in there.columns:
             there = there.mutate(**{name: ibis.null("int64")})
     there = there.filter((there.api_key != METADATA).fill_null(True))
@@ -94,7 +96,7 @@ def own_rows(tables: Tables, more: Mapping[str, str] | None = None) -> Any:
 
 
 def joined(tables: Tables, request: ReportRequest) -> Any:
-    """The same with the columns of their exchanges that the report and its grouping take."""
+    """The same, joined with the columns of their exchanges that the report and its grouping need."""
     own = own_rows(tables)
     grouping = (name for key in keys_of(REPORT, request) if key.name not in REPORT.own for name in key.columns)
     names = [name for name in dict.fromkeys([*REPORT.columns, *grouping]) if name not in own.columns]
@@ -105,8 +107,9 @@ def joined(tables: Tables, request: ReportRequest) -> Any:
 
 
 def summed_rows(tables: Tables, request: ReportRequest) -> Any:
-    """Rows of partitions summed by all that the figures tell apart: a row a group, topic, partition, kind of request, client
-    and format. Columns that are the sum or the largest of others have their names."""
+    """Rows of partitions, summed by everything that the figures distinguish: one row per group, topic, partition, kind of
+    request, client and format. Columns that are the sum or maximum of others have their names.
+    """
     grouping = Grouping.of(REPORT, request)
     rows = grouping.rows(joined(tables, request))
     rows = rows.mutate(group_=rows.own_group.fill_null(rows.group_id))
@@ -132,7 +135,7 @@ def summed_rows(tables: Tables, request: ReportRequest) -> Any:
 
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
-    """The topics; the busiest partitions; the groups' committed offsets."""
+    """Expressions of the topics, the busiest partitions, and the groups' committed offsets."""
     grouping = Grouping.of(REPORT, request)
     every = joined(tables, request)
     rows, by = grouping.rows(every), grouping.by
@@ -165,7 +168,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         figures |= {"produce_requests": summed(sums.alone, written), "fetch_requests": summed(sums.alone, read)}
     if ONLY_ROW in every.columns and not any(key.entry for key in grouping.keys):
         own = sent = sums
-    else:  # partitions count here whether their exchange is there or not, and once where it is in several groups
+    else:  # partitions count even if their exchange is missing, and once if the exchange is in several groups
         own = own_rows(tables).mutate(data=data_records)
         sent = every.mutate(rows=1, errors=every.error != "NONE", unconfirmed=every.error.isnull())
     place = own.group_by("topic", "partition").aggregate(
@@ -210,13 +213,14 @@ def is_read(rows: Any) -> Any:
 
 
 def data_records(rows: Any) -> Any:
-    """Records of a row that are no control records."""
+    """Number of data records of a row, without control records."""
     return rows.records.cast("int64") - rows.control_records.fill_null(0)
 
 
 def exchanges_of(rows: Any) -> Any:
-    """How many exchanges the rows of partitions belong to. Where the table says of which exchange a row is the only one, those
-    are counted as they are: distinct names take an engine more time and memory than all other figures together."""
+    """Number of exchanges that the rows of partitions belong to. If the table marks rows that are the only one of their
+    exchange, those are counted without names: distinct names take an engine more time and memory than all other figures.
+    """
     import ibis
 
     if ONLY_ROW not in rows.columns:
@@ -225,7 +229,7 @@ def exchanges_of(rows: Any) -> Any:
 
 
 def requests_of(rows: Any, by: list[str]) -> Any:
-    """How many exchanges wrote and read, by group, but for those that `summed_rows` counts: the ones with a single row."""
+    """Number of exchanges that wrote and read, by group, without those with a single row, which `summed_rows` counts."""
     requests = rows.filter(is_write(rows) | is_read(rows))
     if ONLY_ROW in rows.columns:
         requests = requests.filter(~requests[ONLY_ROW])
@@ -234,7 +238,9 @@ def requests_of(rows: Any, by: list[str]) -> Any:
 
 
 def drifts(rows: Any, by: list[str]) -> Any:
-    """What `drift` takes, by group: the slope of the time from a record's timestamp to its request, and of how many it is."""
+    """The input of `drift`, by group: the slope of the time from a record's timestamp to its request, and the
+    number of values.
+    """
     rows = rows.filter(is_write(rows), rows.max_timestamp_ms.notnull(), (rows.timestamp_type == CREATED).fill_null(False))
     clock = (time_of(rows) // MS).cast("float64")
     skew = behind(rows).cast("float64")
@@ -252,7 +258,7 @@ def behind(rows: Any) -> Any:
 
 
 def last_lags(rows: Any, by: list[str]) -> Any:
-    """By group: the largest of the lags that each partition's last Fetch response shows."""
+    """By group: the largest of the lags that the last Fetch responses of the partitions show."""
     import ibis
 
     rows = rows.filter(rows.lag.notnull()).mutate(at_ns=time_of(rows))
@@ -264,9 +270,12 @@ def last_lags(rows: Any, by: list[str]) -> Any:
 
 
 def strays(tables: Tables, rows: Any) -> Expressions:
-    """Requests to a broker that no Metadata of the capture names leader of the partition; none where no leader is named.
+    """Requests to a broker that no Metadata response of the capture names as leader of the partition; none if no leader is
+    named.
 
-    `rows`: of partitions, with the numbers of rows that each stands for, of those with an error and without a response."""
+    `rows`: rows of partitions, with the number of rows that each stands for, and the numbers of those with an error and without
+    a response.
+    """
     there = tables.partitions if tables.leading is None else tables.leading
     if "leader_id" not in there.columns:
         return {}
@@ -282,9 +291,10 @@ def strays(tables: Tables, rows: Any) -> Expressions:
 
 
 def routes(results: Results) -> list[Row]:
-    """Requests to brokers that do not lead the partition, by client and partition, most first. Where all were accepted the
-    broker was leader then, or a reader was directed to the nearest replica (KIP-392); writes without a response (acks=0) prove
-    neither, and count."""
+    """Requests to brokers that do not lead the partition, by client and partition, most requests first. If all were accepted,
+    the broker was leader then, or a reader was directed to the nearest replica (KIP-392); these are not counted. Writes without
+    a response (acks=0) prove neither, and count.
+    """
     found = []
     for row in results.get("routing", ()):
         if not row["refused"] and (row["api_key"] == FETCH or not row["unconfirmed"]):
@@ -298,12 +308,12 @@ def routes(results: Results) -> list[Row]:
 
 
 def mean(whole: int, parts: int) -> float | None:
-    """The average, to one digit; None of nothing."""
+    """The average, to one decimal place; None for no values."""
     return round(whole / parts, 1) if parts else None
 
 
 def finish(results: Results, request: ReportRequest) -> Row:
-    """Most bytes first."""
+    """Sorts by bytes, the largest first."""
     grouping = Grouping.of(REPORT, request)
     by = grouping.by
     lags_of = {group_of(row, by): row["lag_last"] for row in results["last_lags"]}
@@ -334,7 +344,7 @@ def finish(results: Results, request: ReportRequest) -> Row:
         out.append(row)
     out = grouping.in_order(out, lambda row: -row["bytes_in"] - row["bytes_out"])
     (about,) = results["with_partitions"]
-    if about["clusters"] > 1:  # their topics and groups may have the same names
+    if about["clusters"] > 1:  # topics and groups of several clusters may have the same names
         results = {**results, "partitions": [], "lags": []}
     hot = sorted(results["partitions"], key=lambda row: (-row["bytes_in"] - row["bytes_out"], row["topic"], row["partition"]))
     lags = sorted(results["lags"], key=lambda row: (-(row["lag"] or 0), row["group_id"], row["topic"], row["partition"]))
@@ -350,8 +360,9 @@ def finish(results: Results, request: ReportRequest) -> Row:
 
 
 def verdict(rows: list[Row], by: list[str], lags: list[Row], clusters: int = 1) -> Row:
-    """The group of rows with the most bytes written and read, the largest lag of a consumer group, and how many partitions were
-    refused; as values and as a sentence. Of several clusters it says how to see one."""
+    """The group with the most bytes written and read, the largest lag of a consumer group, and the number of partitions with
+    refused requests; as values and as a sentence. If there are several clusters it says how to select one.
+    """
     from kcap.reports.text import size, words
 
     if not rows:
@@ -385,21 +396,23 @@ def verdict(rows: list[Row], by: list[str], lags: list[Row], clusters: int = 1) 
 
 
 def ratio(plain: int, packed: int) -> float | None:
-    """Compression ratio of the batches that could be inflated: plain bytes for one byte on the wire."""
+    """Compression ratio of the batches that could be decompressed: uncompressed bytes for each byte on the wire."""
     return round(plain / packed, 2) if packed else None
 
 
 def drift(row: Row) -> float | None:
-    """By how much the clocks of writers run slower than that of the capture, in millionths: how the time from a record's
-    timestamp to its request grows. None where there are too few batches or too little time."""
+    """How much slower the writers' clocks run than that of the capture, in parts per million: the growth of the time from a
+    record's timestamp to its request. None if there are too few batches or too little time.
+    """
     slope, first, last = row["drift"], row["drift_from"], row["drift_to"]
     enough = slope is not None and row["drift_of"] >= DRIFT_BATCHES and last - first >= DRIFT_NS
     return round(slope * 1_000_000, 1) if enough else None
 
 
 def format_bytes(row: Row) -> int | None:
-    """Bytes that the message format itself takes of what was written, where one format was: of batches in format 2, of messages
-    before."""
+    """Bytes of the message format itself in what was written, if only one format was used: of batches for format 2, of messages
+    for older formats.
+    """
     if len(row["magics"]) != 1:
         return None
     magic = int(row["magics"][0])

@@ -1,6 +1,6 @@
 """Compiles the SQL of every report with its default parameters, so that the first run of each is as quick as later ones.
 
-Run it as `python -m kcap.reports.warm_up`: `setup` does. In: nothing. Out: files in the user's cache folder (`plans`).
+Run it as `python -m kcap.reports.warm_up`, as `setup` does. In: nothing. Out: files in the user's cache folder (`plans`).
 """
 
 import os
@@ -14,11 +14,11 @@ from kcap.reports.source import ReportInput
 
 REPORTS: Final = ("stats", "latency", "slow", "throttle", "errors", "topics", "clients")
 EMPTY: Final = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
-"""A pcap file without packets: its tables have the columns of any capture."""
+"""A pcap file without packets. Its tables have the columns of any capture."""
 
 
 def warm_up() -> None:
-    """Runs every report over a capture without packets. Raises OSError where no temporary file can be written."""
+    """Runs every report over a capture without packets. Raises OSError if no temporary file can be written."""
     with tempfile.TemporaryDirectory(prefix="kcap-") as folder:
         path = os.path.join(folder, "empty.pcap")
         with open(path, "wb") as file:
@@ -29,7 +29,9 @@ def warm_up() -> None:
 
 
 def warm_rules(path: str) -> None:
-    """Compiles what rules, groups and transactions ask of any capture; not what only some captures make them ask."""
+    """Compiles the statements of rules, groups and transactions that every capture needs, not those that only some captures
+    need.
+    """
     from kcap.reports import stats
     from kcap.reports.findings.report import check, with_findings
     from kcap.reports.findings.source import observed
