@@ -189,12 +189,12 @@ class Key:
 
 
 def group_name(row: Row, keys: Sequence[Key]) -> str:
-    """What a row is about: its values in the columns of the grouping; a client may have the empty id."""
+    """The values of a row in the columns of the grouping. A client may have the empty id."""
     return ", ".join(words(row[key.name]) or '""' for key in keys)
 
 
 def key_of(name: str, own: frozenset[str] = frozenset()) -> Key:
-    """What a name to group by stands for. Raises UsageError for an unknown name."""
+    """The key of a name to group by. Raises UsageError for an unknown name."""
     if name in own:
         return Key(name, name)
     if name.partition(":")[0] == "time" and name != "time":
@@ -210,7 +210,7 @@ def key_of(name: str, own: frozenset[str] = frozenset()) -> Key:
 
 
 def step_of(name: str) -> int:
-    """`time:10s` in nanoseconds. Raises UsageError."""
+    """The step of `time:10s`, in nanoseconds. Raises UsageError."""
     text = name.partition(":")[2]
     number = text.rstrip("usmh")
     if not number.isdecimal() or not int(number) or text[len(number) :] not in UNITS:
@@ -219,7 +219,7 @@ def step_of(name: str) -> int:
 
 
 def keys_of(report: Report, request: ReportRequest) -> list[Key]:
-    """The grouping. Raises UsageError for names that are not known or come twice."""
+    """The keys of a grouping. Raises UsageError for names that are unknown or repeated."""
     keys = [key_of(name, report.own) for name in request.by or report.by]
     names = [key.name for key in keys]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -229,56 +229,57 @@ def keys_of(report: Report, request: ReportRequest) -> list[Key]:
 
 
 def time_of(rows: Any) -> Any:
-    """Time of each row in nanoseconds."""
+    """The time of each row, in nanoseconds."""
     return rows[TIMES[0]].fill_null(rows[TIMES[1]])
 
 
 def topic_of(rows: Any) -> Any:
-    """The topic of each row of partitions: its name, or its id where that is not known."""
+    """The topic of each row of partitions: its name, or its id if the name is not known."""
     return rows.topic.fill_null(rows.topic_id)
 
 
 def of_brokers(rows: Any, begins: Sequence[str] = OWN_CLIENTS, threads: Sequence[str] = BROKER_THREADS) -> Any:
-    """Which rows have a client id that brokers and controllers use among each other, or one of some of them."""
+    """Which rows have a client id that brokers and controllers use among each other, or a list with such an id."""
     name = rows.client_id.fill_null("")
     own = name.startswith(BROKER) & reduce(or_, map(name.contains, threads))
     return reduce(or_, map(name.startswith, begins), own)
 
 
 def calls_node(rows: Any) -> Any:
-    """Which exchanges are of APIs that brokers and controllers alone call: `CALLED` is one of them."""
+    """Which exchanges are of APIs that only brokers and controllers call, so that `CALLED` is one of them."""
     return rows.api.isin([api for api in REQUESTS_OF_BROKERS if api != WRITE_TXN_MARKERS]).fill_null(False)
 
 
 def shows_node(rows: Any) -> Any:
-    """Which exchanges show that their `NODE` is a broker or controller: such an API succeeds, under an id that is a number.
+    """Which exchanges show that their `NODE` is a broker or controller: such an API succeeds under a client id that is a
+    number.
 
-    Connections of a node to the controllers have its id for client id (NodeToControllerChannelManager) and carry clients' APIs
-    too, such as ApiVersions and CreateTopics (DefaultAutoTopicCreationManager).
+    Connections of a node to the controllers have its id as client id (NodeToControllerChannelManager). They also carry APIs of
+    clients, such as ApiVersions and CreateTopics (DefaultAutoTopicCreationManager).
     """
     return (calls_node(rows) & (rows.error == "NONE") & rows.client_id.re_search("^[0-9]+$")).fill_null(False)
 
 
 def of_replicas(rows: Any) -> Any:
-    """Which rows have a client id of those that copy logs from their leaders."""
+    """Which rows have a client id of the threads that copy logs from their leaders."""
     return of_brokers(rows, *REPLICAS)
 
 
 def is_broker(name: str | None, begins: Sequence[str] = OWN_CLIENTS, threads: Sequence[str] = BROKER_THREADS) -> bool:
-    """`of_brokers` of one client id."""
+    """`of_brokers` for one client id."""
     return name is not None and (
         name.startswith(tuple(begins)) or (name.startswith(BROKER) and any(thread in name for thread in threads))
     )
 
 
 def is_replica(name: str | None) -> bool:
-    """`of_replicas` of one client id."""
+    """`of_replicas` for one client id."""
     return is_broker(name, *REPLICAS)
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """What rows are grouped by."""
+    """The keys by which rows are grouped."""
 
     keys: Sequence[Key]
 
@@ -293,13 +294,15 @@ class Grouping:
         return [f"by_{key.name}" for key in self.keys]
 
     def rows(self, rows: Any) -> Any:
-        """The rows with `by_NAME` for each key; a row is repeated for each entry of a list and left out for none."""
+        """The rows with `by_NAME` for each key. A row is repeated for each entry of a list, and omitted if the list
+        is empty.
+        """
         for key in self.keys:
             if key.step_ns:
                 at = time_of(rows)
                 rows = rows.mutate(**{f"by_{key.name}": at - at % key.step_ns})
             elif key.column == "topics":
-                # the request may name what the response has by its id: an exchange counts once for each topic
+                # The request may name what the response has by its id: an exchange counts once for each topic.
                 names = rows.topics.zip(rows.topic_ids).map(lambda pair: pair.f1.fill_null(pair.f2))
                 rows = rows.mutate(**{f"by_{key.name}": names.unique().unnest()})
             elif key.entry:
@@ -309,11 +312,11 @@ class Grouping:
         return rows
 
     def without(self, rows: Any) -> dict[str, Any]:
-        """Reason -> how many rows are in no group, for each key that is an entry of a list."""
+        """Reason -> number of rows in no group, for each key that is an entry of a list."""
         return {f"no_{key.name}": (rows[key.column].length().fill_null(0) == 0).sum() for key in self.keys if key.entry}
 
     def named(self, row: Row) -> Row:
-        """A row of the result with its group first, by the names of the keys; times as text."""
+        """A row of the result with its group first, by the names of the keys; times become text."""
         rest, out = dict(row), Row()
         for key in self.keys:
             value = rest.pop(f"by_{key.name}")
@@ -321,7 +324,7 @@ class Grouping:
         return out | rest
 
     def in_order(self, rows: list[Row], cost: Callable[[Row], Any]) -> list[Row]:
-        """Named rows, the least cost first, ties by name; in order of time where there are time buckets."""
+        """Named rows, those with the least cost first and ties by name; in order of time if there are time buckets."""
         timed = any(key.step_ns for key in self.keys)
         rows.sort(key=lambda row: [sort_value(row[key.name]) for key in self.keys])
         rows.sort(key=lambda row: sort_value(row["time"]) if timed else cost(row))
@@ -329,9 +332,10 @@ class Grouping:
 
 
 def of_busiest(rows: Any, measured: Any, by: list[str], measure: Any, most: int) -> Any:
-    """The rows of the groups with most of a measure; in their order groups with as much follow each other by name.
+    """The rows of the groups with the largest sums of a measure, in that order; ties are ordered by name.
 
-    `measured`: the rows that `measure`, an expression, is of: the same with fewer columns, where others cost much.
+    `measured`: the rows on which `measure`, an expression, is evaluated: the same rows with fewer columns, for engines where
+    others are costly.
     """
     import ibis
 
@@ -345,7 +349,7 @@ def group_of(row: Row, by: Sequence[str]) -> tuple[Any, ...]:
 
 
 def total(condition: Any) -> Any:
-    """How often a condition holds, 0 for no rows."""
+    """The number of rows for which a condition holds; 0 for no rows."""
     return summed(condition)
 
 

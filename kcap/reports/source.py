@@ -263,12 +263,12 @@ class Engine:
         return found
 
     def interrupt(self) -> None:
-        """Ends what another thread asks for, now and from here on: there it raises."""
+        """Interrupts the statement that runs and all later ones: they raise Interrupted. Called from another thread."""
         self._stopped = True
         self._duckdb.interrupt()
 
     def close(self) -> None:
-        """Ends it."""
+        """Closes the engine."""
         self._duckdb.close()
 
 
@@ -280,14 +280,14 @@ def engine_over(
     beside: Sequence[str] = (),
     into: Engine | None = None,
 ) -> Iterator[tuple[Engine, list[str]]]:
-    """An engine with views of the tables of a report, and their names: `exchanges`, `partitions` where they are there, `passed`
-    where a filter was applied while a capture was read.
+    """An engine with views of the tables of a report, and the names of the views: `exchanges`, `partitions` if there are any,
+    and `passed` if a filter was applied while a capture was read.
 
-    `beside`: columns of exchanges that partitions of captures have, which is quicker than to join them and takes no memory;
-    exchanges have them where they were saved.
-    `into`: an engine that has the views for as long as the block lasts, in place of one of their own.
+    `beside`: columns of exchanges that partitions of captures have as well, which is quicker than a join and takes no memory;
+    saved tables have them in exchanges.
+    `into`: an engine that has the views until the end of the block, instead of a new engine.
 
-    Raises UsageError for what the input does not have, CaptureError where nothing can be read.
+    Raises UsageError for what the input does not have, CaptureError if nothing can be read.
     """
     with tempfile.TemporaryDirectory(prefix="kcap-") as folder:
         saved = saved_files(given.paths)
@@ -312,7 +312,7 @@ def engine_over(
 
 
 def tested_by(only: "Filter | None") -> Sequence[str]:
-    """Columns that a filter tests, whose names have to be whole."""
+    """Columns that a filter tests; their names must remain whole."""
     if only is None or is_deep(only):
         return ()
     from kcap.filter.ast import columns_of
@@ -321,7 +321,7 @@ def tested_by(only: "Filter | None") -> Sequence[str]:
 
 
 def is_deep(only: "Filter | None") -> bool:
-    """Whether a filter asks for fields of bodies. Most reports have none, and its module takes 2 % of their time."""
+    """Whether a filter tests fields of bodies. Most reports have no filter, and its module takes 2 % of their time."""
     if only is None:
         return False
     from kcap.filter import ast
@@ -330,7 +330,7 @@ def is_deep(only: "Filter | None") -> bool:
 
 
 def tables_of(engine: Engine, names: Sequence[str], given: ReportInput) -> Tables:
-    """The tables of views, those of the filter among them."""
+    """The tables of views, including the table of the filter."""
     every = engine.viewed("exchanges")
     partitions = engine.viewed("partitions") if "partitions" in names else None
     kept = every
@@ -369,15 +369,16 @@ def found(
 
 
 def bounded(files: Sequence[str], folder: str, label: str, whole: Collection[str], *, saved: bool) -> list[str]:
-    """As `bounded_files`; files that leave columns to the names of their folders stay as they are. `saved`: by users, who may
-    have them compressed."""
+    """As `bounded_files`; files that leave columns to the names of their folders are not changed. `saved`: the files were saved
+    by users and may be compressed.
+    """
     return list(files) if any(by_folders(files)) else bounded_files(files, folder, label, whole, compressed=saved)
 
 
 def read(
     given: ReportInput, folder: str, columns: Sequence[str], partitions: Sequence[str], beside: Sequence[str] = ()
 ) -> dict[str, list[str]]:
-    """Reads captures, once, into a Parquet file a table."""
+    """Reads captures once and writes one Parquet file per table."""
     deep = is_deep(given.only)
     tested = tested_by(given.only)
     names = list(dict.fromkeys([*KEY, *columns, *tested]))
@@ -407,8 +408,9 @@ def written(
     observers: Sequence[Observer] = (),
     changed: "Callable[[pa.RecordBatch], pa.RecordBatch] | None" = None,
 ) -> dict[str, str]:
-    """The tables of a reading as Parquet files, with all facts of the capture; `changed`: what is written of a batch, of which
-    it may change the schema."""
+    """The tables of a pass as Parquet files, with all facts of the capture. `changed`: transforms a batch before it is written,
+    and may change its schema.
+    """
     import pyarrow as pa
 
     from kcap.output.sink import output_errors
@@ -429,7 +431,7 @@ def written(
         writers = {label: temporary(sinks[label], schema(builder.made_schema)) for label, builder in tables.builders.items()}
         for label, batch in leading(tables.rows(), tracker):
             writers[label].write(batch if changed is None else changed(batch))
-            del batch  # it would stay for as long as the next one is made
+            del batch  # otherwise it would live while the next one is built
         for writer in writers.values():
             writer.close()
     for label, builder in tables.builders.items():
@@ -449,7 +451,7 @@ def written(
 
 
 def for_parquet(request: TableRequest) -> TableRequest:
-    """The request with the columns that a backfill of its rows needs, and with texts as they are quickest to write."""
+    """The request with the columns that a backfill of its rows needs, and with texts encoded for quick writing."""
     more = companions("exchanges", request.of_exchanges)
     columns = companions(request.table, request.columns)
     return replace(request, columns=columns, of_exchanges=more, coded=request.table in CODED_TABLES)

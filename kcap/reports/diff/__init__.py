@@ -1,1 +1,1 @@
-"""Two captures compared: what changed from one to the other, and what chance alone explains."""
+"""Compares two captures: what changed from one to the other, and what chance alone explains."""

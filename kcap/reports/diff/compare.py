@@ -1,8 +1,9 @@
 """Rows of a comparison: each difference with its evidence, its test and a sentence.
 
 In: the summaries of two captures. Out: rows in the order in which people should read them. Law: a measured difference counts
-(`significant`) if its p-value, corrected for all tests of the comparison by Holm's method, is below `ALPHA` and the effect is
-large enough to matter; a difference of names and settings is a fact and needs no test. All tests are rows, whatever came out.
+(`significant`) if its p-value, corrected by Holm's method for all tests of the comparison, is below `ALPHA` and the effect is
+large enough to matter. A difference of names or settings is a fact and needs no test. Every test has a row, whatever its
+result.
 """
 
 from collections import Counter
@@ -18,31 +19,33 @@ from kcap.reports.diff.summaries import SCOPES, SLICES, STEP, Name, Side
 from kcap.reports.text import size
 
 ALPHA: Final = 0.01
-"""Probability that a comparison of two equal captures names any difference."""
+"""Probability that a comparison of two equal captures reports any difference."""
 VALUES_LEAST: Final = 20
-"""Values of each capture from which times and sizes are tested."""
+"""Minimum number of values in each capture for a test of times or sizes."""
 EVENTS_LEAST: Final = 30
-"""Exchanges of both captures from which rates are tested."""
+"""Minimum number of exchanges in both captures together for a test of rates."""
 DELTA: Final = 0.33
-"""Cliff's delta from which an effect is more than small (Romano et al. 2006)."""
+"""Cliff's delta above which an effect is more than small (Romano et al. 2006)."""
 RATIO: Final = 1.5
-"""Ratio of rates or sizes from which they differ to people."""
+"""Minimum ratio of rates or sizes that matters to people."""
 SLOWER: Final = 1.25
-"""Ratio of medians from which times differ."""
+"""Minimum ratio of medians that counts as a difference of times."""
 SLOWER_NS: Final = 1_000_000
-"""Difference of medians below which captures of one unchanged system were seen to differ by themselves: 0.75 ms."""
+"""Minimum difference of medians in ns. Captures of one unchanged system differed by up to 0.75 ms."""
 SHARE: Final = 0.01
-"""Difference of error shares that matters."""
+"""Minimum difference of error shares that matters."""
 RARE: Final = 0.05
 """Share of a setting's exchanges below which a value may have been missed by chance."""
 FAILURES: Final = 3
-"""Errors that no test can judge, as their class is new, count from here."""
+"""Minimum number of errors to report without a test, if their class exists in one capture only."""
 ORDER: Final = (
     "new-error", "errors", "unanswered", "client-software", "new-client", "gone-client", "new-broker", "gone-broker",
     "new-topic", "gone-topic", "codec", "acks", "max_wait_ms", "min_bytes", "max_bytes", "isolation_level", "versions",
     "latency", "size", "count",
 )  # fmt: skip
-"""Kinds of differences in the order of the report: what fails, what was changed, what that may have made slower or faster."""
+"""Kinds of differences in the order of the report: failures, changed settings, then what these may have made slower
+or faster.
+"""
 PARTS: Final = {
     "service_ns": "time at the broker", "queue_ns": "waiting behind earlier requests", "rtt_ns": "the network's round trip",
     "throttle_ns": "throttling", "muted_ns": "the mute after a throttle",
@@ -51,17 +54,17 @@ PARTS: Final = {
 WAITED_FOR: Final = {
     "Fetch": "for records", "ShareFetch": "for records", "JoinGroup": "for the group's members", "SyncGroup": "for the leader",
 }  # fmt: skip
-"""API -> what its requests wait for at the broker, beside what is known to be a long poll."""
+"""API -> what its requests wait for at the broker, apart from known long polls."""
 WORDS: Final = {
     "codec": "compresses with", "acks": "writes with acks", "max_wait_ms": "fetches with fetch.max.wait.ms",
     "min_bytes": "fetches with fetch.min.bytes", "max_bytes": "fetches with fetch.max.bytes",
     "isolation_level": "fetches with isolation level", "client-software": "runs",
 }  # fmt: skip
-"""Setting -> verb and name."""
+"""Setting -> its verb and name in sentences."""
 
 
 def compared(before: Side, after: Side) -> list[Row]:
-    """All comparisons as rows, p-values corrected, differences first."""
+    """All comparisons as rows with corrected p-values, differences first."""
     rows = [
         *presence(before, after), *settings(before, after), *versions(before, after), *errors(before, after),
         *unanswered(before, after), *times(before, after), *sizes(before, after), *counts(before, after),
@@ -86,7 +89,7 @@ def row_of(
     what: str, scope: str, who: Row, sides: Sequence[object], sentence: str, test: Compared | None = None,
     matters: bool = True,
 ) -> Row:  # fmt: skip
-    """A row; `sides` are the values of before and after, `matters` says whether the effect is large enough."""
+    """A row. `sides` are the values before and after; `matters` says whether the effect is large enough."""
     before, after = sides
     return {
         "what": what, "scope": scope, "who": {name: value for name, value in who.items() if value is not None},
@@ -105,9 +108,9 @@ def class_words(who: Row) -> str:
     return " of ".join(([str(api)] if api else []) + words)
 
 
-# -- facts: who is there, what is set ---------------------------------------------------------------------------------
+# -- facts: names and settings ----------------------------------------------------------------------------------------
 def presence(before: Side, after: Side) -> Iterator[Row]:
-    """Clients, brokers and topics of which one capture alone has exchanges."""
+    """Clients, brokers and topics that have exchanges in only one of the captures."""
     kinds: tuple[tuple[str, str, Callable[[Name], Any], Callable[[Any], Row]], ...] = (
         ("client", "client", lambda name: name[0], lambda one: {"client_id": one}),
         ("broker", "broker", lambda name: name[:2], lambda one: {"server_ip": one[0], "server_port": one[1]}),
@@ -132,9 +135,9 @@ def presence(before: Side, after: Side) -> Iterator[Row]:
 
 
 def undecided(mine: Side, other: Side, unlike: Set[Any], others: Set[Any]) -> set[Any]:
-    """Those of the topics `unlike`, which `mine` alone has, that may be among the topics `others` of the other capture.
+    """Of the topics `unlike`, which only `mine` has, those that may be among the topics `others` of the other capture.
 
-    A topic of which a capture has the id alone may be one of which the other has the name alone, and nothing says which.
+    A topic known only by its id in one capture may be a topic known only by its name in the other; nothing shows which.
     """
 
     def nameless(side: Side, topics: Iterable[Any]) -> set[Any]:
@@ -149,7 +152,7 @@ def undecided(mine: Side, other: Side, unlike: Set[Any], others: Set[Any]) -> se
 
 
 def exchanges_of(side: Side, scope: str, of: Callable[[Name], Any]) -> Counter[Any]:
-    """What the names of a scope's classes are `of`, but for None -> its exchanges."""
+    """Name of each class of a scope except None -> number of exchanges."""
     found: Counter[Any] = Counter()
     for (there, name), row in side.classes.items():
         if there == scope and of(name) is not None:
@@ -169,7 +172,7 @@ def changed(before: dict[str, int], after: dict[str, int]) -> bool:
 
 
 def settings(before: Side, after: Side) -> Iterator[Row]:
-    """Settings that clients of both captures changed, software among them."""
+    """Settings that clients of both captures changed, including their software."""
     for key, old in before.settings.items():
         name, client, api = key
         new = after.settings.get(key)
@@ -180,7 +183,7 @@ def settings(before: Side, after: Side) -> Iterator[Row]:
 
 
 def versions(before: Side, after: Side) -> Iterator[Row]:
-    """API versions that clients of both captures changed, a row a client."""
+    """API versions that clients of both captures changed, one row per client."""
     found: dict[Any, list[tuple[str, str, str]]] = {}
     for key, old in before.settings.items():
         name, client, api = key
@@ -196,7 +199,7 @@ def versions(before: Side, after: Side) -> Iterator[Row]:
         yield row_of("versions", "client", who, sides, f"{class_words(who)} uses other versions: {text}")
 
 
-# -- measures ---------------------------------------------------------------------------------------------------------
+# -- measurements -----------------------------------------------------------------------------------------------------
 def errors(before: Side, after: Side) -> Iterator[Row]:
     """Errors by client, API and name."""
     for key in sorted(before.errors.keys() | after.errors.keys(), key=str):
@@ -222,9 +225,9 @@ def errors(before: Side, after: Side) -> Iterator[Row]:
 
 
 def unanswered(before: Side, after: Side) -> Iterator[Row]:
-    """Requests of a client's API whose connection was closed without a response, where both captures have such requests.
+    """Requests of a client's API whose connection was closed without a response, if both captures have requests of this class.
 
-    Those that the capture's end cut off do not count. A consumer that ends with a Fetch under way has one of these too.
+    Requests cut off by the end of the capture do not count. A consumer that ends during a Fetch has one such request too.
     """
     for key in sorted(before.classes.keys() & after.classes.keys(), key=str):
         scope, name = key
@@ -240,7 +243,7 @@ def unanswered(before: Side, after: Side) -> Iterator[Row]:
 
 
 def table_of(rows: list[Row], steps: list[int]) -> Counts:
-    """Counts of values as an array: slices by classes of value."""
+    """Counts of values as an array: time slices by classes of value."""
     places = {step: at for at, step in enumerate(steps)}
     out = np.zeros((SLICES, len(steps)), np.int64)
     for row in rows:
@@ -249,7 +252,7 @@ def table_of(rows: list[Row], steps: list[int]) -> Counts:
 
 
 def tested(old: list[Row], new: list[Row]) -> Compared | None:
-    """The test of two samples, None where one is too small."""
+    """The test of two samples; None if one is too small."""
     if min(sum(row["n"] for row in rows) for rows in (old, new)) < VALUES_LEAST:
         return None
     steps = sorted({row["step"] for row in (*old, *new)})
@@ -257,7 +260,7 @@ def tested(old: list[Row], new: list[Row]) -> Compared | None:
 
 
 def times(before: Side, after: Side) -> Iterator[Row]:
-    """Times of each class that both captures have often enough."""
+    """Times of each class that has enough exchanges in both captures."""
     sent_by = [clients_by_api(side) for side in (before, after)]
     for key, old in before.times.items():
         scope, name = key
@@ -295,7 +298,7 @@ def percentiles(row: Row) -> Row:
 
 
 def blamed(before: Side, after: Side, key: tuple[str, Name]) -> str:
-    """Which part of the mean time changed most, where one has most of the change."""
+    """The part of the mean time that changed most, if it has most of the change."""
     parts = {name: (after.classes[key][f"mean_{name}"] or 0) - (before.classes[key][f"mean_{name}"] or 0) for name in PARTS}
     name = max(parts, key=lambda one: abs(parts[one]))
     whole = sum(abs(value) for value in parts.values())
@@ -305,7 +308,7 @@ def blamed(before: Side, after: Side, key: tuple[str, Name]) -> str:
 
 
 def sizes(before: Side, after: Side) -> Iterator[Row]:
-    """Bytes of the batches that a client writes."""
+    """Bytes of the batches that each client writes."""
     for key, old in before.sizes.items():
         new = after.sizes.get(key, [])
         test = tested(old, new)
@@ -321,7 +324,7 @@ def sizes(before: Side, after: Side) -> Iterator[Row]:
 
 
 def median(rows: list[Row]) -> int:
-    """The median of values in classes, to the width of a class."""
+    """The median of values that are counted in classes; its precision is the width of a class."""
     rest = sum(row["n"] for row in rows) / 2
     for row in sorted(rows, key=lambda one: one["step"]):
         rest -= row["n"]
@@ -331,7 +334,7 @@ def median(rows: list[Row]) -> int:
 
 
 def counts(before: Side, after: Side) -> Iterator[Row]:
-    """Exchanges a second of each API of clients that both captures have."""
+    """Exchanges per second for each API of the clients that both captures have."""
     old_clients, new_clients = ({name[0] for scope, name in side.classes if scope == "client"} for side in (before, after))
     clients = old_clients & new_clients
     nothing = {"count": 0, "slices": [0] * SLICES}

@@ -1,8 +1,8 @@
-"""The report `diff`: two inputs to one result.
+"""The report `diff`: compares two inputs.
 
-In: captures or saved tables of before and after. Out: the report as plain values, which is its JSON form. Law: `rows` has every
-comparison, differences first; `classes` has the figures of every class of both; the sentence of a report without a difference
-says so.
+In: captures or saved tables from before and after. Out: the report as plain values, which is its JSON form. Law: `rows` has
+every comparison, differences first; `classes` has the figures of every class of both inputs; if there is no difference, the
+sentence of the report says so.
 """
 
 import tempfile
@@ -18,12 +18,12 @@ from kcap.reports.source import Engine, ReportInput, engine_over, tables_of
 NO_DIFFERENCE: Final = "no difference"
 SPAN, SLICED = "span", "sliced"
 FIRST, LENGTH = 9_123_456_701_234_567_801, 9_123_456_701_234_567_802
-"""Stand in kept SQL for a capture's beginning and length in nanoseconds."""
+"""Placeholders in cached SQL for a capture's beginning and length in nanoseconds."""
 
 
 def side_of(given: ReportInput, into: Engine | None = None) -> Side:
-    """The summaries of an input, by SQL that is kept between runs: where a capture begins and how long it is stands in it as
-    numbers that no capture has. `into`: an engine that is used in place of a new one.
+    """The summaries of an input, by SQL that is cached between runs. In the SQL, numbers that no capture has stand for the
+    beginning and length of the capture. `into`: an engine to use instead of a new one.
 
     Raises as `engine_over` does.
     """
@@ -46,7 +46,7 @@ def side_of(given: ReportInput, into: Engine | None = None) -> Side:
 
 
 def diff(before: ReportInput, after: ReportInput) -> Row:
-    """The report. Raises UsageError for what an input does not have, CaptureError where nothing can be read."""
+    """Runs the report. Raises UsageError for what an input does not have, CaptureError if nothing can be read."""
     with tempfile.TemporaryDirectory(prefix="kcap-") as folder, closing(Engine(folder)) as engine:
         return result(side_of(before, engine), side_of(after, engine))
 
@@ -72,7 +72,7 @@ def result(before: Side, after: Side) -> Row:
 
 
 def classes(before: Side, after: Side) -> list[Row]:
-    """Figures of each class: `before` and `after`, null where a capture has none of it."""
+    """Figures of each class: `before` and `after`, null if a capture lacks the class."""
     out: list[Row] = []
     for scope, names in SCOPES.items():
         keys = {key for side in (before, after) for key in side.classes if key[0] == scope}

@@ -1,8 +1,8 @@
-"""Tests that compare two samples: latencies, rates, shares, and the correction for many comparisons.
+"""Tests that compare two samples (latencies, rates, shares), and the correction for multiple comparisons.
 
-In: counts of values by slice of time and class of value, or plain counts. Out: p-values (two-sided, 0 to 1) and effect sizes.
-Law: neighbouring requests are not independent, so the variance of a test grows with how much the slices of one capture differ
-beyond chance; no differences give a large p-value however many values there are.
+In: counts of values by time slice and class of value, or plain counts. Out: p-values (two-sided, 0 to 1) and effect sizes. Law:
+neighbouring requests are not independent, so the variance of a test grows with the variation between slices of one capture
+beyond chance; equal samples give a large p-value however many values there are.
 Sources: Mann and Whitney 1947 with correction for ties; Cliff 1993 (delta); Fisher's exact test; Holm 1979.
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kcap.limits import EXACT_MOST
 
 Counts = NDArray[np.int64]
-"""Values of a sample: a row for each slice of time, a column for each class of value in rising order."""
+"""Values of a sample: one row per time slice, one column per class of value in increasing order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +26,16 @@ class Compared:
 
     p_value: float
     effect: float
-    """Cliff's delta (-1 to 1, positive where the second sample is larger), ratio of rates, or difference of shares."""
+    """Cliff's delta (-1 to 1, positive if the second sample is larger), ratio of rates, or difference of shares."""
 
 
 def two_sided(z: float) -> float:
-    """The probability of a standard normal value at least as far from 0."""
+    """The probability that a standard normal value is at least as far from 0."""
     return math.erfc(abs(z) / math.sqrt(2))
 
 
 def mann_whitney(before: Counts, after: Counts) -> Compared:
-    """Whether one sample tends to be larger: p-value and Cliff's delta. Both samples have values."""
+    """Tests whether one sample tends to be larger: p-value and Cliff's delta. Both samples have values."""
     columns = before.sum(axis=0) + after.sum(axis=0)
     first, second, both = int(before.sum()), int(after.sum()), int(columns.sum())
     ranks = np.cumsum(columns) - (columns - 1) / 2
@@ -50,7 +50,7 @@ def mann_whitney(before: Counts, after: Counts) -> Compared:
 
 
 def dispersion(sample: Counts, ranks: NDArray[Any]) -> float:
-    """Variance of mean ranks between slices over what independent values would have: about 1 for those."""
+    """Variance of mean ranks between slices, divided by the variance that independent values would have: about 1 for those."""
     sizes = sample.sum(axis=1)
     sample, sizes = sample[sizes > 0], sizes[sizes > 0]
     slices, values = len(sizes), int(sizes.sum())
@@ -63,7 +63,7 @@ def dispersion(sample: Counts, ranks: NDArray[Any]) -> float:
 
 
 def rates(before: Sequence[int], after: Sequence[int], before_ns: int, after_ns: int) -> Compared:
-    """Whether events come more often: p-value and the ratio of rates, from events by equal slices of each capture.
+    """Tests whether events are more frequent: p-value and ratio of rates, from the events in equal slices of each capture.
 
     Events in bursts count as fewer: the variance is Poisson's times the slices' index of dispersion.
     """
@@ -74,13 +74,13 @@ def rates(before: Sequence[int], after: Sequence[int], before_ns: int, after_ns:
 
 
 def index_of_dispersion(events: Sequence[int]) -> float:
-    """Variance over mean of the events of slices; 1 for Poisson's, 0 for none."""
+    """Variance divided by mean of the events per slice; 1 for a Poisson process, 0 for no events."""
     counts = np.asarray(events, float)
     return float(counts.var(ddof=1) / counts.mean()) if len(counts) > 1 and counts.any() else 0.0
 
 
 def fisher(events: tuple[int, int], totals: tuple[int, int]) -> Compared:
-    """Whether a share differs: p-value of Fisher's exact test and the difference of shares. Totals are above 0."""
+    """Tests whether a share differs: p-value of Fisher's exact test, and difference of shares. Totals are above 0."""
     (a, b), (n, m) = events, totals
     both, effect = a + b, b / m - a / n
     low, high = max(0, both - m), min(both, n)
@@ -101,7 +101,7 @@ def choices(n: int, k: int) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjusted p-values: their family has a wrong one below alpha with probability alpha at most, whatever depends on what."""
+    """Holm's adjusted p-values: the probability of any false positive below alpha is at most alpha, whatever the dependence."""
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     out, worst = [0.0] * len(p_values), 0.0
     for place, at in enumerate(order):

@@ -1,6 +1,6 @@
 """One side of a comparison: a capture's exchanges as small summaries by class.
 
-In: the exchanges of a capture as an Ibis table and an engine. Out: `Side`, whose size depends on the number of classes, not of
+In: the exchanges of a capture as an Ibis table, and an engine. Out: `Side`, whose size depends on the number of classes, not of
 exchanges. Law: each summary is one expression that any engine runs. A class is an API of a client, of a broker or of a topic,
 or an API as a whole. A time is `latency_ns - long_poll_ns`, as in the report `latency`.
 """
@@ -21,32 +21,32 @@ COLUMNS: Final = (
     "topic_ids", "codecs", "acks", "records_bytes", "record_count", "batch_count", "max_wait_ms", "min_bytes", "max_bytes",
     "isolation_level",
 )  # fmt: skip
-"""Columns of exchanges that a comparison takes."""
+"""Columns of exchanges that a comparison needs."""
 SCOPES: Final = {
     "client": ("client_id", "api"), "broker": ("server_ip", "server_port", "api"), "topic": ("topic", "api"), "api": ("api",),
 }  # fmt: skip
-"""Kind of class -> what its exchanges have in common."""
+"""Kind of class -> the columns that its exchanges have in common."""
 SLICES: Final = 10
-"""Equal parts of a capture's time between which values may drift."""
+"""Number of equal slices of a capture's time, between which values may drift."""
 STEP: Final = math.log(1.02)
-"""Classes of values are 2 % wide: ranks hardly feel it, and a class of exchanges has some hundred of them."""
+"""Width of classes of values: 2 %. Ranks hardly depend on it, and a class of exchanges has some hundred of them."""
 PARTS: Final = ("rtt_ns", "queue_ns", "service_ns", "throttle_ns", "muted_ns")
-"""What a time may consist of; service has long polls subtracted."""
+"""Possible parts of a time; long polls are subtracted from the service time."""
 SETTINGS: Final = {
     "acks": "Produce", "max_wait_ms": "Fetch", "min_bytes": "Fetch", "max_bytes": "Fetch", "isolation_level": "Fetch",
 }  # fmt: skip
-"""Setting of a client, a column -> the API whose requests have it."""
+"""Column of a client's setting -> the API whose requests have it."""
 SET: Final = ("client_id", "api", "api_version", "software_name", "software_version", "codecs", *SETTINGS)
-"""Columns that say what clients have set, and the software and the versions that they use."""
+"""Columns of clients' settings, their software and their versions."""
 MEASURED: Final = (
     "client_id", "server_ip", "server_port", "api", "topics", "topic_ids", "outcome", "reason", "error", "timed_ns",
     "broker_ns", "rtt_ns", "queue_ns", "throttle_ns", "muted_ns", "request_bytes", "response_bytes", "slice_",
 )  # fmt: skip
-"""Columns that figures of a class are made of; engines plan narrow tables faster."""
+"""Columns that the figures of a class are computed from; engines plan narrow tables faster."""
 KEPT: Final = tuple(dict.fromkeys((*MEASURED, *SET, "records_bytes", "batch_count")))
-"""Columns that all summaries are made of."""
+"""Columns that all summaries are computed from."""
 BY_VALUE: Final = itemgetter("slice_", "step")
-"""Order of the rows of a class: engines return groups in any order, which differs from run to run."""
+"""Sort key for the rows of a class: engines return groups in an order that differs between runs."""
 Name = tuple[Any, ...]
 
 
@@ -57,22 +57,23 @@ class Side:
     captures: list[str]
     span_ns: int
     classes: dict[tuple[str, Name], Row]
-    """Scope and class -> count, answered, failed, unanswered, cut_short (those of closed connections), bytes, percentiles,
-    `slices` (exchanges in each)."""
+    """Scope and class -> count, answered, failed, unanswered, cut_short (unanswered on closed connections), bytes, percentiles,
+    `slices` (exchanges in each).
+    """
     times: dict[tuple[str, Name], Rows]
-    """Scope and class -> slice, step (class of value), n: times of answered exchanges."""
+    """Scope and class -> rows of slice, step (class of value) and n: times of answered exchanges."""
     sizes: dict[Name, Rows]
-    """Client -> the same of the bytes of a batch that it wrote."""
+    """Client -> rows of the same form: bytes of the batches that it wrote."""
     errors: dict[tuple[Any, Any, str], Row]
-    """Client, API, error -> n, topic where there is one alone."""
+    """Client, API, error -> n, and the topic if there is only one."""
     settings: dict[tuple[str, Any, Any], dict[str, int]]
-    """Setting, client, API (null where it has but one) -> value -> exchanges."""
+    """Setting, client, API (null if the setting has only one) -> value -> number of exchanges."""
     topics: dict[str, str | None] = field(default_factory=dict)
-    """Topic id (KIP-516) -> name, None where the capture has no name for the id."""
+    """Topic id (KIP-516) -> name; None if the capture has no name for the id."""
 
 
 def steps_of(values: Any) -> Any:
-    """The class of a value, null for null; values below 1 have one of their own."""
+    """The class of a value, null for null; values below 1 have a class of their own."""
     import ibis
 
     logarithm = ibis.ifelse(values >= 1, values, 1).cast("float64").ln() / STEP
@@ -94,7 +95,7 @@ def scoped(rows: Any, scope: str) -> tuple[Any, list[str]]:
 
 
 def settings_of(rows: Rows) -> dict[tuple[str, Any, Any], dict[str, int]]:
-    """Setting, client, API (null where it has but one) -> value -> exchanges; of the exchanges counted by `SET`."""
+    """Setting, client, API (null if the setting has only one) -> value -> number of exchanges, from counts by `SET`."""
     out: dict[tuple[str, Any, Any], dict[str, int]] = {}
 
     def counted(name: str, row: Row, value: object, api: str | None = None) -> None:
@@ -121,26 +122,26 @@ def timed_of(exchanges: Any) -> Any:
 
 
 def span_of(exchanges: Any) -> Any:
-    """The expression of the first and the last time of a capture."""
+    """The expression of the first and last time of a capture."""
     timed = timed_of(exchanges)
     return timed.aggregate(first=timed.at_ns.min(), last=timed.at_ns.max())
 
 
 def bounds(span: Row) -> tuple[int, int]:
-    """First time and length of a capture in nanoseconds; the length is 1 at least."""
+    """First time and length of a capture in nanoseconds; the length is at least 1."""
     first = span["first"] or 0
     return first, (span["last"] or 0) - first + 1
 
 
 def sliced(exchanges: Any, first: int, length: int) -> Any:
-    """What `expressions` takes, of a capture that begins at `first` and lasts `length` nanoseconds."""
+    """The input of `expressions` for a capture that begins at `first` and lasts `length` nanoseconds."""
     timed = timed_of(exchanges)
     part = ((timed.at_ns - first).cast("float64") * SLICES / length).floor().cast("int64")
     return timed.filter(timed.at_ns.notnull()).mutate(slice_=part.clip(0, SLICES - 1)).select(*KEPT)
 
 
 def expressions(timed: Any) -> dict[str, Any]:
-    """The expression of each summary of exchanges that `sliced` made."""
+    """The expression of each summary, over exchanges that `sliced` prepared."""
     made: dict[str, Any] = {}
     for scope in SCOPES:
         rows, by = scoped(timed, scope)
@@ -155,7 +156,7 @@ def expressions(timed: Any) -> dict[str, Any]:
 
 
 def summarized(run: Callable[[Any], Rows], exchanges: Any, captures: list[str]) -> Side:
-    """The summaries of a table of exchanges; `run` gives the rows of an expression."""
+    """The summaries of a table of exchanges; `run` returns the rows of an expression."""
     (span,) = run(span_of(exchanges))
     first, length = bounds(span)
     made = expressions(sliced(exchanges, first, length))
@@ -163,7 +164,7 @@ def summarized(run: Callable[[Any], Rows], exchanges: Any, captures: list[str]) 
 
 
 def summaries(results: dict[str, Rows], captures: list[str], length: int) -> Side:
-    """The summaries, of the rows of `expressions` in any order."""
+    """The summaries from the rows of `expressions`, which may be in any order."""
     classes: dict[tuple[str, Name], Row] = {}
     times: dict[tuple[str, Name], Rows] = {}
     for scope in SCOPES:
@@ -187,7 +188,7 @@ def summaries(results: dict[str, Rows], captures: list[str], length: int) -> Sid
 
 
 def topics_of(timed: Any) -> Any:
-    """The expression of the ids of topics that are written to and read, and the name of each, null where none is known."""
+    """The expression of the ids of topics that are written and read, with the name of each, or null if it is not known."""
     rows = timed.filter(timed.api.isin(["Produce", "Fetch"])).select("topics", "topic_ids")
     pairs = rows.mutate(pair_=rows.topics.zip(rows.topic_ids).unnest())
     pairs = pairs.select(name=pairs.pair_.f1, id=pairs.pair_.f2)
@@ -195,11 +196,11 @@ def topics_of(timed: Any) -> Any:
 
 
 def named_alike(before: Side, after: Side) -> tuple[Side, Side]:
-    """Both captures with the names of topics that either of them has.
+    """Both captures with the topic names that either of them has.
 
-    Produce from version 13 on and Fetch from 13 on have ids in place of names (KIP-516). A capture has the name of an id where
-    a Metadata response is in it; an id stands for one topic in all captures. A class of an id stays as it is where its capture
-    has a class of the name as well: percentiles of two classes do not add up.
+    Produce and Fetch have ids instead of names from version 13 on (KIP-516). A capture knows the name of an id if it has a
+    Metadata response with both; an id refers to the same topic in all captures. The class of an id remains if its capture also
+    has a class of the name, since percentiles of two classes cannot be added.
     """
     known = {id_: name for side in (before, after) for id_, name in side.topics.items() if name is not None}
 
@@ -219,7 +220,7 @@ def named_alike(before: Side, after: Side) -> tuple[Side, Side]:
 
 
 def figures(rows: Any) -> dict[str, Any]:
-    """What is said of a class."""
+    """The figures of a class in the report."""
     return {
         "count": total(rows.api.notnull()),
         "answered": total(rows.timed_ns.notnull()),
@@ -244,7 +245,7 @@ def errors_of(timed: Any) -> Any:
 
 
 def errors_by_class(rows: Rows) -> dict[tuple[Any, Any, str], Row]:
-    """Errors by client, API and name; the topic where all exchanges of one have the same alone."""
+    """Errors by client, API and name; with the topic if all exchanges of one concern the same single topic."""
     return {
         (row["client_id"], row["api"], row["error"]): {
             "n": row["n"],

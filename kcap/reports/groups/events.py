@@ -1,7 +1,7 @@
-"""What members and the coordinator of a group said to each other, as events in the order of time.
+"""The exchanges between the members and the coordinator of a group, as events in order of time.
 
-In: the tables of a capture and its messages. Out: events of each group. Law: heartbeats that change nothing are no events, so
-that a group that works has few of them, however long the capture; a body that cannot be had leaves its fields empty.
+In: the tables of a capture and its messages. Out: events of each group. Law: heartbeats that change nothing are not events, so
+that a stable group has few events however long the capture is; if a body is not available, its fields are empty.
 """
 
 import base64
@@ -20,18 +20,18 @@ from kcap.wire.varints import DamageError
 
 CLASSIC: Final = ("JoinGroup", "SyncGroup", "LeaveGroup", "Heartbeat")
 Assignment = dict[str, list[int]]
-"""Topic -> partitions, rising."""
+"""Topic -> partitions, in increasing order."""
 CONSUMER: Final = "consumer"
 """The protocol type of consumers."""
 ITSELF: Final = -1
-"""The connector itself among its tasks (ConnectProtocol.CONNECTOR_TASK)."""
+"""Task number that stands for the connector itself (ConnectProtocol.CONNECTOR_TASK)."""
 WORKER: Final = Struct(">hh")
-"""How an assignment of a worker begins: version, error."""
+"""Beginning of a worker's assignment: version, error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An exchange about membership."""
+    """An exchange that concerns membership."""
 
     api: str
     client_id: str | None
@@ -39,10 +39,10 @@ class Event:
     coordinator: str
     first_ns: int
     last_ns: int
-    """Last byte of the response; of the request where there is none."""
+    """Time of the response's last byte; of the request's last byte if there is no response."""
     error: str | None
     member_id: str | None
-    """As the response has it where it has one."""
+    """The member id in the response, or else in the request."""
     instance_id: str | None
     epoch: int | None
     """Generation or member epoch of the response."""
@@ -51,13 +51,13 @@ class Event:
     left: tuple[str, ...] = ()
     """Members that a LeaveGroup names."""
     reason: str = ""
-    """Why a member joins or leaves, as it says itself (KIP-800)."""
+    """The reason that a member gives for joining or leaving (KIP-800)."""
     fresh: bool = False
-    """A JoinGroup of a client that has no member id yet."""
+    """Whether it is the JoinGroup of a client that has no member id yet."""
     assignment: Assignment | None = None
-    """None where the response has none. Of Kafka Connect's workers: connector -> its tasks (`Workers`)."""
+    """None if the response has none. For Kafka Connect's workers: connector -> its tasks (`Workers`)."""
     protocol_type: str | None = None
-    """Of a classic group, as its members say: `consumer`, `connect` or another."""
+    """The protocol type of a classic group as its members state it: `consumer`, `connect` or another."""
 
 
 def events(seen: Observed) -> dict[str, list[Event]]:
@@ -81,7 +81,7 @@ def events(seen: Observed) -> dict[str, list[Event]]:
 
 
 def rows_of(seen: Observed) -> list[Row]:
-    """Exchanges that may change a group: all but heartbeats of a known epoch that succeed and carry no assignment."""
+    """Exchanges that may change a group: all except successful heartbeats with a known epoch and no assignment."""
     table = seen.exchanges
     mine = table.filter(table.group_id.notnull(), table.api.isin([*CLASSIC, *HEARTBEATS]))
     beats = mine.filter(mine.api.isin(list(HEARTBEATS)))
@@ -100,7 +100,7 @@ def rows_of(seen: Observed) -> list[Row]:
 
 
 def event(row: Row, sent: Row, answer: Row, names: dict[str, str], protocol_type: str | None) -> Event:
-    """An exchange with its messages as an event; `protocol_type` is that of its group, which only some requests name."""
+    """Makes an event of an exchange with its messages. `protocol_type` is that of its group; only some requests name it."""
     left = [name_in(member, "memberId", "groupInstanceId") or "" for member in sent.get("members") or []]
     if row["api"] == "LeaveGroup" and not left:
         left = [name_in(sent, "memberId") or row["member_id"] or ""]
@@ -120,13 +120,13 @@ def event(row: Row, sent: Row, answer: Row, names: dict[str, str], protocol_type
 
 
 def name_in(message: Row, *fields: str) -> str | None:
-    """The first of these fields of a message that is a text and not empty, as reports show names; None without any."""
+    """The first of these fields of a message with a nonempty text, shortened as in reports; None if there is none."""
     found = next((message[name] for name in fields if message.get(name)), None)
     return shortened(found) if isinstance(found, str) else None
 
 
 def assigned(api: str, answer: Row, names: dict[str, str]) -> Assignment | None:
-    """The assignment of a response, other than of Kafka Connect's workers."""
+    """The assignment in a response, except for Kafka Connect's workers."""
     value: Any = answer.get("assignment")
     if api == "SyncGroup":
         return classic(value) if value else None
@@ -140,7 +140,7 @@ def assigned(api: str, answer: Row, names: dict[str, str]) -> Assignment | None:
 
 
 def classic(value: str) -> Assignment | None:
-    """The bytes of an assignment; None for those of another protocol than `consumer`, and for damaged ones."""
+    """The assignment in these bytes; None for protocols other than `consumer`, and for damaged bytes."""
     try:
         found: Any = decode_data("ConsumerProtocolAssignment", base64.b64decode(value)).to_json()
     except binascii.Error:
@@ -152,17 +152,19 @@ def classic(value: str) -> Assignment | None:
 
 
 class Workers:
-    """What workers of Kafka Connect have, by their member ids: connector -> its tasks, `ITSELF` among them for the connector.
+    """The assignments of Kafka Connect's workers, by member id: connector -> its tasks, with `ITSELF` for the connector.
 
-    Since KIP-415 an assignment names what a worker gets beside what it has, as its JoinGroup request says, and what it is to
-    give up. Sources: ConnectProtocol, IncrementalCooperativeConnectProtocol.
+    Since KIP-415 an assignment has what a worker gets in addition to what it has, which its JoinGroup request lists, and what
+    it must revoke. Sources: ConnectProtocol, IncrementalCooperativeConnectProtocol.
     """
 
     def __init__(self) -> None:
         self.has: dict[str, Assignment] = {}
 
     def joined(self, member: str, sent: Row) -> None:
-        """A JoinGroup request: its metadata are version, URL, offset of the configuration and, since KIP-415, an assignment."""
+        """Observes a JoinGroup request. Its metadata are version, URL, offset of the configuration and, since KIP-415, an
+        assignment.
+        """
         self.has.pop(member, None)
         for protocol in sent.get("protocols") or ():
             try:
@@ -179,7 +181,7 @@ class Workers:
             return
 
     def synced(self, member: str, value: str) -> Assignment | None:
-        """What a worker has behind a SyncGroup response; None where that is not known."""
+        """The assignment of a worker after a SyncGroup response; None if it is not known."""
         had = self.has.pop(member, None)
         try:
             version, given, revoked = read_assignment(base64.b64decode(value))
@@ -195,7 +197,7 @@ class Workers:
 
 
 def read_assignment(data: Buffer) -> tuple[int, Assignment, Assignment]:
-    """Version, what is assigned and what is revoked of the bytes of a worker's assignment; nothing of none.
+    """Version, assigned and revoked tasks from the bytes of a worker's assignment; nothing for no bytes.
 
     Raises DamageError.
     """
@@ -210,7 +212,7 @@ def read_assignment(data: Buffer) -> tuple[int, Assignment, Assignment]:
 
 
 def read_connectors(cursor: Cursor) -> Assignment:
-    """An array of connectors with their tasks."""
+    """Reads an array of connectors with their tasks."""
     found: Assignment = {}
     for _ in range(cursor.read_int32()):
         tasks = found.setdefault(shortened(cursor.read_string() or ""), [])
@@ -219,7 +221,7 @@ def read_connectors(cursor: Cursor) -> Assignment:
 
 
 def topic_names(seen: Observed) -> dict[str, str]:
-    """Topic id -> name, as far as the capture tells."""
+    """Topic id -> name, as far as the capture shows it."""
     table = seen.partitions
     known = table.filter(table.topic_id.notnull(), table.topic.notnull()).select("topic_id", "topic").distinct()
     return {row["topic_id"]: row["topic"] for row in seen.run(known)}

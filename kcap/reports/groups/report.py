@@ -1,7 +1,7 @@
 """The report `groups`: each group with its members, rebalances, commits and coordinator.
 
-In: captures or saved tables. Out: the report as plain values, which is its JSON form. Law: groups in the order of the time that
-their rebalances cost.
+In: captures or saved tables. Out: the report as plain values, which is its JSON form. Law: groups are in the order of the time
+that their rebalances cost.
 """
 
 from collections.abc import Sequence
@@ -17,20 +17,20 @@ from kcap.reports.source import ReportInput
 
 COMMITS = ("OffsetCommit", "TxnOffsetCommit")
 JOINED = ("JoinGroup", "SyncGroup", "Heartbeat")
-"""APIs of members of classic groups, without LeaveGroup, which others may send for them."""
+"""APIs that only members of classic groups send. LeaveGroup is not among them: others may send it for a member."""
 
 
 def groups(given: ReportInput, only: Sequence[str] = ()) -> Row:
-    """The report, of `only` some groups where any are named.
+    """Runs the report, for the groups in `only` if any are named.
 
-    Raises UsageError for missing tables, CaptureError where nothing can be read.
+    Raises UsageError for missing tables, CaptureError if nothing can be read.
     """
     with observed(given, GROUP_TABLES) as seen:
         return report(seen, given.captures, only)
 
 
 def report(seen: Observed, captures: Sequence[str], only: Sequence[str] = ()) -> Row:
-    """The report of tables, whichever engine runs them."""
+    """The report over tables of any engine."""
     named = {shortened(name) for name in only}
     rows = [row | where for where, one in seen.each_cluster() for row in rows_of(one) if not only or row["group_id"] in named]
     rows.sort(key=lambda row: (-row["lost_ns"], -len(row["rebalances"]), row["group_id"]))
@@ -38,7 +38,7 @@ def report(seen: Observed, captures: Sequence[str], only: Sequence[str] = ()) ->
 
 
 def rows_of(seen: Observed) -> list[Row]:
-    """A row for each group, in no order."""
+    """One row per group, in no particular order."""
     found, committed, present = events(seen), commits(seen), members_seen(seen)
     names = dict.fromkeys([*found, *committed, *present])
     rows = [row_of(name, found.get(name, []), committed.get(name), present.get(name, [])) for name in names]
@@ -50,7 +50,7 @@ def rows_of(seen: Observed) -> list[Row]:
 
 
 def row_of(name: str, mine: list[Event], committed: Row | None, present: list[Row]) -> Row:
-    """A group as a row of the report; `lag_last` is added by the caller."""
+    """A group as a row of the report; the caller adds `lag_last`."""
     rebalances, members = rebalances_of(mine), members_of(mine)
     known = {member["member_id"]: member for member in members}
     for one in present:
@@ -74,13 +74,13 @@ def row_of(name: str, mine: list[Event], committed: Row | None, present: list[Ro
         "protocol_type": next((event.protocol_type for event in reversed(mine) if event.protocol_type), None),
         "coordinator": places[-1] if places else done["server"] or next((one["server"] for one in present), None),
         "coordinators": places, "members": members, "rebalances": rebalances, "fences": fences_of(mine),
-        "commits": None if protocol == "share" else done["n"],  # its members acknowledge records instead
+        "commits": None if protocol == "share" else done["n"],  # members of share groups acknowledge records instead
         "commit_errors": done["failed"], "lag_last": None, "lost_ns": sum(row["lost_ns"] for row in rebalances),
     }  # fmt: skip
 
 
 def commits(seen: Observed) -> dict[str, Row]:
-    """Group -> commits, those that failed, the server."""
+    """Group -> number of commits, number of failed ones, the server."""
     table = seen.exchanges
     chosen = table.filter(table.group_id.notnull(), table.api.isin(list(COMMITS)))
     server = chosen.server_ip + ":" + chosen.server_port.cast("string")
@@ -93,10 +93,12 @@ def commits(seen: Observed) -> dict[str, Row]:
 
 
 def members_seen(seen: Observed) -> dict[str, list[Row]]:
-    """Group -> its members by their requests, those included that change nothing: a group at work may send no others.
+    """Group -> its members by their requests, including requests that change nothing: members of a stable group may send no
+    others.
 
-    `first_ns`, `client_id` and `client_ip` are of requests that a member sends itself, null without any: TxnOffsetCommit names
-    a member and comes from a producer, LeaveGroup may come from an admin client. `api` is one of membership, else null.
+    `first_ns`, `client_id` and `client_ip` are from requests that a member sends itself, and null if there are none:
+    TxnOffsetCommit names a member but comes from a producer, LeaveGroup may come from an admin client. `api` is an API of
+    membership, else null.
     """
     table = seen.exchanges
     chosen = table.filter(table.group_id.notnull(), table.member_id.notnull(), table.member_id != "")
@@ -115,13 +117,13 @@ def members_seen(seen: Observed) -> dict[str, list[Row]]:
 
 
 class Lags:
-    """What a client's Fetch responses say of how far it is behind."""
+    """The lags that a client's Fetch responses report."""
 
     def __init__(self) -> None:
         self.last: dict[tuple[str, int], tuple[int, int]] = {}
-        """Partition -> time of the last Fetch that reports a lag, and the lag."""
+        """Partition -> time of the last Fetch that reports a lag, and the lag in records."""
         self.whole = 0
-        """Their sum."""
+        """Sum of the lags."""
 
 
 def lags(seen: Observed) -> dict[str, Lags]:
@@ -145,9 +147,9 @@ def lags(seen: Observed) -> dict[str, Lags]:
 
 
 def lag(some: Sequence[Lags]) -> int | None:
-    """How far the last Fetch of each partition by these clients was behind its end, summed; None where none reports it.
+    """The lags of the last Fetch of each partition by these clients, summed; None if none reports a lag.
 
-    A client with many partitions may be in many groups: its own are not gone through for each.
+    A client with many partitions may be in many groups, so its sum is computed only once.
     """
     if not some:
         return None

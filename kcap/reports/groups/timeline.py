@@ -1,9 +1,9 @@
-"""A group's events as members and rebalances.
+"""Turns a group's events into members and rebalances.
 
-In: the events of one group. Out: members with their assignments, rebalances with cause, duration and who waited. Law: a cause
-is what the wire shows before the rebalance (a LeaveGroup, a member that is new or missing, another coordinator) or what a
-member says (KIP-800); where neither shows anything the cause is `rejoin`, and `unknown` for the first rebalance of a capture
-that began later than the group. Sources: KIP-62, KIP-345, KIP-429, KIP-800, KIP-848, KIP-932.
+In: the events of one group. Out: members with their assignments; rebalances with cause, duration and the member that the others
+waited for. Law: a cause is what the wire shows before the rebalance (a LeaveGroup, a member that is new or missing, another
+coordinator) or the reason that a member gives (KIP-800). If there is neither, the cause is `rejoin`, or `unknown` for the first
+rebalance of a capture that began later than the group. Sources: KIP-62, KIP-345, KIP-429, KIP-800, KIP-848, KIP-932.
 """
 
 from bisect import bisect_left, bisect_right
@@ -16,27 +16,27 @@ from kcap.reports.groups.events import ITSELF, Assignment, Event
 
 Row = dict[str, Any]
 LEAVING: Final = -1
-"""Member epoch of a heartbeat that leaves for good."""
+"""Member epoch of a heartbeat with which a member leaves for good."""
 PAUSING: Final = -2
-"""Member epoch of a static member that will come back."""
+"""Member epoch with which a static member leaves temporarily."""
 STREAMS: Final = "StreamsGroupHeartbeat"
-"""The API of groups whose assignments are of subtopologies instead of topics (KIP-1071)."""
+"""The API of groups whose assignments have subtopologies instead of topics (KIP-1071)."""
 POLL: Final = "poll timeout"
-"""Words of clients that left as the application did not poll within max.poll.interval.ms (KIP-800)."""
+"""Reason of clients that left because the application did not poll within max.poll.interval.ms (KIP-800)."""
 SAID: Final = {"revoke": "revocation", "metadata": "metadata change", "subscription": "metadata change"}
-"""Word of a JoinGroup's reason -> cause; a revocation is the second step of a cooperative rebalance (KIP-429)."""
+"""Word in a JoinGroup's reason -> cause. A revocation is the second step of a cooperative rebalance (KIP-429)."""
 MOVED: Final = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
 BEGIN: Final = attrgetter("first_ns")
-"""What events are sorted by."""
+"""Sort key of events."""
 
 
 def protocol_of(events: Sequence[Event]) -> str:
-    """Classic, consumer, share or streams; of a group that was moved from one to the other, the last."""
+    """Classic, consumer, share or streams; for a group that was converted, the last one."""
     return next((HEARTBEATS.get(event.api, "classic") for event in reversed(events)), "classic")
 
 
 def members_of(events: Sequence[Event]) -> list[Row]:
-    """Members in the order in which they appear; `assignments` has a change each."""
+    """Members in the order in which they appear; `assignments` has one entry per change."""
     found: dict[str, Row] = {}
     for event in events:
         if event.member_id is None or event.api == "LeaveGroup":
@@ -55,8 +55,8 @@ def members_of(events: Sequence[Event]) -> list[Row]:
 
 
 def work_of(event: Event, assignment: Assignment) -> dict[str, list[str]]:
-    """What a member gets that is not of topics, by Kafka's names: `tasks` of a streams group, of subtopology and partition
-    (TaskId); `connectors` and `tasks` of a worker of Kafka Connect (ConnectorTaskId).
+    """The parts of a member's assignment other than topics, by Kafka's names: `tasks` of a streams group as subtopology and
+    partition (TaskId); `connectors` and `tasks` of a Kafka Connect worker (ConnectorTaskId).
     """
     each = [(name, number) for name, numbers in assignment.items() for number in numbers]
     if event.api == STREAMS:
@@ -70,7 +70,7 @@ def work_of(event: Event, assignment: Assignment) -> dict[str, list[str]]:
 
 
 def rebalances_of(events: Sequence[Event]) -> list[Row]:
-    """Rebalances in the order of time."""
+    """Rebalances in order of time."""
     return (classic if protocol_of(events) == "classic" else assigned_by_broker)(events)
 
 
@@ -78,7 +78,7 @@ def rebalances_of(events: Sequence[Event]) -> list[Row]:
 def generations(events: Sequence[Event]) -> dict[int, list[Event]]:
     """Generation -> its successful JoinGroup and SyncGroup requests.
 
-    A static member that takes its place again gets the generation that there is: that is no rebalance.
+    A static member that resumes its place gets the current generation, which is not a rebalance.
     """
     out: dict[int, list[Event]] = {}
     synced: dict[int, int] = {}
@@ -100,14 +100,14 @@ def generations(events: Sequence[Event]) -> dict[int, list[Event]]:
 
 
 def classic(events: Sequence[Event]) -> list[Row]:
-    """Rebalances of a classic group, one a generation."""
+    """Rebalances of a classic group, one per generation."""
     names = {event.member_id or "": event.client_id for event in events if event.member_id and event.api != "LeaveGroup"}
     out: list[Row] = []
     before: list[Event] = []
     since = events[0].first_ns if events else 0
     for generation, mine in generations(events).items():
         joins = [event for event in mine if event.api == "JoinGroup"]
-        # of what lies between, no generation sees what an earlier one saw, so that all are looked at once
+        # The intervals of generations do not overlap, so all are examined in one pass.
         since = max([since, *(event.last_ns for event in before)])
         until = max(event.last_ns for event in joins)
         between = events[bisect_left(events, since, key=BEGIN) if before else 0 : bisect_right(events, until, key=BEGIN)]
@@ -117,10 +117,10 @@ def classic(events: Sequence[Event]) -> list[Row]:
         lost = stopped(mine)
         latest, answered = max(joins, key=lambda event: event.first_ns), min(event.last_ns for event in joins)
         _, cause, who = min(causes)
-        # the responses come when all have joined, or when those that do not are given up
+        # Responses are sent when all members have joined, or when the missing ones are removed.
         absent = next((names.get(one[0]) for _, cause, one in causes if cause == "timeout" and one), None)
         begun = min(event.first_ns for event in joins)
-        # behind a generation that is not here, as of a group that was empty, members of the one before are gone already
+        # After a generation that is not in the capture, as of a group that was empty, the members of the one before are gone.
         follows = bool(before) and generation == (before[0].epoch or 0) + 1
         given_up = absent is not None and follows and answered - latest.first_ns > latest.first_ns - begun
         out.append({
@@ -136,7 +136,7 @@ def classic(events: Sequence[Event]) -> list[Row]:
 
 
 def stopped(mine: Sequence[Event]) -> dict[str, int]:
-    """How long each member of a generation stood still: from its JoinGroup to the response to its SyncGroup."""
+    """How long each member of a generation did not consume: from its JoinGroup to the response to its SyncGroup."""
     joins = {event.member_id or "": event for event in mine if event.api == "JoinGroup"}
     ends = {name: event.last_ns for name, event in joins.items()}
     for event in mine:
@@ -145,13 +145,13 @@ def stopped(mine: Sequence[Event]) -> dict[str, int]:
 
 
 def rejoin(joins: Sequence[Event]) -> str:
-    """Why a group of the same members rebalances, as its members say."""
+    """Why a group with unchanged members rebalances, by the reasons that its members give."""
     said = " ".join(event.reason for event in joins)
     return next((cause for word, cause in SAID.items() if word in said), "rejoin")
 
 
 def reason_of(cause: str, joins: Sequence[Event], between: Sequence[Event]) -> str:
-    """What the member said that left, or that made a group without other changes rebalance."""
+    """The reason given by the member that left, or that caused the rebalance of a group without other changes."""
     leaves = [event for event in between if event.api == "LeaveGroup"]
     some = {"leave": leaves, "timeout": leaves, "join": []}.get(cause, joins)
     return next((event.reason for event in some if event.reason), "")
@@ -162,12 +162,12 @@ def causes_of(joins: Sequence[Event], before: Sequence[Event], between: Sequence
     out: list[tuple[int, str, list[str]]] = []
     old = {event.member_id for event in before if event.api == "JoinGroup"}
     gone = {member for event in between for member in event.left}
-    # when its last member leaves, a group takes a generation without members, and waits for none (GroupMetadata)
+    # When its last member leaves, a group takes a generation without members and waits for none (GroupMetadata).
     emptied = bool(before) and old <= gone and (joins[0].epoch or 0) > (before[0].epoch or 0) + 1
     for event in between:
         if event.api == "LeaveGroup" and event.left and not emptied and (not before or old & set(event.left)):
             out.append((event.first_ns, "timeout" if POLL in event.reason else "leave", list(event.left)))
-        elif event.error in MOVED and (before or event.member_id):  # who is no member yet looks for the coordinator first
+        elif event.error in MOVED and (before or event.member_id):  # a new client looks for it first
             out.append((event.first_ns, "new coordinator", []))
     if before and {event.coordinator for event in before}.isdisjoint(event.coordinator for event in joins):
         out.append((joins[0].first_ns, "new coordinator", []))
@@ -185,11 +185,11 @@ def causes_of(joins: Sequence[Event], before: Sequence[Event], between: Sequence
     return out
 
 
-# -- the broker assigns: KIP-848, KIP-932, KIP-1071 -------------------------------------------------------------------
+# -- assignment by the broker: KIP-848, KIP-932, KIP-1071 -------------------------------------------------------------
 def assigned_by_broker(events: Sequence[Event]) -> list[Row]:
-    """Rebalances of a group whose broker assigns: a join, a leave, or a new epoch that neither explains.
+    """Rebalances of a group whose broker assigns partitions: a join, a leave, or a new epoch that neither explains.
 
-    Members that have what they need go on working: `lost_ns` is the time that a joining member waited for partitions.
+    Members whose assignment does not change continue: `lost_ns` is the time that a joining member waited for partitions.
     """
     names = {event.member_id or "": event.client_id for event in events}
     ends: dict[str | None, list[Event]] = {}
@@ -205,7 +205,7 @@ def assigned_by_broker(events: Sequence[Event]) -> list[Row]:
         changes = [one for one in after if one.assignment is not None and one.error == "NONE"]
         last = max([event.last_ns, *(one.last_ns for one in changes)])
         got, wait = waited(event, ends.get(event.member_id, ())) if cause == "join" else (event, None)
-        # members of share groups read the same partitions, so that none waits until another releases some
+        # Members of share groups read the same partitions, so that none waits until another releases some.
         others = {one.client_id for one in changes if one.member_id != event.member_id and one.api != "ShareGroupHeartbeat"}
         out.append({
             "cause": cause, "who": [names.get(event.member_id or "") or event.member_id], "causes": [cause],
@@ -219,10 +219,10 @@ def assigned_by_broker(events: Sequence[Event]) -> list[Row]:
 
 
 def waited(join: Event, ends: Sequence[Event]) -> tuple[Event | None, int | None]:
-    """What gave a joining member its first partitions, and how long it waited: for these, or until it left without any.
+    """The event that gave a joining member its first partitions, and how long it waited for them, or until it left without any.
 
-    None for a member that has none when the capture ends: a group may have more members than partitions. `ends` are the
-    member's events that give it partitions, or with which it leaves.
+    None for a member without partitions at the end of the capture: a group may have more members than partitions. `ends` are
+    the member's events that give it partitions or with which it leaves.
     """
     at = bisect_left(ends, join.first_ns, key=BEGIN)
     if at == len(ends):
@@ -231,7 +231,7 @@ def waited(join: Event, ends: Sequence[Event]) -> tuple[Event | None, int | None
 
 
 def fences_of(events: Sequence[Event]) -> list[Row]:
-    """Members that lost their place to another with the same group.instance.id."""
+    """Members that were replaced by another one with the same group.instance.id."""
     return [
         {"time_ns": event.last_ns, "client_id": event.client_id, "member_id": event.member_id, "instance_id": event.instance_id}
         for event in events
@@ -240,7 +240,7 @@ def fences_of(events: Sequence[Event]) -> list[Row]:
 
 
 def trigger(event: Event) -> str | None:
-    """Which cause a heartbeat is, None for one that follows."""
+    """The cause that a heartbeat is; None for one that only follows a rebalance."""
     if event.error in MOVED:
         return "new coordinator"
     if event.error in ("FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID"):

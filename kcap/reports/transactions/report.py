@@ -1,7 +1,7 @@
-"""The report `transactions`: each transaction, and each transactional id in figures.
+"""The report `transactions`: each transaction, and the figures of each transactional id.
 
-In: captures or saved tables. Out: the report as plain values, which is its JSON form. Law: transactions in the order in which
-they began; every EndTxn that succeeds ends one, whether the capture has its beginning or not.
+In: captures or saved tables. Out: the report as plain values, which is its JSON form. Law: transactions are in the order in
+which they began; every successful EndTxn ends one, even if the capture lacks its beginning.
 """
 
 from collections.abc import Sequence
@@ -24,20 +24,20 @@ ORDER: Final = ("request_first_ns", "connection", "exchange")
 UNNAMED: Final = "transaction_partitions"
 """Reason in `left_out`: partitions beyond TRANSACTION_PARTITIONS_MAX."""
 READ: Final = ("EndTxn", "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn")
-"""APIs whose request says more than their rows do."""
+"""APIs whose requests are read because their rows lack fields."""
 
 
 def transactions(given: ReportInput, only: Sequence[str] = ()) -> Row:
-    """The report, of `only` some transactional ids where any are named.
+    """Runs the report, for the transactional ids in `only` if any are named.
 
-    Raises UsageError for missing tables, CaptureError where nothing can be read.
+    Raises UsageError for missing tables, CaptureError if nothing can be read.
     """
     with observed(given, TRANSACTION_TABLES) as seen:
         return report(seen, given.captures, only)
 
 
 def report(seen: Observed, captures: Sequence[str], only: Sequence[str] = ()) -> Row:
-    """The report of tables, whichever engine runs them."""
+    """The report over tables of any engine."""
     named = {shortened(name) for name in only}
     found = [
         (name, TransactionTimeline(name).run(some, seen.span[1]), where)
@@ -57,7 +57,7 @@ def report(seen: Observed, captures: Sequence[str], only: Sequence[str] = ()) ->
 
 
 def steps(seen: Observed) -> dict[str, list[TransactionCall]]:
-    """Transactional id -> its steps in the order of time."""
+    """Transactional id -> its steps in order of time."""
     table = seen.exchanges
     mine = table.filter(
         table.transactional_id.notnull(), table.transactional_id != "", table.api.isin(list(APIS)),
@@ -88,14 +88,14 @@ class Produced:
     bytes: int = 0
     producer: Row = field(default_factory=dict)
     partitions: list[tuple[str, int]] = field(default_factory=list)
-    """Those that no Produce request before it has, of its producer and client since something began or ended."""
+    """Partitions that no earlier Produce request of the same producer and client has had since the last begin or end."""
 
 
 def produced(seen: Observed, calls: Any) -> dict[tuple[str, int], Produced]:
-    """Connection and exchange of a Produce request -> what it wrote, of these exchanges.
+    """Connection and exchange of a Produce request -> what it wrote, for these exchanges.
 
-    A transaction is of one producer and client and goes on over no exchange that ends one: of those between two such, the first
-    that wrote to a partition stands for the others.
+    A transaction belongs to one producer and client and does not extend over an exchange that ends one. Between two such
+    exchanges, only the first that wrote to a partition is reported for it.
     """
     ends = (calls.api.isin(list(ENDS)) | calls.error.isin(list(FENCING))).fill_null(False)
     ibis = functions(calls)
@@ -128,7 +128,7 @@ def produced(seen: Observed, calls: Any) -> dict[tuple[str, int], Produced]:
 
 
 def step(seen: Observed, row: Row, wrote: Produced, room: int) -> TransactionCall:
-    """An exchange as a step, of whose partitions as many are named as there is room for."""
+    """An exchange as a step, which names as many of its partitions as the bound allows."""
     sent = seen.message(row, "request") if row["api"] in READ else {}
     got = seen.message(row, "response") if row["api"] == "EndTxn" else {}
     added = [

@@ -1,11 +1,11 @@
-"""Exchanges of one transactional id as transactions and fences.
+"""Turns the exchanges of one transactional id into transactions and fences.
 
-In: steps in the order of time. Out: transactions, fences. Law: a transaction begins with the first successful work of a
-producer id and epoch and ends with the response to its EndTxn; another InitProducerId of its transactional id ends it as
-`fenced`, as the broker aborts it then. One that is still open when its producer is refused, or when the capture ends, is
-`timed_out` if its timeout is over by then, else `fenced` or `open`; when the coordinator ended it is not known. A second EndTxn
-for a transaction that has ended is refused as if fenced with transaction.version 2, which raises the epoch with each EndTxn
-that succeeds (KIP-890): that shows no other producer.
+In: steps in order of time. Out: transactions, fences. Law: a transaction begins with the first successful work of a producer id
+and epoch and ends with the response to its EndTxn. Another InitProducerId of its transactional id ends it as `fenced`, since
+the broker then aborts it. A transaction that is still open when its producer is refused, or when the capture ends, is
+`timed_out` if its timeout has passed by then, else `fenced` or `open`; the time at which the coordinator ended it is not known.
+A second EndTxn for a transaction that has ended is refused like a fenced one under transaction.version 2, which raises the
+epoch with each successful EndTxn (KIP-890); this does not show another producer.
 Sources: KIP-98, KIP-360, KIP-447, KIP-890.
 """
 
@@ -17,36 +17,36 @@ Row = dict[str, Any]
 Producer = tuple[int | None, int | None]
 """Producer id and epoch."""
 FENCING: Final = ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED", "TRANSACTIONAL_ID_NOT_FOUND", "INVALID_PRODUCER_ID_MAPPING")
-"""Errors that say that another producer has the transactional id, or that the broker aborted the transaction."""
+"""Errors which mean that another producer has the transactional id, or that the broker aborted the transaction."""
 STALE: Final = FENCING[:2]
-"""Those of an epoch that is not the last one."""
+"""Errors for an epoch that is not the latest."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionCall:
-    """An exchange for a transactional id."""
+    """An exchange of a transactional id."""
 
     api: str
     client_id: str | None
     first_ns: int
     last_ns: int
-    """Last byte of the response; of the request where there is none."""
+    """Time of the response's last byte; of the request's last byte if there is no response."""
     error: str | None
     producer_id: int | None = None
     producer_epoch: int | None = None
     partitions: tuple[tuple[str, int], ...] = ()
     unnamed: int = 0
-    """Partitions for which there was no room."""
+    """Number of partitions beyond the bound."""
     records: int = 0
     bytes: int = 0
     group_id: str | None = None
     committed: bool | None = None
-    """What an EndTxn requests."""
+    """Whether an EndTxn requests a commit; None for other APIs."""
     timeout_ms: int | None = None
-    """Of an InitProducerId."""
+    """The timeout of an InitProducerId."""
     coordinator: str | None = None
     next_producer: Producer = (None, None)
-    """Producer id and epoch of an EndTxn response, which it has since version 5 (KIP-890)."""
+    """Producer id and epoch in an EndTxn response, since version 5 (KIP-890)."""
 
     @property
     def producer(self) -> Producer:
@@ -56,7 +56,7 @@ class TransactionCall:
 
 @dataclass(slots=True)
 class Transaction:
-    """One transaction in the making."""
+    """One transaction while it is read."""
 
     transactional_id: str
     client_id: str | None
@@ -74,7 +74,7 @@ class Transaction:
 
     @property
     def producer(self) -> Producer:
-        """Producer id and epoch; one transaction of each is open at a time."""
+        """Producer id and epoch; each has at most one open transaction."""
         return self.producer_id, self.producer_epoch
 
     def take(self, step: TransactionCall) -> None:
@@ -87,11 +87,11 @@ class Transaction:
         self.last_ns = step.last_ns
 
     def end(self, outcome: str | None, at_ns: int | None) -> None:
-        """Ends it; at an unknown time for None."""
+        """Ends it; None is an unknown time."""
         self.outcome, self.end_ns = outcome, at_ns
 
     def row(self) -> Row:
-        """As a row of the report."""
+        """The transaction as a row of the report."""
         known = self.begin_ns is not None and self.end_ns is not None
         return {
             "transactional_id": self.transactional_id, "client_id": self.client_id, "producer_id": self.producer_id,
@@ -116,7 +116,7 @@ class TransactionTimeline:
         self._timeout_ms: int | None = None
         self._coordinator: str | None = None
         self._ends: dict[Producer, TransactionCall] = {}
-        """Producer id and epoch -> the last EndTxn that succeeded."""
+        """Producer id and epoch -> the last successful EndTxn."""
         self._last: TransactionCall | None = None
         """The last step that was not refused."""
 
@@ -143,7 +143,9 @@ class TransactionTimeline:
         return self
 
     def _begun(self, step: TransactionCall) -> None:
-        """A producer takes the transactional id; the broker aborts what another left open, while it says CONCURRENT."""
+        """A producer takes the transactional id. The broker aborts what another one left open; meanwhile it responds
+        CONCURRENT_TRANSACTIONS.
+        """
         if step.error not in ("NONE", "CONCURRENT_TRANSACTIONS"):
             return
         for transaction in self.open.values():
@@ -177,7 +179,9 @@ class TransactionTimeline:
         self._close(transaction, {True: "committed", False: "aborted", None: None}[step.committed], step)
 
     def _fenced(self, step: TransactionCall) -> None:
-        """A refusal. If the transaction is open, no other client took the transactional id: the broker's timeout ended it."""
+        """A refusal. If the transaction is open and no other client took the transactional id, the broker's timeout
+        ended it.
+        """
         again = self._is_again(step)
         self.fences.append({
             "time_ns": step.last_ns, "transactional_id": self.name, "client_id": step.client_id, "api": step.api,
@@ -188,8 +192,8 @@ class TransactionTimeline:
             self._close(transaction, "timed_out" if self._is_overdue(transaction, step.first_ns) else "fenced", step)
 
     def _is_again(self, step: TransactionCall) -> bool:
-        """Whether a refused request is an EndTxn for what ended before: the response to the first one named another epoch, or,
-        where it is not known, nothing was done since.
+        """Whether a refused request is a repeated EndTxn for a transaction that has ended: the response to the first one had
+        another epoch, or, if that is not known, nothing was done since.
         """
         if step.api != "EndTxn" or step.error not in STALE or None in step.producer:
             return False
@@ -199,23 +203,23 @@ class TransactionTimeline:
         return ended is self._last if None in ended.next_producer else ended.next_producer != ended.producer
 
     def _is_overdue(self, transaction: Transaction, at_ns: int) -> bool:
-        """Whether the timeout of a transaction is over at a time."""
+        """Whether the timeout of a transaction has passed at a time."""
         return self._timeout_ms is not None and at_ns > (transaction.begin_ns or 0) + self._timeout_ms * 1_000_000
 
     def _close(self, transaction: Transaction, outcome: str | None, step: TransactionCall) -> None:
-        # the coordinator ended one that timed out long before the refusal says so
+        # The coordinator ended a transaction that timed out long before the refusal shows it.
         transaction.end(outcome, None if outcome == "timed_out" else step.last_ns)
         self.done.append(transaction)
         self._drop(transaction)
 
     def _drop(self, transaction: Transaction | None) -> None:
-        """Takes a transaction from those that are open, if it is one of them."""
+        """Removes a transaction from the open ones if it is among them."""
         if transaction is not None and self.open.get(transaction.producer) is transaction:
             del self.open[transaction.producer]
             del self._of_client[transaction.client_id][transaction.producer]
 
     def _of(self, step: TransactionCall) -> Transaction | None:
-        """The open transaction that a step belongs to: of its producer id and epoch, or of its client where it has none."""
+        """The open transaction that a step belongs to: by producer id and epoch, or by client if the step has none."""
         if step.producer_id is not None and step.producer_epoch is not None:
             found = self.open.get((step.producer_id, step.producer_epoch))
             return found or self.open.get((None, None))
@@ -223,7 +227,7 @@ class TransactionTimeline:
 
 
 def summary(name: str, timeline: TransactionTimeline) -> Row:
-    """A transactional id in figures."""
+    """The figures of a transactional id."""
     outcomes = [one.outcome for one in timeline.done]
     lasted = sorted(one.end_ns - one.begin_ns for one in timeline.done if one.end_ns is not None and one.begin_ns is not None)
     return {

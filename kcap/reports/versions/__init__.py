@@ -1,3 +1,3 @@
-"""The report on version negotiation: what each connection negotiated, who the clients are, what a release refuses, what
-failed.
+"""The report on version negotiation: what each connection negotiated, which library each client uses, what a release rejects,
+and what failed.
 """

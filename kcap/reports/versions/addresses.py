@@ -1,7 +1,7 @@
-"""Diagnoses of addresses: what brokers advertise and clients cannot use, and listeners that are not for clients.
+"""Diagnoses of addresses: advertised addresses that clients cannot use, and listeners that are not for clients.
 
-In: a `DiagnosisContext`. Out: troubles added to it. Law: an address is wrong for a client only where a broker gave it to that
-client; a capture in which the clients are on the broker's own machine accuses no loopback address.
+In: a `DiagnosisContext`. Out: troubles added to it. Law: an address is wrong for a client only if a broker gave it to that
+client. In a capture whose clients run on the broker's own machine, loopback addresses are not reported.
 
 Sources: advertised.listeners and controller.listener.names of Kafka, KIP-919 (clients of controllers), RFC 6890 (addresses).
 """
@@ -34,12 +34,12 @@ from kcap.schema.registry import api_key
 
 METADATA: Final = api_key("Metadata")
 STUCK: Final = 5
-"""Metadata requests of a client that finds no broker of the list; an administrator's tool sends fewer."""
+"""Number of Metadata requests of a client that reaches no broker of the list; administrators' tools send fewer."""
 LOCAL_NAMES: Final = frozenset({"localhost", "localhost.localdomain", "ip6-localhost"})
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is the machine on which its name is used."""
+    """Whether a host name or address means the machine on which it is used."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -47,7 +47,7 @@ def is_loopback(host: str) -> bool:
 
 
 def why_unroutable(host: str) -> str | None:
-    """Why no other machine reaches a host; None where nothing speaks against it."""
+    """Why no other machine can reach a host; None if nothing indicates that."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -58,7 +58,7 @@ def why_unroutable(host: str) -> str | None:
 
 
 def given(case: DiagnosisContext) -> dict[Server, list[tuple[StoredProfile, str | None]]]:
-    """Server -> connections of clients to which it gave its list of brokers."""
+    """Server -> connections of clients that received its list of brokers."""
     out: dict[Server, list[tuple[StoredProfile, str | None]]] = {}
     got = of_template(lambda stored: any(use.key == METADATA and use.served for use in stored.template.uses))
     for stored, client, _ in case.clients:
@@ -91,10 +91,10 @@ def advertised(case: DiagnosisContext) -> None:
 
 
 def unused(case: DiagnosisContext) -> None:
-    """Clients that ask for the brokers again and again, and try none of those that they are given."""
+    """Clients that request the brokers repeatedly and connect to none of those that they receive."""
     brokers = case.whole.tracker.brokers
     tried: dict[str, dict[int, set[Server]]] = {}
-    """Address of a client -> port -> servers there that it tried."""
+    """Address of a client -> port -> servers with that port to which it connected."""
     works = of_template(lambda stored: any(use.served and use.key not in BEGINNING for use in stored.template.uses))
     for address, server in dict.fromkeys((stored.address, stored.server) for stored in case.every):
         tried.setdefault(address, {}).setdefault(server[1], set()).add(server)
@@ -129,13 +129,13 @@ def unused(case: DiagnosisContext) -> None:
 
 
 def reaches(tried: dict[int, set[Server]], server: Server, ports: set[int]) -> bool:
-    """Whether another server with one of these ports was tried."""
+    """Whether a connection to another server with one of these ports was attempted."""
     fewer = ports if len(ports) < len(tried) else tried
     return any(port in ports and tried.get(port, {server}) != {server} for port in fewer)
 
 
 def controllers(case: DiagnosisContext) -> None:
-    """Clients at a controller's listener."""
+    """Clients that connect to a controller's listener."""
     for profile, client in case.worth(lambda stored: stored.server in case.controllers):
         worked = any(key != API_VERSIONS and use.served for (_, key, _), use in profile.uses.items())
         if worked or profile.server not in case.controllers or not profile.opening or not whole_line(profile):
@@ -149,7 +149,7 @@ def controllers(case: DiagnosisContext) -> None:
 
 
 def unreachable(case: DiagnosisContext) -> None:
-    """Addresses that clients tried and that never accepted a connection."""
+    """Addresses to which clients tried to connect and that never accepted a connection."""
     tried: dict[Server, list[Row]] = {}
     reached = {stored.server for stored in case.every}
     for line in case.whole.others:
@@ -163,7 +163,7 @@ def unreachable(case: DiagnosisContext) -> None:
         else:
             reached.add(server)
     if not case.kafka and not any(line["server_packets"] for line in case.whole.others):
-        return  # a capture without the servers' packets does not show which of them respond
+        return  # without the servers' packets the capture does not show which of them respond
     brokers = case.whole.tracker.brokers
     ports, running = {server[1] for server in case.kafka}, serving(case, {server[0] for server in tried})
     for server, lines in tried.items():
@@ -193,11 +193,11 @@ def unreachable(case: DiagnosisContext) -> None:
 
 
 Spans = tuple[list[int], list[int]]
-"""When something began, in order; the latest end of what had begun by then."""
+"""Start times in order, and for each the latest end time of the spans up to it."""
 
 
 def serving(case: DiagnosisContext, hosts: set[str]) -> dict[str, Spans]:
-    """When machines served Kafka, by their addresses."""
+    """The time spans during which machines served Kafka, by address."""
     found: dict[str, list[tuple[int, int]]] = {}
     for stored in case.every:
         if stored.server[0] in hosts and stored.server in case.kafka:

@@ -1,8 +1,8 @@
 """What each client used, summed over its connections.
 
-In: stored profiles. Out: clients with their connections, the versions of each, rows of its APIs, and what its calls are to a
+In: stored profiles. Out: clients with their connections, the versions of each, rows of its APIs, and how its calls suit a
 release. Law: counts are those of the rows of `exchanges`. What follows from a template, or from equal figures, is computed
-once: rows of APIs are shared by clients that did the same, and are not changed.
+once: clients that did the same share rows of APIs, which must not be changed.
 """
 
 from collections import Counter
@@ -30,14 +30,14 @@ from kcap.schema.releases import deprecated_in, removed_in
 
 @dataclass(frozen=True, slots=True)
 class PlannedUse:
-    """A use of a template, and its verdicts against what the server offers."""
+    """A use in a template, with its verdicts against what the server offers."""
 
     at: int
-    """Where its figures begin."""
+    """Position of its first figure."""
     key: int
     version: int
     named: bool
-    """Of an API that kcap knows."""
+    """Whether kcap knows the API."""
     offered: Versions | None
     verdicts: tuple[str | None, ...]
 
@@ -56,7 +56,7 @@ class Sum:
     last_ns: int
     count: int = 0
     served: int = 0
-    """Responses other than UNSUPPORTED_VERSION, and requests that want none."""
+    """Number of responses other than UNSUPPORTED_VERSION, and of requests that expect no response."""
     refused: int = 0
     died: int = 0
     midstream: bool = False
@@ -65,11 +65,11 @@ class Sum:
 
 @dataclass(slots=True)
 class Usage:
-    """All that a client used."""
+    """Everything that a client used."""
 
     probes: bool = False
     sums: dict[tuple[int, int], Sum] = field(default_factory=dict)
-    """(key, version) -> sum, in order, of APIs that kcap knows."""
+    """(key, version) -> sum, in order, for APIs that kcap knows."""
     latest: dict[int, Versions] = field(default_factory=dict)
     """API key -> the range of the last connection that has one."""
     offers: dict[int, set[Versions]] = field(default_factory=dict)
@@ -80,15 +80,18 @@ class Usage:
     servers: tuple[Server, ...] = ()
     addresses: tuple[str, ...] = ()
     login: bool = False
-    """Some of its connections began SASL."""
+    """Whether some of its connections began SASL."""
     learned: bool = False
-    """Its connections request no versions, but others of their addresses and client id do, and it may use what those learn."""
+    """Whether its connections request no versions although others of its addresses and client id do, whose results
+    it may use.
+    """
     latest_of: dict[int, str] = field(default_factory=dict)
-    """API key -> the connection of the latest range."""
+    """API key -> the connection with the latest range."""
 
     def add(self, plan: Plan, some: Sequence[StoredProfile], figures: Sequence[list[int]], *, midstream: bool) -> None:
-        """Adds connections of one plan, of which `figures` are columns. They are in the order of their uids, and the plans in
-        that of their first ones."""
+        """Adds connections with the same plan, whose figures are the columns of `figures`. They are ordered by uid, and plans
+        by their first connection.
+        """
         last_uid = some[-1].uid
         for use in plan:
             counts, lows, highs, examples, refused, served, died = figures[use.at : use.at + 7]
@@ -122,14 +125,14 @@ class Usage:
 
 
 class ClientUsage:
-    """Works out what clients are, once for all that are alike."""
+    """Computes what clients used, once for all clients that are equal."""
 
     def __init__(self, whole: ConnectionProfiles, target: str, shared: Set[tuple[str, str | None]] = frozenset()) -> None:
-        """`shared`: those of `Clients`."""
+        """`shared`: as in `Clients`."""
         self.whole, self.target, self.shared = whole, target, shared
         self._plans: dict[tuple[ProfileTemplate, int, Offer | None, Offer | None], Plan] = {}
         self._usual: dict[tuple[ProfileTemplate, int, Server], Plan] = {}
-        """Those of connections to a server that made one offer."""
+        """Plans of connections to servers that made only one offer."""
         self._apis: dict[tuple[Any, ...], list[Row]] = {}
         self._named: dict[tuple[Server, ...], list[str]] = {}
         self._judged: dict[tuple[Any, ...], tuple[list[tuple[int, Assessment]], str, str]] = {}
@@ -155,7 +158,9 @@ class ClientUsage:
         return found
 
     def usages(self, clients: Iterable[tuple[str | None, Sequence[StoredProfile]]]) -> Iterator[Usage]:
-        """What each of some clients used, of their ids and their connections in order; the figures of many are read at once."""
+        """What each of some clients used, with their ids and their connections in order. The figures of many connections are
+        read together.
+        """
         waiting: list[tuple[str | None, Sequence[StoredProfile]]] = []
         size = 0
         for client_id, some in clients:
@@ -167,11 +172,11 @@ class ClientUsage:
         yield from self._summed(waiting)
 
     def usage(self, some: Sequence[StoredProfile], client_id: str | None) -> Usage:
-        """What a client used; of connections with different brokers the one that offered most counts."""
+        """What a client used. If its brokers differ, the one that offered most counts."""
         return next(self._summed([(client_id, some)]))
 
     def _summed(self, clients: Sequence[tuple[str | None, Sequence[StoredProfile]]]) -> Iterator[Usage]:
-        # blocks of figures are inflated in their order, each once
+        # Blocks of figures are decompressed in order, each once.
         every = sorted((stored for _, some in clients for stored in some), key=attrgetter("place"))
         figures = {id(stored): stored.figures for stored in every}
         return (self._sum(client_id, some, figures) for client_id, some in clients)
@@ -194,7 +199,7 @@ class ClientUsage:
         return made
 
     def apis(self, usage: Usage) -> list[Row]:
-        """Each API that a client used, with its versions. Equal ones are one list."""
+        """Each API that a client used, with its versions. Equal lists are one object."""
         key = tuple(
             (
                 *at,
@@ -214,7 +219,7 @@ class ClientUsage:
         return found
 
     def assessed(self, usage: Usage, known: Software) -> tuple[list[Assessment], str, str]:
-        """What stands against the release, the verdict, and its reason."""
+        """The calls that the release rejects, the verdict, and its reason."""
         key = (
             known,
             usage.login,
@@ -234,7 +239,7 @@ class ClientUsage:
         return [Assessment(mine[at], one.what, one.steps, one.head, one.cause) for at, one in pattern], verdict, why
 
     def named(self, servers: tuple[Server, ...]) -> list[str]:
-        """Servers as people write them, in order. Equal ones are one list."""
+        """Servers in readable form, in order. Equal lists are one object."""
         found = self._named.get(servers)
         if found is None:
             found = self._named[servers] = sorted({f"{host}:{port}" for host, port in servers})
@@ -242,7 +247,7 @@ class ClientUsage:
 
 
 def calls_of(usage: Usage) -> list[ApiUse]:
-    """The versions, in the form that a release is compared with."""
+    """The versions, in the form in which they are compared with a release."""
     return [
         ApiUse(
             key,
@@ -271,7 +276,7 @@ def apis_of(usage: Usage) -> list[Row]:
         row["max"], row["count"] = version, row["count"] + one.count
         row["versions"][str(version)] = one.count
         counts.setdefault(key, Counter()).update(one.verdicts)
-        # the oldest version in use goes first, and with it the client's work
+        # The oldest version in use is removed first, and the client then fails.
         row["removed_in"] = row["removed_in"] or removed_in(key, version)
         row["deprecated_in"] = row["deprecated_in"] or deprecated_in(key, version)
     for key, row in rows.items():

@@ -1,14 +1,15 @@
-"""Why connections died: the request that the broker answered by closing.
+"""Why connections died: the request to which the broker reacted by closing.
 
 In: a `DiagnosisContext`. Out: troubles added to it, one for all connections that died of the same request. Law: the broker
-closed (its FIN or RST came first); of several requests without a response the first is the cause, since a broker serves a
-connection's requests in order. A version that the broker is known not to take is a cause by itself; another request is one
-only where it was never answered there, at once, and either a release is known to take it no more, or several connections died
-of it, or the broker sent no byte. A connection that began before the capture, has holes, or was closed by the client, accuses
-no one.
+closed (its FIN or RST came first). Of several requests without a response the first is the cause, since a broker serves a
+connection's requests in order. A version that the broker is known to reject is a sufficient cause. Another request is a cause
+only if it never had a response there and the broker closed at once, and either a release is known to reject it, or several
+connections died of it, or the broker sent no byte. A connection that began before the capture, has holes, or was closed by the
+client, is no evidence.
 
-Ranges come from the connection's own ApiVersions response, its server's, another listener's of the same broker, or what brokers
-of its cluster offer. Sources: KIP-896, KAFKA-18659, RequestContext and SocketServer of Kafka (an unsupported version closes).
+Ranges come from the connection's own ApiVersions response, its server's, that of another listener of the same broker, or from
+the brokers of its cluster. Sources: KIP-896, KAFKA-18659, RequestContext and SocketServer of Kafka (an unsupported version
+closes).
 """
 
 from collections.abc import Callable
@@ -28,9 +29,9 @@ from kcap.schema.registry import version_range
 from kcap.schema.releases import absent_from, removed_in
 
 AT_ONCE_NS: Final = 1_000_000_000
-"""A broker that does not take a request closes within milliseconds; after this time other causes are likelier."""
+"""A broker that rejects a request closes within milliseconds; after this time other causes are more likely."""
 WAITING: Final = keys_of_apis("Fetch", "JoinGroup", "SyncGroup", "ShareFetch")
-"""APIs whose responses wait on purpose: that one is missing at the end of a connection says little."""
+"""APIs whose responses are delayed on purpose: a missing response at the end of a connection shows little."""
 SEVERAL: Final = 2
 PRODUCE, FETCH = 0, 1
 NO_SUCH_API: Final = "No Kafka release has this API: a client of another product, or bytes that are no Kafka."
@@ -42,12 +43,12 @@ REQUESTS_NO_OFFER: Final = (
     "The client requests no versions and is newer than the broker: let it negotiate (ApiVersions), or pin it to the broker's "
     "release."
 )
-"""Advice about versions that a broker does not take."""
+"""Advice about versions that a broker rejects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """One connection that the broker closed, and the request that it closed at."""
+    """A connection that the broker closed, and the request at which it did."""
 
     profile: ConnectionProfile
     client: str | None
@@ -58,7 +59,7 @@ class Death:
 
 
 def closed_by_broker(profile: ConnectionProfile) -> bool:
-    """Whether a request was without a response when the broker closed the connection."""
+    """Whether a request had no response when the broker closed the connection."""
     return (
         whole_line(profile) and profile.line.get("closed_by") == "server" and any(use.died for use in profile.uses.values())
         and profile.line.get("server_captured") != ALERT_BYTES
@@ -66,16 +67,16 @@ def closed_by_broker(profile: ConnectionProfile) -> bool:
 
 
 def death_of(profile: ConnectionProfile) -> Death | None:
-    """The first request of a connection without a response; None where that is no request with a version."""
+    """The first request of a connection without a response; None if it has no version."""
     died = [(use.died_example or 0, at, use) for at, use in profile.uses.items() if use.died_example is not None]
     exchange, (client, key, version), use = min(died, key=lambda one: one[0])
     if any(step.key < 0 and step.outcome == "unanswered" for step in profile.opening):
-        return None  # a SASL token died first
+        return None  # a SASL token came first
     return Death(profile, client, key, version, use, exchange)
 
 
 def ranges_for(case: DiagnosisContext, death: Death) -> tuple[Versions | None, str, bool]:
-    """What the broker takes of the API, from where that is known, and whether anything is known."""
+    """The versions of the API that the broker accepts, the source of this, and whether anything is known."""
     profile = death.profile
     if profile.offer is not None:
         return profile.offer.ranges.get(death.key), "it offered", True
@@ -105,7 +106,7 @@ def deaths(case: DiagnosisContext) -> None:
         if death is None or death.key == API_VERSIONS or (profile.uid in case.whole.malformed and decodes(case, death)):
             continue
         if profile.server in case.controllers and not on_controllers(death.key):
-            continue  # a client at a controller's listener: a diagnosis of its own
+            continue  # clients of a controller's listener have a diagnosis of their own
         ranges, source, known = ranges_for(case, death)
         group: tuple[object, ...] = (*case.group(profile.uid, death.client), death.key, death.version)
         if known and (ranges is None or not ranges[0] <= death.version <= ranges[1]):
@@ -127,7 +128,7 @@ def deaths(case: DiagnosisContext) -> None:
 
 
 def is_evidence(some: list[Death]) -> bool:
-    """Whether requests that the broker closed at were the reason, and not a broker that stopped in the meantime."""
+    """Whether the requests were the reason for closing, and not a broker that stopped in the meantime."""
     key, version = some[0].key, some[0].version
     if removed_in(key, version) is not None or absent_from(key, version) is not None:
         return True
@@ -138,7 +139,7 @@ def is_evidence(some: list[Death]) -> bool:
 
 
 def decodes(case: DiagnosisContext, death: Death) -> bool:
-    """Whether the version is one that the broker takes, as far as is known, so that the malformed body is the cause."""
+    """Whether the broker accepts the version as far as is known, so that the malformed body is the cause."""
     ranges, _, known = ranges_for(case, death)
     if not known:
         return removed_in(death.key, death.version) is None
@@ -146,7 +147,7 @@ def decodes(case: DiagnosisContext, death: Death) -> bool:
 
 
 def needs_login(case: DiagnosisContext, profile: ConnectionProfile) -> bool:
-    """Whether the server wants SASL and this connection began none: a diagnosis of its own."""
+    """Whether the server requires SASL and this connection began none; that has a diagnosis of its own."""
     return profile.server in case.sasl and profile.mechanism is None
 
 
@@ -157,7 +158,7 @@ def at_once(death: Death) -> bool:
 
 
 def is_named_though_gone(case: DiagnosisContext, death: Death) -> bool:
-    """A Produce of versions 0-2 that a broker names and does not take: its ranges begin at 0, and it has no Fetch 0."""
+    """Whether it is a Produce of versions 0-2 that a broker names and rejects: its ranges begin at 0, and it has no Fetch 0."""
     offer = case.whole.offer(death.profile)
     if death.key != PRODUCE or death.version >= GONE_PRODUCE or offer is None:
         return False
@@ -165,12 +166,12 @@ def is_named_though_gone(case: DiagnosisContext, death: Death) -> bool:
 
 
 def add(case: DiagnosisContext, death: Death, group: tuple[object, ...], made: Diagnosis) -> None:
-    """Counts a death to a trouble."""
+    """Counts a connection for a trouble."""
     case.add(group, death.profile.uid, uid(death.profile.uid, death.exchange), made)
 
 
 def named(case: DiagnosisContext, death: Death, group: tuple[object, ...], ranges: Versions | None, source: str) -> None:
-    """A version that the broker is known not to take."""
+    """A version that the broker is known to reject."""
     key, version = death.key, death.version
     has = f"{source} {ranges[0]}-{ranges[1]}" if ranges else f"{source} no version of it"
     since, newest = removed_in(key, version), version_range(key)
@@ -195,7 +196,7 @@ def named(case: DiagnosisContext, death: Death, group: tuple[object, ...], range
 
 
 def once_absent(key: int, version: int) -> str:
-    """That one release alone does not take a version; nothing for others."""
+    """Says that only one release rejects a version; empty otherwise."""
     absent = absent_from(key, version)
     if absent is None:
         return ""
@@ -203,8 +204,9 @@ def once_absent(key: int, version: int) -> str:
 
 
 def unexplained(case: DiagnosisContext, death: Death, group: tuple[object, ...], *, wants_login: bool) -> None:
-    """A request that the broker closes at, where its ranges are not known or have the version. `wants_login`: a login that is
-    missing may be the reason."""
+    """A request at which the broker closes although its ranges are not known or include the version. `wants_login`: a missing
+    login may be the reason.
+    """
     key, version, profile = death.key, death.version, death.profile
     _, _, known = ranges_for(case, death)
     first = next((step for step in profile.opening if step.key != API_VERSIONS), None)
@@ -237,14 +239,14 @@ def unexplained(case: DiagnosisContext, death: Death, group: tuple[object, ...],
 
 
 def headers(case: DiagnosisContext) -> None:
-    """Requests that do not decode as their headers say, and cost the connection."""
+    """Requests that do not decode as their headers say, and at which the broker closed the connection."""
     for profile, client in case.worth(lambda stored: stored.uid in case.whole.malformed):
         what = case.whole.malformed.get(profile.uid)
         if what is None or not whole_line(profile) or not any(use.died for use in profile.uses.values()):
             continue
         death = death_of(profile)
         if death is None or not decodes(case, death) or profile.line.get("closed_by") == "client":
-            continue  # it was refused for its version
+            continue  # it was rejected for its version
         add(case, death, (*case.group(profile.uid, client), death.key, death.version), Diagnosis(
             "malformed_request", ERROR,
             f"{{servers}} close{{vs}} the connection after {call(death.key, death.version)} of {{who}}: its body does not read "

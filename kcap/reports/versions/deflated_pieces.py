@@ -1,6 +1,6 @@
-"""Pieces of bytes by place, deflated by the block, and numbers for values.
+"""Stores pieces of bytes by position, compressed in blocks, and numbers values.
 
-In: pieces. Out: each of them again, in any order. Law: what comes out is what went in; memory is that of deflated blocks.
+In: pieces. Out: each of them again, in any order. Law: the output equals the input; memory is that of the compressed blocks.
 """
 
 from array import array
@@ -11,22 +11,22 @@ from kcap import limits
 
 
 class DeflatedPieces:
-    """Bytes by place, those of several deflated together."""
+    """Bytes by position; several positions are compressed together."""
 
     def __init__(self) -> None:
         self._block, self._start, self._size = array("I"), array("I"), array("I")
-        """Number of its block, place and bytes there."""
+        """Number of each piece's block, its offset there, its size in bytes."""
         self._blocks: list[bytes] = []
         self._open = bytearray()
-        """Those of the last places."""
+        """Pieces of the last positions, not yet compressed."""
         self._inflated: tuple[int, bytes] = -1, b""
-        """The block that was read last, with its number."""
+        """Number and content of the block that was read last."""
 
     def __len__(self) -> int:
         return len(self._block)
 
     def append(self, piece: bytes) -> None:
-        """Adds the piece of the next place."""
+        """Adds the piece of the next position."""
         self._deflate()
         self._block.append(len(self._blocks))
         self._start.append(len(self._open))
@@ -34,7 +34,9 @@ class DeflatedPieces:
         self._open += piece
 
     def set(self, place: int, piece: bytes) -> None:
-        """Gives a place another piece; the old one stays in its block. Places before it that have none have nothing."""
+        """Replaces the piece of a position; the old one remains in its block. Earlier positions without a piece
+        become empty.
+        """
         missing = place + 1 - len(self)
         if missing > 0:
             for column in (self._block, self._start, self._size):
@@ -44,13 +46,13 @@ class DeflatedPieces:
         self._open += piece
 
     def _deflate(self) -> None:
-        """Deflates the last places' pieces once there are enough of them."""
+        """Compresses the last pieces once there are enough of them."""
         if len(self._open) >= limits.PROFILE_BLOCK_BYTES:
             self._blocks.append(compress(self._open, 1))
             self._open = bytearray()
 
     def get(self, place: int) -> bytes:
-        """The piece of a place; nothing where it has none."""
+        """The piece of a position; empty if it has none."""
         if place >= len(self):
             return b""
         block, start, size = self._block[place], self._start[place], self._size[place]
@@ -66,7 +68,7 @@ class DeflatedPieces:
 
 
 class ValueNumbers(dict[Any, int]):
-    """Values -> their numbers, in the order in which they come."""
+    """Numbers values in the order in which they first occur."""
 
     def __init__(self) -> None:
         super().__init__()

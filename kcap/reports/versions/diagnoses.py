@@ -1,9 +1,9 @@
 """What went wrong with versions and brokers, in sentences.
 
-In: the connections of a capture, its clients and brokers. Out: a row a trouble and whom it concerns, with its connections, an
-example and advice; the gravest first. Facts that are worth a line and no trouble are rows of their own. Law: a sentence follows
-from what was seen on the connections it names; a capture that shows one direction only, or began too late, gives no diagnosis;
-a healthy client gives none.
+In: the connections of a capture, its clients and brokers. Out: one row per trouble and library, with its connections, an
+example and advice; the most severe first. Facts that deserve a line but are no trouble are rows of their own. Law: a sentence
+follows from what was seen on the connections that it names; a capture that shows only one direction, or began too late, gives
+no diagnosis; a healthy client gives none.
 
 Sources: KIP-35, KIP-511 (error 35 with a version 0 body), KIP-896, KAFKA-18659 (Produce 0-2 are advertised and rejected).
 """
@@ -51,9 +51,9 @@ CHOSEN: Final = {
                           ("OffsetCommit", 9), ("OffsetFetch", 9))
     if (found := api_key(name)) is not None
 }  # fmt: skip
-"""API -> the version that clients choose by themselves: without transactions of version 2 (KIP-890) or topic ids (KIP-516)."""
+"""API -> the version that clients choose on purpose: without transactions of version 2 (KIP-890) or topic ids (KIP-516)."""
 OTHERS: Final = ", and respond{vs} to the request on others"
-"""Said of servers for which the request is no unknown one."""
+"""Text for requests to which other servers respond."""
 LIMITED: Final = (
     "See the broker's log at that time: max.connections, max.connections.per.ip, max.connection.creation.rate, or a listener "
     "that was shutting down."
@@ -64,7 +64,7 @@ ONLY_NONE: Final = 1
 
 # -- ApiVersions ----------------------------------------------------------------------------------------------------------
 def negotiations(case: DiagnosisContext) -> None:
-    """ApiVersions requests that the broker refused, or did not respond to, and what became of the connection."""
+    """ApiVersions requests that the broker refused or did not respond to, and what became of the connection."""
     for profile, client in case.profiles():
         if not profile.probes or not whole_line(profile):
             continue
@@ -72,7 +72,7 @@ def negotiations(case: DiagnosisContext) -> None:
         refused = [probe for probe in profile.probes if probe.answer is not None and probe.answer.error == UNSUPPORTED_VERSION]
         worked = any(probe.answer is not None and probe.answer.offer is not None for probe in profile.probes)
         probe = min(refused, key=lambda one: one.step.version, default=None)
-        # the response to an older version may be missing, as where packets are cut
+        # The response to an older version may be missing, for example if packets were cut.
         older = probe is not None and any(one.step.version < probe.step.version for one in profile.probes)
         if probe is not None and not worked and not older and (profile.line.get("ended") in ENDS or len(refused) > 1):
             legible = probe.answer is None or probe.answer.legible
@@ -100,7 +100,7 @@ def negotiations(case: DiagnosisContext) -> None:
 
 
 def strangers(case: DiagnosisContext) -> None:
-    """Clients that can neither produce to nor fetch from a broker: they have no version of either request in common."""
+    """Clients that can neither produce to a broker nor fetch from it: they have no version of either request in common."""
     for profile, client in case.profiles():
         known, offer = case.known.of(profile.uid, client), profile.offer
         apart = nothing_in_common(known, offer.ranges) if known is not None and offer is not None else []
@@ -115,7 +115,7 @@ def strangers(case: DiagnosisContext) -> None:
 
 
 def by_client(profile: ConnectionProfile) -> bool:
-    """Whether the client closed the connection, so that a missing response says nothing of the broker."""
+    """Whether the client closed the connection, so that a missing response shows nothing about the broker."""
     return profile.line.get("closed_by") == "client"
 
 
@@ -126,7 +126,7 @@ def worked(profile: ConnectionProfile) -> bool:
 
 # -- versions -------------------------------------------------------------------------------------------------------------
 def outside(case: DiagnosisContext) -> None:
-    """Versions outside of what the broker offers that were sent all the same, and versions below what both sides have."""
+    """Requests with versions outside of what the broker offers, and versions below what both sides have."""
     highest: dict[tuple[tuple[str | None, ...], int], int] = {}
     alike: set[int] = set()
     for stored, _, number in case.clients:
@@ -140,7 +140,7 @@ def outside(case: DiagnosisContext) -> None:
     seen: dict[tuple[ProfileTemplate, Server], tuple[bool, list[TemplateUse]]] = {}
 
     def worth(stored: StoredProfile) -> bool:
-        """Whether a version is wrong, or lower than it might be and the client's highest."""
+        """Whether a version is wrong, or lower than possible and the client's highest."""
         where = stored.template, stored.server
         if where not in seen:
             seen[where] = doubtful(case, stored)
@@ -150,7 +150,7 @@ def outside(case: DiagnosisContext) -> None:
     for profile, _ in case.worth(worth):
         for (client, key, version), use in profile.uses.items():
             if key == API_VERSIONS or use.died or use.refused:
-                continue  # these are diagnosed by what they cost
+                continue  # these are diagnosed by their effects
             found = case.whole.verdicts(profile, key, version, use)
             ranges = range_in(case.whole.offer(profile), key)
             has = span_of(ranges)
@@ -174,7 +174,7 @@ def outside(case: DiagnosisContext) -> None:
 
 
 def doubtful(case: DiagnosisContext, stored: StoredProfile) -> tuple[bool, list[TemplateUse]]:
-    """Whether a template has a version that its server does not take; and the uses below the highest version."""
+    """Whether a template has a version that its server rejects; and the uses below the highest version."""
     template, offer, low, wrong = stored.template, case.whole.offer_for(stored), [], False
     common = case.whole.tracker.offers.common(stored.server)
     for described in template.uses:
@@ -191,12 +191,12 @@ def doubtful(case: DiagnosisContext, stored: StoredProfile) -> tuple[bool, list[
 
 
 def span_of(ranges: tuple[int, int] | None) -> str:
-    """`3-13`; `none` where the broker does not name the API."""
+    """`3-13`; `none` if the broker does not name the API."""
     return f"{ranges[0]}-{ranges[1]}" if ranges else "none"
 
 
 def advice_for(key: int, version: int, kind: str) -> str:
-    """What to do about a version that the broker does not take."""
+    """Advice about a version that the broker rejects."""
     since = removed_in(key, version)
     if version_range(key) is None:
         return deaths.NO_SUCH_API
@@ -213,13 +213,13 @@ def advice_for(key: int, version: int, kind: str) -> str:
 def add_use(
     case: DiagnosisContext, profile: ConnectionProfile, client: str | None, use: Use, at: tuple[int, int], made: Diagnosis
 ) -> None:
-    """Counts a use of one API and version to a trouble."""
+    """Counts a use of one API and version for a trouble."""
     example = uid(profile.uid, use.died_example if use.died_example is not None else use.example)
     case.add((*case.group(profile.uid, client), *at), profile.uid, example, made)
 
 
 def refusals(case: DiagnosisContext) -> None:
-    """UNSUPPORTED_VERSION in response to anything but ApiVersions."""
+    """UNSUPPORTED_VERSION in response to APIs other than ApiVersions."""
     refused = once(lambda profile: any(use.refused and key != API_VERSIONS for (_, key, _), use in profile.uses.items()))
     for profile, _ in case.worth(refused):
         for (client, key, version), use in profile.uses.items():
@@ -246,7 +246,7 @@ def refusals(case: DiagnosisContext) -> None:
 
 
 def compression(case: DiagnosisContext) -> None:
-    """Librdkafka without compression for want of Produce 0 in the broker's ranges."""
+    """Clients with librdkafka that do not compress because Produce 0 is missing from the broker's ranges."""
     for profile, client in case.profiles():
         known, offer = case.known.of(profile.uid, client), profile.offer
         if known is None or known.family != "librdkafka" or offer is None:
@@ -267,7 +267,7 @@ def compression(case: DiagnosisContext) -> None:
 
 # -- brokers --------------------------------------------------------------------------------------------------------------
 def brokers(case: DiagnosisContext) -> None:
-    """Brokers whose ranges no release gives."""
+    """Brokers whose ranges match no release."""
     for row in case.brokers:
         where = place((row["server_ip"], row["server_port"]))
         who: Row = {"client_ip": None, "client_id": None, "server": where}
@@ -286,12 +286,12 @@ def brokers(case: DiagnosisContext) -> None:
 
 
 DIFFERENCES: Final = 6
-"""APIs that differ from a release and are named."""
+"""Number of APIs named as differences from a release."""
 
 
 # -- facts ----------------------------------------------------------------------------------------------------------------
 def facts(case: DiagnosisContext) -> None:
-    """What is worth a line and no trouble."""
+    """Facts that deserve a line but are no trouble."""
     for profile, client in case.profiles():
         refused = [probe for probe in profile.probes if probe.answer is not None and probe.answer.error == UNSUPPORTED_VERSION]
         if refused and any(probe.answer is not None and probe.answer.offer is not None for probe in profile.probes):
@@ -366,7 +366,7 @@ RULES: Final[tuple[Callable[[DiagnosisContext], None], ...]] = (
 
 
 def diagnose(whole: ConnectionProfiles, offered: Sequence[Row], known: Clients) -> tuple[list[Row], list[Row]]:
-    """All troubles, the gravest first; and the facts that are none."""
+    """All troubles, the most severe first; and the facts."""
     case = DiagnosisContext(whole, known, offered)
     for rule in RULES:
         rule(case)

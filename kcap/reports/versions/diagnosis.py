@@ -1,7 +1,7 @@
-"""What the rules of diagnosis look at, and the rows that they make.
+"""The input of the rules of diagnosis, and the rows that they make.
 
-In: the connections of a capture, its clients and brokers. Out: `DiagnosisContext`, which rules read and add troubles to. Law: a
-trouble counts each of its connections once, and keeps the first as its example.
+In: the connections of a capture, its clients and brokers. Out: `DiagnosisContext`, which rules read and to which they add
+troubles. Law: a trouble counts each of its connections once, and its example is the first one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,18 +25,18 @@ Row = dict[str, Any]
 ERROR, WARNING, NOTE = "error", "warning", "note"
 LEVELS: Final = (ERROR, WARNING, NOTE)
 SHOWN: Final = 100
-"""Connections that a row names; it counts all."""
+"""Number of connections that a row names; it counts all."""
 IDS_NAMED: Final = 5
-"""Client ids, and brokers, that a sentence names; it counts all."""
+"""Number of client ids, and of brokers, that a sentence names; it counts all."""
 ENDS: Final = ("fin", "rst")
 
 
 @dataclass(slots=True)
 class Diagnosis:
-    """One row in the making.
+    """One row while it is made.
 
-    The sentence may hold `{n}` (connections), `{who}` (clients), `{s}` (the ending of a verb behind them), `{at}` (their
-    addresses), `{servers}` and `{vs}` (the ending of a verb behind these).
+    The sentence may contain `{n}` (connections), `{who}` (clients), `{s}` (the ending of the verb after them), `{at}` (their
+    addresses), `{servers}` and `{vs}` (the ending of the verb after these).
     """
 
     kind: str
@@ -47,9 +47,9 @@ class Diagnosis:
     connections: list[str] = field(default_factory=list)
     example: str = ""
     clients: dict[tuple[str | None, str | None], str] = field(default_factory=dict)
-    """Address and client id -> library, nothing where it is not known."""
+    """Address and client id -> library, empty if it is not known."""
     servers: dict[str, None] = field(default_factory=dict)
-    """Brokers' addresses, in the order in which they were met."""
+    """Brokers' addresses, in the order of their first occurrence."""
 
     @property
     def ids(self) -> list[str | None]:
@@ -88,7 +88,7 @@ class Diagnosis:
         return text
 
     def row(self) -> Row:
-        """As JSON has it."""
+        """The row in its JSON form."""
         return {
             "kind": self.kind, "level": self.level, "sentence": self.text(),
             "advice": self.advice, "count": len(self.connections), "clients": len(self.clients),
@@ -99,7 +99,7 @@ class Diagnosis:
 
 
 class DiagnosisContext:
-    """What the rules look at, and where they put what they find."""
+    """What rules examine, and where they put what they find."""
 
     def __init__(self, whole: ConnectionProfiles, known: Clients, brokers: Sequence[Row]) -> None:
         self.whole = whole
@@ -107,22 +107,22 @@ class DiagnosisContext:
         self.brokers = brokers
         self.troubles: dict[tuple[Any, ...], Diagnosis] = {}
         self.added = 0
-        """Troubles that rules reported; the same one counts each time."""
+        """Number of troubles that rules reported, repetitions included."""
         self.every = whole.profiles.stored()
         self.clients = list(self._clients())
-        """Connections of clients that are no brokers, with client id, and a number that those share which are alike."""
+        """Connections of clients that are not brokers, with client id and a number that equal ones share."""
         spoke = once(answered)
         self.kafka: set[Server] = {stored.server for stored in self.every if spoke(stored)}
-        """Servers that answered in Kafka's words."""
+        """Servers that sent Kafka responses."""
         self.offering: set[Server] = set(whole.tracker.offers.servers())
-        """Servers that answered an ApiVersions request."""
+        """Servers that responded to an ApiVersions request."""
         self.sasl = {stored.server for stored in self.every if stored.template.mechanism is not None}
         self.controllers = {(row["server_ip"], row["server_port"]) for row in brokers if row["role"] == CONTROLLER}
         """Listeners of controllers."""
         self.siblings = Siblings(whole.tracker.brokers, whole.tracker.offers.all_latest())
 
     def add(self, key: tuple[Any, ...], connection: str, example: str, made: Diagnosis) -> None:
-        """Counts a connection to a trouble."""
+        """Counts a connection for a trouble."""
         self.added += 1
         found = self.troubles.get((made.kind, *key))
         if found is None:
@@ -142,16 +142,16 @@ class DiagnosisContext:
         kinds: dict[tuple[ProfileTemplate, Server, int], int] = {}
         for stored in self.every:
             if not stored.clients:
-                continue  # the filter passed none of it
+                continue  # the filter selected none of it
             known = self.known.of(stored.uid, stored.clients[0])
             if known is None or not known.is_broker:
                 where = stored.template, stored.server, number[id(known)]
                 yield stored, stored.clients[0], kinds.setdefault(where, len(kinds))
 
     def profiles(self) -> Iterator[tuple[ConnectionProfile, str | None]]:
-        """The same opened, with the client id, for a rule that tests what was sent, to which server, by which library.
+        """The same as profiles, with the client id, for a rule that tests requests, server and library.
 
-        Of those that are alike in all three it sees no other once it has found nothing in the first.
+        If nothing is found in the first of several connections that are equal in all three, the others are skipped.
         """
         quiet: set[int] = set()
         for stored, client, kind in self.clients:
@@ -163,13 +163,15 @@ class DiagnosisContext:
                 quiet.add(kind)
 
     def worth(self, wanted: Callable[[StoredProfile], bool]) -> Iterator[tuple[ConnectionProfile, str | None]]:
-        """The same of those that a rule has reason to look at, each of them."""
+        """The same for each connection that a rule has reason to examine."""
         for stored, client, _ in self.clients:
             if wanted(stored):
                 yield stored.open(), client
 
     def group(self, uid: str, client: str | None) -> tuple[str | None, ...]:
-        """What to count troubles by: clients of one library and release are one row, and so are those of no known library."""
+        """Key by which troubles are counted: clients of one library and release share a row, as do those of no
+        known library.
+        """
         known = self.known.of(uid, client)
         return (known.name, known.version) if known is not None else (None, None)
 
@@ -180,7 +182,7 @@ def once(compute: Callable[[ConnectionProfile], T]) -> Callable[[StoredProfile],
 
 
 def of_template(compute: Callable[[StoredProfile], T]) -> Callable[[StoredProfile], T]:
-    """A function of what a connection's template says, computed once for all connections that share it."""
+    """A function of a connection's template, computed once for all connections that share it."""
     known: dict[ProfileTemplate, T] = {}
 
     def computed(stored: StoredProfile) -> T:
@@ -192,7 +194,7 @@ def of_template(compute: Callable[[StoredProfile], T]) -> Callable[[StoredProfil
 
 
 def library(known: Software | None) -> str:
-    """A library in words; nothing where it is not known."""
+    """A library in words; empty if it is not known."""
     if known is None or not known.text:
         return ""
     return f"probably {known.text}" if known.guessed else known.text
@@ -204,7 +206,7 @@ def server_of(line: Row) -> Server:
 
 
 def place(server: Server) -> str:
-    """As people write it."""
+    """The address in readable form."""
     return f"{server[0]}:{server[1]}" if ":" not in server[0] else f"[{server[0]}]:{server[1]}"
 
 
@@ -214,7 +216,7 @@ def answered(profile: ConnectionProfile) -> bool:
 
 
 def whole_line(profile: ConnectionProfile) -> bool:
-    """Whether the connection is there from its first packet, both ways and without holes."""
+    """Whether the connection was captured from its first packet on, in both directions and without holes."""
     line = profile.line
     return (
         line.get("began") == "syn" and (line.get("server_packets") or 0) > 0 and (line.get("client_packets") or 0) > 0
@@ -223,7 +225,7 @@ def whole_line(profile: ConnectionProfile) -> bool:
 
 
 def subject(profile: ConnectionProfile, client_id: str | None) -> Row:
-    """Whom a row concerns."""
+    """The clients that a row concerns."""
     return {"client_ip": profile.identity.client_ip, "client_id": client_id, "server": place(profile.server)}
 
 

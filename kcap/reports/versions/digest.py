@@ -1,8 +1,7 @@
-"""What of the versions report people read first: clients that are alike on one line, the worst first, and how many are left
-out.
+"""What people read first of the versions report: equal clients on one line, the worst first, and how many are omitted.
 
-In: the report's plain values. Out: rows for tables of any form. Law: counts of the rows and of what is left out add up to the
-report's; without a need nothing is put together.
+In: the report's plain values. Out: rows for tables of any form. Law: counts of the rows and of what is omitted add up to the
+report's; rows are combined only if there are too many.
 """
 
 from collections.abc import Callable, Hashable
@@ -13,7 +12,7 @@ from kcap.reports.versions.readiness import YES, earlier
 
 Row = dict[str, Any]
 APART: Final = 30
-"""Up to so many rows stand by themselves."""
+"""Number of rows up to which they are not combined."""
 CLIENTS_SHOWN: Final = 25
 AGAINST_SHOWN: Final = 25
 DIAGNOSES_SHOWN: Final = 12
@@ -22,7 +21,7 @@ EVERYTHING: Final = 1 << 30
 
 
 def clients(made: Row, *, every: bool = False, shown: int = CLIENTS_SHOWN) -> tuple[list[Row], int]:
-    """Rows of clients that are no brokers, and how many clients are left out."""
+    """Rows of clients that are not brokers, and the number of omitted clients."""
     rows = [row for row in made["clients"] if not row["is_broker"]]
     if every or len(rows) <= APART:
         return [row | {"clients": 1} for row in rows], 0
@@ -31,7 +30,7 @@ def clients(made: Row, *, every: bool = False, shown: int = CLIENTS_SHOWN) -> tu
 
 
 def against(made: Row, *, every: bool = False, shown: int = AGAINST_SHOWN) -> tuple[list[Row], int]:
-    """Versions that the release does not take and clients would go on to send, or may; and how many are left out."""
+    """Versions that the release rejects and that clients would or might continue to send; and the number of omitted ones."""
     rows = [row for row in made["readiness"] if row["would_change"] is not True]
     if every or len(rows) <= APART:
         return [row | {"clients": 1} for row in rows], 0
@@ -40,7 +39,7 @@ def against(made: Row, *, every: bool = False, shown: int = AGAINST_SHOWN) -> tu
 
 
 def inner(made: Row) -> str:
-    """How many clients are brokers themselves, and their client ids; nothing where there are none."""
+    """How many clients are brokers themselves, and their client ids; empty if there are none."""
     rows = [row for row in made["clients"] if row["is_broker"]]
     if not rows:
         return ""
@@ -49,20 +48,20 @@ def inner(made: Row) -> str:
 
 
 def replaced(made: Row) -> str:
-    """How many versions clients give up by themselves; nothing for none."""
+    """How many versions clients replace by themselves; empty for none."""
     count = sum(row["would_change"] is True for row in made["readiness"])
     return f"{count:,} more version{'s' if count > 1 else ''} that clients replace by themselves" if count else ""
 
 
 def client_kind(row: Row) -> Hashable:
-    """What clients on one line have in common."""
+    """The values that clients on one line have in common."""
     software = row["software_name"], row["software_version"], row["guessed"], row["principal"] is not None
     apis = tuple((api["api_key"], api["min"], api["max"]) for api in row["apis"])
     return row["works_with_target"], row["works_why"], software, apis if row["works_with_target"] == "no" else ()
 
 
 def together(rows: list[Row], kind: Callable[[Row], Hashable]) -> list[Row]:
-    """Rows that are alike as one: the first of them, with the sums of all; an address that several of them have counts once."""
+    """Combines equal rows: the first of them, with the sums of all; an address that several of them have counts once."""
     groups: dict[Hashable, Row] = {}
     addresses: dict[Hashable, set[str]] = {}
     for row in rows:
@@ -82,14 +81,17 @@ def together(rows: list[Row], kind: Callable[[Row], Hashable]) -> list[Row]:
 
 
 def needs_words(row: Row, target: str) -> bool:
-    """Whether a client's verdict is explained below the table: it does not simply work, or its library is not known, or not
-    listed for the release."""
+    """Whether a client's verdict is explained below the table: it does not simply work, or its library is not known or not
+    listed for the release.
+    """
     newest = row["newest_broker"]
     return row["works_with_target"] != YES or row["software_name"] is None or (newest is not None and earlier(newest, target))
 
 
 def outcome(row: Row) -> str:
-    """What becomes of a client on the release, by API: what breaks, what steps where, or that it keeps its versions."""
+    """The client's prospects on the release, by API: what breaks, which versions change, or that it continues with its
+    versions.
+    """
     breaks, open_ = (
         [f"{api['api']} {span(api['min'], api['max'])}" for api in row["apis"] if api["step"] == step]
         for step in ("breaks", "unknown")
@@ -116,11 +118,11 @@ def some(texts: list[str], shown: int = 4) -> str:
 
 
 def client_text(row: Row) -> str:
-    """A client id; of several clients on one line the first, and how many more."""
+    """A client id; for several clients on one line, the first id and the number of others."""
     name = "-" if row["client_id"] is None else str(row["client_id"]) or "''"
     return name + (f" and {row['clients'] - 1:,} more" if row.get("clients", 1) > 1 else "")
 
 
 def address_text(row: Row) -> str:
-    """An address, or how many there are."""
+    """An address, or the number of addresses."""
     return str(row["client_ip"]) if row["addresses"] == 1 else f"{row['addresses']:,} addresses"

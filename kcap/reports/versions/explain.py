@@ -1,8 +1,8 @@
-"""Which versions one client settles on with other releases, from a capture or from the name of its library.
+"""Which versions a client settles on with other releases, from a capture or from the name of its library.
 
-In: a client id of the capture, or a library with its release; releases; the capture's profiles where there is one. Out: plain
-values, an entry a client that goes by the name. Law: a client of the capture begins at the broker that it was seen with; an API
-that it was seen to use is always there; `unproven` has what the capture lacks to show that it works.
+In: a client id of the capture, or a library with its release; releases; the capture's profiles if there is one. Out: plain
+values, one entry for each client with the name. Law: the steps of a client of the capture begin with the broker in the capture,
+and always include the APIs that it used there; `unproven` lists what the capture lacks to show that it works.
 """
 
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ COMMON: Final = (
     "Heartbeat", "LeaveGroup", "InitProducerId", "AddPartitionsToTxn", "EndTxn", "TxnOffsetCommit", "OffsetForLeaderEpoch",
     "ConsumerGroupHeartbeat", "ShareFetch", "PushTelemetry", "CreateTopics", "DescribeConfigs", "SaslAuthenticate",
 )  # fmt: skip
-"""APIs that are explained of a library without a capture."""
+"""APIs that are explained for a library without a capture."""
 
 
 def explanation_of(client: str, targets: Sequence[str], profiles: ConnectionProfiles | None) -> Row:
-    """The explanation. Raises UsageError for a name that is no client of the capture and no library."""
+    """The explanation. Raises UsageError for a name that is neither a client of the capture nor a library."""
     brokers = [broker_of(target) for target in targets]
     made: Row = {"report": "versions", "explain": client, "targets": list(targets), "rows": []}
     if profiles is not None:
@@ -46,7 +46,7 @@ def explanation_of(client: str, targets: Sequence[str], profiles: ConnectionProf
 
 
 def of_client(client: str, known: Software, usage: Usage, brokers: Sequence[SimulatedBroker]) -> Row:
-    """A client of the capture. One whose library is not known has the versions that it sent, and no other."""
+    """A client of the capture. If its library is not known, it has only the versions that it sent."""
     used: dict[int, list[int]] = {}
     for api, version in usage.sums:
         used.setdefault(api, []).append(version)

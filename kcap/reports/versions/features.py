@@ -1,7 +1,7 @@
-"""Finalized features of a cluster by the names that people use for their levels.
+"""Finalized features of a cluster, with the usual names of their levels.
 
-In: a feature's name and level as an ApiVersions response has them (KIP-584). Out: `metadata.version 21 = 3.9-IV0`. Law: a level
-that is not in the table is given as its number.
+In: a feature's name and level as in an ApiVersions response (KIP-584). Out: `metadata.version 21 = 3.9-IV0`. Law: a level that
+is not in the table is given as its number.
 
 Source: MetadataVersion of Kafka (feature levels of `metadata.version`), and the enums of the other features.
 """
@@ -25,7 +25,7 @@ LEVELS: Final = {
 
 
 def level_name(name: str, level: int) -> str | None:
-    """The name of a level; None where the table has none."""
+    """The name of a level; None if the table has none."""
     if name == "metadata.version":
         return METADATA_VERSIONS[level - 1] if 0 < level <= len(METADATA_VERSIONS) else None
     return LEVELS.get((name, level))

@@ -1,8 +1,8 @@
-"""Which library a client is: what it says, or else what the versions and the order of its requests fit.
+"""Which library a client uses: the one that it names, or else the one that the versions and order of its requests fit.
 
-In: the connections of one client. Out: name, version, family, and the reason where it is a guess. Law: a guess is made only
-where one library fits and none else does, and only from a confidence of `SURE` on; else the library is unknown, and the reason
-says what it may be.
+In: the connections of one client. Out: name, version, family, and the reason if it is a guess. Law: a guess is made only if
+exactly one library fits, with a confidence of at least `SURE`. Otherwise the library is unknown, and the reason says which it
+may be.
 """
 
 import re
@@ -23,20 +23,21 @@ from kcap.schema.releases import taken
 
 MANY_APIS: Final = 5
 CLEARLY: Final = 2
-"""By so much the defaults of one library have to fit better than those of any other."""
+"""Minimum margin by which the defaults of one library must fit better than those of any other."""
 LEAST_APIS: Final = 2
-"""A guess needs so many APIs beside ApiVersions: one version fits too many libraries."""
+"""Minimum number of APIs beside ApiVersions for a guess: one version fits too many libraries."""
 SURE: Final = 0.75
-"""The least confidence with which a library is named. The tables do not have every library, and one that they lack can speak as
-one of theirs does: with each library of the recordings left out of the tables in turn, its clients fit another one with
-confidences up to 0.74, and never above."""
+"""Minimum confidence with which a library is named. The tables lack some libraries, and a missing one can behave like one in
+the tables: with each recorded library removed from the tables in turn, its clients fit another one with confidences up to 0.74,
+never above.
+"""
 ITS_ID: Final = "its client id begins as that library's default does"
 BROKER: Final = "kafka-broker"
 SCALA: Final = "0.8.2"
-"""Release of the Scala clients, which number their requests otherwise than Java's."""
+"""Release of the Scala clients, whose correlation ids differ from those of the Java clients."""
 JAVA_ASKS_SINCE: Final = "0.10.2"
 JAVA_SAYS_SINCE: Final = "2.4"
-"""From these on the Java client asks for versions, and names itself (KIP-97, KIP-511)."""
+"""First releases in which the Java client requests versions, and names itself (KIP-97, KIP-511)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,27 +51,27 @@ class Software:
     why: str
     is_broker: bool = False
     confidence: float = 0.0
-    """0 to 1, that it is this library."""
+    """Confidence, 0 to 1, that it is this library."""
     evidence: tuple[str, ...] = ()
-    """What speaks for it."""
+    """The evidence for it."""
 
     @property
     def text(self) -> str:
-        """`librdkafka 2.6.0`; empty where nothing is known."""
+        """`librdkafka 2.6.0`; empty if nothing is known."""
         return " ".join(filter(None, (self.name, self.version)))
 
 
 def hint_of(client_id: str | None) -> tuple[bool, str | None]:
-    """Whether a broker gives itself this id, and the library that does."""
+    """Whether brokers use this client id, and the library whose default it is."""
     hint = next((family for start, family in NAMES_OF_IDS if re.match(start, client_id or "")), None)
     return re.fullmatch(BROKER_IDS, client_id or "") is not None, hint
 
 
 def who(kept: Sequence[ConnectionProfile | StoredProfile], client_id: str | None, whole: ConnectionProfiles) -> Software:
-    """The library of a client, by all of its connections."""
+    """The library of a client, from all of its connections."""
     profiles = [profile.open_for(client_id) for profile in kept]
     described = Counter(profile.software for profile in profiles if profile.software is not None)
-    # a request that costs the connection is no proof: anybody can send one
+    # A request at which the connection was closed is no proof: any program can send it.
     served = {
         (key, v)
         for profile in profiles
@@ -93,10 +94,10 @@ def who(kept: Sequence[ConnectionProfile | StoredProfile], client_id: str | None
 
 
 def of_brokers(served: set[tuple[int, int]], java: bool) -> set[int]:
-    """APIs of requests (key, version) that brokers alone send.
+    """APIs of requests (key, version) that only brokers send.
 
-    A version that Kafka's own clients leave to brokers is one only on connections that carry nothing else, as a broker's do
-    (AddPartitionsToTxnManager), and not of a client that names another library (`java` is False): such a library may send it
+    A version that Kafka's own clients leave to brokers counts only on connections that carry nothing else, as a broker's do
+    (AddPartitionsToTxnManager), and not for a client that names another library (`java` is False): such a library may send it
     too (@platformatic/kafka sends AddPartitionsToTxn v5).
     """
     found = {key for key, _ in served if key in INTERNAL}
@@ -105,7 +106,7 @@ def of_brokers(served: set[tuple[int, int]], java: bool) -> set[int]:
 
 
 def stated(known: Software) -> Software:
-    """What is said of a guess: one below `SURE` names nothing, and its reason says which library is nearest."""
+    """The statement about a guess: below `SURE` it names no library, and its reason says which is nearest."""
     if not known.guessed or known.confidence >= SURE:
         return known
     nearest, by = f"{known.text} (confidence {known.confidence:.2f})", known.why.removeprefix("guessed ")
@@ -116,7 +117,7 @@ def stated(known: Software) -> Software:
 def used(
     profiles: Iterable[ConnectionProfile], client_id: str | None, whole: ConnectionProfiles
 ) -> dict[int, dict[int, int | None]]:
-    """API key -> version -> the last version its broker offers, None where that is not known."""
+    """API key -> version -> the last version that its broker offers, None if that is not known."""
     out: dict[int, dict[int, int | None]] = {}
     for profile in profiles:
         offer = whole.offer(profile)
@@ -129,10 +130,10 @@ def used(
 
 
 def asks_of(profiles: Iterable[ConnectionProfile]) -> tuple[set[int], bool]:
-    """Version of the first ApiVersions request of each connection, behind its login where there is one; whether beginnings were
+    """Version of the first ApiVersions request of each connection, after its login if there is one; and whether beginnings were
     captured.
 
-    A Java client requests version 0 before its login, and its own version behind it.
+    A Java client requests version 0 before its login, and its own version after it.
     """
     found = set()
     for profile in profiles:
@@ -149,7 +150,7 @@ def opening_of(profile: ConnectionProfile, count: int) -> tuple[str, ...]:
 
 
 def fits(library: Profile, found: dict[int, dict[int, int | None]], profiles: Sequence[ConnectionProfile]) -> bool:
-    """Whether all that a client used is what the profile has."""
+    """Whether the profile has everything that a client used."""
     for key, versions in found.items():
         if key == API_VERSIONS:
             continue
@@ -164,7 +165,7 @@ def fits(library: Profile, found: dict[int, dict[int, int | None]], profiles: Se
 
 
 def opens(library: Profile, profiles: Sequence[ConnectionProfile]) -> bool:
-    """Whether one of the connections begins as the library's do, where they begin in a way of their own."""
+    """Whether one of the connections begins as the library's connections do, if these have a beginning of their own."""
     size = len(library.opening)
     return not size or any(opening_of(profile, size) == library.opening for profile in profiles if not profile.midstream)
 
@@ -194,10 +195,10 @@ def java_fits(release: str, found: dict[int, dict[int, int | None]], probes: set
 
 
 def java_login(profiles: Sequence[ConnectionProfile], found: dict[int, dict[int, int | None]]) -> Software | None:
-    """A Java client whose login did not succeed: it names itself in its second ApiVersions request only, behind the login.
+    """A Java client whose login did not succeed: it names itself only in its second ApiVersions request, after the login.
 
-    The first has version 0 (SaslClientAuthenticator); SaslAuthenticate v2 behind it, which it has since 2.5, is sent by no
-    other library that begins so.
+    The first has version 0 (SaslClientAuthenticator). No other library that begins so sends SaslAuthenticate v2 next, which the
+    Java client has since 2.5.
     """
     if not set(found) <= LOGIN_APIS:
         return None
@@ -210,7 +211,7 @@ def java_login(profiles: Sequence[ConnectionProfile], found: dict[int, dict[int,
 
 
 def guessed(profiles: Sequence[ConnectionProfile], client_id: str | None, whole: ConnectionProfiles) -> Software:
-    """The library that fits, by all the evidence that there is."""
+    """The library that fits all of the evidence."""
     found = used(profiles, client_id, whole)
     probes, begun = asks_of(profiles)
     _, hint = hint_of(client_id)
@@ -269,7 +270,9 @@ def listed(parts: Sequence[str]) -> str:
 def chosen(
     matches: dict[str, list[str]], opened: set[str], shown: set[Trait], profiles: Sequence[ConnectionProfile], hint: str | None
 ) -> dict[str, list[str]]:
-    """Those of the libraries that the versions fit (name -> releases) that all other evidence leaves: one where it is clear."""
+    """Of the libraries that the versions fit (name -> releases), those that remain after all other evidence: one if it is
+    clear.
+    """
     left = {family: some for family, some in matches.items() if SCALA in some or not excluded(family, profiles)}
     if len(left) < 2:
         return left
@@ -286,8 +289,9 @@ def weighed(
     family: str, first: str, found: dict[int, dict[int, int | None]], client_id: str | None, fitting: int, opened: bool,
     profiles: Sequence[ConnectionProfile],
 ) -> tuple[tuple[str, ...], float]:  # fmt: skip
-    """The evidence for a library, and how sure it makes; `fitting`: libraries that the versions fit, `opened`: the order of the
-    first requests is the library's."""
+    """The evidence for a library, and the confidence that it gives. `fitting`: libraries that the versions fit; `opened`: the
+    order of the first requests is the library's.
+    """
     evidence, confidence = [first], 0.7 if fitting == 1 else 0.5
     _, hint = hint_of(client_id)
     if hint == family:
@@ -313,11 +317,11 @@ def weighed(
 
 
 def by_id(family: str, client_id: str | None) -> Software:
-    """A guess by the client id alone, which anyone may choose: the version, where the id has it."""
+    """A guess by the client id alone, which anyone may choose: the version, if the id contains it."""
     return Software(family, release_in(client_id), family, True, f"guessed by {ITS_ID}", False, 0.4, (ITS_ID,))
 
 
 def release_in(client_id: str | None) -> str | None:
-    """The library's release that a default client id has, as `kafka-python-2.0.2` does."""
+    """The library's release in a default client id such as `kafka-python-2.0.2`."""
     release = re.fullmatch(r"(?:kafka-python|aiokafka)-(\d+(?:\.\d+)+)(?:-\S*)?", client_id or "")
     return release[1] if release else None

@@ -1,8 +1,8 @@
-"""Profiles that may still be added to, as rows of columns: what batches say of connections, until these are stored.
+"""Profiles that may still grow, as rows of columns: what batches show of connections, until the profiles are stored.
 
-In: a row for each use and step that a batch has of a connection; what is known of a connection besides. Out: `Folded`, the
-content of each connection as bytes: what it may have in common with others, its figures, and its client ids. Law: the bytes of
-a connection do not depend on how its rows were spread over batches; equal content is equal bytes.
+In: one row for each use and step of a connection in a batch; other facts of a connection. Out: `Folded`, the content of each
+connection as bytes: what it may have in common with others, its figures, and its client ids. Law: the bytes of a connection do
+not depend on how its rows were spread over batches; equal content gives equal bytes.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,42 +21,45 @@ if TYPE_CHECKING:
     from kcap.identities import Identity
 
 NEVER: Final = -(1 << 63)
-"""Stands for a time, an exchange or an error that there is none of."""
+"""Stands for a missing time, exchange or error."""
 LATE: Final = 1 << 62
-"""Above all times and exchanges."""
+"""A value above all times and exchanges."""
 (
     NUMBER, CLIENT, CALL, KIND, OF_KIND, COUNT, FIRST, LAST, EXAMPLE, REFUSED, SERVED, DIED, LOST, CODECS,
 ) = range(14)  # fmt: skip
-"""Columns of a use: the connection, the client id, API and version as one number, a verdict and how many have it, and what
-`profile.Use` has; `LOST` is the example of those that died, `LATE` without one."""
+"""Columns of a use: the connection, the client id, API and version as one number, a verdict and its count, and the fields of
+`profile.Use`. `LOST` is the example of the uses that died, `LATE` if there is none.
+"""
 FIGURES: Final = (COUNT, FIRST, LAST, EXAMPLE, REFUSED, SERVED, DIED, LOST)
 NO_KIND: Final = -2
-"""A verdict that is none: rows of a use that has no verdict."""
+"""Stands for the verdict in rows of a use without one."""
 KIND_BITS: Final = 3
 KINDS: Final = 1 << KIND_BITS
-"""More than there are verdicts with `NO_KIND`."""
+"""Exceeds the number of verdicts, including `NO_KIND`."""
 SUMMED: Final = {
     OF_KIND: np.add, COUNT: np.add, FIRST: np.minimum, LAST: np.maximum, EXAMPLE: np.minimum, REFUSED: np.add, SERVED: np.add,
     DIED: np.add, LOST: np.minimum, CODECS: np.bitwise_or,
 }  # fmt: skip
-"""How rows of one use become one."""
+"""How the columns of several rows of one use are combined."""
 STEP_NUMBER, BEHIND, EXCHANGE, KEY, VERSION, WORDS, ERROR, ANSWER, REQUESTED, RESPONDED, BEGINS = range(11)
-"""Columns of a step: the connection, whether it is an ApiVersions request behind the opening, what `profile.ProfiledCall` has,
-the response to an ApiVersions request, and where correlation ids begin as far as the step shows it, else `LATE`."""
+"""Columns of a step: the connection, whether it is an ApiVersions request after the opening, the fields of
+`profile.ProfiledCall`, the response to an ApiVersions request, and where correlation ids begin as far as the step shows it,
+else `LATE`.
+"""
 NO_PROBE, NO_RESPONSE = -2, -1
-"""`ANSWER` of a step that is no ApiVersions request, or none that is kept; and of one without a response."""
+"""`ANSWER` of a step that is no stored ApiVersions request; and of one without a response."""
 STEP_WIDTH: Final = ANSWER + 1 - BEHIND
 USE_WIDTH: Final = 5
-"""Numbers of a step and of a use in what connections have in common."""
+"""Numbers per step and per use in what connections have in common."""
 HEAD: Final = 2
-"""Numbers before them: that of the traits and names, and how many steps there are."""
+"""Numbers before them: that of the traits and names, and the number of steps."""
 
 
 Number = TypeVar("Number", int, "Int64s")
 
 
 def call_numbers(keys: Number, versions: Number) -> Number:
-    """Each API and version as one number, in the order of both."""
+    """Each API and version as one number; the numbers have the same order."""
     return (keys + (1 << 15)) << 16 | (versions + (1 << 15))
 
 
@@ -67,7 +70,7 @@ def call_of(number: int) -> tuple[int, int]:
 
 @dataclass(slots=True)
 class GrowingProfile:
-    """What is known of a connection beside its rows; the fields are those of `ConnectionProfile`."""
+    """The facts of a connection beside its rows; the fields are those of `ConnectionProfile`."""
 
     identity: "Identity"
     software: Software | None = None
@@ -78,11 +81,11 @@ class GrowingProfile:
     ids_from: int = LATE
     traits: frozenset[Trait] = frozenset()
     errors: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
-    """(key, error code) of SASL's two requests -> count and example."""
+    """(key, error code) of the two SASL requests -> count and example."""
     probe_count: int = 0
     probes_kept: int = 0
     line: int = 0
-    """Number of the form of its line."""
+    """Number of the form of its row of `connections`."""
     line_figures: tuple[int, ...] = ()
 
     def failed(self, key: int, error: int, exchange: int) -> None:
@@ -108,23 +111,23 @@ class Folded(NamedTuple):
 
     growing: GrowingProfile
     common: bytes
-    """Numbers of 8 bytes: that of a `Common`, how many steps, the steps, the uses."""
+    """Numbers of 8 bytes: the number of a `Common`, the number of steps, the steps, the uses."""
     clients: bytes
-    """Numbers of its client ids, as the uses number them."""
+    """Numbers of its client ids; the uses refer to them by position."""
     figures: bytes
     """Numbers of 8 bytes: ApiVersions requests, times of the steps, uses."""
 
 
 @dataclass(slots=True)
 class Rows:
-    """Rows as columns, in parts that come together when they are read."""
+    """Rows as columns, in parts that are concatenated when they are read."""
 
     width: int
     parts: "list[Int64s]" = field(default_factory=list)
     size: int = 0
 
     def add(self, rows: "Int64s") -> None:
-        """Adds rows, a line of the array for each column."""
+        """Adds rows; each line of the array is a column."""
         if rows.shape[1]:
             self.parts.append(rows)
             self.size += rows.shape[1]
@@ -139,7 +142,7 @@ class Rows:
 
 
 class GrowingProfiles:
-    """The connections whose profiles can be added to, by number, in the order in which they were begun."""
+    """The connections whose profiles can still grow, by number, in the order in which they began."""
 
     def __init__(self) -> None:
         self.known: dict[int, GrowingProfile] = {}
@@ -147,17 +150,17 @@ class GrowingProfiles:
         self._uses, self._steps = Rows(CODECS + 1), Rows(BEGINS + 1)
         self._compact_at = 0
         self.clients, self.words, self.commons = ValueNumbers(), ValueNumbers(), ValueNumbers()
-        """Client ids, outcomes with reasons, and `Common`."""
+        """Client ids, outcomes with reasons, and `Common`, each with its number."""
         self.answers: list[ApiVersionsResponse] = []
         self._answers: dict[int, int] = {}
 
     @property
     def size(self) -> int:
-        """How many rows of uses there are."""
+        """Number of rows of uses."""
         return self._uses.size
 
     def begin(self, identity: "Identity") -> int:
-        """Begins a connection; its number."""
+        """Begins a connection; returns its number."""
         self._next += 1
         self.known[self._next] = GrowingProfile(identity)
         return self._next
@@ -166,14 +169,14 @@ class GrowingProfiles:
         """The number of a response."""
         if said is None:
             return NO_RESPONSE
-        found = self._answers.get(id(said))  # which stays with the response
+        found = self._answers.get(id(said))  # the key is valid as long as the response lives, which is kept here
         if found is None:
             found = self._answers[id(said)] = len(self.answers)
             self.answers.append(said)
         return found
 
     def add(self, uses: "Iterable[Int64s | int]" = (), steps: "Iterable[Int64s | int]" = ()) -> None:
-        """Adds rows, of columns; one that is a number is the same in all of them."""
+        """Adds rows given as columns; a scalar applies to all rows."""
         for rows, columns in ((self._uses, [*uses]), (self._steps, [*steps])):
             if columns:
                 made = np.empty((rows.width, len(columns[0])), np.int64)  # type: ignore[arg-type]
@@ -182,7 +185,7 @@ class GrowingProfiles:
                 rows.add(made)
 
     def add_profile(self, profile: ConnectionProfile, line: int, line_figures: tuple[int, ...]) -> int:
-        """Adds a profile that there is as an object; its number."""
+        """Adds a profile that exists as an object; returns its number."""
         number = self.begin(profile.identity)
         self.known[number] = GrowingProfile(
             profile.identity, profile.software, profile.principal, profile.offer, profile.mechanism, profile.mechanisms,
@@ -216,20 +219,20 @@ class GrowingProfiles:
         return step.exchange, step.key, step.version, self.words[step.outcome, step.reason], error
 
     def compact(self, least: int) -> None:
-        """Adds rows of one use together where there are twice as many rows as after the last time, and more than `least`."""
+        """Combines rows of the same use, if there are twice as many rows as after the last time and more than `least`."""
         if self._uses.size > max(least, self._compact_at):
             self._uses.put(together(self._uses.all(), self._codes(self._uses.all())))
             self._compact_at = 2 * self._uses.size
 
     def _codes(self, uses: "Int64s") -> "Int64s":
-        """A number for each connection, client id, call and verdict of uses."""
+        """One number for each combination of connection, client id, call and verdict."""
         calls, _, call = grouped(uses[CALL])
         uses_of = (uses[NUMBER] * len(self.clients) + uses[CLIENT]) * len(calls) + call
         codes: Int64s = uses_of * KINDS + uses[KIND] - NO_KIND
         return codes
 
     def _taken(self, rows: Rows, numbers: "Int64s") -> "Int64s":
-        """Takes the rows of some connections, each of which gets its place among these as number."""
+        """Removes and returns the rows of some connections; each connection is renumbered by its position among these."""
         every = rows.all()
         place = np.searchsorted(numbers, every[0])
         mine = numbers[np.minimum(place, len(numbers) - 1)] == every[0]
@@ -245,7 +248,7 @@ class GrowingProfiles:
             self._taken(rows, np.array([number]))
 
     def fold(self, some: list[int]) -> Iterator[Folded]:
-        """Takes connections by their numbers, which are in order."""
+        """Removes and returns connections by their numbers, which are in order."""
         if not some:
             return
         known = [self.known.pop(number) for number in some]
@@ -300,14 +303,14 @@ class GrowingProfiles:
 
     def _used(self, rows: "Int64s") -> "tuple[Int64s, Int64s, Int64s]":
         """Uses of connections: the connection, the figures, and what may be in common with others. For each verdict: the use,
-        and how many have it. For each client id: the connection and its number. All are in order of connections, and those of
-        one in the order in which they came.
+        and its count. For each client id: the connection and its number. All are ordered by connection, and those of one
+        connection by their arrival.
         """
         verdicts = together(rows, self._codes(rows))
         codes = self._codes(verdicts) // KINDS
         uses = together(verdicts, codes)
         uses = uses[:, np.argsort(uses[NUMBER], kind="stable")]
-        mine = self._codes(uses) // KINDS  # the calls are the same ones, so that the codes are, too
+        mine = self._codes(uses) // KINDS  # the calls are the same, so the codes are too
         order = np.argsort(mine)
         of_use = order[np.searchsorted(mine[order], codes)] if len(codes) else codes
         some = np.flatnonzero(verdicts[KIND] != NO_KIND)
@@ -334,7 +337,7 @@ def _times(step: ProfiledCall) -> tuple[int, int]:
 
 
 def together(rows: "Int64s", codes: "Int64s") -> "Int64s":
-    """Uses with equal codes as one each, in the order in which they came."""
+    """Combines uses with equal codes, in the order of their arrival."""
     if not len(codes):
         return rows
     order = np.argsort(codes, kind="stable")
@@ -350,7 +353,7 @@ def together(rows: "Int64s", codes: "Int64s") -> "Int64s":
 
 
 def ranks(numbers: "Int64s") -> "Int64s":
-    """The place of each entry among those of its number; equal numbers stand together."""
+    """The position of each entry among those with its number; equal numbers are adjacent."""
     places = np.arange(len(numbers))
     new = np.ones(len(numbers), np.bool_)
     new[1:] = numbers[1:] != numbers[:-1]
@@ -358,13 +361,13 @@ def ranks(numbers: "Int64s") -> "Int64s":
 
 
 def scatter(into: "Int64s", places: "Int64s", columns: "Int64s") -> None:
-    """Puts the columns of rows one behind the other, those of a row from its place on."""
+    """Writes the columns of rows one after the other, those of each row from its offset on."""
     for at, column in enumerate(columns):
         into[places + at] = column
 
 
 def pieces(numbers: "Int64s", ends: "Int64s") -> Iterator[bytes]:
-    """Numbers as bytes, of each part up to its end."""
+    """The numbers as bytes, split at the end of each part."""
     data, start = numbers.tobytes(), 0
     for end in (8 * ends).tolist():
         yield data[start:end]

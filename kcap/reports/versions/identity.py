@@ -1,9 +1,9 @@
-"""Which connections are one client: the same client id, software and principal, at any number of addresses.
+"""Which connections belong to one client: the same client id, software and principal, at any number of addresses.
 
 In: stored profiles. Out: `Clients`: connections by client, and the library of each. Law: two programs that name themselves
-differently are never one client; connections that name nothing join a named client only where it is the one client of that id
-at their address and their beginning was not captured, or all that they sent is what it sent too. Clients that name nothing are
-distinguished by how their connections begin, by versions that exclude each other, and by their libraries where these are sure.
+differently are never one client. Connections that name nothing join a named client only if it is the one client of that id at
+their address and their beginning was not captured, or if it also sent everything that they sent. Clients that name nothing are
+distinguished by how their connections begin, by versions that exclude each other, and by their libraries if these are certain.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ from kcap.schema.facts import Versions
 
 UNKNOWN: Final = "unknown"
 ONE_VERSION: Final = keys_of_apis("Produce", "Fetch", "JoinGroup", "OffsetCommit", "Heartbeat", "SyncGroup", "LeaveGroup")
-"""APIs that a program sends to one broker in one version."""
+"""APIs that a program sends to one broker in only one version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +35,18 @@ class ClientKey:
 
     client_id: str | None
     software: Named | None = None
-    """Name and version as it says them (KIP-511)."""
+    """Name and version as the client states them (KIP-511)."""
     principal: str | None = None
     library: str | None = None
-    """Tells apart programs that do not name themselves and share a client id; None where there is one of them. No statement:
-    the library is in `Clients.software`."""
+    """Distinguishes programs that do not name themselves and share a client id; None if there is only one. It is not a
+    statement about the library, which is in `Clients.software`.
+    """
     address: str | None = None
-    """None where clients are counted over all addresses."""
+    """None if clients are counted over all addresses."""
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """Sorts by address, client id, software, principal and library; what is None goes last."""
+        """Sort key: address, client id, software, principal and library; None sorts last."""
         parts = (self.address, self.client_id, self.software, self.principal, self.library)
         return tuple((part is None, part or "") for part in parts)
 
@@ -60,8 +61,9 @@ class Clients:
     keys: dict[tuple[str, str | None], ClientKey] = field(default_factory=dict)
     """Connection and client id -> client."""
     shared: set[tuple[str, str | None]] = field(default_factory=set)
-    """Addresses and client ids of which some connections request the broker's versions and others do not. A library may do so
-    on its first connection alone, and use on the others what it learned there (kafka-python 2, @platformatic/kafka)."""
+    """Addresses and client ids of which some connections request the broker's versions and others do not. A library may request
+    them on its first connection only, and use the result on the others (kafka-python 2, @platformatic/kafka).
+    """
 
     def of(self, connection: str, client_id: str | None) -> Software | None:
         """The library of a client by one of its connections."""
@@ -117,7 +119,7 @@ def flow_of(stored: StoredProfile) -> Flow:
 
 
 def programs(whole: ConnectionProfiles, some: list[StoredProfile], client_id: str | None) -> list[list[StoredProfile]]:
-    """Connections at one address that name nothing, by the programs that they are of: those that begin alike are one."""
+    """Connections at one address that name nothing, by program: connections that begin alike are of one program."""
     flows: dict[Flow, list[StoredProfile]] = {}
     for stored in some:
         flows.setdefault(flow_of(stored), []).append(stored)
@@ -126,8 +128,9 @@ def programs(whole: ConnectionProfiles, some: list[StoredProfile], client_id: st
 
 
 def united(whole: ConnectionProfiles, parts: Iterable[list[StoredProfile]], client_id: str | None) -> list[list[StoredProfile]]:
-    """Connections of programs; those that send no API in versions that exclude each other to brokers that offer the same are
-    one, as far as they are compared: one that fits none of the first programs is another."""
+    """Connections by program. Those that do not send an API in mutually exclusive versions to brokers with the same offer are
+    united, as far as they are compared: a connection that fits none of the first programs is another one.
+    """
     found: list[tuple[list[StoredProfile], Sent]] = []
     for mine in parts:
         sent = sent_by(whole, mine, client_id)
@@ -158,13 +161,15 @@ def sent_by(whole: ConnectionProfiles, some: list[StoredProfile], client_id: str
 
 
 def exclude(one: Sent, other: Sent) -> bool:
-    """Whether two sets of connections are of two programs: an API that programs send in one version, in two, or two APIs."""
+    """Whether two sets of connections must be of two programs: with the same offer they sent disjoint versions of an API that a
+    program sends in only one version, or of at least two APIs.
+    """
     apart = [key for offered, key in one.keys() & other.keys() if one[offered, key].isdisjoint(other[offered, key])]
     return len(apart) > 1 or any(key in ONE_VERSION for key in apart)
 
 
 def identify(whole: ConnectionProfiles, *, by_address: bool = False) -> Clients:
-    """The clients of a capture, and the library of each. `by_address`: those at different addresses are different clients."""
+    """The clients of a capture, and the library of each. `by_address`: clients at different addresses are different clients."""
     spots: dict[Spot, list[tuple[StoredProfile, int]]] = {}
     for stored in whole.profiles.stored():
         for client, client_id in enumerate(stored.clients):
@@ -188,7 +193,7 @@ def identify(whole: ConnectionProfiles, *, by_address: bool = False) -> Clients:
             out.keys[stored.uid, client_id] = one[0]
 
     nameless: dict[tuple[str | None, Spoke], dict[str, list[list[StoredProfile]]]] = {}
-    """Client id and principal -> library, nothing where it is not sure -> connections of programs."""
+    """Client id and principal -> library, empty if it is not certain -> connections of programs."""
     for (spot, spoke), some in groups.items():
         if spoke[1] is not None:
             count(some, spot[1], spoke)
@@ -199,7 +204,7 @@ def identify(whole: ConnectionProfiles, *, by_address: bool = False) -> Clients:
     for (client_id, spoke), libraries in nameless.items():
         unsure = libraries.pop("", [])
         sure = [[one for part in parts for one in part] for parts in libraries.values()]
-        # with one library there the others may be of it; of several nothing says which
+        # With one library there, the others may be of it; with several, nothing shows which.
         made = united(whole, sure + unsure, client_id) if len(sure) < 2 else sure + united(whole, unsure, client_id)
         names = [*libraries, *(f"{UNKNOWN} {number}" for number in range(len(made)))]
         for some, name in zip(made, names):
@@ -212,7 +217,7 @@ def identify(whole: ConnectionProfiles, *, by_address: bool = False) -> Clients:
 
 
 class Guesses:
-    """Works out libraries, once for all clients that are alike."""
+    """Determines libraries, once for all clients that are equal."""
 
     def __init__(self, whole: ConnectionProfiles) -> None:
         self.whole = whole
@@ -225,7 +230,7 @@ class Guesses:
             those = alike.setdefault((one.template, one.number_of(client_id), self.whole.offer_for(one)), [])
             if len(those) < ENOUGH:
                 those.append(one)
-        if len({template.software for template, _, _ in alike} - {None}) > 1:  # the one that is said most often counts
+        if len({template.software for template, _, _ in alike} - {None}) > 1:  # the most frequent one counts
             return who(some, client_id, self.whole)
         key = hint_of(client_id), release_in(client_id), tuple((kind, len(those)) for kind, those in alike.items())
         found = self._known.get(key)

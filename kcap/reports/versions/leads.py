@@ -1,7 +1,7 @@
 """Display filters for the exchanges that figures of the versions report count.
 
-In: rows of the report. Out: text that `kcap.filter` parses. Law: where the report was made without a filter, as many exchanges
-pass as the figure counts.
+In: rows of the report. Out: text that `kcap.filter` parses. Law: if the report was made without a filter, the filter selects as
+many exchanges as the figure counts.
 """
 
 from collections.abc import Sequence
@@ -11,14 +11,15 @@ from kcap.reports import drill_down
 from kcap.reports.definition import Row
 
 NAMED: Final = 40
-"""Connections that a filter names."""
+"""Number of connections that a filter may name."""
 HAS_VERSION: Final = "api && api_key"
 """Requests that have a version: known APIs except raw SASL tokens."""
 
 
 def client_of(row: Row) -> str:
-    """Exchanges of a client: by its id where no other has it, by its connections where these can be named, else by what it says
-    of itself."""
+    """Exchanges of a client: by its id if no other client has it, by its connections if they can be named, else by the software
+    that it states.
+    """
     who = drill_down.equals("client_id", row["client_id"])
     if not row["shares_id"]:
         return who
@@ -31,7 +32,7 @@ def client_of(row: Row) -> str:
 
 
 def named_by(row: Row, name: str) -> bool:
-    """Whether a client says this of itself."""
+    """Whether a client states this about itself."""
     return row.get(name) is not None and (name == "principal" or bool(row.get("names_itself")))
 
 

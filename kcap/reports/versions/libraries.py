@@ -1,7 +1,7 @@
 """Client libraries as their requests show them: tables, no code.
 
-Where an entry is from: the recordings of these libraries against brokers of several releases, and the libraries' sources. A
-profile holds the versions that a library uses where the broker allows them; with an older broker it uses the broker's last.
+Entries come from recordings of these libraries against brokers of several releases, and from the libraries' sources. A profile
+has the versions that a library uses if the broker allows them; with an older broker it uses the broker's last version.
 """
 
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ FAMILIES: Final = {
     "platformatic-kafka": "platformatic", "kafka-go": "kafka-go", "kafka-node": "kafka-node", "dekaf": "dekaf",
     "kafka-rust": "kafka-rust", "rskafka": "rskafka", "pykafka": "pykafka", "no-kafka": "no-kafka",
 }  # fmt: skip
-"""What a client calls itself (KIP-511) -> the library that speaks for it."""
+"""Name that a client gives itself (KIP-511) -> the library that it uses."""
 RDKAFKA: Final = "rdkafka"
-"""Stands in the version that a binding of librdkafka tells: `2.16.1-rdkafka-2.16.0`."""
+"""Separator in the version that a binding of librdkafka reports: `2.16.1-rdkafka-2.16.0`."""
 
 NAMES_OF_IDS: Final = (
     ("kafka-python-", "kafka-python"), ("aiokafka-", "aiokafka"), ("rdkafka", "librdkafka"), ("sarama", "sarama"),
@@ -32,8 +32,9 @@ NAMES_OF_IDS: Final = (
     (r".+-StreamThread-\d+-(producer|consumer|restore-consumer)", "apache-kafka-java"),
     (r".* \(github\.com/segmentio/kafka-go\)", "kafka-go"),
 )  # fmt: skip
-"""How a client id begins (a regular expression) that a library gives where the user gives none -> the library. Those of Kafka
-Connect's tasks and of Kafka Streams are Java's."""
+"""Regular expression of the default client ids of a library -> the library. Those of Kafka Connect's tasks and of Kafka Streams
+are of the Java client.
+"""
 
 
 def family_of(name: str, version: str = "") -> str:
@@ -64,14 +65,14 @@ class Profile:
 
     family: str
     releases: str
-    """As far as they can be distinguished."""
+    """Releases, as far as they can be distinguished."""
     probes: int | None
-    """Version of its ApiVersions request; None where it does not ask."""
+    """Version of its ApiVersions request; None if it sends none."""
     versions: dict[int, tuple[int, ...]]
     opening: tuple[str, ...] = ()
-    """A run of requests that one of its connections begins with; nothing where any will do."""
+    """A sequence of requests with which one of its connections begins; empty if any will do."""
     seldom: bool = False
-    """Its connections may begin otherwise too."""
+    """Whether its connections may also begin differently."""
 
 
 PROFILES: Final = (
@@ -110,7 +111,7 @@ PROFILES: Final = (
         "Heartbeat 1, LeaveGroup 1, SyncGroup 1, CreateTopics 2 3, DeleteTopics 1 3, DescribeGroups 1 3, ListGroups 1 2, "
         "DescribeConfigs 1 2, CreatePartitions 0 1, DescribeAcls 1, CreateAcls 1, DeleteAcls 1, AlterConfigs 1, SaslHandshake 1"
     ), ("ApiVersions0", "Metadata0")),
-    Profile("kafka-python", "2.2", None, keyed(  # it says its name on its first connection alone
+    Profile("kafka-python", "2.2", None, keyed(  # it names itself on its first connection only
         "Produce 7, Fetch 10, ListOffsets 4, Metadata 7, OffsetCommit 6, OffsetFetch 5, FindCoordinator 2, JoinGroup 4, "
         "Heartbeat 2, LeaveGroup 2, SyncGroup 2"
     )),
@@ -184,35 +185,40 @@ PROFILES: Final = (
     ), ("Metadata0", "Produce1", "Produce1"), seldom=True),
     Profile("librdkafka", "with broker.version.fallback 0.8", None, keyed(
         "Produce 0, Fetch 0, ListOffsets 0, Metadata 0, OffsetCommit 1, OffsetFetch 1, FindCoordinator 0"
-    )),  # Metadata0 and Produce0 are how any client begins that knows the first versions alone
+    )),  # any client that has only the first versions begins with Metadata0 and Produce0
     Profile("kafka-rust", "0.8-0.10", None, keyed(
         "Produce 0, Fetch 0, ListOffsets 0, Metadata 0, OffsetCommit 0 1, OffsetFetch 0 1, FindCoordinator 0"
     )),
 )  # fmt: skip
-"""Those that do not say who they are; the Java client's later releases come from the facts."""
+"""Profiles of libraries that do not name themselves; the later releases of the Java client come from the imported schemas."""
 
 BASELINES: Final = {
     "librdkafka": (1, 8, 2), "kafkajs": (1, 15, 0), "sarama": (1, 30, 1), "kafka-python": (2, 0, 2),
     "apache-kafka-java": (2, 1),
     "franz-go": (1, 0), "platformatic": (0,),
 }  # fmt: skip
-"""Library -> the first release that can speak to Kafka 4 as KIP-896 lists it; those behind the Java client began after 2.1."""
+"""Library -> the first release that works with Kafka 4, as KIP-896 lists it; the libraries after the Java client began after
+2.1.
+"""
 OWN_SINCE: Final = {"sarama": (1, 47)}
-"""Library -> the first release that reports its own version in ApiVersions; earlier ones report that of the program that they
-are built into (version.go: Main.Version of Go's build information)."""
+"""Library -> the first release that reports its own version in ApiVersions; earlier ones report the version of the program that
+they are built into (version.go: Main.Version of Go's build information).
+"""
 OLDEST: Final = {
     "librdkafka": "0.8", "kafka-python": "0.8", "franz-go": "0.8", "sarama": "0.8.2", "aiokafka": "0.9", "kafkajs": "0.10",
 }  # fmt: skip
-"""Library -> the oldest broker that its documentation names, for whichever of its releases."""
+"""Library -> the oldest broker that its documentation supports, for any of its releases."""
 ZOOKEEPER_ONLY: Final = keys_of_apis("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown")
-"""APIs between brokers and a controller that ZooKeeper elects: Kafka 4 has none (KIP-866), for another reason than KIP-896."""
+"""APIs between brokers and a controller elected by ZooKeeper. Kafka 4 does not have them (KIP-866), for another reason than
+KIP-896.
+"""
 INTERNAL: Final = keys_of_apis(*(api for api in REQUESTS_OF_BROKERS if api != WRITE_TXN_MARKERS))
-"""APIs that brokers and controllers use among themselves alone; WriteTxnMarkers is an administrator's too."""
+"""APIs that only brokers and controllers use; WriteTxnMarkers is an administrator's too."""
 BROKER_IDS: Final = (
     r"ReplicaFetcherThread-\S+|broker-\d+-\S+|raft-client-\d+|\S+-(client|channel)-manager-\d+|"
     r"(\S+Manager|Persister)-client-\d+"
 )
-"""Client ids that brokers give themselves (ReplicaFetcherThread, KafkaRaftClient, NodeToControllerChannelManager)."""
+"""Client ids of brokers (ReplicaFetcherThread, KafkaRaftClient, NodeToControllerChannelManager)."""
 IMPLEMENTED: Final[tuple[tuple[str, tuple[int, ...], dict[int, tuple[int, ...]]], ...]] = (
     ("librdkafka", (1, 9, 2), keyed(
         "Produce 7, Fetch 11, ListOffsets 2, Metadata 4, OffsetCommit 7, OffsetFetch 7, FindCoordinator 2, JoinGroup 5, "
@@ -249,5 +255,6 @@ IMPLEMENTED: Final[tuple[tuple[str, tuple[int, ...], dict[int, tuple[int, ...]]]
         "DescribeClientQuotas 1"
     )),
 )  # fmt: skip
-"""Family, release, API -> versions that it was recorded with against brokers up to 4.4; a single one is the highest, several
-are those that it chooses among. Where the broker offered no later one the library may have one."""
+"""Family, release, API -> versions recorded against brokers up to 4.4. A single version is the highest; several are those that
+the library chooses among. If the broker offered no later version, the library may have one.
+"""

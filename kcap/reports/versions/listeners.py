@@ -1,7 +1,7 @@
 """Diagnoses of listeners: TLS, SASL, other protocols.
 
-In: a `DiagnosisContext`. Out: troubles added to it. Law: a sentence follows from what was seen on the connections it names; a
-connection that began before the capture, or shows one direction only, is no evidence.
+In: a `DiagnosisContext`. Out: troubles added to it. Law: a sentence follows from what was seen on the connections that it
+names; a connection that began before the capture, or shows only one direction, is no evidence.
 
 Facts: KIP-43 and KIP-152 (SASL), RFC 8446 section 6 for the alert of 7 bytes.
 """
@@ -41,18 +41,19 @@ CERTIFICATE_ALERTS: Final = (
 )  # fmt: skip
 """Alerts by which a client refuses the server's certificate (RFC 8446 section 6.2)."""
 FINISHED_LEAST: Final = 58
-"""Bytes of the smallest sealed Finished of TLS 1.3 with its record header; a sealed alert has 24, and 40 from Java (RFC
-8446)."""
+"""Minimum size in bytes of an encrypted Finished of TLS 1.3 with its record header; an encrypted alert has 24, and 40 from Java
+(RFC 8446).
+"""
 CHANGE_CIPHER_BYTES: Final = 6
 SEALED_ALERT: Final = 24
 FLIGHT_LEAST: Final = 500
-"""Bytes of a server that have a certificate among them."""
+"""Minimum size in bytes of a server's flight that contains a certificate."""
 REPEATED: Final = 3
 
 
 # -- listeners and protocols ----------------------------------------------------------------------------------------------
 def protocols(case: DiagnosisContext) -> None:
-    """TLS, HTTP and worse on Kafka's ports."""
+    """TLS, HTTP and other protocols on Kafka's ports."""
     for line in case.whole.others:
         server, phase, detail = server_of(line), line["phase"], line["detail"] or ""
         both = line["began"] == "syn" and line["ended"] in ENDS and (line["server_packets"] or 0) > 0
@@ -117,7 +118,9 @@ def protocols(case: DiagnosisContext) -> None:
 
 
 def refused_client(line: Row) -> str | None:
-    """The alert by which a server refused a client for its certificate or for none; None where it is not the first one."""
+    """The alert by which a server refused a client for its certificate or the lack of one; None if it is not the
+    first alert.
+    """
     first = (line.get("alerts") or "").partition("; ")[0]
     alert = first.removeprefix("server: ")
     return alert if alert != first and alert in (*CERTIFICATE_ALERTS, "certificate_required") else None
@@ -129,13 +132,13 @@ def has_certificate(line: Row) -> bool:
 
 
 def certificate_of(line: Row) -> str:
-    """The subject of the server's certificate and a space; empty where it is not known."""
+    """The subject of the server's certificate and a space; empty if it is not known."""
     subject_name = line.get("tls_server_subject")
     return f"{subject_name} " if subject_name else ""
 
 
 def refused_certificate(line: Row) -> str | None:
-    """How a client refused the certificate of a server; None where it did not, or nothing tells."""
+    """How a client refused the certificate of a server; None if it did not, or if nothing shows it."""
     alerts = [
         alert.removeprefix("client: ")
         for alert in (line.get("alerts") or "").split("; ")
@@ -154,7 +157,7 @@ def refused_certificate(line: Row) -> str | None:
 
 
 def closed_at_once(case: DiagnosisContext) -> None:
-    """Servers that close connections again and again before a byte was sent."""
+    """Servers that close connections repeatedly before a byte was sent."""
     by: dict[tuple[str, Server], list[Row]] = {}
     for line in case.whole.others:
         bytes_ = (line["client_captured"] or 0) + (line["server_captured"] or 0)
@@ -175,7 +178,7 @@ def closed_at_once(case: DiagnosisContext) -> None:
 
 
 def plaintext_on_tls(case: DiagnosisContext) -> None:
-    """Kafka requests that a TLS listener answers with an alert."""
+    """Kafka requests to which a TLS listener responds with an alert."""
     for profile, client in case.profiles():
         line = profile.line
         alert = line.get("server_captured") == ALERT_BYTES and not line.get("server_framed")
@@ -193,7 +196,7 @@ def plaintext_on_tls(case: DiagnosisContext) -> None:
 
 
 def other_protocol(case: DiagnosisContext) -> None:
-    """Servers that answer Kafka requests with something else."""
+    """Servers that respond to Kafka requests with something else."""
     for profile, client in case.profiles():
         line = profile.line
         captured, framed = line.get("server_captured") or 0, line.get("server_framed") or 0
@@ -209,7 +212,7 @@ def other_protocol(case: DiagnosisContext) -> None:
 
 
 def logins(case: DiagnosisContext) -> None:
-    """SASL that does not come to an end."""
+    """SASL exchanges that do not complete."""
     for profile, client in case.profiles():
         who, key = subject(profile, client), (client, *case.group(profile.uid, client), profile.server)
         for api, code in profile.errors:

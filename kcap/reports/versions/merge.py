@@ -1,7 +1,7 @@
 """Merges the connection profiles of parts of a capture for the report on versions.
 
 In: `ConnectionProfiles` of parts, and a tracker of them all. Out: one `ConnectionProfiles`. Law: it equals that of a pass over
-the whole capture; where the order counts, it is that of the times of the responses.
+the whole capture; where the order matters, it is that of the times of the responses.
 """
 
 from collections.abc import Iterable

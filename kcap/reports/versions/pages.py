@@ -1,7 +1,7 @@
-"""Words and figures of the versions report that its forms share.
+"""Texts and figures of the versions report that its output forms share.
 
-In: rows of the report's plain values. Out: texts of cells. Law: a value on the terminal, on a page and in the terminal UI reads
-the same.
+In: rows of the report's plain values. Out: texts of cells. Law: a value reads the same on the terminal, on a page and in the
+terminal UI.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from kcap.output.grid import clean
 
 Row = dict[str, Any]
 APIS_SHOWN: Final = 4
-"""Of a client where there is one line for it."""
+"""Number of a client's APIs to show on its line."""
 VERDICT_WORDS: Final = {"yes": "works", "no": "breaks", "unknown": "unknown"}
 WHAT: Final = {"removed": "removed", "not_yet": "not there yet", "unstable": "not final", "deprecated": "deprecated"}
 
@@ -37,7 +37,7 @@ def releases(row: Row) -> str:
 
 
 def apis(row: Row) -> str:
-    """The APIs of a client, the removed ones marked."""
+    """The APIs of a client; removed ones are marked."""
     return ", ".join(
         f"{api['api']} {span(api['min'], api['max'])}" + (f" (gone in {api['removed_in']})" if api["removed_in"] else "")
         for api in row["apis"]
@@ -45,7 +45,7 @@ def apis(row: Row) -> str:
 
 
 def summary(made: Row) -> str:
-    """The first sentence of the answer: how many clients there are, and how many break."""
+    """The first sentence of the summary: how many clients there are, and how many break."""
     return str(made["answer"][0])
 
 
@@ -61,14 +61,14 @@ def features(row: Row) -> str:
 
 
 def worst_apis(row: Row) -> str:
-    """The APIs of a client worth a look: those that are gone first, then those with a verdict, then the busiest."""
+    """The APIs of a client that deserve attention: removed ones first, then those with a verdict, then the busiest."""
     some = sorted(row["apis"], key=lambda a: (not a["removed_in"], set(a["verdicts"]) <= {"ok"}, -a["count"]))[:APIS_SHOWN]
     text = " ".join(f"{a['api']} {span(a['min'], a['max'])}" + ("!" if a["removed_in"] else "") for a in some)
     return text + (" ..." if len(row["apis"]) > APIS_SHOWN else "")
 
 
 def removed(row: Row) -> str:
-    """The first release that drops something the client uses."""
+    """The first release that removes something that the client uses."""
     some = [a["removed_in"] for a in row["apis"] if a["removed_in"]]
     return min(some, key=lambda text: [int(part) for part in text.split(".")]) if some else ""
 

@@ -1,7 +1,7 @@
-"""The profile of one connection: its opening, its ApiVersions requests, the versions it used, how it ended.
+"""The profile of one connection: its opening, its ApiVersions requests, the versions that it used, how it ended.
 
-In: what a pass over captures finds of it. Out: plain values. Law: `open` of a profile is itself, so that reports take it as it
-is or deduplicated (`kcap.reports.versions.profile_store`).
+In: what a pass over captures finds of it. Out: plain values. Law: `open` of a profile returns the profile itself, so that
+reports accept profiles both as they are and deduplicated (`kcap.reports.versions.profile_store`).
 """
 
 from collections import Counter
@@ -46,7 +46,7 @@ class ApiVersionsResponse:
     features: dict[str, Any] = field(default_factory=dict)
     offer: Offer | None = None
     legible: bool = True
-    """Whether the body reads to its end in that version; one that was cut does not."""
+    """Whether the body can be read to its end in that version; a truncated body cannot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class ApiVersionsRequest:
 
     step: ProfiledCall
     answer: ApiVersionsResponse | None
-    """None where there is none, or it was not captured."""
+    """None if there is none, or it was not captured."""
 
 
 @dataclass(slots=True)
@@ -66,21 +66,21 @@ class Use:
     first_ns: int = 1 << 62
     last_ns: int = 0
     example: int = 1 << 62
-    """The first exchange."""
+    """Number of the first exchange."""
     refused: int = 0
-    """Responses with UNSUPPORTED_VERSION."""
+    """Number of responses with UNSUPPORTED_VERSION."""
     served: int = 0
-    """Responses other than UNSUPPORTED_VERSION, and requests that want none."""
+    """Number of responses other than UNSUPPORTED_VERSION, and of requests that expect no response."""
     died: int = 0
-    """Unanswered when the connection was closed."""
+    """Number of requests without a response when the connection was closed."""
     died_example: int | None = None
     codecs: int = 0
-    """Bit mask, as batches have it."""
+    """Bit mask of codecs, as in batches."""
     verdicts: Counter[int] = field(default_factory=Counter)
 
 
 Trait = tuple[str, str]
-"""Something that libraries set by default, and its value: `assignors`, `range,roundrobin`."""
+"""A default setting of libraries and its value: `assignors`, `range,roundrobin`."""
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class ConnectionProfile:
     identity: "Identity"
     software: Software | None = None
     principal: str | None = None
-    """Who logged in, where the wire has it in clear."""
+    """The name of the login, if the wire shows it in clear text."""
     offer: Offer | None = None
     """The API versions that the broker offered it."""
     midstream: bool = False
@@ -100,17 +100,17 @@ class ConnectionProfile:
     uses: dict[tuple[str | None, int, int], Use] = field(default_factory=dict)
     """(client id, key, version) -> use."""
     errors: Counter[tuple[int, int]] = field(default_factory=Counter)
-    """(key, error code) of SASL's two requests."""
+    """(key, error code) of the two SASL requests -> count."""
     error_example: dict[tuple[int, int], int] = field(default_factory=dict)
     mechanism: str | None = None
     mechanisms: tuple[str, ...] = ()
     """The mechanisms that the broker offered when it refused the requested one."""
     ids_from: int | None = None
-    """The lower correlation id of its first two requests, 2 for any higher one; None where neither was captured."""
+    """The lower correlation id of its first two requests, 2 for any higher one; None if neither was captured."""
     traits: set[Trait] = field(default_factory=set)
-    """What its first requests have of a library's defaults."""
+    """The library defaults that its first requests show."""
     line: dict[str, Any] = field(default_factory=dict)
-    """Its row of `connections`, as far as `LINE` names it."""
+    """The columns `LINE` of its row of `connections`."""
 
     @property
     def uid(self) -> str:
@@ -123,11 +123,11 @@ class ConnectionProfile:
         return self.identity.server_ip, self.identity.server_port
 
     def open(self) -> "ConnectionProfile":
-        """Itself."""
+        """The profile itself."""
         return self
 
     def open_for(self, _: str | None) -> "ConnectionProfile":
-        """Itself: its functions take the client id anyway."""
+        """The profile itself: the functions that use it select the client id anyway."""
         return self
 
 
@@ -137,12 +137,12 @@ LINE: Final = (
     "server_missing", "exchanges", "first_ns", "last_ns", "closed_by", "tls_version", "tls_server_subject", "alerts",
     "hello_bytes",
 )  # fmt: skip
-"""Columns of `connections` that are kept, and what the analyzer says beside them."""
+"""Columns of `connections` that are retained, and what the analyzer reports beside them."""
 
 
 def is_proven(errors: Iterable[tuple[int, int]], used: Iterable[tuple[int, bool]]) -> bool:
-    """Whether a principal is more than the name in a token whose proof the broker refused in the next: no login failed, or
-    another request was served. `errors`: APIs of SASL with their error codes; `used`: APIs, and whether some were served.
+    """Whether a principal is more than the name in a token that the broker then refused: no login failed, or another request
+    was served. `errors`: APIs of SASL with their error codes; `used`: APIs, and whether some were served.
     """
     refused = any(key == AUTHENTICATE for key, _ in errors)
     return not refused or any(served for key, served in used if key not in LOGIN_APIS)

@@ -1,7 +1,8 @@
-"""Deduplicated profiles of connections: what many of them have in common is stored once as a template, and their figures each.
+"""Deduplicated profiles of connections: what many of them have in common is stored once as a template; each has its own
+figures.
 
-In: profiles. Out: `StoredProfile`, and `ProfileStore`, a mapping that holds them as columns and returns profiles. Law: what is
-opened equals what was stored.
+In: profiles. Out: `StoredProfile`, and `ProfileStore`, a mapping that holds them as columns and returns profiles. Law: an
+opened profile equals the stored one.
 """
 
 from array import array
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
     from kcap.identities import Identities, Identity
 
 SEARCHED: Final = 1024
-"""Up to so many client ids of a connection one is found by a search; else by a dictionary."""
+"""Number of a connection's client ids up to which one is found by a search; above it, by a dictionary."""
 DICTIONARIES: Final = 64
-"""Dictionaries of client ids that stay."""
+"""Number of dictionaries of client ids that are retained."""
 
 
 class StoredProfile:
-    """One connection: its template, and its own figures, which stay in their columns and are looked up each time."""
+    """One connection: its template, and its own figures, which remain in their columns and are read each time."""
 
     __slots__ = ("_columns", "address", "clients", "place", "server", "template", "uid")
 
@@ -49,16 +50,16 @@ class StoredProfile:
         self.template = columns.template(place)
         """What it has in common with others."""
         self.clients = columns.clients(place)
-        """Client ids, as its uses number them."""
+        """Client ids; its uses refer to them by number."""
 
     @property
     def identity(self) -> "Identity":
-        """Whose it is."""
+        """The identity of the connection."""
         return self._columns.identity(self.uid, self.place)
 
     @property
     def figures(self) -> bytes:
-        """Numbers of 8 bytes: questions, times of the steps, uses, errors, the line."""
+        """Numbers of 8 bytes: ApiVersions requests, times of the steps, uses, errors, the row."""
         return self._columns.figures(self.place)
 
     def numbers(self) -> "memoryview[int]":
@@ -71,15 +72,15 @@ class StoredProfile:
         return (numbers[at + 1] for at in layout_of(self.template).starts[:-1])
 
     def open(self) -> ConnectionProfile:
-        """The connection as it was."""
+        """The profile of the connection."""
         return self._opened(zip(layout_of(self.template).starts, self.template.uses))
 
     def open_for(self, client_id: str | None) -> ConnectionProfile:
-        """The same with the uses of one of its client ids alone. Raises LookupError where it has no such."""
+        """The profile with only the uses of one of its client ids. Raises LookupError if it has no such id."""
         return self._opened(uses_of(self.template, self.number_of(client_id)))
 
     def number_of(self, client_id: str | None) -> int:
-        """By which number its uses name a client id. Raises LookupError where it has no such."""
+        """The number by which its uses refer to a client id. Raises LookupError if it has no such id."""
         if len(self.clients) == 1 and self.clients[0] == client_id:
             return 0
         return self._columns.number_of(self.place, client_id)
@@ -121,15 +122,15 @@ def _step(first: First, numbers: Iterator[int]) -> ProfiledCall:
 
 
 class ProfileColumns:
-    """Stored profiles as columns: a sixth of the memory of objects, and one value each for pickle. Append-only, but for what
-    the end of a connection adds.
+    """Stored profiles as columns: a sixth of the memory of objects, and only a few values to pickle. Append-only, except for
+    what the end of a connection adds.
     """
 
     def __init__(self) -> None:
         self._addresses, self._servers, self._templates, self._clients = (ValueNumbers() for _ in range(4))
         self._columns = {name: array("I") for name in ("address", "port", "server", "number", "template", "clients")}
         self._figures, self._added = DeflatedPieces(), DeflatedPieces()
-        """Figures of each, and those that its end added."""
+        """Figures of each profile, and those that its end added."""
         self._numbers: dict[int, dict[str | None, int]] = {}
         """Client ids of connections that have many -> their numbers."""
 
@@ -142,7 +143,7 @@ class ProfileColumns:
     def append(
         self, identity: "Identity", template: ProfileTemplate, clients: tuple[str | None, ...], figures: bytes
     ) -> int:  # fmt: skip
-        """Adds one; its place."""
+        """Adds a profile; returns its position."""
         server = identity.server_ip, identity.server_port
         row = (
             self._addresses[identity.client_ip], identity.client_port, self._servers[server], identity.number,
@@ -154,39 +155,39 @@ class ProfileColumns:
         return len(self) - 1
 
     def end(self, place: int, template: ProfileTemplate, figures: bytes) -> None:
-        """Gives one another template, of which these are the last figures."""
+        """Gives a profile another template, and its last figures."""
         self._columns["template"][place] = self._templates[template]
         self._added.set(place, figures)
 
     def identity(self, uid: str, place: int) -> "Identity":
-        """Whose one of them is; `uid`: its connection."""
+        """The identity of a profile; `uid` is its connection."""
         from kcap.identities import Identity
 
         port, number = self._columns["port"][place], self._columns["number"][place]
         return Identity(uid, self.address(place), port, *self.server(place), number)
 
     def address(self, place: int) -> str:
-        """The client's address of one of them."""
+        """The client's address of a profile."""
         found: str = self._addresses.known[self._columns["address"][place]]
         return found
 
     def server(self, place: int) -> Server:
-        """The broker's address of one of them."""
+        """The broker's address of a profile."""
         found: Server = self._servers.known[self._columns["server"][place]]
         return found
 
     def template(self, place: int) -> ProfileTemplate:
-        """The template of one of them."""
+        """The template of a profile."""
         found: ProfileTemplate = self._templates.known[self._columns["template"][place]]
         return found
 
     def clients(self, place: int) -> tuple[str | None, ...]:
-        """The client ids of one of them."""
+        """The client ids of a profile."""
         found: tuple[str | None, ...] = self._clients.known[self._columns["clients"][place]]
         return found
 
     def number_of(self, place: int, client_id: str | None) -> int:
-        """The number of a client id among those of one of them."""
+        """The number of a client id among those of a profile."""
         clients, number = self.clients(place), self._columns["clients"][place]
         if len(clients) <= SEARCHED:
             return clients.index(client_id)
@@ -197,23 +198,23 @@ class ProfileColumns:
         return self._numbers[number][client_id]
 
     def figures(self, place: int) -> bytes:
-        """The figures of one of them."""
+        """The figures of a profile."""
         return self._figures.get(place) + self._added.get(place)
 
 
 class ProfileStore(MutableMapping[str, ConnectionProfile]):
-    """Profiles by connection, in order of arrival; those that can be added to are in `growing`, the others stored."""
+    """Profiles by connection, in order of arrival; those that can still change are in `growing`, the others are stored."""
 
     def __init__(self) -> None:
         self._kept: dict[str, int] = {}
-        """The place of a stored one, or a number of `growing`, inverted."""
+        """The position of a stored profile, or the number of one in `growing`, inverted."""
         self._columns = ProfileColumns()
         self._folder = ProfileDeduplicator()
         self.growing = GrowingProfiles()
         self._clients: dict[bytes, tuple[str | None, ...]] = {}
         """Client ids by their numbers."""
         self._stored: list[StoredProfile] | None = None
-        """All as objects, made when they are first needed."""
+        """All profiles as objects, made when they are first needed."""
 
     def __getitem__(self, uid: str) -> ConnectionProfile:
         self.store(uid)
@@ -249,7 +250,7 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
         return number
 
     def number(self, identities: "Identities", index: int) -> int:
-        """The number in `growing` of a connection that is added to; a stored one is opened again."""
+        """The number in `growing` of a connection that changes; a stored one is opened again."""
         uid = identities.uid(index)
         found = self._kept.get(uid)
         if found is None:

@@ -1,8 +1,9 @@
 """Templates: what the profiles of many connections have in common, stored once.
 
-In: connections as bytes (`growing_profiles`), and the lines of their ends. Out: `ProfileTemplate`. Law: two profiles of one
-template differ in addresses, client ids, times and counts alone; what rules test of counts besides (is there one, did all die,
-is it the size of an alert) is the same for all of one template. Equal templates are one.
+In: connections as bytes (`growing_profiles`), and their rows of `connections`. Out: `ProfileTemplate`. Law: two profiles of one
+template differ only in addresses, client ids, times and counts. Everything else that rules test of counts (whether one is zero,
+whether all died, whether one is the size of an alert) is the same for all profiles of one template. Equal templates are one
+object.
 """
 
 from array import array
@@ -41,12 +42,12 @@ if TYPE_CHECKING:
 ALERT_BYTES: Final = 7
 """A TLS alert record: 5 bytes of header, 2 of alert."""
 SIGNS: Final = {0: 0, ALERT_BYTES: ALERT_BYTES}
-"""What rules may test of a number; of all others that they are another."""
+"""The numbers that rules may distinguish, by their sign; all other numbers share one sign."""
 ONES: Final = repeat(1)
 
 
 class Placeholder(Enum):
-    """What a template has in place of a value of a line."""
+    """What a template has in place of a value of a row."""
 
     NUMBER = "a figure"
     OWN = "what the identity says"
@@ -58,19 +59,19 @@ OF_IDENTITY: Final = {
     "connection": "uid", "client_ip": "client_ip", "client_port": "client_port", "server_ip": "server_ip",
     "server_port": "server_port",
 }  # fmt: skip
-"""Columns of a line that say what the identity says."""
+"""Columns of a row whose values the identity has as well."""
 CHECKED: Final = frozenset(
     {"client_packets", "server_packets", "client_missing", "server_missing", "client_captured", "server_captured",
      "server_framed"}
 )  # fmt: skip
-"""Numbers of a line that rules test."""
+"""Numbers of a row that rules test."""
 
 OWN: Final = {name: (name, Placeholder.OWN) for name in OF_IDENTITY}
 
 Line = tuple[tuple[str, Any], ...]
-"""A row of `connections` with placeholders for what a template does not have."""
+"""A row of `connections`, with placeholders for the values that a template does not have."""
 Signs = tuple[int, ...]
-"""Of each number that rules test: 0, 7 for the size of an alert, 1 for others."""
+"""One sign for each number that rules test: 0, 7 for the size of an alert, 1 for others."""
 First = tuple[int, int, int, str, str | None, int | None]
 """A step without its times: exchange, key, version, outcome, reason, error."""
 
@@ -87,15 +88,15 @@ class TemplateUse:
     kinds: tuple[int, ...]
     """Verdicts."""
     spared: bool
-    """More were sent than cost the connection."""
+    """Whether more requests were sent than died with the connection."""
     served: bool
-    """Some got a response other than a refusal."""
+    """Whether some got a response other than a refusal."""
     refused: bool
     died: bool
 
     @property
     def width(self) -> int:
-        """How many figures it has."""
+        """Number of its figures."""
         return USE_FIGURES + len(self.kinds)
 
 
@@ -109,7 +110,7 @@ class ProfileTemplate:
     midstream: bool
     opening: tuple[First, ...]
     probes: tuple[tuple[int | First, ApiVersionsResponse | None], ...]
-    """A question is one of the opening, by its place, or stands for itself."""
+    """ApiVersions requests: the position of a request within the opening, or the request itself."""
     uses: tuple[TemplateUse, ...]
     errors: tuple[tuple[int, int], ...]
     mechanism: str | None
@@ -121,22 +122,23 @@ class ProfileTemplate:
 
     @property
     def first_use(self) -> int:
-        """Where the figures of the uses begin, those of one behind those of the other."""
+        """Positions at which the figures of the uses begin; they follow each other."""
         return 1 + 2 * (len(self.opening) + sum(not isinstance(which, int) for which, _ in self.probes))
 
 
 Uses = list[tuple[int, TemplateUse]]
-"""Uses, each with where its figures begin."""
+"""Uses, each with the position at which its figures begin."""
 
 
 class TemplateLayout(NamedTuple):
-    """Where the figures of a template's uses are: a connection may have thousands of client ids, which are looked at one by
-    one."""
+    """Positions of the figures of a template's uses: a connection may have thousands of client ids, which are read
+    one by one.
+    """
 
     starts: "array[int]"
-    """Where the figures of each use begin, and those behind the uses."""
+    """Position at which the figures of each use begin, and the end of the last."""
     order: "array[int]"
-    """Places of the uses, those of one client id behind those of the other."""
+    """Positions of the uses, grouped by client id."""
     clients: "array[int]"
     """Number of a client id -> where its uses begin in the order, and the end."""
 
@@ -158,33 +160,33 @@ def uses_of(template: ProfileTemplate, client: int) -> Uses:
 
 
 def sign(number: int) -> int:
-    """What rules may test of a number."""
+    """The sign of a number, which is all that rules may test of it."""
     return SIGNS.get(number, 1)
 
 
 class LineForm(NamedTuple):
-    """What the lines of several connections have in common, and how these ended."""
+    """What the rows of several connections have in common, and how these ended."""
 
     line: Line
     signs: Signs
     midstream: bool
     is_over: bool
-    """Who logged in has to be proven by now."""
+    """Whether the connection has ended, so that its login must be proven by now."""
 
 
 class LinePlan(NamedTuple):
-    """How the values of lines with the same names and types are taken apart."""
+    """How the values of rows with the same names and types are split."""
 
     own: Callable[[tuple[Any, ...]], tuple[Any, ...]]
     identity: Callable[["Identity"], tuple[Any, ...]]
-    """What the first are if they are what the identity says."""
+    """Computes, from the identity, the values that the columns `OF_IDENTITY` have if they agree with it."""
     numbers: Callable[[tuple[Any, ...]], tuple[int, ...]]
     checked: Callable[[tuple[Any, ...]], tuple[int, ...]]
     others: Callable[[tuple[Any, ...]], tuple[Any, ...]]
 
 
 def _several(of: Callable[..., Any], parts: list[Any]) -> Callable[[Any], tuple[Any, ...]]:
-    """A getter of `operator` that gives a tuple of any number of parts."""
+    """A getter of `operator` that returns a tuple for any number of parts."""
     if len(parts) > 1:
         return of(*parts)  # type: ignore[no-any-return]
     return lambda value: tuple(of(part)(value) for part in parts)
@@ -202,16 +204,16 @@ def _plan_of(names: tuple[str, ...], types: tuple[type, ...]) -> LinePlan:
 
 
 class ProfileDeduplicator:
-    """The templates of profiles; equal ones are one."""
+    """The templates of profiles; equal ones are one object."""
 
     def __init__(self) -> None:
         self.forms = ValueNumbers()
-        """`LineForm`s; number 0 is that of a connection without a line."""
+        """`LineForm`s; number 0 is that of a connection without a row."""
         self._no_line = self.forms[LineForm((), (), False, False)]
         self._plans: dict[tuple[tuple[str, ...], tuple[type, ...]], LinePlan] = {}
         self._forms: dict[tuple[Any, ...], int] = {}
         self._bodies: dict[bytes, ProfileTemplate] = {}
-        """What `Folded` says is in common -> a template without principal and line."""
+        """The common part of a `Folded` -> a template without principal and row."""
         self._body_of: dict[ProfileTemplate, ProfileTemplate] = {}
         self._made: dict[tuple[ProfileTemplate, str | None, int], ProfileTemplate] = {}
         self._templates: dict[tuple[Any, ...], ProfileTemplate] = {}
@@ -219,8 +221,9 @@ class ProfileDeduplicator:
     def form(
         self, values: Mapping[str, Any], identity: "Identity", *, midstream: bool, is_over: bool
     ) -> tuple[int, tuple[int, ...]]:
-        """The number of a line's form, and its figures. In lines of the same names and types, what is neither a figure nor of
-        the identity distinguishes forms, and so do the signs."""
+        """The number of a row's form, and its figures. Among rows with the same names and types, forms differ in the values
+        that are neither figures nor those of the identity, and in the signs.
+        """
         names, parts = tuple(values), tuple(values.values())
         types = tuple(map(type, parts))
         plan = self._plans.get((names, types))
@@ -246,7 +249,7 @@ class ProfileDeduplicator:
         return template in self._body_of
 
     def ended(self, template: ProfileTemplate, form: int) -> ProfileTemplate:
-        """The same with a line, of one without."""
+        """The template with a row, made of one without."""
         return self._with_line(self._body_of[template], template.principal, form)
 
     def _with_line(self, body: ProfileTemplate, principal: str | None, form: int) -> ProfileTemplate:
@@ -266,7 +269,7 @@ class ProfileDeduplicator:
 
 
 def _body_of(common: bytes, growing: GrowingProfiles) -> ProfileTemplate:
-    """The template of what connections have in common, without principal and line."""
+    """The template of what connections have in common, without principal and row."""
     numbers = memoryview(common).cast("q")
     known: Common = growing.commons.known[numbers[0]]
     at = HEAD + STEP_WIDTH * numbers[1]
@@ -297,7 +300,7 @@ def _body_of(common: bytes, growing: GrowingProfiles) -> ProfileTemplate:
 
 
 def _line_of(values: Mapping[str, Any], identity: "Identity") -> tuple[Line, Signs, list[int]]:
-    """The line of a template, its signs, and the numbers that are figures."""
+    """The row of a template, its signs, and the numbers that are figures."""
     line: list[tuple[str, Any]] = []
     signs: list[int] = []
     numbers: list[int] = []

@@ -1,7 +1,7 @@
-"""What each connection said: its opening, its ApiVersions questions, the versions it used, how it ended.
+"""What each connection sent and received: its opening, its ApiVersions requests, the versions that it used, how it ended.
 
-In: one pass over captures. Out: `ConnectionProfiles`: plain values a connection, and what each server offered. Law: counts are
-those of the rows of `exchanges`; memory grows with connections and the versions they use, not with requests.
+In: one pass over captures. Out: `ConnectionProfiles`: plain values for each connection, and what each server offered. Law:
+counts are those of the rows of `exchanges`; memory grows with connections and the versions that they use, not with requests.
 """
 
 from collections import Counter
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from kcap.table.table_builders import Reading
 
 OPENING: Final = 12
-"""Requests of a connection that are kept one by one: a client shows its hand in the first few."""
+"""Number of a connection's requests that are retained individually: the first few show which library a client uses."""
 JOIN_GROUP: Final = 11
 NUMBERED: Final = 2
-"""First requests whose correlation ids are compared: a Java client may send its second before its first."""
+"""Number of first requests whose correlation ids are compared: a Java client may send its second before its first."""
 TOKEN: Final = -1
 """Stands for the key of a raw SASL token."""
 
@@ -58,22 +58,22 @@ class ConnectionProfiles:
     needs = Fact.VERDICTS
 
     def __init__(self, tracker: MetadataTracker, only: "RowFilter | None" = None) -> None:
-        """`only`: the exchanges that count."""
+        """`only`: a filter for the exchanges that count."""
         self.tracker = tracker
         self._only = only
         self.profiles = ProfileStore()
         self.others: list[dict[str, Any]] = []
         """Connections without an exchange."""
         self.offers: dict[Server, dict[int, tuple[Offer, str]]] = {}
-        """Server -> the different offers it made, each with the first exchange that has it."""
+        """Server -> its different offers, each with the first exchange that has it."""
         self.features: dict[Server, dict[str, Any]] = {}
         self.malformed: dict[str, str] = {}
-        """Connection -> what was wrong with a request whose body does not read."""
+        """Connection -> the fault of a request whose body cannot be decoded."""
         self.left_out: Counter[str] = Counter()
-        """What is left out, by reason: responses without a request, and connections without an exchange above OTHERS_KEPT."""
+        """What is omitted, by reason: responses without a request, and connections without an exchange beyond OTHERS_KEPT."""
         self._answers: dict[bytes, ApiVersionsResponse] = {}
         self._growing: dict[int, int] = {}
-        """Connections of the batch, as its rows number them -> their numbers among growing profiles."""
+        """Connections by their number in the batch -> their numbers among growing profiles."""
         self._first_ids, self._first_principals = FirstNames(), FirstNames()
         self._first_libraries, self._first_releases = FirstNames(), FirstNames()
 
@@ -140,7 +140,7 @@ class ConnectionProfiles:
         self._learn(context, numbers, state[one])
 
     def _numbers(self, rows: Exchanges, identity: "Int64s") -> "Int64s":
-        """The numbers of the growing profiles of connections."""
+        """The numbers of connections among the growing profiles."""
         known, first, which = grouped(identity)
         for index in known[np.argsort(first)].tolist():
             if index not in self._growing:
@@ -148,7 +148,7 @@ class ConnectionProfiles:
         return np.array([self._growing[index] for index in known.tolist()])[which]
 
     def _learn(self, context: RowContext, numbers: "Int64s", state: "Int64s") -> None:
-        """Gives profiles what the states of their connections say, the last of them last."""
+        """Adds the states of connections to their profiles; the last state of a connection counts."""
         said: dict[int, ConnectionFacts] = {}
         new = np.flatnonzero((np.diff(numbers, prepend=-1) != 0) | (np.diff(state, prepend=-1) != 0))
         for number, nth in zip(numbers[new].tolist(), state[new].tolist()):
@@ -162,14 +162,16 @@ class ConnectionProfiles:
             profile.mechanism = known.mechanism or profile.mechanism
 
     def _named(self, known: ConnectionFacts) -> ConnectionFacts:
-        """The same with distinct names."""
+        """The states with distinct names."""
         software, principal = known.software, known.principal
         if software:
             software = self._first_libraries(software[0]), self._first_releases(software[1])
         return replace(known, software=software, principal=self._first_principals(principal) if principal else None)
 
     def _open(self, rows: Exchanges, named: "Bools", codes: Vector) -> None:
-        """Keeps first requests, and what is requested before work begins: of all rows, since a filter hides no beginning."""
+        """Retains first requests, and the requests before the connection's work begins: of all rows, since a filter hides no
+        beginning.
+        """
         keys, exchanges = rows.number("api_key"), rows.number("exchange").values
         special = named & np.isin(keys.values, [API_VERSIONS, HANDSHAKE, AUTHENTICATE])
         orphan = rows.columns.is_outcome("orphan")
@@ -215,7 +217,7 @@ class ConnectionProfiles:
     def _show_traits(
         self, rows: Exchanges, places: "Int64s", numbers: "Int64s", key: "Int64s", version: "Int64s", slots: "Int64s"
     ) -> None:
-        """Gives profiles the settings in their first requests; `slots`: of the requests' bodies."""
+        """Adds the settings in first requests to the profiles; `slots`: of the requests' bodies."""
         known, found = self.profiles.growing.known, []
         for api, (slot, name) in SETTINGS.items():
             here = np.flatnonzero(key == api)
@@ -234,7 +236,7 @@ class ConnectionProfiles:
                 profile.traits |= traits
 
     def _take_probe(self, profile: GrowingProfile, exchange: int, version: int, data: bytes) -> int:
-        """Keeps an ApiVersions request by its response; the number of this, NO_PROBE where there are enough of them."""
+        """Retains an ApiVersions request by its response. Returns the number of the response, NO_PROBE if there are enough."""
         profile.probe_count += 1
         answer = self._response(version, data) if data else None
         number = NO_PROBE
@@ -252,7 +254,7 @@ class ConnectionProfiles:
         return number
 
     def _response(self, version: int, data: bytes) -> ApiVersionsResponse:
-        """What a response says; equal ones are one."""
+        """The content of a response; equal ones are one object."""
         name = digest(version, data)
         found = self._answers.get(name)
         if found is None:
@@ -276,23 +278,23 @@ class ConnectionProfiles:
 
     # -- connections --------------------------------------------------------------------------------------------------
     def close(self, closed: "ClosedConnection") -> None:
-        """Takes a connection that is over."""
+        """Takes a connection that has ended."""
         line = closed.part(LINE)
         if self._closed(line):
             return
-        if len(self.others) < limits.OTHERS_KEPT or line["exchanges"]:  # whose rows may come yet
+        if len(self.others) < limits.OTHERS_KEPT or line["exchanges"]:  # its rows may follow
             self.others.append(line)
         else:
             self.left_out["no_exchange"] += 1
 
     def _closed(self, line: dict[str, Any]) -> bool:
-        """Gives a connection its line; whether there is one with an exchange."""
+        """Adds the row of `connections` to a profile; returns whether the connection has a profile with an exchange."""
         return self.profiles.end(str(line["connection"]), line, midstream=line["began"] != "syn")
 
     def finish(self, reading: "Reading") -> None:
-        """The capture is over."""
+        """Completes the profiles at the end of the capture."""
         self._only = None
-        # its rows may be decided a batch after its end
+        # The rows of a connection may be decided a batch after its end.
         self.others = sorted((line for line in self.others if not self._closed(line)), key=began)
         for weird, _ in reading.weirds:
             if weird.kind == WeirdKind.UNDECODED and weird.connection and weird.detail.startswith("request "):
@@ -300,18 +302,18 @@ class ConnectionProfiles:
         self.profiles.close()
 
     def only(self, uids: Container[str | None]) -> "ConnectionProfiles":
-        """Of these connections alone; what was learned of servers stays."""
+        """The profiles of these connections only; what is known about servers remains."""
         made = ConnectionProfiles(self.tracker)
         made.profiles, made.offers, made.features = self.profiles.only(uids), self.offers, self.features
         made.malformed = {uid: what for uid, what in self.malformed.items() if uid in uids}
         return made
 
     def offer(self, profile: ConnectionProfile) -> Offer | None:
-        """What holds for a connection: the offer on it, or else the one that its server made on another."""
+        """The offer that holds for a connection: its own, or else the one that its server made on another connection."""
         return profile.offer or self._server_offer(profile.server, lambda: (use.first_ns for use in profile.uses.values()))
 
     def offer_for(self, stored: StoredProfile) -> Offer | None:
-        """The same of a folded one."""
+        """The same for a folded connection."""
         return stored.template.offer or self._server_offer(stored.server, stored.first_uses)
 
     def has_one_offer(self, stored: StoredProfile) -> bool:
@@ -324,7 +326,7 @@ class ConnectionProfiles:
         return offers.at(server, min(times(), default=0) if len(offers.runs(server)) > 1 else 0)
 
     def verdicts(self, profile: ConnectionProfile, key: int, version: int, use: Use) -> Counter[str]:
-        """What became of a use's verdicts, as all of the capture knows it."""
+        """The final verdicts of a use, with the facts of the whole capture."""
         found: Counter[str] = Counter()
         offer, common = self.offer(profile), self.tracker.offers.common(profile.server)
         for verdict, count in use.verdicts.items():
@@ -336,18 +338,18 @@ class ConnectionProfiles:
     def verdict(
         self, verdict: int, offer: Offer | None, common: Offer | None, key: int, version: int, software: Software | None
     ) -> str | None:
-        """What became of a verdict. `common`: what all offers of the server have in common."""
+        """The final value of a verdict. `common`: what all offers of the server have in common."""
         verdict = final_verdict(verdict, offer, common, key, version, used=self.tracker.used, software=software)
         return VERDICTS[verdict] if verdict != NONE else None
 
 
 def began(line: dict[str, Any]) -> tuple[int, str]:
-    """When a connection without an exchange began: the order in which such are listed, whenever they ended."""
+    """When a connection without an exchange began, which is the order in which they are listed, whenever they ended."""
     return line["first_ns"], line["connection"]
 
 
 def body_of(bodies: "BodyBatch", slot: int) -> bytes:
-    """A body as the batch keeps it, the header's tags in front; empty where it was not kept."""
+    """A body as the batch retains it, with the header's tags first; empty if it was not retained."""
     if slot >= 0:
         return bytes(bodies.arena[bodies.starts[slot] : bodies.ends[slot]])
     carried = bodies.carried.get(slot) if slot < NO_BODY else None
@@ -355,7 +357,7 @@ def body_of(bodies: "BodyBatch", slot: int) -> bytes:
 
 
 def gather(reading: "Reading", only: "Filter | None" = None) -> ConnectionProfiles:
-    """Reads a pass to its end. `only`: exchanges that do not pass still give facts, and do not count."""
+    """Reads a pass to its end. `only`: a filter; exchanges that it does not select still give facts, but do not count."""
     row_filter = None
     if only is not None:
         from kcap.table.row_filter import RowFilter

@@ -1,12 +1,13 @@
-"""Whether clients work with another broker release, older or newer, by the versions they use.
+"""Whether clients work with another broker release, older or newer, by the versions that they use.
 
-In: what one client used, its library, the release. Out: findings a version, a verdict, and the step of each API. Law: `no`
-only where a version that the client sends, and would send again, is not taken there; `yes` only where brokers served real
-work of it, and each API that it used is final in the release, or a known library can step to a version that is; else
-`unknown`, and the reason says what is missing. APIs that the capture does not show are not judged.
+In: what one client used, its library, the release. Out: one assessment per version, a verdict, and the step of each API. Law:
+the verdict is `no` only if the release rejects a version that the client sends and would send again. It is `yes` only if
+brokers served real work of the client, and each API that it used is final in the release or a known library can step to a
+version that is. Otherwise it is `unknown`, and the reason says what is missing. APIs that the capture does not show are not
+assessed.
 
 Sources: KIP-896 (removed versions), KIP-35 and KIP-97 (clients and brokers of different releases), KAFKA-19444 (JoinGroup 0-1,
-gone in 4.0.0, back in 4.0.1), KIP-866 (APIs that left with ZooKeeper).
+removed in 4.0.0, restored in 4.0.1), KIP-866 (APIs removed with ZooKeeper).
 """
 
 import re
@@ -25,22 +26,22 @@ from kcap.schema.releases import accepts, line, removed_in, stable, taken
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"
 REMOVED, DEPRECATED, ABSENT, TRIAL = "removed", "deprecated", "not_yet", "unstable"
-"""What a release does with a version: it has dropped it, calls it deprecated, does not have it yet, has it as a trial."""
+"""Status of a version in a release: removed, deprecated, not there yet, on trial."""
 KIP_896: Final = "4.0.0"
 NAMED: Final = 4
-"""APIs that a reason names."""
+"""Number of APIs that a reason names."""
 PRODUCE: Final = 0
 JOIN_GROUP: Final = 11
 GONE_PRODUCE: Final = 3
-"""First Produce version that Kafka 4 takes, while it names 0 (KAFKA-18659)."""
+"""First Produce version that Kafka 4 accepts, although it names 0 (KAFKA-18659)."""
 
 
 OPTIONAL: Final = keys_of_apis(
     "GetTelemetrySubscriptions", "PushTelemetry", "OffsetForLeaderEpoch", "DescribeCluster", "DescribeTopicPartitions"
 )
-"""APIs that a client does without where the broker does not offer them."""
+"""APIs that a client does not need if the broker does not offer them."""
 NEEDED: Final = keys_of_apis("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "ShareFetch", "StreamsGroupHeartbeat")
-"""APIs of group protocols that a client is configured to use: it does not fall back to another."""
+"""APIs of group protocols that a client is configured to use: it does not fall back to another protocol."""
 WITH_KRAFT: Final = keys_of_apis(
     "UnregisterBroker",
     "DescribeQuorum",
@@ -58,7 +59,7 @@ LOGIN: Final = keys_of_apis("SaslHandshake", "SaslAuthenticate")
 BEGINNING: Final = LOGIN | keys_of_apis(
     "ApiVersions", "Metadata", "FindCoordinator", "GetTelemetrySubscriptions", "PushTelemetry"
 )
-"""APIs that clients send before, or beside, the work that they are there for."""
+"""APIs that clients send before, or beside, their actual work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,23 +73,23 @@ class ApiUse:
     last_ns: int
     example: str
     negotiated: bool
-    """Its connections had the broker's ranges."""
+    """Whether its connections had the broker's ranges."""
     offered: Versions | None
-    """The broker's range, where it is known."""
+    """The broker's range, if it is known."""
     served: bool = True
-    """A broker responded to it, other than with UNSUPPORTED_VERSION."""
+    """Whether a broker responded to it, other than with UNSUPPORTED_VERSION."""
     refused: bool = False
-    """A broker responded with UNSUPPORTED_VERSION."""
+    """Whether a broker responded with UNSUPPORTED_VERSION."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What stands against a release."""
+    """A version that a release does not have as a final one."""
 
     call: ApiUse
     what: str
     steps: bool | None
-    """Whether the client would send another version there; None where it is not known."""
+    """Whether the client would send another version there; None if it is not known."""
     head: str
     cause: str = ""
 
@@ -99,12 +100,12 @@ class Assessment:
 
     @property
     def why(self) -> str:
-        """In words."""
+        """The assessment in words."""
         return f"{self.head} {self.name}{self.cause}"
 
 
 def reasons(findings: list[Assessment]) -> str:
-    """Findings in words, those of one cause together."""
+    """Assessments in words; those with one cause are combined."""
     by: dict[tuple[str, str], list[str]] = {}
     for one in findings:
         by.setdefault((one.head, one.cause), []).append(one.name)
@@ -112,7 +113,9 @@ def reasons(findings: list[Assessment]) -> str:
 
 
 def release_of(text: str) -> str:
-    """A release as the facts name it: `4.0`, `3.9.2`, `0.10.2.2`, `newest`. Raises UsageError for an unknown name."""
+    """A release by its name in the imported schemas: `4.0`, `3.9.2`, `0.10.2.2`, `newest`. Raises UsageError for an unknown
+    name.
+    """
     known = releases()
     if text == "newest":
         return known[-1]
@@ -124,7 +127,7 @@ def release_of(text: str) -> str:
 
 
 def numbers(text: str | None) -> tuple[int, ...] | None:
-    """The first number with points in a version: `2.16.1-rdkafka-2.16.0` is 2.16.0, librdkafka's own."""
+    """The first dotted number in a version: `2.16.1-rdkafka-2.16.0` is 2.16.0, librdkafka's own."""
     if not text:
         return None
     match = re.search(r"rdkafka-v?(\d+(?:\.\d+)+)", text) or re.search(r"(\d+(?:\.\d+)+)", text)
@@ -132,13 +135,13 @@ def numbers(text: str | None) -> tuple[int, ...] | None:
 
 
 def own_release(who: Software) -> tuple[int, ...] | None:
-    """The release that a library reports of itself; None for a guess, and where the version is that of its program."""
+    """The release that a library reports of itself; None for a guess, and if the version is that of its program."""
     mine = numbers(who.version)
     return None if who.guessed or mine is None or mine < OWN_SINCE.get(who.family or "", (0,)) else mine
 
 
 def java_release(who: Software) -> str | None:
-    """The release of a Java client, the oldest where it is a range."""
+    """The release of a Java client; the oldest one if it is a range."""
     if who.family != JAVA or not who.version:
         return None
     match = re.match(r"(\d+(?:\.\d+)+)", who.version)
@@ -147,7 +150,7 @@ def java_release(who: Software) -> str | None:
 
 
 def of(calls: list[ApiUse], who: Software, target: str, login: bool = False) -> tuple[list[Assessment], str, str]:
-    """What stands against a release, the verdict, and its reason. `login`: the client began SASL."""
+    """The assessments for a release, the verdict, and its reason. `login`: the client began SASL."""
     if who.is_broker:
         return [], UNKNOWN, "it is a broker: it is upgraded with its cluster"
     findings = [found for call in calls if (found := assessed(call, who, target)) is not None]
@@ -168,7 +171,7 @@ def of(calls: list[ApiUse], who: Software, target: str, login: bool = False) -> 
 
 
 def unproven(calls: list[ApiUse], login: bool) -> str | None:
-    """What a capture lacks for a yes; None where brokers served the client's real work."""
+    """What a capture lacks for a yes; None if brokers served the client's real work."""
     served = {call.key for call in calls if call.served}
     work = {call.key for call in calls} - BEGINNING
     refused = sorted({call.key for call in calls if call.refused} - served)
@@ -189,20 +192,20 @@ def unproven(calls: list[ApiUse], login: bool) -> str | None:
 
 
 def names(keys: Sequence[int]) -> str:
-    """`Fetch, Metadata`; of many the first."""
+    """`Fetch, Metadata`; of many, the first."""
     some = [api_name(key) or f"API {key}" for key in keys]
     return ", ".join(some[:NAMED]) + (f" and {len(some) - NAMED} more" if len(some) > NAMED else "")
 
 
 def assessed(call: ApiUse, who: Software, target: str) -> Assessment | None:
-    """What a release has against a version; None for nothing."""
+    """The assessment of a version; None if the release accepts it as final."""
     mine = taken(call.key, target)
     if accepts(call.key, call.version, target):
         if mine is not None and within(mine.deprecated, call.version):
             return Assessment(call, DEPRECATED, None, f"{target} calls deprecated:")
         return None
     if call.key == API_VERSIONS:
-        return None  # answered in version 0, and asked again (KIP-511)
+        return None  # it got a version 0 response and sent another request (KIP-511)
     gone = removed_in(call.key, call.version)
     known = releases()
     final = stable(mine) if mine is not None else None
@@ -221,7 +224,7 @@ def assessed(call: ApiUse, who: Software, target: str) -> Assessment | None:
 
 
 def because(call: ApiUse, target: str, what: str) -> str:
-    """Why a release does not take a version, where there is a reason of its own."""
+    """Why a release rejects a version, if there is a particular reason."""
     if call.key in ZOOKEEPER_ONLY and what == REMOVED:
         return " (gone with ZooKeeper, KIP-866)"
     if call.key == JOIN_GROUP and target == KIP_896 and call.version < 2:
@@ -238,11 +241,11 @@ class Outlook:
     does: str
     """`keeps`, `up`, `down`, `breaks`, `without` or `unknown`."""
     version: int | None
-    """The version that it will use there, where that is known."""
+    """The version that it will use there, if that is known."""
 
 
 def step_of(calls: list[ApiUse], who: Software, target: str) -> Outlook:
-    """The step of one API, by all versions of it that a client used."""
+    """The step of one API, by all versions that a client used of it."""
     highest = max(calls, key=lambda call: call.version)
     mine = taken(highest.key, target)
     final = stable(mine) if mine is not None else None
@@ -268,14 +271,14 @@ def step_of(calls: list[ApiUse], who: Software, target: str) -> Outlook:
 
 
 def settles(own: Versions, offered: Versions | None) -> int | None:
-    """The version that a client which negotiates settles on: the highest that both have; None where there is none."""
+    """The version that a negotiating client settles on: the highest that both have; None if there is none."""
     if offered is None or max(own[0], offered[0]) > min(own[1], offered[1]):
         return None
     return min(own[1], offered[1])
 
 
 def partners(who: Software) -> tuple[str | None, str | None, str]:
-    """The oldest and the newest broker that a client's library works with, and where that is from; None where not known."""
+    """The oldest and the newest broker that a client's library works with, and the source of that; None if it is not known."""
     newest, least, mine = releases()[-1], BASELINES.get(who.family or ""), own_release(who)
     release = java_release(who)
     if release is not None:
@@ -299,13 +302,13 @@ def partners(who: Software) -> tuple[str | None, str | None, str]:
 
 
 def earlier(one: str, other: str) -> bool:
-    """Whether a release or line is before another."""
+    """Whether a release or release line is before another."""
     known = releases()
     return known.index(one if one in known else line(one)) < known.index(other)
 
 
 def newer(call: ApiUse, who: Software, there: Versions | None) -> tuple[bool | None, str]:
-    """A version that is gone: would the client have used a later one?"""
+    """For a removed version: whether the client would have used a later one."""
     if there is None:
         return (None if call.key in ZOOKEEPER_ONLY else False), ": the API is gone"
     if call.offered is not None and call.version < call.offered[1]:
@@ -330,7 +333,7 @@ def java_name(who: Software) -> str:
 
 
 def older(call: ApiUse, who: Software, there: Versions | None) -> tuple[bool | None, str]:
-    """A version that is not there yet: would the client step down?"""
+    """For a version that is not there yet: whether the client would step down."""
     own = own_range(call, who)
     if call.key in OPTIONAL and (there is None or (own is not None and own[0] > there[1])):
         return True, ", without which clients do"
@@ -342,14 +345,14 @@ def older(call: ApiUse, who: Software, there: Versions | None) -> tuple[bool | N
 
 
 def own_range(call: ApiUse, who: Software) -> Versions | None:
-    """What a Java client's release has of an API; a range of releases counts by its oldest."""
+    """The range of an API in the Java client's release; for several releases, that of the oldest."""
     release = java_release(who)
     own = taken(call.key, release) if release is not None else None
     return own.versions if own is not None else None
 
 
 def is_named_though_gone(call: ApiUse, target: str) -> bool:
-    """Produce 0-2 on Kafka 4: named for librdkafka's sake, and refused (KAFKA-18659)."""
+    """Produce 0-2 on Kafka 4: named for librdkafka's sake, and rejected (KAFKA-18659)."""
     known = releases()
     return call.key == PRODUCE and call.version < GONE_PRODUCE and known.index(target) >= known.index(KIP_896)
 

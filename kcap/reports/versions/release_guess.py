@@ -1,11 +1,11 @@
-"""Which Kafka release a broker runs, by the versions it offers.
+"""Which Kafka release a broker runs, by the versions that it offers.
 
-In: an ApiVersions answer's ranges. Out: the releases that offer exactly these, with what speaks for them; or the nearest one
-and what it lacks: a vendor's broker, a proxy, or a release that kcap does not know. Law: an answer that a release gives is not
-called foreign.
+In: the ranges of an ApiVersions response. Out: the releases that offer exactly these, with the evidence; or the nearest release
+and what differs: a vendor's broker, a proxy, or a release that kcap does not know. Law: a response that a release gives is
+never reported as a vendor's.
 
-A controller's listener offers fewer APIs than a broker's. Of the APIs that a broker with KRaft forwards to the controller, it
-offers what that takes too (ApiVersionsResponse.intersectForwardableApis): in a mixed cluster these have less.
+A controller's listener offers fewer APIs than a broker's. A broker with KRaft offers APIs that it forwards to the controller
+only as far as the controller accepts them (ApiVersionsResponse.intersectForwardableApis): in a mixed cluster these are fewer.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,20 +19,20 @@ from kcap.schema.releases import advertised, taken
 
 PRODUCE, METADATA, LEADER_AND_ISR = 0, 3, 4
 NAMES_SHOWN: Final = 4
-"""APIs that are named in a reason."""
+"""Number of APIs that a reason names."""
 LACKING: Final = 8
-"""So many APIs of a release a broker may leave out: those of features that are switched off."""
+"""Number of a release's APIs that a broker may omit: those of features that are switched off."""
 KRAFT_ONLY: Final = keys_of_apis(
     "UnregisterBroker", "DescribeQuorum", "AddRaftVoter", "RemoveRaftVoter", "ListClientMetricsResources",
     "GetTelemetrySubscriptions", "PushTelemetry", "ConsumerGroupHeartbeat", "ConsumerGroupDescribe", "DescribeTopicPartitions",
 )  # fmt: skip
-"""APIs of a listener of brokers that a broker with ZooKeeper, or one without what serves them, does not name."""
+"""APIs of a broker's listener that a broker with ZooKeeper, or without the service behind them, does not name."""
 SERVED: Final = keys_of_apis(
     "Fetch", "ApiVersions", "SaslHandshake", "SaslAuthenticate", "DescribeAcls", "DescribeConfigs", "DescribeCluster"
 )
 """APIs that brokers and controllers each serve themselves (`forwardable` of ApiKeys)."""
 BEFORE_KRAFT: Final = "2.7"
-"""The last release whose brokers are all of one mode."""
+"""The last release whose brokers all have the same mode."""
 BROKER, CONTROLLER = "broker", "controller"
 """Roles of a listener."""
 
@@ -47,15 +47,15 @@ class Guess:
     role: str
     """`broker` or `controller`, by the listener's APIs."""
     mode: str | None
-    """`zookeeper` or `kraft`, where the answer tells."""
+    """`zookeeper` or `kraft`, if the response shows it."""
     vendor: bool = False
-    """No release offers this."""
+    """Whether no release offers this."""
     nearest: str | None = None
     differs: tuple[str, ...] = ()
 
 
 def forwarded(key: int) -> bool:
-    """Whether brokers may pass this API on to the controller."""
+    """Whether brokers may forward this API to the controller."""
     api = apis().get(key)
     return api is not None and key not in SERVED and "controller" in api.listeners and "broker" in api.listeners
 
@@ -70,7 +70,7 @@ def differences(ranges: Mapping[int, Versions], release: str) -> list[int]:
             out += [] if trial else [key]
             continue
         first, last = found
-        ends = {known[1], whole.versions[1]}  # a trial version may be switched on (unstable.api.versions.enable)
+        ends = {known[1], whole.versions[1]}  # trial versions may be enabled (unstable.api.versions.enable)
         starts = {known[0], whole.versions[0]}
         cut = forwarded(key) and known[0] <= first <= last <= whole.versions[1]
         if not cut and (first not in starts or last not in ends):
@@ -79,7 +79,7 @@ def differences(ranges: Mapping[int, Versions], release: str) -> list[int]:
 
 
 def missing(ranges: Mapping[int, Versions], release: str, role: str, mode: str | None) -> int:
-    """How many APIs of the release the broker does not name though its listener would."""
+    """Number of APIs of the release that the broker does not name although its listener would."""
     count = 0
     for key, api in apis().items():
         if key in ranges or advertised(key, release) is None:
@@ -99,20 +99,21 @@ def always(key: int) -> bool:
 
 
 def absent(ranges: Mapping[int, Versions], release: str, role: str) -> list[int]:
-    """APIs that every broker of the release names, and this one does not; none where it is more than a few, which `guess` says
-    in its words. A controller's listener is not judged."""
+    """APIs that every broker of the release names and this one does not; none if there are more than a few, which `guess`
+    reports. A controller's listener is not examined.
+    """
     found = [key for key in apis() if key not in ranges and always(key) and advertised(key, release) is not None]
     return found if role == BROKER and len(found) <= LACKING else []
 
 
 def loose(ranges: Mapping[int, Versions], release: str) -> int:
-    """How many forwarded APIs have less than the release's own range."""
+    """Number of forwarded APIs whose range is smaller than the release's own."""
     whole = [(found, advertised(key, release)) for key, found in ranges.items() if forwarded(key)]
     return sum(known is not None and (found[0] > known[0] or found[1] < known[1]) for found, known in whole)
 
 
 def difference_texts(ranges: Mapping[int, Versions], keys: list[int], release: str) -> tuple[str, ...]:
-    """What differs, in words."""
+    """The differences in words."""
     out = []
     for key in sorted(keys):
         known = advertised(key, release)
@@ -124,7 +125,7 @@ def difference_texts(ranges: Mapping[int, Versions], keys: list[int], release: s
 
 
 def evidence(ranges: Mapping[int, Versions], first: str, last: str) -> str:
-    """The ranges that shut out the releases beside these."""
+    """The ranges that exclude the neighbouring releases."""
     known = releases()
     low, high = known.index(first), known.index(last)
     parts = []
@@ -137,7 +138,7 @@ def evidence(ranges: Mapping[int, Versions], first: str, last: str) -> str:
 
 
 def took(calls: Iterable[tuple[int, int]]) -> Guess | None:
-    """The releases that take all of these APIs and versions, for a broker of unknown ranges; None where all do, or none."""
+    """The releases that accept all of these APIs and versions, for a broker of unknown ranges; None if all or none do."""
     known, some = releases(), list(calls)
     fit = [release for release in known if all(takes(key, version, release) for key, version in some)]
     if not fit or len(fit) == len(known):
@@ -150,7 +151,7 @@ def took(calls: Iterable[tuple[int, int]]) -> Guess | None:
     if fit[0] != known[0]:
         below = [call for call in some if not takes(*call, known[known.index(fit[0]) - 1])]
         parts.append(f"took {named(below)}: at least {fit[0]}")
-    # the broker that is the controller of a cluster with ZooKeeper takes what today's controllers alone take, and more
+    # The broker that is the controller of a cluster with ZooKeeper accepts what only controllers accept today, and more.
     inner = any(on_controllers_alone(key) for key, _ in some) and all(on_controllers(key) for key, _ in some)
     role = CONTROLLER if inner else BROKER
     return Guess(fit[0], fit[-1], f"no ApiVersions response; {'; '.join(parts)}", role, None)
@@ -169,7 +170,7 @@ def on_controllers_alone(key: int) -> bool:
 
 
 def takes(key: int, version: int, release: str) -> bool:
-    """Whether a release takes a version of an API, trials included."""
+    """Whether a release accepts a version of an API, trial versions included."""
     found = taken(key, release)
     return found is not None and within(found.versions, version)
 
@@ -181,7 +182,7 @@ def named(calls: list[tuple[int, int]]) -> str:
 
 
 def guess(ranges: Mapping[int, Versions]) -> Guess:
-    """The releases that an answer fits."""
+    """The releases that a response fits."""
     role = BROKER if PRODUCE in ranges or METADATA in ranges else CONTROLLER
     mode = "zookeeper" if LEADER_AND_ISR in ranges else None
     if mode is None and (role == CONTROLLER or any(key in ranges for key in KRAFT_ONLY)):
@@ -197,7 +198,7 @@ def guess(ranges: Mapping[int, Versions]) -> Guess:
         return Guess(None, None, text, role, mode, True, nearest, some)
     scores = {r: (loose(ranges, r), missing(ranges, r, role, mode)) for r in fit}
     best = min(scores.values())
-    if best[0]:  # forwarded APIs are cut to what a mixed cluster's controllers take: only what is served here tells
+    if best[0]:  # forwarded APIs are limited by the controllers of a mixed cluster: only those served here count
         least = min(score[1] for score in scores.values())
         some_fit = [release for release in fit if scores[release][1] == least]
     else:

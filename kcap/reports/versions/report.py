@@ -1,7 +1,7 @@
-"""Version negotiation: who uses which versions, with whom, what breaks on another release, and what went wrong.
+"""Version negotiation: which clients use which versions with which brokers, what breaks on another release, and what failed.
 
-In: one pass over captures. Out: plain values, which are the JSON form: the answer, clients, brokers, readiness, diagnoses,
-facts. Law: counts are those of the rows of `exchanges`; clients that break come first, brokers last, else in the order of
+In: one pass over captures. Out: plain values, which are the JSON form: the summary, clients, brokers, readiness, diagnoses,
+facts. Law: counts are those of the rows of `exchanges`; clients that break come first, brokers last, the others in the order of
 their ids.
 """
 
@@ -40,9 +40,9 @@ from kcap.schema.facts import Versions
 from kcap.schema.registry import api_name
 
 CONNECTIONS_NAMED: Final = 40
-"""Connections that a row of a client names; it counts all."""
+"""Number of connections that a client's row names; it counts all."""
 WORST: Final = 5
-"""Clients that the answer names."""
+"""Number of clients that the summary names."""
 REMOVED_REASON, DEPRECATED_REASON, UNJUDGED_REASON = "removed", "deprecated", "unjudged"
 FAIL_REASONS: Final = (REMOVED_REASON, DEPRECATED_REASON, UNJUDGED_REASON)
 """Values of --fail-on."""
@@ -51,7 +51,7 @@ FAIL_REASONS: Final = (REMOVED_REASON, DEPRECATED_REASON, UNJUDGED_REASON)
 def client_row(
     key: ClientKey, some: Sequence[StoredProfile], usage: Usage, callers: ClientUsage, known: Software
 ) -> tuple[Row, list[Row]]:  # fmt: skip
-    """A client, and what breaks on the release."""
+    """The row of a client, and what breaks on the release."""
     findings, verdict, why = callers.assessed(usage, known)
     oldest, newest, source = partners(known)
     if verdict == YES and newest is not None and earlier(newest, callers.target):
@@ -83,7 +83,7 @@ def client_row(
 
 
 def with_steps(rows: list[Row], usage: Usage, known: Software, target: str) -> list[Row]:
-    """Rows of APIs with the step that each takes on the release."""
+    """Rows of APIs with the step of each on the release."""
     calls: dict[int, list[int]] = {}
     every = calls_of(usage)
     for place, one in enumerate(every):
@@ -97,14 +97,14 @@ def with_steps(rows: list[Row], usage: Usage, known: Software, target: str) -> l
 
 @lru_cache(maxsize=1024)
 def guessed(offer: Offer) -> Guess:
-    """The releases that an offer fits: brokers of a cluster make the same."""
+    """The releases that an offer fits; computed once for the equal offers of a cluster's brokers."""
     return guess(offer.ranges)
 
 
 def row_of_broker(
     server: Server, whole: ConnectionProfiles, found: Guess, example: str, ranges: Mapping[int, Versions], answers: int
 ) -> Row:
-    """A broker's address: who it is, the releases that fit, and what it offers."""
+    """The row of a broker's address: its identity, the releases that fit, and its offer."""
     node, cluster = whole.tracker.brokers.identify(server)
     features = whole.features.get(server, {})
     return {
@@ -119,7 +119,7 @@ def row_of_broker(
 
 
 def broker_row(server: Server, whole: ConnectionProfiles) -> Row:
-    """A server with ApiVersions responses: the last of them counts, and the others are named."""
+    """The row of a server with ApiVersions responses: the last one counts, and the others are named."""
     offers = list(whole.offers[server].values())
     guesses = [guessed(offer) for offer, _ in offers]
     last, example = offers[-1]
@@ -132,7 +132,7 @@ def broker_row(server: Server, whole: ConnectionProfiles) -> Row:
 
 
 def silent_broker_rows(whole: ConnectionProfiles) -> list[Row]:
-    """Servers without an ApiVersions response: the releases that take all that they served, where not all releases do."""
+    """Servers without an ApiVersions response: the releases that accept all that they served, unless all releases do."""
     served: dict[Server, dict[tuple[int, int], str]] = {}
     first: dict[tuple[Server, ProfileTemplate], str] = {}
     for stored in whole.profiles.stored():
@@ -155,7 +155,7 @@ def silent_broker_rows(whole: ConnectionProfiles) -> list[Row]:
 def report(
     whole: ConnectionProfiles, captures: Sequence[str], target: str, known: Clients | None = None, *, by_address: bool = False
 ) -> Row:
-    """The report. `known`: what `identify` found, where that was done before."""
+    """The report. `known`: the result of `identify`, if it was called before."""
     clients: list[Row] = []
     against: list[Row] = []
     known = identify(whole, by_address=by_address) if known is None else known
@@ -211,15 +211,16 @@ def answer(made: Row) -> list[str]:
 
 
 def more(count: int) -> str:
-    """` (and 2 more failures)`; nothing for none."""
+    """` (and 2 more failures)`; empty for none."""
     return f" (and {count:,} more failure{'' if count == 1 else 's'})" if count else ""
 
 
 def fails(made: Row, what: str) -> bool:
     """Whether a condition of --fail-on holds.
 
-    `removed`: a client that is no broker uses what the target does not take, and would go on so; one that is known to step to
-    another version does not count. `deprecated`: also what the target calls deprecated. `unjudged`: no client could be judged.
+    `removed`: a client other than a broker uses what the target rejects, and would continue to; a client that is known to step
+    to another version does not count. `deprecated`: also what the target calls deprecated. `unjudged`: no client could be
+    assessed.
     """
     if what == UNJUDGED_REASON:
         found = tally(made)
@@ -231,6 +232,6 @@ def fails(made: Row, what: str) -> bool:
 
 
 def tally(made: Row) -> dict[str, int]:
-    """How many clients that are no brokers work, do not, or cannot be judged."""
+    """How many clients other than brokers work, do not work, or cannot be assessed."""
     found = Counter(row["works_with_target"] for row in made["clients"] if not row["is_broker"])
     return {name: found[name] for name in (YES, NO, UNKNOWN)}

@@ -1,10 +1,11 @@
-"""What the versions report needs of captures, saved beside the tables of a folder and read back.
+"""Saves what the versions report needs of captures beside the tables of a folder, and reads it back.
 
 In: connection profiles and the facts of the whole capture. Out: one compressed JSON file for each set of captures. Law: the
-report of what was read back equals that of what was saved. JSON, not pickle: a folder may come from anybody.
+report from what was read back equals that from what was saved. The form is JSON, not pickle, since a folder may come from an
+untrusted source.
 
-The tables alone would not do: they have neither the ranges that a broker offers of unused APIs, nor what came
-before a login.
+The tables are not sufficient: they have neither the ranges that a broker offers of unused APIs, nor the requests before a
+login.
 """
 
 import gzip
@@ -32,13 +33,13 @@ MARKS: Final = "_sets"
 """Folder of the files that mark finished sets, `NAME.json`."""
 FOLDER: Final = "_versions"
 FORMAT: Final = 4
-"""Goes up where the form changes."""
+"""Version of the form; raised when it changes."""
 SHARED: Final = (Offer, ApiVersionsResponse)
-"""Values that many connections have in common: written once each."""
+"""Types of values that many connections have in common: each value is written once."""
 PARTS_OF_OFFER: Final = {"ranges": dict[int, tuple[int, int]]}
-"""What an offer is made of, which packs it."""
+"""The parts of an offer, which packs them."""
 Plain = Any
-"""What JSON has."""
+"""The types that JSON has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class SavedSet:
     others: list[dict[str, Any]]
     """Connections without an exchange."""
     offers: list[tuple[Server, Offer, str]]
-    """Server, what it offered, and the exchange that first had it."""
+    """Server, its offer, and the exchange that first had it."""
     features: dict[Server, dict[str, Any]]
     malformed: dict[str, str]
     left_out: Counter[str]
@@ -59,21 +60,21 @@ class SavedSet:
 
 
 class Codec:
-    """Converts typed values to what JSON has and back, by their annotations; shared values become numbers."""
+    """Converts typed values to JSON values and back, by their annotations; shared values become numbers."""
 
     def __init__(self, shared: dict[str, list[Plain]] | None = None) -> None:
-        """`shared`: those of a file that is read."""
+        """`shared`: the shared values of a file that is read."""
         self.shared: dict[str, list[Plain]] = {kind.__name__: [] for kind in SHARED} if shared is None else shared
         self._numbers: dict[int, int] = {}
         self._made: dict[tuple[str, int], Any] = {}
         self._ways: dict[tuple[bool, Any], Callable[[Any], Any]] = {}
 
     def plain(self, kind: Any, value: Any) -> Plain:
-        """A value of a type as JSON has it."""
+        """A value of a type as a JSON value."""
         return self._way(False, kind)(value)
 
     def made(self, kind: Any, value: Plain) -> Any:
-        """The value of a type. Raises TypeError, ValueError or LookupError for what is none."""
+        """The value of a type from a JSON value. Raises TypeError, ValueError or LookupError if it is not one."""
         return self._way(True, kind)(value)
 
     def _way(self, back: bool, kind: Any) -> Callable[[Any], Any]:
@@ -117,7 +118,7 @@ class Codec:
         return partial(self._numbered, kind.__name__, build) if kind in SHARED else build
 
     def _number(self, name: str, listed: Callable[[Any], Plain], value: Any) -> int:
-        """The number of a shared value; its parts are written at the first."""
+        """The number of a shared value; its parts are written at its first occurrence."""
         number = self._numbers.get(id(value))
         if number is None:
             parts = listed(value)
@@ -133,7 +134,7 @@ class Codec:
 
 
 def set_of(profiles: ConnectionProfiles, facts: Facts, captures: Sequence[str]) -> SavedSet:
-    """What is to be saved of captures; `facts` are those of all of them."""
+    """The set to save for captures; `facts` are those of all of them."""
     offers = [(server, offer, example) for server, some in profiles.offers.items() for offer, example in some.values()]
     every = [one.open() for one in profiles.profiles.stored()]
     return SavedSet(
@@ -151,7 +152,7 @@ def packed(one: SavedSet) -> bytes:
 
 
 def unpacked(data: bytes, place: str) -> SavedSet:
-    """The set of a file. Raises CaptureError, which names the place, for anything else."""
+    """The set of a file. Raises CaptureError, which names the file, for anything else."""
     try:
         document = json.loads(gzip.decompress(data))
         if document["format"] != FORMAT:
@@ -192,7 +193,7 @@ def is_saved(path: str) -> bool:
 def read(folders: Sequence[str]) -> tuple[ConnectionProfiles, list[str]]:
     """The profiles of the finished sets of some folders, and the names of the captures.
 
-    Raises CaptureError for a file that does not read, UsageError for a set that was saved without them.
+    Raises CaptureError for a file that cannot be read, UsageError for a set that was saved without them.
     """
     sets = []
     for folder in folders:

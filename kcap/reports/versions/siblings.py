@@ -1,8 +1,8 @@
-"""Other listeners of the same broker or cluster whose ranges are known, for servers that made no offer.
+"""Finds listeners of the same broker or cluster with known ranges, for servers without an ApiVersions response.
 
-In: the lists of brokers, and what servers offer. Out: a listener with its offer. Law: one at the same host goes first, then one
-of the same broker, then one of the same cluster; of several the one that made its offer first. No server that is known to be
-of another cluster is one. A server is compared with few others, however many there are.
+In: the lists of brokers, and the offers of servers. Out: a listener with its offer. Law: a listener at the same host is
+preferred, then one of the same broker, then one of the same cluster; of several, the one that made its offer first. A server
+known to be of another cluster is never returned. A server is compared with few others, however many there are.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from kcap.facts.brokers import Brokers, Endpoint, Server
 from kcap.limits import SIBLINGS_COMPARED
 
 PRODUCE: Final = 0
-"""Brokers offer it; controllers do not."""
+"""Brokers offer this API; controllers do not."""
 
 
 class Siblings:
@@ -27,9 +27,9 @@ class Siblings:
         self._hosts: dict[str, list[Server]] = {}
         self._clusters: dict[str, list[Server]] = {}
         self._called: dict[Endpoint, list[Server]] = {}
-        """What servers are called -> these."""
+        """Endpoint of a server -> servers with that endpoint."""
         self._listing: dict[Endpoint, list[Server]] = {}
-        """What stands on the lists of servers -> these."""
+        """Endpoint on the lists of servers -> these servers."""
         self._known: dict[Server, Server | None] = {}
         for server in self.offers:
             self._hosts.setdefault(server[0], []).append(server)
@@ -42,7 +42,7 @@ class Siblings:
                 self._listing.setdefault(endpoint, []).append(server)
 
     def of(self, server: Server) -> tuple[Server, Offer] | None:
-        """A listener of the same broker, or else of the same cluster; None where none is known."""
+        """A listener of the same broker, or else of the same cluster; None if none is known."""
         if server not in self._known:
             self._known[server] = self._found(server)
         found = self._known[server]
@@ -65,6 +65,6 @@ class Siblings:
         return next(of_broker, mine[0] if mine else None)
 
     def _not_apart(self, server: Server, some: Iterable[list[Server]]) -> list[Server]:
-        """Those of the first of each list that are not known to be of another cluster, in the order of their offers."""
+        """The first entries of each list that are not known to be of another cluster, in the order of their offers."""
         found = {other for these in some for other in islice(these, SIBLINGS_COMPARED)}
         return sorted((other for other in found if not self.brokers.apart(server, other)), key=self._places.__getitem__)

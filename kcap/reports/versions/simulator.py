@@ -1,12 +1,13 @@
-"""Which version of each API a client library settles on with a broker release, and what a lower one lacks.
+"""Which version of each API a client library settles on with a broker release, and what a lower version lacks.
 
-In: a library with its version, or the versions that a capture showed; the ranges of a release or of a broker. Out: a version
-an API and broker, and what is lost or gained between two of them. Law: a recorded connection used the version that its library
-settles on, or one below it that the library is known to choose (a test has these, and holds recordings to it); an API that the
-table of a library lacks has none.
+In: a library with its version, or the versions that a capture showed; the ranges of a release or of a broker. Out: one version
+per API and broker, and what is lost or gained between two brokers. Law: a recorded connection used the version that its library
+settles on, or one below it that the library is known to choose (a test has these and compares recordings with it); an API that
+the table of a library lacks has no version.
 
-A client that negotiates uses, with each broker by itself, the highest version that both have (KIP-35). In a rolling upgrade
-brokers of both releases are there at once, and it uses two. Facts: Kafka's definitions for Java clients, recordings for others.
+A negotiating client uses, with each broker separately, the highest version that both have (KIP-35). During a rolling upgrade
+there are brokers of both releases, and it uses two versions. Facts: Kafka's definitions for Java clients, recordings for
+others.
 """
 
 import re
@@ -26,7 +27,7 @@ from kcap.schema.releases import accepts, advertised, line, taken
 Row = dict[str, Any]
 CLIENT_LISTENER: Final = "broker"
 DATA: Final = (0, 1)
-"""Produce and Fetch: one of them at least is what a client is for."""
+"""Produce and Fetch: every client needs at least one of these."""
 MEANINGS: Final[dict[str, tuple[tuple[int, str], ...]]] = {
     "Produce": (
         (2, "no time of append in the response"), (3, "no record headers, idempotence or transactions (message format 2)"),
@@ -68,7 +69,7 @@ MEANINGS: Final[dict[str, tuple[tuple[int, str], ...]]] = {
     "CreateTopics": ((4, "no default partition counts (KIP-464)"), (5, "no configs in the response (KIP-525)")),
     "DescribeCluster": ((1, "no addresses of controllers (KIP-919)"),),
 }  # fmt: skip
-"""API -> from which version on there is something, and what is missing below it."""
+"""API -> first version that has a feature, and what is missing below it."""
 ABSENT: Final = {
     "ConsumerGroupHeartbeat": "group.protocol=consumer does not work (KIP-848)",
     "ShareGroupHeartbeat": "share groups do not work (KIP-932)", "ShareFetch": "share groups do not work (KIP-932)",
@@ -77,22 +78,22 @@ ABSENT: Final = {
     "InitProducerId": "no idempotence and no transactions (KIP-98)",
     "OffsetForLeaderEpoch": "no leader epoch fencing (KIP-320)",
 }  # fmt: skip
-"""API -> what does not work where the broker does not have it."""
+"""API -> what does not work if the broker does not have it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A client library as its versions are known."""
+    """A client library with its known versions."""
 
     name: str
     source: str
-    """Where the versions are from."""
+    """The source of the versions."""
     versions: Mapping[int, Sequence[int]]
-    """API key -> versions that it can send, rising."""
+    """API key -> versions that it can send, in increasing order."""
     negotiates: bool = True
 
     def settles(self, key: int, offered: Versions | None) -> int | None:
-        """The version that it uses where the broker offers this; None where there is none, or the API is not in the table."""
+        """The version that it uses if the broker offers this; None if there is none, or the API is not in the table."""
         own = self.versions.get(key)
         if own is None or not len(own):
             return None
@@ -105,7 +106,7 @@ class Library:
 
 
 def java(release: str) -> Library:
-    """The Java client of a release: each version of each API that its definitions have for clients."""
+    """The Java client of a release, with each version of each API that its definitions have for clients."""
     found = {}
     for key, api in apis().items():
         mine = taken(key, release)
@@ -115,7 +116,7 @@ def java(release: str) -> Library:
 
 
 def library_of(known: Software) -> Library | None:
-    """The library of a client; None where its versions are not known."""
+    """The library of a client; None if its versions are not known."""
     release = java_release(known)
     if release is not None and known.name is not None:
         return java(release)
@@ -128,19 +129,19 @@ def library_of(known: Software) -> Library | None:
         if profile.family == known.family and known.version == profile.releases:
             if profile.probes is None:
                 return Library(name, "recordings of this library", profile.versions, False)
-            # with an older broker it uses the broker's last version
+            # With an older broker it uses the broker's last version.
             whole = {key: range(max(some) + 1) for key, some in profile.versions.items()}
             return Library(name, "recordings of this library", whole)
     return None
 
 
 def upto(versions: Sequence[int]) -> Sequence[int]:
-    """A single recorded version stands for all up to it; several are the ones that the library has."""
+    """A single recorded version stands for all up to it; several are exactly those that the library has."""
     return range(versions[0] + 1) if len(versions) == 1 else sorted(versions)
 
 
 def library_named(text: str) -> Library:
-    """A library by name and version, such as `java 2.8` or `librdkafka 2.16.0`. Raises UsageError where none is known."""
+    """A library by name and version, such as `java 2.8` or `librdkafka 2.16.0`. Raises UsageError if none is known."""
     name, _, version = text.strip().rpartition(" ")
     family = JAVA if name in ("java", "kafka-clients", JAVA) else family_of(name or text)
     found = library_of(Software(family, version or None, family, False, ""))
@@ -154,9 +155,9 @@ def library_named(text: str) -> Library:
 
 
 def nothing_in_common(known: Software, offered: Mapping[int, Versions]) -> list[str]:
-    """Produce and Fetch with both ranges, where a broker takes neither in a version that a Java client of this release has.
+    """Produce and Fetch with both ranges, if a broker accepts neither in a version that a Java client of this release has.
 
-    Only Kafka's definitions say what a client does not have; recordings of other libraries show what they used.
+    Only Kafka's definitions show what a client lacks; recordings of other libraries show only what they used.
     """
     release, apart = java_release(known), []
     if release is None or known.guessed:
@@ -173,7 +174,7 @@ def nothing_in_common(known: Software, offered: Mapping[int, Versions]) -> list[
 
 
 def missing(key: int, version: int | None) -> list[str]:
-    """What a version of an API lacks of all that later ones have."""
+    """What a version of an API lacks compared with later ones."""
     name = api_name(key) or ""
     if version is None:
         return [ABSENT[name]] if name in ABSENT else []
@@ -189,7 +190,7 @@ class SimulatedBroker:
     release: str | None = None
 
     def offers(self, key: int) -> Versions | None:
-        """What it takes of an API: its range, without versions that it names and rejects (KAFKA-18659)."""
+        """The range of an API that it accepts, without versions that it names and rejects (KAFKA-18659)."""
         found = self.ranges.get(key)
         if found is None or self.release is None:
             return found
@@ -198,7 +199,7 @@ class SimulatedBroker:
 
 
 def broker_of(release: str) -> SimulatedBroker:
-    """A broker of a release, as it comes."""
+    """A broker of a release with the default configuration."""
     ranges = {key: found for key in apis() if (found := advertised(key, release)) is not None}
     return SimulatedBroker(f"Kafka {release}", ranges, release)
 

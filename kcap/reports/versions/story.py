@@ -1,7 +1,7 @@
 """The negotiation of one connection, step by step.
 
-In: what was gathered, and a connection's uid. Out: steps with times, then each API's versions against the broker's range. Law:
-times are counted from the connection's first packet; what was not captured is left out.
+In: connection profiles, and a connection's uid. Out: steps with times, then each API's versions against the broker's range.
+Law: times are counted from the connection's first packet; what was not captured is omitted.
 """
 
 from typing import Final
@@ -24,8 +24,9 @@ UNAVAILABLE: Final = {"fin": "closes the connection", "rst": "resets the connect
 
 
 def found(whole: ConnectionProfiles, connection: str) -> ConnectionProfile | None:
-    """The connection by its uid, by an exchange of it, or by as much of its uid as is unique; None for one without an
-    exchange."""
+    """The connection by its uid, by the name of one of its exchanges, or by a unique beginning of its uid; None for one without
+    an exchange.
+    """
     some = [key for key in whole.profiles if key.startswith(connection)]
     if len(some) == 1 or connection in whole.profiles:
         return whole.profiles[connection if connection in whole.profiles else some[0]]
@@ -38,7 +39,7 @@ def found(whole: ConnectionProfiles, connection: str) -> ConnectionProfile | Non
 
 
 def of(whole: ConnectionProfiles, connection: str, known: Clients, diagnoses: list[Row]) -> Row:
-    """The story. Raises UsageError where no connection, or more than one, is called so."""
+    """The story. Raises UsageError if no connection, or more than one, has the name."""
     connection = connection.partition(".")[0]
     profile = found(whole, connection)
     connection = profile.uid if profile is not None else connection
@@ -69,7 +70,7 @@ def step(at_ns: int | None, example: str, text: str) -> Row:
 
 
 def probing(profile: ConnectionProfile, start: int) -> tuple[list[Row], int]:
-    """The ApiVersions requests, and the time of those that did not succeed."""
+    """The ApiVersions requests, and the time taken by those that did not succeed."""
     steps, lost, before = [], 0, False
     for probe in profile.probes:
         at = probe.step.requested_ns - start if probe.step.requested_ns is not None else None
@@ -92,7 +93,7 @@ def probing(profile: ConnectionProfile, start: int) -> tuple[list[Row], int]:
 
 
 def response_text(probe: ApiVersionsRequest) -> tuple[str, bool]:
-    """What the broker responded, and whether the request was in vain."""
+    """The broker's response, and whether the request was in vain."""
     answer = probe.answer
     if answer is None:
         reason = probe.step.reason or ""
@@ -117,7 +118,7 @@ def response_text(probe: ApiVersionsRequest) -> tuple[str, bool]:
 
 
 def openings(profile: ConnectionProfile, start: int) -> list[Row]:
-    """What the connection did first, behind the questions."""
+    """The first requests after the ApiVersions requests."""
     out = []
     for one in profile.opening:
         if one.key == API_VERSIONS:
@@ -134,7 +135,7 @@ def openings(profile: ConnectionProfile, start: int) -> list[Row]:
 
 
 def apis(profile: ConnectionProfile, whole: ConnectionProfiles) -> list[Row]:
-    """Each API's versions, as the broker offers and as the connection used them."""
+    """Each API's versions, as the broker offers them and as the connection used them."""
     rows: dict[int, Row] = {}
     offer = whole.offer(profile)
     for (_, key, version), use in sorted(profile.uses.items(), key=lambda item: item[0][1:]):

@@ -1,9 +1,9 @@
-"""What shows a library beside the versions that it uses: how it numbers requests, what it says in JoinGroup, its timeouts.
+"""Traits of a library beside the versions that it uses: its correlation ids, its JoinGroup metadata, its timeouts.
 
 In: the profiles of a client. Out: libraries that its correlation ids exclude, and how well its traits fit a library's defaults.
-Law: only how a library numbers its requests excludes it, since no setting changes that; a setting speaks for or against.
+Law: only correlation ids exclude a library, since no setting changes them; settings are evidence for or against it.
 
-Where the defaults are from: the libraries' sources and documentation, and the recordings of them.
+Defaults come from the libraries' sources and documentation, and from recordings.
 """
 
 from base64 import b64decode
@@ -20,9 +20,9 @@ PROTOCOL, ASSIGNORS, SUBSCRIPTION, USER_DATA, REBALANCE, SESSION = (
     "protocol type", "assignors", "subscription version", "user data", "rebalance timeout ms", "session timeout ms",
 )  # fmt: skip
 OF_SESSION: Final = "that of the session"
-"""A rebalance timeout that is the session timeout."""
+"""Value for a rebalance timeout that equals the session timeout."""
 FIXED: Final = (ASSIGNORS, SUBSCRIPTION, USER_DATA)
-"""What users seldom or never configure: it weighs more."""
+"""Traits that users seldom or never configure, and which therefore weigh more."""
 
 SHARED: Final = "correlation ids that run on from connection to connection"
 FROM_0: Final = "correlation ids that begin at 0 on each connection"
@@ -32,15 +32,17 @@ NUMBERING: Final = {
     "kafkajs": FROM_0, "sarama": FROM_0, "franz-go": FROM_0,
     "librdkafka": FROM_1, "kafka-python": FROM_1, "aiokafka": FROM_1, "kafka-go": FROM_1, "platformatic": FROM_1,
 }  # fmt: skip
-"""Library -> where the correlation ids of a connection begin."""
+"""Library -> the first correlation ids of its connections."""
 GOING_ON: Final = frozenset({"sarama"})
-"""Libraries that number on where a program closes a connection and opens it again (sarama's Broker.Open sets no number)."""
+"""Libraries that continue the numbering if a program closes a connection and opens it again (sarama's Broker.Open sets no
+number).
+"""
 BOOTSTRAP: Final = 0
 """The connection of a Java client with the id 0 is that to a bootstrap server."""
 OF_LEADERS: Final = frozenset({0, 1})
-"""Produce and Fetch, which a Java client sends to the leaders that metadata names, on connections of their own."""
+"""Produce and Fetch, which a Java client sends to the leaders that Metadata names, on separate connections."""
 ENOUGH: Final = 3
-"""Connections that tell more than one by chance."""
+"""Number of connections from which their evidence is unlikely to be chance."""
 
 CLASSIC: Final[dict[str, tuple[str, ...]]] = {PROTOCOL: ("consumer",)}
 DEFAULTS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
@@ -90,11 +92,11 @@ UNMISTAKABLE: Final[dict[Trait, str]] = {
     (ASSIGNORS, "RoundRobinAssigner"): "kafkajs", (ASSIGNORS, "stream"): "apache-kafka-java",
     (PROTOCOL, "connect"): "apache-kafka-java",
 }  # fmt: skip
-"""What one library alone says: kafkajs's assignor, Kafka Streams' assignor, and the groups of Kafka Connect's workers."""
+"""Values that only one library has: kafkajs's assignor, Kafka Streams' assignor, and the groups of Kafka Connect's workers."""
 
 
 def of_join(body: dict[str, Any]) -> set[Trait]:
-    """The traits of a JoinGroup request; fewer where its body does not read."""
+    """The traits of a JoinGroup request; fewer if its body cannot be decoded."""
     protocols = [one for one in body.get("protocols") or [] if isinstance(one, dict)]
     if not protocols:
         return set()
@@ -109,7 +111,7 @@ def of_join(body: dict[str, Any]) -> set[Trait]:
 
 
 def of_subscription(metadata: object) -> set[Trait]:
-    """Version and user data of what a member says of its subscription, which is base64 as bodies have it."""
+    """Version and user data of a member's subscription, which bodies have in base64."""
     try:
         message = decode_data("ConsumerProtocolSubscription", b64decode(str(metadata), validate=True))
     except ValueError:
@@ -127,9 +129,9 @@ def numbering(profiles: Sequence[ConnectionProfile]) -> list[ConnectionProfile]:
 
 
 def excluded(family: str, profiles: Sequence[ConnectionProfile]) -> bool:
-    """Whether the correlation ids with which connections begin are not the library's.
+    """Whether the first correlation ids of connections are not the library's.
 
-    A connection that is made again may go on with the ids of the one before it.
+    A connection that is made again may continue the ids of the one before it.
     """
     way, begun = NUMBERING.get(family), numbering(profiles)
     ids = [one.ids_from for one in begun]
@@ -144,7 +146,7 @@ def excluded(family: str, profiles: Sequence[ConnectionProfile]) -> bool:
 
 
 def numbered(family: str, profiles: Sequence[ConnectionProfile]) -> str | None:
-    """The evidence in the correlation ids for a library; None where they show nothing."""
+    """The evidence for a library in the correlation ids; None if they show nothing."""
     way, ids = NUMBERING.get(family), [one.ids_from for one in numbering(profiles)]
     if way is None or len(ids) < 2 or (way == SHARED and set(ids) <= {0}) or (family in GOING_ON and set(ids) != {0}):
         return None
@@ -152,7 +154,7 @@ def numbered(family: str, profiles: Sequence[ConnectionProfile]) -> str | None:
 
 
 def weight(family: str, traits: set[Trait]) -> tuple[int, list[str]]:
-    """How well traits fit a library's defaults, and those that fit. Of a trait with several values the best one counts."""
+    """How well traits fit a library's defaults, and those that fit. For a trait with several values the best one counts."""
     score, fitting = 0, []
     for kind, usual in DEFAULTS.get(family, {}).items():
         values = sorted(value for one, value in traits if one == kind)
