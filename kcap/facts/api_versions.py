@@ -1,6 +1,6 @@
-"""What ApiVersions tells: bodies of its requests and answers in, the client's software and the broker's version ranges out.
+"""Reads the bodies of ApiVersions requests and responses: the client's software and the broker's version ranges.
 
-Law: an answer that is an error offers nothing; nothing raises, and what a body lacks is None.
+In: bodies. Out: `Software`, `Offer`. Law: an error response offers nothing; nothing raises, and what a body lacks is None.
 """
 
 from collections.abc import Mapping
@@ -26,8 +26,8 @@ RANGE: Final = Struct(">hhh")
 
 
 class Offer:
-    """First and last version of each API that a broker names. Packed, since a stranger's responses may all differ: a dictionary
-    takes thirty times as much.
+    """First and last version of each API that a broker names. It is packed, since the responses of unknown peers may all differ
+    and a dictionary takes thirty times as much memory.
     """
 
     __slots__ = ("packed",)
@@ -50,13 +50,15 @@ def unpacked(packed: bytes) -> Mapping[int, tuple[int, int]]:
 
 
 def offer_of(body: bytes, version: int) -> Offer | None:
-    """The offer in the body of an answer to an ApiVersions request of that version; None for an error, or one that was cut."""
+    """The offer in the body of a response to an ApiVersions request of that version; None for an error, or for a truncated
+    body.
+    """
     plan = plan_for(API_VERSIONS, response_version(API_VERSIONS, version, body), RESPONSE)
     if plan is None:
         return None
     reading = read_json(plan, body)
     if reading.undecoded is not None:
-        return None  # what is missing would look as if it were not offered
+        return None  # missing APIs would look as if they were not offered
     value = reading.value
     entries = (value.get("apiKeys") or ())[: limits.OFFERED_APIS_MAX]
     ranges = {entry["apiKey"]: (entry["minVersion"], entry["maxVersion"]) for entry in entries if len(entry) > 2}
@@ -64,7 +66,7 @@ def offer_of(body: bytes, version: int) -> Offer | None:
 
 
 def software_of(body: bytes, version: int, start: int) -> Software | None:
-    """What the body of an ApiVersions request calls the client; `start` is where it begins behind the header's tags."""
+    """The client's software in the body of an ApiVersions request; the body begins at `start`, after the header's tags."""
     plan = plan_for(API_VERSIONS, version, REQUEST) if version >= SOFTWARE_SINCE else None
     value = read_json(plan, body, start).value if plan is not None else {}
     name, release = value.get("clientSoftwareName"), value.get("clientSoftwareVersion")

@@ -1,10 +1,10 @@
-"""Which broker a server address is, and of which cluster: lists of brokers in, node ids and cluster ids out.
+"""Maps server addresses to brokers and clusters, from lists of brokers to node ids and cluster ids.
 
-In: the server that lists them, the cluster's id, and (node id, host, port, rack) of each broker. Out: what is proven of an
-address. An id is proven by a host that is the address (as an IP address, as `localhost`, or by a name that the capture file
-resolves), or by a server that lists itself: exactly one broker on its list has its port, under a host name, and no other
-server claims that broker. Law: where two lists do not agree the id is None; a wrong id is worse than none. The order of the
-lists does not matter.
+In: the server that lists brokers, the cluster's id, and (node id, host, port, rack) of each broker. Out: what is proven about
+an address. An id is proven by a host that is the address (as an IP address, as `localhost`, or by a name that the capture file
+resolves), or by a server that lists itself: exactly one broker on its list has its port, under a host name, and no other server
+claims that broker. Law: if two lists contradict each other the id is None, since a wrong id is worse than none. The order of
+the lists does not matter.
 """
 
 import functools
@@ -20,17 +20,17 @@ T = TypeVar("T")
 Server = tuple[str, int]
 """Address and port, as seen on the wire."""
 Endpoint = tuple[str, int]
-"""Host and port, as brokers tell them."""
+"""Host and port, as brokers advertise them."""
 Claim = tuple[int, int]
 """Node id and port of a broker that a server may be."""
 LOCAL: Final = ("127.0.0.1", "::1")
 ANY: Final = ""
-"""Stands for all clusters; no id is empty."""
+"""Stands for all clusters; no cluster id is empty."""
 
 
 @functools.lru_cache(1024)
 def plain_host(host: str) -> tuple[str, bool]:
-    """A host in one spelling, and whether it is an IP address."""
+    """A host in its normal form, and whether it is an IP address."""
     try:
         return str(ip_address(host)), True
     except ValueError:
@@ -60,7 +60,7 @@ class BrokerListing:
 
 
 class Brokers:
-    """The lists until now; a picklable value."""
+    """The lists so far; can be pickled."""
 
     def __init__(self) -> None:
         self.listings: dict[tuple[str | None, int, str, int], BrokerListing] = {}
@@ -69,17 +69,17 @@ class Brokers:
         self.clusters: dict[Server, set[str]] = {}
         """Clusters that a server named as its own."""
         self.listed: dict[Endpoint, set[str]] = {}
-        """Clusters on whose lists an endpoint stands."""
+        """Clusters whose lists have an endpoint."""
         self.own: dict[Server, set[tuple[int, str, int]]] = {}
-        """What servers list that stand on their own list."""
+        """The lists of servers that are on their own list."""
         self._own_nodes: dict[Server, set[int]] = {}
-        """The nodes among these."""
+        """The nodes on these lists."""
         self.names: dict[str, str] = {}
-        """Address -> host name, as the capture file tells."""
+        """Address -> host name, as capture files resolve it."""
         self.version = 0
-        """Goes up with every new fact."""
+        """Increased by every new fact."""
         self._clusters = 0
-        """Names of clusters that were taken."""
+        """Number of stored names of clusters."""
         self._claims = Claims(self.clusters)
         self._known: tuple[int, dict[Server, tuple[int | None, str | None]]] = -1, {}
 
@@ -93,7 +93,7 @@ class Brokers:
         connection: str = "",
         exchange: int = 0,
     ) -> None:
-        """Takes a list of brokers that a server gave, or was given. `itself`: the server is one of them."""
+        """Takes a list of brokers that a server sent or received. `itself`: the server is one of them."""
         if max(len(self.listings), self._clusters) >= BROKERS_KEPT:
             return
         before = len(self.listings), self._clusters, len(self.own.get(server, ()))
@@ -121,7 +121,7 @@ class Brokers:
             self.version += 1
 
     def resolve_names(self, names: Mapping[str, str]) -> bool:
-        """Takes what a capture file tells of host names; False where there are too many."""
+        """Takes host names from a capture file; False if there are too many."""
         for address, name in names.items():
             host, other = plain_host(address)[0], plain_host(name)[0]
             if len(self.names) < HOST_NAMES_KEPT and self.names.get(host) != other:
@@ -131,16 +131,16 @@ class Brokers:
         return len(self.names) < HOST_NAMES_KEPT
 
     def facts(self, server: Server) -> tuple[int | None, str | None, int | None]:
-        """Node id and cluster id of a server, and how many brokers its own lists have; None where it gave none."""
+        """Node id and cluster id of a server, and how many brokers its own lists have; None if it sent none."""
         return *self.identify(server), len(self._own_nodes.get(server, ())) or None
 
     @staticmethod
     def endpoint(host: str, port: int) -> Endpoint:
-        """An endpoint in one spelling."""
+        """An endpoint in its normal form."""
         return plain_host(host)[0], port
 
     def endpoints(self, server: Server) -> list[Endpoint]:
-        """What a server's address is called."""
+        """The endpoints that a server's address may have on lists."""
         ip, port = server
         hosts = [ip]
         if ip in self.names:
@@ -168,7 +168,7 @@ class Brokers:
         return only(nodes) if nodes else self._claimed(server)
 
     def claim_all(self) -> None:
-        """Makes all claims anew, behind a change of the lists from outside."""
+        """Computes all claims again, after the lists were changed from outside."""
         self.version += 1
         self._claims = Claims(self.clusters)
         for name in self.names.values():
@@ -199,7 +199,7 @@ class Brokers:
         return only(listed)
 
     def seen(self, servers: Iterable[Server]) -> dict[Endpoint, Server]:
-        """Which of some servers is which endpoint, where that is one."""
+        """Maps endpoints to some of the servers, where the mapping is unambiguous."""
         found: dict[Endpoint, set[Server]] = {}
         for server in servers:
             for endpoint in self.endpoints(server):
@@ -219,8 +219,8 @@ class Brokers:
 
 
 class Claims:
-    """Which broker each server may be: the one on its own list with its port, where that goes by a host name that is not
-    resolved. Law: a new fact costs what it changes, however many servers there are.
+    """Which broker each server may be: the one on its own list with its port, under a host name that is not resolved. Law: the
+    cost of a new fact depends on what it changes, not on the number of servers.
     """
 
     def __init__(self, clusters: Mapping[Server, Set[str]]) -> None:
@@ -228,22 +228,24 @@ class Claims:
         self.of: dict[Server, Claim] = {}
         self._of_server = clusters
         self._mine: dict[Server, tuple[int, str] | None] = {}
-        """Node and host of the one broker with the server's port; None for several."""
+        """Node and host of the one broker with the server's port; None if there are several."""
         self._having: Counter[tuple[Claim, str | None]] = Counter()
-        """How many servers have a claim, by the clusters that they name as their own, None for none, and of `ANY`."""
+        """Number of servers with a claim, by the clusters that they name as their own, with None for no cluster and `ANY` for
+        all.
+        """
         self._by_host: dict[str, list[Server]] = {}
         """Servers that had a claim to a broker of this host."""
         self._resolved: set[str] = set()
 
     def sole(self, server: Server) -> bool:
-        """Whether no other server has the claim of this one but such as are known to be of other clusters (`apart`)."""
+        """Whether no other server has this claim, except servers known to be of other clusters (`apart`)."""
         claim, own = self.of[server], self._of_server.get(server)
         if not own:
             return self._having[claim, ANY] == 1
         return not self._having[claim, None] and all(self._having[claim, cluster] == 1 for cluster in own)
 
     def lists(self, server: Server, node: int, host: str) -> None:
-        """A server lists a broker of its own port."""
+        """Observes that a server lists a broker with its own port."""
         if server not in self._mine:
             self._mine[server] = node, host
             if not (plain_host(host)[1] or host == "localhost" or host in self._resolved):
@@ -255,14 +257,14 @@ class Claims:
             self._withdraw(server)
 
     def belongs(self, server: Server, cluster: str) -> None:
-        """A server names one more cluster as its own."""
+        """Observes that a server names a further cluster as its own."""
         claim = self.of.get(server)
         if claim is not None:
             self._having[claim, cluster] += 1
             self._having[claim, None] -= len(self._of_server[server]) == 1
 
     def resolves(self, host: str) -> None:
-        """An address is known for a host, so that no server is it by its port."""
+        """Observes that an address is known for a host, so that no server can claim it by port."""
         self._resolved.add(host)
         for server in self._by_host.pop(host, ()):
             self._withdraw(server)
@@ -278,5 +280,5 @@ class Claims:
 
 
 def only(found: set[T]) -> T | None:
-    """The one entry of a set, None for none and for several."""
+    """The only entry of a set; None for an empty set and for several entries."""
     return next(iter(found)) if len(found) == 1 else None

@@ -1,7 +1,7 @@
-"""What connections reported about themselves, by uid: some 30 bytes a connection, since many have the same facts.
+"""What connections reported about themselves, by uid. This takes some 30 bytes per connection, since many have equal facts.
 
-In: facts of connections, as they change. Out: their facts so far. Law: those that they were given last, unless they had no row
-for CONNECTION_IDLE_NS. A picklable value.
+In: facts of connections, as they change. Out: their latest facts. Law: the facts of a connection are the last ones stored,
+unless it had no row for CONNECTION_IDLE_NS. Can be pickled.
 """
 
 from array import array
@@ -35,7 +35,7 @@ class ConnectionFacts:
     principal: str | None = None
     offer: Offer | None = None
     negotiated: bool = False
-    """It sent an ApiVersions request, and no response shows that the broker refused it."""
+    """Whether it sent an ApiVersions request, and no response shows that the broker refused it."""
 
 
 NO_FACTS: Final = ConnectionFacts()
@@ -46,33 +46,33 @@ class RowConnections:
     """The connection and the server of each row of a batch."""
 
     states: Sequence[ConnectionFacts]
-    """The different states of connections."""
+    """The distinct states of connections."""
     state: "Int64s"
     """Row -> its connection's state, by number."""
     servers: Sequence[Server]
-    """The different servers."""
+    """The distinct servers."""
     server: "Int64s"
     """Row -> its server, by number."""
 
 
 class NumbersOfUids:
-    """A number of each of many connections: some 30 bytes each."""
+    """One number for each of many connections: some 30 bytes each."""
 
     def __init__(self) -> None:
         self._entries = UidTable()
         self._numbers = array("q")
-        """Of each entry."""
+        """Number of each entry."""
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def get(self, uid: int) -> int:
-        """The number of a connection, 0 where there is none."""
+        """The number of a connection, 0 if it has none."""
         entry = self._entries.find(uid)
         return self._numbers[entry] if entry >= 0 else 0
 
     def set(self, uid: int, number: int) -> None:
-        """Takes the number of a connection."""
+        """Stores the number of a connection."""
         entry = self._entries.entry(uid)
         if entry == len(self._numbers):
             self._numbers.append(number)
@@ -85,18 +85,18 @@ class NumbersOfUids:
         return np.where(entries >= 0, self._array()[entries], 0) if len(self) else np.zeros(len(uids), np.int64)
 
     def update(self, uids: "UInt64s", numbers: "Int64s") -> None:
-        """Takes numbers of connections, of one that is there twice the last."""
+        """Stores numbers of connections; for a repeated connection the last one counts."""
         entries = self._entries.entries(uids)
         self._numbers.frombytes(bytes(8 * (len(self._entries) - len(self._numbers))))
         self._array()[entries] = numbers
 
     def renumber(self, new: "Int64s") -> None:
-        """Replaces each number by the entry that it has in `new`."""
+        """Replaces each number n by `new[n]`."""
         held = self._array()
         held[:] = new[held]
 
     def used(self) -> "Int64s":
-        """The different numbers."""
+        """The distinct numbers."""
         return grouped(self._array())[0]
 
     def _array(self) -> "Int64s":
@@ -108,11 +108,11 @@ class FactsOfConnections:
 
     def __init__(self) -> None:
         self.different: list[ConnectionFacts] = [NO_FACTS]
-        """Facts by number."""
+        """Distinct facts, by number."""
         self._numbers = {NO_FACTS: 0}
         self._recent = NumbersOfUids()
         self._older = NumbersOfUids()
-        """Connections without a row since `_recent` was begun."""
+        """Connections without a row since `_recent` was started."""
         self.begun_ns = 0
 
     def __setitem__(self, uid: str, facts: ConnectionFacts) -> None:
@@ -125,14 +125,14 @@ class FactsOfConnections:
         return self.different[self._recent.get(bits) or self._older.get(bits)]
 
     def number(self, facts: ConnectionFacts) -> int:
-        """The number of facts, the same of equal ones until connections are forgotten."""
+        """The number of facts; equal facts have the same number until connections are forgotten."""
         found = self._numbers.setdefault(facts, len(self.different))
         if found == len(self.different):
             self.different.append(facts)
         return found
 
     def of(self, uids: "UInt64s") -> "Int64s":
-        """The numbers of the facts of some connections so far, by the numbers of their uids."""
+        """The numbers of the latest facts of some connections, by the numbers of their uids."""
         found = self._recent.of(uids)
         if len(self._older) and (unknown := np.flatnonzero(found == 0)).size:
             older = self._older.of(uids[unknown])
@@ -142,12 +142,13 @@ class FactsOfConnections:
         return found
 
     def update(self, uids: "UInt64s", numbers: "Int64s") -> None:
-        """Takes new facts of connections, by number."""
+        """Stores new facts of connections, by number."""
         self._recent.update(uids, numbers)
 
     def forget_idle(self, time_ns: int) -> bool:
-        """Forgets connections without a row for CONNECTION_IDLE_NS, after a sixth of which Kafka closes idle ones, and facts
-        that no other connection has. Whether it was time to."""
+        """Forgets connections without a row for CONNECTION_IDLE_NS (Kafka closes idle ones after a sixth of that), and facts
+        that no other connection has. Returns whether that was due.
+        """
         if time_ns - self.begun_ns < limits.CONNECTION_IDLE_NS:
             return False
         self._older, self._recent, self.begun_ns = self._recent, NumbersOfUids(), time_ns

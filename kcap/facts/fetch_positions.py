@@ -1,8 +1,8 @@
-"""From which offset each partition of a fetch session is read: what its requests said last (KIP-227).
+"""The offset from which each partition of a fetch session is read, from the session's requests (KIP-227).
 
-In: the Fetch exchanges of a capture, in order: session of request and answer, the offsets that the request names. Out: the
-offsets that the session holds after the request, also of partitions that this request did not name. Law: an offset is one that
-a request of this session named; a session whose beginning was not seen holds what was named since. A picklable value.
+In: the Fetch exchanges of a capture, in order: session ids of request and response, the offsets that the request names. Out:
+the offsets of the session after the request, including partitions that this request did not name. Law: an offset is one that a
+request of this session named; a session whose beginning was not captured has the offsets named since. Can be pickled.
 """
 
 from collections import OrderedDict
@@ -13,7 +13,7 @@ from typing import Final
 from kcap.limits import FETCH_PARTITIONS_KEPT, FETCH_SESSIONS_KEPT
 
 FIRST_EPOCH: Final = 0
-"""Of a full request that asks for a session; -1 closes one (FetchMetadata)."""
+"""Epoch of a full request for a new session; -1 closes one (FetchMetadata)."""
 
 Partition = tuple[bytes, int]
 """Name or id of a topic, and a partition's number."""
@@ -36,7 +36,9 @@ class Positions:
     def fetched(
         self, connection: str, session_id: int, epoch: int, named: Mapping[Partition, int], answered_id: int | None
     ) -> Mapping[Partition, int]:
-        """Takes an exchange: `named` are the offsets of its request, `answered_id` the session of its answer, None for none."""
+        """Observes an exchange: `named` are the offsets of its request, `answered_id` the session of its response, None for
+        none.
+        """
         if epoch <= FIRST_EPOCH:
             self._drop((connection, session_id))
             if epoch == FIRST_EPOCH and answered_id:
@@ -66,12 +68,12 @@ class Positions:
             self._kept -= len(gone)
 
     def _bound(self, newest: Session) -> None:
-        """Sessions that were not used for longest go first; of one that is too large alone, the partitions named first."""
+        """Removes the least recently used sessions; of a single session that is too large, the partitions named first."""
         while len(self._sessions) > (1 if self._kept > FETCH_PARTITIONS_KEPT else FETCH_SESSIONS_KEPT):
             self._drop(next(session for session in self._sessions if session != newest))
         more = self._kept - FETCH_PARTITIONS_KEPT
         if more > 0:
             held = self._sessions[newest]
-            for partition in list(islice(held, more + FETCH_PARTITIONS_KEPT // 8)):  # the start of a dict is slow to find
+            for partition in list(islice(held, more + FETCH_PARTITIONS_KEPT // 8)):  # finding the start of a dict is slow
                 del held[partition]
             self._kept = len(held)

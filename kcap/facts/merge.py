@@ -1,7 +1,8 @@
-"""Merges the facts of shards of a capture: a shard has some connections, but topic names, brokers and offers hold for all.
+"""Merges the facts of shards of a capture: a shard has some of the connections, but topic names, brokers and offers hold for
+all.
 
-In: the trackers of shards. Out: `Facts`, picklable values, and one tracker of all of them. Law: that tracker has the facts of
-one that observed the whole capture; where shards report different things, the time of the report decides as it does there.
+In: the trackers of shards. Out: `Facts`, which can be pickled, and one tracker for all of them. Law: that tracker has the facts
+of one that observed the whole capture; if shards report different things, the time of the report decides as it does there.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,16 +24,16 @@ if TYPE_CHECKING:
     from kcap.analyzer import RowBatch
 
 Order = tuple[int, str, int]
-"""Time in nanoseconds when a row was decided, its connection, its number: the order in which facts were reported."""
+"""Time in nanoseconds at which a row was decided, its connection, its number: the order in which facts were reported."""
 EARLIEST: Final[Order] = (-(1 << 63), "", 0)
 
 
 @dataclass(slots=True)
 class Facts:
-    """The facts of a shard; a picklable value."""
+    """The facts of a shard; can be pickled."""
 
     names: dict[str, tuple[Order, str]] = field(default_factory=dict)
-    """Topic id -> its name, and when that was reported."""
+    """Topic id -> its name, and the order of its report."""
     topic_sources: dict[str, tuple[Order, tuple[str, int, Server]]] = field(default_factory=dict)
     listings: dict[tuple[str | None, int, str, int], tuple[Order, BrokerListing]] = field(default_factory=dict)
     offers: dict[Server, list[tuple[int, Offer]]] = field(default_factory=dict)
@@ -92,7 +93,7 @@ class FactsRecorder:
 
 
 def orders_of(batch: "RowBatch") -> dict[tuple[str, int], Order]:
-    """When each row of a batch was decided, by connection and number."""
+    """The order of each row of a batch, by connection and number."""
     orders: dict[tuple[str, int], Order] = {}
     for row in batch.rows:
         uid = batch.identities[row[0]].uid
@@ -128,7 +129,7 @@ def merged(shards: Iterable[Facts]) -> Facts:
 def tracker_of(
     facts: Facts, report: Callable[[WeirdKind, str], None] | None = None, reread: Reread | None = None
 ) -> MetadataTracker:
-    """A tracker with all these facts; `report` takes oddities."""
+    """A tracker with all these facts; `report` receives oddities."""
     tracker = MetadataTracker(report, reread)
     tracker.topics = TopicNames()
     for uuid, (_, name) in sorted(facts.names.items(), key=lambda entry: entry[1][0]):

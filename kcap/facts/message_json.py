@@ -1,7 +1,7 @@
-"""Bodies of the few messages that are read whole while rows are made.
+"""Reads the bodies of the few messages that are decoded whole while rows are built.
 
-In: a body as batches keep it, with the header's tag section in front; its API, version and side. Out: its JSON, as far as it
-reads. Law: nothing raises.
+In: a body as batches retain it, with the header's tag section first; its API, version and side. Out: its JSON, as far as it can
+be decoded. Law: nothing raises.
 """
 
 from hashlib import blake2b
@@ -15,7 +15,7 @@ from kcap.wire.varints import DamageError
 
 
 def behind_tags(data: bytes, key: int, version: int, side: int) -> int:
-    """Where the body starts behind the header's tag section."""
+    """Where the body starts after the header's tag section."""
     tagged = request_header_version(key, version) > 1 if side == REQUEST else response_header_version(key, version) > 0
     if not tagged:
         return 0
@@ -30,7 +30,7 @@ def behind_tags(data: bytes, key: int, version: int, side: int) -> int:
 
 
 def digest(version: int, *bodies: bytes) -> bytes:
-    """What stands for bodies of a version where equal ones are read once: a body itself may have a megabyte."""
+    """A short key for bodies of a version, by which equal ones are read once: a body itself may have a megabyte."""
     made = blake2b(digest_size=16)
     for body in bodies:
         made.update(len(body).to_bytes(4, "big"))
@@ -40,12 +40,12 @@ def digest(version: int, *bodies: bytes) -> bytes:
 
 
 def read(data: bytes, key: int, version: int, side: int) -> dict[str, Any]:
-    """A body as JSON, as far as it reads."""
+    """A body as JSON, as far as it can be decoded."""
     return read_as_far(data, key, version, side)[0]
 
 
 def read_as_far(data: bytes, key: int, version: int, side: int) -> tuple[dict[str, Any], bool]:
-    """A body as JSON, and whether that is all of it."""
+    """A body as JSON, and whether it was decoded completely."""
     plan = plan_for(key, version, side) if data else None
     if plan is None:
         return {}, False

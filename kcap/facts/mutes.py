@@ -1,7 +1,8 @@
-"""Throttles inside of service times: the throttle itself of brokers before KIP-219, the broker's silence after it since then.
+"""Throttles within service times: the throttle itself for brokers before KIP-219, the broker's silence after a throttle since
+then.
 
 In: the columns of a batch, and until when connections are muted. Out: two columns of nanoseconds. Law: each entry is 0 or more,
-and both together are no more than the row's service time; the size of the batches changes nothing. A picklable value.
+and their sum is at most the row's service time; the size of the batches changes nothing. Can be pickled.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -23,14 +24,16 @@ class QuotaMutes:
 
     def __init__(self) -> None:
         self.until: dict[str, int] = {}
-        """Connection -> end of its mute, in nanoseconds since the epoch."""
+        """Connection -> end of its muted time, in nanoseconds since the epoch."""
 
     def forget(self, before_ns: int) -> None:
-        """Forgets mutes that ended before a time."""
+        """Forgets muted times that ended before a time."""
         self.until = {uid: until for uid, until in self.until.items() if until > before_ns}
 
     def observe(self, columns: "BatchColumns") -> "tuple[Int64s, Int64s]":
-        """Takes a batch; each row's time of silence after an earlier throttle, and its throttle before the response."""
+        """Observes a batch; returns each row's time of silence after an earlier throttle, and its throttle before
+        the response.
+        """
         muted, throttled = np.zeros(columns.size, np.int64), np.zeros(columns.size, np.int64)
         throttle = columns.throttle.filled()
         if throttle.any() or self.until:
@@ -38,7 +41,7 @@ class QuotaMutes:
         return muted, throttled
 
     def _walk(self, columns: "BatchColumns", throttle: "Int64s", muted: "Int64s", throttled: "Int64s") -> None:
-        """Goes through the exchanges of throttled connections, in their order."""
+        """Processes the exchanges of throttled connections in order."""
         uids, identity, service = columns.constants.uids, columns.number("identity").values, columns.service
         spent: Int64s = np.where(service.mask(), service.values, 0)
         touched = np.zeros(len(uids), np.bool_)
@@ -56,7 +59,7 @@ class QuotaMutes:
             if until is not None and responded_ns >= 0:
                 if responded_ns >= until - MUTE_CLOCK_NS:
                     silence = muted[at] = max(0, min(until, responded_ns) - (responded_ns - time))
-                # a response that came earlier shows a broker that does not mute
+                # An earlier response shows that the broker does not mute.
                 del self.until[uid]
             if not throttle_ms or key < 0:
                 continue

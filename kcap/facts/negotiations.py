@@ -1,8 +1,8 @@
 """The versions that each connection used of each API, beside the versions that its broker offers.
 
-In: batches of exchanges with their contexts. Out: an entry a connection and API: what was requested first, what the broker
-offers, which error came, what was chosen in the end. Law: the counts are those of the rows; an entry's verdict is the highest
-of its rows' (see VERDICTS).
+In: batches of exchanges with their contexts. Out: one entry per connection and API: the first requested version, the broker's
+offer, the first error, the version chosen in the end. Law: the counts are those of the rows; an entry's verdict is the highest
+of its rows' verdicts (see VERDICTS).
 """
 
 from collections import Counter
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Negotiation:
-    """One connection and API."""
+    """The negotiation of one API on one connection."""
 
     identity: Identity
     key: int
     software: Software | None = None
     offer: Offer | None = None
-    """The offer that the connection received, None without one."""
+    """The offer that the connection received; None without one."""
     versions: dict[int, Counter[int]] = field(default_factory=dict)
     """Version -> verdict -> number of requests."""
     step: int = 0
     """Number of the first exchange."""
     requested_ns: int = 0
-    """Time of its request."""
+    """Time of its request in ns."""
     client_id: str | None = None
-    """Of the first request."""
+    """Client id of the first request."""
     requested: int = 0
     """Version of the first request."""
     chosen: tuple[int, int] | None = None
@@ -49,10 +49,10 @@ class Negotiation:
     error: tuple[int, int] | None = None
     """Number and error code of the first response with an error."""
     features: tuple[int, tuple[str, ...]] = (0, ())
-    """Number of the last ApiVersions exchange with finalized features, and these with their levels."""
+    """Number of the last ApiVersions exchange with finalized features, and the features with their levels."""
 
     def final(self, tracker: "MetadataTracker") -> tuple[Offer | None, str | None]:
-        """The offer that counts, and the verdict, with today's facts."""
+        """The offer that counts, and the verdict, with the present facts."""
         server, offers = (self.identity.server_ip, self.identity.server_port), tracker.offers
         offer, common = self.offer or offers.at(server, self.requested_ns), offers.common(server)
         highest = NONE
@@ -71,7 +71,7 @@ class Negotiations:
         self._features: dict[bytes, tuple[str, ...]] = {}
 
     def take(self, columns: "BatchColumns", context: "RowContext") -> None:
-        """Takes a batch, with the verdicts of its rows."""
+        """Observes a batch, with the verdicts of its rows."""
         assert context.verdicts is not None
         keys, versions = columns.number("api_key"), columns.number("api_version")
         here = keys.mask() & versions.mask()

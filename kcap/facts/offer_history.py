@@ -1,9 +1,8 @@
-"""What each server offered, and since when: one address may stand for brokers of several releases, one after the other (an
+"""What each server offered, and since when. One address may stand for brokers of several releases, one after another (an
 upgrade) or at once (a load balancer).
 
-In: offers in ApiVersions responses, with the times of these. Out: the offer that counts for a request. Law: it is the last one
-that the server sent before the request, or its first one before that; so no borders of batches, no shards and no later offer
-decide.
+In: offers in ApiVersions responses, with their times. Out: the offer that counts for a request. Law: it is the last one that
+the server sent before the request, or else its first one; neither batch borders nor shards nor later offers change it.
 """
 
 from bisect import bisect_right
@@ -22,18 +21,18 @@ if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
 
 OfferedBy = tuple[Server, Offer | None]
-"""A server, and what it offered: None where no offer of it is known."""
+"""A server and its offer; None if no offer is known."""
 SINCE = attrgetter("since")
 
 
 @dataclass(slots=True)
 class Run:
-    """Equal offers of a server, one after the other."""
+    """Consecutive equal offers of a server."""
 
     since: int
     """Time of the first in nanoseconds."""
     until: int
-    """Time of the last."""
+    """Time of the last in nanoseconds."""
     offer: Offer
 
 
@@ -42,12 +41,12 @@ class OfferHistory:
 
     def __init__(self) -> None:
         self._runs: dict[Server, list[Run]] = {}
-        """In the order of time; of several at one time, in that of their bytes."""
+        """In order of time; several at one time are ordered by their bytes."""
         self._common: dict[Server, Offer] = {}
         self._changes = 0
 
     def add(self, server: Server, time_ns: int, offer: Offer) -> bool:
-        """Takes an offer; False where there are too many changes to take another."""
+        """Adds an offer; False if there are too many changes to add another."""
         runs = self._runs.get(server)
         if runs is None:
             self._runs[server] = [Run(time_ns, time_ns, offer)]
@@ -75,7 +74,7 @@ class OfferHistory:
         return True
 
     def continues(self, server: Server, times: "Int64s", offer: Offer) -> bool:
-        """Takes equal offers, in the order of time, where they continue the server's last ones or are its first; whether they
+        """Adds equal offers, in order of time, if they continue the server's last ones or are its first; returns whether they
         do.
         """
         first, last = int(times[0]), int(times[-1])
@@ -91,7 +90,7 @@ class OfferHistory:
         return runs[-1].offer if runs else None
 
     def all_latest(self) -> dict[Server, Offer]:
-        """The last offer of each server, in the order in which they made their first."""
+        """The last offer of each server, in the order of the servers' first offers."""
         return {server: runs[-1].offer for server, runs in self._runs.items()}
 
     def servers(self) -> Iterable[Server]:
@@ -108,7 +107,7 @@ class OfferHistory:
         return runs[max(bisect_right(runs, time_ns, key=SINCE) - 1, 0)].offer if runs else None
 
     def common(self, server: Server) -> Offer | None:
-        """Per API the versions that each offer of a server has that names the API."""
+        """For each API, the versions that are common to all offers of a server that name the API."""
         runs = self._runs.get(server)
         if not runs or len(runs) == 1:
             return runs[0].offer if runs else None
@@ -126,9 +125,9 @@ class OfferHistory:
         self, number: "Int64s", servers: Sequence[Server], times: "Callable[[], Int64s]"
     ) -> "tuple[Int64s, list[OfferedBy]]":
         """The offer that counts for each row. `number`: server of each row, by number among `servers`; `times`: nanoseconds of
-        the requests, read only where a server changed its offer.
+        the requests, read only if a server changed its offer.
 
-        Out: a number a row; server and offer of each number.
+        Returns one number per row, and the server and offer of each number.
         """
         offered: list[OfferedBy] = [(server, runs[0].offer if (runs := self.runs(server)) else None) for server in servers]
         several = [place for place, server in enumerate(servers) if len(self.runs(server)) > 1]

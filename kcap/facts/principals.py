@@ -1,6 +1,6 @@
-"""Who logs in: the first token of a SASL mechanism in, the name it gives out. Never a password, a proof or a token.
+"""Reads the name of a login from the first token of a SASL mechanism; never a password, a proof or a token.
 
-Law: a name comes only from where the mechanism puts it in clear; anything else, damage included, is None.
+Law: a name is read only where the mechanism has it in clear text; in all other cases, including damage, it is None.
 """
 
 import json
@@ -70,11 +70,11 @@ def _bearer(token: bytes) -> str | None:
 
 
 MECHANISMS: Final[dict[str, Callable[[bytes], str | None]]] = {"PLAIN": _plain, "OAUTHBEARER": _bearer}
-"""Mechanism -> how its first token tells a name. A Kerberos ticket (GSSAPI) is sealed: it tells none."""
+"""Mechanism -> function that reads the name from its first token. A Kerberos ticket (GSSAPI) is encrypted and not listed."""
 
 
 def principal_of_token(mechanism: str | None, token: bytes) -> str | None:
-    """The name in a client's token; None for tokens that hold none, as those that answer a challenge."""
+    """The name in a client's token; None for tokens without one, such as those in response to a challenge."""
     if mechanism is None:
         return None
     reader = _scram if mechanism.startswith(SCRAM) else MECHANISMS.get(mechanism)

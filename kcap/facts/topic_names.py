@@ -1,8 +1,8 @@
-"""What topic ids are called, and which brokers there are: decoded messages in, names and lists of brokers out.
+"""The names of topic ids, and the brokers that messages list.
 
 In: schema names and Kafka's JSON of messages, in any order. Out: the name of an id (KIP-516), the brokers that a message lists.
-Law: a name is learned only from a struct that holds both; an id keeps the first name that it was given, since Kafka never
-gives an id to another topic; the state is a picklable value.
+Law: a name is read only from a struct that has both name and id. An id keeps its first name, since Kafka never gives an id to
+another topic. The state can be pickled.
 """
 
 from binascii import a2b_base64
@@ -14,16 +14,16 @@ from kcap.facts.brokers import Broker
 from kcap.schema.registry import REQUEST, RESPONSE, api_key
 
 NO_ID: Final = "A" * 22
-"""Kafka's zero uuid in text: no topic."""
+"""Text form of Kafka's zero uuid, which means no topic."""
 METADATA_TOPIC: Final = "__cluster_metadata"
 METADATA_ID: Final = "A" * 21 + "Q"
-"""The topic of KRaft's log and its id, which is the same everywhere (Uuid.METADATA_TOPIC_ID)."""
+"""The topic of KRaft's log and its id, which is the same in all clusters (Uuid.METADATA_TOPIC_ID)."""
 KNOWN: Final = {METADATA_ID: METADATA_TOPIC}
-"""Names that no message has to tell."""
+"""Names that are known without any message."""
 LOG_MARKS: Final = (METADATA_TOPIC.encode(), bytes(15) + b"\x01")
-"""What a response that brings KRaft's log holds: the topic's name, or its id."""
+"""Byte strings of which a response with KRaft's log has one: the topic's name, or its id."""
 TOPIC_RECORD: Final = b"\x01\x02"
-"""How a TopicRecord of KRaft's log begins: frame version 1, record type 2 (MetadataRecordSerde)."""
+"""Beginning of a TopicRecord of KRaft's log: frame version 1, record type 2 (MetadataRecordSerde)."""
 
 _TABLE: Final = """
 MetadataRequest                    10  topics                                                 name
@@ -42,8 +42,9 @@ AlterShareGroupOffsetsResponse     0   responses                                
 DeleteShareGroupOffsetsResponse    0   responses                                              topicName
 TopicRecord                        0                                                          name
 """
-"""Message, first version that has both, structs that hold them, the field of the name beside `topicId`. A test holds it
-against every schema."""
+"""Message, first version that has both, structs that have them, the field of the name beside `topicId`. A test compares it with
+every schema.
+"""
 
 
 def _read() -> dict[str, list[tuple[int, tuple[str, ...], str]]]:
@@ -70,12 +71,12 @@ class Listing(NamedTuple):
     key: int
     side: int
     itself: bool
-    """The broker that responds is one of them."""
+    """Whether the broker that responds is one of them."""
     path: tuple[str, ...]
-    """Structs of brokers."""
+    """Path to the structs of brokers."""
     node: str
     inner: str = ""
-    """Where a broker has several addresses, the array that holds them."""
+    """If a broker has several addresses, the array of these."""
 
 
 def _listings() -> tuple[Listing, ...]:
@@ -99,8 +100,9 @@ BrokerRegistration      request   others  -             brokerId      listeners
 ControllerRegistration  request   others  -             controllerId  listeners
 UpdateMetadata          request   others  liveBrokers   id            endpoints
 """
-"""API, side, whether the server stands on the list itself, structs of brokers, the field of the node id, and where a broker has
-several addresses the array of them."""
+"""API, side, whether the server itself is on the list, structs of brokers, the field of the node id, and, if a broker has
+several addresses, the array of these.
+"""
 LISTINGS: Final = _listings()
 
 
@@ -113,7 +115,7 @@ def listing_sides() -> dict[int, set[int]]:
 
 
 def listed(key: int, side: int, body: Mapping[str, Any]) -> tuple[list[Broker], bool]:
-    """The brokers that a message lists, and whether the server that answers is one of them."""
+    """The brokers that a message lists, and whether the responding server is one of them."""
     found: list[Broker] = []
     itself = False
     for listing in LISTINGS:
@@ -134,10 +136,10 @@ class TopicNames:
 
     def __init__(self) -> None:
         self.names: dict[str, str] = dict(KNOWN)
-        """Topic id, as Kafka prints its uuids, -> name."""
+        """Topic id, in the form in which Kafka prints uuids -> name."""
 
     def learn(self, message: str | None, body: Mapping[str, Any] | None) -> int:
-        """Takes a message; the number of ids that it names for the first time."""
+        """Observes a message; returns the number of ids that it names for the first time."""
         before = len(self.names)
         for _, path, field in NAMING.get(message or "", ()) if body else ():
             for struct in _structs(body, path):
@@ -149,8 +151,8 @@ class TopicNames:
         return len(self.names) - before
 
     def take_log(self, body: Mapping[str, Any]) -> None:
-        """Takes a Fetch response with a part of KRaft's log."""
-        from kcap.decode.message import decode_data  # few captures show the log, and these modules take time to import
+        """Observes a Fetch response with a part of KRaft's log."""
+        from kcap.decode.message import decode_data  # few captures have the log, and these modules take time to import
         from kcap.records.batch import Contents
         from kcap.records.record_sets import RecordSet, each_batch
 
@@ -166,7 +168,7 @@ class TopicNames:
 
 
 def _structs(node: Any, path: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
-    """The structs down a path, through arrays and past nulls."""
+    """The structs at a path, through arrays and without nulls."""
     if isinstance(node, list):
         for entry in node:
             yield from _structs(entry, path)

@@ -1,7 +1,7 @@
 """The rows of a batch that report facts of connections and servers, as columns.
 
-In: a batch's columns. Out: the rows of a few APIs, with numbers that are equal where bodies are. Law: what is equal needs to be
-read once only.
+In: a batch's columns. Out: the rows of a few APIs, with equal numbers for equal bodies. Law: equal bodies need to be read only
+once.
 """
 
 from collections.abc import Iterable
@@ -42,9 +42,9 @@ class TrackedRows:
     """The rows of a batch whose messages are read, as columns."""
 
     at: "Int64s"
-    """Row of the batch."""
+    """Row number in the batch."""
     place: "Int64s"
-    """Connection of the batch."""
+    """Connection number in the batch."""
     exchange: "Int64s"
     key: "Int64s"
     version: "Int64s"
@@ -53,13 +53,13 @@ class TrackedRows:
     """Start and end of the request's body, then of the response's, as `BatchColumns.spans`."""
 
     def lists(self, which: "Bools | Int64s") -> Iterable[tuple[int, ...]]:
-        """Some of the rows, with their spans behind the other columns."""
+        """Some of the rows, with their spans after the other columns."""
         columns = self.at, self.place, self.exchange, self.key, self.version, self.answered, *self.spans
         return zip(*(column[which].tolist() for column in columns))
 
     def contents(self, columns: "BatchColumns", side: int) -> "Int64s":
-        """Numbers of the bodies of one side, equal ones of equal bodies; NO_BODY without a body, ELSEWHERE for those of an
-        earlier batch.
+        """Numbers of the bodies of one side; equal bodies have equal numbers. NO_BODY without a body, ELSEWHERE for bodies of
+        an earlier batch.
         """
         starts, ends = self.spans[2 * side : 2 * side + 2]
         numbers, _ = encoded(Pool(np.frombuffer(columns.batch.bodies.arena, np.uint8)), np.maximum(starts, NO_BODY), ends)
@@ -72,7 +72,7 @@ def tracked_rows(columns: "BatchColumns") -> TrackedRows:
     keys = columns.number("api_key")
     wanted = IS_TRACKED[np.where((keys.values >= 0) & (keys.values < len(IS_TRACKED)), keys.values, 0)]
     if keys.valid is not None:
-        wanted = np.where(keys.valid, wanted, columns.number("request_slot").values != NO_BODY)  # raw tokens
+        wanted = np.where(keys.valid, wanted, columns.number("request_slot").values != NO_BODY)  # raw SASL tokens
     at = np.flatnonzero(wanted)
     names = ("identity", "exchange", "api_key", "api_version")
     place, exchange, key, version = (columns.number(name).take(at).filled(-1) for name in names)
@@ -84,7 +84,7 @@ def tracked_rows(columns: "BatchColumns") -> TrackedRows:
 
 
 def distinct(*columns: "Int64s | Bools") -> "tuple[Int64s, Int64s]":
-    """The first place of each different combination of values, and for each place the number of its combination."""
+    """The first position of each distinct combination of values, and for each position the number of its combination."""
     size = len(columns[0])
     alike, count = np.zeros(size, np.int64), min(size, 1)
     for column in columns:
@@ -93,12 +93,12 @@ def distinct(*columns: "Int64s | Bools") -> "tuple[Int64s, Int64s]":
             known, alike = occurring(alike * (high - low + 1) + column - low, count * (high - low + 1))
             count = len(known)
     first = np.empty(count, np.int64)
-    first[alike[::-1]] = np.arange(size)[::-1]  # the last one that is written stays
+    first[alike[::-1]] = np.arange(size)[::-1]  # the last write remains
     return first, alike
 
 
 def numbered(values: "Int64s") -> "Int64s":
-    """For each place how many before it have the same value; values are small and not negative."""
+    """For each position, how many before it have the same value; values are small and not negative."""
     number = np.zeros(len(values), np.int64)
     several = np.bincount(values) > 1
     places = np.flatnonzero(several[values]) if several.any() else number[:0]

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from kcap.kafka.conversation import PassedOver
 
 HEADS: Final = (1 << 10, 1 << 13, 1 << 16, 1 << 20)
-"""A Metadata response begins with its brokers: these many bytes of it are read until its topics begin."""
+"""Numbers of bytes of a Metadata response that are read until its topics begin; the brokers come first."""
 BEHIND_BROKERS: Final = "topics"
 NEVER: Final = 1 << 62
 
@@ -68,13 +68,13 @@ class Reread(Protocol):
     """Reads a row's `request` or `response` again from the file."""
 
     def __call__(self, batch: "RowBatch", at: int, side: str, following: Sequence[tuple[int, str]] = ()) -> "Message | None":
-        """None where that cannot be done. `following`: rows and sides, with this one, that are read next: what lies across
-        them in the file is read once for all of them.
+        """None if it cannot be read. `following`: further rows and sides that are read next; data that overlaps them in the
+        file is read once for all.
         """
 
 
 class Fact(Flag):
-    """Kinds of facts that columns need; a kind that no column needs is not tracked."""
+    """Kinds of facts that columns need; kinds that no column needs are not tracked."""
 
     CONNECTIONS = auto()
     """Software, login and offered versions of connections."""
@@ -88,25 +88,25 @@ class Fact(Flag):
 NO_FACT: Final = Fact(0)
 EVERY_FACT: Final = ~NO_FACT
 FROM_MESSAGES: Final = Fact.CONNECTIONS | Fact.BROKERS | Fact.VERDICTS
-"""Facts for which the messages of TRACKED_APIS are read."""
+"""Kinds of facts for which the messages of TRACKED_APIS are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowContext(RowConnections):
-    """The facts that hold for the rows of one batch; those of a kind that was not tracked are empty or None."""
+    """The facts that hold for the rows of one batch; kinds that were not tracked are empty or None."""
 
     brokers: Sequence[tuple[int | None, str | None, int | None]] = ()
     """Node id and cluster id of each server, and how many brokers it listed."""
     topic_names: Mapping[str, str] = field(default_factory=dict)
-    """Topic id -> name, of ids that rows of the batch have without a name."""
+    """Topic id -> name, for ids that rows of the batch have without a name."""
     verdicts: Verdicts | None = None
     muted: "Int64s | None" = None
     """Nanoseconds of each row's service time in which the broker was silent after an earlier throttle (KIP-219)."""
     throttled: "Int64s | None" = None
-    """Nanoseconds of each row's service time that were the throttle itself: the broker is older than KIP-219."""
+    """Nanoseconds of each row's service time that were the throttle itself, for brokers older than KIP-219."""
 
     def select(self, places: "Int64s") -> "RowContext":
-        """The context of some rows."""
+        """The context of some of the rows."""
         return replace(
             self,
             state=self.state[places],
@@ -117,14 +117,14 @@ class RowContext(RowConnections):
         )
 
     def texts(self, pick: Callable[[ConnectionFacts], str | None]) -> Array | Coded:
-        """A text of each row's connection."""
+        """A text attribute of each row's connection."""
         values = [pick(known) for known in self.states]
         if not any(value is not None for value in values):
             return nulls(len(self.state), pa.string())
         return Coded(pa.array(values, pa.string()), self.state)
 
     def of_servers(self, part: int, kind: pa.DataType) -> Array | Coded:
-        """Node id (part 0), cluster id (part 1) or listed brokers (part 2) of each row's server."""
+        """Node id (part 0), cluster id (part 1) or number of listed brokers (part 2) of each row's server."""
         values = [known[part] for known in self.brokers]
         if not any(value is not None for value in values):
             return nulls(len(self.server), kind)
@@ -148,23 +148,23 @@ class TrackedExchange(NamedTuple):
     version: int
     answered: bool
     bodies: tuple[bytes, bytes]
-    """Of request and response, with the header's tags in front; empty where they were not retained."""
+    """Bodies of request and response, with the header's tags first; empty if they were not retained."""
 
 
 class MetadataTracker:
-    """All facts of a capture so far; a picklable value."""
+    """All facts of a capture so far; can be pickled."""
 
     def __init__(self, report: Report | None = None, reread: Reread | None = None, *, partial: bool = False) -> None:
-        """`report` takes oddities; `reread` reads messages that are too large for a batch. `partial`: it observes some of the
-        capture's connections, so that offers on others count only in the backfill.
+        """`report` receives oddities; `reread` reads messages that are too large for a batch. `partial`: it observes only some
+        of the capture's connections, so that offers on others count only in the backfill.
         """
         self.connections = FactsOfConnections()
         self.mutes = QuotaMutes()
         self.offers = OfferHistory()
         self.constants: Constants | None = None
-        """Of the connections of the batch that was observed last."""
+        """Constants of the connections of the batch observed last."""
         self.fresh_offers: list[tuple[Server, Int64s, Offer]] = []
-        """Server, times in order and offer of equal ApiVersions responses of the last batch."""
+        """Server, times in order, and offer of equal ApiVersions responses of the last batch."""
         self.brokers = Brokers()
         self.topics = TopicNames()
         self.topic_sources: dict[str, tuple[str, int, Server]] = {}
@@ -174,15 +174,15 @@ class MetadataTracker:
         self.report, self._reread = report, reread
         self._reported: set[str] = set()
         self._offers: dict[bytes, Offer] = {}
-        """Every different offer, by what it packs."""
+        """Every distinct offer, by its packed form."""
         self._fresh: dict[bytes, ConnectionFacts] = {}
-        """ApiVersions exchange, by its `digest` -> the facts of a connection that reported nothing before."""
+        """`digest` of an ApiVersions exchange -> the facts of a connection that reported nothing before."""
         self._mechanisms: dict[bytes, str | None] = {}
         self._heads: set[int] = set()
         self.logs: set[Identity] = set()
         """Connections on which KRaft's log was read."""
         self._host_names: dict[str, int] = {}
-        """File -> how many of its host names were taken."""
+        """File -> number of its host names that were taken."""
         self._provisional = Provisional()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -190,7 +190,9 @@ class MetadataTracker:
 
     # -- a batch ------------------------------------------------------------------------------------------------------
     def observe(self, columns: "BatchColumns", needs: Fact = EVERY_FACT, files: Iterable[CaptureFile] = ()) -> RowContext:
-        """Takes a batch, once, and gives the facts that hold for its rows. `files`: those of the capture, for host names."""
+        """Observes a batch, once, and returns the facts that hold for its rows. `files`: those of the capture, for
+        host names.
+        """
         self._forget_idle(int(columns.number("response_last_ns").filled().max(initial=0)))
         self.fresh_offers, self.constants = [], columns.constants
         self._take_host_names(files)
@@ -210,7 +212,7 @@ class MetadataTracker:
         return replace(context, **found)
 
     def _connection_states(self, columns: "BatchColumns") -> RowContext:
-        """Reads the tracked messages of a batch; the state of each row's connection by then, and its server."""
+        """Reads the tracked messages of a batch; returns the state of each row's connection at that row, and its server."""
         identity, known = columns.number("identity").values, self.connections
         uids = columns.constants.uid_numbers()
         old = np.append(known.of(uids), 0)
@@ -230,19 +232,19 @@ class MetadataTracker:
         return RowContext([known.different[number] for number in numbers.tolist()], state, servers, server)
 
     def known(self, uid: str) -> ConnectionFacts:
-        """The facts of a connection so far."""
+        """The latest facts of a connection."""
         return self.connections[uid]
 
     def _forget_idle(self, time_ns: int) -> None:
-        """Forgets connections without a row for long, and mutes that ended before these had their last one."""
+        """Forgets connections without a row for long, and muted times that ended before these had their last one."""
         begun_ns = self.connections.begun_ns
         if self.connections.forget_idle(time_ns):
             self.mutes.forget(begun_ns)
 
     def _read_tracked(self, columns: "BatchColumns", of_server: "Int64s", uids: "UInt64s", unknown: "Bools") -> "Changes":
-        """Reads the messages of TRACKED_APIS; from which row on connections have which new facts.
+        """Reads the messages of TRACKED_APIS; returns from which row on connections have which new facts.
 
-        `of_server`: number of each row's server; `uids`: of the connections; `unknown`: those of which nothing is known.
+        `of_server`: number of each row's server; `uids`: of the connections; `unknown`: connections without facts.
         """
         changes = Changes()
         early = [(columns.rows.place_of(row), place, one) for row, place, one in columns.batch.passed_over]
@@ -289,11 +291,11 @@ class MetadataTracker:
         unknown: "Bools",
         changes: "Changes",
     ) -> "Bools":
-        """Reads, equal ones once, the ApiVersions exchanges of connections of which nothing is known and that report nothing
-        else in this batch, up to FACT_STEPS_MAX each; leaves out repeated listings of a server. `server`: of each of the rows,
-        by number; `unknown`: the connections of which nothing is known and no request still waits.
+        """Reads the ApiVersions exchanges of connections that have no facts and report nothing else in this batch, equal ones
+        once, up to FACT_STEPS_MAX per connection. Skips repeated lists of a server. `server`: of each of the rows, by number;
+        `unknown`: the connections without facts and without a waiting request.
 
-        Out: the rows that are left to be read one by one.
+        Returns the rows that remain to be read one by one.
         """
         size = len(rows.at)
         left = np.ones(size, np.bool_)
@@ -339,7 +341,7 @@ class MetadataTracker:
         return np.array(merged, np.int64)[kind]
 
     def _take_offers(self, columns: "BatchColumns", rows: "Int64s", facts: "Int64s", of_server: "Int64s") -> None:
-        """Takes the offers of the ApiVersions responses of some rows, which have these facts, by number."""
+        """Stores the offers of the ApiVersions responses of some rows, which have these facts, by number."""
         when = columns.number("response_last_ns").take(rows)
         order = np.argsort(when.values, kind="stable")
         order = order[when.mask()[order]]
@@ -361,7 +363,7 @@ class MetadataTracker:
                     self.take_offer(server, *one)
 
     def take_offer(self, server: Server, time_ns: int, offer: Offer) -> None:
-        """Takes what a server offered at a time."""
+        """Stores what a server offered at a time."""
         one = self.same_offer(offer)
         if one is not None and not self.offers.add(server, time_ns, one):
             self._limit("changes of offers")
@@ -369,7 +371,7 @@ class MetadataTracker:
     def _read_waiting(
         self, identities: Sequence[Identity], early: "Sequence[tuple[int, int, PassedOver]]", changes: "Changes"
     ) -> None:
-        """Reads requests that still wait while later ones of their connections have a response.
+        """Reads requests that still wait for a response while later ones of their connections have one.
 
         `early`: from which row on they count, the connection, the request.
         """
@@ -425,7 +427,7 @@ class MetadataTracker:
         return found
 
     def same_offer(self, offer: Offer | None) -> Offer | None:
-        """The one object of all equal offers; None for one above OFFERS_KEPT."""
+        """The one object for all equal offers; None beyond OFFERS_KEPT."""
         if offer is None:
             return None
         found = self._offers.get(offer.packed)
@@ -448,7 +450,7 @@ class MetadataTracker:
         return known if same else replace(known, mechanism=self._mechanisms[name])
 
     def _authenticate(self, row: TrackedExchange) -> ConnectionFacts:
-        """A login: the name in a token counts once the broker accepts the token, and no longer once it refuses."""
+        """A login: the name in a token counts once the broker accepts the token, and no longer once it refuses it."""
         known = self.known(row.uid)
         principal = known.principal
         if row.key == -1:
@@ -469,7 +471,7 @@ class MetadataTracker:
                 self._list(row, side, data)
 
     def _is_new(self, seen: int) -> bool:
-        """Whether a body, by its hash, was not read before, as far back as ANSWERS_KEPT of them go; from now on it was."""
+        """Whether a body, by its hash, was not read before, among the last ANSWERS_KEPT; records it as read."""
         if seen in self._heads:
             return False
         if len(self._heads) >= limits.ANSWERS_KEPT:
@@ -488,7 +490,7 @@ class MetadataTracker:
                 break
         self._is_new(seen)
         brokers, itself = listed(row.key, side, body)
-        itself = itself and (whole or BEHIND_BROKERS in body)  # what was cut off may be the server's own entry
+        itself = itself and (whole or BEHIND_BROKERS in body)  # the server's own entry may be cut off
         cluster = body.get("clusterId")
         self.brokers.take(
             row.server, cluster if isinstance(cluster, str) else None, brokers,
@@ -498,9 +500,9 @@ class MetadataTracker:
             self._limit("brokers")
 
     def _topic_names(self, columns: "BatchColumns") -> dict[str, str]:
-        """Takes the names of topic ids, from messages with both and from KRaft's log where that is fetched.
+        """Takes the names of topic ids, from messages with both and from KRaft's log if it is fetched.
 
-        Out: the names, so far, of ids that the batch has without a name.
+        Returns the known names of ids that the batch has without a name.
         """
         topics, names, batch = columns.topics, self.topics.names, columns.batch
         report_cut(self.report, batch, topics.cut, WeirdKind.TOPICS_LIMIT, "topics", limits.TOPICS_OF_MESSAGE)
@@ -522,7 +524,7 @@ class MetadataTracker:
         return {uuid: names[uuid] for uuid in nameless if uuid in names}
 
     def topic_name(self, uuid: str | None) -> str | None:
-        """The name of a topic id so far; an id without one counts as a row that a backfill may change."""
+        """The name of a topic id, if known; an id without one counts as a row that a backfill may change."""
         if uuid is None:
             return None
         found = self.topics.names.get(uuid)
@@ -531,11 +533,11 @@ class MetadataTracker:
         return found
 
     def restart(self) -> None:
-        """Forgets connections, before a second reading; facts of servers, topics and versions stay."""
+        """Forgets connections, before a second pass; facts of servers, topics and versions remain."""
         self.connections, self.mutes = FactsOfConnections(), QuotaMutes()
 
     def _read_log(self, columns: "BatchColumns", mentioned: "Bools") -> None:
-        """Takes the names in fetched parts of KRaft's log, which some rows mention."""
+        """Takes the names in fetched parts of KRaft's log, if rows have some."""
         fetches = (columns.number("api_key").filled(-1) == FETCH) & (columns.response.slot("records_bytes").filled() > 0)
         places = np.flatnonzero(fetches & mentioned)
         names = "api_version", "identity", "response_bytes"
@@ -568,12 +570,12 @@ class MetadataTracker:
 
     # -- backfill -----------------------------------------------------------------------------------------------------
     def settle(self) -> None:
-        """Marks all rows so far as made again with today's facts."""
+        """Records that all rows so far were made again with the present facts."""
         self._provisional.settle(self.topics.names, self.brokers.facts)
         self._classifier.settle()
 
     def knows_better(self) -> bool:
-        """Whether some row that was made would be different with today's facts."""
+        """Whether a row would be different with the present facts."""
         return self._provisional.outdated(self.topics.names, self.brokers.facts) or self._classifier.knows_better()
 
 
@@ -583,10 +585,10 @@ class Changes:
 
     rows: "Int64s" = field(default_factory=lambda: np.zeros(0, np.int64))
     facts: "Int64s" = field(default_factory=lambda: np.zeros(0, np.int64))
-    """ApiVersions exchanges that were read together, and what each says alone, by number."""
+    """ApiVersions exchanges that were read together, and the facts of each alone, by number."""
     steps: "list[tuple[Int64s, Int64s, Int64s]]" = field(default_factory=list)
-    """Connections that only have such, and were unknown before: of the first exchange of each, then of the second ones and so
-    on, the connections, the rows, and the facts from these on.
+    """Connections that have only such exchanges and had no facts before. First for the first exchange of each, then for the
+    second ones and so on: the connections, the rows, and the facts from these rows on.
     """
     several: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     """Other connections: rows and facts, in order."""

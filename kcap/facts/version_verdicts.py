@@ -1,9 +1,10 @@
 """Whether the version of a request suits the broker, by the broker's own ApiVersions response.
 
-In: batches of exchanges with the facts of their connections. Out: a verdict a request. The offer that the connection received
-counts; without one, that of its server by then (`OfferHistory`), and a version within that is `unnegotiated` - unless the
-beginning of the connection, or its ApiVersions response, was not captured. Law: `not_highest` only where the same software, by
-name and version, used a higher version that each offer of the server has that names the API. Equal rows are classified once.
+In: batches of exchanges with the facts of their connections. Out: one verdict per request. The offer that the connection
+received counts. Without one, that of its server at that time counts (`OfferHistory`), and a version within that is
+`unnegotiated`, unless the beginning of the connection or its ApiVersions response was not captured. Law: `not_highest` only if
+the same software, by name and version, used a higher version that is in every offer of the server that names the API. Equal
+rows are classified once.
 """
 
 from collections.abc import Sequence
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from kcap.batch.columns import BatchColumns
 
 VERDICTS: Final = ("ok", "not_highest", "unnegotiated", "above_broker_max", "below_broker_min")
-"""From good to bad; the number of a verdict is its place."""
+"""From good to bad; the number of a verdict is its position."""
 OK, NOT_HIGHEST, UNNEGOTIATED, ABOVE, BELOW = range(5)
 NONE: Final = -1
 ABSENT: Final = -1
@@ -57,11 +58,13 @@ def _clients_below() -> "Int64s":
 CLIENTS_BELOW: Final = _clients_below()
 """API key -> the first version that no client sends."""
 GONE: Final = _gone()
-"""APIs that the newest release does not have: a broker that does not name them is too new, else too old."""
+"""APIs that the newest release does not have. A broker that does not name one of them is too new; for any other API it is too
+old.
+"""
 
 
 class Offered:
-    """Offers as tables of first and last versions, a row each; row 0 offers nothing."""
+    """Offers as tables of first and last versions, one row each; row 0 offers nothing."""
 
     def __init__(self) -> None:
         self._numbers: dict[Offer | None, int] = {None: 0}
@@ -69,7 +72,7 @@ class Offered:
         self.high = self.low.copy()
 
     def rows(self, offers: Sequence[Offer | None]) -> "Int64s":
-        """The row of each offer; rows of an earlier call may no longer hold."""
+        """The row of each offer; rows of an earlier call may become invalid."""
         if len(self._numbers) > limits.ANSWERS_KEPT:
             self.__init__()  # type: ignore[misc]
         numbers = self._numbers
@@ -112,7 +115,7 @@ class UsedVersions:
         return found
 
     def take(self, software: "Int64s", keys: "Int64s", versions: "Int64s") -> None:
-        """Takes requests, without those that only brokers send: clients need not support these."""
+        """Observes requests, except those that only brokers send: clients need not support these."""
         common = versions < CLIENTS_BELOW[keys]
         software, keys, versions = software[common], keys[common], versions[common]
         places = (software * KEYS + keys) * VERSIONS + versions
@@ -123,7 +126,7 @@ class UsedVersions:
             self._highest = None
 
     def highest(self, software: Software | None, key: int, last: int) -> int:
-        """The highest version a library used up to `last`; -1 for none."""
+        """The highest version that a library used, up to `last`; -1 for none."""
         number = self.numbers.get(software) if software is not None else None
         if number is None or not 0 <= key < KEYS:
             return -1
@@ -136,30 +139,30 @@ class UsedVersions:
         return found
 
     def note(self, software: "Int64s", keys: "Int64s", versions: "Int64s", high: "Int64s") -> None:
-        """Takes what was classified as OK, and the highest version of the broker."""
+        """Records what was classified as OK, and the highest version of the broker."""
         if len(self._classified) < len(self._seen):
             more = np.full((len(self._seen) - len(self._classified), KEYS, VERSIONS), ABSENT, np.int8)
             self._classified = np.concatenate([self._classified, more])
         np.maximum.at(self._classified, (software, keys, versions), np.minimum(high, VERSIONS - 1).astype(np.int8))
 
     def knows_better(self) -> bool:
-        """Whether something that was classified as OK would be NOT_HIGHEST by now."""
+        """Whether something that was classified as OK would now be NOT_HIGHEST."""
         return bool(self._lower()[1].any())
 
     def settle(self) -> None:
-        """Marks all of that as classified again."""
+        """Records that all of it was classified again."""
         places, lower = self._lower()
         self._classified.reshape(-1)[places[lower]] = ABSENT
 
     def _lower(self) -> "tuple[Int64s, Bools]":
-        """What was classified as OK, and which of it would be NOT_HIGHEST by now."""
+        """What was classified as OK, and which of it would now be NOT_HIGHEST."""
         places = np.flatnonzero(self._classified >= 0)
         software, keys, versions = np.unravel_index(places, self._classified.shape)
         high = self._classified.reshape(-1)[places].astype(np.int64)
         return places, self.up_to(software, keys, high) > versions
 
     def up_to(self, software: "Int64s", keys: "Int64s", high: "Int64s") -> "Int64s":
-        """The highest version a library used that is not above another; -1 for none."""
+        """The highest version that a library used and that is not above another; -1 for none."""
         if self._highest is None:
             steps = np.where(self._seen, np.arange(VERSIONS, dtype=np.int8), np.int8(-1))
             self._highest = np.maximum.accumulate(steps, axis=2)
@@ -202,8 +205,8 @@ def final_verdict(
     used: UsedVersions,
     software: Software | None,
 ) -> int:
-    """A verdict again, with what is known by now: the offer that counts for the row, what all offers of its server have in
-    common, and the versions that the software has used.
+    """A verdict with the present facts: the offer that counts for the row, what all offers of its server have in common, and
+    the versions that the software has used.
     """
     if verdict in (NONE, UNNEGOTIATED) and offer is not None:
         first, last = offer.ranges.get(key, (ABSENT, ABSENT))
@@ -254,9 +257,9 @@ class VersionClassifier:
         self.used = used
         self._offered = Offered()
         self._silent: set[Server] = set()
-        """Servers of which rows were classified without their offer."""
+        """Servers whose rows were classified without their offer."""
         self._lower: dict[Server, Offer | None] = {}
-        """Servers of which rows were classified as NOT_HIGHEST -> what their offers had in common at the first of these."""
+        """Servers with rows classified as NOT_HIGHEST -> what their offers had in common at the first of these rows."""
 
     def classify(self, columns: "BatchColumns", context: RowConnections) -> Verdicts:
         """The verdicts of a batch."""
@@ -281,8 +284,8 @@ class VersionClassifier:
         calls: list[int],
         kinds: "tuple[Int64s, Int64s, Int64s, Bools]",
     ) -> "Int64s":
-        """The verdict of each kind of row: state of the connection, server with the offer that counts, API and version, begun
-        before the capture.
+        """The verdict of each kind of row: state of the connection, server with the offer that counts, API and version, whether
+        it began before the capture.
         """
         state, by, call, midstream = kinds
         codes = np.array(calls, np.int64)[call]
@@ -312,13 +315,13 @@ class VersionClassifier:
         return found
 
     def settle(self) -> None:
-        """Marks all rows so far as classified again."""
+        """Records that all rows so far were classified again."""
         self._silent.difference_update(self.offers.servers())
         self._lower.clear()
         self.used.settle()
 
     def knows_better(self) -> bool:
-        """Whether some row would have another verdict by now."""
+        """Whether a row would now have another verdict."""
         return (
             not self._silent.isdisjoint(self.offers.servers())
             or any(self.offers.common(server) is not common for server, common in self._lower.items())

@@ -1,1 +1,3 @@
-"""Makes the tables: decided exchanges as Arrow record batches, a column at a time, and the other tables of the same pass."""
+"""Builds the tables: decided exchanges become Arrow record batches, column by column, beside the other tables of
+the same pass.
+"""

@@ -1,8 +1,8 @@
-"""Which rows of a record batch pass a filter, a column at a time.
+"""Evaluates a filter on a record batch, column by column.
 
-In: a checked filter, a batch of `exchanges` with the columns that it looks at. Out: a boolean for each row. Law: the rows that
-`kcap.filter.row_predicate` passes, which decides whatever has no quicker way here. Texts are looked at once each, not once
-a row.
+In: a checked filter, a batch of `exchanges` with the columns that it tests. Out: one boolean per row. Law: it selects the rows
+that `kcap.filter.row_predicate` selects, which evaluates everything that has no quicker way here. Each distinct text is tested
+once, not once per row.
 """
 
 import math
@@ -44,22 +44,22 @@ ORDERED: Final = frozenset({"<", "<=", ">", ">="})
 
 @dataclass(slots=True)
 class Entries:
-    """The values of one column, or of the lists in it: numbers as they are, texts as numbers of the distinct ones."""
+    """The values of one column, or of the lists in it: numbers as they are, texts as numbers of the distinct texts."""
 
     parents: "NDArray[Any] | None"
-    """Row of each entry; None where each row has one."""
+    """Row of each entry; None if each row has exactly one."""
     valid: "Bools | None"
-    """Which are no null; None where none is."""
+    """Which entries are not null; None if none is null."""
     numbers: "NDArray[Any]"
     words: list[Any] | None = None
-    """The distinct texts; `numbers` are their places."""
+    """The distinct texts; `numbers` are their positions."""
 
 
 class NumberedValues:
-    """The distinct values of some columns; the rows of a batch have the numbers of theirs."""
+    """The distinct values of some columns; the rows of a batch have the numbers of their values."""
 
     def __init__(self, values: pa.RecordBatch) -> None:
-        """`values`: a column's value with number n in row n; columns with fewer values end in nulls."""
+        """`values`: each column has the value with number n in row n; columns with fewer values end with nulls."""
         self._names = frozenset(values.schema.names)
         self._passing = lru_cache(maxsize=FILTERS_TESTED)(lambda tree: mask(tree, values))
 
@@ -68,7 +68,9 @@ class NumberedValues:
         return self._names.issuperset(names)
 
     def rows(self, tree: Compare | Membership | Present, codes: pa.RecordBatch) -> "Bools | None":
-        """Which rows, of whose values `codes` has the numbers, pass a condition; None where it is not on such columns alone."""
+        """Which rows pass a condition, where `codes` has the numbers of their values; None if the condition tests other columns
+        too.
+        """
         names = columns_of(tree)
         if not names or not self.has(names) or is_deep(tree):
             return None
@@ -77,7 +79,7 @@ class NumberedValues:
         if not isinstance(tree.of, FieldRef) or tree.of.columns != names or (not isinstance(tree, Present) and tree.every):
             return None
         found = np.zeros(codes.num_rows, np.bool_)
-        for name in names:  # of alternatives any may hold
+        for name in names:  # alternatives: any may hold
             found |= self._rows(replace(tree, of=replace(tree.of, columns=(name,))), codes, name)
         return found
 
@@ -92,19 +94,19 @@ class NumberedValues:
 def mask(
     tree: Filter | None, batch: pa.RecordBatch, values: NumberedValues | None = None, codes: pa.RecordBatch | None = None
 ) -> "Bools":
-    """True for each row that passes. `codes`: the numbers of the rows' values among `values`, where they are known."""
+    """True for each row that passes. `codes`: the numbers of the rows' values among `values`, if they are known."""
     return np.ones(batch.num_rows, np.bool_) if tree is None else _Mask(batch, values, codes).of(tree)
 
 
 def masks(trees: Iterable[Filter | None], batch: pa.RecordBatch) -> "Iterator[Bools]":
-    """The masks of several filters, which share what a column is made of."""
+    """The masks of several filters, which share the decoded columns."""
     shared = _Mask(batch)
     for tree in trees:
         yield np.ones(batch.num_rows, np.bool_) if tree is None else shared.of(tree)
 
 
 class _Mask:
-    """Looks at one batch."""
+    """Evaluates filters on one batch."""
 
     def __init__(
         self, batch: pa.RecordBatch, values: NumberedValues | None = None, codes: pa.RecordBatch | None = None
@@ -114,14 +116,14 @@ class _Mask:
         self._columns: dict[str, Entries] = {}
 
     def column(self, name: str) -> Entries:
-        """The entries of a column, made once."""
+        """The entries of a column, computed once."""
         found = self._columns.get(name)
         if found is None:
             found = self._columns[name] = _entries(self.batch.column(name))
         return found
 
     def of(self, tree: Filter) -> "Bools":
-        """The rows that a condition lets pass."""
+        """The rows that pass a condition."""
         if isinstance(tree, And | Or):
             found = self.of(tree.left)
             if isinstance(tree, And):
@@ -156,7 +158,7 @@ class _Mask:
         return some & every
 
     def any(self, part: Entries, test: "Bools") -> "Bools":
-        """Rows with an entry that holds."""
+        """Rows with an entry for which the test holds."""
         if part.parents is None:
             return test
         found = np.zeros(self.rows, np.bool_)
@@ -164,7 +166,7 @@ class _Mask:
         return found
 
     def present(self, tree: Present, parts: Sequence[Entries]) -> "Bools":
-        """There is a value; of a flag that it is true."""
+        """Rows with a value; for a flag, rows where it is true."""
         found = np.zeros(self.rows, np.bool_)
         flag = isinstance(tree.of, FieldRef) and tree.of.kind == "flag"
         for part in parts:
@@ -187,19 +189,19 @@ class _Mask:
         return found
 
     def slowly(self, tree: Filter) -> "Bools":
-        """A row at a time."""
+        """Evaluates the condition row by row."""
         columns = {name: values(self.batch.column(name)) for name in columns_of(tree)}
         found = np.zeros(self.rows, np.bool_)
         found[RowSelector(columns).rows(tree, range(self.rows))] = True
         return found
 
     def entries(self, operand: Operand) -> list[Entries] | None:
-        """What an operand is made of; None where only the slow way knows."""
+        """The entries of an operand; None if only the slow way can evaluate it."""
         if isinstance(operand, Deep):
             return None
         if isinstance(operand, FieldRef):
             found = [self.column(name) for name in operand.columns]
-            if operand.minus is not None:  # nulls are 0 among the numbers
+            if operand.minus is not None:  # the numbers have 0 for null
                 less = self.column(operand.minus).numbers
                 found = [Entries(part.parents, part.valid, part.numbers - less) for part in found]
             if operand.offset:
@@ -228,7 +230,7 @@ def _entries(column: Any) -> Entries:
 
 
 def _raw(column: Any) -> "NDArray[Any]":
-    """The values of an array of fixed width, those of nulls as 0."""
+    """The values of an array of fixed width; 0 for nulls."""
     if column.null_count:
         column = filled(column, 0)
     width = column.type.bit_width // 8
@@ -244,7 +246,7 @@ def _called(function: str, part: Entries) -> Entries:
     """A function of each value."""
     apply = FUNCTIONS[function]
     if part.words is None:
-        # numpy's abs of the smallest number of its kind is that number
+        # numpy's abs of the smallest integer of a type is that integer
         return Entries(part.parents, part.valid, np.abs(part.numbers.astype(np.int64)))
     made = [apply(word) for word in part.words]
     if function == "len":
@@ -253,7 +255,7 @@ def _called(function: str, part: Entries) -> Entries:
 
 
 class PassingTexts(dict[Any, bool]):
-    """Which texts pass a test; each is tested once, though every batch may have it."""
+    """Which texts pass a test. Each text is tested once, even if every batch has it."""
 
     def __init__(self, tree: Compare | Membership) -> None:
         super().__init__()
@@ -270,7 +272,7 @@ class PassingTexts(dict[Any, bool]):
 
 
 passing_texts: Final = lru_cache(maxsize=FILTERS_TESTED)(PassingTexts)
-"""Those of a test, of the last ones."""
+"""The `PassingTexts` of a test; the last ones are cached."""
 
 
 def _passes(tree: Compare | Membership, part: Entries) -> "Bools":
@@ -290,7 +292,9 @@ def _passes(tree: Compare | Membership, part: Entries) -> "Bools":
 
 
 def _compared(numbers: "NDArray[Any]", operator: str, value: Any) -> "Bools":
-    """Numbers with one number; a fraction is compared by the whole numbers beside it, for floats do not hold all of them."""
+    """Compares numbers with a constant. A fraction is replaced by a neighbouring integer, since floats cannot represent all
+    integers.
+    """
     if isinstance(value, bool):
         value = int(value)
     if isinstance(value, float):

@@ -1,8 +1,8 @@
-"""Facts of the whole capture for rows that were made before these facts were known.
+"""Backfills facts of the whole capture into rows that were made before these facts were known.
 
-In: record batches of `exchanges`, `partitions` or `records`, and the tracker when all was read. Out: the same rows with broker
-ids, cluster ids, topic names and verdicts as the tracker has them at its end. Law: a value that is filled in depends on its row
-and the tracker's last state alone; nothing else of a row changes. Memory is flat: rows that wait, wait on disk.
+In: record batches of `exchanges`, `partitions` or `records`, and the tracker at the end of the capture. Out: the same rows with
+broker ids, cluster ids, topic names and verdicts as the tracker has them then. Law: a backfilled value depends only on its row
+and the tracker's final state; nothing else of a row changes. Memory is flat: waiting rows are on disk.
 """
 
 import fcntl
@@ -53,7 +53,7 @@ COMPANIONS: Final[dict[str, tuple[str, ...]]] = {
     "version_verdict": (*SERVER, "request_first_ns", "api_key", "api_version", "software_name", "software_version"),
     "topic": ("topic_id",),
 }
-"""Columns that facts of the whole capture may change -> the columns that these facts are looked up by."""
+"""Columns that facts of the whole capture may change -> the columns by which these facts are looked up."""
 PARTS_OF_EXCHANGES: Final = ("partitions", "records")
 BACKFILLED: Final = ("exchanges", *PARTS_OF_EXCHANGES)
 """Tables with such columns."""
@@ -63,15 +63,15 @@ class Backfill(Enum):
     """When rows leave whose values later facts may change."""
 
     WAIT = auto()
-    """When all was read, with all facts."""
+    """At the end of the capture, with all facts."""
     AS_KNOWN = auto()
-    """At once, with the facts so far."""
+    """At once, with the facts known so far."""
     REWRITE = auto()
-    """The first HELD_ROWS rows wait for each other; the caller writes all rows again if the tracker knows better in the end."""
+    """The first HELD_ROWS rows wait for each other. The caller rewrites all rows if the tracker knows more at the end."""
 
 
 def companions(table: str, columns: Sequence[Column]) -> list[Column]:
-    """The columns, and behind them those that a backfill of them needs."""
+    """The columns, followed by those that a backfill of them needs."""
     names = [column.name for column in columns]
     wanted = {name for selected in names for name in COMPANIONS.get(selected, ())} if table in BACKFILLED else ()
     return [*columns, *(column for name, column in columns_of(table).items() if name in wanted and name not in names)]
@@ -85,18 +85,18 @@ def needs_backfill(table: str, columns: Sequence[Column], children: Sequence[str
 Labelled = tuple[str, pa.RecordBatch]
 """Label of a table in a set of them, and some of its rows."""
 VerdictCache = dict[tuple[Any, ...], str | None]
-"""Verdict so far, server with the offer that counts, API, version, library and its version -> verdict with all facts."""
+"""Verdict so far, server with the offer that counts, API, version, library and its version -> final verdict."""
 
 
 class Backfiller:
-    """Fills in what a tracker knows by now; good for as long as the tracker observes nothing more."""
+    """Backfills what a tracker knows now. Valid until the tracker observes more."""
 
     def __init__(self, tracker: MetadataTracker) -> None:
         self.tracker = tracker
         self.verdicts: VerdictCache = {}
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The same rows with today's facts."""
+        """The rows with the present facts."""
         schema = batch.schema
         batch = as_schema(batch, with_texts(schema, coded=False))
         rows = _Rows(batch, self)
@@ -108,7 +108,7 @@ class Backfiller:
 
 
 class _Rows:
-    """Rows of one batch while they are filled in."""
+    """The rows of one batch during a backfill."""
 
     def __init__(self, batch: pa.RecordBatch, filler: Backfiller) -> None:
         self.batch, self.tracker, self.verdicts = batch, filler.tracker, filler.verdicts
@@ -118,7 +118,7 @@ class _Rows:
 
     @cached_property
     def servers(self) -> "tuple[Int64s, list[Server]]":
-        """Server of each row by number, and those."""
+        """Number of each row's server, and the servers."""
         hosts, names = coded(self.column("server_ip"))
         ports: Int64s = self.column("server_port").to_numpy(zero_copy_only=False).astype(np.int64)
         number, known = _distinct(hosts.astype(np.int64) << 16 | ports)
@@ -131,7 +131,7 @@ class _Rows:
 
 
 def _distinct(codes: "Int64s") -> "tuple[Int64s, list[int]]":
-    """Entries as numbers of the distinct ones, and those."""
+    """Entries as numbers of the distinct ones, and the distinct ones."""
     number, known = coded(numbers(pa.int64(), codes, None))
     return number.astype(np.int64), known
 
@@ -146,7 +146,7 @@ def _of_server(part: int, kind: pa.DataType) -> Callable[[_Rows], Array]:
 
 
 def named(names: Any, ids: Any, known: MetadataTracker) -> Array:
-    """Topic names, those of ids where they are null."""
+    """Topic names, with those of known ids in place of nulls."""
     if not names.null_count:
         same: Array = names
         return same
@@ -165,11 +165,11 @@ def _topics(rows: _Rows) -> Array:
 
 
 def _children(name: str) -> Callable[[_Rows], Array]:
-    """Fills in the topics of a list column of partitions or records."""
+    """Backfills the topics of a list column of partitions or records."""
 
     def make(rows: _Rows) -> Array:
         column = rows.column(name)
-        if not pa.types.is_list(column.type):  # `partitions` has a column `records`, a count
+        if not pa.types.is_list(column.type):  # the column `records` of `partitions` is a count
             same: Array = column
             return same
         structs = column.flatten()
@@ -188,7 +188,7 @@ def _relist(column: Any, values: Any) -> Array:
 
 
 def _verdicts(rows: _Rows) -> Array:
-    """The column `version_verdict`: one look-up for all rows that are alike."""
+    """The column `version_verdict`, with one look-up for all equal rows."""
     number, servers = rows.servers
     code, offered = rows.tracker.offers.of_rows(number, servers, rows.requested_ns)
     parts: list[list[Any]] = [[*offered]]
@@ -234,14 +234,14 @@ MAKERS: Final[dict[str, Callable[[_Rows], Array]]] = {
 
 
 def rows_held(batch: pa.RecordBatch) -> int:
-    """What a batch counts of HELD_ROWS: a row may have a list of thousands of topics."""
+    """How much of HELD_ROWS a batch counts for: a row may have a list of thousands of topics."""
     return max(batch.num_rows, batch.nbytes // HELD_ROW_BYTES)
 
 
 def waited(
     batches: Iterable[pa.RecordBatch], finisher: Callable[[], Callable[[pa.RecordBatch], pa.RecordBatch]], held: int = HELD_ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """The batches, finished once the last of them came; beyond `held` rows they wait in a file without a name."""
+    """The batches, backfilled once the last one is there; beyond `held` rows they wait in an unnamed file."""
     waiting: list[pa.RecordBatch] = []
     ipc: Any = pa.ipc
     with tempfile.TemporaryFile(prefix="kcap-") as file:
@@ -264,7 +264,7 @@ def waited(
 
 
 def leading(rows: Iterable[Labelled], tracker: MetadataTracker, held: int = HELD_ROWS) -> Iterator[Labelled]:
-    """The rows of some tables; the first `held` ones wait for each other and are backfilled."""
+    """The rows of some tables. The first `held` ones wait for each other and are backfilled."""
     waiting: list[Labelled] = []
     source = iter(rows)
     for one in source:
@@ -284,7 +284,7 @@ def leading(rows: Iterable[Labelled], tracker: MetadataTracker, held: int = HELD
 
 @contextmanager
 def taken_back(sink: Any) -> Iterator[BinaryIO | None]:
-    """Moves aside the content of a file that is being written, and empties the file. None where it cannot be read."""
+    """Moves the content of a file that is being written to another file, and empties it. None if it cannot be read."""
     try:
         number = sink.fileno()
         regular = stat.S_ISREG(os.fstat(number).st_mode) and fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDWR

@@ -1,8 +1,8 @@
-"""What the headers of record batches say, for each records field.
+"""The facts in the headers of record batches, for each records field.
 
-In: spans of records fields in a buffer. Out: columns, an entry a field: sums over its batches, and facts of its first one; null
-for a field that is absent. Law: each value follows from the `Batch`es that `decode_records` reads. No batch of magic 2 is
-decompressed; a wrapper of magic 0 or 1 is, within its bounds, since only its records tell how many there are.
+In: spans of records fields in a buffer. Out: columns with one entry per field: sums over its batches, and facts of its first
+one; null for an absent field. Law: each value follows from the `Batch`es that `decode_records` reads. No batch of magic 2 is
+decompressed; a wrapper of magic 0 or 1 is, within its bounds, since only its records show how many there are.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ NUMBERS: Final = {
     "magic": facts.MAGIC, "producer_id": facts.PRODUCER_ID, "producer_epoch": facts.PRODUCER_EPOCH,
     "base_sequence": facts.SEQUENCE, "first_timestamp_ms": facts.FIRST_TIMESTAMP, "max_timestamp_ms": facts.MAX_TIMESTAMP,
 }  # fmt: skip
-"""Columns that are a number among the facts; -1 is Kafka's word for none."""
+"""Columns that are a number among the facts; -1 is Kafka's value for none."""
 TEXTS: Final[dict[str, tuple[int, list[str | None]]]] = {
     "codec": (facts.CODEC, [codec_name(codec) for codec in range(CODEC_MASK + 1)]),
     "timestamp_type": (facts.TIMESTAMP_TYPE, [None, *TIMESTAMP_TYPES]),
@@ -41,29 +41,29 @@ COLUMNS: Final = (
     "batches", "records", "bytes", *NUMBERS, *TEXTS, "mixed_codec", "crc_ok", "control_records", "next_offset",
 )  # fmt: skip
 FIELD_NS: Final = 10_000
-"""Processor time of a field that is read batch by batch, beside a nanosecond for each of its bytes, which are copied."""
+"""Processor time of a field that is read batch by batch, in addition to a nanosecond per byte for copying it."""
 FEW_NS: Final = 16 * FIELD_NS
-"""Up to this it is quicker to read batch by batch than to call a kernel."""
+"""Time up to which reading batch by batch is quicker than calling a kernel."""
 BATCH: Final = 5
 """Columns of the table of batches: field, start, end, stored CRC, codec."""
 
 
 class BatchFacts:
-    """The batches of some records fields: `buffer[start:end]` each, a start of -1 for none."""
+    """The batches of some records fields: `buffer[start:end]` each; a start of -1 means no field."""
 
     def __init__(
         self, buffer: Any, starts: "Int64s", ends: "Int64s", failed: Callable[[int, Exception | Fault], None] | None = None
     ) -> None:
-        """`failed` takes fields on which the reader failed; they have the facts of the batches before."""
+        """`failed` receives the fields for which the reader failed; these have the facts of the batches before."""
         self._data = np.frombuffer(buffer, np.uint8)
         self._starts, self._ends = starts, ends
         self._failed = failed or (lambda _at, _error: None)
         self._facts, self._batches = self._blank(0)
-        """The facts; the batches of fields that a kernel read."""
+        """The facts, and the batches of fields that a kernel read."""
         self._read: dict[int, Sequence[Batch]] = {}
         """The batches of the other fields."""
         self.present: Bools = starts >= 0
-        """Fields that are there."""
+        """Which fields exist."""
         others = self.present
         count = int(self.present.sum())
         spared_ns = FIELD_NS * count + int((ends - starts)[others].sum())
@@ -81,13 +81,13 @@ class BatchFacts:
         self._filled = self._facts[facts.BATCHES] > 0
 
     def _blank(self, room: int) -> "tuple[Int64s, Int64s]":
-        """Facts of fields without batches, and room for batches."""
+        """Empty facts, and room for batches."""
         made = np.full((facts.FACTS, len(self._starts)), facts.NONE)
         made[: facts.COUNTS] = 0
         return made, np.empty((room, BATCH), np.int64)
 
     def _compiled(self) -> None:
-        """Fills facts and batches, of fields without messages of magic 0 or 1."""
+        """Computes facts and batches of fields without messages of magic 0 or 1."""
         from kcap.records.header_kernels import read_headers
 
         room, count = 0, 2 * len(self._starts)
@@ -99,16 +99,16 @@ class BatchFacts:
 
     @property
     def next_offset(self) -> Vector:
-        """The offset behind the last batch."""
+        """The offset after the last batch."""
         return Vector(self._facts[facts.NEXT_OFFSET], self._filled)
 
     @property
     def control_records(self) -> Vector:
-        """Records of control batches, which `records` counts too."""
+        """Number of records in control batches, which `records` includes."""
         return Vector(self._facts[facts.CONTROL], self._filled)
 
     def crc_ok(self) -> Array:
-        """Whether the stored CRC of every batch is that of its bytes."""
+        """Whether the stored CRC of every batch matches its bytes."""
         field, start, end, stored, _ = self._batches.T
         fine = np.ones(len(self._starts), np.bool_)
         fine[field[checksums(self._data, start + BATCH_ATTRIBUTES_AT, end) != stored]] = False
@@ -117,11 +117,11 @@ class BatchFacts:
         return booleans(fine, self._filled)
 
     def mixed_codec(self) -> Array:
-        """Whether the batches are not all of one codec."""
+        """Whether the batches have more than one codec."""
         return booleans(self._facts[facts.MIXED] > 0, self._filled)
 
     def plain_bytes(self, fields: "Bools") -> Vector:
-        """Bytes of the batches of some fields if they were not compressed; null where one does not inflate."""
+        """Uncompressed bytes of the batches of some fields; null if one cannot be decompressed."""
         field, start, end, _, codec = self._batches.T
         size, known = np.zeros(len(self._starts), np.int64), fields & self.present
         packed = (codec > 0) & fields[field]

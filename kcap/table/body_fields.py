@@ -1,9 +1,9 @@
-"""Fields of the decoded bodies of each exchange as list columns beside its own.
+"""Fields of the decoded bodies of each exchange, as list columns beside its own columns.
 
-In: a batch of exchanges, the rows to make, names of fields such as `request.topics.partitions.fetch_offset`. Out: a list column
-for each name, null where the exchange has no such body or its message no such field. Law: the values are those that a filter
-on the same name tests, in the order of the message; nulls are left out, as Wireshark leaves out fields that a packet lacks.
-Credentials are masked as everywhere. Only the bodies of exchanges that are written, and whose API has the field, are decoded.
+In: a batch of exchanges, the rows to build, names of fields such as `request.topics.partitions.fetch_offset`. Out: one list
+column per name, null if the exchange has no such body or its message no such field. Law: the values are those that a filter on
+the same name tests, in the order of the message; nulls are omitted, as Wireshark omits fields that a packet lacks. Credentials
+are masked as everywhere. Only bodies of written exchanges whose API has the field are decoded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ FRACTION: Final = pa.float64(), (int, float)
 
 
 def body_field(name: str) -> Deep:
-    """The field of that name. Raises UsageError for one that there is not, that has fields itself, or that holds records."""
+    """The field with that name. Raises UsageError for a name that does not exist, has fields itself, or is that of records."""
     found = lookup(name)
     if not isinstance(found, Deep):
         raise UsageError(f"no field is called {name!r}{did_you_mean(name, deep_fields())}")
@@ -55,7 +55,7 @@ def _type_of(field: Deep) -> tuple[pa.DataType, type | tuple[type, ...]]:
 
 
 class BodyFields:
-    """The list columns of a reading."""
+    """The list columns of a pass."""
 
     def __init__(self, names: Sequence[str], reread: Reread) -> None:
         self.fields = body_columns(names)

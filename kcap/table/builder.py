@@ -1,7 +1,7 @@
-"""Any set of tables of a capture, built in one reading; and one table of a capture as the Python API gives it.
+"""Builds any set of tables of a capture in one pass; and one table of a capture, as the Python API has it.
 
-In: requests for tables, a reading that has not begun. Out: record batches as exchanges are decided. Law: each table has the
-rows that it has in a reading of its own; memory does not grow with the number of exchanges.
+In: requests for tables, a pass that has not begun. Out: record batches as exchanges are decided. Law: each table has the rows
+that a pass of its own would give; memory does not grow with the number of exchanges.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Observer(Protocol):
-    """Takes the exchanges and connections of a reading beside its tables."""
+    """Receives the exchanges and connections of a pass beside its tables."""
 
     needs: Fact
 
@@ -37,10 +37,10 @@ class Observer(Protocol):
 
 
 class TableSet:
-    """Tables that are built in one reading, by label."""
+    """Tables that are built in one pass, by label."""
 
     def __init__(self, builders: Mapping[str, TableBuilder], observers: Sequence[Observer] = (), needs: Fact = NO_FACT) -> None:
-        """`needs`: facts that the caller takes from the tracker in the end."""
+        """`needs`: facts that the caller reads from the tracker at the end."""
         self.builders = builders
         self.observers = observers
         for kind in (*(builder.needs for builder in builders.values()), *(observer.needs for observer in observers)):
@@ -53,7 +53,7 @@ class TableSet:
         return cls({label: BUILDERS[one.table](one) for label, one in requests.items()}, observers, needs)
 
     def begin(self, reading: Reading, tracker: MetadataTracker | None = None) -> MetadataTracker:
-        """Starts a reading; the tracker of its facts. `tracker` has facts of the whole capture."""
+        """Starts a pass; returns the tracker of its facts. `tracker` has facts of the whole capture."""
         self.reading = reading
         builders = self.builders.values()
         self._of_exchanges = bool(self.needs or self.observers) or any(
@@ -74,7 +74,7 @@ class TableSet:
         return self.tracker
 
     def _prime(self, reading: Reading) -> None:
-        """Takes the facts of the whole capture before the first row, where the files can be read twice."""
+        """Collects the facts of the whole capture before the first row, if the files can be read twice."""
         earlier = reading.another()
         if earlier is None:
             return
@@ -109,7 +109,7 @@ class TableSet:
 
     def close_connections(self) -> Iterator[Labelled]:
         """Rows of the connections that ended since the last call."""
-        if not self._closes:  # the caller may want them
+        if not self._closes:  # then the caller may read them
             return
         closed, self.reading.connections = self.reading.connections, []
         for observer in self.observers:
@@ -120,25 +120,25 @@ class TableSet:
                 yield label, made
 
     def rest(self) -> Iterator[Labelled]:
-        """The rows that are left when all was read."""
+        """The rows that remain at the end of the pass."""
         yield from self.close_connections()
         for label, builder in self.builders.items():
             for made in builder.rest():
                 yield label, made
 
     def rows(self) -> Iterator[Labelled]:
-        """All rows of the reading that began, before `finisher` completes them."""
-        # Nothing here holds a batch while its rows are written: its bodies are megabytes.
+        """All rows of the pass, before `finisher` completes them."""
+        # Nothing here holds a batch while its rows are written: its bodies take megabytes.
         yield from chain.from_iterable(map(self.take, self.reading.batches()))
         yield from self.rest()
 
     def finisher(self, label: str) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-        """Completes rows of a table with all facts of the capture."""
+        """Completes the rows of a table with all facts of the capture."""
         return self.builders[label].finisher(self.tracker, better=self.tracker.knows_better())
 
 
 def first_rows(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
-    """Batches up to a number of rows."""
+    """Batches up to a total number of rows."""
     left = limit
     for batch in batches:
         if left is None:
@@ -158,8 +158,8 @@ class Table:
         backfill: Backfill = Backfill.WAIT, limit: int | None = None, only: "Filter | None" = None,
         children: Sequence[str] = (), body_fields: Sequence[str] = (), of_exchanges: Sequence[str] = (), coded: bool = False,
     ) -> None:  # fmt: skip
-        """`limit`: at most so many rows are made. `only`: a filter on exchanges and their parts. `of_exchanges`: columns of
-        exchanges that a table of partitions has too. `coded`: as `TableRequest.coded`.
+        """`limit`: maximum number of rows. `only`: a filter on exchanges and their parts. `of_exchanges`: columns of exchanges
+        to add to a table of partitions. `coded`: as `TableRequest.coded`.
 
         Raises UsageError for unknown names, and for a filter on a table that is not made of exchanges.
         """
@@ -192,9 +192,9 @@ class Table:
         return pa.Table.from_batches(self.record_batches(), self.schema)
 
     def to_pandas(self) -> "pd.DataFrame":
-        """All rows as a pandas DataFrame: `time` as datetimes, integers that may be null in pandas' nullable types.
+        """All rows as a pandas DataFrame. `time` has datetimes; nullable integers have pandas' nullable types.
 
-        Nanoseconds stay integers, since a float cannot hold nanoseconds since the epoch.
+        Nanoseconds remain integers, since a float cannot represent nanoseconds since the epoch.
         """
         import pandas as pd
 

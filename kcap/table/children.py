@@ -1,7 +1,7 @@
-"""The partitions and records of each exchange as list columns beside its own.
+"""The partitions and records of each exchange, as list columns beside its own columns.
 
-In: a batch of exchanges and the rows to make. Out: list columns, an entry a row. Law: the rows of the table of that name, each
-with its exchange, without the columns that the exchange has itself; of an exchange with more than NESTED_MAX the first.
+In: a batch of exchanges and the rows to build. Out: list columns with one entry per row. Law: each list has the exchange's rows
+of the table of that name, without the columns that the exchange has itself; at most the first NESTED_MAX.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ OF_EXCHANGE: Final = frozenset({"connection", "exchange", "time", "api_key", "ap
 
 
 def columns_of_child(name: str) -> list[Column]:
-    """The columns of a child; keys and values of records stay where they are."""
+    """The columns of a child table; keys and values of records are not included."""
     return [column for column in TABLES[name] if column.name not in OF_EXCHANGE | PAYLOADS]
 
 
@@ -42,7 +42,7 @@ def child_fields(names: Sequence[str]) -> list["pa.Field[Any]"]:
 
 
 class Children:
-    """The list columns of a reading."""
+    """The list columns of a pass."""
 
     def __init__(self, names: Sequence[str], tracker: MetadataTracker, reread: Reread) -> None:
         self.fields = child_fields(names)
@@ -50,11 +50,11 @@ class Children:
         self._positions = Positions()
 
     def stretches(self, rows: Exchanges) -> list[tuple[int, int]]:
-        """The exchanges of a batch in stretches that are made at once: the first, and the one behind the last."""
+        """Ranges of exchanges of a batch that are built together: the first, and the one after the last."""
         return stretches(rows, records="records" in self._names)
 
     def make(self, columns: BatchColumns, where: "Int64s", between: tuple[int, int]) -> list[Any]:
-        """The list columns of the rows at `where`, which are of the stretch `between`."""
+        """The list columns of the rows at `where`, which are in the range `between`."""
         made = []
         for name, field in zip(self._names, self.fields):
             rows, entries = self._partitions(columns, between) if name == "partitions" else self._records(columns, where)
@@ -77,7 +77,7 @@ class Children:
         counts: Counter[int] = Counter()
         for at, row in placed_records(columns, self._tracker, self._reread, where):
             counts[at] += 1
-            if counts[at] <= NESTED_MAX + 1:  # one more tells that there are more
+            if counts[at] <= NESTED_MAX + 1:  # one more shows that the list is cut
                 rows.add(row)
         taken: Any = rows.take().to_struct_array()
         return np.repeat(where, [min(counts[at], NESTED_MAX + 1) for at in where.tolist()]), taken
@@ -87,7 +87,7 @@ STRUCTS: Final[Any] = pa.StructArray
 
 
 def gathered(counts: "Int64s", entries: Any, where: "Int64s") -> Any:
-    """Entries, in the order of their rows, as a list for each of some rows, NESTED_MAX of them at most."""
+    """Entries, in the order of their rows, as one list per row with at most NESTED_MAX of them."""
     taken = np.minimum(counts[where], NESTED_MAX)
     starts, offsets = np.cumsum(counts)[where] - counts[where], np.concatenate([[0], np.cumsum(taken)])
     places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], taken)

@@ -1,8 +1,8 @@
-"""The table `exchanges`: the columns of a batch of decided exchanges, with the facts that hold for its rows, as Arrow.
+"""The table `exchanges`: the columns of a batch of decided exchanges as Arrow arrays, with the facts that hold for its rows.
 
-Law: a column is a pure function of the batch's columns and its context, and costs only where it is selected; values are what
-the rows and bodies say, null where they say nothing. Columns are made whole, by numpy and Arrow; a Python loop goes over
-connections, files, APIs and names, not over rows.
+Law: a column is a pure function of the batch's columns and its context, and has a cost only if it is selected. Values are those
+of the rows and bodies, null if these have none. numpy and Arrow build whole columns; Python loops run over connections, files,
+APIs and names, not over rows.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -42,21 +42,21 @@ RECORDS_IN_RESPONSE: Final = frozenset(
 )
 """APIs whose records and partitions are those of the response."""
 BROKEN: Final = FLAG["snaplen"] | FLAG["gap"] | FLAG["truncated"]
-"""Flags of a frame whose bytes were not all captured."""
+"""Flags of a frame that was not captured completely."""
 
 NUMBERS: Final = (
     "exchange", "api_key", "api_version", "correlation_id", "age_ns", "in_flight", "request_bytes", "response_bytes",
     "request_first_ns", "request_last_ns", "response_first_ns", "response_last_ns",
     "request_pos", "request_end_pos", "response_pos", "response_end_pos",
 )  # fmt: skip
-"""Columns that are parts of the row as they are."""
+"""Columns that are taken from the row unchanged."""
 OF_REQUEST: Final = (
     "acks", "timeout_ms", "max_wait_ms", "min_bytes", "max_bytes", "isolation_level", "session_id", "session_epoch",
     "generation",
 )  # fmt: skip
-"""Columns that are slots of the request, or of the response where the request lacks them."""
+"""Columns that are slots of the request, or of the response if the request lacks them."""
 ASSIGNED: Final = ("producer_id", "producer_epoch")
-"""Slots in which a request says -1 to be given one by the response."""
+"""Slots in which a request with -1 asks the response to assign a value."""
 CARRIED: Final = ("partition_count", "batch_count", "record_count", "records_bytes")
 """Slots of the message that carries records."""
 
@@ -66,10 +66,10 @@ MS: Final = 1_000_000
 
 
 def choices(members: Sequence[object], masks: "Int64s", kind: pa.DataType, none: list[object] | None) -> Array:
-    """Bit masks as lists of the members that their bits stand for; `none` for a mask of 0."""
+    """Bit masks as lists of their members; `none` for a mask of 0."""
     if not masks.any():
         return nulls(len(masks), kind) if none is None else pa.array([none] * len(masks), kind)
-    place = np.zeros(int(masks.max()) + 1, np.int32)  # masks are small: counting them is quicker than sorting them
+    place = np.zeros(int(masks.max()) + 1, np.int32)  # masks are small: counting is quicker than sorting
     place[masks] = 1
     known = np.flatnonzero(place)
     place[known] = np.arange(len(known))
@@ -78,14 +78,14 @@ def choices(members: Sequence[object], masks: "Int64s", kind: pa.DataType, none:
 
 
 class NameColumn:
-    """Names by number as an Arrow array to take from; the last entry is null."""
+    """Names by number as an Arrow array for `take`; the last entry is null."""
 
     def __init__(self, names: Sequence[str | None]) -> None:
         self.array = pa.array([*names, None], pa.string())
         self.null = len(names)
 
     def take(self, numbers: "Int64s") -> Coded:
-        """The name of each number, null for those out of range."""
+        """The name of each number; null for numbers out of range."""
         known = (numbers >= 0) & (numbers < self.null)
         return Coded(self.array, np.where(known, numbers, self.null))
 
@@ -96,7 +96,7 @@ ERROR_NAMES: Final = NameColumn([ERRORS.get(code) for code in range(ERROR_BASE, 
 
 
 Made: TypeAlias = Array | Coded
-"""A column before it has the type of its table."""
+"""A column before it is cast to the type of its table."""
 
 
 class Exchanges:
@@ -112,7 +112,7 @@ class Exchanges:
         return Exchanges(self.columns.select(places), self.context.select(places), self.files)
 
     def made(self, name: str, make: "Callable[[Exchanges], Made]") -> Made:
-        """A column of the table; made once, though tables of parts of exchanges have it as well."""
+        """A column of the table; computed once, since tables of parts of exchanges use it too."""
         found = self._made.get(name)
         if found is None:
             found = self._made[name] = make(self)
@@ -124,24 +124,24 @@ class Exchanges:
         return Vector(self.constant("number") - 1, None).to_arrow(pa.int64())
 
     def constant(self, name: str) -> "Int64s":
-        """An attribute of each row's connection that is a number."""
+        """A numeric attribute of each row's connection."""
         found: Int64s = self.columns.constants.number(name).take(self.number("identity").values)
         return found
 
     def port(self, name: str) -> Array:
-        """The same of a port."""
+        """A port of each row's connection."""
         return Vector(self.constant(name), None).to_arrow(pa.int32())
 
     def text(self, name: str) -> Coded:
-        """The same of one that is a text."""
+        """A text attribute of each row's connection."""
         return self.columns.constants.text(name).take(self.number("identity").values)
 
     def coded(self, name: str) -> Coded:
-        """A text that is a part of the row."""
+        """A text that is part of the row."""
         known, numbers = self.columns.rows.codes(name)
         return Coded(pa.array(known, pa.string()), numbers)
 
-    # -- places and times ---------------------------------------------------------------------------------------------
+    # -- positions and times ------------------------------------------------------------------------------------------
     def file(self, name: str) -> Vector:
         """File of a packet reference."""
         ref = self.number(name)
@@ -152,7 +152,7 @@ class Exchanges:
         return self.files.take(self.file(f"{side}_first_ref").filled(-1))
 
     def last_capture(self, side: str) -> Made:
-        """Name of the file with a frame's last byte where that is another."""
+        """Name of the file with a frame's last byte if it is another one."""
         first, last = self.file(f"{side}_first_ref"), self.file(f"{side}_last_ref")
         other = last.filled(-1) != first.filled(-1)
         if not other.any():
@@ -160,12 +160,12 @@ class Exchanges:
         return self.files.take(np.where(other, last.filled(-1), -1))
 
     def packet(self, name: str) -> Array:
-        """Number within its file of a packet reference."""
+        """Number of a packet within its file."""
         ref = self.number(name)
         return (ref if ref.nothing else Vector(ref.values & REF_PACKET, ref.valid)).to_arrow(pa.int64())
 
     def time(self) -> Array:
-        """First byte seen of the exchange."""
+        """Time of the first captured byte of the exchange."""
         found = self.number("request_first_ns")
         for name in ("response_first_ns", "request_last_ns", "response_last_ns"):
             if found.valid is not None:
@@ -173,7 +173,7 @@ class Exchanges:
         return Vector(found.filled() // 1000, None).to_arrow(pa.int64()).view(TYPES["timestamp"])
 
     def transfer(self, side: str) -> Vector:
-        """Last minus first byte of a frame."""
+        """Time from the first to the last byte of a frame, in ns."""
         return self.number(f"{side}_last_ns").minus(self.number(f"{side}_first_ns"))
 
     # -- latency and its parts ----------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ class Exchanges:
         return Vector(part, self.columns.service.valid)
 
     def throttled(self) -> Vector:
-        """The part of the service time that was a throttle: the broker is older than KIP-219."""
+        """The part of the service time that was a throttle, for brokers older than KIP-219."""
         return self.of_service(self.context.throttled).where(self.columns.throttle.mask())
 
     def long_poll(self) -> Vector:
@@ -215,7 +215,7 @@ class Exchanges:
         return ERROR_NAMES.take(np.where(code.mask(), code.values - ERROR_BASE, -1))
 
     def requested(self, name: str) -> Vector:
-        """A slot of the request, or of the response where the request lacks it."""
+        """A slot of the request, or of the response if the request lacks it."""
         found = self.columns.request.slot(name)
         if name in ASSIGNED:
             return found.where(found.values >= 0).otherwise(self.columns.response.slot(name)).otherwise(found)
@@ -235,22 +235,22 @@ class Exchanges:
         return request.where(~self.records_in_response).otherwise(response)
 
     def named(self, name: str) -> Made:
-        """A text of the request, or of the response where the request lacks it."""
+        """A text of the request, or of the response if the request lacks it."""
         responses, starts, ends = self._texts("response", name)
         requests, *spans = self._texts("request", name)
         if not len(responses) and not len(requests):
             return nulls(self.size, pa.string())
-        rows = np.concatenate([responses, requests])  # of a row with both, the last counts
+        rows = np.concatenate([responses, requests])  # the request counts for a row with both
         some, texts = encoded(self.columns.messages.pool, np.concatenate([starts, spans[0]]), np.concatenate([ends, spans[1]]))
         numbers = np.full(self.size, -1, np.int64)
         numbers[rows] = some
         return NameColumn([name_text(text) for text in texts]).take(numbers)
 
     def _texts(self, side: str, name: str) -> "tuple[Int64s, Int64s, Int64s]":
-        """As `SideColumns.texts`, but of messages that read as their API says.
+        """As `SideColumns.texts`, but only for messages that decode to their end.
 
-        One that was captured whole and ends before its fields do, or behind them, is damaged or of another API: what stands in
-        the place of a name may be a credential.
+        A message that was captured whole but is shorter or longer than its fields is damaged or of another API. The bytes in
+        the place of a name may then be a credential.
         """
         messages = self.columns.request if side == "request" else self.columns.response
         rows, starts, ends = messages.texts(name)
@@ -273,7 +273,7 @@ class Exchanges:
         return API_NAMES.take(numbers)
 
     def release(self, find: Callable[[int, int], str | None]) -> Made:
-        """A fact of each row's API and version."""
+        """A fact about each row's API and version."""
         places, known = self.columns.calls
         values = [find(code // VERSIONS, code % VERSIONS) for code in known]
         if not any(values):
@@ -287,7 +287,7 @@ class Exchanges:
 
     # -- flags --------------------------------------------------------------------------------------------------------
     def undecoded(self) -> "Bools":
-        """Rows with a body that was captured completely but could not be read."""
+        """Rows with a body that was captured completely but could not be decoded."""
         found = np.zeros(self.size, np.bool_)
         named = self.number("api_key").mask()
         for name, side in (("request", self.columns.request), ("response", self.columns.response)):
@@ -305,7 +305,7 @@ class Exchanges:
         return whole
 
     def flags(self) -> Array:
-        """Everything odd about the row."""
+        """All flags of each row."""
         bits = self.number("flags").values | self.number("request_flags").values | self.number("response_flags").values
         bits = bits | self.columns.backwards * FLAG["clock"] | self.undecoded() * FLAG["undecoded"]
         return choices(FLAGS, bits, COLUMN_TYPES["flags"], [])
@@ -368,7 +368,7 @@ MAKERS: Final[dict[str, Callable[[Exchanges], Made]]] = {
     "muted_ns": lambda rows: rows.of_service(rows.context.muted).to_arrow(pa.int64()),
     "flags": lambda rows: rows.flags(),
 }
-"""How a column is made, for those that are no plain number; a column that is in neither is null for now."""
+"""How each column is computed that is not a plain number. A column in neither table is null here and filled in later."""
 NEEDS: Final = {
     **dict.fromkeys(("software_name", "software_version", "sasl_mechanism", "principal"), Fact.CONNECTIONS),
     **dict.fromkeys(("broker_id", "cluster_id", "cluster_brokers"), Fact.BROKERS),
@@ -376,7 +376,7 @@ NEEDS: Final = {
     "topics": Fact.TOPICS,
     "version_verdict": Fact.VERDICTS,
 }
-"""Column -> the facts that it needs of its context."""
+"""Column -> the kinds of facts that it needs from its context."""
 
 
 def needs_of(columns: Iterable[Column]) -> Fact:
@@ -400,7 +400,7 @@ def maker(column: Column) -> Callable[[Exchanges], Made]:
 
 
 class ExchangeColumns:
-    """A choice of columns of the table, made of one batch after the other."""
+    """Selected columns of the table, built for one batch after another."""
 
     def __init__(self, columns: Sequence[Column], *, coded: bool = False) -> None:
         """`coded`: texts are dictionary-encoded."""

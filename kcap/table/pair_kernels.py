@@ -1,7 +1,7 @@
 """The compiled pairing of the partitions of requests with those of responses.
 
 In: the side buffer of partitions of a batch, requests before responses, each in the order of the exchanges. Out: the pairs that
-`kcap.table.partition_pairs` describes. Law: linear in the entries, whatever they name.
+`kcap.table.partition_pairs` describes. Law: linear in the number of entries, whatever they name.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ def same(one: int, other: int, keys: Any) -> Any:
 
 @compiled
 def found_in(table: Any, room: int, entry: int, keys: Any, seed: int) -> Any:
-    """Where the table has an entry's partition, or the empty place where it would stand."""
+    """The position of an entry's partition in the table, or the empty position where it would be."""
     code = mixed(mixed(seed, keys[0, entry]), keys[1, entry])
     place = home(mixed(mixed(code, keys[2, entry]), keys[3, entry]), room)
     while table[0, place] >= 0 and not same(table[0, place], entry, keys):
@@ -33,11 +33,11 @@ def found_in(table: Any, room: int, entry: int, keys: Any, seed: int) -> Any:
 
 @routine
 def pair(rows: Any, middle: int, keys: Any, row: Any, at: Any, table: Any, after: Any, seed: int) -> int:
-    """Writes the exchange and both entries of each pair, -1 for none; returns how many pairs there are.
+    """Writes the exchange and both entries of each pair, -1 for none; returns the number of pairs.
 
     `rows` are the exchanges of the entries, `middle` is the first entry of a response, `keys` the numbers of their names, ids,
-    groups and partitions. `table` has two rows of a power of two of columns, at least twice as many as a request has entries;
-    `after` one for each entry.
+    groups and partitions. `table` has two rows; its number of columns is a power of two and at least twice the number of
+    entries of a request. `after` has one element per entry.
     """
     count, low, other, size = 0, 0, middle, rows.size
     while low < middle or other < size:
@@ -61,7 +61,7 @@ def pair(rows: Any, middle: int, keys: Any, row: Any, at: Any, table: Any, after
                 if same(at[0, expected], other, keys):
                     found = expected
                     expected += 1
-                else:  # the response has another order: what is left of the request goes to the table
+                else:  # the response has another order: the remaining entries of the request go to the table
                     room = 2
                     while room < 2 * (last - expected):
                         room *= 2

@@ -1,8 +1,9 @@
-"""The partitions of a batch of exchanges, those of a request beside those of its response.
+"""The partitions of a batch of exchanges: those of a request beside those of its response.
 
-In: a `RowBatch` whose bodies are kept. Out: for each partition of an exchange its place in the side buffers of the projection,
-request and response. Law: a partition that both name, in one topic and one group, is one pair, the n-th mention there with the
-n-th here; none of the first PARTITIONS_OF_MESSAGE of a message that were read is left out.
+In: a `RowBatch` whose bodies are retained. Out: for each partition of an exchange, its positions in the side buffers of the
+projection, for request and response. Law: a partition that both name, in one topic and one group, is one pair; the n-th mention
+in one is paired with the n-th in the other. Of a message, the first PARTITIONS_OF_MESSAGE partitions that were read are all
+included.
 """
 
 from collections import defaultdict, deque
@@ -41,17 +42,17 @@ if TYPE_CHECKING:
 KEYS: Final = frozenset(key for name in slots.WITH_PARTITIONS if (key := registry.api_key(name)) is not None)
 LISTING: Final = registry.api_key(slots.LISTING)
 PARTITION_BYTES_MIN: Final = 4
-"""The number of a partition alone."""
+"""Minimum size of a partition: its number."""
 TOPIC_BYTES: Final = 32
-"""As many bytes beside records count as a partition: of topics without one an entry is made all the same."""
+"""Number of bytes, other than records, that count as a partition: topics without partitions have an entry as well."""
 MINUS_ONE_COUNTS: Final = frozenset({"error_code", "acknowledge_error", "partition"})
-"""Columns in which -1 is a value; in all others it is Kafka's word for none."""
+"""Columns in which -1 is a value; in all others it is Kafka's value for none."""
 
 
 class PartitionBodies:
-    """The bodies of a batch's exchanges that are about partitions, requests before responses, each in order of the exchanges.
+    """The bodies of a batch's exchanges that concern partitions, requests before responses, each in order of the exchanges.
 
-    Those that were projected with the batch are not projected again: carried ones are, and those that the arena lacks.
+    Bodies that were projected with the batch are not projected again, except carried ones and those that the arena lacks.
     """
 
     def __init__(
@@ -63,12 +64,12 @@ class PartitionBodies:
         records: bool = True,
         between: tuple[int, int] | None = None,
     ) -> None:
-        """`listed`: those that Metadata lists too; `records`: with the bytes of all records, not of batch headers alone;
-        `between`: the first of the exchanges that are meant, and the one behind the last, where these are not all.
+        """`listed`: includes the partitions that Metadata lists; `records`: includes the bytes of all records, not only of
+        batch headers; `between`: the first of the wanted exchanges and the one after the last, if not all are wanted.
         """
         batch = columns.batch
         self.buffer: Any = batch.bodies.arena
-        """The arena, and behind it the bodies that it lacks; without `records` those of large bodies are zeros."""
+        """The arena, followed by the bodies that it lacks; without `records`, the records of large bodies are zeros."""
         self._length = len(self.buffer)
         keys, versions = columns.number("api_key"), columns.number("api_version")
         wanted = [key for key in KEYS if listed or key != LISTING]
@@ -120,17 +121,17 @@ class PartitionBodies:
         mine, first = message < 0, len(self._first)
         message[mine] = first + np.arange(np.count_nonzero(mine))
         self._later = project(self.buffer, starts[mine], ends[mine], which[mine])
-        """That of the others; its messages, topics and elements count behind those of the batch."""
+        """The projection of the others; the numbers of its messages, topics and elements continue those of the batch."""
         self._known = (columns.messages.topic_names, columns.messages.topic_ids) if first else NO_TOPICS
         messages = np.concatenate([column_of(self._first, slots.MESSAGE), column_of(self._later, slots.MESSAGE) + first])
         per_message = np.bincount(messages, minlength=first + len(self._later))
         counts, low = np.minimum(per_message, PARTITIONS_OF_MESSAGE)[message], (np.cumsum(per_message) - per_message)[message]
         self.cut: Int64s = grouped(self.rows[per_message[message] > PARTITIONS_OF_MESSAGE])[0]
-        """Exchanges of which a message has more partitions or topics than these."""
+        """Exchanges that have a message with more partitions or topics than were read."""
         self.places: Int64s = np.repeat(low + counts - counts.cumsum(), counts) + np.arange(counts.sum())
-        """Places of the partitions among all elements, in the order of the bodies."""
+        """Positions of the partitions among all elements, in the order of the bodies."""
         self.of_body: Int64s = np.repeat(np.arange(len(message)), counts)
-        """The body of each of them."""
+        """The body of each partition."""
         topics = len(self._first.topics[0])
         left_out = [beyond(np.asarray(projection.topics[0], np.int64)) for projection in (self._first, self._later)]
         if any(map(len, left_out)):
@@ -141,7 +142,7 @@ class PartitionBodies:
             self.places, self.of_body = self.places[there], self.of_body[there]
 
     def spots(self, places: "Int64s") -> "Spots":
-        """Places among the elements of both projections as places in each."""
+        """Positions among the elements of both projections, split into positions in each."""
         size = len(self._first.elements[0])
         behind = np.flatnonzero(places >= size)
         return np.where(places < size, places, 0) if len(behind) else places, behind, places[behind] - size
@@ -158,7 +159,7 @@ class PartitionBodies:
         return found
 
     def topics(self, spots: "Spots") -> "tuple[tuple[Int64s, list[bytes]], ...]":
-        """For the topics' names, and for their ids: the number of each element's, -1 for none, and the contents."""
+        """For topic names and for topic ids: the number of each element's value, -1 for none, and the distinct values."""
         topic, (_, behind, after) = self.elements(slots.TOPIC, spots), spots
         topic[behind], of_later = 0, column_of(self._later, slots.TOPIC)[after]
         _, starts, ends, ids = (np.asarray(column, np.int64) for column in self._later.topics)
@@ -172,10 +173,10 @@ class PartitionBodies:
         return tuple(made)
 
     def _read_again(self, batch: RowBatch, absent: "list[tuple[int, int, Body]]", reread: "Reread") -> list[tuple[int, ...]]:
-        """Reads large bodies again, and puts them behind a copy of the arena; a row of the table for each.
+        """Reads large bodies again and appends them to a copy of the arena; returns one row of the table for each.
 
-        `absent`: size of each frame, slot of what the arena has of it, body. Room is made at once as far as these sizes can be
-        believed; the buffer grows where it is too little.
+        `absent`: size of each frame, slot of its part in the arena, body. Room is allocated at once as far as these sizes are
+        plausible; the buffer grows if it is too small.
         """
         arena, found = batch.bodies.arena, list[tuple[int, ...]]()
         claimed = min(sum(size for size, _, _ in absent), LARGE_BODIES_ROOM)
@@ -190,15 +191,15 @@ class PartitionBodies:
             start, self._length = self._length, self._length + len(data)
             if self.buffer is arena:
                 self.buffer = bytearray(start + max(len(data), min(claimed, CLAIMED_FACTOR * len(data))))
-                memoryview(self.buffer)[:start] = arena  # a slice of a bytearray would take it from a copy
+                memoryview(self.buffer)[:start] = arena  # slicing a bytearray would copy it
             self.buffer[start : self._length] = data
             found.append((start, self._length, *body))
-            del message, data  # or it would be there while the next one is read
+            del message, data  # otherwise they would live while the next one is read
         return found
 
     def _laid(self, pieces: "list[tuple[Pieces, Body]]", arena: Any, room: Any) -> list[tuple[int, ...]]:
-        """Puts bodies of which pieces are known behind the others, with zeros in between; a row of the table for each. `arena`
-        and `room`: as of `BodyBatch`.
+        """Appends bodies of which pieces are known, with zeros between the pieces; returns one row of the table for each.
+        `arena` and `room`: as of `BodyBatch`.
         """
         found, before = list[tuple[int, ...]](), self._length
         if not pieces:
@@ -226,9 +227,9 @@ class PartitionBodies:
 
 
 def stretches(rows: "Exchanges", *, records: bool = False) -> list[tuple[int, int]]:
-    """The exchanges of a batch in stretches of some `PARTITIONS_AT_ONCE` partitions, as their messages have room for, and with
-    `records` of as many records, as their batches say, and of so many bytes that the arena lacks that these can be in memory
-    once more; or one exchange. Topics count as partitions.
+    """The exchanges of a batch in ranges of about `PARTITIONS_AT_ONCE` partitions, by the size of their messages. With
+    `records`, a range is also limited to as many records, by their batches, and to so many bytes missing from the arena that
+    they fit in memory once more. A range has at least one exchange. Topics count as partitions.
     """
     count, keys = rows.carried("partition_count"), rows.number("api_key")
     sizes = sum(rows.number(f"{side}_bytes").filled(0) for side in SIDES)
@@ -247,17 +248,19 @@ def stretches(rows: "Exchanges", *, records: bool = False) -> list[tuple[int, in
 
 
 CLAIMED_FACTOR: Final = 16
-"""Bytes of room for large bodies that each byte of the first of them pays for: a message may end long before its size."""
+"""Bytes of room for large bodies that are allocated per byte of the first one: a message may end long before its
+stated size.
+"""
 Body = tuple[int, int, int]
 """Program, exchange, side."""
 Spots = tuple["Int64s", "Int64s", "Int64s"]
-"""Places in the projection of the batch, the entries that are not there, and the places of these in the other projection."""
+"""Positions in the projection of the batch, the entries that are not there, and their positions in the other projection."""
 HEADED: Final = 0, 1 << 2
-"""Formats of records, as bits, whose batch headers say how many there are: none, and magic 2."""
+"""Formats of records, as bits, whose batch headers state the number of records: none, and magic 2."""
 
 
 def pieces_of(values: BodyValues | None, *, records: bool) -> Pieces:
-    """What is known of a carried body; nothing where that is not enough. `records`: these are needed too."""
+    """The known pieces of a carried body; nothing if they are not sufficient. `records`: the records are needed too."""
     if values is None:
         return ()
     if not values.passed:
@@ -266,7 +269,7 @@ def pieces_of(values: BodyValues | None, *, records: bool) -> Pieces:
 
 
 def body_start(frame: bytes, side: int, header_version: int | None) -> int:
-    """Where a program begins to read: behind the fixed header (see `decode.programs`)."""
+    """Where a program begins to read: after the fixed header (see `decode.programs`)."""
     if side == RESPONSE:
         return 4
     if not header_version:
@@ -276,7 +279,7 @@ def body_start(frame: bytes, side: int, header_version: int | None) -> int:
 
 def column_of(projection: Projection, at: int) -> "Int64s":
     """A column of `slots.ELEMENTS` as an array."""
-    # numbers of an array are `long long`, which is another type to what looks at numpy's codes of types
+    # array.array has `long long`, which for code that compares numpy's type codes is another type.
     found: Int64s = np.asarray(projection.elements[at], np.int64).view(np.int64)
     return found
 
@@ -284,7 +287,7 @@ def column_of(projection: Projection, at: int) -> "Int64s":
 NO_PROJECTION: Final = project(b"", [], [], [], engine="plain")
 NO_ENTRIES: Final = np.zeros(0, np.int64)
 NO_TOPICS: Final[Any] = ((NO_ENTRIES, []), (NO_ENTRIES, []))
-"""Numbers and contents of the names of no topics, and of their ids."""
+"""Numbers and distinct values of topic names and topic ids, for no topics."""
 
 
 class Pairs:
@@ -311,7 +314,7 @@ class Pairs:
         return len(self.row)
 
     def value(self, name: str, side: int) -> Vector:
-        """A column of the side buffer as one side has it."""
+        """The values of one side in a column of the side buffer."""
         if not len(self):
             return nothing(0)
         values = self.bodies.elements(slots.ELEMENT_AT[name], self._spots[side])
@@ -319,14 +322,14 @@ class Pairs:
         return Vector(values, valid if name in MINUS_ONE_COUNTS else valid & (values != -1))
 
     def span(self, start: int, side: int) -> "Int64s":
-        """A place in the buffer that one side's element has, -1 for none."""
+        """A position in the buffer that the element of one side has, -1 for none."""
         if not len(self):
             return NO_ENTRIES
         found: Int64s = np.where(self._there[side], self.bodies.elements(start, self._spots[side]), -1)
         return found
 
     def body_end(self, side: int) -> "Int64s":
-        """Where the body of one side's element ends in the buffer, -1 for none."""
+        """The end in the buffer of the body with the element of one side, -1 for none."""
         return self._of_side(self.bodies.ends[self.bodies.of_body], side)
 
     def _either(self, numbers: "Int64s") -> "Int64s":
@@ -345,13 +348,13 @@ class Pairs:
 def pairs_of(rows: "Int64s", middle: int, keys: "Int64s") -> "tuple[Int64s, Int64s]":
     """Exchange of each pair, and its entries of the request and of the response, -1 for none, as two rows.
 
-    `rows` are the exchanges of the entries, in order for the requests, which end before entry `middle`, and for the responses;
-    `keys` the numbers of their names, ids, groups and partitions, a row each.
+    `rows` are the exchanges of the entries, in order both for the requests, which end before entry `middle`, and for the
+    responses. `keys` are the numbers of their names, ids, groups and partitions, one row each.
     """
     waiting: defaultdict[tuple[int, ...], deque[int]] = defaultdict(deque)
     pairs: list[list[int]] = []
     for entry, key in enumerate(zip(rows.tolist(), *keys.tolist())):
-        if key[-1] == slots.NOTHING:  # a message may end before the number
+        if key[-1] == slots.NOTHING:  # a message may end before the partition's number
             continue
         if entry < middle:
             waiting[key].append(len(pairs))
@@ -375,4 +378,4 @@ def compiled_pairs(rows: "Int64s", middle: int, keys: "Int64s") -> "tuple[Int64s
 
 
 PAIR_NS: Final = 1_500
-"""Processor time of an entry in `pairs_of`."""
+"""Processor time per entry in `pairs_of`, in ns."""

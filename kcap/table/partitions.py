@@ -1,7 +1,8 @@
-"""The table `partitions`: one row per topic partition of an exchange that is about partitions.
+"""The table `partitions`: one row per topic partition of an exchange that concerns partitions.
 
 In: batches of exchanges whose bodies are retained. Out: columns of the table. Law: a partition that a request and its response
-both name is one row; rows are in the order of the request, followed by what only the response names; each value is the wire's.
+both name is one row. Rows are in the order of the request, followed by those that only the response names. Each value is the
+wire's.
 """
 
 from base64 import urlsafe_b64encode
@@ -38,17 +39,17 @@ if TYPE_CHECKING:
 PRODUCE, FETCH = api_key("Produce"), api_key("Fetch")
 LEADER: Final = "leader_id"
 OF_RECORDS: Final = frozenset({"crc_ok", "plain_bytes"})
-"""Columns for which the records are read; the others need no more of a record batch than its header."""
+"""Columns for which the records are read; the others need only the header of a record batch."""
 RESPONSE_ONLY: Final = (
     "base_offset", "high_watermark", "last_stable_offset", "log_start_offset", LEADER, "delivery_count",
 )  # fmt: skip
 """Columns that only a response has."""
 EITHER: Final = ("partition", "committed_offset", "timestamp_ms", "leader_epoch")
-"""Columns as the response has them, or the request where that lacks them."""
+"""Columns of the response, or of the request if the response lacks them."""
 
 
 class Partitions:
-    """The partitions of one batch as columns; what several of them need is made once."""
+    """The partitions of one batch as columns; shared intermediate results are computed once."""
 
     def __init__(
         self,
@@ -61,7 +62,7 @@ class Partitions:
         records: bool = True,
         between: tuple[int, int] | None = None,
     ) -> None:
-        """`listed`: the partitions that Metadata lists too. `records`: columns `OF_RECORDS` are wanted. `between`: as for
+        """`listed`: includes the partitions that Metadata lists. `records`: columns `OF_RECORDS` are needed. `between`: as for
         `PartitionBodies`. Takes fetch sessions into `positions`.
         """
         self._columns, self._tracker = columns, tracker
@@ -83,7 +84,7 @@ class Partitions:
         return self._columns.constants.text("uid").take(self.number("identity").values)
 
     def time(self) -> Made:
-        """First byte of the request, of the response where there is no request."""
+        """Time of the first byte of the request, or of the response if there is no request."""
         first = self.number("request_first_ns").otherwise(self.number("response_first_ns"))
         made: Any = Vector(first.values // 1000, first.valid).to_arrow(pa.int64())
         found: Array = made.view(KINDS["time"])
@@ -99,7 +100,7 @@ class Partitions:
         return self.pairs.value(name, RESPONSE)
 
     def error_code(self) -> Vector:
-        """The error; of a ShareFetch that brings records without one, that of the acknowledgements in its request."""
+        """The error. For a ShareFetch response with records and no error, that of the acknowledgements in its request."""
         code, refused = self.responded("error_code"), self.responded("acknowledge_error")
         return refused.where(refused.values != 0).where(code.values == 0).otherwise(code)
 
@@ -109,7 +110,7 @@ class Partitions:
         return ERROR_NAMES.take(np.where(code.mask(), code.values - ERROR_BASE, -1))
 
     def topic(self) -> Coded:
-        """The name in the message, or the name of the topic id as the capture reports it."""
+        """The topic name in the message, or the name of its topic id as the capture reports it."""
         pairs = self.pairs
         uuids = [self._tracker.topic_name(text) for text in self._uuids]
         known = pa.array([*(name_text(name) for name in pairs.names), *uuids, None], pa.string())
@@ -122,15 +123,15 @@ class Partitions:
         return [urlsafe_b64encode(uuid)[:22].decode() for uuid in self.pairs.ids]
 
     def topic_id(self) -> Coded:
-        """The topic id as Kafka prints its uuids."""
+        """The topic id in the form in which Kafka prints uuids."""
         known = pa.array([*self._uuids, None], pa.string())
         return Coded(known, np.where(self.pairs.uuid >= 0, self.pairs.uuid, len(known) - 1))
 
     def group(self) -> Coded:
-        """The group beside the partition, or that of the message."""
+        """The group of the partition's entry, or else of the message."""
         columns, groups = self._columns, self.pairs.groups
         of_row, texts = np.full(len(columns.batch), -1, np.int64), [name_text(name) for name in groups]
-        for side in (columns.response, columns.request):  # that of the request counts
+        for side in (columns.response, columns.request):  # the request's group counts
             rows, starts, ends = side.texts("group_id")
             here = starts >= 0
             numbers, names = encoded(columns.messages.pool, starts[here], ends[here])
@@ -140,7 +141,7 @@ class Partitions:
         return Coded(pa.array([*texts, None], pa.string()), np.where(places >= 0, places, len(texts)))
 
     def _positioned(self, positions: Positions) -> Vector:
-        """`fetch_offset`, from the fetch session where the request does not name the partition."""
+        """`fetch_offset`, taken from the fetch session if the request does not name the partition."""
         pairs, requested = self.pairs, self.pairs.value("fetch_offset", REQUEST)
         request = self._columns.request
         session, epoch = request.slot("session_id"), request.slot("session_epoch")
@@ -163,7 +164,7 @@ class Partitions:
             if not keeps(number, given):  # the offsets are those of the request
                 positions.fetched(uids[link], session_id, number, {}, given)
                 continue
-            if all_named:  # most requests name what they got records of, which is all that the response has
+            if all_named:  # most requests name all partitions of their response
                 positions.fetched(uids[link], session_id, number, dict(zip(keys[low:high], offsets[low:high])), given)
                 continue
             named = {keys[at]: offsets[at] for at in range(low, high) if named_here[at]}
@@ -174,7 +175,7 @@ class Partitions:
         return Vector(values, valid)
 
     def _keys(self, places: "Int64s") -> list[tuple[bytes, int]]:
-        """Topic, as the wire names it, and number of some partitions."""
+        """Topic, as on the wire, and number of some partitions."""
         pairs, numbers = self.pairs, self.either("partition").values[places].tolist()
         names = [*pairs.names, *pairs.ids, b""]
         by_id = np.where(pairs.uuid[places] >= 0, pairs.uuid[places] + len(pairs.names), len(names) - 1)
@@ -182,28 +183,29 @@ class Partitions:
         return list(zip(map(names.__getitem__, topics), numbers, strict=True))
 
     def fetch_offset(self) -> Vector:
-        """The offset that the fetch reads from."""
+        """The offset from which the Fetch reads."""
         return self._fetch_offset
 
     # -- its records --------------------------------------------------------------------------------------------------
     @cached_property
     def _spans(self) -> tuple["Int64s", "Int64s", "Bools"]:
-        """Start and end of each row's records, -1 for none, and which of them do not end in the capture: of a Produce those of
-        the request, else those of the response."""
+        """Start and end of each row's records, -1 for none, and which of them are truncated in the capture. The records of a
+        Produce are in its request, all others in the response.
+        """
         pairs = self.pairs
         produced = self.number("api_key").values == PRODUCE
         starts, ends = (
             np.where(produced, pairs.span(at, REQUEST), pairs.span(at, RESPONSE))
             for at in (slots.RECORDS_START, slots.RECORDS_END)
         )
-        # A cut message does not have all bytes that it announces, though other bodies are behind it in the buffer.
+        # A truncated message lacks bytes that it announces, although other bodies follow it in the buffer.
         body_end = np.where(produced, pairs.body_end(REQUEST), pairs.body_end(RESPONSE))
         cut = ends > body_end
         return np.where(cut & (starts >= body_end), -1, starts), np.minimum(ends, body_end), cut
 
     @cached_property
     def _facts(self) -> BatchFacts:
-        # `failed` must not refer to this object, which would keep the batch's bodies until Python's collector runs.
+        # `failed` must not refer to this object: it would retain the batch's bodies until Python's collector runs.
         failed = partial(report_fault, self._tracker.report, self._columns.batch, self.pairs.row)
         return BatchFacts(self.pairs.bodies.buffer, *self._spans[:2], failed=failed)
 
@@ -212,13 +214,14 @@ class Partitions:
         return self._facts.column(name, KINDS[name])
 
     def plain_bytes(self) -> Made:
-        """Of each Produce the size of its batches without compression."""
+        """Uncompressed size of the batches of each Produce."""
         produced = self.number("api_key").values == PRODUCE
         return self._facts.plain_bytes(produced).to_arrow(pa.int64())
 
     def lag(self) -> Vector:
-        """High watermark less the offset behind the fetched records, or less the fetch offset without any; null where the
-        capture does not have all of the records."""
+        """High watermark less the offset after the fetched records, or less the fetch offset if there are none; null if the
+        capture does not have all of the records.
+        """
         high = self.responded("high_watermark").where((self.number("api_key").values == FETCH) & ~self._spans[2])
         return high.minus(self._facts.next_offset.otherwise(self._fetch_offset))
 

@@ -1,7 +1,7 @@
-"""Push-down of a filter: which bodies need no decoding, since headers and frames show that their rows do not pass.
+"""Push-down of a filter: which bodies need no decoding, because headers and frames show that their rows do not pass.
 
-In: a filter, the facts that columns need, batches whose bodies are not projected. Out: the slots of such bodies.
-Law: the rows that pass are the same, value by value.
+In: a filter, the facts that columns need, batches whose bodies are not projected. Out: the slots of such bodies. Law: the
+selected rows are the same, value by value.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -54,10 +54,10 @@ NAMES: Final = _names()
 
 
 class PushDown:
-    """A filter's header part over batches without bodies."""
+    """Evaluates a filter's header part on batches without bodies."""
 
     def __init__(self, tree: Filter, needs: Fact, reading: Read) -> None:
-        """`needs` are those of all columns that will be made."""
+        """`needs` are the facts of all columns that will be built."""
         self._filter = RowFilter(tree, reading)
         self._files = NameColumn([file.name for file in reading.capture_files])
         self._messages = bool(needs & FROM_MESSAGES)

@@ -1,8 +1,8 @@
 """The table `records`: one row per record of Produce requests and of Fetch and ShareFetch responses.
 
-In: batches of exchanges whose bodies are retained. Out: record batches of chosen columns. Law: offsets are absolute; those of a
-Produce count from the base offset in its response. An incomplete last batch ends a partition, damage ends what it damages,
-nothing raises.
+In: batches of exchanges whose bodies are retained. Out: record batches of selected columns. Law: offsets are absolute; those of
+a Produce count from the base offset in its response. An incomplete last batch ends a partition, damage affects only what it
+damages, and nothing raises.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -42,7 +42,7 @@ CARRIERS: Final = [key for key in (PRODUCE, FETCH, SHARE_FETCH) if key is not No
 
 
 class Exchanged:
-    """The bodies of one exchange: out of the batch where it has them, else read again."""
+    """The bodies of one exchange: from the batch if it has them, else read again."""
 
     def __init__(self, columns: BatchColumns, at: int, reread: Reread) -> None:
         def part(name: str) -> int | None:
@@ -55,11 +55,11 @@ class Exchanged:
         self._sizes = [part(f"{side}_bytes") for side in SIDES]
         self._correlation = part("correlation_id")
         self.fault: Fault | None = None
-        """What failed on one of the bodies; what was read before that stays."""
+        """The first fault of a body; what was read before it remains."""
 
     def body(self, side: int, records: Records = "base64") -> Json:
-        """The body of one side as JSON, as far as it reads; empty where there is none. Those of large messages take
-        less memory with `records` as bytes.
+        """The body of one side as JSON, as far as it can be decoded; empty if there is none. With `records` as bytes, large
+        messages take less memory.
         """
         if self.key is None or self.version is None or (side == RESPONSE and self._sizes[RESPONSE] is None):
             return {}
@@ -76,7 +76,7 @@ class Exchanged:
         return reading.value
 
     def shown(self, side: int) -> Json:
-        """The same with what may be a secret masked."""
+        """The same with possible secrets masked."""
         if self.key is None or self.version is None or (side == RESPONSE and self._sizes[RESPONSE] is None):
             return {}
         data, message = self._kept(side)
@@ -87,20 +87,20 @@ class Exchanged:
         return masked(DAMAGED if damaged else shown_as(message, self._sizes[side]), message.to_json() or {})
 
     def _kept(self, side: int) -> "tuple[bytes, Message | None]":
-        """What the batch has of the body, and the message where more was read again."""
+        """The body as far as the batch has it, and the message if more was read again."""
         slot = self._slots[side]
         (low,), (high,) = self._columns.spans(np.array([NO_BODY if slot is None else slot]))
         data = self._columns.body(low, high)
         lacking = not data and (slot is None or slot < 0)
         if lacking or (self._sizes[side] or 0) > FRAME_GATHERED_MAX:
-            # A large frame is not gathered: the batch has its beginning at most. A body in the arena may have no byte.
+            # The batch has at most the beginning of a large frame, which is not gathered. A body in the arena may be empty.
             message = self._reread(self._columns.batch, self._at, SIDES[side])
             if message is not None and message.version is not None and not message.header.fault:
                 return data, message
         return data, None
 
     def _headed(self, side: int, data: bytes, key: int, version: int) -> "Message":
-        """The message of a body behind the header that its row describes."""
+        """The body as a message after the header that its row describes."""
         head = (self._correlation or 0).to_bytes(4, "big", signed=True)
         if side == RESPONSE:
             return decode_response(head + data, key, version)
@@ -116,7 +116,7 @@ class Exchanged:
         return name
 
     def note(self, undecoded: str | None) -> None:
-        """Holds the first fault; damage is reported elsewhere."""
+        """Records the first fault; damage is reported elsewhere."""
         if self.fault is None and isinstance(undecoded, Fault):
             self.fault = undecoded
 
@@ -142,10 +142,10 @@ def blob(partition: Json) -> bytes:
 
 
 class Bodies(Protocol):
-    """What knows the bodies of an exchange as JSON."""
+    """Provides the bodies of an exchange as JSON."""
 
     def body(self, side: int, records: Records = "base64") -> Json:
-        """One side; empty where there is none."""
+        """The body of one side; empty if there is none."""
 
 
 def fetched(exchanged: Bodies) -> Iterator[Partition]:
@@ -156,7 +156,7 @@ def fetched(exchanged: Bodies) -> Iterator[Partition]:
 
 
 def produced(exchanged: Bodies) -> Iterator[tuple[Partition, int | None]]:
-    """The partitions of a Produce request, each with its base offset in the response."""
+    """The partitions of a Produce request, each with its base offset from the response."""
     bases = {}
     response = exchanged.body(RESPONSE)
     for name, uuid, number, partition in partitions(response, "responses", "name", "partitionResponses", "index"):
@@ -172,14 +172,14 @@ Row = tuple[str, int, str | None, str | None, str | None, int, int | None, Batch
 
 
 def records_of(columns: BatchColumns, tracker: MetadataTracker, reread: Reread, only: "Int64s | None" = None) -> Iterator[Row]:
-    """The records of a batch of exchanges, or of those at `only`; faults go to the tracker's report."""
+    """The records of a batch of exchanges, or of those at `only`; faults are reported through the tracker."""
     return (row for _, row in placed_records(columns, tracker, reread, only))
 
 
 def placed_records(
     columns: BatchColumns, tracker: MetadataTracker, reread: Reread, only: "Int64s | None" = None
 ) -> Iterator[tuple[int, Row]]:
-    """The same, each with the place of its exchange in the batch."""
+    """The same, each with the position of its exchange in the batch."""
     keys = columns.number("api_key")
     carriers = np.isin(keys.values, CARRIERS) & keys.mask() & columns.number("api_version").mask()
     places = np.flatnonzero(carriers) if only is None else only[carriers[only]]
@@ -196,7 +196,7 @@ def placed_records(
 
 
 def of_exchange(exchanged: Exchanged, key: int) -> Iterator[tuple[str | None, str | None, int, int | None, Batch, Record]]:
-    """Name and id of the topic, partition, offset, batch and record of each record of an exchange."""
+    """Name and id of the topic, partition, offset, batch and record, for each record of an exchange."""
     parts: Iterator[tuple[Partition, int | None]] = (
         produced(exchanged) if key == PRODUCE else ((part, None) for part in fetched(exchanged))
     )
@@ -205,7 +205,7 @@ def of_exchange(exchanged: Exchanged, key: int) -> Iterator[tuple[str | None, st
         for records in each_batch(data, found):
             contents = Contents()
             for record in records.each(contents):
-                # Producers count from 0 or not at all; the broker numbers records in the order in which they come.
+                # Producers count from 0 or not at all; the broker numbers records in their order.
                 offset = record.offset if key != PRODUCE else None if base is None else java_long(base + place)
                 place += 1
                 yield name, uuid, partition, offset, records, record
@@ -243,7 +243,7 @@ VALUES: Final[dict[str, Callable[[Row], Any]]] = {
     "key": lambda row: row[8].key,
     "value": lambda row: row[8].value,
 }
-"""How each column comes from a row."""
+"""How each column is computed from a row."""
 
 
 class RecordRows:
@@ -257,12 +257,12 @@ class RecordRows:
 
     @property
     def waiting(self) -> int:
-        """Rows that were added since the last batch."""
+        """Number of rows added since the last batch."""
         return len(self._rows)
 
     @property
     def full(self) -> bool:
-        """There are enough rows for a batch."""
+        """Whether there are enough rows for a batch."""
         return len(self._rows) >= ROWS_AT_ONCE or self._bytes >= RECORD_BYTES_AT_ONCE
 
     def add(self, row: Row) -> None:

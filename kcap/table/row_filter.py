@@ -1,7 +1,7 @@
-"""The exchanges that pass a filter.
+"""Selects the exchanges that pass a filter.
 
-In: a checked filter, batches of exchanges or record batches of their rows. Out: the rows that pass, in their order. Law: those
-that `kcap.filter.row_predicate` passes; bodies are decoded only where every cheaper condition holds.
+In: a checked filter, batches of exchanges or record batches of their rows. Out: the rows that pass, in their order. Law: they
+are those that `kcap.filter.row_predicate` selects; bodies are decoded only if every cheaper condition holds.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,11 +38,11 @@ PLACES: Final = (
     "capture", "response_capture", "request_last_capture", "response_last_capture", "client_ip", "client_port", "server_ip",
     "server_port", "request_pos", "request_end_pos", "response_pos", "response_end_pos",
 )  # fmt: skip
-"""Columns that name the flow of a row's packets, and the positions in a file between which they are."""
+"""Columns that identify the flow of a row's packets, and the positions in a file between which they are."""
 
 
 class Read(Protocol):
-    """A reading of a capture."""
+    """A pass over a capture."""
 
     noted: list[PacketIndex]
 
@@ -54,7 +54,7 @@ class Read(Protocol):
 
 
 def packet_index(tree: Filter) -> PacketIndex | None:
-    """An index of the packet numbers that a filter tests; None where it tests none."""
+    """An index of the packet numbers that a filter tests; None if it tests none."""
     tests = packets_of(tree)
     if not tests:
         return None
@@ -67,14 +67,14 @@ def packet_index(tree: Filter) -> PacketIndex | None:
 
 
 class RowFilter:
-    """A filter over rows."""
+    """Applies a filter to rows."""
 
     def __init__(self, tree: Filter, reading: Read | None = None) -> None:
         """`reading` reads large messages again, for filters on decoded bodies, and finds packets by their numbers."""
         self._tree = tree
         self._reading = reading
         self.deep = is_deep(tree)
-        """It tests fields of decoded bodies."""
+        """Whether it tests fields of decoded bodies."""
         self.packets = packet_index(tree)
         """Finds the packets whose numbers it tests."""
         if self.packets is not None and reading is not None:
@@ -83,7 +83,7 @@ class RowFilter:
         self.columns: list[Column] = [DECLARED[name] for name in dict.fromkeys(names)] or [DECLARED["exchange"]]
         self.needs = needs_of(self.columns)
         self.late = any(column.name in COMPANIONS for column in self.columns)
-        """It tests columns that may change when the whole capture was read."""
+        """Whether it tests columns that may change at the end of the capture."""
 
     @cached_property
     def _made(self) -> ExchangeColumns:
@@ -98,7 +98,7 @@ class RowFilter:
         return np.array(self.rows(self.made(rows), rows.columns), np.int64)
 
     def rows(self, rows: pa.RecordBatch, exchanges: BatchColumns | None = None) -> list[int]:
-        """Numbers of the rows that pass. `exchanges` are the same rows; only a deep filter needs their bodies."""
+        """Numbers of the rows that pass. `exchanges` are the same rows; only filters on bodies need them."""
         columns = {column.name: values(rows.column(column.name)) for column in self.columns}
 
         def body(row: int, side: str) -> Mapping[str, Any] | None:
@@ -134,7 +134,7 @@ class RowFilter:
         return between
 
     def passed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows that pass; not for deep filters."""
+        """The rows that pass; not for filters on bodies."""
         numbers = self.rows(rows)
         if len(numbers) == rows.num_rows:
             return rows

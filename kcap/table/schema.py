@@ -1,8 +1,8 @@
-"""Arrow schemas of the tables, and the choice of columns.
+"""Arrow schemas of the tables, and the selection of columns.
 
-In: `kcap.columns`. Out: Arrow schemas whose metadata name the table, its schema version, the
-version of kcap and each column's meaning. Law: a table
-has the columns that `kcap.columns` declares, or those of them that were requested, in the order of the request.
+In: `kcap.columns`. Out: Arrow schemas whose metadata have the table's name, its schema version, the version of kcap and each
+column's meaning. Law: a table has the columns that `kcap.columns` declares, or the requested ones of these, in the order of the
+request.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ TYPES: Final[dict[str, pa.DataType]] = {
 
 
 def columns_of(table: str) -> dict[str, Column]:
-    """The declared columns of a table by name, those on request too.
+    """The declared columns of a table by name, including optional ones.
 
     Raises UsageError for a table that does not exist.
     """
@@ -42,9 +42,9 @@ def columns_of(table: str) -> dict[str, Column]:
 
 
 def choose(table: str, names: Sequence[str] | None) -> list[Column]:
-    """The columns asked for, all of them where nothing was.
+    """The requested columns; all columns if none were requested.
 
-    Raises UsageError for names that the table does not have, or has been asked for twice.
+    Raises UsageError for names that the table does not have, or that are repeated.
     """
     declared = columns_of(table)
     if names is None:
@@ -67,7 +67,7 @@ def is_body_field(name: str) -> bool:
 
 def arrow_schema(table: str, columns: Sequence[Column]) -> pa.Schema:
     fields = [
-        pa.field(column.name, TYPES[column.type], column.nullable, {"doc": column.doc})  # Parquet and Arrow files keep it
+        pa.field(column.name, TYPES[column.type], column.nullable, {"doc": column.doc})  # Parquet and Arrow files store it
         for column in columns
     ]
     return pa.schema(fields, {"kcap.table": table, "kcap.schema_version": str(SCHEMA_VERSION), "kcap.version": VERSION})

@@ -1,8 +1,8 @@
 """Rows of the tables beside `exchanges` and its parts: connections, captures, weirds, topic_names, brokers, negotiations,
 tls_turns.
 
-In: what the analyzer, the readers and the tracker have. Out: rows by column name, and record batches of chosen columns. Law: as
-`kcap.columns` declares them; a fact has one row, with the exchange that reported it first.
+In: the data of the analyzer, the readers and the tracker. Out: rows by column name, and record batches of selected columns.
+Law: columns are as `kcap.columns` declares them; a fact has one row, with the exchange that reported it first.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,7 +42,7 @@ FACT_COLUMNS: Final[dict[str, Callable[[ConnectionFacts], str | None]]] = {
 }
 """Columns of `connections` that come from its exchanges."""
 DEFAULTS: Final[dict[str, object]] = {"bool": False, "int64": 0}
-"""Values of columns that may not be null, where there is none."""
+"""Values of columns that may not be null, for rows without a value."""
 
 
 def batch_of(table: str, columns: Sequence[Column], rows: Sequence[dict[str, object]]) -> pa.RecordBatch:
@@ -55,7 +55,7 @@ def batch_of(table: str, columns: Sequence[Column], rows: Sequence[dict[str, obj
 
 
 def default_of(column: Column) -> object:
-    """What stands in a column where there is no value."""
+    """The value of a column for rows without a value."""
     return None if column.nullable else DEFAULTS.get(column.type)
 
 
@@ -66,7 +66,7 @@ def connection_rows(
     *,
     community: bool = True,
 ) -> list[dict[str, object]]:
-    """Rows of `connections`; `known` gives the facts of a connection, `community` their community ids."""
+    """Rows of `connections`. `known` returns the facts of a connection, `community` their community ids."""
     rows = []
     for connection in closed:
         row = connection.values | {"capture": files[connection.ref >> REF_FILE_SHIFT].name}
@@ -87,7 +87,7 @@ def connection_batch(
     files: Sequence[CaptureFile],
     known: Callable[[str], ConnectionFacts] | None = None,
 ) -> pa.RecordBatch:
-    """Chosen columns of `connections`, in the order of `closed`; `known` gives the facts of a connection."""
+    """Selected columns of `connections`, in the order of `closed`. `known` returns the facts of a connection."""
     together = [one for one in closed if isinstance(one, ClosedRow)]
     others = [one for one in closed if not isinstance(one, ClosedRow)]
     if not together:
@@ -108,7 +108,7 @@ def _joined_batch(
     files: Sequence[CaptureFile],
     known: Callable[[str], ConnectionFacts] | None,
 ) -> pa.RecordBatch:
-    """Columns of connections that lived and ended in the fast path, made without their rows."""
+    """Columns of connections that were entirely in the fast path, built without their rows."""
     sides = gathered(closed).sides()
     made: dict[str, Any] = {"connection": CONNECTION_COLUMNS["connection"](sides)}
     facts = [] if known is None else [known(uid) for uid in made["connection"]]
@@ -135,10 +135,10 @@ def _joined_batch(
 
 
 def turn_batches(closed: Iterable[ClosedConnection], columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
-    """Rows of `tls_turns`, of connections with turns; one empty batch for none."""
+    """Rows of `tls_turns`, for connections with turns; one empty batch if there are none."""
     some: list[tuple[dict[str, object], Int64s]] = []
     for connection in closed:
-        if isinstance(connection, ClosedRow):  # those never have turns
+        if isinstance(connection, ClosedRow):  # these never have turns
             continue
         turns = connection.values.get("turns")
         if isinstance(turns, Turns) and len(turns):
@@ -190,7 +190,7 @@ def capture_rows(files: Iterable[CaptureFile]) -> list[dict[str, object]]:
 
 
 def weird_rows(sightings: Iterable[tuple[Weird, int]], files: Sequence[CaptureFile]) -> Iterator[dict[str, object]]:
-    """Rows of `weirds`; those of a connection have a position where one is known."""
+    """Rows of `weirds`; those of a connection have a position if one is known."""
     for weird, count in sightings:
         yield {
             "kind": str(weird.kind),
@@ -215,7 +215,7 @@ def topic_rows(tracker: MetadataTracker) -> Iterator[dict[str, object]]:
 
 
 def broker_rows(tracker: MetadataTracker, servers: set[Server]) -> Iterator[dict[str, object]]:
-    """Rows of `brokers`; with the address on the wire where that is proven."""
+    """Rows of `brokers`, with the address on the wire if that is proven."""
     brokers = tracker.brokers
     seen = brokers.seen(servers)
     rows: dict[tuple[object, ...], dict[str, object]] = {}

@@ -1,8 +1,7 @@
-"""How each table is built during one reading: one class a kind of table.
+"""Builds each kind of table during one pass, one class per kind.
 
-In: batches of exchanges with their contexts, connections that are over. Out: record batches, which `finisher` completes once
-the tracker has observed everything. Law: rows before that depend on the connections
-that were read alone.
+In: batches of exchanges with their contexts, connections that have ended. Out: record batches, which `finisher` completes once
+the tracker has observed everything. Law: rows before that depend only on the connections read so far.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -84,22 +83,22 @@ class TableRequest:
     table: str
     columns: Sequence[Column]
     only: "Filter | None" = None
-    """The exchanges that count, for tables of exchanges and their parts."""
+    """A filter on exchanges, for tables of exchanges and their parts."""
     backfill: Backfill = Backfill.WAIT
     children: Sequence[str] = ()
-    """`partitions`, `records`: list columns behind those of exchanges."""
+    """`partitions`, `records`: list columns after those of exchanges."""
     body_fields: Sequence[str] = ()
-    """Fields of decoded bodies, `request.topics.name`: list columns behind these."""
+    """Fields of decoded bodies, `request.topics.name`: list columns after these."""
     of_exchanges: Sequence[Column] = ()
-    """Columns of exchanges behind those of their partitions, under the names of `exchange_column`."""
+    """Columns of exchanges after those of their partitions, named by `exchange_column`."""
     coded: bool = False
-    """Texts are dictionary-encoded, which takes less time to make and to write to Parquet."""
+    """Whether texts are dictionary-encoded, which takes less time to build and to write to Parquet."""
 
     @classmethod
     def of(cls, table: str, names: Sequence[str] | None = None, **more: Any) -> "TableRequest":
-        """A request by names of columns, all of the table by default.
+        """A request by names of columns; by default all columns of the table.
 
-        Raises UsageError for names that are not there, and for a filter on a table that is not made of exchanges.
+        Raises UsageError for unknown names, and for a filter on a table that is not made of exchanges.
         """
         if more.get("only") is not None and table not in BACKFILLED:
             raise UsageError(f"a filter is about exchanges, which the table {table} is not made of")
@@ -125,27 +124,27 @@ class TableRequest:
 
 
 def row_filter(tree: "Filter", reading: "Read | None" = None) -> "RowFilter":
-    """The filter over rows; its parts take packages that tables without one do not need."""
+    """The filter for rows. Its modules import packages that tables without a filter do not need."""
     from kcap.table.row_filter import RowFilter
 
     return RowFilter(tree, reading)
 
 
 class TableBuilder:
-    """Builds one table; a new reading begins with `begin`. A picklable value before that."""
+    """Builds one table; `begin` starts a new pass. Before that it can be pickled."""
 
     needs = NO_FACT
     """The facts that its rows need."""
     bodies = False
-    """It needs the bytes of bodies, also of those that a batch does not retain by default."""
+    """Whether it needs the bytes of bodies, including those that a batch does not retain by default."""
     primed = False
-    """It needs the facts of the whole capture before its first row."""
+    """Whether it needs the facts of the whole capture before its first row."""
     closes = False
-    """It is made of connections that are over."""
+    """Whether it is made of connections that have ended."""
     waits = False
-    """Its rows have to be completed by `finisher`."""
+    """Whether its rows have to be completed by `finisher`."""
     filtered_late = False
-    """The filter tests values that a backfill may change, so that `finisher` applies it."""
+    """Whether the filter tests values that a backfill may change, so that `finisher` applies it."""
 
     def __init__(self, request: TableRequest) -> None:
         self.request = request
@@ -160,7 +159,7 @@ class TableBuilder:
         return self.schema
 
     def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
-        """Starts a reading."""
+        """Starts a pass."""
         self.reading, self.tracker = reading, tracker
 
     def take(self, rows: Exchanges) -> Batches:
@@ -168,19 +167,19 @@ class TableBuilder:
         yield from ()
 
     def close(self, closed: Sequence[ClosedConnection]) -> Batches:
-        """The rows of connections that are over; all exchanges of these were in a batch by then."""
+        """The rows of connections that have ended; all of their exchanges were in a batch by then."""
         yield from ()
 
     def rest(self) -> Batches:
-        """The rows that are left when all was read."""
+        """The rows that remain at the end of the pass."""
         yield from ()
 
     def finisher(self, tracker: MetadataTracker, *, better: bool = True) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-        """Completes record batches, with all facts of the capture. `better`: these may change a row."""
+        """Returns a function that completes record batches with all facts of the capture. `better`: these may change a row."""
         return lambda batch: batch
 
     def in_batches(self, rows: Iterator[dict[str, object]]) -> Batches:
-        """Rows by column name, some at a time; one empty batch for none."""
+        """Rows by column name, in batches; one empty batch if there are none."""
         some: list[dict[str, object]] = []
         for row in rows:
             some.append(row)
@@ -191,7 +190,7 @@ class TableBuilder:
 
 
 class OfExchanges(TableBuilder):
-    """Base of tables whose rows are exchanges or parts of them: filter, companions, backfill."""
+    """Base class of tables whose rows are exchanges or parts of them: filter, companions, backfill."""
 
     def __init__(self, request: TableRequest) -> None:
         super().__init__(request)
@@ -200,7 +199,7 @@ class OfExchanges(TableBuilder):
         self.needs = NO_FACT if only is None else only.needs
         self.bodies = only is not None and only.deep
         self.records = True
-        """Whether bodies are needed with the records in them."""
+        """Whether bodies are needed together with their records."""
         self.partitions = False
         """Whether the partitions of bodies are needed."""
         self.filtered_late = self._can_wait(only) and resolved
@@ -246,7 +245,7 @@ class OfExchanges(TableBuilder):
 
 
 class ExchangesBuilder(OfExchanges):
-    """`exchanges`, with list columns of their parts on request."""
+    """Builds `exchanges`, with list columns of their parts on request."""
 
     def __init__(self, request: TableRequest) -> None:
         super().__init__(request)
@@ -278,7 +277,7 @@ class ExchangesBuilder(OfExchanges):
                 self._schema = self._schema.append(field)
 
     def push_down(self, needs: Fact) -> None:
-        """Skips the bodies of rows that do not pass, in a reading of this table alone; `needs` are those of the tracker."""
+        """Skips the bodies of rows that do not pass, in a pass for this table only; `needs` are those of the tracker."""
         if self.request.only is None:
             return
         from kcap.table.push_down import PushDown, header_part
@@ -316,7 +315,7 @@ class ExchangesBuilder(OfExchanges):
             del part, known
             if not stretches:
                 columns.report_uncounted(self.tracker.report)
-                del rows, columns, seen  # the batch's bodies need not stay while its rows are written
+                del rows, columns, seen  # the batch's bodies need not live while its rows are written
             batch = batch_of_types(made, self._schema)
             del made
             if batch.num_rows:
@@ -325,13 +324,13 @@ class ExchangesBuilder(OfExchanges):
 
 
 def exchange_fields(columns: Sequence[Column]) -> list[Any]:
-    """Arrow's fields of such columns, and `ONLY_ROW` behind them."""
+    """Arrow fields of such columns, followed by `ONLY_ROW`."""
     fields = [field.with_name(exchange_column(field.name)) for field in arrow_schema("exchanges", columns)]
     return [*fields, pa.field(ONLY_ROW, pa.bool_())] if fields else []
 
 
 class PartsBuilder(OfExchanges):
-    """Base of `partitions` and `records`."""
+    """Base class of `partitions` and `records`."""
 
     def __init__(self, request: TableRequest) -> None:
         super().__init__(request)
@@ -344,7 +343,7 @@ class PartitionsBuilder(PartsBuilder):
     def __init__(self, request: TableRequest) -> None:
         super().__init__(request)
         self.needs |= needs_of(request.of_exchanges)
-        from kcap.table.partitions import OF_RECORDS  # these modules take 10 ms to import, and most tables need none of them
+        from kcap.table.partitions import OF_RECORDS  # these modules take 10 ms to import, and most tables do not need them
 
         self.partitions = True
         deep = request.only is not None and row_filter(request.only).deep
@@ -382,7 +381,7 @@ class PartitionsBuilder(PartsBuilder):
 
 
 def are_only(owners: Any) -> Any:
-    """bool[rows]: no row beside it has the same owner; int64[rows] in which equal owners follow each other."""
+    """bool[rows]: whether no adjacent row has the same owner. Input: int64[rows] in which equal owners are adjacent."""
     edges = np.ones(len(owners) + 1, np.bool_)
     edges[1:-1] = owners[1:] != owners[:-1]
     return edges[:-1] & edges[1:]
@@ -448,7 +447,7 @@ class NegotiationsBuilder(TableBuilder):
         yield from ()
 
     def entries(self) -> "list[Negotiation]":
-        """What connections used so far."""
+        """The API versions that connections have used so far."""
         return list(self._negotiations.entries.values())
 
     def rest(self) -> Batches:
@@ -478,14 +477,14 @@ class TopicNamesBuilder(TableBuilder):
 
 
 class CapturesBuilder(TableBuilder):
-    """`captures`."""
+    """Builds `captures`."""
 
     def rest(self) -> Batches:
         yield batch_of("captures", self.request.columns, capture_rows(self.reading.capture_files))
 
 
 class WeirdsBuilder(TableBuilder):
-    """`weirds`."""
+    """Builds `weirds`."""
 
     def rest(self) -> Batches:
         yield from self.in_batches(weird_rows(self.reading.weirds, self.reading.capture_files))
