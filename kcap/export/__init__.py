@@ -1,5 +1,5 @@
 """Writes captures: the packets of selected exchanges, split and merged captures, redacted and anonymized ones.
 
 In: capture files, a display filter or a rule. Out: capture files that Wireshark opens. Law: the exchanges of a cut capture have
-the rows they had in the whole one, as far as `verify` says.
+the rows that they had in the whole one, as far as `verify` can show it.
 """

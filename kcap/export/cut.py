@@ -1,9 +1,9 @@
-"""Cutting: the packets of the exchanges that a filter selects, as a capture of their own.
+"""Cuts the packets of the exchanges that a filter selects into a capture of their own.
 
-In: a capture with its filter, a path to write to. Out: `Cut`, what was written. Law: the rows of the part contain those that
-were picked, equal in all that is theirs; where the packets of the frames alone do not give them, what they rest on is added:
-the handshake of a TLS session that they resume, the exchange that names a topic, then the whole connection. Each packet once,
-in the captures' order; memory grows with what was picked.
+In: a capture with its filter, a path to write to. Out: `Cut`, a summary of what was written. Law: the rows of the part include
+the selected rows with equal values. If the packets of their frames alone do not give these, what they depend on is added: the
+handshake of a TLS session that they resume, the exchange that names a topic, then the whole connection. Each packet is written
+once, in the captures' order; memory grows with what was selected.
 """
 
 from array import array
@@ -25,26 +25,28 @@ from kcap.session import Capture
 from kcap.tls.secrets import Secrets
 
 LEAD = 1
-"""Packets with data of each side that a connection begins with: they show that it is Kafka, and which ids to look for."""
+"""Number of packets with data of each side at the beginning of a connection, which show that it is Kafka and which ids to
+expect.
+"""
 ROUNDS = 7
-"""Times that something is added: names, then connections, then connections of the exchanges with those names."""
+"""Maximum number of additions: names, then connections, then connections of the exchanges with those names."""
 Watch = Callable[[CapturePass], None]
 
 
 @dataclass(slots=True)
 class Cut:
-    """What was written."""
+    """Summary of what was written."""
 
     picked: Selection
     verdict: CutCheck
     form: str
     packets: int
     widened: int = 0
-    """Connections that are kept whole because their rows did not come out the same otherwise."""
+    """Number of connections that are included whole because their rows would otherwise differ."""
     lost: str = ""
-    """What the input has and the format has no room for."""
+    """What the input has and the format cannot represent."""
     left_secrets: bool = False
-    """The input has TLS secrets, which were not asked for."""
+    """Whether the input has TLS secrets that were not requested."""
 
 
 def cut(
@@ -59,11 +61,11 @@ def cut(
     empty: bool = False,
     secrets: bool = False,
 ) -> Cut:
-    """Writes the packets of the capture's exchanges to `path`; where there are none, nothing, or a file without packets.
+    """Writes the packets of the capture's exchanges to `path`. If there are none, writes nothing, or a file without packets.
 
-    `form` is pcap or pcapng, or what the name `named` and the input say; `whole`: the connections instead of the exchanges;
-    `secrets`: the TLS secrets that pcapng input has for the sessions of the part are written too. Without them no key material
-    is in it.
+    `form` is pcap or pcapng, or else that of the name `named` and the input; `whole`: the connections instead of the exchanges;
+    `secrets`: the TLS secrets of pcapng input for the sessions of the part are written too. Without this the output has no key
+    material.
     """
     picked = Selection(counted_columns(capture), whole=whole)
     picked.read(capture, watch)
@@ -89,7 +91,7 @@ def cut(
         more = {uid for uid in verdict.broken if not picked.chosen[uid].whole}
         added = bool(verdict.nameless) and not named_all and add_names(capture, picked)
         if not more and not added:
-            # the exchanges with the names may not read as they did in the whole
+            # The exchanges with the names may have other rows than in the whole capture.
             more = {uid for uid, chosen in picked.chosen.items() if not chosen.whole and chosen.has_names}
             more = more or {uid for uid in verdict.nameless if not picked.chosen[uid].whole}
             more = more or {
@@ -115,7 +117,7 @@ def cut(
 
 
 def with_secrets(options: Options | None, files: Sequence[CaptureFile]) -> Options | None:
-    """The options with the key logs that pcapng files hold, so that a part without them is read as the whole was."""
+    """The options with the key logs of pcapng files, so that a part without them is read as the whole was."""
     if not any(file.secrets for file in files):
         return options
     options = options or Options()
@@ -128,7 +130,7 @@ def with_secrets(options: Options | None, files: Sequence[CaptureFile]) -> Optio
 
 
 def add_names(capture: Capture, picked: Selection) -> bool:
-    """Adds the exchanges that name the topics; whether there are any."""
+    """Adds the exchanges that name the topics; returns whether there are any."""
     everything = Capture(capture.paths, capture.options)
     exchanges: dict[str, set[int]] = {}
     for uid, number in picked.name_sources.values():
@@ -144,14 +146,14 @@ def add_names(capture: Capture, picked: Selection) -> bool:
 
 
 def secrets_of(picked: Selection) -> SecretsFilter:
-    """Of the secrets of pcapng input those of the connections of the part."""
+    """The secrets of pcapng input for the connections of the part."""
     return KeyLogLines(picked.files).of(random for uid in picked.chosen for random in picked.randoms.get(uid, ()))
 
 
 def write(
     paths: Sequence[str], marks: "Sequence[array[int]]", path: str, form: str, comment: str, secrets: SecretsFilter = no_secret
 ) -> int:
-    """Copies the marked packets, and of the secrets of pcapng input some; how many packets."""
+    """Copies the marked packets, and some of the secrets of pcapng input; returns the number of packets."""
     packets = Packets(paths, form)
     with open(path, "wb") as stream:
         copy: PcapCopy | PcapngCopy | None = None
@@ -166,7 +168,7 @@ def write(
 
 
 def lost(files: Sequence[CaptureFile], *, secrets: bool = True) -> str:
-    """What pcapng input says beside its packets, in words; TLS secrets where these are wanted."""
+    """What pcapng input has beside its packets, in words; including TLS secrets if these are requested."""
     notes = notes_of(files, PCAPNG)
     things = {
         "comments and interfaces": any(options for note in notes for section in note.sections for options in section),

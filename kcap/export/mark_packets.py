@@ -1,7 +1,8 @@
-"""The packets that are wanted, found among all: a second pass over the files.
+"""Finds the packets of a selection in a second pass over the files.
 
-In: `Selection`, the files. Out: per file the numbers of the packets to keep, rising. Law: a packet belongs to the newest
-connection between its endpoints (one before the first packet with data, to that); of a datagram in IP fragments all are kept.
+In: `Selection`, the files. Out: for each file the numbers of the selected packets, in increasing order. Law: a packet belongs
+to the newest connection between its endpoints (a packet before the first one with data belongs to the first connection); all
+fragments of a selected IP datagram are included.
 """
 
 from array import array
@@ -17,21 +18,21 @@ from kcap.net.packet_cursor import Report
 from kcap.net.segments import SegmentParser
 
 PENDING_LEAST = 1024
-"""Datagrams that are waited for before it is looked which of them were given up."""
+"""Number of incomplete datagrams from which abandoned ones are searched for."""
 
 
 @dataclass(slots=True)
 class FragmentPackets(FragmentTable):
-    """Fragments, and which packets they came in."""
+    """IP fragments, and the packets that they came in."""
 
     waiting: dict[Hashable, list[int]] = field(default_factory=dict)
     whole: dict[int, list[int]] = field(default_factory=dict)
-    """Reference of the packet that completed a datagram -> those of the packets before it."""
+    """Reference of the packet that completed a datagram -> those of its other packets."""
 
     def add(
         self, key: Hashable, offset: int, more: bool, data: bytes, size: int, place: FragmentPlace, report: Report
     ) -> tuple[bytes, int] | None:
-        """As the table does, and takes down the packet."""
+        """As the table of fragments; also records the packet."""
         found = FragmentTable.add(self, key, offset, more, data, size, place, report)
         ref = place.file << REF_FILE_SHIFT | place.packet
         before = self.waiting.setdefault(key, [])
@@ -45,7 +46,7 @@ class FragmentPackets(FragmentTable):
 
 
 class PacketWalk:
-    """A pass over the packets of some files, with what is in them."""
+    """A pass over the packets of some files."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.files = FileSet(paths, ignore)
@@ -59,11 +60,11 @@ class PacketWalk:
 
 
 def mark(paths: Sequence[str], picked: Selection) -> "list[array[int]]":
-    """The numbers of the packets to keep, for each file."""
+    """The numbers of the selected packets, for each file."""
     walk = PacketWalk(paths)
     marks = [array("q") for _ in walk.files.files]
     flows: dict[bytes, list[SelectedConnection | None]] = {}
-    """Flow -> the connection that has these ports now, in a list that both directions share."""
+    """Flow -> the connection that currently has these ports, in a list that both directions share."""
     owners: dict[int, SelectedConnection] = {}
     for ref, uid in sorted(picked.starts.items(), reverse=True):
         chosen = picked.chosen.get(uid)
@@ -72,7 +73,7 @@ def mark(paths: Sequence[str], picked: Selection) -> "list[array[int]]":
             now = flows.setdefault(chosen.flow, [None])
             now = flows.setdefault(reverse_flow(chosen.flow), now)
             flows[chosen.flow] = now
-            now[0] = chosen  # in the end the first one, to which what comes before it belongs
+            now[0] = chosen  # the first connection remains at the end; packets before it belong to it
             owners[ref] = chosen
     whole = walk.pieces.whole
     for _, segments in walk:

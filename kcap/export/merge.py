@@ -1,7 +1,7 @@
-"""Merging: all packets of some files in one, in time order, ties by file name.
+"""Merges all packets of some files into one, in time order; ties are ordered by file name.
 
-In: paths, a stream. Out: the packets on the stream. Law: every packet once, a file's own order kept; memory is flat. What
-pcapng says beside its packets comes along where the output is pcapng.
+In: paths, a stream. Out: the packets on the stream. Law: every packet is written once, and the order within a file is kept;
+memory is flat. The metadata of pcapng input are kept if the output is pcapng.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ from kcap.net.link_names import link_name
 
 
 def looks(paths: Sequence[str]) -> list[CaptureFile]:
-    """What the beginnings of the files say; files that cannot be read are left out."""
+    """The beginnings of the files; files that cannot be read are omitted."""
     found = []
     for path in expand(paths):
         file = CaptureFile(path, path)
@@ -42,16 +42,16 @@ def looks(paths: Sequence[str]) -> list[CaptureFile]:
 
 
 class Packets:
-    """All packets of some files in time order, and what is needed to write them again."""
+    """All packets of some files in time order, and what is needed to write them."""
 
     def __init__(self, paths: Sequence[str], form: str) -> None:
-        """Raises CaptureError where no file can be read."""
+        """Raises CaptureError if no file can be read."""
         self.files = FileSet(paths, ignore)
         self.form = form
         self.origins: list[Origin] = []
 
     def batches(self) -> Iterator[PacketBatch]:
-        """The packets; `origins` is filled before the first one comes, and knows the sections of those at hand."""
+        """The packets. `origins` is filled before the first packet, and knows the sections of the present ones."""
         for batch in self.files.batches():
             if not self.origins:
                 notes = notes_of(self.files.files, self.form)
@@ -65,22 +65,22 @@ class Packets:
 
     @property
     def secrets(self) -> bool:
-        """Whether there are TLS secrets among what was read."""
+        """Whether the files read so far have TLS secrets."""
         return any(file.secrets for file in self.files.files)
 
     @property
     def failures(self) -> list[str]:
-        """Files that could not be read, and why."""
+        """Files that could not be read, with the reasons."""
         return [str(error) for _, error in unread(self.files)]
 
     def open(self, stream: PacketStream, comment: str = "", *, secrets: SecretsFilter) -> PcapCopy | PcapngCopy:
-        """A file for them; `secrets`: which of those of pcapng input are written."""
+        """Opens the output file; `secrets`: which secrets of pcapng input are written."""
         return open_copy(stream, self.form, self.origins, comment, secrets=secrets)
 
 
 def secrets_of(paths: Sequence[str]) -> SecretsFilter:
-    """Of the secrets of pcapng input those of its TLS sessions."""
-    from kcap.export.session_secrets import read_sessions  # which loads what analyzes captures
+    """The secrets of pcapng input for its TLS sessions."""
+    from kcap.export.session_secrets import read_sessions  # it imports the modules that analyze captures
     from kcap.session import Capture
 
     sessions = read_sessions(Capture(paths))
@@ -90,9 +90,10 @@ def secrets_of(paths: Sequence[str]) -> SecretsFilter:
 def merge(
     paths: Sequence[str], output: str, form: str | None, stream: PacketStream, *, secrets: bool = False
 ) -> tuple[int, list[str], bool]:
-    """Writes them; how many, which files could not be read and why, and whether TLS secrets stayed behind.
+    """Writes the packets. Returns their number, the files that could not be read with the reasons, and whether TLS secrets were
+    omitted.
 
-    `secrets`: those of pcapng input that are of its TLS sessions are written too; the input is read twice then. Raises
+    `secrets`: the secrets of pcapng input for its TLS sessions are written too; the input is then read twice. Raises
     OutputError for a second link type in pcap.
     """
     packets = Packets(paths, form or form_of(output, None, looks(paths)))

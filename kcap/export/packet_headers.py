@@ -1,7 +1,7 @@
-"""TCP, IP and link headers of a packet whose payload or addresses change: checksums, addresses.
+"""Rewrites TCP, IP and link headers of a packet whose payload or addresses change: checksums, addresses.
 
-In: a packet's bytes and where its payload is. Out: the packet's bytes, of the same length. Law: a checksum is that of the new
-bytes (RFC 1071) where all of them were captured, else it is changed as the bytes were (RFC 1624).
+In: a packet's bytes and the position of its payload. Out: the packet's bytes, of the same length. Law: a checksum is computed
+from the new bytes (RFC 1071) if all of them were captured, else it is updated by the change (RFC 1624).
 """
 
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from kcap.net.link import LINK_ETHERNET, LINK_SLL, LINK_SLL2
 
 TCP: Final = 6
 OFFSET_AT, CHECKSUM_AT = 12, 16
-"""Of the fields "data offset" and "checksum" in a TCP header."""
+"""Offsets of the fields "data offset" and "checksum" in a TCP header."""
 LINK_HEADER_MAX: Final = 22
-"""Bytes before the IP header of a packet in no tunnel: Ethernet with two VLAN tags, or SLL2."""
+"""Maximum number of bytes before the IP header of a packet outside of tunnels: Ethernet with two VLAN tags, or SLL2."""
 EXTENSIONS_MAX: Final = 256
 HARDWARE: Final = {LINK_ETHERNET: ((0, 6), (6, 12)), LINK_SLL: ((6, 12),), LINK_SLL2: ((12, 18),)}
-"""Where link headers have addresses."""
+"""Positions of addresses in link headers."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditablePacket:
-    """A TCP packet: its bytes, where its payload starts and how long that was on the wire, its flow, its link type."""
+    """A TCP packet: its bytes, the start and wire length of its payload, its flow, its link type."""
 
     data: bytes
     payload: int
@@ -42,7 +42,7 @@ def ones_sum(data: bytes | bytearray | memoryview) -> int:
 
 
 def tcp_start(packet: EditablePacket) -> int | None:
-    """Where the TCP header starts."""
+    """Offset of the TCP header."""
     ports = packet.flow[-4:]
     for size in range(20, 64, 4):
         at = packet.payload - size
@@ -54,7 +54,7 @@ def tcp_start(packet: EditablePacket) -> int | None:
 
 
 def ip_start(packet: EditablePacket, tcp: int) -> int | None:
-    """Where the IP header starts that has the flow's addresses."""
+    """Offset of the IP header with the flow's addresses."""
     addresses, data = packet.flow[:-4], packet.data
     four = len(addresses) == 8
     last = tcp - (20 if four else 40)
@@ -66,12 +66,12 @@ def ip_start(packet: EditablePacket, tcp: int) -> int | None:
 
 
 def renew(packet: EditablePacket, payload: bytes, names: Pseudonyms | None) -> bytes | None:
-    """The packet with another payload of the same length and, with names, other addresses; None where it cannot be done.
+    """The packet with another payload of the same length and, with names, other addresses; None if that is not possible.
 
-    What lies behind the payload, such as a link's padding, is zeros.
+    Bytes after the payload, such as a link's padding, become zeros.
     """
     end = packet.payload + len(payload)
-    tail = bytes(max(len(packet.data) - end, 0))  # a snapshot length may have cut options of the header
+    tail = bytes(max(len(packet.data) - end, 0))  # the snapshot length may have cut header options
     if names is None and payload + tail == packet.data[packet.payload :]:
         return packet.data
     tcp = tcp_start(packet)
@@ -94,7 +94,7 @@ def renew(packet: EditablePacket, payload: bytes, names: Pseudonyms | None) -> b
         for first, last in HARDWARE.get(packet.link, ()):
             if last <= ip:
                 out[first:last] = names.hardware(bytes(out[first:last]))
-    if len(packet.data) < tcp + CHECKSUM_AT + 2:  # a snapshot length cut the header before it
+    if len(packet.data) < tcp + CHECKSUM_AT + 2:  # the snapshot length cut the header before it
         return bytes(out)
     if packet.payload + packet.length <= len(packet.data):
         size = packet.payload - tcp + packet.length

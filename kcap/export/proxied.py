@@ -1,7 +1,7 @@
-"""Takes the addresses out of PROXY protocol headers, packet by packet, also of those that span packets.
+"""Removes the addresses from PROXY protocol headers, packet by packet, also from headers that span packets.
 
-In: the payloads of each direction in the order of the file. Out: what stands in place of the header's bytes in each. Law: no
-byte of an address stays, and no byte behind the header changes.
+In: the payloads of each direction in the order of the file. Out: the replacement of the header's bytes in each. Law: no byte of
+an address remains, and no byte after the header changes.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from kcap.kafka.proxy_header import HEAD, HEADER_MOST, begins_one, header_withou
 from kcap.net.tcp import MASK
 
 SIZE_AT: Final = HEAD.size - 2
-"""Where version 2 has the size of what follows."""
+"""Offset in version 2 of the size of what follows."""
 
 
 @dataclass(slots=True)
@@ -21,9 +21,9 @@ class Beginning:
     start: int
     """Sequence number of its first byte."""
     data: bytes = b""
-    """Its first bytes, as far as they are there in order."""
+    """Its first bytes, as far as they are contiguous."""
     header: bytes | None = None
-    """What stands in place of its header, b"" where it has none; None while that is not known."""
+    """The replacement of its header, b"" if it has none; None while that is not known."""
 
 
 class HeaderEraser:
@@ -33,18 +33,18 @@ class HeaderEraser:
         self._flows: dict[bytes, Beginning] = {}
 
     def begins(self, flow: bytes, start: int) -> None:
-        """A direction begins at this sequence number, also where its ports were used before."""
+        """A direction begins at this sequence number, even if its ports were used before."""
         before = self._flows.get(flow)
         if before is None or before.start != start:
             self._flows[flow] = Beginning(start)
 
     def forget(self, flow: bytes) -> None:
-        """The next payload of this direction is that of a new connection, unless its SYN says so already."""
+        """The next payload of this direction begins a new connection, unless its SYN shows that."""
         self._flows.pop(flow, None)
 
     def erased(self, flow: bytes, seq: int, payload: bytes, known: tuple[int, bool] | None = None) -> bytes:
-        """What stands in place of the payload's first bytes; empty where these are no header. `known`: bytes of the header and
-        whether it is text, where the whole stream was read before.
+        """The replacement of the payload's first bytes; empty if these are not a header. `known`: bytes of the header and
+        whether it is text, if the whole stream was read before.
         """
         one = self._flows.setdefault(flow, Beginning(seq))
         if one.header is None and known is not None:
@@ -64,7 +64,7 @@ class HeaderEraser:
 
 
 def unfinished(data: bytes) -> bytes:
-    """What stands in place of the first bytes of a header, of which more may come: what shows where it ends stays."""
+    """The replacement of the first bytes of an incomplete header; the bytes that show where it ends remain."""
     text = is_text(data)
     made = header_without_addresses(HEADER_MOST, text)[: len(data)]
     if text:

@@ -1,7 +1,7 @@
-"""Other names for names: a key and a name in, another name of the same length out; addresses likewise.
+"""Pseudonyms: a key and a name in, another name of the same length out; likewise for addresses.
 
-Law: the same key gives the same name for the same name, and without the key none can be undone. Text keeps its length
-in bytes and its punctuation; addresses that share their first n bits share the first n bits of what they become (Xu, Fan,
+Law: the same key and name always give the same pseudonym, and without the key none can be reversed. Text keeps its length in
+bytes and its punctuation. Addresses that share their first n bits have pseudonyms that share their first n bits (Xu, Fan,
 Ammar, Moon: prefix-preserving IP address anonymization, with a keyed BLAKE2 in place of AES).
 """
 
@@ -12,17 +12,17 @@ from ipaddress import ip_address
 from typing import Final
 
 ALPHABET: Final = b"abcdefghijklmnopqrstuvwxyz234567"
-"""Letters of names that are made up: 32 of them, none better than another."""
+"""Letters of pseudonyms: 32 of them, so that all are equally likely."""
 KEPT: Final = re.compile(rb"[^A-Za-z0-9\x80-\xff]")
-"""Bytes that stay: punctuation, so that what is legal as a topic, an address or a path still is."""
+"""Bytes that remain: punctuation, so that pseudonyms of topics, addresses and paths are valid."""
 WELL_KNOWN: Final = frozenset((b"__consumer_offsets", b"__transaction_state", b"__share_group_state", b"__cluster_metadata"))
-"""Kafka's own topics, which everybody has."""
+"""Kafka's own topics, which exist everywhere."""
 KEY_BYTES_MAX: Final = 64
-"""BLAKE2b takes no longer key; one that is longer is hashed first."""
+"""Maximum key size of BLAKE2b; a longer key is hashed first."""
 
 
 class Pseudonyms:
-    """The names of one key."""
+    """The pseudonyms of one key."""
 
     def __init__(self, key: str) -> None:
         secret = key.encode()
@@ -31,14 +31,14 @@ class Pseudonyms:
         self.address = lru_cache(100_000)(self._address)
 
     def _drawn(self, what: bytes, size: int) -> bytes:
-        """Bytes that only the key and `what` decide."""
+        """Bytes that depend only on the key and `what`."""
         out = b""
         while len(out) < size:
             out += blake2b(what + b"|%d" % len(out), key=self._key).digest()
         return out[:size]
 
     def _text(self, text: bytes) -> bytes:
-        """Another text of the same length."""
+        """A pseudonym of the same length for a text."""
         if text in WELL_KNOWN:
             return text
         as_address = self._written(text)
@@ -51,7 +51,7 @@ class Pseudonyms:
         return bytes(made)
 
     def _written(self, text: bytes) -> bytes | None:
-        """An address in words, where the other one is as long."""
+        """The pseudonym of an address in text form, if it has the same length."""
         try:
             address = ip_address(text.decode("ascii"))
         except ValueError:
@@ -60,7 +60,7 @@ class Pseudonyms:
         return made if len(made) == len(text) else None
 
     def _address(self, packed: bytes) -> bytes:
-        """Another address: bit i is turned or not by what the key says of the bits before it."""
+        """The pseudonym of an address: whether bit i is inverted depends on the key and the bits before it."""
         bits = 8 * len(packed)
         value = int.from_bytes(packed, "big")
         made = 0
@@ -71,8 +71,8 @@ class Pseudonyms:
         return made.to_bytes(len(packed), "big")
 
     def hardware(self, address: bytes) -> bytes:
-        """Another link-layer address, of a kind that no maker gives out."""
+        """The pseudonym of a link-layer address, from the locally administered range."""
         if not any(address) or address[0] & 1:
-            return address  # no host, or every host
+            return address  # no host, or all hosts
         made = self._drawn(b"hardware|" + address, len(address))
         return bytes([made[0] & 0xFC | 2]) + made[1:]

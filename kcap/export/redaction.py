@@ -1,9 +1,10 @@
-"""What of a message may be shown to others: a decoded frame in, spans to hide and bytes to put elsewhere out.
+"""Determines what of a message may be shown to others: a decoded frame in, spans to zero and bytes to replace out.
 
-In: the frame's bytes with their length prefix, its API and version. Out: `RedactionPlan`. Laws: lengths stay; a batch whose
-records are hidden has the checksum of its new bytes; of what could not be read nothing is shown, and nothing but the header of
-a message that was captured whole and does not read to its end, which may be a damaged one of another API. A compressed batch is
-hidden whole: zeros compress to another length, so its header still counts the records, which do not inflate any more.
+In: the frame's bytes with their length prefix, its API and version. Out: `RedactionPlan`. Law: lengths remain. A batch with
+zeroed records has the checksum of its new bytes. Nothing is shown of bytes that could not be read; of a message that was
+captured whole and cannot be decoded to its end, only the header is shown, since it may be a damaged one of another API. A
+compressed batch is zeroed whole, since zeros compress to another length: its header still counts the records, which can no
+longer be decompressed.
 """
 
 import re
@@ -22,7 +23,7 @@ from kcap.wire.formats import CODEC_MASK
 
 NAMED: Final = frozenset(("Name", "ConfigName"))
 PREFIX: Final = 4
-"""Bytes of a frame's length."""
+"""Bytes of a frame's length prefix."""
 CORRELATION: Final = 4
 BATCH: Final = re.compile(r"(batch|message) \d+")
 HIDDEN: Final = frozenset(("key", "value", "headerValue"))
@@ -30,22 +31,22 @@ SHOWN_TEXT: Final = frozenset(
     "ClientSoftwareName ClientSoftwareVersion Mechanism Mechanisms ProtocolType ProtocolName Feature FeatureName EntityType"
     " GroupState GroupType GroupStates StatesFilter TypesFilter AssignorName ServerAssignor State Type".split()
 )
-"""Strings that name things of Kafka's own; every other one gets another name."""
+"""Strings that name Kafka's own things; every other string gets a pseudonym."""
 SHOWN_IN: Final = frozenset(("Protocols", "configs", "Configs", "SupportedFeatures", "FinalizedFeatures", "Features"))
 """Arrays whose names are Kafka's own: of assignors, configs and features."""
 
 
 @dataclass(slots=True)
 class RedactionPlan:
-    """Of one frame, in bytes from its length prefix on."""
+    """The plan of one frame, in bytes from its length prefix on."""
 
     shown: int = 0
-    """Bytes from the start that were read at all; what lies behind is hidden."""
+    """Number of bytes from the start that were read; everything after them is zeroed."""
     hidden: list[tuple[int, int]] = field(default_factory=list)
     put: list[tuple[int, bytes]] = field(default_factory=list)
-    """Bytes to write and where."""
+    """Replacement bytes and their positions."""
     compressed: int = 0
-    """Batches whose records no longer inflate."""
+    """Number of batches whose records can no longer be decompressed."""
 
 
 Rename = Callable[[bytes], bytes]
@@ -54,7 +55,7 @@ Rename = Callable[[bytes], bytes]
 def plan(
     frame: bytes, side: str, api_key: int | None, version: int | None, *, redact: bool, rename: Rename | None
 ) -> RedactionPlan:
-    """What to do with a frame, as far as it was captured. Without a key only its length and correlation id are shown."""
+    """The plan for a frame, as far as it was captured. Without a key only its length and correlation id are shown."""
     made = RedactionPlan()
     if api_key is None or version is None:
         made.shown = min(len(frame), PREFIX + CORRELATION) if side == "response" else PREFIX
@@ -86,7 +87,7 @@ def _unread(node: Node) -> Iterator[Node]:
 
 @dataclass(slots=True)
 class _Visit:
-    """A walk through a message."""
+    """Walks through a message."""
 
     message: str | None
     buffer: bytearray
@@ -95,10 +96,10 @@ class _Visit:
     rename: Rename | None
 
     def children(self, node: Node, path: Path, *, known: bool, top: bool = False) -> None:
-        """The children of a node; `known`: names in it are Kafka's own."""
+        """Visits the children of a node; `known`: names in it are Kafka's own."""
         for child in node.children:
             if child.buffer:
-                continue  # what was put together from the frame; the frame's own bytes stand beside it
+                continue  # computed from the frame, whose own bytes are a separate node
             inner = () if top else step(path, child)
             if self.redact and child.name == UNDECODED:
                 hide(self.made, self.buffer, child.start, child.end)
@@ -114,13 +115,13 @@ class _Visit:
                 self.children(child, inner, known=known or child.name in SHOWN_IN)
 
     def secret(self, path: Path, node: Node, siblings: Sequence[Node]) -> bool:
-        """A field that may hold a secret, whole: parts of a token that are none go with it."""
+        """Zeroes a whole field that may be a secret, including those parts of a token that are not secret."""
         if path != CLIENT_ID and path not in RULES.get(self.message or "", ()):
             return False
         return is_secret(self.message, path, {json_key(other.name): other.value for other in siblings}, node.value)
 
     def renamed(self, node: Node) -> None:
-        """Puts another name."""
+        """Replaces a name by its pseudonym."""
         start, end = content(node)
         if self.rename is not None and end > start:
             other = self.rename(bytes(self.buffer[start:end]))
@@ -129,13 +130,13 @@ class _Visit:
 
 
 def _is_text(node: Node) -> bool:
-    """A string, not a uuid, which is text in a tree too."""
+    """Whether it is a string and not a uuid, which is text in a tree too."""
     size = node.end - node.start
     return size != 16 or len(node.value.encode()) + 2 == size or len(node.value.encode()) + 1 == size
 
 
 def content(node: Node) -> tuple[int, int]:
-    """The span of a string's or bytes field's content, behind its length."""
+    """The span of a string's or bytes field's content, after its length."""
     data = node.data
     size = len(data)
     if isinstance(node.value, bytes):
@@ -155,14 +156,16 @@ def _uvarint(data: bytes) -> int:
 
 
 def hide(made: RedactionPlan, buffer: bytearray, start: int, end: int) -> None:
-    """Zeros."""
+    """Zeroes a span."""
     if end > start:
         buffer[start:end] = bytes(end - start)
         made.hidden.append((PREFIX + start, PREFIX + end))
 
 
 def _batch(batch: Node, buffer: bytearray, made: RedactionPlan) -> None:
-    """The records of a batch of any format, and its checksum; what a transaction's end says is Kafka's own and stays."""
+    """Zeroes the records of a batch of any format and sets its checksum; the marker at a transaction's end is Kafka's own and
+    remains.
+    """
     fields: dict[str, Node] = {child.name: child for child in batch.children}
     attributes = fields.get("attributes")
     if attributes is not None and "control" in attributes.words:

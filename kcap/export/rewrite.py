@@ -1,9 +1,9 @@
-"""A capture with other bytes in it: what is hidden is zero, names are others, everything has its old length.
+"""Rewrites a capture: hidden bytes become zero, names become pseudonyms, and everything keeps its length.
 
-In: a capture file. Out: the same packets at the same times, changed across segment borders and in every retransmission alike.
-Laws: checksums of TCP and IP are those of the new bytes (of a packet that was not captured whole: as right as they were
-before); with `redact` no stream byte is shown that was not read as part of a message, nor one of a packet that says otherwise
-there than the stream; packets that cannot be changed safely stay out.
+In: a capture file. Out: the same packets at the same times, changed consistently across segment borders and retransmissions.
+Law: checksums of TCP and IP are those of the new bytes (a packet that was not captured whole keeps its checksum as right or
+wrong as it was). With `redact`, no stream byte is shown that was not read as part of a message, and no byte of a packet that
+differs from the stream there. Packets that cannot be changed safely are omitted.
 """
 
 from bisect import bisect_right
@@ -39,29 +39,31 @@ HALF: Final = 1 << 31
 
 @dataclass(slots=True)
 class Rewritten:
-    """What was done."""
+    """Summary of what was done."""
 
     packets: int = 0
     left_out: int = 0
-    """Packets that cannot be changed safely: IP fragments, tunnels under other addresses, what is no TCP."""
+    """Number of packets that cannot be changed safely: IP fragments, tunnels under other addresses, other protocols
+    than TCP.
+    """
     compressed: int = 0
-    """Batches whose records no longer inflate."""
+    """Number of batches whose records can no longer be decompressed."""
     encrypted: int = 0
-    """TLS connections, whose payload is zeros."""
+    """Number of TLS connections, whose payload becomes zeros."""
 
 
 @dataclass(slots=True)
 class Half:
-    """One direction of a connection: what is shown of it and what is put, by unwrapped sequence number."""
+    """One direction of a connection: shown and replaced pieces, by unwrapped sequence number."""
 
     base: int | None = None
     last: int = 0
     shown: list[tuple[int, bytes]] = field(default_factory=list)
-    """With what the stream has there: an overlapping packet with other bytes may hold there what is hidden elsewhere."""
+    """Shown pieces with the stream's bytes: an overlapping packet with other bytes may have there what is hidden elsewhere."""
     put: list[tuple[int, bytes]] = field(default_factory=list)
 
     def unwrap(self, seq: int) -> int:
-        """The number nearest to the one before."""
+        """The unwrapped number nearest to the previous one."""
         if self.base is None:
             self.base = self.last = seq
             return seq
@@ -69,17 +71,17 @@ class Half:
         return self.last
 
     def restart(self) -> None:
-        """A new pass."""
+        """Starts a new pass."""
         if self.base is not None:
             self.last = self.base
 
     def settle(self) -> None:
-        """All is known."""
+        """Completes the pieces, once all are known."""
         self.shown = apart(self.shown)
         self.put.sort()
 
     def changed(self, start: int, data: bytes, *, redact: bool) -> bytes:
-        """Stream bytes from `start` on as they are to be."""
+        """The new stream bytes from `start` on."""
         end = start + len(data)
         out = bytearray(len(data) if redact else data)
         for low, high, value in between(self.shown, start, end) if redact else ():
@@ -90,7 +92,9 @@ class Half:
 
 
 def between(pieces: Sequence[tuple[int, bytes]], start: int, end: int) -> Iterator[tuple[int, int, bytes]]:
-    """What pieces in order have from `start` to `end`: where each part begins and ends, counted from `start`, and its bytes."""
+    """The parts of ordered pieces from `start` to `end`: where each part begins and ends, relative to `start`, and
+    its bytes.
+    """
     for at in range(max(bisect_right(pieces, (start, b"")) - 1, 0), len(pieces)):
         where, value = pieces[at]
         if where >= end:
@@ -101,7 +105,7 @@ def between(pieces: Sequence[tuple[int, bytes]], start: int, end: int) -> Iterat
 
 
 def apart(pieces: Sequence[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
-    """Pieces in order; of those that overlap the first one's bytes."""
+    """The pieces in order; of overlapping pieces the first one's bytes remain."""
     out: list[tuple[int, bytes]] = []
     end = -WRAP
     for start, data in sorted(pieces, key=itemgetter(0)):
@@ -112,12 +116,12 @@ def apart(pieces: Sequence[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
 
 
 def alike(data: bytes, stream: bytes) -> bytes:
-    """Bytes of a packet where the stream has the same, else zeros."""
+    """The bytes of a packet that equal the stream's, else zeros."""
     return data if data == stream else bytes(one if one == other else 0 for one, other in zip(data, stream))
 
 
 class Rewriter:
-    """Changes one file."""
+    """Rewrites one file."""
 
     def __init__(self, path: str, options: Options | None, *, redact: bool, names: Pseudonyms | None) -> None:
         self.path = path
@@ -130,10 +134,10 @@ class Rewriter:
         self._proxied: dict[tuple[str, bytes], tuple[int, bool]] = {}
         """Connection and direction -> bytes of its PROXY protocol header, and whether that is text."""
         self._encrypted: set[str] = set()
-        """TLS connections: nothing inside their records can be changed, and handshakes name hosts and certificates."""
+        """TLS connections: nothing within their records can be changed, and handshakes name hosts and certificates."""
 
     def write(self, stream: PacketStream, form: str, comment: str) -> Rewritten:
-        """Two passes: what the messages say, then the packets."""
+        """Makes two passes: the first reads the messages, the second rewrites the packets."""
         self._plan()
         walk = PacketWalk([self.path])
         notes: list[PcapngAnnotations] = []
@@ -178,7 +182,7 @@ class Rewriter:
                         other = half.changed(half.unwrap(segments.seq[entry]), payload, redact=self.redact)
                     elif self.redact:
                         other = bytes(len(payload))
-                    # a header is needed to find the first request, and names the client
+                    # A header is needed to find the first request, and it names the client.
                     header = proxied.erased(flow, segments.seq[entry], payload, self._proxied.get((owners.get(flow, ""), flow)))
                     other = header + other[len(header) :]
                 made = renew(EditablePacket(data, first, segments.length[entry], flow, link), other, self.names)
@@ -237,7 +241,7 @@ class Rewriter:
 
 
 def locate(source: PacketSource, parser: SegmentParser, place: FrameLocation) -> tuple[int, bytes] | None:
-    """The sequence number at which a frame starts, and its bytes as far as they were captured without a break."""
+    """The sequence number at which a frame starts, and its bytes as far as they were captured without a gap."""
     if place.file is None:
         return None
     pieces: list[tuple[int, bytes, int]] = []

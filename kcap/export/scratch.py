@@ -1,7 +1,7 @@
-"""A place for what is being made: beside the output, or among temporary files; gone when the block ends.
+"""A temporary place for files that are being made: beside the output, or among temporary files; removed when the block ends.
 
-In: the output's path, input paths. Out: a path to write to, and paths that can be read more than once. Law: nothing stays
-behind by any way out of the block.
+In: the output's path, input paths. Out: a path to write to, and paths that can be read more than once. Law: nothing remains,
+however the block ends.
 """
 
 import os
@@ -21,9 +21,9 @@ PREFIX: Final = ".kcap-"
 
 @contextmanager
 def scratch(output: str | None) -> Iterator[str]:
-    """A folder, on the output's own file system where that is a file.
+    """A temporary folder, on the output's own file system if the output is a file.
 
-    Raises OutputError where it cannot be made or written.
+    Raises OutputError if it cannot be made or written.
     """
     near = None
     if output is not None and (os.path.isfile(output) or not os.path.exists(output)):
@@ -37,7 +37,7 @@ def scratch(output: str | None) -> Iterator[str]:
 
 
 def kept(paths: Sequence[str], folder: str) -> list[str]:
-    """The same paths, with standard input and other pipes written into the folder first, for they are read more than once."""
+    """The same paths, with standard input and other pipes first stored in the folder, since they are read more than once."""
     found = []
     for number, path in enumerate(paths):
         if path != STANDARD_INPUT and (os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)):
@@ -52,7 +52,7 @@ def kept(paths: Sequence[str], folder: str) -> list[str]:
 
 
 def hand_over(path: str, stream: PacketStream) -> None:
-    """Writes what was made to where it belongs."""
+    """Writes the result to its destination."""
     with open(path, "rb") as made:
         while data := made.read(READ_WINDOW_BYTES):
             stream.write(data)

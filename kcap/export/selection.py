@@ -1,7 +1,7 @@
-"""Which packets are wanted: the frames of the exchanges that a filter lets pass, and whose connections they are.
+"""Selects packets: the frames of the exchanges that a filter selects, and their connections.
 
-In: a capture with its filter. Out: `Selection`: per connection the places of its frames, its first packet, and what its rows
-say. Law: memory grows with what was picked, not with the capture (but for a number a connection).
+In: a capture with its filter. Out: `Selection`: for each connection the positions of its frames, its first packet, and digests
+of its rows. Law: memory grows with what was selected, not with the capture (except for a number per connection).
 """
 
 from array import array
@@ -19,7 +19,7 @@ from kcap.net.tcp import ACK, FIN, RST, SYN
 from kcap.session import Capture
 
 UP, DOWN, BOTH = 0, 1, 2
-"""Directions: the client's frames, the broker's; and the span of a whole exchange, for packets that carry nothing."""
+"""Directions: the client's frames, the broker's; and the span of a whole exchange, for packets without data."""
 LAST: Final = (1 << 62) - 1
 SIDES: Final = ("request", "response")
 PLACES: Final = (
@@ -32,17 +32,19 @@ RESTS_ON_OTHERS: Final = frozenset(
     " service_ns long_poll_ns throttle_ns muted_ns version_verdict flags reason request_last_capture"
     " response_last_capture".split()
 )
-"""Columns that a row owes to other exchanges and packets: they may differ where those were not picked."""
+"""Columns whose values depend on other exchanges and packets; they may differ if those were not selected."""
 PLACED: Final = frozenset(PLACES) - {"connection", "client_ip", "client_port", "server_ip", "server_port", "outcome"}
-"""Columns that say where in its file a row stands."""
+"""Columns with a row's position in its file."""
 NAMED: Final = "topics"
-"""Names that may stand elsewhere in the capture."""
+"""Column with names that may come from elsewhere in the capture."""
 HANDSHAKE_LEAD: Final = 24
-"""Packets with data, of each side, that a TLS handshake is kept with when another connection resumes its session."""
+"""Number of packets with data, of each side, of a TLS handshake that is included because another connection resumes its
+session.
+"""
 
 
 class Intervals:
-    """Pairs of numbers, low and high, that are looked up in any order once they are all there."""
+    """Pairs of numbers, low and high, that are searched in any order once all are there."""
 
     __slots__ = ("_highs", "_lows", "_pairs")
 
@@ -56,7 +58,7 @@ class Intervals:
         self._lows = None
 
     def holds(self, number: int) -> bool:
-        """Whether it lies in one of them, ends included."""
+        """Whether a number is in one of them, ends included."""
         if self._lows is None:
             self._merge()
         assert self._lows is not None
@@ -77,14 +79,14 @@ class Intervals:
 
 @dataclass(slots=True)
 class RowDigests:
-    """Hashes of what the rows of a connection say: of all that counts, and of that without the names of topics."""
+    """Hashes of a connection's rows: of all counted columns, and of these without the names of topics."""
 
     whole: "array[int]" = field(default_factory=lambda: array("q"))
     nameless: "array[int]" = field(default_factory=lambda: array("q"))
 
 
 class SelectedConnection:
-    """A connection of which something is wanted."""
+    """A connection with selected packets."""
 
     __slots__ = (
         "_awaits", "_led", "_numbers", "_places", "ended", "first", "flow", "has_names", "lead", "said", "uid", "whole",
@@ -93,14 +95,14 @@ class SelectedConnection:
     def __init__(self, uid: str, flow: bytes, *, whole: bool) -> None:
         self.uid = uid
         self.flow = flow
-        """Of the client's direction."""
+        """Flow of the client's direction."""
         self.whole = whole
         self.lead = 0
-        """Packets with data, of each side, that are kept from its beginning on."""
+        """Number of packets with data, of each side, that are included from its beginning on."""
         self.has_names = False
-        """It has names that rows of other connections need."""
+        """Whether it has names that rows of other connections need."""
         self.ended = False
-        """How it ended matters: something was not answered."""
+        """Whether its end matters, because a request has no response."""
         self.first = -1
         """Reference of its first packet."""
         self.said = RowDigests()
@@ -110,7 +112,7 @@ class SelectedConnection:
         self._numbers: dict[tuple[int, int], Intervals] = {}
 
     def frame(self, direction: int, first: tuple[int, int, int], last: tuple[int, int, int]) -> None:
-        """From one packet to another, each a file, a position and a number within the file."""
+        """Adds the packets from one to another, each given as a file, a position and a number within the file."""
         if first[0] == last[0]:
             self._places.setdefault((direction, first[0]), Intervals()).add(first[1], last[1])
         else:
@@ -118,12 +120,12 @@ class SelectedConnection:
             self._numbers.setdefault((direction, last[0]), Intervals()).add(0, last[2])
 
     def start(self) -> None:
-        """A pass over the packets begins."""
+        """Starts a pass over the packets."""
         self._awaits = False
         self._led = [0, 0]
 
     def wants(self, direction: int, file: int, position: int, number: int, flags: int, length: int, ref: int) -> bool:
-        """Whether a packet of this connection is to be kept."""
+        """Whether a packet of this connection is selected."""
         shakes = self._shake(direction, flags, length)
         if shakes or self.whole or ref == self.first or (self.ended and flags & (FIN | RST)):
             return True
@@ -135,7 +137,7 @@ class SelectedConnection:
         return (held is not None and held.holds(position)) or (counted is not None and counted.holds(number))
 
     def _shake(self, direction: int, flags: int, length: int) -> bool:
-        """Whether the packet is part of the handshake: SYN, SYN-ACK and the bare ACK behind it."""
+        """Whether the packet is part of the handshake: SYN, SYN-ACK and the bare ACK after it."""
         if flags & SYN:
             self._awaits = bool(flags & ACK)
             return True
@@ -145,11 +147,11 @@ class SelectedConnection:
 
 
 class Selection:
-    """Everything that is wanted."""
+    """Everything that is selected."""
 
     def __init__(self, columns: Sequence[str], *, whole: bool) -> None:
         self.columns = columns
-        """Whose values must come out the same."""
+        """Columns whose values must be equal."""
         self.whole = whole
         self.files: list[CaptureFile] = []
         self.chosen: dict[str, SelectedConnection] = {}
@@ -158,19 +160,19 @@ class Selection:
         self.rows = 0
         self.kafka = 0
         self.topic_ids: set[str] = set()
-        """Those whose names the rows give."""
+        """Topic ids whose names the rows have."""
         self.name_sources: dict[str, tuple[str, int]] = {}
         """Topic id -> connection and number of the first exchange with its name."""
         self.failed: list[str] = []
         self.resumes: dict[str, bytes] = {}
-        """Uid -> random of the ClientHello of the connection that its TLS master secret comes from."""
+        """Uid -> random of the ClientHello of the connection whose TLS master secret it resumes."""
         self.randoms: dict[str, tuple[bytes, ...]] = {}
-        """Uid -> client randoms of each TLS connection of which they are known."""
+        """Uid -> client randoms of each TLS connection with known ones."""
         self.handshakes: dict[bytes, tuple[int, str, bytes]] = {}
         """Random of a ClientHello (before TLS 1.3) -> reference of the connection's first packet, its uid, its flow."""
 
     def read(self, capture: Capture, watch: Callable[[CapturePass], None] | None = None, *, context: bool = False) -> None:
-        """A pass over the capture. `context`: frames that others rest on, whose own rows do not count."""
+        """Makes a pass over the capture. `context`: frames that others depend on, whose own rows do not count."""
         from kcap.table.builder import Table
 
         reading = capture.read(keep_connections=not context)
@@ -211,7 +213,7 @@ class Selection:
                 self.handshakes |= dict.fromkeys(randoms, (connection.ref, uid, flow))
 
     def origin(self, uid: str) -> str | None:
-        """The connection whose TLS session this one resumes, as far as no key log has its secret."""
+        """The connection whose TLS session this one resumes, unless a key log has its secret."""
         random = self.resumes.get(uid)
         return self.handshakes[random][1] if random in self.handshakes else None
 
@@ -280,7 +282,7 @@ def spanned(places: Sequence[tuple[Point, Point]]) -> tuple[Point, Point]:
 
 
 def counted_columns(capture: Capture) -> list[str]:
-    """Columns whose values must come out the same: those of the exchange itself, and those that the filter looks at."""
+    """Columns whose values must be equal: those of the exchange itself, and those that the filter tests."""
     requested = set(columns_of(capture.only)) if capture.only is not None else set()
     return [
         column.name
@@ -290,9 +292,9 @@ def counted_columns(capture: Capture) -> list[str]:
 
 
 def said(columns: dict[str, list[Any]], names: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    """Of each row: its connection, and hashes of what the named columns say, with and without the names of topics."""
+    """For each row: its connection, and hashes of the named columns, with and without the names of topics."""
     nameless = [columns[name] for name in names if name != NAMED]
     for uid, topics, *values in zip(columns["connection"], columns[NAMED], *nameless):
-        # lists are hashed by their elements
+        # Lists are hashed by their elements.
         known = hash(tuple([tuple(value) if isinstance(value, list) else value for value in values]))
         yield uid, hash((known, tuple(topics or ()))), known

@@ -1,8 +1,8 @@
-"""The lines of key logs that decrypt some TLS sessions and no others.
+"""Selects the key log lines that decrypt some TLS sessions and no others.
 
-In: captures with Decryption Secrets Blocks (little-endian), the client randoms of the sessions. Out: bodies with the lines of
-these sessions. Law: what decrypts a session of another client random is left out; NSS's RSA lines, which name a session id or
-an encrypted premaster secret, stay only where a session has no line of its own.
+In: captures with Decryption Secrets Blocks (little-endian), the client randoms of the sessions. Out: block bodies with the
+lines of these sessions. Law: lines for other client randoms are omitted. NSS's RSA lines, which name a session id or an
+encrypted premaster secret, are included only if a session has no line of its own.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,9 +23,9 @@ class BlockLines:
 
     lines: list[bytes] = field(default_factory=list, repr=False)
     by_random: dict[bytes, list[int]] = field(default_factory=dict, repr=False)
-    """Client random -> places of its lines."""
+    """Client random -> positions of its lines."""
     by_key_exchange: list[int] = field(default_factory=list)
-    """Places of RSA lines."""
+    """Positions of RSA lines."""
 
     @classmethod
     def read(cls, body: bytes) -> "BlockLines":
@@ -41,14 +41,14 @@ class BlockLines:
 
 
 class KeyLogLines:
-    """The lines of all blocks of some captures, which are looked through once however many files are written."""
+    """The lines of all blocks of some captures, which are searched once however many files are written."""
 
     def __init__(self, files: Sequence[CaptureFile]) -> None:
         bodies = (body for notes in notes_of(files, PCAPNG) for body in notes.secrets)
         self._blocks = {body: BlockLines.read(body) for body in dict.fromkeys(bodies)}
 
     def of(self, randoms: Iterable[bytes]) -> SecretsFilter:
-        """What the blocks have for the sessions of these client randoms (32 bytes each)."""
+        """The lines for the sessions of these client randoms (32 bytes each)."""
         wanted = set(randoms)
         without = any(not any(random in block.by_random for block in self._blocks.values()) for random in wanted)
 
@@ -69,15 +69,15 @@ class Sessions:
     starts: dict[int, int] = field(default_factory=dict)
     """Reference of each connection's first packet -> the connection's number."""
     randoms: dict[int, tuple[bytes, ...]] = field(default_factory=dict)
-    """Number -> client randoms of each TLS connection of which they are known."""
+    """Number -> client randoms of each TLS connection with known ones."""
 
     def secrets_of(self, numbers: Iterable[int]) -> SecretsFilter:
-        """What the blocks have for these connections."""
+        """The lines for these connections."""
         return self.lines.of(random for number in numbers for random in self.randoms.get(number, ()))
 
 
 def read_sessions(capture: Capture, watch: Callable[[CapturePass], None] | None = None) -> Sessions:
-    """A pass over a capture for its connections."""
+    """Makes a pass over a capture for its connections."""
     reading = capture.read(keep_connections=True)
     starts: dict[int, int] = {}
     randoms: dict[int, tuple[bytes, ...]] = {}

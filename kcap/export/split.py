@@ -1,8 +1,8 @@
-"""Splitting: one capture as several files, by connections or by time.
+"""Splits one capture into several files, by connections or by time.
 
 In: paths, how to split, a folder to write to. Out: the files, numbered from 1. Law: every packet is in exactly one file, in the
-capture's order; by connection no connection is in two, and what belongs to none has a file of its own. Memory is flat but for a
-number a connection; few files are open at once.
+capture's order. By connection, no connection is in two files, and packets of no connection have a file of their own. Memory is
+flat except for a number per connection; few files are open at once.
 """
 
 import os
@@ -33,7 +33,7 @@ REST: Final = 0
 
 @dataclass(slots=True)
 class SplitFile:
-    """A file that was written: its number, its path, its first packet's time, its packets."""
+    """A written file: its number, its path, its first packet's time, its number of packets."""
 
     number: int
     path: str
@@ -42,12 +42,12 @@ class SplitFile:
 
 
 class SplitFiles:
-    """Files by number, of which some are open."""
+    """Files by number, some of them open."""
 
     def __init__(
         self, packets: Packets, folder: str, sessions: Sessions | None, connections: Mapping[int, Collection[int]]
     ) -> None:
-        """`sessions`: the TLS secrets that pcapng input has for the `connections` of each file are written into it."""
+        """`sessions`: the TLS secrets of pcapng input for the `connections` of each file are written into it."""
         self._sessions, self._connections = sessions, connections
         self.made: dict[int, SplitFile] = {}
         self._packets = packets
@@ -56,7 +56,7 @@ class SplitFiles:
         self._open: OrderedDict[int, BinaryIO] = OrderedDict()
 
     def write(self, number: int, batch: PacketBatch, at: int) -> None:
-        """Entry `at` of a batch into a file."""
+        """Writes entry `at` of a batch into a file."""
         stream = self._open.get(number)
         if stream is None:
             if len(self._open) >= SPLIT_FILES_OPEN_MAX:
@@ -78,7 +78,7 @@ class SplitFiles:
         return no_secret if self._sessions is None else self._sessions.secrets_of(self._connections.get(number, ()))
 
     def close(self) -> None:
-        """Lets them go."""
+        """Closes the files."""
         for stream in self._open.values():
             stream.close()
         self._open.clear()
@@ -88,10 +88,10 @@ def split_by_time(
     capture: Capture, form: str, folder: str, every_ns: int, watch: Callable[[CapturePass], None] | None = None, *,
     secrets: bool = False,
 ) -> tuple[list[SplitFile], list[str], bool]:  # fmt: skip
-    """A new file whenever `every_ns` have passed since the capture's first packet; intervals without packets give none.
+    """Starts a new file whenever `every_ns` have passed since the capture's first packet; intervals without packets give none.
 
-    Returns the files, which inputs could not be read and why, and whether TLS secrets stayed behind. With secrets the capture
-    is read three times, and memory has a number for each TLS connection of each file.
+    Returns the files, the inputs that could not be read with the reasons, and whether TLS secrets were omitted. With secrets
+    the capture is read three times, and memory has a number for each TLS connection of each file.
     """
     sessions = read_sessions(capture, watch) if secrets else None
     held = {} if sessions is None else connections_of(Packets(capture.paths, form), sessions, every_ns)
@@ -102,7 +102,7 @@ def split_by_time(
 
 @dataclass(slots=True)
 class TimeIntervals:
-    """Equal intervals of time from the first packet on, numbered from 1."""
+    """Equal time intervals from the first packet on, numbered from 1."""
 
     every_ns: int
     begin_ns: int | None = None
@@ -129,7 +129,7 @@ def split_by_connection(
     capture: Capture, form: str, folder: str, size: int, watch: Callable[[CapturePass], None] | None = None, *,
     secrets: bool = False,
 ) -> tuple[list[SplitFile], list[str], bool]:  # fmt: skip
-    """`size` connections a file, in the order of their first packets; what belongs to none in file 0.
+    """Puts `size` connections into each file, in the order of their first packets; packets of no connection go to file 0.
 
     Returns as `split_by_time`.
     """
@@ -145,7 +145,7 @@ def split_by_connection(
 def written(
     packets: Packets, parts: SplitFiles, numbered: Iterable[tuple[PacketBatch, Sequence[int]]], *, secrets: bool
 ) -> tuple[list[SplitFile], list[str], bool]:
-    """Writes each packet into the file of its number. Returns as `split_by_time`."""
+    """Writes each packet into the file with its number. Returns as `split_by_time`."""
     with closing(parts):
         for batch, numbers in numbered:
             for at, number in enumerate(numbers):
@@ -154,9 +154,9 @@ def written(
 
 
 def assigned(packets: Packets, starts: dict[int, int], size: int) -> Iterator[tuple[PacketBatch, "array[int]"]]:
-    """Each batch with the number of the file that each of its packets belongs to.
+    """Each batch with the number of the file of each of its packets.
 
-    Packets before the first one of a connection with data, and fragments whose datagram is not complete yet, go to the rest.
+    Packets before a connection's first one with data, and fragments of incomplete datagrams, go to the rest.
     """
     parser = SegmentParser(ignore)
     parser.fragments = FragmentPackets()
@@ -177,13 +177,13 @@ def assigned(packets: Packets, starts: dict[int, int], size: int) -> Iterator[tu
 
 
 def stem_of(prefix: str) -> tuple[str, str]:
-    """A prefix without the suffix of a capture, and that suffix; it is empty where the prefix has none."""
+    """A prefix without the suffix of a capture, and that suffix, which is empty if the prefix has none."""
     stem, suffix = os.path.splitext(prefix)
     return (stem, suffix) if suffix in SUFFIXES else (prefix, "")
 
 
 def parts_at(prefix: str) -> list[str]:
-    """The paths that exist and that `name_of` may give to a part of this prefix."""
+    """The existing paths that `name_of` may give to a part of this prefix."""
     stem, suffix = stem_of(prefix)
     folder, name = os.path.split(stem)
     form = re.escape(suffix) if suffix else r"\.pcap(ng)?"
@@ -191,11 +191,11 @@ def parts_at(prefix: str) -> list[str]:
     try:
         return sorted(os.path.join(folder, entry) for entry in os.listdir(folder or os.curdir) if part.fullmatch(entry))
     except OSError:
-        return []  # nothing is there that could be replaced
+        return []  # nothing exists that could be replaced
 
 
 def name_of(prefix: str, part: SplitFile, form: str, *, timed: bool) -> str:
-    """The name a file gets: PREFIX_00001.pcap, with the time of its first packet (UTC) where it was split by time."""
+    """The name of a file: PREFIX_00001.pcap, with the time of its first packet (UTC) if it was split by time."""
     stem, suffix = stem_of(prefix)
     suffix = suffix or f".{form}"
     if part.number == REST:

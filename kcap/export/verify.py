@@ -1,7 +1,7 @@
-"""Whether a part of a capture says what the whole said: its rows against those that were picked.
+"""Verifies that a part of a capture gives the rows of the whole: compares its rows with the selected ones.
 
-In: the part, what was picked. Out: connections whose rows do not come out the same. Law: a row is the same when every counted
-column is; rows beside those that were picked are no fault, for packets hold more than one frame.
+In: the part, the selection. Out: connections with different rows. Law: two rows are equal if every counted column is; further
+rows of the part are no fault, since packets have more than one frame.
 """
 
 from dataclasses import dataclass, field
@@ -19,18 +19,20 @@ class CutCheck:
     broken: set[str] = field(default_factory=set)
     nameless: set[str] = field(default_factory=set)
     rows: int = 0
-    """Rows that do not come out the same."""
+    """Number of rows that differ."""
     beside: int = 0
-    """Rows that were not picked."""
+    """Number of rows that were not selected."""
 
     @property
     def holds(self) -> bool:
-        """Every row came out the same."""
+        """Whether all rows are equal."""
         return not self.broken and not self.nameless
 
 
 def check(path: str, picked: Selection, options: Options | None, again: CutCheck | None = None) -> CutCheck:
-    """Reads the part as anybody would. `again`: what came out the same before more was added still does."""
+    """Reads the part like any other capture and compares its rows. `again`: the check of a smaller part; connections whose rows
+    were equal in it are not compared again.
+    """
     wanted = {uid: (set(chosen.said.whole), set(chosen.said.nameless)) for uid, chosen in picked.chosen.items()}
     if again is not None:
         wanted = {uid: wanted[uid] for uid in again.broken | again.nameless}

@@ -1,4 +1,4 @@
-"""A filter as a tree: what `kcap.filter.parse` makes and every evaluator walks. Pure data.
+"""A filter as a tree: `kcap.filter.parse` builds it and every evaluator walks it. Pure data.
 
 Law: a tree is checked: names exist, values fit the kind of their field, patterns compile. Evaluators raise nothing.
 """
@@ -9,10 +9,10 @@ from typing import Final, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Addresses with a common beginning."""
+    """A network: the addresses with a common prefix."""
 
     version: int
-    """4 or 6."""
+    """IP version, 4 or 6."""
     first: int
     last: int
 
@@ -22,20 +22,20 @@ Value: TypeAlias = int | float | str | bool | Network
 
 @dataclass(frozen=True, slots=True)
 class FieldRef:
-    """A value of a row: that of a column, of several alternative columns, or a difference of two."""
+    """A value of a row: that of one column, of several alternative columns, or a difference of two."""
 
     name: str
-    """As in `fields.FIELDS`: a column, or a name that stands for several."""
+    """Name as in `fields.FIELDS`: a column, or a name that stands for several columns."""
     kind: str
     """`number`, `text`, `flag` (true or false), `time`, `address`."""
     columns: tuple[str, ...]
-    """The columns it comes from; several are alternatives, as both ports of `tcp.port`."""
+    """The columns of the value. Several are alternatives, as both ports for `tcp.port`."""
     many: bool = False
-    """The columns are lists."""
+    """Whether the columns are lists."""
     minus: str | None = None
-    """A column that is subtracted from the value; null counts as 0."""
+    """A column to subtract from the value; null counts as 0."""
     offset: int = 0
-    """A number that is subtracted from the value."""
+    """A number to subtract from the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,12 @@ class FunctionCall:
 Operand: TypeAlias = FieldRef | Deep | FunctionCall
 
 PACKETS: Final = "frame.number"
-"""The field that any packet of an exchange has, not those in its columns alone."""
+"""The field that every packet of an exchange has, not only those whose numbers are columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """There is a value; of a flag that it is true."""
+    """The operand has a value; a flag is true."""
 
     of: Operand
 
@@ -80,12 +80,12 @@ class Compare:
     operator: str
     value: "Value | Operand"
     every: bool = False
-    """All entries must hold, not any."""
+    """Whether all entries must fulfil the comparison, not just one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """The value is one of some, or lies in one of some ranges (both ends included)."""
+    """The value is one of some values, or in one of some ranges (both ends included)."""
 
     of: Operand
     values: tuple[Value, ...]
@@ -128,7 +128,7 @@ Filter: TypeAlias = Present | Compare | Membership | Not | And | Or | Xor
 
 
 def operands(tree: Filter) -> list[Operand]:
-    """Every operand of a filter, those inside functions included."""
+    """Every operand of a filter, including those within functions."""
     if isinstance(tree, Not):
         return operands(tree.of)
     if isinstance(tree, And | Or | Xor):
@@ -144,14 +144,14 @@ def _inside(operand: Operand) -> list[Operand]:
 
 
 def columns_of(tree: Filter) -> tuple[str, ...]:
-    """The columns that a filter looks at, in the order in which it names them."""
+    """The columns that a filter tests, in the order in which it names them."""
     refs = [operand for operand in operands(tree) if isinstance(operand, FieldRef)]
     names = (name for ref in refs for name in (*ref.columns, *((ref.minus,) if ref.minus is not None else ())))
     return tuple(dict.fromkeys(names))
 
 
 def packets_of(tree: Filter) -> list[Compare | Membership]:
-    """The conditions on the number of a packet that other packets than an exchange's first and last ones can fulfil."""
+    """The conditions on packet numbers, which packets other than an exchange's first and last ones can fulfil."""
     if isinstance(tree, Not):
         return packets_of(tree.of)
     if isinstance(tree, And | Or | Xor):
@@ -162,5 +162,5 @@ def packets_of(tree: Filter) -> list[Compare | Membership]:
 
 
 def is_deep(tree: Filter) -> bool:
-    """Whether a filter looks into decoded bodies."""
+    """Whether a filter tests fields of decoded bodies."""
     return any(isinstance(operand, Deep) for operand in operands(tree))

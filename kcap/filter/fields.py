@@ -1,7 +1,7 @@
-"""The names a filter may use: columns of `exchanges`, short forms, what Wireshark users type, fields of Kafka's messages.
+"""The names that a filter may use: columns of `exchanges`, short forms, Wireshark's field names, fields of Kafka's messages.
 
-In: a name. Out: what it stands for and what values it takes. Law: every column can be named; each alias says the same as the
-columns it stands for.
+In: a name. Out: what it stands for and which values it takes. Law: every column has a name; each alias equals the columns that
+it stands for.
 """
 
 import re
@@ -83,20 +83,21 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "frame.time_epoch": ("time",),
     "frame.file": ("capture",),
 }
-"""Other names for columns; several columns are alternatives. An exchange has packets both ways, so Wireshark's source and
-destination are either end."""
+"""Other names for columns; several columns are alternatives. An exchange has packets in both directions, so Wireshark's source
+and destination are either end.
+"""
 
 LENGTH: Final = "kafka.len"
-"""What the length prefixes of both messages say: the frame's bytes less the prefix itself."""
+"""The values of both length prefixes: the frame's bytes less the prefix itself."""
 PREFIX_BYTES: Final = 4
 PARTITION_IDS: Final = frozenset({"partition", "partitions", "partitionId", "partitionIndex", "partitionIndexes"})
-"""What Kafka's schemas call the numbers of partitions, beside `index` inside of a partition."""
+"""Names of partition numbers in Kafka's schemas, beside `index` within a partition."""
 ADVICE: Final[dict[str, str]] = {
     "frame.len": "is for -T fields -e; in a filter request_bytes and response_bytes are the sizes of an exchange's messages",
     "frame.time_relative": "is for -T fields -e; in a filter compare time, or look at --time-format relative",
     "kafka.partition_id": "is for -T fields -e; in a filter use a body field, such as request.topics.partitions.partition",
 }
-"""Names of Wireshark's that stand for nothing of an exchange -> what there is instead."""
+"""Wireshark's names without a counterpart in exchanges -> what to use instead."""
 
 _OUTCOMES: Final = ("answered", "one_way", "unanswered", "orphan")
 _REASONS: Final = ("capture_end", "fin", "rst", "lost_in_capture", "skipped", "midstream")
@@ -108,7 +109,7 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
     "codecs": CODECS,
     "version_verdict": _VERDICTS,
 }
-"""Column -> all that can stand in it."""
+"""Column -> all values that it can have."""
 
 
 def _field(name: str, columns: tuple[Column, ...]) -> FieldRef:
@@ -133,7 +134,7 @@ def fields() -> dict[str, FieldRef]:
 
 @cache
 def named_values(column: str) -> Mapping[str, int | str]:
-    """Words that may stand for the values of a column, in lower case -> the value; empty for most."""
+    """Words for the values of a column, in lower case -> the value; empty for most columns."""
     if column == "api":
         apis = {name.lower(): name for key in registry.api_keys() if (name := registry.api_name(key))}
         return apis | {"sasltoken": "SaslToken"}
@@ -178,7 +179,7 @@ def partition_ids() -> tuple[str, ...]:
 
 @cache
 def fractions() -> frozenset[tuple[str, tuple[str, ...]]]:
-    """Side and path of the numbers of bodies that are no integers."""
+    """Side and path of the numbers in bodies that are not integers."""
     return frozenset(
         (word, path)
         for key in registry.api_keys()
@@ -189,7 +190,7 @@ def fractions() -> frozenset[tuple[str, tuple[str, ...]]]:
 
 
 def _paths(message: MessageSpec | None, *, exact: bool = False) -> list[tuple[tuple[str, ...], str]]:
-    """The JSON keys down to each field of all versions, and the kind of its values, or with `exact` its type in the schema."""
+    """The JSON keys down to each field of all versions, and the kind of its values; with `exact`, its type in the schema."""
     found: dict[tuple[str, ...], str] = {}
 
     def walk(variant: Variant, inside: tuple[Fact, ...], path: tuple[str, ...]) -> None:
@@ -210,7 +211,7 @@ def _kind(kind: str) -> str:
 
 
 def lookup(name: str) -> Operand | None:
-    """What a name stands for, None where it is unknown."""
+    """What a name stands for; None if it is unknown."""
     found: Operand | None = fields().get(name)
     if found is None and name.partition(".")[0] in ("request", "response"):
         found = deep_fields().get(".".join(map(snake, name.split("."))))
@@ -218,7 +219,7 @@ def lookup(name: str) -> Operand | None:
 
 
 def names_like(name: str) -> list[str]:
-    """The names among which one that is not known is looked for."""
+    """The names among which suggestions for an unknown name are searched."""
     if name.partition(".")[0] in ("request", "response"):
         return [*fields(), *deep_fields()]
     return list(fields())

@@ -1,6 +1,7 @@
-"""The grammar of display filters, and what to call its parts when something else was expected.
+"""The grammar of display filters, and the names of its parts for error messages.
 
-Text in, lark's tree out. Wireshark's spelling (wireshark-filter(4)): words and signs for operators, a bare name for presence.
+In: text. Out: lark's tree. The syntax is Wireshark's (wireshark-filter(4)): words and signs for operators, a bare name for
+presence.
 """
 
 from functools import cache
@@ -53,13 +54,13 @@ NAMES: Final = {
     "IN": "'in'",
     "$END": "the end",
 }
-"""Terminal -> what people call it; those that are not here are not offered."""
+"""Terminal -> its name in messages; terminals without one are not suggested."""
 
 
 @cache
 def parser() -> Lark:
-    """The parser. Its tables are kept between runs, for making them takes 30 ms and reading them 2; lark makes them again where
-    the grammar, lark or Python is another. They are a pickle, so only a folder that this user alone can write is trusted.
+    """The parser. Its tables are cached between runs: making them takes 30 ms, reading them 2 ms. lark makes them again if the
+    grammar, lark or Python changes. They are a pickle, so only a folder that this user alone can write is trusted.
     """
     folder = private_folder("filters")
     kept = str(folder / "tables") if folder is not None else False

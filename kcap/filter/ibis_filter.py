@@ -1,7 +1,7 @@
 """A filter as an Ibis condition over the table `exchanges`: DuckDB runs it here, PySpark at scale.
 
 In: a checked tree and an Ibis table. Out: a boolean column that is never null. Law: the same rows as
-`kcap.filter.row_predicate`. A filter that looks into decoded bodies has no such condition, since tables have none.
+`kcap.filter.row_predicate`. A filter on decoded bodies has no such condition, since tables do not have bodies.
 """
 
 from collections.abc import Callable
@@ -31,11 +31,11 @@ from kcap.filter.row_predicate import EPOCH, MICROSECOND, OPERATORS
 
 IP4_PARTS: Final = 4
 ANY_GROUP: Final = 0xFFFF
-"""The highest group of an IPv6 address: one that may be anything is not looked at, for each costs a long expression."""
+"""The highest group of an IPv6 address. Groups that may have any value are not tested, since each costs a long expression."""
 
 
 def predicate(tree: Filter | None, table: Any) -> Any:
-    """The condition. Raises UsageError for a filter that looks into decoded bodies or at packets."""
+    """The condition. Raises UsageError for a filter on decoded bodies or on packets."""
     import ibis
 
     if tree is None:
@@ -51,7 +51,7 @@ def predicate(tree: Filter | None, table: Any) -> Any:
 
 
 class _Predicate:
-    """Makes the condition over one table."""
+    """Builds the condition over one table."""
 
     def __init__(self, table: Any, ibis: Any) -> None:
         self.table = table
@@ -64,7 +64,7 @@ class _Predicate:
         if isinstance(tree, Or):
             return self.of(tree.left) | self.of(tree.right)
         if isinstance(tree, Xor):
-            return self.of(tree.left) != self.of(tree.right)  # not every engine spells xor
+            return self.of(tree.left) != self.of(tree.right)  # not every engine has xor
         if isinstance(tree, Not):
             return self.opposite(tree.of)
         if isinstance(tree, Present):
@@ -74,8 +74,8 @@ class _Predicate:
         return self.entries(tree.of, self.test(tree), every=tree.every)
 
     def opposite(self, tree: Filter) -> Any:
-        """The condition that is true where that of a tree is false. DuckDB takes 11 s for 50 negations around each other, and
-        no time where they stand at the single tests.
+        """The negation of a condition. DuckDB takes 11 s for 50 nested negations, and no time if they are at the
+        single tests.
         """
         if isinstance(tree, And):
             return self.opposite(tree.left) | self.opposite(tree.right)
@@ -112,13 +112,13 @@ class _Predicate:
         return columns, operand.many
 
     def constant(self, operand: Operand, value: Any) -> Any:
-        """A value as the engine compares it: times have a type of their own."""
+        """A value in the form in which the engine compares it: times have a type of their own."""
         if isinstance(operand, FieldRef) and operand.kind == "time":
             return self.ibis.literal(EPOCH + value * MICROSECOND, "timestamp('UTC', 6)")
         return value
 
     def count(self, columns: list[Any], *, many: bool) -> Any:
-        """How many entries there are in all."""
+        """The total number of entries."""
         each = [
             column.filter(lambda value: value.notnull()).length().fill_null(0) if many else column.notnull().cast("int64")
             for column in columns
@@ -126,14 +126,14 @@ class _Predicate:
         return reduce(lambda a, b: a + b, each)
 
     def present(self, operand: Operand) -> Any:
-        """There is an entry; of a flag that it is true."""
+        """Whether there is an entry; for a flag, whether it is true."""
         columns, many = self.sources(operand)
         if isinstance(operand, FieldRef) and operand.kind == "flag":
             return reduce(or_, (column.fill_null(False) for column in columns))
         return self.count(columns, many=many) > 0
 
     def entries(self, operand: Operand, test: Callable[[Any], Any], *, every: bool) -> Any:
-        """Whether any, or every, entry passes a test; not where there is none."""
+        """Whether any, or every, entry passes a test; false if there is none."""
         columns, many = self.sources(operand)
         if many:
             (column,) = columns
@@ -158,7 +158,7 @@ class _Predicate:
 
     # -- tests --------------------------------------------------------------------------------------------------------
     def test(self, tree: Compare | Membership) -> Callable[[Any], Any]:
-        """What one value must fulfil."""
+        """The condition on one value."""
         if isinstance(tree, Membership):
             singles = [self.constant(tree.of, value) for value in tree.values if not isinstance(value, Network)]
             ranges = [(self.constant(tree.of, low), self.constant(tree.of, high)) for low, high in tree.ranges]
@@ -183,20 +183,20 @@ class _Predicate:
         return lambda value: compare(value, constant)
 
     def within(self, value: Any, network: Network) -> Any:
-        """Whether an address in text lies in a network."""
+        """Whether an address in text form is in a network."""
         if network.version == IP4_PARTS:
-            plain = value.replace(".", "-").split("-")  # Spark takes what it splits at for a pattern
+            plain = value.replace(".", "-").split("-")  # Spark treats a separator as a pattern
             parts = [plain[at].try_cast("int64") for at in range(IP4_PARTS)]
             number = parts[0] * (1 << 24) + parts[1] * (1 << 16) + parts[2] * (1 << 8) + parts[3]
             return (~value.contains(":") & (number >= network.first) & (number <= network.last)).fill_null(False)
         groups = self.groups(value)
-        # Halves of 64 bits do not fit a signed integer: the eight groups are compared one after the other.
+        # Halves of 64 bits do not fit a signed integer, so the eight groups are compared one after another.
         low, high = ([(end >> shift) & 0xFFFF for shift in range(112, -1, -16)] for end in (network.first, network.last))
         tests = [(group >= a) & (group <= b) for group, a, b in zip(groups, low, high, strict=True) if (a, b) != (0, ANY_GROUP)]
         return reduce(and_, tests, value.contains(":")).fill_null(False)
 
     def groups(self, value: Any) -> list[Any]:
-        """The eight groups of an IPv6 address as numbers; `::` stands for as many zeros as are missing."""
+        """The eight groups of an IPv6 address as numbers; `::` stands for the missing zeros."""
         halves = value.split("::")
         left = self.ibis.ifelse(halves[0] == "", "", halves[0])
         right = self.ibis.ifelse(value.contains("::"), halves[1], "")

@@ -1,6 +1,7 @@
-"""Display filters: text in, a checked tree out.
+"""Parses display filters: text in, a checked tree out.
 
-Law: every text gives a tree or one `FilterError` that says where the fault is, what was expected there, what was likely meant.
+Law: every text gives a tree, or one `FilterError` that shows where the fault is, what was expected there, and what was probably
+meant.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,13 +44,13 @@ OPERATORS: Final = {
 ON_TEXT: Final = frozenset({"contains", "matches"})
 ORDERING: Final = frozenset({"<", "<=", ">", ">="})
 FUNCTIONS: Final = {"len": "text", "lower": "text", "upper": "text", "count": "", "abs": "number"}
-"""Function -> kind of what it takes, empty for any."""
+"""Function -> kind of its argument; empty for any."""
 AROUND: Final = 200
-"""Characters of a filter before and behind a fault that a message shows."""
+"""Number of characters before and after a fault that a message shows."""
 
 
 class FilterError(UsageError):
-    """A filter that cannot be; the message has the text with a caret under the fault."""
+    """An invalid filter; the message has the text with a caret under the fault."""
 
     def __init__(self, text: str, start: int, end: int, reason: str) -> None:
         self.text, self.start, self.end, self.reason = text, start, max(end, start + 1), reason
@@ -61,12 +62,12 @@ class FilterError(UsageError):
 
 
 def parse(text: str) -> Filter | None:
-    """The tree of a filter; None for an empty one, which everything passes. Raises FilterError."""
+    """The tree of a filter; None for an empty one, which selects everything. Raises FilterError."""
     if not text.strip():
         return None
     if len(text) > FILTER_MAX:
         raise FilterError(text[:60], 0, 1, f"a filter of more than {FILTER_MAX} characters")
-    from lark.exceptions import UnexpectedInput  # a start of the terminal UI parses no filter, and lark takes 0.02 s
+    from lark.exceptions import UnexpectedInput  # the terminal UI starts without a filter, and lark takes 0.02 s to load
 
     from kcap.filter.grammar import parser
 
@@ -96,7 +97,7 @@ def _unexpected(text: str, error: "UnexpectedInput") -> FilterError:
     else:
         expected = set()
     if "$END" in expected:
-        expected.discard("LPAR")  # behind a whole condition it would make a function of its last word
+        expected.discard("LPAR")  # after a complete condition it would make its last word a function
     words = [shown for name, shown in NAMES.items() if name in expected]
     if text[start : start + 1] == "=" and "OPERATOR" in expected:
         return FilterError(text, start, end, "one = is no operator; did you mean ==?")
@@ -112,12 +113,12 @@ def _any_of(words: Sequence[str]) -> str:
 
 
 NO_ERROR: Final[dict[tuple[str, ...], str | int]] = {("error",): "NONE", ("error_code",): 0}
-"""Column of errors -> the value that says there is none."""
+"""Column of errors -> the value for no error."""
 
 
 def joined(join: Callable[[Filter, Filter], Filter], conditions: Sequence[Filter]) -> Filter:
-    """Conditions in a chain as a tree of the least depth: what walks a tree calls itself, engines of SQL and `repr` too, and a
-    chain may have a thousand.
+    """Conditions of a chain as a tree of minimum depth. Code that walks a tree is recursive, in SQL engines and `repr` too, and
+    a chain may have a thousand conditions.
     """
     if len(conditions) == 1:
         return conditions[0]
@@ -126,7 +127,7 @@ def joined(join: Callable[[Filter, Filter], Filter], conditions: Sequence[Filter
 
 
 class _Builder:
-    """Turns lark's tree into a checked one."""
+    """Converts lark's tree into a checked one."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -156,7 +157,7 @@ class _Builder:
         return self.relation(tree, "")
 
     def relation(self, tree: Any, quantifier: str) -> Filter:
-        """A comparison, a membership, or that there is a value."""
+        """A comparison, a membership, or a test for presence."""
         kind, parts = tree.data, tree.children
         if kind not in ("present", "compare", "member", "stranger"):
             raise self.fault(tree, f"{quantifier} goes before one comparison")
@@ -177,7 +178,7 @@ class _Builder:
         return Not(found) if kind == "stranger" else found
 
     def compare(self, of: Operand, named: Any, sign: "Token", value: Any, quantifier: str) -> Compare:
-        """An operator and what is compared."""
+        """A comparison."""
         operator, every = OPERATORS[str(sign)]
         every = quantifier == "all" if quantifier else every
         kind = kind_of(of)
@@ -217,7 +218,7 @@ class _Builder:
 
     # -- operands -----------------------------------------------------------------------------------------------------
     def operand(self, tree: Any, depth: int = 0) -> Operand:
-        """A field or a function of one, inside of `depth` functions."""
+        """A field, or a function of one; `depth` is the number of enclosing functions."""
         if tree.data == "call":
             return self.call(tree, depth + 1)
         name = tree.children[0]
@@ -244,7 +245,7 @@ class _Builder:
         return FunctionCall(str(name), of)
 
     def other(self, of: Operand, tree: Any, kind: str, operator: str) -> Operand:
-        """The other side of a comparison, where it is no plain value."""
+        """The other side of a comparison, if it is not a plain value."""
         found = self.call(tree)
         if kind_of(found) != kind or operator in ON_TEXT:
             raise self.fault(tree, f"{said(of)} is no {kind_of(found)}")
@@ -252,7 +253,7 @@ class _Builder:
 
     @staticmethod
     def as_field(of: Operand, word: str, kind: str) -> Operand | None:
-        """A word that names another column of numbers or times; words that are values of the left side come first."""
+        """A word that names another column of numbers or times; words that are values of the left side take precedence."""
         if kind not in ("number", "time") or (isinstance(of, FieldRef) and word.lower() in named_values(of.columns[0])):
             return None
         found = lookup(word)
@@ -281,7 +282,7 @@ class _Builder:
 
     @staticmethod
     def stand_in(of: Operand) -> FieldRef:
-        """A field whose values are those of the operand."""
+        """A field with the same kind of values as the operand."""
         if isinstance(of, FieldRef):
             return of
         if isinstance(of, Deep):
@@ -291,7 +292,7 @@ class _Builder:
 
 
 def pattern(text: str) -> Any:
-    """A regular expression as `matches` takes it: RE2's, capitals and small letters alike. Raises re2.error."""
+    """A regular expression for `matches`: RE2's syntax, case-insensitive. Raises re2.error."""
     import re2
 
     options = re2.Options()
@@ -313,7 +314,7 @@ def said(operand: Operand) -> str:
 
 
 def unquoted(text: str) -> str:
-    """What stands in quotes; a backslash takes the next sign as it is, save in r"..."."""
+    """The text within quotes; a backslash makes the next character literal, except in r"..."."""
     if text.startswith("r"):
         return text[2:-1]
     out, escaped = [], False

@@ -1,8 +1,8 @@
-"""Which rows pass a filter: a tree and columns in, row numbers out; or a tree in, a condition on one row out.
+"""Evaluates a filter on rows: a tree and columns in, row numbers out; or a tree in, a condition on one row out.
 
-Nulls are absent values, as fields that a packet lacks are to Wireshark: no comparison holds for them, and `not` turns that
-around. Law: the same rows as the predicate of `kcap.filter.ibis_filter`, on any engine. Deep fields are decoded only for rows
-that everything cheaper lets pass.
+Nulls are absent values, like fields that a packet lacks in Wireshark: no comparison holds for them, and `not` reverses that.
+Law: the same rows as the predicate of `kcap.filter.ibis_filter`, on any engine. Fields of bodies are decoded only for rows that
+pass all cheaper conditions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,9 +30,9 @@ from kcap.filter.ast import (
 )  # fmt: skip
 
 Columns = Mapping[str, Sequence[Any]]
-"""Column -> a value for each row; `time` in microseconds since the epoch."""
+"""Column -> one value per row; `time` in microseconds since the epoch."""
 Body = Callable[[int, str], Mapping[str, Any] | None]
-"""Row and side -> the decoded body as Kafka's JSON; None where there is none."""
+"""Row and side -> the decoded body as Kafka's JSON; None if there is none."""
 Packets = Callable[[int], list[int]]
 """Row -> numbers of packets."""
 OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
@@ -45,13 +45,13 @@ class RowSelector:
     """A filter over some rows."""
 
     def __init__(self, columns: Columns, body: Body | None = None, packets: Packets | None = None) -> None:
-        """`packets` knows more numbers of a row's packets than its columns."""
+        """`packets` has further numbers of a row's packets, beside those in its columns."""
         self.columns = columns
         self.body = body
         self.packets = packets
 
     def rows(self, tree: Filter, rows: Sequence[int]) -> list[int]:
-        """Those of the rows that pass, in their order."""
+        """The numbers among `rows` of those that pass, in their order."""
         if isinstance(tree, And):
             first, second = (
                 (tree.right, tree.left) if is_deep(tree.left) and not is_deep(tree.right) else (tree.left, tree.right)
@@ -91,7 +91,7 @@ class RowSelector:
         return bool(values) and (all if tree.every else any)(test(value) for value in values)
 
     def values(self, operand: Operand, row: int) -> list[Any]:
-        """All values that a row has of an operand."""
+        """All values of an operand in a row."""
         if isinstance(operand, FunctionCall):
             inner = self.values(operand.of, row)
             return [len(inner)] if operand.function == "count" else [FUNCTIONS[operand.function](value) for value in inner]
@@ -117,7 +117,7 @@ class RowSelector:
 
 
 def values_at(body: Mapping[str, Any], path: Sequence[str]) -> list[Any]:
-    """All values of a decoded body at a path, through its arrays; nulls are left out."""
+    """All values at a path of a decoded body, through its arrays, without nulls."""
     level: list[Any] = [body]
     for step in path:
         found: list[Any] = []
@@ -129,13 +129,13 @@ def values_at(body: Mapping[str, Any], path: Sequence[str]) -> list[Any]:
 
 
 def is_plain(operand: Operand) -> TypeGuard[FieldRef]:
-    """Whether an operand is the value of one column as it is."""
+    """Whether an operand is the unchanged value of one column."""
     single = isinstance(operand, FieldRef) and len(operand.columns) == 1 and not operand.many
     return single and isinstance(operand, FieldRef) and operand.minus is None and not operand.offset
 
 
 def test_of(tree: Present | Compare | Membership) -> Callable[[Any], bool]:
-    """What one value must fulfil."""
+    """The condition on one value."""
     if isinstance(tree, Membership):
         singles = frozenset(value for value in tree.values if not isinstance(value, Network))
         networks = [value for value in tree.values if isinstance(value, Network)]
@@ -150,7 +150,7 @@ def test_of(tree: Present | Compare | Membership) -> Callable[[Any], bool]:
     if isinstance(tree, Compare):
         expected: Any = tree.value
         if tree.operator == "matches":
-            from kcap.filter.parse import pattern  # RE2, which an executor that was sent kcap alone has not
+            from kcap.filter.parse import pattern  # needs RE2, which a Spark executor with only kcap lacks
 
             search = pattern(expected).search
             return lambda value: search(value) is not None
@@ -165,13 +165,15 @@ def test_of(tree: Present | Compare | Membership) -> Callable[[Any], bool]:
 
 
 def within(text: str, network: Network) -> bool:
-    """Whether an address lies in a network."""
+    """Whether an address is in a network."""
     address = ip_address(text)
     return address.version == network.version and network.first <= int(address) <= network.last
 
 
 def condition(tree: Filter | None) -> Callable[..., bool]:
-    """The filter as a condition on a row by column name, with the body of the row where it looks inside; None lets all pass."""
+    """The filter as a condition on a row by column name, with the row's body if the filter tests it; None selects
+    everything.
+    """
 
     def passes(row: Mapping[str, Any], body: Body | None = None) -> bool:
         if tree is None:
@@ -183,5 +185,5 @@ def condition(tree: Filter | None) -> Callable[..., bool]:
 
 
 def micros(value: Any) -> Any:
-    """A time as the microseconds that filters compare; everything else as it is."""
+    """A time as the microseconds that filters compare; any other value unchanged."""
     return (value - EPOCH) // MICROSECOND if isinstance(value, datetime) else value

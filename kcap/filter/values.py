@@ -1,6 +1,6 @@
-"""The values a filter compares with: text as it was typed and the field it is for in, a number, text, time or address out.
+"""The values that a filter compares with: from the typed text and its field to a number, text, time or address.
 
-Law: a value that does not fit its field raises ValueError with the reason; what is accepted is exact (nothing is rounded).
+Law: a value that does not fit its field raises ValueError with the reason; accepted values are exact (nothing is rounded).
 """
 
 import re
@@ -26,11 +26,11 @@ SIZES: Final = {
 NUMBER: Final = re.compile(r"(?P<sign>[+-]?)(?:0x(?P<hex>[0-9a-fA-F]+)|(?P<digits>\d[\d_]*(?:\.\d+)?))\s*(?P<unit>[a-zA-Zµ]*)")
 TRUTH: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 TIME_FORMS: Final = ("%b %d, %Y %H:%M:%S.%f", "%b %d, %Y %H:%M:%S", "%Y/%m/%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M")
-"""Beside ISO 8601: what Wireshark shows, and times without seconds."""
+"""Accepted beside ISO 8601: Wireshark's form, and times without seconds."""
 
 
 def value_of(text: str, field: FieldRef) -> Value:
-    """What was typed as a value of the field. Raises ValueError with the reason where it is none."""
+    """The typed text as a value of the field. Raises ValueError with the reason if it is not one."""
     if field.kind == "time":
         return time_of(text)
     if field.kind == "address":
@@ -51,7 +51,7 @@ def value_of(text: str, field: FieldRef) -> Value:
 
 
 def number_of(text: str, column: str, name: str, words: Mapping[str, int | str]) -> int | float:
-    """A number, in the column's own unit."""
+    """A number in the column's own unit."""
     found = NUMBER.fullmatch(text)
     if found is None:
         raise ValueError(f"{text!r} is no number{did_you_mean(text, words)}")
@@ -106,7 +106,7 @@ def time_of(text: str) -> int:
 
 
 def address_of(text: str) -> str | Network:
-    """An address as rows have it, or a network."""
+    """An address in the form that rows have, or a network."""
     try:
         if "/" in text:
             network = ip_network(text, strict=False)

@@ -1,7 +1,7 @@
-"""Record batches whose texts no spreadsheet evaluates.
+"""Makes record batches safe for spreadsheets, which evaluate texts that look like formulas.
 
-In: a record batch. Out: the same with an apostrophe before texts that look like formulas (`escaping.csv_safe`). Law: all else
-is as it was; programs that read the CSV see the apostrophe, so this is done on request alone.
+In: a record batch. Out: the same with an apostrophe before such texts (`escaping.csv_safe`). Law: everything else is unchanged.
+Programs that read the CSV see the apostrophe, so this is done only on request.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ FIRST = r"^[=+\-@\t\r\n\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]"
 
 
 class SafeCsv:
-    """A writer of CSV or TSV that gets its batches made safe."""
+    """A writer of CSV or TSV whose batches are made safe first."""
 
     def __init__(self, writer: Any) -> None:
         self._writer = writer
@@ -28,7 +28,7 @@ class SafeCsv:
 
 
 def csv_safe_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """`csv_safe` for all texts of a record batch, also those in lists."""
+    """`csv_safe` for all texts of a record batch, including those in lists."""
     arrays = [_safe_column(column) for column in batch.columns]
     schema = pa.schema([field.with_type(array.type) for field, array in zip(batch.schema, arrays)])
     return pa.RecordBatch.from_arrays(arrays, schema=schema.with_metadata(batch.schema.metadata))

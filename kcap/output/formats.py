@@ -1,8 +1,8 @@
-"""Which format the name of an output file says.
+"""The format that the name of an output file implies.
 
-In: the output's path, the format that was chosen (or None). Out: the format and the compression. Law: a file holds what its
-name says, or it is not written. Raises UsageError that lists the known suffixes. Loads no library: the command line's help is
-made from these tables.
+In: the output's path, and the chosen format or None. Out: the format and the compression. Law: a file has the format that its
+name implies, or it is not written. Raises UsageError that lists the known suffixes. Loads no library, since the command line's
+help is made from these tables.
 """
 
 import os
@@ -21,7 +21,7 @@ SUFFIXES: Final = {
 }  # fmt: skip
 """The media type registrations application/vnd.apache.arrow.file and .stream give .arrow and .arrows their meaning."""
 DOCUMENTS: Final = {name: SUFFIXES[name] for name in (".json", ".md", ".markdown", ".html", ".htm", ".txt")}
-"""Those of reports that are not one table."""
+"""The suffixes of reports that are more than one table."""
 COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd"}
 TEXT: Final = frozenset({"json", "jsonl", "csv", "tsv", "ek", "fields", "tabs"})
 """Formats that may be compressed as a whole."""
@@ -31,18 +31,18 @@ ALSO: Final = {
     "tabs": ("tsv", "table"),
     "ek": ("json", "jsonl"),
 }  # fmt: skip
-"""A chosen format -> formats of suffixes that it does not contradict, beside itself."""
+"""A chosen format -> formats of suffixes that agree with it, beside its own."""
 CAPTURES: Final = (".pcap", ".pcapng", ".cap", ".dmp", ".ntar")
 ADVICE: Final = {
     **dict.fromkeys((".xlsx", ".xls", ".ods"), "spreadsheets are not written; write .csv or .parquet"),
     **dict.fromkeys((".bz2", ".xz", ".lz4", ".zip", ".7z", ".br"), "write .gz or .zst after .csv, .tsv, .json or .jsonl"),
     **dict.fromkeys(CAPTURES, "that is a capture; kcap cut, split and merge write captures"),
 }
-"""Suffixes of formats that are not written here -> what to do instead."""
+"""Suffixes of formats that kcap does not write -> what to do instead."""
 
 
 def compression(output: str) -> str | None:
-    """The compression that a name says: gzip (RFC 1952), zstd (RFC 8878) or None."""
+    """The compression that a name implies: gzip (RFC 1952), zstd (RFC 8878) or None."""
     return COMPRESSIONS.get(_suffix(output))
 
 
@@ -54,10 +54,10 @@ def format_of(
     default: str = "table",
     text: Collection[str] = TEXT,
 ) -> str:
-    """The format of an output: as chosen, as its name says, or the default where the name says nothing.
+    """The format of an output: the chosen one, or that of its name, or the default if the name implies none.
 
-    `suffixes`: suffix -> format, of the formats that there are. `text`: those that may be compressed. Raises UsageError for a
-    suffix that is not known, or that contradicts `form`.
+    `suffixes`: suffix -> format, of the available formats. `text`: formats that may be compressed. Raises UsageError for a
+    suffix that is unknown, or that contradicts `form`.
     """
     if output is None or output == "-":
         return form or default
@@ -91,7 +91,7 @@ def _suffix(path: str) -> str:
 
 
 def _is_stream(path: str) -> bool:
-    """Whether a path is a device or a pipe: its name says nothing."""
+    """Whether a path is a device or a pipe, whose name implies nothing."""
     try:
         return not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path)
     except OSError:

@@ -1,9 +1,8 @@
 """Tables for people: aligned columns of text in a terminal, a pipe or a page.
 
-In: record batches. Out: lines. Law: a column's width is settled by the header and the first rows, so that rows can leave as
-they come; what does not fit is cut with an ellipsis where there is a width to keep to, and stands out where there is none.
-Ports, versions and errors are cut last; columns that a terminal has no room for are named at the end; no line is wider than
-the terminal.
+In: record batches. Out: lines. Law: the header and the first rows determine the width of a column, so that rows can be written
+as they come. Text that does not fit is cut with an ellipsis if the width is limited, and overflows otherwise. Ports, versions
+and errors are cut last. Columns that do not fit a terminal are named at the end. No line is wider than the terminal.
 """
 
 from collections import Counter
@@ -21,13 +20,13 @@ from kcap.output.time_format import by_second
 ELLIPSIS: Final = "…"
 GAP: Final = "  "
 LONG: Final = (("s", 10**9), ("m", 60 * 10**9), ("h", 3600 * 10**9), ("d", 86_400 * 10**9))
-"""Units of a duration of a minute and more, of which two are shown."""
+"""Units of durations of a minute and more, which are shown with two units."""
 UNITS: Final = (("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000))
 RED, DIM, BOLD, PLAIN = "\x1b[31m", "\x1b[2m", "\x1b[1m", "\x1b[0m"
 RESULT_TAIL: Final = 7
-"""Of an error this much of the end stays when all else is cut already."""
+"""Number of characters at the end of an error that remain when everything else is cut."""
 CUT_LEAST: Final = 8
-"""Columns are not cut below this."""
+"""Minimum width to which columns are cut."""
 
 DEFAULTS: Final = {
     "exchanges": (
@@ -40,18 +39,18 @@ DEFAULTS: Final = {
         "server_missing", "client_id",
     ),
 }  # fmt: skip
-"""Columns that are shown where none were requested; the other tables are shown whole."""
+"""Columns shown by default; other tables are shown with all columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class GridStyle:
-    """What the output is like."""
+    """Properties of the output."""
 
     width: int | None = None
-    """Columns of the terminal, None where lines may be as long as they are."""
+    """Columns of the terminal; None for unlimited lines."""
     color: bool = False
     composed: bool = False
-    """Columns that belong together are put together: the choice was not the user's."""
+    """Whether related columns are combined, since the user did not choose the columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +60,18 @@ class Cell:
     least: int = 0
     """Width that later rows are likely to need."""
     rank: int = 0
-    """On a narrow terminal the highest goes first; 0 stays."""
+    """Columns with the highest rank are omitted first on a narrow terminal; 0 is never omitted."""
     tail: int = 0
-    """Characters at the end of a text that stay when it is cut, which happens after all that can be left out is."""
+    """Number of characters at the end of a text that remain when it is cut, which happens after columns were omitted."""
 
     def cut_to(self, width: int) -> int:
-        """The width below which columns with a rank go before this one of a natural `width` is cut."""
+        """The minimum width of this column, of natural `width`, before columns with a rank are omitted."""
         whole = self.right or self.tail or self.name in WHOLE
         return width if whole else min(width, max(CUT_LEAST, self.least, len(self.name)))
 
     @property
     def floor(self) -> int:
-        """The width of a text with a tail below which other columns go."""
+        """The minimum width of a text with a tail before other columns are omitted."""
         return self.least if self.tail == RESULT_TAIL else CUT_LEAST
 
 
@@ -82,18 +81,20 @@ RANKS: Final = {
     "exchanges": 5, "rtt_min_ns": 7,
 }  # fmt: skip
 OF_CONNECTIONS: Final = {"client_id": 5}
-"""Ranks in the table of connections, whose rows are about addresses; a row of exchanges is about its client."""
+"""Ranks in the table of connections, whose rows are mainly about addresses; rows of exchanges are about clients."""
 WHOLE: Final = ("connection", "time", "client_ip", "server_ip", "api", "error", "versions")
-"""Texts that say nothing once they are cut."""
+"""Columns whose texts are useless if they are cut."""
 STAYS: Final = (
     "connection", "exchange", "error", "kind", "why", "reason", "outcome", "result", "api", "api_version", "version",
     "versions", "chosen", "verdict", "port", "server_port", "client_port", "server", "client", "topic", "partition",
 )  # fmt: skip
-"""Columns that go last where a terminal has no room for all, the first of these last of all; of others the rightmost goes."""
+"""Columns that are omitted last on a narrow terminal, the first of these last of all; of all others the rightmost is omitted
+first.
+"""
 
 
 def duration(nanoseconds: int | None) -> str:
-    """A duration of any length: three digits and a unit, of a minute and more two units. `1.25ms`, `2m 5s`, `3d 4h`."""
+    """A duration of any length: three digits and a unit, or two units from a minute on. `1.25ms`, `2m 5s`, `3d 4h`."""
     if nanoseconds is None:
         return ""
     size, sign = abs(nanoseconds), "-" if nanoseconds < 0 else ""
@@ -107,7 +108,7 @@ def duration(nanoseconds: int | None) -> str:
 
 
 clean = visible
-"""What a terminal must not obey becomes visible: names on the wire may hold anything."""
+"""Makes control characters visible: names on the wire may have any characters."""
 
 
 def endpoint(ip: str, port: int) -> str:
@@ -116,24 +117,24 @@ def endpoint(ip: str, port: int) -> str:
 
 
 def counts(found: Mapping[str, int]) -> str:
-    """`8 tls, 1 http`: of a counter the most frequent first."""
+    """`8 tls, 1 http`: a counter, the most frequent first."""
     return ", ".join(f"{n:,} {name}" for name, n in (found.most_common() if isinstance(found, Counter) else found.items()))
 
 
 def call(api: str | None, version: int | None) -> str:
-    """`Fetch v17`; a question mark for an API that no Kafka release has."""
+    """`Fetch v17`; with a question mark for an API that no Kafka release has."""
     return (api or "") if version is None else f"{api or '?'} v{version}"
 
 
 def result(outcome: str, reason: str | None, error: str | None) -> str:
-    """`ok`, Kafka's name of the error, or how it ended otherwise."""
+    """`ok`, Kafka's name of the error, or the outcome."""
     if outcome == "answered":
         return "ok" if error == "NONE" else error or ""
     return outcome if reason is None else f"{outcome}: {reason}"
 
 
 def topics(names: list[str | None] | None, ids: list[str | None] | None) -> str:
-    """Names, an id where there is no name, each once: the request may name what the response has by its id."""
+    """Topic names, or ids without a name, each once: the request may name what the response has by its id."""
     return ",".join(dict.fromkeys(name or uuid or "" for name, uuid in zip(names or (), ids or ())))
 
 
@@ -144,7 +145,7 @@ COMPOSED: Final[dict[str, tuple[Cell, int, Callable[..., str]]]] = {
     "outcome": (Cell("result", least=12, tail=RESULT_TAIL), 3, result),
     "topics": (Cell("topics", rank=1), 2, topics),
 }
-"""First of some columns -> what they become together, how many they are, and how."""
+"""First of some columns -> name of the combined column, number of columns, function that combines them."""
 
 
 def cells(batch: pa.RecordBatch, composed: bool) -> tuple[list[Cell], list[list[str]]]:
@@ -178,7 +179,7 @@ def cells(batch: pa.RecordBatch, composed: bool) -> tuple[list[Cell], list[list[
 
 
 class Grid:
-    """Writes aligned lines."""
+    """Writes rows as aligned lines."""
 
     def __init__(self, sink: OutputSink, schema: pa.Schema, look: GridStyle) -> None:
         self._sink = sink
@@ -186,10 +187,10 @@ class Grid:
         self._schema = pa.schema([field for field in schema if field.name not in self._nested])
         self._look = look
         self._widths: list[int] | None = None
-        """0 for a column that is left out."""
+        """Widths of the columns; 0 for an omitted column."""
         self._day: str | None = None
         self._left_out: dict[str, None] = {}
-        """Columns of which the terminal does not show a value."""
+        """Omitted columns that had a value."""
 
     def write(self, batch: pa.RecordBatch) -> None:
         if not batch.num_rows:
@@ -216,7 +217,7 @@ class Grid:
         self._sink.flush()
 
     def close(self) -> None:
-        """A table without rows has its header all the same."""
+        """Writes the header if there were no rows."""
         if self._widths is None:
             heads, texts = cells(pa.RecordBatch.from_pylist([], self._schema), self._look.composed)
             self._widths = self._settle(heads, texts)
@@ -228,14 +229,14 @@ class Grid:
                 self._sink.write(f"{DIM}{line}{PLAIN}\n".encode() if self._look.color else f"{line}\n".encode())
 
     def _child(self, name: str, child: dict[str, Any]) -> str:
-        """What belongs to a row, on a line below it: all that there is to say."""
+        """A nested row, on a line of its own with all of its values."""
         said = [f"{key}={clean(str(value))}" for key, value in child.items() if value not in (None, [], "")]
         line = GAP.join([f"    {name.removesuffix('s')}", *said])
         width = self._look.width
         return line if width is None or len(line) <= width else line[: width - 1] + ELLIPSIS
 
     def _days(self, batch: pa.RecordBatch) -> list[str] | None:
-        """The day of each row, where only the time of day is shown: it stands in the header."""
+        """The day of each row, if only the time of day is shown: the header has the day."""
         shown = "time" in batch.schema.names and pa.types.is_timestamp(batch.schema.field("time").type)
         if not self._look.composed or not shown:
             return None
@@ -243,7 +244,7 @@ class Grid:
         return [days[place] for place in places]
 
     def _settle(self, heads: Sequence[Cell], texts: Sequence[Sequence[str]]) -> list[int]:
-        """Widths of all columns; on a narrow terminal some are left out, and the widest texts give way."""
+        """Determines the widths of all columns. On a narrow terminal some are omitted, and the widest texts are cut."""
         longest = (max(map(len, column), default=0) for column in texts)
         widths = [max(len(cell.name), cell.least, size) for cell, size in zip(heads, longest)]
         if self._look.width is None:
@@ -259,7 +260,7 @@ class Grid:
         others = sorted(range(1, len(heads)), key=lambda at: (stay.get(heads[at].name, 0), -at))
         out = leave_out([at for at in others if floor[at]], floor, room)
         least = [0 if at in out else size for at, size in enumerate(least)]
-        for at in reversed([*gone, *out]):  # the last one that went may have left room for smaller ones that went before
+        for at in reversed([*gone, *out]):  # the last omitted column may leave room for smaller ones omitted before
             if taken([*least, widths[at]]) <= room:
                 floor[at] = least[at] = widths[at]
         widths = [width if floor[at] else 0 for at, width in enumerate(widths)]
@@ -287,7 +288,7 @@ class Grid:
         return GAP.join(parts).rstrip()
 
     def _shade(self, batch: pa.RecordBatch) -> list[str] | None:
-        """Color of each row: red where the broker refused, dim where there is no answer to speak of."""
+        """Color of each row: red if the broker refused, dim if there is no response."""
         names = batch.schema.names
         if not self._look.color or "outcome" not in names:
             return None
@@ -300,7 +301,7 @@ class Grid:
 
 
 def leave_out(order: Sequence[int], widths: list[int], room: int) -> list[int]:
-    """Sets widths to 0, in this order, until a line fits; which these are."""
+    """Sets widths to 0, in this order, until a line fits; returns the columns."""
     gone = []
     for at in order:
         if taken(widths) <= room:
@@ -311,11 +312,11 @@ def leave_out(order: Sequence[int], widths: list[int], room: int) -> list[int]:
 
 
 def not_shown(heads: Sequence[str]) -> str:
-    """The sentence about columns that a terminal has no room for, nothing for none."""
+    """The sentence about omitted columns; empty for none."""
     return f"no room for the columns {', '.join(heads)}; a wider terminal, a pipe or a file has them" if heads else ""
 
 
 def taken(widths: Sequence[int]) -> int:
-    """Columns of the terminal that a line takes."""
+    """Number of terminal columns that a line takes."""
     shown = [width for width in widths if width]
     return sum(shown) + len(GAP) * (len(shown) - 1)

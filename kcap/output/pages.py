@@ -1,7 +1,7 @@
-"""Rows for people to read elsewhere: a table of Markdown, a page of HTML.
+"""Rows for reading outside the terminal: a table of Markdown, a page of HTML.
 
-In: record batches of one schema. Out: UTF-8 text to an `OutputSink`, batch by batch. Law: what a capture holds is text on the
-page and never markup: HTML special characters are escaped, and those of Markdown have a backslash before them.
+In: record batches of one schema. Out: UTF-8 text to an `OutputSink`, batch by batch. Law: text from a capture is never markup
+on the page: HTML special characters are escaped, and those of Markdown are preceded by a backslash.
 """
 
 import re
@@ -18,13 +18,13 @@ from kcap.output.sink import OutputSink
 from kcap.output.verdict import Verdict
 
 NAMES: Final = 20
-"""Characters from which a cell is broken within a name where the table is wider than the page; an exchange's name has fewer."""
+"""Length from which a cell is broken within a name if the table is wider than the page; an exchange's name is shorter."""
 WORDS: Final = 12
-"""Characters from which a cell of a table of rows, which has more columns than others, may be broken between words."""
+"""Length from which a cell in a table of rows, which has more columns than others, may be broken between words."""
 WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
-"""Between two words of an API's name."""
+"""Boundary between two words of an API's name."""
 DAY: Final = re.compile(r"(?<=\d-\d\d)T(?=\d\d:)")
-"""Between the day and the time of ISO 8601."""
+"""Boundary between the day and the time of ISO 8601."""
 STYLE: Final = """
 body { font: 14px/1.4 system-ui, sans-serif; margin: 1.5em; color: #222; background: #fff; overflow-wrap: anywhere }
 h1 { font-size: 1.5em } p, li { max-width: 70em }
@@ -52,27 +52,27 @@ th, td { border-color: #444 } svg line.g { stroke: #444 } }
 
 
 def breaking(text: str, longest: int = NAMES) -> str:
-    """Text as HTML; a longer one may be broken behind the underscores of a name and between a day and its time."""
+    """Text as HTML; long text may be broken after the underscores of a name and between a day and its time."""
     return html_text(text) if len(text) <= longest else DAY.sub("T<wbr>", html_text(text).replace("_", "_<wbr>"))
 
 
 def in_words(text: str) -> str:
-    """The same of a cell in a table of rows: a longer one may be broken between the words of an API's name, too."""
+    """The same for a cell in a table of rows; long text may also be broken between the words of an API's name."""
     return WORD.sub("<wbr>", breaking(text, WORDS)) if len(text) > WORDS else html_text(text)
 
 
 def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[str, ...]]:
-    """The rows of a batch as text for people; nothing for null."""
+    """The rows of a batch as text for people; empty for null."""
     return zip(*cells(batch, False)[1]) if batch.num_rows else iter(())
 
 
 def heads_of(schema: pa.Schema) -> list[Cell]:
-    """The columns' headings as `rows_of` shows their values."""
+    """The headings for the values of `rows_of`."""
     return cells(pa.RecordBatch.from_pylist([], schema), False)[0]
 
 
 class Markdown:
-    """A table as GitHub Flavored Markdown has it (section 4.10)."""
+    """A table of GitHub Flavored Markdown (section 4.10)."""
 
     def __init__(self, sink: OutputSink, schema: pa.Schema) -> None:
         self._sink = sink
@@ -95,12 +95,12 @@ class Markdown:
             self._head = ""
 
     def close(self) -> None:
-        """A table without rows has its header all the same."""
+        """Writes the header if there were no rows."""
         self._begin()
 
 
 class Html:
-    """A page of its own, without a script. Rows wait in a temporary file for what is said of all of them first."""
+    """A self-contained page without a script. Rows wait in a temporary file, since a sentence about all of them comes first."""
 
     def __init__(self, sink: OutputSink, schema: pa.Schema) -> None:
         self._sink, self._verdict = sink, Verdict(schema)

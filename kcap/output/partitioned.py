@@ -1,8 +1,9 @@
-"""Parquet in folders by hour, day, broker and so on, as data lakes have it (Hive's key=value folders).
+"""Writes Parquet in folders by hour, day, broker and so on, as data lakes have it (Hive's key=value folders).
 
-In: record batches of exchanges, the parts' names, a folder. Out: `hour=2026-11-21T07/broker=2/part-00001.parquet`. Law: each
-row is in one file, in its order; the file's columns and the folder's names are the row. Files are closed when more would be
-open than a machine likes: what comes after is in another file of the same folder.
+In: record batches of exchanges, the names of the partition columns, a folder. Out:
+`hour=2026-11-21T07/broker=2/part-00001.parquet`. Law: each row is in one file, in its order; the columns of the file and the
+names of the folders together are the row. Files are closed if too many are open; later rows then go to another file in the same
+folder.
 """
 
 import os
@@ -23,14 +24,14 @@ PARTS: Final = {
     "day": "time", "hour": "time", "minute": "time", "broker": "broker_id", "client": "client_id", "api": "api",
     "capture": "capture", "error": "error", "outcome": "outcome",
 }  # fmt: skip
-"""What there may be parts of -> the column it comes from."""
+"""Name of a partition column -> the column that it is computed from."""
 PATTERNS: Final = {"day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H", "minute": "%Y-%m-%dT%H%M"}
 NONE: Final = "__HIVE_DEFAULT_PARTITION__"
-"""The folder of rows without a value, as Hive, Spark and Arrow name it."""
+"""The folder of rows without a value, as in Hive, Spark and Arrow."""
 
 
 def parts_of(text: str | None) -> list[str]:
-    """`hour,broker` as names. Raises UsageError for others."""
+    """`hour,broker` as names. Raises UsageError for unknown names."""
     names = [word.strip() for word in (text or "").split(",") if word.strip()]
     unknown = next((name for name in names if name not in PARTS), None)
     if unknown is not None:
@@ -41,10 +42,10 @@ def parts_of(text: str | None) -> list[str]:
 
 
 class PartitionedWriter:
-    """A folder being written."""
+    """Writes a folder."""
 
     def __init__(self, folder: str, schema: pa.Schema, kept: pa.Schema, names: Sequence[str]) -> None:
-        """Batches have `schema`; the columns of `kept` go into the files, without those that folders are named by."""
+        """Batches have `schema`; the columns in `kept` go into the files, except those in the names of folders."""
         self._folder = folder
         self._names = list(names)
         same = {PARTS[name] for name in names if name == PARTS[name]}
@@ -104,14 +105,14 @@ class PartitionedWriter:
             writer.close()
 
     def close(self) -> None:
-        """Ends every file."""
+        """Completes every file."""
         with self._abandoned_on_failure():
             for key in list(self._open):
                 self._end(key)
 
     @contextmanager
     def _abandoned_on_failure(self) -> Iterator[None]:
-        """Where the block fails, all files are closed as they are: their writers would try to end them when they are freed."""
+        """If the block fails, closes all files as they are: their writers would otherwise complete them when they are freed."""
         try:
             yield
         except BaseException:
@@ -123,7 +124,7 @@ class PartitionedWriter:
 
 
 def escaped(value: str) -> str:
-    """A value as part of a path: what Hive escapes, escaped as Hive does; what is too long for a name ends in a digest."""
+    """A value as part of a path: escaped as in Hive; a value that is too long for a name ends with a digest."""
     text = "".join(f"%{ord(c):02X}" if c in "\"#%'*/:=?\\{}[]^" or ord(c) < 32 or ord(c) == 127 else c for c in value)
     name = text.encode("utf-8", "replace")
     if len(name) > FOLDER_NAME_BYTES_MAX:

@@ -1,7 +1,7 @@
-"""Keys and values of records as text: what applications wrote, readable where it is.
+"""Keys and values of records as text.
 
-In: record batches with the binary columns `key` and `value`, one of the ways below. Out: the same batches with these columns as
-text. Law: null stays null; `hex` and `base64` lose nothing; `json` is JSON for every value.
+In: record batches with the binary columns `key` and `value`, one of the forms below. Out: the same batches with these columns
+as text. Law: null remains null; `hex` and `base64` lose nothing; `json` gives valid JSON for every value.
 """
 
 import json
@@ -15,12 +15,12 @@ from kcap.columns import PAYLOADS
 
 
 def text(data: bytes) -> str:
-    """UTF-8 as it is; bytes that are none as escapes."""
+    """UTF-8 as it is; other bytes as escapes."""
     return data.decode(errors="backslashreplace")
 
 
 def json_text(data: bytes) -> str:
-    """JSON on one line as it was written; anything else as a JSON string."""
+    """JSON on one line as it was written; any other value as a JSON string."""
     try:
         return json.dumps(json.loads(data), ensure_ascii=False, separators=(",", ":"))
     except (ValueError, RecursionError):
@@ -30,11 +30,11 @@ def json_text(data: bytes) -> str:
 WAYS: Final[dict[str, Callable[[bytes], str]]] = {
     "text": text, "hex": bytes.hex, "base64": lambda data: b64encode(data).decode(), "json": json_text,
 }  # fmt: skip
-"""Name -> how bytes are shown."""
+"""Name -> function that converts bytes to text."""
 
 
 def as_text(schema: pa.Schema, way: str | None) -> pa.Schema:
-    """The schema of what `shown` gives."""
+    """The schema of the result of `shown`."""
     for name in PAYLOADS if way is not None else ():
         at = schema.get_field_index(name)
         if at >= 0 and pa.types.is_binary(schema.field(at).type):
@@ -43,7 +43,7 @@ def as_text(schema: pa.Schema, way: str | None) -> pa.Schema:
 
 
 def shown(batches: Iterable[pa.RecordBatch], way: str | None) -> Iterator[pa.RecordBatch]:
-    """The batches; without a way they stay as they are."""
+    """The batches with text columns; unchanged if no form is given."""
     for batch in batches:
         for at, field in enumerate(batch.schema):
             if way is not None and field.name in PAYLOADS and pa.types.is_binary(field.type):

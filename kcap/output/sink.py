@@ -1,8 +1,8 @@
-"""Where output goes: a stream that is open already, or a file that appears under its name only when it is whole.
+"""Destinations of output: an open stream, or a file that appears under its name only when it is complete.
 
-In: bytes. Out: the same bytes. Law: nothing is left under the final name, or beside it, by a writer that did not come to its
-end; no output takes the place of an input (`kcap.inputs`). Raises `OutputError` in one line for what cannot be written,
-`UsageError` for an output that is an input; a reader that went away stays a `BrokenPipeError`.
+In: bytes. Out: the same bytes. Law: a writer that fails leaves nothing under the final name or beside it; an output never
+replaces an input (`kcap.inputs`). Raises `OutputError` in one line if the output cannot be written, `UsageError` for an output
+that is an input. A closed pipe remains a `BrokenPipeError`.
 """
 
 import os
@@ -20,13 +20,13 @@ from kcap.runtime import ENDING
 
 Made = TypeVar("Made")
 BUFFERED: Final = 1 << 18
-"""Bytes that are written to a file at once: Parquet writes each of its pages, and those of most columns have some kB."""
+"""Bytes that are written to a file at once: Parquet writes each of its pages, and most pages have some kB."""
 GZIP_LEVEL: Final = 6
 """The default of gzip(1)."""
 
 
 class OutputSink(Protocol):
-    """Takes bytes."""
+    """Accepts bytes."""
 
     def write(self, data: bytes | memoryview, /) -> object: ...
 
@@ -34,7 +34,7 @@ class OutputSink(Protocol):
 
 
 class Counted:
-    """A stream that knows how much it took, which Parquet wants of pipes too."""
+    """A stream that counts its bytes, since Parquet needs the position, also in pipes."""
 
     closed = False
 
@@ -44,7 +44,7 @@ class Counted:
         self._failed = False
 
     def write(self, data: bytes | memoryview) -> int:
-        """Hands on; what a writer says at its end that was given up, or failed, goes nowhere."""
+        """Writes to the stream, unless the writer was abandoned or failed: what it writes at its end is discarded."""
         size = len(data)
         if not self._failed and not getattr(self._sink, "closed", False):
             try:
@@ -56,7 +56,7 @@ class Counted:
         return size
 
     def tell(self) -> int:
-        """Bytes so far."""
+        """Number of bytes so far."""
         return self._written
 
     def flush(self) -> None:
@@ -64,7 +64,7 @@ class Counted:
             self._sink.flush()
 
     def close(self) -> None:
-        """The stream is its owner's to close."""
+        """Does nothing: the owner of the stream closes it."""
 
     def writable(self) -> bool:
         return True
@@ -78,7 +78,7 @@ class Counted:
 
 @contextmanager
 def output_errors(name: str) -> Iterator[None]:
-    """Names the place in what goes wrong with writing."""
+    """Adds the name of the destination to errors of writing."""
     try:
         yield
     except BrokenPipeError:
@@ -88,14 +88,14 @@ def output_errors(name: str) -> Iterator[None]:
 
 
 def is_device(path: str) -> bool:
-    """Whether a path names a device, a pipe or a folder, which `new_file` does not replace."""
+    """Whether a path is a device, a pipe or a folder, which `new_file` does not replace."""
     return os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode)
 
 
 @contextmanager
 def new_file(path: str, *, private: bool = False) -> Iterator[BinaryIO]:
-    """A file that takes its place when the block ends without an exception; devices and pipes are written as they are. A
-    `private` one can be read by its owner alone.
+    """A file that replaces its destination when the block ends without an exception; devices and pipes are written directly.
+    Only its owner can read a `private` file.
 
     Raises UsageError for a file that is being read.
     """
@@ -104,7 +104,7 @@ def new_file(path: str, *, private: bool = False) -> Iterator[BinaryIO]:
         with output_errors(path), open(path, "wb") as file:
             yield file
         return
-    target = os.path.realpath(path)  # a link keeps pointing at what it names
+    target = os.path.realpath(path)  # a link is kept and its target is replaced
     with beside(target, tempfile.mkstemp, lambda made: os.unlink(made[1]), path) as (number, temporary):
         with os.fdopen(number, "wb", BUFFERED) as file:
             yield file
@@ -114,8 +114,9 @@ def new_file(path: str, *, private: bool = False) -> Iterator[BinaryIO]:
 
 @contextmanager
 def new_folder(path: str) -> Iterator[str]:
-    """A folder that takes its place when the block ends without an exception. Raises OutputError where there is one with
-    something in it: parts of two captures would be taken for one; UsageError where that is an input."""
+    """A folder that appears when the block ends without an exception. Raises OutputError if a folder with content exists, since
+    parts of two captures would be mixed; UsageError if that is an input.
+    """
     refuse_input(path, folder=True)
     target = os.path.realpath(path)
     if os.path.isdir(target) and os.listdir(target):
@@ -128,7 +129,9 @@ def new_folder(path: str) -> Iterator[str]:
 
 @contextmanager
 def compressed(sink: BinaryIO, how: str | None) -> Iterator[BinaryIO]:
-    """A stream whose bytes go to `sink` compressed: `gzip` (RFC 1952, without name and time), `zstd` (RFC 8878) or None."""
+    """A stream that compresses its bytes and writes them to `sink`: `gzip` (RFC 1952, without name and time), `zstd` (RFC 8878)
+    or None.
+    """
     if how is None:
         yield sink
     elif how == "gzip":
@@ -145,8 +148,8 @@ def compressed(sink: BinaryIO, how: str | None) -> Iterator[BinaryIO]:
 
 @contextmanager
 def beside(target: str, make: Callable[[str, str, str], Made], undo: Callable[[Made], None], name: str) -> Iterator[Made]:
-    """A file or folder beside its place, undone where the block fails; an interrupt that comes while it is made waits until it
-    can be undone. Raises OutputError that says `name`.
+    """A temporary file or folder beside its destination, removed if the block fails. An interrupt during its creation is
+    delayed until it can be removed. Raises OutputError with `name`.
     """
     with output_errors(name):
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
@@ -164,12 +167,12 @@ def beside(target: str, make: Callable[[str, str, str], Made], undo: Callable[[M
 
 
 def remove(folder: str) -> None:
-    """A folder with all that is in it."""
+    """Removes a folder with its content."""
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def mode_of(path: str, *, private: bool = False) -> int:
-    """Permissions of the file that is replaced, or of any new one; of a `private` file only those of its owner."""
+    """Permissions of the file that is replaced, or of any new file; for a `private` file only those of its owner."""
     try:
         mode = stat.S_IMODE(os.stat(path).st_mode)
     except FileNotFoundError:
@@ -178,7 +181,7 @@ def mode_of(path: str, *, private: bool = False) -> int:
 
 
 def masked(mode: int) -> int:
-    """Permissions of what is new, as the process's umask leaves them."""
+    """Permissions of new files, as limited by the process's umask."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mode & ~mask

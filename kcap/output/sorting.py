@@ -1,7 +1,7 @@
-"""Rows in another order, in bounded memory.
+"""Sorts rows in bounded memory.
 
-In: record batches of one schema and the columns to sort by. Out: the same rows, sorted; equal ones in the order in which they
-came, null behind all values. Law: sorted runs wait on disk; of each run only one batch is in memory while they are merged.
+In: record batches of one schema and the columns to sort by. Out: the same rows, sorted; equal ones remain in their order, null
+comes after all values. Law: sorted runs are on disk; while they are merged, only one batch of each run is in memory.
 """
 
 import tempfile
@@ -19,14 +19,14 @@ from kcap.table.schema import columns_of
 Key = tuple[str, str]
 """A column, and `ascending` or `descending`."""
 PLACE: Final = "_place"
-"""Where a row stood: what decides between equal ones."""
+"""Column with a row's original position, which orders equal rows."""
 BATCH: Final = 1 << 13
 
 
 def sort_keys(table: str, text: str) -> list[Key]:
     """`latency_ns:desc,time` or `-latency_ns,time` as keys.
 
-    Raises UsageError for a column that the table does not have, or that has no order.
+    Raises UsageError for a column that the table does not have, or that cannot be sorted.
     """
     known = columns_of(table)
     keys = []
@@ -74,11 +74,11 @@ def places(table: Any, keys: Sequence[Key]) -> Any:
     import pyarrow.compute as pc
 
     sort_indices: Any = pc.sort_indices
-    return sort_indices(table, sort_keys=list(keys))  # null stands at the end, whichever way
+    return sort_indices(table, sort_keys=list(keys))  # null comes last in both directions
 
 
 def _spilled(files: ExitStack, batches: list[pa.RecordBatch], keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
-    """Some batches, sorted, in a file without a name."""
+    """Sorts some batches and writes them to an unnamed file."""
     file = files.enter_context(tempfile.TemporaryFile(prefix="kcap-"))  # noqa: SIM115 - the stack closes it
     ipc: Any = pa.ipc
     with ipc.new_stream(file, batches[0].schema) as stream:
@@ -88,7 +88,7 @@ def _spilled(files: ExitStack, batches: list[pa.RecordBatch], keys: Sequence[Key
 
 
 def _merged(runs: list[Iterator[pa.RecordBatch]], keys: Sequence[Key]) -> Iterator[Any]:
-    """Sorted runs as one: what stands before the first end of a run's batch can leave, since no batch to come is before it."""
+    """Merges sorted runs. Rows before the first end of a run's batch can be written, since no later batch precedes it."""
     heads: list[Any] = [pa.Table.from_batches([head]) if (head := next(run, None)) is not None else None for run in runs]
     while live := [at for at, head in enumerate(heads) if head is not None]:
         if len(live) == 1:

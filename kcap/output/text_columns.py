@@ -1,4 +1,4 @@
-"""Columns as text, whole columns at a time: what JSON, CSV and the terminal's tables are made of.
+"""Converts whole columns to text for JSON, CSV and the terminal's tables.
 
 In: Arrow arrays. Out: Arrow arrays of strings, null where the value is null. Law: only distinct strings pass through Python.
 """
@@ -16,7 +16,7 @@ Quote = Callable[[str], str]
 
 
 def functions() -> Any:
-    """Arrow's compute functions; importing them takes 0.06 s, which tables in binary formats need not wait for."""
+    """Arrow's compute functions. Importing them takes 0.06 s, which tables in binary formats do not need."""
     import pyarrow.compute
 
     return pyarrow.compute
@@ -27,14 +27,14 @@ def plain(text: str) -> str:
 
 
 def csv_text(text: str, separator: str = ",") -> str:
-    """A CSV field (RFC 4180), of fields that a comma or another separator parts."""
+    """A CSV field (RFC 4180); the separator is a comma or another character."""
     if text == "" or any(mark in text for mark in (separator, '"', "\r", "\n")):
         return '"' + text.replace('"', '""') + '"'
     return text
 
 
 def distinct(column: Array, quote: Quote) -> Array:
-    """Strings, each different one quoted once."""
+    """Strings, each distinct one quoted once."""
     if quote is plain:
         return column
     coded: Any = column.dictionary_encode()
@@ -72,19 +72,19 @@ def scalar(column: Array, quote: Quote, quoted: bool) -> Array:
 
 
 def glued(*parts: str | Array) -> Array:
-    """Each row's parts in one string; null where one is."""
+    """The parts of each row as one string; null if a part is null."""
     pc = functions()
     made: Array = pc.binary_join_element_wise(*parts, "")
     return made
 
 
 def joined(column: Array, quote: Quote, quoted: bool, separator: str, null: str) -> Array:
-    """A list column as strings, entries joined, `null` for an entry that is null."""
+    """A list column as strings of joined entries, with `null` for a null entry."""
     pc = functions()
     if column.null_count == len(column):
         return nulls(len(column), pa.string())
     if column.offset:
-        column = pa.concat_arrays([column])  # of a slice, Arrow rebuilds no list
+        column = pa.concat_arrays([column])  # Arrow cannot rebuild a list from a slice
     whole: Any = column
     flat: Any = json_column(whole.values) if is_nested(whole.type) else scalar(whole.values, quote, quoted)
     arrow: Any = pa.ListArray
@@ -94,7 +94,7 @@ def joined(column: Array, quote: Quote, quoted: bool, separator: str, null: str)
 
 
 def is_nested(kind: pa.DataType) -> bool:
-    """Entries are lists of rows of another table."""
+    """Whether entries are lists of rows of another table."""
     return pa.types.is_list(kind) and pa.types.is_struct(kind.value_type)
 
 
@@ -112,7 +112,7 @@ def json_column(column: Array) -> Array:
 
 
 def csv_column(column: Array, separator: str = ",") -> Array:
-    """Every entry as a CSV field: nothing for null, an empty string in quotes; entries of lists are joined by semicolons."""
+    """Every entry as a CSV field: empty for null, quotes for an empty string; entries of lists are joined by semicolons."""
     quoted = partial(csv_text, separator=separator)
     if pa.types.is_list(column.type):
         texts = distinct(joined(column, plain, False, ";", ""), lambda text: quoted(text) if text else text)
@@ -122,13 +122,13 @@ def csv_column(column: Array, separator: str = ",") -> Array:
 
 
 def readable_column(column: Array) -> Array:
-    """Every entry for people: nothing for null."""
+    """Every entry as text for people; empty for null."""
     texts = joined(column, plain, False, ",", "-") if pa.types.is_list(column.type) else scalar(column, plain, False)
     return texts.fill_null("") if texts.null_count else texts
 
 
 def lines(parts: Sequence[str | Array], size: int) -> memoryview:
-    """Rows of text from their parts, constants and columns in turn; the last part ends the line."""
+    """Rows of text from alternating constants and columns; the last part ends the line."""
     if all(isinstance(part, str) for part in parts):
         return memoryview(("".join(map(str, parts)) * size).encode())
     _, offsets, data = glued(*parts).buffers()

@@ -1,7 +1,7 @@
-"""The column `time` as people and scripts want to read it.
+"""Formats of the column `time` for people and scripts.
 
-In: record batches, one of the ways below. Out: the same batches with `time` as text or as seconds. Law: nothing else changes;
-seconds keep all six digits.
+In: record batches, one of the formats below. Out: the same batches with `time` as text or as seconds. Law: nothing else
+changes; seconds keep all six decimal places.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -12,12 +12,14 @@ import pyarrow as pa
 from kcap.arrays.arrow import Array
 
 CLOCKS: Final = ("utc", "local", "epoch", "relative", "delta")
-"""RFC 3339 in UTC; in the zone of this machine; seconds since the epoch, since the first packet, since the row before."""
+"""RFC 3339 in UTC; the same in the zone of this machine; seconds since the epoch, since the first packet, since the previous
+row.
+"""
 SECONDS: Final = pa.decimal128(20, 6)
 
 
 def timed_schema(schema: pa.Schema, clock: str) -> pa.Schema:
-    """The schema of what `timed` gives."""
+    """The schema of the result of `timed`."""
     if "time" not in schema.names or clock == "utc":
         return schema
     kind = pa.string() if clock == "local" else SECONDS
@@ -25,7 +27,7 @@ def timed_schema(schema: pa.Schema, clock: str) -> pa.Schema:
 
 
 def timed(batches: Iterable[pa.RecordBatch], clock: str, first_ns: Callable[[], int | None]) -> Iterator[pa.RecordBatch]:
-    """The batches; `first_ns` knows the time of the capture's first packet once there is a row."""
+    """The batches with formatted times; `first_ns` returns the time of the capture's first packet once there is a row."""
     before: int | None = None
     for batch in batches:
         at = batch.schema.get_field_index("time")
@@ -49,8 +51,8 @@ def timed(batches: Iterable[pa.RecordBatch], clock: str, first_ns: Callable[[], 
 
 
 def by_second(times: Any, form: str) -> tuple[list[str], list[int], list[int]]:
-    """The different seconds of a column of times in microseconds, each as `strftime` writes it by a format; the number of each
-    time's second among these; and its microseconds.
+    """The distinct seconds of a column of times in microseconds, formatted by `strftime`; the number of each time's second
+    among these; and its microseconds.
     """
     import numpy as np
 
@@ -62,7 +64,7 @@ def by_second(times: Any, form: str) -> tuple[list[str], list[int], list[int]]:
 
 
 def seconds(micros: list[int]) -> Array:
-    """Microseconds as seconds with six digits."""
+    """Microseconds as seconds with six decimal places."""
     from decimal import Decimal
 
     made: Array = pa.array([Decimal(value).scaleb(-6) for value in micros], SECONDS)

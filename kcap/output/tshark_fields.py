@@ -1,7 +1,7 @@
-"""Rows as tshark writes them: chosen fields with separators, one JSON array, Elasticsearch's bulk form.
+"""Rows in tshark's formats: chosen fields with separators, one JSON array, Elasticsearch's bulk format.
 
-In: record batches, and the names that were requested. Out: text to a `OutputSink`. Law: a field is a name that filters know
-too; several values of one stand side by side with the aggregator between them, as tshark's do.
+In: record batches, and the requested names. Out: text to an `OutputSink`. Law: every field name is also valid in filters;
+several values of a field are joined by the aggregator, as in tshark.
 """
 
 import json
@@ -24,28 +24,28 @@ SPECIAL: Final = {"/t": "\t", "/s": " ", "\\t": "\t"}
 QUOTES: Final = {"d": '"', "s": "'", "n": ""}
 ONE_OF: Final = {"header": "yn", "occurrence": "fla", "quote": "dsn", "bom": "yn", "escape": "yn"}
 ESCAPES: Final = str.maketrans({"\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"})
-"""What a value may hold that would break a line or a field, as tshark's escape=y writes it."""
+"""Escapes, as of tshark's escape=y, for characters in values that would break a line or a field."""
 INDEX: Final = "kcap"
 EPOCH_NAME: Final = "frame.time_epoch"
-"""Shown as tshark shows it: seconds since the epoch."""
+"""Field that is shown as in tshark: seconds since the epoch."""
 PARTITION_NAME: Final = "kafka.partition_id"
-"""Of an exchange, the partitions that its messages name, each once."""
+"""Field with the partitions that the messages of an exchange name, each once."""
 RELATIVE_NAME: Final = "frame.time_relative"
-"""Seconds since the capture's first packet."""
+"""Field with the seconds since the capture's first packet."""
 FRAME_LENGTH: Final = "frame.len"
-"""Bytes on the wire of the packets that `frame.number` names; it is known while a capture is read."""
+"""Field with the bytes on the wire of the packets of `frame.number`; available only while a capture is read."""
 FILES: Final = {
     "request_first_packet": ("capture",),
     "request_last_packet": ("request_last_capture", "capture"),
     "response_first_packet": ("response_capture",),
     "response_last_packet": ("response_last_capture", "response_capture"),
 }
-"""Column with the number of a packet -> columns with the file that it is in; the first that is not null counts."""
+"""Column with the number of a packet -> columns with its file; the first that is not null counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldLayout:
-    """How fields are written, as tshark's -E says."""
+    """How fields are written: the settings of tshark's -E."""
 
     names: tuple[str, ...] = ()
     header: bool = False
@@ -68,17 +68,17 @@ class FieldLayout:
 
     @property
     def needs_lengths(self) -> bool:
-        """Whether it has what only packets say."""
+        """Whether a field needs lengths, which only packets have."""
         return FRAME_LENGTH in self.names
 
 
 def tabs(columns: Sequence[str]) -> FieldLayout:
-    """All columns with a header line and tabs between."""
+    """All columns with a header line, separated by tabs."""
     return FieldLayout(tuple(columns), header=True, columns=tuple((name,) for name in columns))
 
 
 def layout_of(table: str, names: Sequence[str], settings: Sequence[str]) -> FieldLayout:
-    """What -e and -E ask for. Raises UsageError for a name or a setting that is unknown."""
+    """The layout of -e and -E. Raises UsageError for a name or a setting that is unknown."""
     if not names:
         raise UsageError("-T fields needs -e FIELD, once for each field")
     found: dict[str, Any] = {}
@@ -97,7 +97,7 @@ def layout_of(table: str, names: Sequence[str], settings: Sequence[str]) -> Fiel
 
 
 def _parts(setting: str) -> list[str]:
-    """`header=y,separator=,,quote=d` as three settings: a comma that is a value stands before another comma or the end."""
+    """Splits `header=y,separator=,,quote=d` into three settings: a comma that is a value precedes another comma or the end."""
     parts: list[str] = []
     for piece in setting.split(","):
         if "=" in piece or not parts:
@@ -141,14 +141,14 @@ def _columns(table: str, name: str) -> tuple[str, ...]:
 
 
 class Fields:
-    """One line a row."""
+    """Writes one line per row."""
 
     def __init__(
         self, sink: OutputSink, schema: pa.Schema, layout: FieldLayout, began: Callable[[], int | None] = lambda: None,
         length: Callable[[str, int], int] = lambda *_: 0,
     ) -> None:  # fmt: skip
-        """`began` gives the time of the capture's first packet, in nanoseconds since the epoch; `length` the bytes on the wire
-        of a packet of a file.
+        """`began` returns the time of the capture's first packet, in nanoseconds since the epoch; `length` the bytes on the
+        wire of a packet of a file.
         """
         self._sink = sink
         self._layout = layout
@@ -167,7 +167,7 @@ class Fields:
         self._sink.flush()
 
     def _cells(self, name: str, names: Sequence[str], columns: Mapping[str, Any]) -> list[str]:
-        """A field of every row, which stands for the columns `names`."""
+        """The cells of a field that stands for the columns `names`."""
         if name == FRAME_LENGTH:
             values = {column: column_values.to_pylist() for column, column_values in columns.items()}
             return [self._cell(map(str, self._lengths(values, row))) for row in range(len(values[names[0]]))]
@@ -182,7 +182,7 @@ class Fields:
         distinct, rows = len(names) > 1, list(zip(*(column.to_pylist() for column in chosen)))
         if any(pa.types.is_nested(column.type) for column in chosen):
             return [self._cell((text for value in row for text in shown(value)), distinct=distinct) for row in rows]
-        known: dict[tuple[Any, ...], str] = {}  # most rows of a batch have the addresses, names and errors of others
+        known: dict[tuple[Any, ...], str] = {}  # most rows of a batch share addresses, names and errors
         for row in rows:
             if row not in known:
                 known[row] = self._cell((text for value in row for text in shown(value)), distinct=distinct)
@@ -216,16 +216,16 @@ class Fields:
         layout = self._layout
         head = "\ufeff" if layout.bom else ""
         if layout.header:
-            head += layout.separator.join(layout.names) + "\n"  # tshark quotes values alone
+            head += layout.separator.join(layout.names) + "\n"  # tshark quotes only values
         self._sink.write(head.encode())
 
     def close(self) -> None:
-        """The header stands above nothing too."""
+        """Writes the header if there were no rows."""
         self._start()
 
 
 def texts(value: Any) -> list[str]:
-    """A value as tshark prints it; none for null, one for each entry of a list."""
+    """A value as tshark prints it; nothing for null, one text for each entry of a list."""
     if value is None:
         return []
     if isinstance(value, list):
@@ -238,23 +238,23 @@ def texts(value: Any) -> list[str]:
 
 
 def lengths(value: int | None) -> list[str]:
-    """The length of a message as Kafka's protocol has it, of a frame with its prefix."""
+    """The length of a message by Kafka's protocol, from the size of a frame with its prefix."""
     return [] if value is None else [str(value - PREFIX_BYTES)]
 
 
 def harmless(text: str) -> str:
-    """The text with what a terminal would obey made visible; breaks are for `escape=`."""
+    """The text with control characters made visible; line breaks are left to `escape=`."""
     return text if text.isprintable() else "".join(one if ord(one) in ESCAPES else visible(one) for one in text)
 
 
 def seconds(nanoseconds: int) -> str:
-    """Seconds with nine digits behind the point."""
+    """Seconds with nine decimal places."""
     whole, rest = divmod(nanoseconds, 10**9)
     return f"{whole}.{rest:09}"
 
 
 class JsonArray:
-    """One array of objects: what `jq` and scripts take at once."""
+    """Writes one array of objects, for `jq` and scripts."""
 
     def __init__(self, sink: OutputSink, schema: pa.Schema) -> None:
         self._sink = sink
@@ -278,7 +278,7 @@ class JsonArray:
 
 
 class Bulk:
-    """Elasticsearch's bulk form: a line that says where to, a line with the document."""
+    """Writes Elasticsearch's bulk format: a line with the action, a line with the document."""
 
     def __init__(self, sink: OutputSink, schema: pa.Schema) -> None:
         self._sink = sink
@@ -300,4 +300,4 @@ class Bulk:
         self._sink.flush()
 
     def close(self) -> None:
-        """Every line is out already."""
+        """Does nothing: every line is written already."""

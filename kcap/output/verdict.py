@@ -1,7 +1,6 @@
-"""What a page of rows says first: one sentence of all its rows.
+"""The first sentence of a page of rows, about all of its rows.
 
-In: record batches of one schema. Out: the sentence. Law: it says of each column that the page has what its rows say, and
-nothing of columns that the page does not have.
+In: record batches of one schema. Out: the sentence. Law: it reports on each column that the page has, and on no other column.
 """
 
 from collections import Counter
@@ -14,19 +13,19 @@ from kcap.output.grid import counts, duration
 from kcap.weird import Weird, WeirdKind
 
 ERRORS_NAMED: Final = 3
-"""Errors that the sentence names, the most frequent first."""
+"""Number of errors that the sentence names, the most frequent first."""
 COUNTED: Final = {"exchanges": ("outcome", "error"), "connections": ("phase", "ended")}
 REASONS_NAMED: Final = 3
-"""Reasons why connections were not decrypted that the sentence names, the most frequent first."""
+"""Number of reasons for missing decryption that the sentence names, the most frequent first."""
 IN_TLS: Final = "tls: "
-"""Before such a reason in the detail of `not_kafka`."""
+"""Prefix of such a reason in the detail of `not_kafka`."""
 MISSING: Final = ("client_missing", "server_missing")
-"""Columns of connections: bytes that were not captured."""
+"""Columns of connections with the bytes that were not captured."""
 
 
 def no_kafka_sentence(packets: int, phases: Counter[str], weirds: Iterable[tuple[Weird, int]] = ()) -> str:
-    """What a capture has instead of Kafka, and what may make it readable. `phases`: connections by what they were taken for;
-    `weirds` say why keys that were given do not help.
+    """What a capture has instead of Kafka, and what may make it readable. `phases`: connections by their protocol; `weirds`
+    show why given keys do not help.
     """
     if not phases:
         return f"no Kafka found: {packets:,} packet{'' if packets == 1 else 's'} and no TCP connection with data among them"
@@ -41,7 +40,7 @@ def no_kafka_sentence(packets: int, phases: Counter[str], weirds: Iterable[tuple
 
 
 class Verdict:
-    """Counts rows as they go by."""
+    """Counts rows as they pass."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._table = (schema.metadata or {}).get(b"kcap.table", b"rows").decode()

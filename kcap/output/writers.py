@@ -1,7 +1,7 @@
-"""Record batches as files: JSON lines, CSV, TSV, Parquet, Arrow IPC.
+"""Writes record batches as files: JSON lines, CSV, TSV, Parquet, Arrow IPC.
 
-In: record batches of one schema. Out: bytes to a `OutputSink`. Law: rows leave in the order in which they came; what a text
-format has taken is out when `write` returns, Parquet gathers row groups.
+In: record batches of one schema. Out: bytes to an `OutputSink`. Law: rows are written in their order. Text formats have written
+their rows when `write` returns; Parquet gathers row groups.
 """
 
 import json
@@ -19,34 +19,34 @@ from kcap.limits import ROW_GROUP_BYTES
 from kcap.output.sink import BUFFERED, Counted, OutputSink
 
 ROW_GROUP: Final = 1 << 15
-"""Rows gathered for a row group: some 500 bytes a row wait in memory."""
+"""Rows of a row group: some 500 bytes per row are held in memory."""
 BATCH: Final = 1 << 13
-"""Values that a column's encoder takes at once: with eight times Parquet's own default it takes 5 % less time."""
+"""Number of values that a column's encoder takes at once: eight times Parquet's default takes 5 % less time."""
 AS_DIFFERENCES: Final = (
     "time", "exchange", "correlation_id", "offset", "first_ns", "last_ns", "_packet", "_pos", "latency_ns", "service_ns",
     "request_bytes", "response_bytes",
 )  # fmt: skip
-"""How the names of columns end whose numbers nearly always differ from row to row."""
+"""Suffixes of the names of columns whose numbers nearly always differ from row to row."""
 FILTERED: Final = frozenset((
     "time", "capture", "connection", "client_ip", "server_ip", "client_id", "api_key", "api", "error_code", "error", "outcome",
     "latency_ns", "throttle_time_ms", "request_first_ns", "first_ns", "group_id", "topic", "partition", "offset",
     "timestamp_ms", "kind",
 ))  # fmt: skip
-"""Columns whose smallest and largest value stand in the file, for engines that pass over row groups by them."""
+"""Columns whose minimum and maximum are stored in the file, so that engines can skip row groups."""
 
 
 class Writer(Protocol):
-    """One format."""
+    """A writer of one format."""
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Takes rows."""
 
     def close(self) -> None:
-        """No more rows come."""
+        """Completes the output."""
 
 
 class JsonLines:
-    """One JSON object a line; every column is there, null as null."""
+    """Writes one JSON object per line with every column; null is written as null."""
 
     def __init__(self, sink: OutputSink, schema: pa.Schema) -> None:
         self._sink = sink
@@ -71,11 +71,11 @@ class JsonLines:
         self._sink.flush()
 
     def close(self) -> None:
-        """Every line is out already."""
+        """Does nothing: every line is written already."""
 
 
 class Csv:
-    """RFC 4180 with a header line; entries of lists are joined by semicolons."""
+    """Writes RFC 4180 with a header line; entries of lists are joined by semicolons."""
 
     SEPARATOR = ","
 
@@ -108,28 +108,29 @@ class Csv:
             self._header = ""
 
     def close(self) -> None:
-        """A table without rows has its header all the same."""
+        """Writes the header if there were no rows."""
         self._head()
 
 
 class Tsv(Csv):
-    """CSV whose fields are parted by tabs."""
+    """CSV with tabs as separators."""
 
     SEPARATOR = "\t"
 
 
 def buffered(sink: OutputSink) -> pa.NativeFile:
-    """A stream of Arrow's that gives the sink many pieces at once: to call a Python object takes Arrow some 20 us, and a row
-    group of exchanges or a batch of them has some 400 pieces.
+    """A stream of Arrow that gathers pieces before it calls the sink: a call of a Python object takes Arrow some 20 us, and a
+    row group or batch of exchanges has some 400 pieces.
     """
     stream: Any = Counted(sink)
     return pa.BufferedOutputStream(pa.PythonFile(stream, mode="w"), BUFFERED)
 
 
 class Feather:
-    """The Arrow IPC file format, which Feather version 2 is.
+    """Writes the Arrow IPC file format, which is Feather version 2.
 
-    It has no room for dictionaries that change from batch to batch, so dictionary-encoded columns are written as their values.
+    The format does not allow dictionaries that change between batches, so dictionary-encoded columns are written as their
+    values.
     """
 
     def __init__(self, sink: OutputSink, schema: pa.Schema) -> None:
@@ -159,7 +160,7 @@ class Feather:
 
 
 class Arrow:
-    """The Arrow IPC stream format."""
+    """Writes the Arrow IPC stream format."""
 
     def __init__(self, sink: OutputSink, schema: pa.Schema) -> None:
         self._sink, self._out = sink, buffered(sink)
@@ -179,11 +180,11 @@ class Arrow:
 
 
 class Parquet:
-    """Parquet in row groups.
+    """Writes Parquet in row groups.
 
-    Columns whose numbers differ in every row are written as differences (DELTA_BINARY_PACKED), which for times, packets and
-    positions take a third of the time of zstd over plain numbers and hardly more room. Columns with few different numbers, or
-    many nulls, take less time and room as plain numbers. Everything is compressed with lz4.
+    Columns whose numbers differ in every row are written as differences (DELTA_BINARY_PACKED). For times, packets and positions
+    this takes a third of the time of zstd over plain numbers and hardly more space. Columns with few distinct numbers, or many
+    nulls, take less time and space as plain numbers. Everything is compressed with lz4.
     """
 
     def __init__(
@@ -195,10 +196,11 @@ class Parquet:
         *,
         threaded: bool = False,
     ) -> None:
-        """`compression`: `none` for files that are read soon and removed. `group`: rows of a row group, `ROW_GROUP` by default.
-        `threaded`: a row group is written by a thread while the next one is gathered. Texts that are dictionary-encoded are
-        texts for those who read the file."""
-        # `pyarrow.parquet`, which wraps it, loads file systems, with TLS for them: 2 % of a small report.
+        """`compression`: `none` for files that are read soon and removed. `group`: rows of a row group, by default `ROW_GROUP`.
+        `threaded`: a thread writes a row group while the next one is gathered. Dictionary-encoded texts are plain texts to
+        readers of the file.
+        """
+        # `pyarrow.parquet`, which wraps it, loads file systems and their TLS: 2 % of a small report.
         from pyarrow._parquet import ParquetWriter
 
         self._coded = any(pa.types.is_dictionary(kind) for kind in schema.types)
@@ -218,7 +220,7 @@ class Parquet:
             store_schema=not self._coded,
             writer_engine_version="V2",
         )
-        if self._coded:  # what `store_schema` writes, of texts as they are read
+        if self._coded:  # `store_schema` needs the schema with plain texts
             plain = b64encode(with_texts(schema, coded=False).serialize())
             self._file.add_key_value_metadata({b"ARROW:schema": plain, **(schema.metadata or {})})
         self._waiting: list[pa.RecordBatch] = []
@@ -236,7 +238,7 @@ class Parquet:
             self.flush()
 
     def flush(self) -> None:
-        """Ends the row group. Raises what the one before raised in its thread."""
+        """Ends the row group. Raises the exception of the previous one, which a thread wrote."""
         self._wait()
         batches = self._waiting
         self._waiting, self._rows, self._bytes = [], 0, 0
@@ -248,19 +250,19 @@ class Parquet:
 
     def _write_group(self, batches: list[pa.RecordBatch]) -> None:
         table = pa.Table.from_batches(batches)
-        if self._coded:  # else each batch's texts are written one after the other
+        if self._coded:  # otherwise each batch's texts are written one after another
             table = table.unify_dictionaries()
         self._file.write_table(table, row_group_size=table.num_rows)
 
     def _attempt(self, batches: list[pa.RecordBatch]) -> None:
-        """What the thread does."""
+        """Body of the thread."""
         try:
             self._write_group(batches)
         except Exception as error:  # noqa: BLE001 - it is raised where rows are given
             self._failure = error
 
     def _wait(self) -> None:
-        """Until the row group is written that a thread writes."""
+        """Waits until the thread has written its row group."""
         if self._thread is not None:
             self._thread.join()
             self._thread = None
@@ -276,11 +278,11 @@ class Parquet:
 
 
 ELSEWHERE: Final = {"json": ("tshark_fields", "JsonArray"), "markdown": ("pages", "Markdown"), "html": ("pages", "Html")}
-"""Format -> module and class of a writer that imports what the others do not need."""
+"""Format -> module and class of a writer whose imports other formats do not need."""
 
 
 def writer_of(form: str, sink: OutputSink, schema: pa.Schema, *, threaded: bool = False) -> Writer:
-    """The writer of a format of `kcap.output.formats.FORMATS` beside `table`. `threaded`: as of `Parquet`."""
+    """The writer of a format in `kcap.output.formats.FORMATS`, except `table`. `threaded`: as of `Parquet`."""
     if form in ELSEWHERE:
         module, name = ELSEWHERE[form]
         other: Writer = getattr(import_module(f"kcap.output.{module}"), name)(sink, schema)
