@@ -1,6 +1,6 @@
-"""What the commands that write captures share: progress over several passes, formats, words.
+"""Shared parts of the commands that write captures: progress over several passes, formats, messages.
 
-In: readings as they go by. Out: one line of progress at a time, on a terminal only.
+In: passes as they begin. Out: one line of progress at a time, on a terminal only.
 """
 
 import os
@@ -16,7 +16,7 @@ SECRETS_STAY: Final = "TLS secrets of the input are left out; --keep-secrets wri
 
 
 class Passes:
-    """The progress of whatever pass is under way."""
+    """Shows the progress of the current pass."""
 
     def __init__(self) -> None:
         self._progress: Progress | None = None
@@ -42,7 +42,7 @@ class Passes:
 
 
 def only_plain(output: str, form: str | None = None) -> None:
-    """Raises UsageError for a name that promises compression, a format of tables, or another format than `form`."""
+    """Raises UsageError for a name that implies compression, a format of tables, or another format than `form`."""
     from kcap.output.formats import ADVICE, CAPTURES
     from kcap.output.formats import SUFFIXES as TABLES
 

@@ -1,4 +1,6 @@
-"""`kcap check`: what is wrong in a capture, whom it concerns, since when, how sure that is, and what to do."""
+"""`kcap check`: what is wrong in a capture, which clients and brokers it concerns, since when, how certain it is, and what to
+do.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -92,7 +94,7 @@ def run(
 
 
 def known(words: str) -> list[str]:
-    """Ids of rules from a list. Raises UsageError for one that no rule has."""
+    """Ids of rules from a list. Raises UsageError for an unknown one."""
     from kcap.reports.findings.report import rules
 
     ids = [word.strip() for word in words.split(",") if word.strip()]
@@ -103,7 +105,7 @@ def known(words: str) -> list[str]:
 
 
 def rules_listed() -> str:
-    """Every rule: id, severity, what it looks at."""
+    """Every rule: id, severity, what it examines."""
     from kcap.cli.report_formats import screen_width
     from kcap.reports.findings.report import rules
 
@@ -112,7 +114,7 @@ def rules_listed() -> str:
 
 
 def explained(name: str, changed: Mapping[str, Mapping[str, float]] | None = None) -> str:
-    """A rule in full; `changed` has thresholds that the configuration sets."""
+    """A rule in full; `changed` has thresholds from the configuration."""
     from kcap.cli.report_formats import screen_width
     from kcap.reports.findings.report import rules
 
@@ -148,7 +150,7 @@ def formatted(result: Row, form: str, output: str | None, files: Sequence[str] =
 
 
 def document(result: Row, *, unicode: bool = True) -> "Document":
-    """The findings for people: the worst first, a paragraph each; `unicode`: bars are block characters."""
+    """The findings for people: the most severe first, one paragraph each; `unicode`: bars are block characters."""
     from kcap.cli.report_formats import Document, Section, Sentences
 
     rows = result["rows"]
@@ -174,13 +176,13 @@ def document(result: Row, *, unicode: bool = True) -> "Document":
 
 
 def named_rules(why: str, some: Sequence[str]) -> str:
-    """The rules that could not judge for one reason; those that read exchanges are most of them, and are counted."""
+    """The rules that could not judge for one reason; if it concerns most rules, only their number."""
     many = why.startswith((NO_KAFKA, NO_CLIENTS)) and len(some) > 1
     return f"{len(some)} rules that read exchanges" if many else ", ".join(some)
 
 
 def lines_of(row: Row, *, unicode: bool = True) -> list[str]:
-    """What stands below a finding's sentence."""
+    """The lines below a finding's sentence."""
     around = f" ({more})" if (more := passed(row)) else ""
     bars = spark(row["course"], Style(UNLIMITED, color=False, unicode=unicode)) if any(row.get("course") or ()) else ""
     return [
@@ -201,14 +203,16 @@ def when(first: int | None, last: int | None) -> str:
 
 
 def uri(name: str) -> str:
-    """A file's name as a relative URI reference (RFC 3986): what a URI does not allow is percent-encoded, a byte at a time."""
+    """A file's name as a relative URI reference (RFC 3986): characters that a URI does not allow are percent-encoded byte by
+    byte.
+    """
     from urllib.parse import quote
 
     return quote(os.fsencode(name.replace("\\", "/")), safe="/")
 
 
 def sarif(result: Row) -> Row:
-    """The findings as SARIF 2.1.0, which code hosts and dashboards read."""
+    """The findings as SARIF 2.1.0, for code hosts and dashboards."""
     from kcap.reports.findings.report import rules
 
     ids = sorted({row["id"] for row in result["rows"]})

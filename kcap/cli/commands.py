@@ -52,4 +52,4 @@ COMMANDS: Final = {
     "merge": Entry("kcap.cli.merge", "Combine several captures into one file, in time order."),
     "completion": Entry("kcap.cli.completion", "Print the completion script for bash, zsh or fish."),
 }
-"""In the order of the help."""
+"""Commands in the order of the help."""

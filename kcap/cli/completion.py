@@ -1,4 +1,4 @@
-"""`kcap completion`: what a shell has to read to complete kcap's words, and the words themselves."""
+"""`kcap completion`: the script with which a shell completes kcap's words, and the words themselves."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The words that a shell is offered for options whose values kcap knows: columns and filters."""
+"""Words for the shell's completion of options with known values: columns and filters."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ import click
 
 
 def listed(names: Callable[[str], list[str]]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
-    """Completes the last of some words between commas; `names` are those of the table that was chosen."""
+    """Completes the last of some comma-separated words; `names` are those of the chosen table."""
 
     def complete(context: click.Context, _parameter: click.Parameter, text: str) -> list[str]:
         before, comma, last = text.rpartition(",")
@@ -24,7 +24,7 @@ def columns_of(table: str) -> list[str]:
 
 
 def filter_words(_context: click.Context, _parameter: click.Parameter, text: str) -> list[str]:
-    """Completes the name that a filter ends with."""
+    """Completes the name at the end of a filter."""
     from kcap.filter.fields import fields
 
     before, space, last = text.rpartition(" ")

@@ -1,8 +1,8 @@
-"""Defaults that the user has set once: a configuration file and the environment.
+"""Defaults that the user has set: a configuration file and the environment.
 
-In: `config.toml` in the folder kcap of XDG_CONFIG_HOME (XDG Base Directory Specification), or the file that KCAP_CONFIG names,
-with a table for each command and its options by their long names; variables KCAP_COMMAND_OPTION. Out: defaults by parameter.
-Law: what is typed wins over the environment, the environment over the file. Raises UsageError for what no option is called.
+In: `config.toml` in the folder kcap of XDG_CONFIG_HOME (XDG Base Directory Specification), or the file in KCAP_CONFIG, with a
+table for each command and its options by their long names; variables KCAP_COMMAND_OPTION. Out: defaults by parameter. Law: the
+command line overrides the environment, which overrides the file. Raises UsageError for unknown options.
 """
 
 import os
@@ -18,13 +18,13 @@ from kcap.errors import UsageError, did_you_mean, said
 FILE: Final = "config.toml"
 VARIABLE: Final = "KCAP_CONFIG"
 ELSEWHERE: Final = {"tui": "tui.toml"}
-"""What people look for in this file -> the file beside it that has it."""
+"""Settings that belong to another file beside this one -> that file."""
 WITH_TABLES: Final = ("check",)
-"""Commands whose table holds tables beside options: thresholds of rules."""
+"""Commands whose table has tables beside options: thresholds of rules."""
 
 
 def config_file() -> Path:
-    """Where the file is, whether there is one or not."""
+    """The path of the file, whether it exists or not."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named)
@@ -34,7 +34,7 @@ def config_file() -> Path:
 
 
 def settings() -> dict[str, Any]:
-    """What the file says; nothing where there is none, or the environment names an empty one.
+    """The content of the file; empty if there is none, or if the environment names an empty path.
 
     Raises UsageError for a file that cannot be read.
     """
@@ -47,7 +47,7 @@ def settings() -> dict[str, Any]:
         return {}
     except OSError as error:
         raise UsageError(f"{path}: {said(error)}") from None
-    import tomllib  # few have such a file
+    import tomllib  # few users have the file
 
     try:
         return tomllib.loads(data.decode())
@@ -56,7 +56,9 @@ def settings() -> dict[str, Any]:
 
 
 def rule_thresholds() -> dict[str, dict[str, float]]:
-    """Thresholds that the configuration sets, by rule. Raises UsageError for what is no rule, threshold or number."""
+    """Thresholds from the configuration, by rule. Raises UsageError for an unknown rule or threshold, or a value that is not a
+    number.
+    """
     from kcap.reports.findings.report import rules
     from kcap.reports.findings.thresholds import thresholds_of
 
@@ -66,7 +68,7 @@ def rule_thresholds() -> dict[str, dict[str, float]]:
 def defaults(command: click.Command, name: str, file: Mapping[str, Any], commands: Mapping[str, object]) -> dict[str, Any]:
     """Defaults of one command, by the names of its parameters.
 
-    Raises UsageError for a command or an option that there is not.
+    Raises UsageError for an unknown command or option.
     """
     for table in file:
         if table in ELSEWHERE:
@@ -107,7 +109,7 @@ def long_names(command: click.Command) -> dict[str, str]:
 
 
 def _several(command: click.Command, parameter: str, value: Any) -> Any:
-    """A value of an option that may be given several times as a list; commas part what stands in one text."""
+    """The value of a repeatable option as a list; a text is split at commas."""
     option = next(one for one in command.params if one.name == parameter)
     if option.multiple and isinstance(value, str):
         return [word for word in re.split(r",\s*", value) if word] if parameter == "not_kafka" else [value]

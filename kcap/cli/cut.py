@@ -89,7 +89,7 @@ def run(
     from kcap.export.scratch import hand_over, kept, scratch
     from kcap.session import Capture
 
-    Capture(paths, options).filter(only)  # a fault of the filter is shown before anything is read
+    Capture(paths, options).filter(only)  # faults of the filter are shown before anything is read
     only_plain(output, form)
     comment = f"kcap cut{f' -Y {only!r}' if only else ''}{' --connection' if whole else ''}"
     rewritten: Rewritten | None = None
@@ -115,7 +115,7 @@ def run(
 
 
 def report_cut(done: "Cut", output: str, *, written: bool) -> None:
-    """What was cut, on stderr."""
+    """Reports on stderr what was cut."""
     rows = done.picked.rows
     if not rows:
         what = "no exchange matches" if done.picked.kafka else "no Kafka found"
@@ -136,7 +136,7 @@ def report_cut(done: "Cut", output: str, *, written: bool) -> None:
 
 
 def tell_changes(done: "Rewritten") -> None:
-    """What was done to the packets, on stderr."""
+    """Reports on stderr how the packets were changed."""
     if done.compressed:
         say(f"compressed batches that were zeroed and can no longer be decompressed: {done.compressed:,}")
     if done.encrypted:

@@ -1,7 +1,7 @@
-"""`kcap decode`: bytes to meaning, without any capture.
+"""`kcap decode`: decodes bytes without a capture.
 
-In: hexadecimal text, a file or standard input, or lines of vectors. Out: a tree, or JSON. Law: whatever the bytes are, they are
-explained as far as they go, and what is left says why it was not read.
+In: hexadecimal text, a file or standard input, or lines of vectors. Out: a tree, or JSON. Law: any bytes are explained as far
+as they can be decoded; the rest has the reason why it could not.
 """
 
 import json
@@ -83,12 +83,12 @@ def run(
 
 
 def read_bytes(as_hex: str | None, files: tuple[str, ...]) -> bytes:
-    """The input.
+    """The input as bytes.
 
-    Raises UsageError where it is not one, CaptureError where it cannot be read.
+    Raises UsageError if it is missing or invalid, CaptureError if it cannot be read.
     """
     if as_hex is not None:
-        # Without quotes the groups of the number are further words.
+        # Without quotes, the shell passes the groups of the number as further words.
         found = from_text(" ".join((as_hex, *files)).encode(errors="replace"))
         if found is None:
             raise UsageError("--hex takes pairs of hexadecimal digits")
@@ -107,15 +107,15 @@ def read_bytes(as_hex: str | None, files: tuple[str, ...]) -> bytes:
 
 
 def from_text(text: bytes) -> bytes | None:
-    """Hexadecimal text as bytes, None where it is something else."""
+    """Hexadecimal text as bytes; None for other text."""
     digits = SEPARATORS.sub(b"", text)
     return bytes.fromhex(digits.decode()) if HEX.fullmatch(digits) else None
 
 
 def api_key_of(text: str) -> int:
-    """The key of an API that is named, in any case, or given by its number.
+    """The key of an API given by its name, case-insensitive, or by its number.
 
-    Raises UsageError for a name that no API has.
+    Raises UsageError for an unknown name.
     """
     from kcap.schema.registry import api_keys, api_name
 
@@ -130,7 +130,9 @@ def api_key_of(text: str) -> int:
 
 
 def unframed(data: bytes, is_request: bool, key: int | None, version: int | None) -> tuple["Message", int]:
-    """The message, and the bytes before its frame: the length counts as one where it is right and the rest reads no worse."""
+    """The message, and the number of bytes before its frame. A right length prefix is split off, unless the bytes decode
+    completely only with it.
+    """
     from kcap.decode.message import decode_request, decode_response
 
     def decode(frame: bytes) -> "Message":
@@ -146,7 +148,7 @@ def unframed(data: bytes, is_request: bool, key: int | None, version: int | None
 
 
 def message_lines(message: "Message", shift: int, show_secrets: bool) -> Iterator[str]:
-    """The tree of a message, its length before it."""
+    """The tree of a message, with its length first."""
     from kcap.cli.trees import TreeStyle, length_line, tree_lines
 
     name = message.name or "message"
@@ -162,7 +164,7 @@ def message_lines(message: "Message", shift: int, show_secrets: bool) -> Iterato
 def message_json(
     kind: str, message: "Message", show_secrets: bool, *, payloads: bool = True, size: int | None = None
 ) -> dict[str, Any]:
-    """A message in the vectors' form; without payloads there are sizes in the place of records. `size`: as of `shown_as`."""
+    """A message in the vectors' form; without payloads, records are replaced by sizes. `size`: as of `shown_as`."""
     from kcap.decode.secrets import masked, may_hold_secrets, shown_as
     from kcap.schema.registry import api_name
     from kcap.wire.text import client_text
@@ -194,7 +196,7 @@ def message_json(
 
 
 def tags_json(tags: Iterable[tuple[int, bytes]], hidden: bool) -> list[dict[str, Any]]:
-    """Unknown tagged fields; what they hold is masked where the message may hold secrets."""
+    """Unknown tagged fields; their content is masked if the message may have secrets."""
     from kcap.wire.text import MASKED
 
     return [{"tag": tag, "data": MASKED if hidden else data.hex()} for tag, data in tags]
@@ -219,7 +221,7 @@ def _show_records(data: bytes, as_json: bool) -> None:
 
 
 def _lines(text: bytes, show_secrets: bool) -> int:
-    """Line after line; the exit code."""
+    """Decodes line by line; returns the exit code."""
     code = 0
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -233,7 +235,7 @@ def _lines(text: bytes, show_secrets: bool) -> int:
 
 
 def decode_line(line: dict[str, Any], show_secrets: bool) -> dict[str, Any]:
-    """One line of the vectors' form. Raises what a line that is none makes Python raise."""
+    """Decodes one line of the vectors' form. An invalid line raises the exceptions of Python's parsers."""
     from kcap.decode.message import decode_data
     from kcap.records.record_sets import decode_records
 

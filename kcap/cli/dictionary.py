@@ -1,7 +1,8 @@
 """The dictionary of kcap's data: tables, columns, flags, oddities. `kcap schema` and docs/tables.md print it.
 
-In: a table's name, or nothing. Out: rows of text, the first of them the heads. Law: names, types and meanings are those of
-`kcap.columns` and `kcap.weird`; every column that may be null says when; Wireshark's fields are those that filters take.
+In: a table's name, or nothing. Out: rows of text, the first of which are the headings. Law: names, types and meanings are those
+of `kcap.columns` and `kcap.weird`; for every nullable column it says when it is null; Wireshark's fields are those that filters
+accept.
 """
 
 from collections.abc import Iterator
@@ -34,7 +35,7 @@ UNITS: Final = (
     ("*_packet", "number in the file, from 1"),
     ("packet", "number in the file, from 1"),
 )
-"""Name of a column -> its unit; the first pattern that fits."""
+"""Pattern of column names -> unit; the first match counts."""
 NULLS: Final = (
     ("*_last_capture", "the file of the first byte"),
     ("request_transfer_ns", "not all of the request's bytes were captured"),
@@ -75,13 +76,13 @@ NULLS: Final = (
     ("value", "the record has none (a tombstone)"),
     ("*", "the message or its version has none, or it was not captured"),
 )
-"""Name of a column that may be null -> when it is; the first pattern that fits."""
+"""Pattern of names of nullable columns -> when they are null; the first match counts."""
 PROTOCOLS: Final = ("kafka.", "tcp.", "ip.", "ipv6.", "frame.")
-"""How names of Wireshark's fields begin."""
+"""Prefixes of Wireshark's field names."""
 
 
 def matching(patterns: tuple[tuple[str, str], ...], name: str) -> str:
-    """The text of the first pattern that fits a name, nothing for none."""
+    """The text of the first pattern that matches a name; empty for none."""
     return next((text for pattern, text in patterns if fnmatchcase(name, pattern)), "")
 
 
@@ -95,13 +96,13 @@ def wireshark(table: str, name: str) -> str:
 
 
 def tables() -> Lines:
-    """Every table: its name, how many columns it has, what a row is."""
+    """Every table: its name, its number of columns, what a row is."""
     rows = [(name, str(len(columns)), TABLE_MEANINGS[name]) for name, columns in TABLES.items()]
     return [("table", "columns", "a row is"), *rows]
 
 
 def columns(table: str) -> Lines:
-    """The columns of a table, then those that it has only where they are named."""
+    """The columns of a table, then its optional ones."""
     heads = ("column", "type", "unit", "meaning", "null", "Wireshark")
     return [heads, *(described(table, column) for column in (*TABLES[table], *ON_REQUEST.get(table, ())))]
 
@@ -114,12 +115,12 @@ def described(table: str, column: Column) -> tuple[str, ...]:
 
 
 def flags() -> Lines:
-    """What may stand in `exchanges.flags`."""
+    """The possible values of `exchanges.flags`."""
     return [("flag", "meaning"), *FLAG_MEANINGS.items()]
 
 
 def weirds() -> Lines:
-    """What may stand in `weirds.kind`."""
+    """The possible values of `weirds.kind`."""
     return [("kind", "meaning"), *((kind.value, kind.meaning) for kind in WeirdKind)]
 
 

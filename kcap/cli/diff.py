@@ -18,7 +18,7 @@ from kcap.reports.text import Aim, TextColumn, number, words
 
 ANY: Final = "any"
 SHOWN: Final = 20
-"""Rows that text shows of each table of classes."""
+"""Number of rows that text shows of each table of classes."""
 
 
 @partial(inputs, tables=True)
@@ -63,7 +63,7 @@ def kinds_of(words: str) -> list[str]:
 
 
 def document(result: Row, only: str = "") -> Document:
-    """The differences in words, then the figures of both captures by class; `only` is the display filter of both."""
+    """The differences in words, then the figures of both captures by class; `only` is the display filter for both."""
     from kcap.reports.diff.summaries import SCOPES
 
     found = [row for row in result["rows"] if row["significant"]]
@@ -86,7 +86,7 @@ def evidence(row: Row) -> str:
 
 
 def of(side: str, name: str, shown: Callable[[Any], str], head: str, rank: int, *conditions: str) -> TextColumn:
-    """A figure of one side; it leads to the exchanges of that side's capture that meet the conditions."""
+    """A figure of one side, which links to the exchanges of that side's capture that meet the conditions."""
 
     def down(row: Row) -> Aim:
         keys = [key_of(name) for name in row["who"]]
@@ -96,7 +96,7 @@ def of(side: str, name: str, shown: Callable[[Any], str], head: str, rank: int, 
 
 
 def name_of(who: Row) -> str:
-    """What a class is of, besides its API."""
+    """The subject of a class, besides its API."""
     return ":".join(words(value) for name, value in who.items() if name != "api")
 
 

@@ -1,4 +1,4 @@
-"""What each command's help shows as examples. Pure data; a test holds every line against the command's own options."""
+"""The examples in each command's help. Pure data; a test checks every line against the command's options."""
 
 from typing import Final
 
@@ -103,5 +103,5 @@ EXAMPLES: Final = {
 
 
 def epilog(name: str) -> str:
-    """The examples of a command as its help shows them."""
+    """The examples of a command as shown in its help."""
     return "\n".join(["\b", "Examples:", *(f"  {line}" for line in EXAMPLES[name])])

@@ -21,7 +21,7 @@ from kcap.reports.text import TextColumn, assigned, count, number, time_of_day, 
 
 Row = dict[str, Any]
 SHOWN: Final = 40
-"""Rows that text shows of a group's tables."""
+"""Number of rows that text shows of a group's tables."""
 
 
 @partial(inputs, tables=True)
@@ -48,7 +48,7 @@ def run(
 
 
 def document(result: Row, wanted: Sequence[str] = ()) -> Document:
-    """A part for each group: a sentence, its timeline, its members. `wanted`: the groups that it was limited to."""
+    """A part for each group: a sentence, its timeline, its members. `wanted`: the groups to which the report was limited."""
     none = f"no consumer group is called {' or '.join(map(repr, wanted))}; without --group all are listed"
     blocks: list[Any] = [Sentences([none if wanted and not result["rows"] else verdict(result["rows"])], tone="bold")]
     blocks.append(Section(result["rows"], GROUPS, most=SHOWN))
@@ -62,7 +62,9 @@ def document(result: Row, wanted: Sequence[str] = ()) -> Document:
 
 
 def verdict(rows: list[Row]) -> str:
-    """What the group that rebalances cost most (the first) lost, and how many commits of all groups failed."""
+    """What the first group lost, which is the one with the most expensive rebalances, and how many commits of all groups
+    failed.
+    """
     if not rows:
         return "no consumer group was found"
     worst, many = rows[0], len(rows) > 1
@@ -95,7 +97,7 @@ def sentence(row: Row) -> str:
 
 
 def assignments(row: Row) -> str:
-    """Assignments of a member in the order of time."""
+    """Assignments of a member in order of time."""
     found = row["assignments"]
     if not found:
         return ""
@@ -114,7 +116,7 @@ def rebalance(group: str, row: Row) -> str | None:
 
 
 def rebalances_of(group: str) -> tuple[TextColumn, ...]:
-    """The columns of a group's rebalances, whose durations lead to their requests."""
+    """The columns of a group's rebalances, whose durations link to their requests."""
     down = partial(rebalance, group)
     return tuple(replace(column, down=down) if column.head == "took" else column for column in REBALANCES)
 

@@ -56,7 +56,7 @@ def run(
 
 
 def page(result: dict[str, Any]) -> "Document":
-    """The verdict, a row a point, a row a kind of oddity."""
+    """The verdict, a row per point, a row per kind of oddity."""
     from kcap.cli.report_formats import Document, Section, Sentences
     from kcap.reports.text import TextColumn, number
 

@@ -1,4 +1,4 @@
-"""`kcap live`: rows of what passes an interface, captured by dumpcap or tcpdump."""
+"""`kcap live`: rows of the traffic on an interface, captured by dumpcap or tcpdump."""
 
 import os
 import re
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from kcap.session import Capture
 
 TOOLS: Final = ("dumpcap", "tcpdump")
-"""In the order in which they are looked for: dumpcap counts what the kernel dropped."""
+"""Tools in order of preference: dumpcap counts the packets that the kernel dropped."""
 RING: Final = re.compile(r"(\d{1,6}):(\d{1,9})\s*([kMG]i?)?B?", re.IGNORECASE)
 UNITS: Final = {"": 10**6, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
 STARTS_SECONDS: Final = 5
-"""A tool that captures writes the head of the file at once; one that fails ends."""
+"""Seconds within which a capturing tool writes the file header or fails."""
 
 
 class Ring(NamedTuple):
-    """So many files of so many bytes."""
+    """A ring: number of files and their size in bytes."""
 
     files: int
     size: int
@@ -156,9 +156,9 @@ def run(
 
 
 def watched(source: IO[bytes], said: IO[bytes], interface: str, options: "Options", only: str, look: tuple[int, int]) -> int:
-    """Shows what is captured on the screen; the exit code. `look`: how far back rules look, and how often, s.
+    """Shows the traffic in the terminal UI; returns the exit code. `look`: how far back rules look, and how often, in s.
 
-    Raises CaptureError where the tool ends without a byte, before the screen is taken.
+    Raises CaptureError if the tool ends without a byte, before the terminal UI starts.
     """
     import select
 
@@ -173,7 +173,7 @@ def watched(source: IO[bytes], said: IO[bytes], interface: str, options: "Option
 
 
 def findings(capture: "Capture", span: int, every: int, machine: bool) -> int:
-    """Writes findings as they begin and end, until the capture does; the exit code."""
+    """Writes findings as they begin and end, until the capture ends; returns the exit code."""
     from kcap.cli.configuration import rule_thresholds
     from kcap.output.escaping import visible
     from kcap.reports.findings.live import SECOND, Watch
@@ -195,7 +195,7 @@ def sentence(event: "FindingEvent") -> str:
 
 
 def capturing_tool(tool: str | None) -> str:
-    """The program that captures. Raises MissingExtraError where there is none."""
+    """The capturing program. Raises MissingExtraError if there is none."""
     found = next((path for name in ((tool,) if tool else TOOLS) if (path := shutil.which(name))), None)
     if found is None:
         what = tool or "neither dumpcap nor tcpdump"
@@ -207,7 +207,7 @@ def capturing_tool(tool: str | None) -> str:
 
 
 def ring_of(text: str | None, path: str | None) -> Ring | None:
-    """`10:100MB` and where. Raises UsageError for what is no ring."""
+    """The ring of `10:100MB` and its path. Raises UsageError for an invalid one."""
     if text is None and path is None:
         return None
     if text is None or path is None:
@@ -221,7 +221,7 @@ def ring_of(text: str | None, path: str | None) -> Ring | None:
 def start(
     tool: str, interface: str, captured: str, snaplen: int | None, ring: Ring | None, said: IO[bytes]
 ) -> "subprocess.Popen[bytes]":
-    """Starts the tool, into a pipe or into a ring; it hears nothing of Ctrl-C, which is kcap's to pass on."""
+    """Starts the tool, with output to a pipe or a ring. It does not receive Ctrl-C, which kcap passes on."""
     words = [tool, "-i", interface, *(["-s", str(snaplen)] if snaplen else [])]
     dumpcap = os.path.basename(tool) == "dumpcap"
     if ring is not None:
@@ -237,7 +237,7 @@ def start(
 
 
 def ending(tools: "list[subprocess.Popen[bytes]]") -> "signal._HANDLER":
-    """What Ctrl-C does: the first ends the capture, and with it the rows; the next one is as usual."""
+    """Handles Ctrl-C: the first one ends the capture and with it the rows, the next one interrupts kcap."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)

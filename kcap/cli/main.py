@@ -27,9 +27,9 @@ BROWSE = "browse"
 OWN = frozenset({"-h", "--help", "--version"})
 """Options of kcap itself."""
 SMALL = frozenset({"decode", "schema", "split", "merge", "completion"})
-"""Commands that make no tables."""
+"""Commands that build no tables."""
 FIRST = ("browse", "check", "stats", "latency", "rows", "sql")
-"""Commands to begin with."""
+"""Commands that are shown first."""
 START = """\
 Usage: kcap COMMAND FILE...
 
@@ -44,17 +44,17 @@ standard input). Commands to begin with:
   kcap sql a.pcap        query the same rows with SQL
 
 kcap --help lists all commands; kcap COMMAND --help shows examples."""
-"""What kcap says without arguments: it fits a screen of 80 columns and 24 lines."""
+"""The text without arguments; it fits a screen of 80 columns and 24 lines."""
 COMPLETE = "_KCAP_COMPLETE"
-"""The variable through which a shell asks for words (click's protocol)."""
+"""The variable through which a shell requests completions (click's protocol)."""
 IMPORTS: Final = "importlib._bootstrap"
-"""The module whose functions are on the stack while a module is imported."""
+"""The module whose functions are on the stack during an import."""
 AGAIN_S: Final = 0.02
-"""After how many seconds a signal that came within an import is looked at again."""
+"""Seconds after which a signal that arrived during an import is handled again."""
 
 
 class Kcap(click.Group):
-    """The commands of the table, each loaded when it is called."""
+    """The group of all commands, each of which is loaded when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names, in the table's order."""
@@ -76,13 +76,13 @@ class Kcap(click.Group):
             formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Options of the terminal UI may stand where a command does: `kcap -Y FILTER FILE`."""
+        """Allows options of the terminal UI in the place of a command: `kcap -Y FILTER FILE`."""
         if args and args[0].startswith("-") and args[0] not in OWN:
             args = [BROWSE, *args]
         return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is called; the terminal UI for a file in its place, and advice for a mistyped name."""
+        """The called command; the terminal UI for a file in its place, and advice for a mistyped name."""
         word = args[0]
         if word not in COMMANDS and is_file(word):
             args = [BROWSE, *args]
@@ -95,12 +95,12 @@ class Kcap(click.Group):
 
 
 def is_file(word: str) -> bool:
-    """Whether a word means captures: the terminal UI opens them."""
+    """Whether a word names captures, which the terminal UI opens."""
     return word == "-" or os.path.exists(word) or os.sep in word or ".pcap" in word
 
 
 def not_a_command(word: str) -> str:
-    """What to say of a word that is no command."""
+    """The message for a word that is not a command."""
     advice = did_you_mean(word, COMMANDS) or f"; to begin with: {', '.join(FIRST)}"
     return f"no such command or file {word!r}{advice}"
 
@@ -131,7 +131,7 @@ def kcap() -> None:
 
 
 def importing(frame: FrameType | None) -> bool:
-    """Whether a frame lies within the import of a module."""
+    """Whether a frame is within the import of a module."""
     while frame is not None:
         if frame.f_globals.get("__name__") == IMPORTS:
             return True
@@ -140,7 +140,7 @@ def importing(frame: FrameType | None) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs kcap; its exit code. Without arguments, those of the process, which has nothing else to do."""
+    """Runs kcap; returns its exit code. Without arguments it uses those of the process and sets up the whole process."""
     code = run(arguments)
     if arguments is None:
         ends_with(code, flushed)
@@ -148,7 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(arguments: Sequence[str] | None) -> int:
-    """Runs kcap, a process's whole work; its exit code."""
+    """Runs kcap as a process's whole work; returns its exit code."""
     open_closed()
     start_quickly()
     for number in taken_signals():
@@ -158,7 +158,7 @@ def run(arguments: Sequence[str] | None) -> int:
 
         return shell_complete(kcap, {}, "kcap", COMPLETE, requested)
     try:
-        # click's own `main` would answer a broken pipe with 1 and an interrupt with an empty line
+        # click's own `main` returns 1 for a broken pipe and prints an empty line for an interrupt.
         with kcap.make_context("kcap", list(sys.argv[1:] if arguments is None else arguments)) as context:
             code = kcap.invoke(context)
         sys.stdout.flush()
@@ -175,15 +175,15 @@ def run(arguments: Sequence[str] | None) -> int:
         say(error.format_message())
         return error.exit_code
     except KeyboardInterrupt:
-        # Where the interrupt came within an exec, as dataclasses have it when they are imported, CPython would end by the
-        # signal in place of this code, though it was caught; the next exec resets that (pythonrun.c, run_eval_code_obj).
+        # If the interrupt arrived within an exec, as when modules with dataclasses are imported, CPython would end with the
+        # signal instead of this code, although it was caught. The next exec resets that (pythonrun.c, run_eval_code_obj).
         exec("")  # noqa: S102
         return INTERRUPTED
     except KcapError as error:
         (say_lines if isinstance(error, UsageError) else say)(str(error))
         return error.exit_code
     except BrokenPipeError:
-        give_up(1)  # the reader of stdout has gone
+        give_up(1)  # the reader of stdout has closed it
         return 0
     except MemoryError:
         say("out of memory")
@@ -197,7 +197,7 @@ def run(arguments: Sequence[str] | None) -> int:
 
 
 def flushed() -> None:
-    """Empties the buffers of the standard streams; the interpreter's own flush at exit must not complain."""
+    """Flushes the standard streams, so that the interpreter's own flush at exit reports no error."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -212,11 +212,11 @@ def _command(error: click.UsageError) -> str:
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:
-    """Ends in an orderly way, with the exit code that a shell gives to an end by this signal: unfinished files go.
+    """Ends in an orderly way, with the exit code that a shell gives to this signal; unfinished files are removed.
 
-    While a module is imported the end waits: compiled modules replace an exception by one of their own, or lose it.
+    While a module is imported the end is delayed: compiled modules replace an exception by one of their own, or lose it.
     """
-    if not importing(frame) or not hasattr(signal, "setitimer"):  # Windows has no timer, nor a SIGTERM from elsewhere
+    if not importing(frame) or not hasattr(signal, "setitimer"):  # Windows has no timer, and no SIGTERM from other processes
         sys.exit(128 + number)
     signal.signal(signal.SIGALRM, lambda _, later: _terminated(number, later))
     signal.setitimer(signal.ITIMER_REAL, AGAIN_S)

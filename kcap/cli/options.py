@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they mean."""
+"""Options that several commands share."""
 
 import os
 import re
@@ -24,18 +24,18 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 class FormatName(click.Choice[str]):
-    """A format of a command. What a terminal gets is called `text` where it is more than a table; either name will do."""
+    """A format of a command. The default on a terminal is called `text` if it is more than a table; both names are accepted."""
 
     OTHER: Final = {"table": "text", "text": "table"}
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The format. Raises BadParameter for one that the command does not have."""
+        """Returns the format. Raises BadParameter for one that the command does not have."""
         other = self.OTHER.get(value)
         return super().convert(other if other in self.choices and value not in self.choices else value, param, ctx)
 
 
 def filter_of(text: str | None) -> "Filter | None":
-    """A display filter as a tree; the parser is loaded only for one. Raises FilterError."""
+    """A display filter as a tree; the parser is loaded only if there is a filter. Raises FilterError."""
     if not text:
         return None
     from kcap.filter.parse import parse
@@ -44,12 +44,12 @@ def filter_of(text: str | None) -> "Filter | None":
 
 
 DECODE_AS: Final = re.compile(r"tcp\.port\s*==\s*(\d{1,5})(?:([-:])(\d{1,5}))?\s*,\s*kafka")
-"""As tshark takes it: one port, a range 9092-9094, or a first port and how many, 9092:3."""
+"""tshark's syntax: one port, a range 9092-9094, or a first port and a count, 9092:3."""
 PORT_LAST: Final = 65535
 
 
 def ports(command: F) -> F:
-    """-d, --not-kafka: what `ports_given` reads."""
+    """Adds -d and --not-kafka, which `ports_given` reads."""
     for decorator in (
         click.option(
             "--not-kafka", metavar="PORT", multiple=True, type=click.IntRange(1, PORT_LAST), expose_value=False,
@@ -69,7 +69,7 @@ JOBS: Final = "kcap.settings.jobs"
 
 
 def processes(command: F) -> F:
-    """--jobs, a setting of the context."""
+    """Adds --jobs, a setting of the context."""
 
     def chosen(context: click.Context, _option: click.Parameter, value: int | None) -> None:
         context.meta[JOBS] = AUTO if value is None else value
@@ -82,13 +82,13 @@ def processes(command: F) -> F:
 
 
 def jobs_given() -> int:
-    """What `--jobs` says; 1 for commands without it."""
+    """The value of `--jobs`; 1 for commands without it."""
     context = click.get_current_context(silent=True)
     return 1 if context is None else int(context.meta.get(JOBS, 1))
 
 
 def keys(command: F) -> F:
-    """--tls-keylog, --tls-key: what `secrets_given` reads."""
+    """Adds --tls-keylog and --tls-key, which `secrets_given` reads."""
     for decorator in (
         click.option(
             "--tls-key", metavar="FILE", multiple=True, type=click.Path(exists=True, dir_okay=False), expose_value=False,
@@ -106,7 +106,9 @@ def keys(command: F) -> F:
 
 
 def inputs(command: F, *, tables: bool = False, jobs: bool = True) -> F:
-    """FILE..., -r, -d, --not-kafka, --tls-keylog, --jobs. `tables`: saved tables are read too; `jobs`: two processes pay."""
+    """Adds FILE..., -r, -d, --not-kafka, --tls-keylog and --jobs. `tables`: saved tables are accepted too; `jobs`: the command
+    benefits from two processes.
+    """
     for decorator in (
         *([processes] if jobs else []),
         keys,
@@ -122,7 +124,7 @@ def inputs(command: F, *, tables: bool = False, jobs: bool = True) -> F:
 
 
 def filters(command: F) -> F:
-    """-Y."""
+    """Adds -Y."""
     return click.option(
         "-Y", "--filter", "only", metavar="FILTER", default="", shell_complete=filter_words,
         help='Select the exchanges that pass this display filter: "api == Fetch and latency > 50ms".',
@@ -134,7 +136,7 @@ CSV_SAFE: Final = "kcap.settings.csv_safe"
 
 
 def csv_safety(command: F) -> F:
-    """--csv-safe, a setting of the context."""
+    """Adds --csv-safe, a setting of the context."""
 
     def chosen(context: click.Context, _option: click.Parameter, value: bool) -> None:
         context.meta[CSV_SAFE] = value
@@ -146,13 +148,13 @@ def csv_safety(command: F) -> F:
 
 
 def csv_is_safe() -> bool:
-    """Whether the command that runs has `--csv-safe`."""
+    """Whether the running command has `--csv-safe`."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(CSV_SAFE))
 
 
 def outputs(command: F) -> F:
-    """--format, --columns, -o, --limit, --csv-safe."""
+    """Adds --format, --columns, -o, --limit and --csv-safe."""
     for decorator in (
         csv_safety,
         click.option("--limit", metavar="N", type=click.IntRange(0), help="Stop after N rows."),
@@ -175,9 +177,9 @@ def outputs(command: F) -> F:
 
 
 def paths_of(files: Sequence[str]) -> list[str]:
-    """The captures to read, with those of `-r`; where two processes will read them, the second one is started here.
+    """The captures to read, with those of `-r`. If two processes will read them, the second one is started here.
 
-    Raises UsageError when there are none.
+    Raises UsageError if there are none.
     """
     paths = [*files, *remembered("more_files")]
     if not paths:
@@ -194,7 +196,7 @@ def paths_of(files: Sequence[str]) -> list[str]:
 
 
 def analyzer_options() -> "Options":
-    """The user's word on ports, secrets and processes.
+    """The user's settings of ports, secrets and processes.
 
     Raises UsageError and CaptureError as `kafka_ports` and `secrets_given` do.
     """
@@ -205,9 +207,9 @@ def analyzer_options() -> "Options":
 
 
 def kafka_ports(decode_as: Sequence[str], not_kafka: Sequence[int]) -> tuple[frozenset[int], frozenset[int]]:
-    """Ports that are Kafka's, and ports that are not, as the user says.
+    """Ports that the user declares to be Kafka's, and ports that are not.
 
-    Raises UsageError for a rule that is not understood, or that contradicts another.
+    Raises UsageError for an invalid rule, or one that contradicts another.
     """
     ports: set[int] = set()
     for rule in decode_as:
@@ -226,32 +228,32 @@ def kafka_ports(decode_as: Sequence[str], not_kafka: Sequence[int]) -> tuple[fro
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: tuple[Any, ...]) -> None:
-    """Keeps what an option gives for `remembered`: every command that reads captures takes it, none looks at it."""
+    """Stores the value of an option for `remembered`, so that commands need no parameter for it."""
     context.meta[f"kcap.{parameter.name}"] = value
 
 
 def remembered(name: str) -> tuple[Any, ...]:
-    """What the command that runs was given for such an option; empty without it."""
+    """The value of such an option for the running command; empty if it was not given."""
     context = click.get_current_context(silent=True)
     return (context.meta.get(f"kcap.{name}") or ()) if context is not None else ()
 
 
 def ports_given() -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """What `-d` and `--not-kafka` say."""
+    """The values of `-d` and `--not-kafka`."""
     return remembered("decode_as"), remembered("not_kafka")
 
 
 def secret_files() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Key logs and private keys that the user named; without any, the key log of the environment, where there is one."""
+    """Key logs and private keys that the user named; if there are none, the key log of the environment, if any."""
     keylogs, keys = remembered("tls_keylog"), remembered("tls_key")
     usual = os.environ.get("SSLKEYLOGFILE", "")
     return (keylogs or (usual,) if keylogs or os.path.isfile(usual) else ()), keys
 
 
 def secrets_given() -> "Secrets | None":
-    """The secrets of `secret_files`; None where there are none.
+    """The secrets of `secret_files`; None if there are none.
 
-    Raises CaptureError for a file that does not read.
+    Raises CaptureError for a file that cannot be read.
     """
     keylogs, keys = secret_files()
     if not keylogs and not keys:
@@ -263,7 +265,7 @@ def secrets_given() -> "Secrets | None":
 
 
 def column_names(text: str | None, table: str = "exchanges") -> list[str] | None:
-    """`a, b` as columns of a table, `+a, b` as those behind all of its default ones; None for none given."""
+    """`a, b` as columns of a table, `+a, b` as columns after all default ones; None if none are given."""
     if text is None:
         return None
     named = text.removeprefix("+")
@@ -272,7 +274,7 @@ def column_names(text: str | None, table: str = "exchanges") -> list[str] | None
 
 
 def columns_under(name: str, table: str) -> Sequence[str]:
-    """The columns that a head of the printed table stands for; any other name stands for itself."""
+    """The columns that a heading of the printed table stands for; any other name stands for itself."""
     declared = {column.name for column in TABLES[table]}
     if name in declared:
         return (name,)

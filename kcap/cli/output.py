@@ -1,4 +1,4 @@
-"""From a pass over a capture to its rows in the chosen form, at the chosen place; and what is said about it on stderr."""
+"""Writes the rows of a pass over a capture in the chosen format to the chosen place, and messages about it to stderr."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 BINARY: Final = frozenset({"parquet", "arrow", "feather"})
 SHOWN: Final = frozenset({"table", "tabs", "markdown", "html"})
-"""For people: without --columns they have the columns of the screen."""
+"""Formats for people: without --columns they have the columns of the screen."""
 
 
 def is_terminal(output: str | None) -> bool:
@@ -38,7 +38,7 @@ def is_terminal(output: str | None) -> bool:
 
 
 def to_file(output: str | None) -> bool:
-    """Whether rows go to a file, which is looked at when it is whole, also where a shell opened it as standard output."""
+    """Whether rows go to a file, which is read only when it is complete; also if a shell opened it as standard output."""
     if output is not None:
         from kcap.output.sink import is_device
 
@@ -50,14 +50,14 @@ def to_file(output: str | None) -> bool:
 
 
 def colored(output: str | None) -> bool:
-    """Colors are welcome (no-color.org)."""
+    """Whether colors are wanted (no-color.org)."""
     return is_terminal(output) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 @contextmanager
 def place(output: str | None, *, folder: bool = False, private: bool = False) -> Iterator[Any]:
-    """Stdout, or a file that appears when it is whole, compressed where its name says so; the path of a folder that does so.
-    A `private` file can be read by its owner alone.
+    """Stdout, or a file that appears when it is complete, compressed if its name implies it; or the path of a folder that does
+    so. Only its owner can read a `private` file.
 
     Raises UsageError for an output that is an input.
     """
@@ -82,7 +82,7 @@ def place(output: str | None, *, folder: bool = False, private: bool = False) ->
 
 @dataclass(frozen=True, slots=True)
 class OutputRequest:
-    """What is to be written, and how."""
+    """What to write, and how."""
 
     table: str
     form: str
@@ -90,25 +90,25 @@ class OutputRequest:
     output: str | None = None
     limit: int | None = None
     resolve: bool = False
-    """A stream too waits for what the whole capture tells."""
+    """Whether a stream also waits for the facts of the whole capture."""
     layout: "FieldLayout | None" = None
-    """Of the form `fields`."""
+    """Layout of the format `fields`."""
     keys: "Sequence[Key]" = ()
-    """What rows are sorted by."""
+    """Sort keys of the rows."""
     quiet: bool = False
-    """Nothing is said but what went wrong."""
+    """Whether only errors are reported."""
     clock: str = "utc"
-    """How times are written, one of `kcap.output.time_format.CLOCKS`."""
+    """Format of times, one of `kcap.output.time_format.CLOCKS`."""
     children: Sequence[str] = ()
-    """What stands beside each exchange: `partitions`, `records`."""
+    """Nested tables of each exchange: `partitions`, `records`."""
     parted: Sequence[str] = ()
-    """What Parquet is parted by: `output` is a folder then."""
+    """Partition columns of Parquet; `output` is then a folder."""
     payloads: str | None = None
-    """How keys and values of records are shown, one of `kcap.output.payloads.WAYS`; None: as bytes."""
+    """Form of keys and values of records, one of `kcap.output.payloads.WAYS`; None: as bytes."""
 
 
 def write_rows(capture: Capture, order: OutputRequest) -> int:
-    """Writes a table; the exit code."""
+    """Writes a table; returns the exit code."""
     from kcap.runtime import for_tables
 
     for_tables()
@@ -183,7 +183,7 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
                 batch = batch.slice(0, left)
                 left -= batch.num_rows
             writer.write(batch)
-            del batch  # it would stay for as long as the next one is made
+            del batch  # otherwise it would live while the next one is built
             if left == 0:
                 break
         writer.close()
@@ -199,21 +199,21 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
 
 
 def beside(columns: Sequence[str] | None, more: Sequence[str]) -> Sequence[str] | None:
-    """The columns, and those that rows are sorted or parted by."""
+    """The columns, and those that rows are sorted or partitioned by."""
     if columns is None:
         return None
     return [*columns, *(name for name in dict.fromkeys(more) if name not in columns)]
 
 
 def sources(parted: Sequence[str]) -> list[str]:
-    """The columns that parts come from."""
+    """The columns that partition columns are computed from."""
     from kcap.output.partitioned import PARTS
 
     return [PARTS[name] for name in parted]
 
 
 def with_children(shown: "Table", names: Sequence[str]) -> "pa.Schema":
-    """The schema of some columns of a table and of what stands beside them."""
+    """The schema of some columns of a table and of its nested tables."""
     import pyarrow as pa
 
     wanted = [*names, *shown.schema.names[len(shown.columns) :]]
@@ -226,7 +226,7 @@ def first_time(reading: CapturePass) -> int | None:
 
 
 def in_order_of(schema: "pa.Schema", names: Sequence[str]) -> "pa.Schema":
-    """The columns of these names in their order, and behind them what stands beside exchanges (`--partitions`)."""
+    """The columns of these names in their order, followed by the nested tables of exchanges (`--partitions`)."""
     import pyarrow as pa
 
     fields = [schema.field(name) for name in names]
@@ -237,7 +237,7 @@ def in_order_of(schema: "pa.Schema", names: Sequence[str]) -> "pa.Schema":
 def in_order(
     table: "Table", keys: "Sequence[Key]", schema: "pa.Schema", *, apart: bool = False
 ) -> "Iterator[pa.RecordBatch]":  # fmt: skip
-    """The rows as they come, or sorted; then without the columns that only the order needs.
+    """The rows in their order, or sorted and then without columns that are only sort keys.
 
     `apart`: the columns are not those of the table in its order.
     """
@@ -250,7 +250,7 @@ def in_order(
 
 
 def rewritable(table: str, columns: Sequence[str] | None) -> bool:
-    """Whether written rows have all columns that a backfill of them needs."""
+    """Whether written rows have all columns that a backfill needs."""
     from kcap.table.backfill import companions
     from kcap.table.schema import choose
 
@@ -259,14 +259,14 @@ def rewritable(table: str, columns: Sequence[str] | None) -> bool:
 
 
 def write_again(form: str, sink: "OutputSink", table: "Table") -> None:
-    """Writes rows once more, with all facts of the capture; a device or a pipe keeps the rows that it has."""
+    """Rewrites rows with all facts of the capture; a device or a pipe keeps the rows that it has."""
     from kcap.arrays.arrow import with_texts
     from kcap.table.backfill import Backfiller, read_again, taken_back
 
     with taken_back(sink) as written:
         if written is None or table.tracker is None:
             return
-        schema = with_texts(table.schema, coded=False)  # as `read_again` gives them
+        schema = with_texts(table.schema, coded=False)  # the schema that `read_again` returns
         writer, fill = make_writer(form, sink, schema, None, composed=False), Backfiller(table.tracker)
         for batch in read_again(form, written):
             writer.write(fill(batch))
@@ -283,7 +283,7 @@ def make_writer(
     layout: "FieldLayout | None" = None,
     reading: CapturePass | None = None,
 ) -> "Writer":
-    """The writer of a format. `reading`: the pass that the rows come from, which knows times and lengths of packets."""
+    """The writer of a format. `reading`: the pass of the rows, which provides times and lengths of packets."""
     if layout is not None or form in ("fields", "ek", "tabs"):
         from kcap.output import tshark_fields
 
@@ -310,8 +310,9 @@ def make_writer(
 
 
 def reported(reading: CapturePass | None, *, found: bool = False) -> int:
-    """Says what there is instead of Kafka, unless something was `found`, and which files could not be read; the exit code.
-    None stands for saved tables, of which there is nothing to say."""
+    """Reports what a capture has instead of Kafka, unless something was `found`, and which files could not be read; returns the
+    exit code. None stands for saved tables, for which there is nothing to report.
+    """
     if reading is None:
         return 0
     if not reading.analyzer.kafka_connections and not found:
@@ -320,5 +321,5 @@ def reported(reading: CapturePass | None, *, found: bool = False) -> int:
 
 
 def report_failed(reading: CapturePass) -> int:
-    """Says which files could not be read; the exit code."""
+    """Reports which files could not be read; returns the exit code."""
     return unreadable([error for _, error in reading.failed])

@@ -1,7 +1,7 @@
-"""Which parameters of a command name files that it reads or writes, and the calls in which no output replaces an input.
+"""Parameters of commands that name files to read or write, and calls in which no output may replace an input.
 
-In: a command and what was typed. Out: the command runs, or a UsageError says which output is which input. Law: nothing is
-opened before that is known. Loads nothing heavy, for every command is called through it.
+In: a command and its arguments. Out: the command runs, or a UsageError names the output that is an input. Law: nothing is
+opened before this check. Loads nothing heavy, since every command is called through it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ class Reads(click.types.StringParamType):
     """A parameter that names files, globs or folders that the command reads."""
 
     def __init__(self, *, tables: bool = False) -> None:
-        """`tables`: of a folder, the saved tables in it are read too."""
+        """`tables`: for a folder, the saved tables in it are read too."""
         self.tables = tables
 
 
@@ -31,10 +31,10 @@ class Writes(click.types.StringParamType):
 
 
 class Invocation(click.Context):
-    """One call of a command, in which no output replaces an input. Standard output counts as an output of every command."""
+    """One call of a command, in which no output may replace an input. Standard output counts as an output of every command."""
 
     def get_help(self) -> str:
-        """What `--help` shows: the command's options, and its examples below."""
+        """The text of `--help`: the command's options, followed by its examples."""
         from kcap.cli.examples import epilog
 
         self.command.epilog = epilog(self.info_name or "")
@@ -59,12 +59,14 @@ class Invocation(click.Context):
             return super().invoke(callback, *args, **kwargs)
 
     def _remembered(self) -> Iterator[tuple[click.Parameter, str]]:
-        """Captures of -r, key logs and private keys, which no command sees as parameters (`kcap.cli.options.remembered`)."""
+        """Captures of -r, key logs and private keys, which are not parameters of the command
+        (`kcap.cli.options.remembered`).
+        """
         for parameter in (one for one in self.command.params if isinstance(one.type, Reads | click.Path)):
             yield from ((parameter, path) for path in self.meta.get(f"kcap.{parameter.name}", ()))
 
     def _given(self, kind: Any) -> Iterator[tuple[click.Parameter, str]]:
-        """The values of the parameters of a type."""
+        """The values of the parameters of one type."""
         for parameter in self.command.params:
             value = self.params.get(parameter.name or "")
             if isinstance(parameter.type, kind) and value:
@@ -72,7 +74,7 @@ class Invocation(click.Context):
 
 
 def files_read(paths: Sequence[str], *, tables: bool) -> list[str]:
-    """The files that are read of globs and folders; with `tables`, the saved tables too."""
+    """The files of globs and folders; with `tables`, the saved tables too."""
     from kcap.capture.paths import expand
 
     saved = [str(file) for path in paths if tables and Path(path).is_dir() for file in Path(path).rglob("*.parquet")]

@@ -1,4 +1,6 @@
-"""How far a long run is: one line on stderr, rewritten, gone at the end. Only on a terminal, and only after a moment."""
+"""The progress of a long run: one line on stderr, rewritten, removed at the end. Only on a terminal, and only after
+a moment.
+"""
 
 import sys
 import time
@@ -18,7 +20,7 @@ MEGABYTE: Final = 1e6
 
 
 class Watched(Protocol):
-    """What is being read."""
+    """The pass whose progress is shown."""
 
     @property
     def bytes(self) -> int: ...
@@ -30,7 +32,7 @@ class Watched(Protocol):
 
 
 class Progress:
-    """The line, for as long as the block lasts; pages that reading does not need are released meanwhile."""
+    """Shows the line until the end of the block; memory pages that reading does not need are released meanwhile."""
 
     def __init__(self, reading: Watched, *, shown: bool) -> None:
         self._reading = reading

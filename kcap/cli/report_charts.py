@@ -1,7 +1,7 @@
 """Charts of latencies: the histogram, and the figures over time.
 
-In: the result of a report that has a histogram. Out: SVG, a page around it, or a PNG. Law: the charts need nothing that is not
-in the result; SVG and HTML need no library.
+In: the result of a report with a histogram. Out: SVG, a page around it, or a PNG. Law: the charts use only the result; SVG and
+HTML need no library.
 """
 
 from collections.abc import Callable
@@ -21,9 +21,9 @@ COLORS: Final = {"p50_ns": "#2a7", "p99_ns": "#c53", "max_ns": "#999"}
 
 
 def drawer(path: str) -> Callable[[str, Row, str], None]:
-    """The function that draws a file of this name, of a report and its HTML page.
+    """The function that draws a file with this name from a report and its HTML page.
 
-    Raises UsageError for a suffix that has none, MissingExtraError where a library is missing.
+    Raises UsageError for an unknown suffix, MissingExtraError if a library is missing.
     """
     found = DRAWERS.get(Path(path).suffix.lower())
     if found is None:
@@ -57,7 +57,7 @@ def grid_line(y: float) -> str:
 
 
 def histogram(result: Row) -> str:
-    """The histogram: a bar for each class."""
+    """The histogram: one bar per class."""
     counts, edges = counts_of(result["rows"]), result["histogram_edges_ns"]
     most = max(counts, default=0) or 1
     step, room = (WIDTH - LEFT - 20) / len(counts or [0]), HEIGHT - TOP - FOOT
@@ -77,7 +77,7 @@ def histogram(result: Row) -> str:
 
 
 def over_time(series: Row) -> str:
-    """p50, p99 and the slowest of each step, on a scale of orders of magnitude."""
+    """p50, p99 and the slowest of each step, on a logarithmic scale."""
     values = [v for name in COLORS for v in series[name] if v]
     low, high = (log10(max(1, f(values))) for f in (min, max)) if values else (3.0, 6.0)
     span, room = max(high - low, 0.5), HEIGHT - TOP - FOOT
@@ -117,7 +117,7 @@ def write(path: str, data: bytes) -> None:
 
 
 def pyplot() -> Any:
-    """matplotlib's pyplot. Raises MissingExtraError where it is not installed."""
+    """matplotlib's pyplot. Raises MissingExtraError if it is not installed."""
     try:
         import_module("matplotlib").use("Agg")
         return import_module("matplotlib.pyplot")
@@ -126,7 +126,7 @@ def pyplot() -> Any:
 
 
 def draw_png(path: str, result: Row, _page: str) -> None:
-    """The same two charts by matplotlib."""
+    """Draws the same two charts with matplotlib."""
     plot = pyplot()
     series = result.get("over_time")
     figure, axes = plot.subplots(2 if series else 1, 1, figsize=(9, 6), squeeze=False)
@@ -149,6 +149,6 @@ def draw_png(path: str, result: Row, _page: str) -> None:
 
 DRAWERS: Final[dict[str, Callable[[str, Row, str], None]]] = {
     ".svg": lambda path, result, _page: write(path, svg(result).encode()),
-    ".html": lambda path, _result, page: write(path, page.encode()),  # it has the charts in it
+    ".html": lambda path, _result, page: write(path, page.encode()),  # the page includes the charts
     ".png": draw_png,
 }

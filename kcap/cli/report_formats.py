@@ -1,9 +1,8 @@
 """A report as a document of sentences and tables, and its formats: text for terminals, Markdown, HTML, CSV.
 
 In: a document that `report_views` makes of a report, or the report's plain values. Out: text. Law: text, Markdown and HTML
-render one document, so each has every sentence and figure of the others; only on a terminal text leaves out columns and ends
-long tables early, and says so. CSV has every value of the JSON form as it is, in one rectangular table whose column `section`
-names the part of the report.
+render one document, so each has every sentence and figure of the others; only text on a terminal omits columns and rows, and it
+says so. CSV has every value of the JSON form in one rectangular table, whose column `section` names the part of the report.
 """
 
 import csv
@@ -25,16 +24,17 @@ from kcap.reports.text import UNLIMITED, Aim, Style, Target, TextColumn, clock, 
 
 HEIGHT: Final = 40
 LONG, NAMES, DENSE = 40, 25, 14
-"""Characters from which cells of an HTML table are wrapped, and from which they may be, also within a name; columns from which
-its type is small."""
+"""Lengths from which cells of an HTML table are wrapped, and from which they may also be wrapped within a name; number of
+columns from which its type is small.
+"""
 LEADS: Final = 200
-"""Rows of a page whose numbers lead to their exchanges; the first ones."""
+"""Number of rows of a page, from the first on, whose numbers link to their exchanges."""
 TITLE: Final = 100
-"""Characters of a row's names above its exchanges."""
+"""Number of characters of a row's names in the heading of its exchanges."""
 BARS: Final = {**{chr(0x2580 + level): (1.0, level) for level in range(1, 9)}, " ": (1.0, 0), "\u258f": (0.125, 8)}
-"""Characters that bars are drawn with, and how wide each one's bar is, of one, and how high, of eight."""
+"""Block characters -> width of the bar, of one, and its height, of eight."""
 BARRED: Final = " class=m"
-"""Of a column of bars."""
+"""HTML class of a column of bars."""
 BAR: Final = re.compile(f"\\|([{''.join(BARS)}]+)\\|")
 ROWS: Final = "rows"
 """Section of the report's own rows in CSV."""
@@ -42,14 +42,14 @@ ROWS: Final = "rows"
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """Some sentences, each of which begins a line."""
+    """Some sentences, each on a line of its own."""
 
     texts: Sequence[str]
     title: str = ""
     tone: str = ""
-    """How a terminal shows the title, or the sentences where there is none: `bold`, `red`, `dim`."""
+    """Style of the title on a terminal, or of the sentences if there is no title: `bold`, `red`, `dim`."""
     most: int | None = None
-    """Sentences that a terminal shows."""
+    """Maximum number of sentences on a terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +58,17 @@ class Section:
     columns: Sequence[TextColumn]
     title: str = ""
     empty: str = ""
-    """The sentence for no rows; without it a table without rows is left out."""
+    """The sentence for no rows; if it is empty, a table without rows is omitted."""
     red: Callable[[Row], bool] | None = None
-    """Rows that a terminal shows in red, a page with a red edge."""
+    """Rows that are red on a terminal and have a red edge on a page."""
     most: int | None = None
-    """Rows that a terminal shows."""
+    """Maximum number of rows on a terminal."""
     narrow: int = 0
-    """Width of a terminal below which text shows `narrow_columns` and, on lines of their own, `narrow_text`."""
+    """Width of a terminal below which text shows `narrow_columns` and, on separate lines, `narrow_text`."""
     narrow_columns: Sequence[TextColumn] = ()
     narrow_text: Callable[[Row], str] = str
     listed: Callable[[Row], Sequence[Row]] = lambda _row: ()
-    """Exchanges of a row, which a page shows where the row's numbers lead (`kcap.reports.listing`)."""
+    """Returns exchanges of a row, to which the row's numbers link on a page (`kcap.reports.listing`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Commands:
 
 
 def figure(name: str, text_of: Callable[[int | None], str], row: Row) -> str:
-    """A figure of an exchange, nothing for 0."""
+    """A figure of an exchange; empty for 0."""
     return text_of(row[name] or None)
 
 
@@ -108,7 +108,7 @@ LISTING: Final = (
         for head, name in (("request", "request_bytes"), ("response", "response_bytes"))
     ),
 )  # fmt: skip
-"""Columns of the exchanges that numbers lead to."""
+"""Columns of the exchanges to which numbers link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,20 +118,22 @@ class Document:
     title: str
     blocks: Sequence[Block]
     files: Sequence[str] = ()
-    """The captures, for commands that show more of them; of a comparison one a side, empty for saved tables."""
+    """The captures, for commands that show more of them; for a comparison one per side, empty for saved tables."""
     only: str = ""
-    """The display filter that the report is made with."""
+    """The display filter of the report."""
 
 
 def style_of(output: str | None) -> Style:
-    """The style of text for standard output (None) or a file: colors only on a terminal that wants them."""
+    """The style of text for standard output (None) or a file; colors only on a terminal that wants them."""
     width = screen_width(is_terminal(output) or (output is None and bool(os.environ.get("COLUMNS"))))
     encoding = "utf-8" if output is not None else (sys.stdout.encoding or "ascii")
     return Style(width, colored(output), encoding.lower().replace("-", "") in ("utf8", "utf16", "utf32"))
 
 
 def screen_width(limited: bool | None = None) -> int:
-    """Columns of the terminal, `UNLIMITED` where text is not `limited` to it: by itself where standard output is none."""
+    """Columns of the terminal; `UNLIMITED` if text is not `limited` to it, which is the default if standard output is not a
+    terminal.
+    """
     import shutil
 
     limited = is_terminal(None) if limited is None else limited
@@ -139,7 +141,7 @@ def screen_width(limited: bool | None = None) -> int:
 
 
 def blocks_of(document: Document) -> Iterator[Block]:
-    """The blocks that say something."""
+    """The blocks that are not empty."""
     for block in document.blocks:
         if block.rows or block.empty if isinstance(block, Section) else any(block.texts):
             yield block
@@ -147,7 +149,7 @@ def blocks_of(document: Document) -> Iterator[Block]:
 
 # -- text -------------------------------------------------------------------------------------------------------------
 def text(document: Document, style: Style) -> list[str]:
-    """Lines, no wider than the terminal but for commands; a blank line between blocks."""
+    """Lines, no wider than the terminal except for commands; with a blank line between blocks."""
     tones: dict[str, Callable[[str], str]] = {"bold": style.bold, "red": style.red, "dim": style.dim, "": str}
     out: list[str] = []
     for block in blocks_of(document):
@@ -171,7 +173,7 @@ def text(document: Document, style: Style) -> list[str]:
 
 
 def table(section: Section, style: Style) -> list[str]:
-    """The table, as many rows of it as a terminal shows."""
+    """The table, with as many rows as a terminal shows."""
     most = None if style.whole else section.most
     rows = section.rows[:most]
     if style.width < section.narrow:
@@ -184,20 +186,20 @@ def table(section: Section, style: Style) -> list[str]:
 
 
 def more(entries: Sequence[object], most: int | None) -> list[str]:
-    """How many entries are not shown."""
+    """Number of entries that are not shown."""
     rest = 0 if most is None else max(0, len(entries) - most)
     return [f"  and {rest:,} more"] if rest else []
 
 
 # -- Markdown and HTML ------------------------------------------------------------------------------------------------
 def filled(section: Section) -> list[tuple[TextColumn, list[str]]]:
-    """The columns with a text in any row, or that a terminal never drops, with their texts."""
+    """The columns with a text in any row, or that a terminal never omits, with their texts."""
     found = [(column, [column.text(row) for row in section.rows]) for column in section.columns]
     return [(column, texts) for column, texts in found if any(texts) or not column.rank]
 
 
 def markdown(document: Document) -> str:
-    """Headings, lists and tables as GitHub draws them."""
+    """Headings, lists and tables of GitHub Flavored Markdown."""
     out = [f"# {markdown_text(document.title)}", ""]
     for block in blocks_of(document):
         if isinstance(block, Sentences):
@@ -220,8 +222,8 @@ def markdown(document: Document) -> str:
 
 
 def html(document: Document, pictures: Sequence[str] = ()) -> str:
-    """A page of its own, without a script; `pictures` are SVG, which stand behind the verdict, before the first table."""
-    from kcap.output.pages import STYLE  # most reports are no pages
+    """A self-contained page without a script; `pictures` are SVG and follow the verdict, before the first table."""
+    from kcap.output.pages import STYLE  # most reports are not pages
 
     title = html_text(document.title)
     out = ["<!DOCTYPE html>", '<html lang="en"><head><meta charset="utf-8">',
@@ -249,7 +251,7 @@ def html(document: Document, pictures: Sequence[str] = ()) -> str:
 
 
 def html_table(section: Section, leads: "Leads | None" = None) -> list[str]:
-    """The table; `leads`: where its numbers lead."""
+    """The table; `leads`: collects the links of its numbers."""
     from kcap.output.pages import breaking
 
     columns = filled(section)
@@ -267,19 +269,19 @@ def html_table(section: Section, leads: "Leads | None" = None) -> list[str]:
 
 
 def barred(sentence: str) -> str:
-    """A sentence as HTML in which bars between two strokes are drawn."""
+    """A sentence as HTML, with bars between two strokes drawn as a picture."""
     return BAR.sub(lambda found: drawn(found[1]), html_text(sentence))
 
 
 def drawn(bars: str) -> str:
-    """Bars as a picture: many fonts lack block characters, and the font that stands in gives them widths of its own."""
+    """Bars as a picture: many fonts lack block characters, and the substitute fonts give them other widths."""
     outline = "".join(f"V{8 - BARS[bar][1]}H{at + BARS[bar][0]:g}V8H{at + 1}" for at, bar in enumerate(bars))
     shape = f'style="width:{len(bars) * 0.6:.1f}em" viewBox="0 0 {len(bars)} 8" preserveAspectRatio="none"'
     return f'<svg class=m {shape} aria-hidden="true"><path d="M0 8{outline}Z"/></svg>' if bars else ""
 
 
 def wrapping(texts: Sequence[str]) -> str:
-    """How a column of words becomes narrower: a long one always, others where the table is wider than the page; bars never."""
+    """How a column of words is wrapped: long ones always, others if the table is wider than the page, bars never."""
     if BARS.keys() >= set("".join(texts)):
         return BARRED
     wordy = [text_ for text_ in texts if any(map(str.isalnum, text_))]
@@ -289,22 +291,24 @@ def wrapping(texts: Sequence[str]) -> str:
 
 
 class Leads:
-    """Collects where the numbers of a page lead: for each row the commands that show what they count, and some of it."""
+    """Collects the links of the numbers on a page: for each row the commands that show what they count, and some of the
+    exchanges.
+    """
 
     def __init__(self, document: Document) -> None:
         self._document = document
         self._parts: list[str] = []
         self._places: dict[str, int] = {}
-        """Heading and commands of each place, and its number."""
+        """Heading and commands of each target, and its number."""
 
     def linked(
         self, section: Section, row: Row, columns: Sequence[TextColumn], texts: Sequence[str], cells: list[str]
     ) -> list[str]:
-        """The cells of a row with links from those that lead somewhere to one place, which `html` writes."""
+        """The cells of a row; those with a link point to one target, which `html` writes."""
         targets: dict[Target, list[str]] = {}
         leading: set[int] = set()
         for at, (column, text_) in enumerate(zip(columns, texts)):
-            nothing = text_.rstrip("Bkmnsu %") in ("", "0") or OTHERS in row.values()  # no filter says which names these are
+            nothing = text_.rstrip("Bkmnsu %") in ("", "0") or OTHERS in row.values()  # no filter selects these names
             target = None if column.down is None or nothing else column.down(row)
             if target:
                 targets.setdefault(target, []).append(column.head)
@@ -318,7 +322,7 @@ class Leads:
         )
 
     def _place(self, section: Section, row: Row, names: str, targets: Mapping[Target, Sequence[str]]) -> int | None:
-        """The number of the place for a row, which rows with the same heading and commands share; None if there are enough."""
+        """The number of the target for a row; rows with the same heading and commands share it. None if there are enough."""
         names = names if len(names) <= TITLE else names[: TITLE - 1] + ELLIPSIS
         commands = "\n".join(self._command(target, heads) for target, heads in targets.items())
         content = f"{html_text(names)}</h3><pre>{html_text(commands)}</pre>"
@@ -334,7 +338,7 @@ class Leads:
         return self._places[content]
 
     def _command(self, target: Target, heads: Sequence[str]) -> str:
-        """The command that shows what some numbers count; the display filter where the report is of saved rows."""
+        """The command that shows what some numbers count; the display filter if the report is of saved rows."""
         some = self._document.files
         if isinstance(target, Aim):
             some, target = [file for file in some[target.at : target.at + 1] if file], target.filter
@@ -345,26 +349,26 @@ class Leads:
         return f"kcap rows -Y {shell([filter_])} {files}  # {what}" if files else f"-Y {shell([filter_])}  # {what}"
 
     def html(self) -> list[str]:
-        """The places, under a heading of their own."""
+        """The targets, under a heading of their own."""
         return ["<h2>the exchanges behind the numbers</h2>", *self._parts] if self._parts else []
 
 
 def shell(words: Sequence[str]) -> str:
-    """Paths and other words as a shell takes them."""
+    """Paths and other words, quoted for a shell."""
     from shlex import quote
 
     return " ".join(quote(word) if word.isprintable() else escaped(word) for word in words)
 
 
 def escaped(word: str) -> str:
-    """A word with bytes that a terminal would obey or not show, in the shell's quotes for those."""
+    """A word with control or invisible characters, in the shell's escape quotes."""
     text = word.encode(errors="surrogateescape").decode("latin-1")
     return "$'" + "".join(c if " " <= c <= "~" and c not in "'\\" else f"\\x{ord(c):02x}" for c in text) + "'"
 
 
 # -- CSV --------------------------------------------------------------------------------------------------------------
 def sections(name: str, value: Any) -> Iterator[tuple[str, Row]]:
-    """A key of the JSON form as rows: section, values by column. Objects within an object become columns `outer.inner`."""
+    """A key of the JSON form as rows: section, values by column. Nested objects become columns `outer.inner`."""
     if isinstance(value, dict):
         inner = [(key, entry) for key, entry in value.items() if is_rows(entry)]
         row = flat({key: entry for key, entry in value.items() if not is_rows(entry)})
@@ -385,7 +389,7 @@ def is_rows(value: Any) -> bool:
 
 
 def flat(row: Row) -> Row:
-    """A row without objects in it: `with_unanswered.p99_ns`."""
+    """A row without nested objects: `with_unanswered.p99_ns`."""
     out: Row = {}
     for name, value in row.items():
         if isinstance(value, dict):
@@ -413,7 +417,7 @@ def csv_text(result: Row, *, safe: bool = False) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as CSV has it."""
+    """A value in its CSV form."""
     if isinstance(value, list):
         return ";".join("" if entry is None else str(entry) for entry in value)
     return str(value).lower() if isinstance(value, bool) else value

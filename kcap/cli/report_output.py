@@ -1,7 +1,7 @@
-"""Reports that write themselves as documents: how they are run and written, in one place.
+"""Runs reports that have documents of their own and writes them.
 
-In: inputs, what makes the plain values of a report of them, and what makes a document of these. Out: the report in a format,
-and an exit code. Law: the JSON form is the report; text, Markdown and HTML are made of one document.
+In: inputs, a function that makes the plain values of a report, a function that makes a document of these. Out: the report in a
+format, and an exit code. Law: the JSON form is the report; text, Markdown and HTML are made from one document.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,8 +28,9 @@ def formatted(
     result: Row, form: str, output: str | None, document: Callable[[Row], Document],
     pictures: Callable[[Row], Sequence[str]] = lambda _result: (), files: Sequence[str] = (),
 ) -> str:  # fmt: skip
-    """The report in a format; `output` is the file that text goes to, None for standard output. HTML has the pictures, and
-    commands for the captures `files`."""
+    """The report in a format. `output` is the file for text, None for standard output. HTML has the pictures, and commands for
+    the captures `files`.
+    """
     if form == "json":
         return json_text(result) + "\n"
     if form == "csv":
@@ -43,7 +44,7 @@ def formatted(
 
 
 def captures_of(inputs: "Sequence[ReportInput]") -> list[str]:
-    """The captures of inputs that were read; of several inputs one each, empty for saved tables, which have no bytes."""
+    """The captures among inputs that were read, one for each input; empty for saved tables, which have no bytes."""
     if len(inputs) == 1:
         return list(inputs[0].paths) if inputs[0].reading is not None else []
     return [given.paths[0] if given.reading is not None else "" for given in inputs]
@@ -53,7 +54,7 @@ def carried_out(
     inputs: "Sequence[ReportInput]", make: Callable[[], Row], form: str | None, output: str | None,
     document: Callable[[Row], Document], pictures: Callable[[Row], Sequence[str]] = lambda _result: (),
 ) -> tuple[Row, int]:  # fmt: skip
-    """Makes a report of some inputs and writes it; the report, and the exit code for what could not be read.
+    """Makes a report of some inputs and writes it; returns the report, and the exit code for what could not be read.
 
     Raises UsageError for a format that `output` contradicts, before anything is read.
     """

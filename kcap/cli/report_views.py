@@ -1,7 +1,7 @@
 """Each report as a document for people: its sentences, its tables and their columns.
 
 In: the result of a report, the style of the terminal, the grouping, the captures. Out: a document, which `report_formats`
-renders. Law: every figure is in the result or follows from it by a unit, a share or a sum.
+renders. Law: every figure is in the result, or follows from it by a unit, a share or a sum.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -31,9 +31,9 @@ from kcap.reports.text import (
 )
 
 SHOWN: Final = 10
-"""Rows that a terminal shows of the tables beside a report's own."""
+"""Number of rows that a terminal shows of secondary tables."""
 COURSE: Final = 100
-"""Steps of a figure's course over time, at most."""
+"""Maximum number of steps of a figure over time."""
 NARROW: Final = 130
 """Width below which the reason of a slow exchange has a line of its own."""
 FACTS: Final = ("files", "packets", "connections")
@@ -41,12 +41,12 @@ FACTS: Final = ("files", "packets", "connections")
 WRITES: Final = "api == Produce"
 READS: Final = "(api == Fetch || api == ShareFetch)"
 DIGEST: Final = 3
-"""Classes of the digest for which a command shows the slowest exchange."""
+"""Number of classes of the digest for which a command shows the slowest exchange."""
 
 
 # -- columns ----------------------------------------------------------------------------------------------------------
 def named(name: str, head: str | None = None, rank: int = 0, right: bool = False) -> TextColumn:
-    """A column of values as they are."""
+    """A column of unchanged values."""
     return TextColumn(head or name, lambda row: words(row.get(name)), right=right, rank=rank)
 
 
@@ -56,17 +56,17 @@ def counted(name: str, head: str | None = None, rank: int = 0) -> TextColumn:
 
 
 def some(name: str, head: str, rank: int = 0) -> TextColumn:
-    """A column of numbers that shows nothing for 0."""
+    """A column of numbers; empty for 0."""
     return TextColumn(head, lambda row: number(row.get(name) or None), rank=rank)
 
 
 def lasting(name: str, head: str, rank: int = 0) -> TextColumn:
-    """A column of durations, in nanoseconds in the result."""
+    """A column of durations, which are nanoseconds in the result."""
     return TextColumn(head, lambda row: duration(row.get(name)), rank=rank)
 
 
 def some_time(name: str, head: str, rank: int = 0) -> TextColumn:
-    """A column of durations that shows nothing for 0."""
+    """A column of durations; empty for 0."""
     return TextColumn(head, lambda row: duration(row.get(name) or None), rank=rank)
 
 
@@ -92,7 +92,7 @@ def part(head: str, rank: int, *names: str) -> TextColumn:
 
 
 def shape(result: Row, style: Style, rank: int) -> TextColumn:
-    """The histogram of each row as bars, over the classes in which any row has something."""
+    """The histogram of each row as bars, over the classes that are not empty in all rows."""
     counts = counts_of(result["rows"])
     low, high = span_of(counts)
     edges = result["histogram_edges_ns"]
@@ -101,42 +101,42 @@ def shape(result: Row, style: Style, rank: int) -> TextColumn:
     return TextColumn(f"{first} to {last}", lambda row: spark(row["histogram"][low:high], style), False, rank, whole=True)
 
 
-# -- where numbers lead -----------------------------------------------------------------------------------------------
+# -- links ------------------------------------------------------------------------------------------------------------
 Down = Callable[[Row], Target | None]
 
 
 def leading(down: Down, *columns: TextColumn) -> Iterable[TextColumn]:
-    """The columns, with where a page leads from their values."""
+    """The columns with the links of their values on a page."""
     return (replace(column, down=down) for column in columns)
 
 
 def below(keys: Sequence[Key], *conditions: str) -> Down:
-    """To the exchanges of a row's group that meet conditions."""
+    """A link to the exchanges of a row's group that meet conditions."""
     return lambda row: drill_down.every(*conditions, drill_down.group(keys, row))
 
 
 def at_least(keys: Sequence[Key], name: str, time: str) -> Down:
-    """To the exchanges of a row's group that took as long as its figure or longer."""
+    """A link to the exchanges of a row's group that took at least as long as its figure."""
     return lambda row: drill_down.every(drill_down.group(keys, row), drill_down.ANSWERED, f"{time} >= {row[name]}")
 
 
 def example(name: str) -> Down:
-    """To the exchange that a column names."""
+    """A link to the exchange that a column names."""
     return lambda row: drill_down.exchange(row[name])
 
 
 def of_exchanges(keys: Sequence[Key]) -> list[Key]:
-    """The grouping as far as a filter of exchanges knows it: a partition is no part of it."""
+    """The grouping without keys that filters of exchanges lack, such as the partition."""
     return [key for key in keys if key.name != "partition"]
 
 
 def below_columns(*names: str) -> Down:
-    """To the exchanges that have the row's values in these columns."""
+    """A link to the exchanges that have the row's values in these columns."""
     return below([key_of(name) for name in names])
 
 
 def listing(result: Row, by: Sequence[Key]) -> Callable[[Row], Sequence[Row]]:
-    """The exchanges that the report lists of a row's group."""
+    """The exchanges that the report lists for a row's group."""
 
     def group(row: Row) -> tuple[str, ...]:
         return tuple(repr(row.get(key.name)) for key in by)
@@ -149,13 +149,13 @@ def listing(result: Row, by: Sequence[Key]) -> Callable[[Row], Sequence[Row]]:
 
 # -- blocks -----------------------------------------------------------------------------------------------------------
 def span_of(counts: Sequence[int]) -> tuple[int, int]:
-    """The first class that has something, and the class after the last."""
+    """The first class that is not empty, and the class after the last."""
     there = [at for at, count in enumerate(counts) if count] or [0]
     return there[0], there[-1] + 1
 
 
 def histogram(rows: Sequence[Row], edges: Sequence[int], style: Style) -> Section:
-    """The histogram of all rows, a row a class from the first that has something to the last."""
+    """The histogram of all rows, one row per class from the first that is not empty to the last."""
     counts = counts_of(rows)
     low, high = span_of(counts)
     most, room = max(counts, default=0), max(10, min(50, style.width - 30))
@@ -176,7 +176,7 @@ def histogram(rows: Sequence[Row], edges: Sequence[int], style: Style) -> Sectio
 
 
 def over_time(series: Row | None, style: Style) -> Section:
-    """Each figure over time: its course, its least and its largest value."""
+    """Each figure over time: its course, its minimum and maximum."""
     rows: list[Row] = []
     if series and len(series["count"]) > 1:
         width = max(10, min(len(series["count"]), COURSE, style.width - 40))
@@ -192,7 +192,7 @@ def over_time(series: Row | None, style: Style) -> Section:
 
 
 def foot(result: Row) -> Sentences:
-    """What the report does not count."""
+    """The sentence about what the report does not count."""
     return Sentences([left_out(result["left_out"])], tone="dim")
 
 
@@ -209,7 +209,7 @@ def document(result: Row, files: Sequence[str], *blocks: Block) -> Document:
 
 # -- reports ----------------------------------------------------------------------------------------------------------
 def latency(result: Row, style: Style, by: Sequence[Key], files: Sequence[str]) -> Document:
-    """The verdict, percentiles by group, the histogram of all, figures over time."""
+    """The document: the verdict, percentiles by group, the histogram of all, figures over time."""
     keys, whole = of_exchanges(by), "latency_ns"
     time = whole if result.get("with_long_polls") else WITHOUT_POLLS
 
@@ -243,7 +243,7 @@ def latency(result: Row, style: Style, by: Sequence[Key], files: Sequence[str]) 
 
 
 def stats(result: Row, style: Style, by: Sequence[Key], files: Sequence[str]) -> Document:
-    """The capture and its health, its totals, the classes by their share of the time."""
+    """The document: the capture and its health, its totals, the classes by their share of the time."""
     health, totals = result.get("health"), result["totals"]
     points: list[str] = []
     if health:
@@ -292,7 +292,7 @@ def stats(result: Row, style: Style, by: Sequence[Key], files: Sequence[str]) ->
 
 
 def slow(result: Row, _style: Style, _by: Sequence[Key], files: Sequence[str]) -> Document:
-    """The verdict, the slowest exchanges with their reasons, then the oldest requests without a response."""
+    """The document: the verdict, the slowest exchanges with their reasons, then the oldest requests without a response."""
     api = TextColumn("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False)
     times = [*leading(example("exchange"), lasting("latency_ns", "latency")),
              some_time("long_poll_ns", "long poll", 3)]  # fmt: skip
@@ -326,7 +326,7 @@ def slow(result: Row, _style: Style, _by: Sequence[Key], files: Sequence[str]) -
 
 
 def throttle(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]) -> Document:
-    """Which clients were throttled, and whether they complied."""
+    """The document: which clients were throttled, and whether they complied."""
     from kcap.reports.throttle import complied
 
     keys = of_exchanges(by)
@@ -360,8 +360,8 @@ def throttle(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]
 
 
 def errors(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]) -> Document:
-    """Errors; requests without a response; retries; how leadership errors ended."""
-    # the error of a partition may be another than the first of its exchange, by which exchanges are filtered
+    """The document: errors, requests without a response, retries, and how leadership errors ended."""
+    # The error of a partition may differ from the first error of its exchange, by which exchanges are filtered.
     own = PARTITIONED.isdisjoint(key.name for key in by)
     keys = [key for key in of_exchanges(by) if own or key.name != "error"]
     down = below(keys, drill_down.FAILED if own else drill_down.ANY_ERROR)
@@ -402,8 +402,9 @@ def errors(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]) 
 
 
 def topics(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]) -> Document:
-    """The verdict; who writes and reads which topic; the busiest partitions; lag of groups; requests to brokers that do not
-    lead."""
+    """The document: the verdict, which clients write and read which topic, the busiest partitions, lag of groups, and requests
+    to brokers that do not lead.
+    """
     keys = of_exchanges(by)
     writes, reads, bad = below(keys, WRITES), below(keys, READS), below(keys, drill_down.ANY_ERROR)
     columns = [
@@ -487,4 +488,4 @@ VIEWS: Final[dict[str, Callable[[Row, Style, Sequence[Key], Sequence[str]], Docu
     "latency": latency, "stats": stats, "slow": slow, "throttle": throttle, "errors": errors, "topics": topics,
     "clients": clients,
 }  # fmt: skip
-"""Report -> its document; the arguments are the result, the style, the grouping, the captures' paths."""
+"""Report -> function for its document; the arguments are the result, the style, the grouping, the captures' paths."""

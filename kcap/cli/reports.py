@@ -1,7 +1,7 @@
-"""The commands of the reports: their options, how they run, the formats in which they write.
+"""The commands of the reports: their options, how they run, and the formats in which they write.
 
 In: command line arguments. Out: a report on standard output or in a file, an exit code. Law: the JSON form is the report; text,
-Markdown, HTML and CSV are made of it.
+Markdown, HTML and CSV are made from it.
 """
 
 from collections.abc import Callable, Sequence
@@ -59,7 +59,7 @@ HELP: Final = {
 }
 """Report -> the text of its help."""
 LISTED: Final = 5
-"""Exchanges of each group on a page that failed, and as many others."""
+"""Number of failed exchanges of each group on a page, and of others."""
 TIMES: Final = frozenset({"latency", "stats", "slow"})
 """Reports of times, which subtract long polls."""
 OPTIONS: Final = (
@@ -76,7 +76,7 @@ OPTIONS: Final = (
     (lambda name: name == "latency", click.option(
         "--plot", metavar="FILE", type=Writes(), help="Also draw a chart to FILE: .svg, .html or .png.")),
 )  # fmt: skip
-"""Which reports have an option -> the option, in the order of the help."""
+"""Reports that have an option -> the option, in the order of the help."""
 
 
 def command(name: str) -> click.Command:
@@ -109,7 +109,7 @@ def execute(name: str, options: dict[str, Any]) -> int:
     if plot is not None:
         from kcap.cli.report_charts import drawer
 
-        draw = drawer(plot)  # fails before a long run
+        draw = drawer(plot)  # reports errors before a long run
     by = tuple(word.strip() for word in (options.get("by") or "").split(",") if word.strip())
     report = report_of(name)
     page = form == "html" or str(plot or "").endswith(".html")
@@ -138,7 +138,7 @@ def execute(name: str, options: dict[str, Any]) -> int:
 
 
 def witness(given: "ReportInput") -> "Callable[[CapturePass], tuple[str, str, list[Any]]]":
-    """Collects the capture's quality while its rows are read. Returns what judges it at the end."""
+    """Collects the capture's quality while its rows are read; returns the function that judges it at the end."""
     from kcap.reports.capture_quality import QualityObserver, settle
     from kcap.reports.health import judge
 
@@ -162,7 +162,7 @@ def with_health(result: "Row", assessed: tuple[str, str, list[Any]]) -> "Row":
 
 
 def formatted(result: "Row", form: str, output: str | None, keys: "Sequence[Key]", paths: Sequence[str], only: str) -> str:
-    """The report in one of its formats; `only` is the display filter that it is made with."""
+    """The report in one of its formats; `only` is its display filter."""
     from dataclasses import replace
 
     from kcap.cli import report_output
@@ -184,7 +184,7 @@ def formatted(result: "Row", form: str, output: str | None, keys: "Sequence[Key]
 
 
 def __getattr__(name: str) -> click.Command:
-    """The command of a report, made when it is requested (PEP 562), alone: a run needs one of them."""
+    """The command of a report, made when it is requested (PEP 562): a run needs only one of them."""
     if name not in HELP:
         raise AttributeError(name)
     return command(name)

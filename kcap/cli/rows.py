@@ -1,4 +1,4 @@
-"""`kcap rows`: the rows of a table, exchanges unless another is requested."""
+"""`kcap rows`: the rows of a table, by default of exchanges."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from kcap.output.tshark_fields import FieldLayout
 
 TSHARK: Final = {"fields": "fields", "json": "json", "jsonl": "jsonl", "ek": "ek", "tabs": "tabs", "text": "table"}
-"""What tshark's -T takes -> the form."""
+"""Value of tshark's -T -> format."""
 CLOCKS: Final = {name: name for name in ("utc", "local", "epoch", "relative", "delta")} | {
     "a": "local", "ad": "local", "u": "utc", "ud": "utc", "e": "epoch", "r": "relative", "d": "delta", "dd": "delta",
 }  # fmt: skip
-"""What is typed, in words or in tshark's letters -> as `kcap.output.time_format` has it."""
+"""Typed word or tshark's letters -> name in `kcap.output.time_format`."""
 
 
 PLAIN: Final = "plain"
-"""--payloads without a way."""
+"""Value of --payloads if none is given."""
 WAYS: Final = ("text", "hex", "base64", "json")
 
 
 class WithPayloads(click.Command):
-    """A command with --payloads, which takes a word behind it only where the word is a way to show payloads."""
+    """A command with --payloads, which takes the next word only if it is a form of payloads."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Spells out what stands for itself."""
+        """Adds the default value of --payloads."""
         words = [
             f"--payloads={PLAIN}" if word == "--payloads" and after not in WAYS else word
             for word, after in zip(args, [*args[1:], ""])
@@ -44,7 +44,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 def shapes(command: F) -> F:
-    """The options on how rows are written, which go before those of `outputs`."""
+    """The options for the form of rows, which precede those of `outputs`."""
     for decorator in (
         click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
         click.option("-c", "count", metavar="N", type=click.IntRange(0), help="The same as --limit."),
@@ -108,7 +108,7 @@ def run(
 
     FILEs are pcap or pcapng, also compressed. Several FILEs are one capture, in time order; - is standard input.
     """
-    paths = paths_of(files)  # a second process imports its modules while this one imports its own
+    paths = paths_of(files)  # the second process imports its modules meanwhile
     from kcap.session import Capture
 
     order = order_of(given)
@@ -118,9 +118,9 @@ def run(
 
 
 def order_of(given: dict[str, Any]) -> "OutputRequest":
-    """What `shapes` and `outputs` ask for.
+    """The request made by the options of `shapes` and `outputs`.
 
-    Raises UsageError where options contradict.
+    Raises UsageError for contradicting options.
     """
     from kcap.cli.output import BINARY, OutputRequest
 
@@ -161,7 +161,7 @@ def order_of(given: dict[str, Any]) -> "OutputRequest":
 
 
 def sort_columns(text: str, table: str) -> str:
-    """What --sort names, with the columns that heads of the printed table stand for."""
+    """The columns of --sort; headings of the printed table stand for their columns."""
     parts = []
     for part in filter(None, map(str.strip, text.split(","))):
         sign = "-" if part.startswith("-") else ""
@@ -173,9 +173,9 @@ def sort_columns(text: str, table: str) -> str:
 def field_layout(
     table: str, text_form: str | None, named: tuple[str, ...], settings: tuple[str, ...], columns: list[str] | None
 ) -> "FieldLayout | None":
-    """What -T fields is to write; None for other forms.
+    """The layout of -T fields; None for other formats.
 
-    Raises UsageError where options contradict.
+    Raises UsageError for contradicting options.
     """
     if text_form != "fields":
         if named or settings:
@@ -187,9 +187,9 @@ def field_layout(
 
 
 def chosen(table: str, columns: list[str] | None, payloads: bool) -> list[str] | None:
-    """The columns to show: keys and values of records only where payloads were requested.
+    """The columns to show; keys and values of records only if payloads were requested.
 
-    Raises UsageError where options contradict.
+    Raises UsageError for contradicting options.
     """
     if table != "records":
         if payloads:

@@ -1,7 +1,7 @@
-"""`kcap schema`: what Kafka's messages look like, as far as kcap knows them, and what kcap's own tables hold.
+"""`kcap schema`: Kafka's messages as far as kcap knows them, and the columns of kcap's own tables.
 
 In: nothing, an API, an API and a version, or an option for the tables. Out: the list of APIs, the API's history, the fields of
-both messages, or the dictionary. Law: all of it comes from the registry and the facts that decoding goes by.
+both messages, or the dictionary. Law: everything comes from the registry and the imported schemas that decoding uses.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 SIDES: Final = ("request", "response")
 BEFORE_REMOVALS: Final = "3.9"
-"""The last release with the versions that KIP-896 took away: shown beside the newest."""
+"""The last release with the versions that KIP-896 removed, shown beside the newest."""
 Shape = dict[str, str]
-"""Path of a field -> its type and what is special about it."""
+"""Path of a field -> its type and special properties."""
 
 
 @click.command("schema", short_help="Show Kafka's messages: APIs, versions, fields.")
@@ -70,7 +70,7 @@ def run(api: str | None, version: int | None, listing: str | None, table: str | 
 
 
 def within_screen(lines: Iterable[str], width: int) -> Iterator[str]:
-    """Lines no wider than the terminal, the rest of long ones below themselves."""
+    """Lines no wider than the terminal; long ones continue on the next line."""
     from kcap.reports.text import wrapped
 
     for line in lines:
@@ -79,7 +79,7 @@ def within_screen(lines: Iterable[str], width: int) -> Iterator[str]:
 
 
 def index() -> list[list[str]]:
-    """All APIs, one a row, below the heads."""
+    """All APIs, one per row, below the headings."""
     shown = [BEFORE_REMOVALS, releases()[-1]]
     heads = ["key", "api", "since", *shown, "flexible", "request header", "response header", "note"]
     rows = [heads]
@@ -98,7 +98,7 @@ def versions_of(api: "Api") -> range:
 
 
 def version_text(api: "Api", release: str) -> str:
-    """`3-13`, `3-13*` where the last one is not final, `-` where the release does not have the API."""
+    """`3-13`, `3-13*` if the last one is not final, `-` if the release does not have the API."""
     found = taken(api.key, release)
     return "-" if found is None else show_versions(found.versions) + "*" * found.unstable
 
@@ -110,7 +110,7 @@ def steps(headers: Sequence[tuple[int, int]]) -> str:
 
 
 def note(api: "Api") -> str:
-    """Which versions are gone or deprecated, and since when."""
+    """Which versions are removed or deprecated, and since when."""
     newest = taken(api.key, releases()[-1])
     said = []
     for word, since in (("removed", removed_in), ("deprecated", deprecated_in)):
@@ -128,14 +128,14 @@ def note(api: "Api") -> str:
 
 
 def present(variant: "Variant", fields: Sequence["Field"], version: int) -> Iterator[tuple["Field", Sequence["Field"]]]:
-    """The fields that a version has, each with those inside it."""
+    """The fields that a version has, each with its nested fields."""
     for field in fields:
         if within(field.versions, version):
             yield field, field.fields or variant.structs.get(field.type.removeprefix("[]"), ())
 
 
 def special(field: "Field", version: int) -> str:
-    """The type, and what is special about the field in this version."""
+    """The type and special properties of the field in this version."""
     marks = [field.type]
     if within(field.nullable, version):
         marks.append("nullable")
@@ -158,7 +158,7 @@ def shape(variant: "Variant", version: int) -> Shape:
 
 
 def changes(before: Shape, after: Shape) -> list[str]:
-    """`+ Topics.TopicId: uuid`, `- ...`, `~ ...`; what is inside a field that came or went goes without saying."""
+    """`+ Topics.TopicId: uuid`, `- ...`, `~ ...`; nested fields of an added or removed field are not listed."""
 
     def outermost(paths: Sequence[str], others: Shape) -> list[str]:
         return [path for path in paths if path.rpartition(".")[0] in others or "." not in path]
@@ -204,12 +204,12 @@ def history(api: "Api") -> Iterator[str]:
 
 
 def span(names: Sequence[str]) -> str:
-    """`2.1 to 2.3`, or the one name there is."""
+    """`2.1 to 2.3`, or the only name."""
     return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
 
 def takers(api: "Api", version: int) -> str:
-    """The releases that take a version: `1.0 to 3.9`."""
+    """The releases that accept a version: `1.0 to 3.9`."""
     having = [name for name in releases() if (found := taken(api.key, name)) and within(found.versions, version)]
     return span(having) if having else "no release"
 
@@ -222,7 +222,7 @@ def is_flexible(api: "Api", version: int) -> bool:
 
 
 def fields_of(api: "Api", version: int) -> Iterator[str]:
-    """The fields of both messages of a version. Raises UsageError for one that no release has."""
+    """The fields of both messages of a version. Raises UsageError for a version that no release has."""
     if not registry.known(api.key, version):
         raise UsageError(f"{api.name} has no version {version}; it has {show_versions(api.versions)}")
     headers = registry.request_header_version(api.key, version), registry.response_header_version(api.key, version)
@@ -237,7 +237,7 @@ def fields_of(api: "Api", version: int) -> Iterator[str]:
 
 
 def field_lines(variant: "Variant", fields: Sequence["Field"], version: int, depth: int) -> Iterator[str]:
-    """Fields with those inside them, indented."""
+    """Fields with their nested fields, indented."""
     for field, inner in present(variant, fields, version):
         default = "" if field.default in (None, "") else f" = {field.default}"
         entity = f"  ({field.entity})" if field.entity else ""

@@ -1,7 +1,7 @@
-"""`kcap show`: one exchange, every byte of it.
+"""`kcap show`: one exchange with all of its bytes.
 
-In: captures and the name of an exchange, UID.N as the rows have it, or the number of a packet. Out: what it was, where its time
-went, both messages. Law: bodies are read again from the file; secrets and payloads are shown only where they are requested.
+In: captures and the name of an exchange, UID.N as in its row, or the number of a packet. Out: a summary, the parts of its time,
+both messages. Law: bodies are read again from the file; secrets and payloads are shown only on request.
 """
 
 import re
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 NAME: Final = re.compile(r"(C[0-9a-f]{16})\.(\d{1,18})|#?(\d{1,18})", re.ASCII)
 SIDE_BY_SIDE: Final = 160
-"""Columns of a terminal from which on request and response stand beside each other."""
+"""Width of a terminal from which request and response are shown side by side."""
 PARTS: Final = (("long_poll_ns", "long poll"), ("throttle_ns", "throttle"), ("muted_ns", "mute"))
 SHOWN: Final = (
     "error", "throttle_time_ms", "topics", "partition_count", "record_count", "records_bytes", "codecs", "acks", "group_id",
     "member_id", "transactional_id", "version_verdict", "removed_in", "deprecated_in", "flags",
 )  # fmt: skip
-"""Columns worth a line where they say something."""
+"""Columns that are shown on a line if they have a value."""
 
 
 @click.command("show", short_help="Show one exchange with every byte.")
@@ -105,7 +105,7 @@ def _text(value: object) -> str:
 def exchange_lines(
     exchange: "Exchange", width: int | None, *, with_hex: bool, payloads: bool, show_secrets: bool
 ) -> Iterator[str]:
-    """All there is to say; `width` is that of the terminal, None where there is none."""
+    """The exchange as lines; `width` is that of the terminal, None if there is none."""
     import kcap.records.batch_nodes  # noqa: F401 - the trees of messages open their records fields with it
     from kcap.cli.trees import beside, cut
 
@@ -129,7 +129,7 @@ def exchange_lines(
 
 
 def summary(row: dict[str, Any]) -> Iterator[str]:
-    """What it was, between whom, and where the time went."""
+    """The exchange, its peers, and the parts of its time."""
     from kcap.cli.trees import clean
     from kcap.output.grid import call, endpoint, result
 
@@ -188,7 +188,7 @@ def side_lines(
     show_secrets: bool,
     bytes_beside: int,
 ) -> Iterator[str]:
-    """One message: its tree, and its bytes where they are requested. Nothing where there is no such side."""
+    """One message: its tree, and its bytes on request. Empty if there is no such side."""
     from kcap.cli.trees import TreeStyle, hex_lines, length_line, tree_lines
     from kcap.decode.secrets import secret_spans, shown_as
 
@@ -217,7 +217,7 @@ def side_lines(
 
 
 def why_not(row: dict[str, Any]) -> str:
-    """Why a message is not there."""
+    """Why a message is missing."""
     if row["api"] == "SaslToken":
         return "a raw SASL token, which is a secret"
     size = f"{SPOOL_BYTES_MAX >> 30} GiB"

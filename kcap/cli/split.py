@@ -22,10 +22,10 @@ UNITS_NS: Final = {
 
 
 class Prefix(Writes):
-    """What the names of several files begin with."""
+    """The common beginning of the names of several files."""
 
     def names(self, value: str) -> list[str]:
-        """The files that are there and have a name that a part may get."""
+        """The existing files with a name that a part may get."""
         from kcap.export.split import parts_at
 
         return parts_at(value)
@@ -106,7 +106,7 @@ def run(
 
 
 def duration(text: str) -> int:
-    """Nanoseconds. Raises UsageError for what is no duration above 0."""
+    """A duration in nanoseconds. Raises UsageError for an invalid or zero duration."""
     match = DURATION.fullmatch(text.strip())
     found = round(float(match[1]) * UNITS_NS[match[2]]) if match is not None else 0
     if not found:
@@ -115,8 +115,8 @@ def duration(text: str) -> int:
 
 
 def move(made: str, name: str, *, private: bool = False) -> None:
-    """Gives a file its name; a `private` one can be read by its owner alone. Raises OutputError where it cannot have it,
-    UsageError where an input has it.
+    """Gives a file its name; only its owner can read a `private` one. Raises OutputError if the name cannot be used, UsageError
+    if an input has it.
     """
     from kcap.output.sink import mode_of
 

@@ -81,5 +81,5 @@ def run(
 
 
 def is_input(word: str) -> bool:
-    """Whether the word in a query's place names files: no query has a path's name."""
+    """Whether the word in a query's place names files: no query has the form of a path."""
     return os.path.exists(word) or (" " not in word.strip() and word.endswith((".pcap", ".pcapng", ".parquet")))

@@ -1,8 +1,9 @@
-"""Queries typed one after another: `kcap sql FILE...` without a query.
+"""The prompt of `kcap sql FILE...` without a query.
 
-In: a capture or saved tables, lines of standard input. Out: results on standard output, what does not run on standard error.
-A query ends with a semicolon and may have several lines. On a terminal lines are edited, the history is kept in the user's
-state folder (for this user alone), and Tab completes tables, columns and words of SQL. Law: a query that fails ends nothing.
+In: a capture or saved tables, lines of standard input. Out: results on standard output, errors on standard error. A query ends
+with a semicolon and may have several lines. On a terminal, lines can be edited, the history is stored in the user's state
+folder (readable for this user only), and Tab completes tables, columns and words of SQL. Law: a query that fails does not end
+the prompt.
 """
 
 import os
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 PROMPT: Final = "kcap> "
 MORE: Final = "  ... "
 LEAVE: Final = frozenset((".quit", ".exit", ".q", "quit", "exit", "\\q"))
-"""What ends the queries, as the shells of DuckDB, SQLite, MySQL and PostgreSQL have it."""
+"""Words that end the prompt, as in the shells of DuckDB, SQLite, MySQL and PostgreSQL."""
 HELP: Final = """\
 select ... from exchanges ...;   any query of DuckDB, up to its semicolon
 show tables;                     the tables
@@ -38,13 +39,13 @@ WORDS: Final = (
     "quantile_cont(", "join", "using", "distinct", "unnest(", "show tables", "describe", "summarize",
 )  # fmt: skip
 TABLES_BEHIND: Final = re.compile(r"\b(?:from|join|describe|summarize)\s+(?:\w+\s*,\s*)*\Z", re.IGNORECASE)
-"""Text of a line behind which the name of a table stands."""
+"""Text of a line that the name of a table follows."""
 HISTORY: Final = "sql_history"
 HISTORY_LINES: Final = 1000
 
 
 def converse(capture: "Capture", form: str) -> int:
-    """Answers queries until the input ends. Returns the exit code. Raises UsageError for an input that is read once only."""
+    """Runs queries until the input ends. Returns the exit code. Raises UsageError for an input that can be read only once."""
     from kcap.reports.sql import Queries
 
     if "-" in capture.paths:
@@ -70,7 +71,7 @@ def converse(capture: "Capture", form: str) -> int:
 
 
 def answer(queries: "Queries", query: str, form: str) -> None:
-    """Writes the result of one query to standard output. Raises UsageError for one that does not run."""
+    """Writes the result of one query to standard output. Raises UsageError for a query that fails."""
     schema, batches = queries.answer(query)
     writer = make_writer(form, sys.stdout.buffer, schema, None, composed=False)
     for batch in batches:
@@ -80,7 +81,7 @@ def answer(queries: "Queries", query: str, form: str) -> None:
 
 
 def statements(queries: "Queries") -> Iterator[str]:
-    """The queries as they are typed, without semicolons. What stands behind the last one counts where the input ends."""
+    """The typed queries, without semicolons. The text after the last semicolon counts as a query when the input ends."""
     terminal = sys.stdin.isatty()
     if terminal:
         print("Queries end with a semicolon; .help says more.", file=sys.stderr)
@@ -108,7 +109,7 @@ def statements(queries: "Queries") -> Iterator[str]:
 
 
 def parts(text: str) -> list[str]:
-    """Text between semicolons, those within quotes and comments aside; the last part has none behind it."""
+    """Text between semicolons, except those within quotes and comments; no semicolon follows the last part."""
     found, begin, at, quote = [], 0, 0, ""
     while at < len(text):
         sign = text[at]
@@ -127,7 +128,7 @@ def parts(text: str) -> list[str]:
 
 @contextmanager
 def edited(queries: "Queries") -> Iterator[None]:
-    """Line editing, history and completion, where Python has readline."""
+    """Line editing, history and completion, if Python has readline."""
     try:
         import readline
     except ImportError:
@@ -164,10 +165,10 @@ def completions(columns: dict[str, list[str]]) -> list[str]:
 
 
 def expected(tables: Iterable[str], words: Sequence[str], before: str) -> Sequence[str]:
-    """The words that may stand behind the text of a line: tables alone where the name of one is due."""
+    """The words that may follow the text of a line: only tables where the name of one is expected."""
     return sorted(tables) if TABLES_BEHIND.search(before) else words
 
 
 def beginning(words: Sequence[str], text: str) -> list[str]:
-    """The words that begin so; names with a dot only once there is a dot."""
+    """The words with this beginning; names with a dot only if it has a dot."""
     return [word for word in words if word.startswith(text.lower()) and ("." in text or "." not in word)]

@@ -1,7 +1,7 @@
-"""Standard input, output and error as a command finds them: closed, full, or without a reader.
+"""Standard input, output and error in any state: closed, full, or without a reader.
 
-Law: a file that a command opens never gets the number of a standard stream; what cannot be written ends with an exit code and
-one line, never with a traceback, also when the interpreter flushes its buffers at exit.
+Law: a file that a command opens never gets the number of a standard stream. Output that cannot be written gives an exit code
+and one line, never a traceback, also when the interpreter flushes its buffers at exit.
 """
 
 import os
@@ -14,8 +14,9 @@ from kcap.output.escaping import visible, visible_lines
 from kcap.runtime import give_up
 
 MODES: Final = ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY))
-"""Number of a standard stream -> how /dev/null stands in for it. Writing to a closed standard output must fail, or
-the output would seem to have gone somewhere."""
+"""Number of a standard stream -> mode in which /dev/null replaces it. Writing to a closed standard output must fail, since
+otherwise the output would seem to be written.
+"""
 
 
 def open_closed() -> None:
@@ -42,7 +43,7 @@ def say(message: str) -> None:
 
 
 def say_lines(message: str) -> None:
-    """A message on standard error that may have several lines, as the fault of a filter has."""
+    """A message on standard error with several lines, such as the fault of a filter."""
     try:
         print(f"kcap: {visible_lines(message)}", file=sys.stderr, flush=True)
     except OSError:
@@ -50,7 +51,7 @@ def say_lines(message: str) -> None:
 
 
 def unreadable(failed: Sequence[object]) -> int:
-    """Says which files could not be read, by their errors; the exit code."""
+    """Reports the errors of files that could not be read; returns the exit code."""
     for error in failed:
         say(str(error))
     return CaptureError.exit_code if failed else 0

@@ -1,7 +1,7 @@
 """Timelines of groups and transactions as SVG, for HTML pages.
 
-In: the plain values of a report. Out: pictures, one a group, one of all transactional ids. Law: a picture has a line for each
-of the first `LINES_MAX` members or ids, and says how many are left out; all text is escaped.
+In: the plain values of a report. Out: pictures, one per group, or one of all transactional ids. Law: a picture has a line for
+each of the first `LINES_MAX` members or ids, and says how many are omitted; all text is escaped.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from kcap.reports.text import time_of_day
 Row = dict[str, Any]
 WIDTH: Final = 1000
 LEFT: Final = 240
-"""Of the width, for names."""
+"""Part of the width for names, in pixels."""
 LINE: Final = 22
 COLORS: Final = {
     "member": "#4878a8", "committed": "#3a923a", "aborted": "#d08020", "open": "#c03030", "fenced": "#8040a0",
@@ -24,7 +24,7 @@ COLORS: Final = {
 }  # fmt: skip
 OTHER: Final = "#888"
 CROSSING: Final = 0.35
-"""How opaque what crosses all lines is."""
+"""Opacity of marks that cross all lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Bar:
     kind: str
     """Key of `COLORS`."""
     title: str
-    """What a pointer that rests on it shows."""
+    """Tooltip."""
 
 
 def picture(title: str, names: Sequence[str], bars: Sequence[Bar], marks: Sequence[Bar] = ()) -> str:
@@ -76,7 +76,7 @@ def picture(title: str, names: Sequence[str], bars: Sequence[Bar], marks: Sequen
 
 
 def legend(y: int, bars: Sequence[Bar], marks: Sequence[Bar]) -> list[str]:
-    """The colors of a picture and what each stands for, in a line."""
+    """The colors of a picture and their meanings, on one line."""
     out, x = [], LEFT
     for kind, opacity in (dict.fromkeys((bar.kind for bar in bars), 1.0) | {mark.kind: CROSSING for mark in marks}).items():
         name = html_text(kind.replace("_", " "))
@@ -89,12 +89,12 @@ def legend(y: int, bars: Sequence[Bar], marks: Sequence[Bar]) -> list[str]:
 
 
 def left_out(names: Sequence[str]) -> str:
-    """What a title says of lines that are not drawn."""
+    """The part of a title about lines that are not drawn."""
     return f" (the first {LINES_MAX} of {len(names)})" if len(names) > LINES_MAX else ""
 
 
 def of_groups(result: Row) -> list[str]:
-    """A picture for each group: members from their first to their last request, rebalances across."""
+    """A picture for each group: members from their first to their last request, with rebalances across."""
     out = []
     for row in result["rows"]:
         names = [member["client_id"] or member["member_id"] or "" for member in row["members"]]
@@ -113,7 +113,7 @@ def of_groups(result: Row) -> list[str]:
 
 
 def of_transactions(result: Row) -> list[str]:
-    """One picture: a line for each transactional id, a bar for each transaction, its color how it ended."""
+    """One picture: a line for each transactional id, a bar for each transaction, colored by its outcome."""
     names = [row["transactional_id"] for row in result["transactional_ids"]]
     lines = {name: at for at, name in enumerate(names[:LINES_MAX])}
     bars = []

@@ -21,9 +21,9 @@ from kcap.reports.text import count as counted
 Row = dict[str, Any]
 OUTCOMES: Final = ("committed", "aborted", "fenced", "timed_out", "open")
 AGAIN: Final = "it had ended already (KIP-890)"
-"""Why an EndTxn was refused that shows no other producer."""
+"""Reason of a refused EndTxn that does not show another producer."""
 SHOWN: Final = 60
-"""Rows that text shows of a table."""
+"""Number of rows that text shows of a table."""
 
 
 @partial(inputs, tables=True)
@@ -60,7 +60,7 @@ def run(
 
 
 def document(result: Row, wanted: Sequence[str] = ()) -> Document:
-    """Transactional ids in sentences, then transactions and fences. `wanted`: the ids that it was limited to."""
+    """Transactional ids in sentences, then transactions and fences. `wanted`: the ids to which the report was limited."""
     ids = result["transactional_ids"]
     none = f"no transactional id is {' or '.join(map(repr, wanted))}; without --id all are listed"
     sentences = [sentence(row) for row in ids] or [none if wanted else "no transaction was found"]

@@ -1,7 +1,7 @@
-"""Trees and bytes as lines of text: nodes in, lines out.
+"""Trees and bytes as lines of text.
 
-Law: each line tells where its bytes are; secrets are masked unless they are requested, in words and in bytes; what a terminal
-must not obey becomes visible.
+In: nodes. Out: lines. Law: each line shows where its bytes are; secrets are masked unless they are requested, both in words and
+in bytes; control characters become visible.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,24 +17,24 @@ from kcap.wire.text import MASKED
 ELLIPSIS: Final = "…"
 ROW_BYTES: Final = 16
 PAYLOADS: Final = frozenset({"key", "value", "headerValue"})
-"""Nodes of records that hold what the application wrote."""
+"""Nodes of records with the application's data."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeStyle:
     message: str | None = None
-    """Schema name, for its secrets."""
+    """Schema name, which decides what is secret."""
     shift: int = 0
-    """Bytes that stand before the frame: offsets count from there."""
+    """Number of bytes before the frame, from which offsets count."""
     show_secrets: bool = False
     payloads: bool = True
-    """Keys and values of records in words; else their size."""
+    """Whether keys and values of records are shown; otherwise only their size."""
     bytes: int = 8
-    """Bytes of each leaf that stand beside it; 0 leaves places alone."""
+    """Number of bytes of each leaf that are shown beside it; 0 shows only offsets."""
 
 
 def clean(text: str) -> str:
-    """Nothing that a terminal would obey, and not without end."""
+    """Text without control characters, limited in length."""
     if len(text) > WORDS_MAX:
         text = text[:WORDS_MAX] + ELLIPSIS
     return visible(text)
@@ -47,7 +47,7 @@ def length_line(size: int, look: TreeStyle) -> str:
 
 
 def tree_lines(root: Node, look: TreeStyle, name: str | None = None) -> list[str]:
-    """The tree, a node a line: offset, size, bytes, and the node with its meaning, indented."""
+    """The tree, one node per line: offset, size, bytes, and the node with its meaning, indented."""
     title = name or root.name
     lines = [_line(root, title, root.words, 0, look, leaf=False, hidden=True)]
     lines += _below(root, (), 1, look, in_records=False)
@@ -72,7 +72,7 @@ def _below(parent: Node, path: Path, depth: int, look: TreeStyle, *, in_records:
 
 
 def _is_payload(node: Node, in_records: bool) -> bool:
-    """What the application wrote, or may have written."""
+    """Whether the node has, or may have, the application's data."""
     if node.name == UNDECODED:
         return True
     return in_records and node.name in PAYLOADS and isinstance(node.value, bytes) and not node.children
@@ -91,7 +91,7 @@ def _line(node: Node, name: str, words: str, depth: int, look: TreeStyle, *, lea
 
 
 def hex_lines(data: bytes, hidden: Sequence[tuple[int, int]] = ()) -> list[str]:
-    """A hex dump, sixteen bytes a line; bytes in hidden spans are `**`."""
+    """A hex dump, sixteen bytes per line; bytes in hidden spans are `**`."""
     veil = bytearray(len(data))
     for start, end in hidden:
         veil[start:end] = b"\x01" * (min(end, len(data)) - start)
@@ -105,7 +105,7 @@ def hex_lines(data: bytes, hidden: Sequence[tuple[int, int]] = ()) -> list[str]:
 
 
 def beside(left: Sequence[str], right: Sequence[str], width: int) -> list[str]:
-    """Two columns in `width` characters, each line cut to its half."""
+    """Two columns in `width` characters; each line is cut to its half."""
     half = (width - 3) // 2
     lines = []
     for at in range(max(len(left), len(right))):
@@ -116,5 +116,5 @@ def beside(left: Sequence[str], right: Sequence[str], width: int) -> list[str]:
 
 
 def cut(text: str, width: int) -> str:
-    """At most so many characters."""
+    """The text, cut to a number of characters."""
     return text if len(text) <= width else text[: width - 1] + ELLIPSIS

@@ -1,7 +1,7 @@
 """`kcap FILE...`: the terminal UI on captures.
 
-In: captures as every command takes them. Out: a screen; the exit code says whether they could be read. Law: keys come from the
-terminal also where the capture comes from standard input.
+In: captures, as for every command. Out: the terminal UI; the exit code shows whether they could be read. Law: keys are read
+from the terminal even if the capture comes from standard input.
 """
 
 import os
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from kcap.tui.reader_main import ReadRequest
 
 DUMB: Final = frozenset({"dumb", "unknown"})
-"""Types of terminals on which a cursor cannot be placed."""
+"""Types of terminals without cursor positioning."""
 WEB_DRIVER: Final = "textual.drivers.web_driver:WebDriver"
-"""What textual-serve sets: keys come through a pipe from a browser."""
+"""The driver that textual-serve sets: keys come through a pipe from a browser."""
 LOOKS_BACK_SECONDS: Final = 60
-"""How far rules look back on a capture that goes on."""
+"""How far back rules look in a growing capture, in s."""
 LOOKS_EVERY_SECONDS: Final = 5
 OTHER: Final = "kcap rows FILE prints the exchanges"
 
@@ -46,7 +46,7 @@ def run(
 
     paths = paths_of(files)
     ports = kafka_ports(*ports_given())
-    secrets_given()  # faults of secrets, of the filter and of the files are shown before the screen is taken
+    secrets_given()  # faults of secrets, the filter and files are reported before the terminal UI starts
     filter_of(only)
     require_capture(expand(paths))
     order = request(paths, ports, follow=follow)
@@ -57,10 +57,10 @@ def request(
     paths: list[str], ports: tuple[frozenset[int], frozenset[int]], *, follow: bool = False, source: str = "",
     span: int = LOOKS_BACK_SECONDS, every: int = LOOKS_EVERY_SECONDS,
 ) -> "ReadRequest":  # fmt: skip
-    """What the reading process is to read, with the secrets and the thresholds of the configuration.
+    """The request to the reading process, with the secrets and the thresholds of the configuration.
 
-    `ports`: those that are Kafka's, and those that are not. `source`: what the capture comes from, where it is not a file.
-    `span`, `every`: how far rules look back on a capture that goes on, and how often they look, s of capture time.
+    `ports`: Kafka's ports, and ports that are not. `source`: the source of the capture if it is not a file. `span`, `every`:
+    how far back rules look in a growing capture, and how often, in s of capture time.
     """
     from kcap.cli.configuration import rule_thresholds, settings
     from kcap.tui.reader_main import ReadRequest
@@ -80,7 +80,7 @@ def request(
 
 
 def browse(order: "ReadRequest", stdin: int | None, only: str, *, show_secrets: bool = False) -> int:
-    """Shows what is read until the user leaves; the exit code. `stdin`: descriptor of the pipe that is `-`."""
+    """Shows what is read until the user quits; returns the exit code. `stdin`: descriptor of the pipe for `-`."""
     from kcap.runtime import SCREENS, collect_rarely, load_arrow, share_heap
 
     share_heap()
@@ -90,7 +90,7 @@ def browse(order: "ReadRequest", stdin: int | None, only: str, *, show_secrets: 
     with CaptureModel(order, stdin, forks=True) as book:  # it reads while the screens are loaded
         from kcap.tui.app import KcapApp
 
-        collect_rarely(SCREENS)  # what is loaded by now stays, and is not looked at again
+        collect_rarely(SCREENS)  # loaded objects remain and need not be traversed again
         app = KcapApp(book, only=only, show_secrets=show_secrets)
         with app.leaving_on_signals():
             app.run()
@@ -98,9 +98,9 @@ def browse(order: "ReadRequest", stdin: int | None, only: str, *, show_secrets: 
 
 
 def keys_from_terminal(*, piped: bool) -> int | None:
-    """Makes standard input the terminal; where it was the capture, the descriptor that this has then.
+    """Makes standard input the terminal. If it was the capture, returns the descriptor that this has then.
 
-    Raises UsageError where there is no terminal.
+    Raises UsageError if there is no terminal.
     """
     if os.environ.get("TEXTUAL_DRIVER") == WEB_DRIVER and not piped:
         return None

@@ -1,4 +1,4 @@
-"""What `kcap --version` says: kcap, what it reads of Kafka, and the libraries it runs on, present or not."""
+"""The text of `kcap --version`: kcap, what it reads of Kafka, and the libraries that it uses, installed or not."""
 
 import platform
 from importlib import metadata
@@ -9,11 +9,11 @@ LIBRARIES: Final = (
     ("cramjam", "snappy"), ("duckdb", "reports and SQL"), ("ibis-framework", "reports"), ("pandas", "data frames"),
     ("dpkt", "rare link types"), ("scapy", "kcap.adapters.scapy"), ("textual", "the terminal UI"), ("pyspark", "spark_jobs"),
 )  # fmt: skip
-"""Distribution, what it is for."""
+"""Distribution -> its purpose."""
 
 
 def version_text() -> str:
-    """Some lines, the first with kcap's own version."""
+    """The lines, the first with kcap's own version."""
     from kcap import __version__
     from kcap.schema.facts import releases
     from kcap.schema.registry import api_keys

@@ -1,4 +1,4 @@
-"""`kcap versions`: who speaks which versions, with whom, and what breaks on another release."""
+"""`kcap versions`: which clients use which versions with which brokers, and what breaks on another release."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 FORMS: Final = ("table", "json", "markdown", "html")
 FAIL_REASONS: Final = ("removed", "deprecated", "unjudged")
 FAILED: Final = 1
-"""Exit code where --fail-on is met."""
+"""Exit code if --fail-on is met."""
 
 
 def explain(
     client: str, targets: list[str], profiles: "ConnectionProfiles | None", form: str, output: str | None
 ) -> int:  # fmt: skip
-    """Writes what a client settles on with releases, and returns the exit code."""
+    """Writes which versions a client settles on with releases; returns the exit code."""
     from kcap.cli.output import place
     from kcap.cli.report_formats import style_of
     from kcap.cli.versions_text import explanation
@@ -40,7 +40,7 @@ def explain(
 
 
 def refuse_for_saved(paths: "Sequence[str]", only: str) -> None:
-    """Raises UsageError where a folder of saved tables stands beside a capture, or a filter is to apply to it."""
+    """Raises UsageError for a folder of saved tables beside a capture, or with a filter."""
     from kcap.errors import UsageError
     from kcap.reports.versions.saved import is_saved
 

@@ -1,7 +1,7 @@
 """The versions report as a document, for Markdown and HTML.
 
-In: the report's plain values. Out: a document of sentences and tables. Law: rows that are alike are put together where there
-are many, and what is left out is said; a figure leads to the exchanges that it counts.
+In: the report's plain values. Out: a document of sentences and tables. Law: equal rows are combined if there are many, and
+omissions are reported; a figure links to the exchanges that it counts.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from kcap.reports.versions import digest, leads
 from kcap.reports.versions.pages import VERDICT_WORDS, WHAT, apis, brokers_of, features, matrix, releases, software
 
 MATRIX_BROKERS: Final = 20
-"""Brokers whose ranges stand side by side."""
+"""Maximum number of brokers whose ranges are shown side by side."""
 
 
 def text(head: str, value: Callable[[Row], Any], down: Callable[[Row], Target | None] | None = None) -> TextColumn:
@@ -28,18 +28,18 @@ def text(head: str, value: Callable[[Row], Any], down: Callable[[Row], Target | 
 
 
 def counted(head: str, name: str, down: Callable[[Row], Target | None] | None = None) -> TextColumn:
-    """A column of numbers; no filter of a few words passes the exchanges of several clients that stand on one line."""
+    """A column of numbers. Those of several clients on one line have no link, since no short filter selects their exchanges."""
     one = None if down is None else lambda row: down(row) if row.get("clients", 1) == 1 else None
     return TextColumn(head, lambda row: number(row[name]), down=one)
 
 
 def perhaps(head: str, value: Callable[[Row], str | None]) -> TextColumn:
-    """A column of words that is left out where no row has any."""
+    """A column of words that is omitted if no row has any."""
     return TextColumn(head, lambda row: clean(value(row) or ""), right=False, rank=1)
 
 
 def seen(row: Row) -> str:
-    """From the first request to the last, UTC."""
+    """The time from the first request to the last, in UTC."""
     return f"{clock(row['first_ns'])} - {clock(row['last_ns'])}"
 
 
@@ -84,7 +84,7 @@ def offered(at: int, row: Row) -> str:
 
 
 def document(made: Row, *, every: bool = False) -> Document:
-    """The report; `every`: each client by itself, however many there are."""
+    """The report; `every`: each client has a row of its own, however many there are."""
     target, room = made["target"], digest.EVERYTHING if every else PAGE_ROWS
     clients, more = digest.clients(made, every=every, shown=room)
     against, untold = digest.against(made, every=every, shown=room)
@@ -111,12 +111,12 @@ def document(made: Row, *, every: bool = False) -> Document:
 
 
 def left(rows: Sequence[Row], room: int, what: str) -> Sentences:
-    """How many rows a table does not have."""
+    """Number of rows that a table lacks."""
     return Sentences([in_json(len(rows) - room, what)])
 
 
 def in_json(count: int, what: str) -> str:
-    """What is left out, in words."""
+    """The sentence about omitted rows."""
     return f"{count:,} more {what} are in the JSON form." if count > 0 else ""
 
 

@@ -1,6 +1,7 @@
 """The versions report on a terminal.
 
-In: the report's plain values, or a connection's story. Out: lines. Law: no line is wider than the terminal, long words apart.
+In: the report's plain values, or a connection's story. Out: lines. Law: no line is wider than the terminal, except for long
+words.
 """
 
 from collections import Counter
@@ -14,13 +15,13 @@ from kcap.reports.versions.pages import WHAT, brokers_of, features, releases, so
 Row = dict[str, Any]
 SECOND: Final = 1_000_000_000
 EXPLAINED: Final = 10
-"""Clients whose verdict is explained below the table; the other forms explain all."""
+"""Number of clients whose verdict is explained below the table; the other formats explain all."""
 FACTS_SHOWN: Final = 8
 INNER_LINES: Final = 3
-"""Lines with the client ids of brokers."""
+"""Maximum number of lines with the client ids of brokers."""
 INDENT: Final = "    "
 SOFTWARE_LEAST: Final = len("apache-kafka-java 0.10.2 (guess)")
-"""A name without its version says little."""
+"""Minimum width of the library: a name without its version is of little use."""
 
 
 def clock(time_ns: int) -> str:
@@ -66,8 +67,9 @@ BROKERS: Final = [
 
 
 def report(made: Row, style: Style, *, every: bool = False) -> list[str]:
-    """All of it: the answer, what failed, the clients, what breaks, the brokers, the facts. `every`: nothing is put
-    together."""
+    """The whole report: the summary, failures, the clients, what breaks, the brokers, the facts. `every`: no rows
+    are combined.
+    """
     out = [line for text in made["answer"] for line in wrapped(clean(text), style.width, INDENT)] + [""]
     out += failures(made, style, digest.EVERYTHING if every else digest.DIAGNOSES_SHOWN)
     clients, more = digest.clients(made, every=every)
@@ -109,7 +111,7 @@ def report(made: Row, style: Style, *, every: bool = False) -> list[str]:
 
 
 def failures(made: Row, style: Style, shown: int) -> list[str]:
-    """The diagnoses, the gravest first."""
+    """The diagnoses, the most severe first."""
     if not made["diagnoses"]:
         return []
     out = [style.bold("what failed, and why")]
@@ -158,7 +160,7 @@ def settled(name: str, at: int) -> TextColumn:
 
 
 def explanation(made: Row, style: Style) -> list[str]:
-    """What clients settle on with releases."""
+    """Which versions clients settle on with releases."""
     out: list[str] = []
     for one in made["rows"]:
         who = f"client '{one['client_id']}', {one['library']}" if one["client_id"] is not None else one["library"]

@@ -1,7 +1,7 @@
 """`kcap web FILE...`: the terminal UI in a browser.
 
-In: captures. Out: a web server on this machine, until Ctrl-C. Law: it listens on 127.0.0.1 unless an address is named, and the
-address that it prints works once.
+In: captures. Out: a web server on this machine, until Ctrl-C. Law: it listens on 127.0.0.1 unless another address is given, and
+the URL that it prints works once.
 """
 
 import os
